@@ -1,0 +1,63 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_DETAIL_ASYNC_LIFT_HPP
+#define WEIR_DETAIL_ASYNC_LIFT_HPP
+
+#include "weir/error.hpp"
+
+#include <boost/asio/append.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/require.hpp>
+#include <boost/asio/execution/blocking.hpp>
+
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace weir::detail {
+
+/// Posts the handler with its arguments to the executor that it is associated with, never inline.
+///
+/// Completing inline overflows the stack of a loop. An erased handler's executor cannot promise not to block, so
+/// such a handler is posted through `fallback`, which then dispatches it to where it belongs.
+template <class Executor, class Handler, class... Args>
+void post_completion(Executor const& fallback, Handler&& handler, Args&&... args) {
+  namespace asio = boost::asio;
+  auto associated = asio::get_associated_executor(handler, fallback);
+  auto complete =
+      asio::append(std::forward<Handler>(handler), std::forward<Args>(args)...);
+  if constexpr (asio::can_require_v<decltype(associated), asio::execution::blocking_t::never_t>) {
+    asio::post(associated, std::move(complete));
+  } else {
+    asio::post(fallback, std::move(complete));
+  }
+}
+
+/// Makes a synchronous step an asynchronous operation: `step` runs in the initiation, and its result is posted to the
+/// handler's executor. `step` returns `result<Result>`; running out of memory in it is an error code, too.
+template <class Result, class Executor, class Step, class Token>
+auto async_lift(Executor const& fallback, Step&& step, Token&& token) {
+  namespace asio = boost::asio;
+  return asio::async_initiate<Token, void(error_code, Result)>(
+      [](auto handler, Executor ex, auto run) {
+        // A named object, never a temporary: see the compiler notes in CONTRIBUTING.md.
+        result<Result> answer = make_error_code(boost::system::errc::not_enough_memory);
+        try {
+          answer = run();
+        } catch (std::bad_alloc const&) {
+        }
+        if (answer.has_value()) {
+          post_completion(ex, std::move(handler), error_code{}, std::move(answer).value());
+        } else {
+          post_completion(ex, std::move(handler), answer.error(), Result{});
+        }
+      },
+      token, fallback, std::forward<Step>(step));
+}
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,96 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_JOB_HPP
+#define WEIR_JOB_HPP
+
+#include "weir/time.hpp"
+#include "weir/unique.hpp"
+
+#include <boost/uuid/uuid.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+/// A job's identity: a version 7 UUID, made by who enqueues it, so that an enqueue may be asked again.
+using job_id = boost::uuids::uuid;
+
+/// Where a job is. `leased` is derived from time: its lease has not expired yet.
+enum class job_state : std::uint8_t { pending, leased, completed, dead, cancelled };
+
+[[nodiscard]] constexpr std::string_view to_string(job_state s) noexcept {
+  switch (s) {
+    case job_state::pending: return "pending";
+    case job_state::leased: return "leased";
+    case job_state::completed: return "completed";
+    case job_state::dead: return "dead";
+    case job_state::cancelled: return "cancelled";
+  }
+  return "?";
+}
+
+[[nodiscard]] constexpr bool is_terminal(job_state s) noexcept {
+  return s != job_state::pending && s != job_state::leased;
+}
+
+/// A job as a store keeps it. Times are relative to the step that read it.
+struct job {
+  job_id id{};
+  std::string kind;
+  std::string payload;
+  std::uint8_t priority = 0;          ///< 0 is the most urgent
+  job_state state = job_state::pending;
+  std::uint32_t attempts = 0;         ///< claims so far that count
+  std::uint32_t max_attempts = 0;
+  std::uint32_t snoozes = 0;
+  duration vests_in{};                ///< until it is visible; not positive: it is. Leased: until the lease ends
+  duration age{};                     ///< since it was enqueued
+  std::optional<duration> deadline_in;  ///< until its deadline, negative when missed
+  unique_strategy strategy = unique_strategy::none;
+  conflict_policy on_conflict = conflict_policy::reject;
+  std::string unique_key;
+  std::string memo;                   ///< what a worker noted when it snoozed the job
+  std::string result;                 ///< what `complete` stored
+  std::string reason;                 ///< why it last failed, or died
+  std::string holder;                 ///< leased: by whom
+  std::uint64_t fence = 0;            ///< leased: the lease's number
+};
+
+/// What a consumer gets when it claims a job: the lease and what it needs to run it.
+struct leased_job {
+  job_id id{};
+  std::uint64_t fence = 0;
+  duration expires_in{};              ///< of the lease, from the step that granted it
+  std::string kind;
+  std::string payload;
+  std::uint8_t priority = 0;
+  std::uint32_t attempt = 0;          ///< this one, from 1
+  std::uint32_t max_attempts = 0;
+  std::uint32_t snoozes = 0;
+  duration age{};
+  std::optional<duration> deadline_in;
+  unique_strategy strategy = unique_strategy::none;
+  std::string unique_key;
+  std::string memo;
+};
+
+/// A queue's jobs by state, from one snapshot: enqueued = pending + leased + completed + dead + cancelled + purged.
+struct queue_stats {
+  std::uint64_t enqueued = 0;
+  std::uint64_t pending = 0;
+  std::uint64_t leased = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t cancelled = 0;        ///< replaced ones among them
+  std::uint64_t purged = 0;
+  bool paused = false;
+  std::optional<duration> next_in;    ///< until the first of its jobs vests; empty: it has none waiting or leased
+};
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,63 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_QUOTA_HPP
+#define WEIR_QUOTA_HPP
+
+#include "weir/time.hpp"
+
+#include <compare>
+#include <cstdint>
+
+namespace weir {
+
+/// How fast a bucket refills, and how much it holds: `tokens` per `period`, and at most `capacity` at once.
+///
+/// A plain value; whether it makes sense is checked when it is used (`errc::invalid_quota`), and whether a store
+/// can represent it exactly, too (`errc::quota_too_large`).
+///
+///     constexpr auto q = weir::quota::per_second(100).burst(200);
+class quota {
+ public:
+  constexpr quota() = default;
+
+  /// `tokens` in every `period`, with a burst of the same size.
+  [[nodiscard]] static constexpr quota per(std::uint64_t tokens, duration period) noexcept {
+    return quota{tokens, period, tokens};
+  }
+  [[nodiscard]] static constexpr quota per_second(std::uint64_t tokens) noexcept {
+    return per(tokens, std::chrono::seconds{1});
+  }
+  [[nodiscard]] static constexpr quota per_minute(std::uint64_t tokens) noexcept {
+    return per(tokens, std::chrono::minutes{1});
+  }
+  [[nodiscard]] static constexpr quota per_hour(std::uint64_t tokens) noexcept {
+    return per(tokens, std::chrono::hours{1});
+  }
+  [[nodiscard]] static constexpr quota per_day(std::uint64_t tokens) noexcept {
+    return per(tokens, std::chrono::hours{24});
+  }
+
+  /// The same rate with room for `capacity` tokens.
+  [[nodiscard]] constexpr quota burst(std::uint64_t capacity) const noexcept {
+    return quota{tokens_, period_, capacity};
+  }
+
+  [[nodiscard]] constexpr std::uint64_t tokens() const noexcept { return tokens_; }
+  [[nodiscard]] constexpr duration period() const noexcept { return period_; }
+  [[nodiscard]] constexpr std::uint64_t capacity() const noexcept { return capacity_; }
+
+  friend constexpr bool operator==(quota const&, quota const&) = default;
+
+ private:
+  constexpr quota(std::uint64_t tokens, duration period, std::uint64_t capacity) noexcept
+      : tokens_{tokens}, period_{period}, capacity_{capacity} {}
+
+  std::uint64_t tokens_ = 0;
+  duration period_{};
+  std::uint64_t capacity_ = 0;
+};
+
+}  // namespace weir
+
+#endif

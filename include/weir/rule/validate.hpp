@@ -1,0 +1,298 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_RULE_VALIDATE_HPP
+#define WEIR_RULE_VALIDATE_HPP
+
+#include "weir/command/buckets.hpp"
+#include "weir/command/jobs.hpp"
+#include "weir/command/locks.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/error.hpp"
+#include "weir/limits.hpp"
+
+#include <string_view>
+
+// Is a command's input within the bounds that every store shares? Each store asks before it does anything, so that bad
+// input is a typed error and changes nothing (R8). Asked of every command by overload: a command without one here does
+// not compile.
+namespace weir::rule {
+
+[[nodiscard]] constexpr bool valid_key(std::string_view key) noexcept {
+  return !key.empty() && key.size() <= limits::key_size;
+}
+
+[[nodiscard]] constexpr bool valid_holder(std::string_view holder) noexcept {
+  return !holder.empty() && holder.size() <= limits::holder_size;
+}
+
+/// A time to live: something that is over some day, but not at once.
+[[nodiscard]] constexpr bool valid_ttl(duration ttl) noexcept {
+  return ttl > duration::zero() && ttl <= limits::span;
+}
+
+/// A wait, delay, deadline or retention: 0 is allowed.
+[[nodiscard]] constexpr bool valid_wait(duration wait) noexcept {
+  return wait >= duration::zero() && wait <= limits::span;
+}
+
+[[nodiscard]] constexpr bool valid_batch(std::size_t n) noexcept {
+  return n > 0 && n <= limits::batch;
+}
+
+namespace detail {
+
+/// The first error among checks, in the order in which the fields stand in the command.
+class verdict {
+ public:
+  constexpr verdict& require(bool ok, errc e) noexcept {
+    if (!ok && !failed_) {
+      failed_ = true;
+      first_ = e;
+    }
+    return *this;
+  }
+  operator error_code() const noexcept { return failed_ ? make_error_code(first_) : error_code{}; }
+
+ private:
+  bool failed_ = false;
+  errc first_{};
+};
+
+}  // namespace detail
+
+// Permits.
+
+[[nodiscard]] inline error_code validate(command::acquire_permit const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_key(c.key), errc::invalid_key)
+      .require(valid_holder(c.holder), errc::invalid_holder)
+      .require(c.limit > 0 && c.limit <= limits::permits, errc::invalid_limit)
+      .require(valid_ttl(c.ttl), errc::invalid_ttl)
+      .require(valid_wait(c.patience), errc::invalid_wait);
+}
+[[nodiscard]] inline error_code validate(command::renew_permit const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_key(c.key), errc::invalid_key)
+      .require(valid_holder(c.holder), errc::invalid_holder)
+      .require(valid_ttl(c.ttl), errc::invalid_ttl);
+}
+[[nodiscard]] inline error_code validate(command::release_permit const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_key(c.key), errc::invalid_key)
+      .require(valid_holder(c.holder), errc::invalid_holder);
+}
+[[nodiscard]] inline error_code validate(command::await_permit const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_key(c.key), errc::invalid_key)
+      .require(valid_holder(c.holder), errc::invalid_holder);
+}
+[[nodiscard]] inline error_code validate(command::inspect_permits const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_key(c.key), errc::invalid_key)
+      .require(c.limit <= limits::batch, errc::invalid_batch);
+}
+
+// Locks.
+
+[[nodiscard]] inline error_code validate(command::acquire_lock const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_key(c.key), errc::invalid_key)
+      .require(valid_holder(c.holder), errc::invalid_holder)
+      .require(valid_ttl(c.ttl), errc::invalid_ttl);
+}
+[[nodiscard]] inline error_code validate(command::renew_lock const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_key(c.key), errc::invalid_key)
+      .require(valid_holder(c.holder), errc::invalid_holder)
+      .require(valid_ttl(c.ttl), errc::invalid_ttl);
+}
+[[nodiscard]] inline error_code validate(command::release_lock const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_key(c.key), errc::invalid_key)
+      .require(valid_holder(c.holder), errc::invalid_holder);
+}
+[[nodiscard]] inline error_code validate(command::inspect_lock const& c) noexcept {
+  return detail::verdict{}.require(valid_key(c.key), errc::invalid_key);
+}
+
+// Buckets. That a store can represent the quotas exactly is the store's own check (`quota_too_large`).
+
+[[nodiscard]] constexpr bool valid_quotas(std::span<quota const> quotas) noexcept {
+  if (quotas.empty() || quotas.size() > limits::quotas) return false;
+  for (auto const& q : quotas) {
+    if (q.tokens() == 0 || q.period() <= duration::zero() || q.capacity() == 0) return false;
+  }
+  return true;
+}
+
+[[nodiscard]] constexpr bool within_capacity(
+    std::span<quota const> quotas, std::uint64_t cost) noexcept {
+  for (auto const& q : quotas) {
+    if (cost > q.capacity()) return false;
+  }
+  return true;
+}
+
+namespace detail {
+
+[[nodiscard]] constexpr verdict bucket_verdict(
+    std::string_view key, std::span<quota const> quotas, std::uint64_t cost) noexcept {
+  return verdict{}
+      .require(valid_key(key), errc::invalid_key)
+      .require(valid_quotas(quotas), errc::invalid_quota)
+      .require(cost > 0, errc::invalid_cost)
+      .require(within_capacity(quotas, cost), errc::cost_exceeds_capacity);
+}
+
+}  // namespace detail
+
+[[nodiscard]] inline error_code validate(command::take const& c) noexcept {
+  return detail::bucket_verdict(c.key, c.quotas, c.cost)
+      .require(valid_wait(c.max_wait), errc::invalid_wait);
+}
+[[nodiscard]] inline error_code validate(command::peek_bucket const& c) noexcept {
+  return detail::bucket_verdict(c.key, c.quotas, c.cost)
+      .require(valid_wait(c.max_wait), errc::invalid_wait);
+}
+[[nodiscard]] inline error_code validate(command::refund const& c) noexcept {
+  return detail::bucket_verdict(c.key, c.quotas, c.cost);
+}
+[[nodiscard]] inline error_code validate(command::reset_bucket const& c) noexcept {
+  return detail::verdict{}.require(valid_key(c.key), errc::invalid_key);
+}
+[[nodiscard]] inline error_code validate(command::reap_buckets const&) noexcept { return {}; }
+
+// Jobs.
+
+namespace detail {
+
+[[nodiscard]] constexpr verdict queue_verdict(std::string_view queue) noexcept {
+  return verdict{}.require(valid_key(queue), errc::invalid_queue);
+}
+
+}  // namespace detail
+
+[[nodiscard]] inline error_code validate(new_job const& j) noexcept {
+  bool const unique = j.strategy != unique_strategy::none;
+  bool const expires = j.strategy == unique_strategy::until_expired;
+  return detail::verdict{}
+      .require(!j.id.is_nil(), errc::invalid_option)
+      .require(valid_key(j.kind), errc::invalid_kind)
+      .require(j.payload.size() <= limits::payload_size, errc::payload_too_large)
+      .require(valid_wait(j.delay), errc::invalid_wait)
+      .require(j.max_attempts > 0 && j.max_attempts <= limits::attempts, errc::invalid_attempts)
+      .require(unique ? valid_key(j.unique_key) : j.unique_key.empty(), errc::invalid_unique_key)
+      .require(expires ? valid_ttl(j.unique_ttl) : j.unique_ttl == duration::zero(), errc::invalid_ttl)
+      .require(valid_wait(j.deadline), errc::invalid_wait)
+      .require(valid_wait(j.retention), errc::invalid_wait);
+}
+
+[[nodiscard]] inline error_code validate(command::enqueue_jobs const& c) noexcept {
+  if (error_code const ec = detail::queue_verdict(c.queue).require(
+          valid_batch(c.jobs.size()), errc::invalid_batch)) {
+    return ec;
+  }
+  for (auto const& j : c.jobs) {
+    if (auto const ec = validate(j)) return ec;
+  }
+  return {};
+}
+[[nodiscard]] inline error_code validate(command::peek_jobs const& c) noexcept {
+  return detail::queue_verdict(c.queue).require(valid_batch(c.limit), errc::invalid_batch);
+}
+[[nodiscard]] inline error_code validate(command::dequeue_jobs const& c) noexcept {
+  return detail::queue_verdict(c.queue)
+      .require(valid_holder(c.holder), errc::invalid_holder)
+      .require(valid_batch(c.limit), errc::invalid_batch)
+      .require(valid_ttl(c.lease), errc::invalid_ttl);
+}
+[[nodiscard]] inline error_code validate(command::obtain_lease const& c) noexcept {
+  return detail::queue_verdict(c.queue)
+      .require(valid_holder(c.holder), errc::invalid_holder)
+      .require(valid_ttl(c.lease), errc::invalid_ttl);
+}
+[[nodiscard]] inline error_code validate(command::extend_lease const& c) noexcept {
+  return detail::queue_verdict(c.queue).require(valid_ttl(c.lease), errc::invalid_ttl);
+}
+[[nodiscard]] inline error_code validate(command::start_job const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::complete_jobs const& c) noexcept {
+  auto verdict = detail::queue_verdict(c.queue).require(valid_batch(c.jobs.size()), errc::invalid_batch);
+  for (auto const& j : c.jobs) {
+    verdict.require(j.result.size() <= limits::payload_size, errc::payload_too_large);
+  }
+  return verdict;
+}
+[[nodiscard]] inline error_code validate(command::requeue_job const& c) noexcept {
+  return detail::queue_verdict(c.queue).require(valid_wait(c.delay), errc::invalid_wait);
+}
+[[nodiscard]] inline error_code validate(command::snooze_job const& c) noexcept {
+  return detail::queue_verdict(c.queue)
+      .require(valid_wait(c.delay), errc::invalid_wait)
+      .require(c.memo.size() <= limits::memo_size, errc::payload_too_large);
+}
+[[nodiscard]] inline error_code validate(command::return_job const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::bury_job const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::cancel_job const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::find_job const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::min_vesting_time const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::scan_visible_queues const& c) noexcept {
+  return detail::verdict{}.require(valid_batch(c.limit), errc::invalid_batch);
+}
+[[nodiscard]] inline error_code validate(command::update_queue_pointer const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::gc_stale_pointers const& c) noexcept {
+  return detail::verdict{}
+      .require(valid_batch(c.limit), errc::invalid_batch)
+      .require(valid_wait(c.grace), errc::invalid_wait);
+}
+[[nodiscard]] inline error_code validate(command::obtain_queue_lease const& c) noexcept {
+  return detail::queue_verdict(c.queue)
+      .require(valid_holder(c.holder), errc::invalid_holder)
+      .require(valid_ttl(c.lease), errc::invalid_ttl);
+}
+[[nodiscard]] inline error_code validate(command::release_queue_lease const& c) noexcept {
+  return detail::queue_verdict(c.queue).require(valid_holder(c.holder), errc::invalid_holder);
+}
+[[nodiscard]] inline error_code validate(command::snooze_queue const& c) noexcept {
+  return detail::queue_verdict(c.queue).require(valid_wait(c.delay), errc::invalid_wait);
+}
+[[nodiscard]] inline error_code validate(command::pause_queue const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::resume_queue const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::read_queue_stats const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::list_dead_letters const& c) noexcept {
+  return detail::queue_verdict(c.queue).require(valid_batch(c.limit), errc::invalid_batch);
+}
+[[nodiscard]] inline error_code validate(command::replay_dead_letter const& c) noexcept {
+  return detail::queue_verdict(c.queue).require(valid_wait(c.delay), errc::invalid_wait);
+}
+[[nodiscard]] inline error_code validate(command::purge_job const& c) noexcept {
+  return detail::queue_verdict(c.queue);
+}
+[[nodiscard]] inline error_code validate(command::list_queues const& c) noexcept {
+  return detail::verdict{}.require(valid_batch(c.limit), errc::invalid_batch);
+}
+[[nodiscard]] inline error_code validate(command::await_jobs const&) noexcept { return {}; }
+
+}  // namespace weir::rule
+
+#endif

@@ -1,0 +1,54 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TIME_HPP
+#define WEIR_TIME_HPP
+
+#include <chrono>
+#include <limits>
+
+namespace weir {
+
+/// Every span of time in the library: signed, in nanoseconds, up to 292 years either way.
+using duration = std::chrono::nanoseconds;
+
+/// An instant by a store's own clock. Only stores and tests hold these; what travels is a `duration`.
+using time_point = std::chrono::sys_time<duration>;
+
+/// The time base of `steady_time`: it names a type and reads nothing, for only a Clock policy reads clocks.
+struct steady_base {
+  using duration = weir::duration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<steady_base, duration>;
+  static constexpr bool is_steady = true;
+};
+
+/// An instant by a Clock policy, meaningful in one process only. It goes on while the host is suspended.
+using steady_time = steady_base::time_point;
+
+/// `t + d`, held at the ends of the range instead of overflowing.
+template <class Base>
+[[nodiscard]] constexpr std::chrono::time_point<Base, duration> saturating_add(
+    std::chrono::time_point<Base, duration> t, duration d) noexcept {
+  using point = std::chrono::time_point<Base, duration>;
+  auto const count = t.time_since_epoch();
+  if (d >= duration::zero()) return count > duration::max() - d ? point::max() : t + d;
+  return count < duration::min() - d ? point::min() : t + d;
+}
+
+/// `a - b`, held at the ends of the range instead of overflowing.
+template <class Base>
+[[nodiscard]] constexpr duration saturating_sub(
+    std::chrono::time_point<Base, duration> a, std::chrono::time_point<Base, duration> b) noexcept {
+  auto const left = a.time_since_epoch();
+  auto const right = b.time_since_epoch();
+  if (right < duration::zero()) {
+    return left > duration::max() + right ? duration::max() : left - right;
+  }
+  return left < duration::min() + right ? duration::min() : left - right;
+}
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,30 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_VERSION_HPP
+#define WEIR_VERSION_HPP
+
+#include <string_view>
+
+// The one place where the version is written: CMakeLists.txt and conanfile.py read these three lines.
+#define WEIR_VERSION_MAJOR 0
+#define WEIR_VERSION_MINOR 1
+#define WEIR_VERSION_PATCH 0
+
+// For #if: two digits each for minor and patch, so that versions compare as numbers.
+#define WEIR_VERSION (WEIR_VERSION_MAJOR * 10000 + WEIR_VERSION_MINOR * 100 + WEIR_VERSION_PATCH)
+
+#define WEIR_DETAIL_STRINGIZE_(x) #x
+#define WEIR_DETAIL_STRINGIZE(x) WEIR_DETAIL_STRINGIZE_(x)
+#define WEIR_VERSION_STRING                                                                        \
+  WEIR_DETAIL_STRINGIZE(WEIR_VERSION_MAJOR)                                                        \
+  "." WEIR_DETAIL_STRINGIZE(WEIR_VERSION_MINOR) "." WEIR_DETAIL_STRINGIZE(WEIR_VERSION_PATCH)
+
+namespace weir {
+
+/// The version of the headers that this was compiled with, as "major.minor.patch".
+inline constexpr std::string_view version = WEIR_VERSION_STRING;
+
+}  // namespace weir
+
+#endif
