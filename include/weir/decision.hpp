@@ -15,7 +15,8 @@ namespace weir {
 /// What a granted take left behind, needed to refund it: each quota's theoretical arrival time in that store's own
 /// units. It names the grant only as long as nothing was taken after it.
 struct bucket_mark {
-  std::array<std::int64_t, limits::quotas> arrival{};
+  std::array<std::int64_t, limits::quotas> arrival{};  ///< after the take
+  std::array<std::int64_t, limits::quotas> before{};   ///< before it: what all going back restores
   friend constexpr bool operator==(bucket_mark const&, bucket_mark const&) = default;
 };
 
@@ -23,8 +24,9 @@ struct bucket_mark {
 struct decision {
   bool allowed = false;
   bool shed = false;            ///< denied because the table is full of spent keys; says nothing about this key
+  std::uint8_t binding = 0;     ///< which quota binds, by position: the one with the fewest remaining tokens
   std::uint64_t cost = 0;       ///< what was asked for
-  std::uint64_t capacity = 0;   ///< of the quota that binds: the one with the fewest remaining tokens
+  std::uint64_t capacity = 0;   ///< of the quota that binds
   std::uint64_t remaining = 0;  ///< tokens that could be taken right after this step, by every quota
   duration wait{};              ///< allowed: the grant counts from this much later (a reservation); else 0
   duration retry_after{};       ///< denied: the same call would be allowed after exactly this; rounded up

@@ -56,6 +56,7 @@ enum class errc {
   invalid_shard,          ///< a shard number that the store does not have
   invalid_option,         ///< any other option outside its documented range
   undecodable_payload,    ///< a payload that is not the JSON form of its job type
+  unencodable_payload,    ///< a job that has no JSON form, such as one holding a string that is not UTF-8
 };
 
 /// What kind of error it is, for callers that react to the kind: `ec == weir::condition::bad_input`.
@@ -95,6 +96,7 @@ namespace detail {
     case errc::invalid_shard: return "the store has no such shard";
     case errc::invalid_option: return "an option is outside its range";
     case errc::undecodable_payload: return "the payload is not the JSON form of its job type";
+    case errc::unencodable_payload: return "the job has no JSON form";
   }
   return "unknown weir error";
 }

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-// The one place where the version is written: CMakeLists.txt and conanfile.py read these three lines.
+// The version is written here only: CMakeLists.txt and conanfile.py read these three lines.
 #define WEIR_VERSION_MAJOR 0
 #define WEIR_VERSION_MINOR 1
 #define WEIR_VERSION_PATCH 0

@@ -271,12 +271,17 @@ struct min_vesting_time {
 };
 
 /// Lists up to `limit` queues of a shard whose pointer is due and which are not held.
+///
+/// With `entropy` 0 they are listed from the longest due. Otherwise from an instant between the longest due and now
+/// that the 64 random bits pick, and from the longest due again after the end: consumers spread out, and no number of
+/// backlogged queues hides another for ever (F39).
 struct scan_visible_queues {
   using result = visible_queues;
   static constexpr bool repeatable = true;
 
   std::uint32_t shard = 0;
   std::uint32_t limit = 100;
+  std::uint64_t entropy = 0;
 };
 
 /// Recomputes a queue's pointer in one step: its min vesting time, or none where it has no jobs. Gives that time.

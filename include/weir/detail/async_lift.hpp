@@ -19,6 +19,27 @@
 
 namespace weir::detail {
 
+/// An initiation that tells its executor, as `cancel_after` and its like ask of it.
+template <class Executor, class Initiate>
+class bound_initiation {
+ public:
+  using executor_type = Executor;
+
+  bound_initiation(Executor executor, Initiate initiate)
+      : executor_{std::move(executor)}, initiate_{std::move(initiate)} {}
+
+  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+
+  template <class Handler, class... Args>
+  void operator()(Handler&& handler, Args&&... args) {
+    initiate_(std::forward<Handler>(handler), std::forward<Args>(args)...);
+  }
+
+ private:
+  Executor executor_;
+  Initiate initiate_;
+};
+
 /// Posts the handler with its arguments to the executor that it is associated with, never inline.
 ///
 /// Completing inline overflows the stack of a loop. An erased handler's executor cannot promise not to block, so
@@ -41,8 +62,7 @@ void post_completion(Executor const& fallback, Handler&& handler, Args&&... args
 template <class Result, class Executor, class Step, class Token>
 auto async_lift(Executor const& fallback, Step&& step, Token&& token) {
   namespace asio = boost::asio;
-  return asio::async_initiate<Token, void(error_code, Result)>(
-      [](auto handler, Executor ex, auto run) {
+  auto initiate = [ex = fallback](auto handler, auto run) {
         // A named object, never a temporary: see the compiler notes in CONTRIBUTING.md.
         result<Result> answer = make_error_code(boost::system::errc::not_enough_memory);
         try {
@@ -54,8 +74,9 @@ auto async_lift(Executor const& fallback, Step&& step, Token&& token) {
         } else {
           post_completion(ex, std::move(handler), answer.error(), Result{});
         }
-      },
-      token, fallback, std::forward<Step>(step));
+      };
+  return asio::async_initiate<Token, void(error_code, Result)>(
+      bound_initiation{fallback, std::move(initiate)}, token, std::forward<Step>(step));
 }
 
 }  // namespace weir::detail

@@ -114,12 +114,12 @@ class basic_memory_store {
   template <class C, class Token>
     requires detail::memory_wait<C>
   auto async_execute(C const& c, Token&& token) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
+                       basic_memory_store self, C command) {
+      self.state_->await(command, self.now(), std::move(handler), self.executor_);
+    };
     return boost::asio::async_initiate<Token, void(error_code, hint)>(
-        [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
-           basic_memory_store self, C command) {
-          self.state_->await(command, self.now(), std::move(handler), self.executor_);
-        },
-        token, *this, c);
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
   }
 
  private:

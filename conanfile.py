@@ -1,0 +1,52 @@
+import os
+import re
+
+from conan import ConanFile
+from conan.tools.build import check_min_cppstd
+from conan.tools.files import copy, load
+
+required_conan_version = ">=2.0"
+
+
+class WeirConan(ConanFile):
+    name = "weir"
+    description = "Concurrency limits, uniqueness, rate limits and job queues for Boost.Asio services"
+    license = "BSL-1.0"
+    topics = ("asio", "coroutines", "rate-limiter", "job-queue", "semaphore", "header-only")
+    package_type = "header-library"
+    settings = "os", "arch", "compiler", "build_type"
+    implements = ["auto_header_only"]
+    no_copy_source = True
+    exports = "include/weir/version.hpp"  # where the version is written, the only place
+    exports_sources = "include/*", "LICENSE"
+
+    def set_version(self):
+        header = load(self, os.path.join(self.recipe_folder, "include", "weir", "version.hpp"))
+        parts = re.findall(r"#define WEIR_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
+        self.version = ".".join(parts)
+
+    def requirements(self):
+        self.requires("boost/[>=1.88 <2]")
+        self.requires("nlohmann_json/[>=3.10 <4]")
+
+    def validate(self):
+        if self.settings.get_safe("compiler.cppstd"):
+            check_min_cppstd(self, 20)
+
+    def package(self):
+        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
+        copy(
+            self,
+            "*.hpp",
+            os.path.join(self.source_folder, "include"),
+            os.path.join(self.package_folder, "include"),
+        )
+
+    def package_info(self):
+        self.cpp_info.set_property("cmake_file_name", "weir")
+        self.cpp_info.set_property("cmake_target_name", "weir::weir")
+        self.cpp_info.bindirs = []
+        self.cpp_info.libdirs = []
+        self.cpp_info.requires = ["boost::headers", "nlohmann_json::nlohmann_json"]
+        if self.settings.os in ("Linux", "FreeBSD"):
+            self.cpp_info.system_libs = ["pthread"]

@@ -1,0 +1,45 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_EXAMPLE_MANIFEST_HASH_FILE_HPP
+#define WEIR_EXAMPLE_MANIFEST_HASH_FILE_HPP
+
+#include "file_digest.hpp"
+#include "path_text.hpp"
+#include "weir/limits.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace manifest {
+
+/// The job: make the checksum of one file. Its result is the digest.
+struct hash_file {
+  std::string path;  ///< its bytes, whatever they are
+};
+
+inline void to_json(nlohmann::json& json, hash_file const& job) {
+  json = {{"path", to_text(job.path)}};
+}
+
+inline void from_json(nlohmann::json const& json, hash_file& job) {
+  auto path = from_text(json.at("path").get<std::string>());
+  if (!path) throw std::invalid_argument{"not the text of a path"};
+  job.path = std::move(*path);
+}
+
+/// The job's unique key: its path; or, of a path that is too long for a key, its digest. No path's
+/// key is another's.
+[[nodiscard]] inline std::string unique_key_of(std::string const& path) {
+  std::string key = "path:" + path;
+  if (key.size() <= weir::limits::key_size) return key;
+  sha256 digest;
+  digest.update(path);
+  return "sha256:" + digest.finish();
+}
+
+}  // namespace manifest
+
+#endif

@@ -1,0 +1,195 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_DETAIL_ASYNC_COMMAND_HPP
+#define WEIR_DETAIL_ASYNC_COMMAND_HPP
+
+#include "weir/concept.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/error.hpp"
+
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associator.hpp>
+#include <boost/asio/async_result.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+// Most operations of the primitives are one command. What their callers gave must be copied (the caller's strings may
+// be gone before a remote store reads them), live until the answer, and be gone before the handler runs. That is
+// written here once.
+//
+// A *request* owns what a command views: it is movable and has `auto command() const` returning the command. If it also
+// has `error_code problem() const`, and there is one, the operation completes with that and nothing is executed.
+// A *mapping* turns the answer into the operation's result: `result<R> operator()(Command::result, Request&)`, called
+// for success only.
+namespace weir::detail {
+
+template <class Request>
+using command_of = decltype(std::declval<Request const&>().command());
+
+/// The usual request: some strings, and a function that makes a command of views of them.
+template <std::size_t N, class Make>
+class owned_request {
+ public:
+  owned_request(std::array<std::string, N> texts, Make make)
+      : texts_{std::move(texts)}, make_{std::move(make)} {}
+
+  [[nodiscard]] auto command() const {
+    return std::apply(
+        [this](auto const&... texts) { return make_(std::string_view{texts}...); }, texts_);
+  }
+
+ private:
+  std::array<std::string, N> texts_;
+  Make make_;
+};
+
+/// The usual mapping: the answer is the result.
+struct unchanged {
+  template <class Answer, class Request>
+  result<Answer> operator()(Answer answer, Request&) const {
+    return answer;
+  }
+};
+
+template <class Store, class Request, class Mapping, class Handler>
+struct command_operation {
+  command_operation(Store s, Request r, Mapping m, Handler h)
+      : store{std::move(s)}, request{std::move(r)}, mapping{std::move(m)}, handler{std::move(h)} {}
+
+  Store store;
+  Request request;
+  Mapping mapping;
+  Handler handler;
+};
+
+/// Owns an operation in memory of its handler's allocator, and gives that back before the handler is called.
+template <class Operation, class Handler>
+class operation_owner {
+  using allocator = typename std::allocator_traits<
+      boost::asio::associated_allocator_t<Handler>>::template rebind_alloc<Operation>;
+  using traits = std::allocator_traits<allocator>;
+
+ public:
+  template <class... Args>
+  explicit operation_owner(Handler& handler, Args&&... args)
+      : allocator_{boost::asio::get_associated_allocator(handler)},
+        operation_{traits::allocate(allocator_, 1)} {
+    try {
+      ::new (static_cast<void*>(operation_))
+          Operation{std::forward<Args>(args)..., std::move(handler)};
+    } catch (...) {
+      traits::deallocate(allocator_, operation_, 1);
+      throw;
+    }
+  }
+  operation_owner(operation_owner&& other) noexcept
+      : allocator_{other.allocator_}, operation_{std::exchange(other.operation_, nullptr)} {}
+  operation_owner& operator=(operation_owner&&) = delete;
+  ~operation_owner() { reset(); }
+
+  Operation* operator->() const noexcept { return operation_; }
+  Operation& operator*() const noexcept { return *operation_; }
+
+  void reset() noexcept {
+    if (auto* const gone = std::exchange(operation_, nullptr)) {
+      gone->~Operation();
+      traits::deallocate(allocator_, gone, 1);
+    }
+  }
+
+ private:
+  allocator allocator_;
+  Operation* operation_;
+};
+
+/// The handler that a store sees: it keeps the operation, and has the caller's handler's associations.
+template <class Result, class Store, class Request, class Mapping, class Handler>
+class command_handler {
+ public:
+  using operation = command_operation<Store, Request, Mapping, Handler>;
+  using answer = typename command_of<Request>::result;
+
+  explicit command_handler(operation_owner<operation, Handler> owner) : owner_{std::move(owner)} {}
+
+  void operator()(error_code ec, answer got) {
+    result<Result> mapped = ec;
+    if (!ec) mapped = owner_->mapping(std::move(got), owner_->request);
+    Handler handler = std::move(owner_->handler);
+    owner_.reset();
+    if (mapped.has_value()) {
+      std::move(handler)(error_code{}, std::move(mapped).value());
+    } else {
+      std::move(handler)(mapped.error(), Result{});
+    }
+  }
+
+  [[nodiscard]] operation& get() const noexcept { return *owner_; }
+
+ private:
+  operation_owner<operation, Handler> owner_;
+};
+
+/// Executes the command of `request` and completes with `void(error_code, Result)`.
+template <class Result, class Store, class Request, class Mapping, class Token>
+auto async_command(Store store, Request request, Mapping mapping, Token&& token) {
+  namespace asio = boost::asio;
+  auto executor = store.get_executor();
+  auto initiate = [](auto handler, Store to, Request what, Mapping how) {
+        using command = command_of<Request>;
+        using handler_type = decltype(handler);
+        if constexpr (requires { what.problem(); }) {
+          if (error_code const ec = what.problem()) {
+            auto fail = [ec]() -> result<Result> { return ec; };
+            async_lift<Result>(to.get_executor(), fail, std::move(handler));
+            return;
+          }
+        }
+        if constexpr (executes_now<Store, command>) {
+          // Nothing outlives this call but the result: no operation need be kept.
+          auto step = [&]() -> result<Result> {
+            auto answer = to.execute(what.command());
+            if (answer.has_error()) return answer.error();
+            return how(std::move(answer).value(), what);
+          };
+          async_lift<Result>(to.get_executor(), step, std::move(handler));
+        } else {
+          using wrapped = command_handler<Result, Store, Request, Mapping, handler_type>;
+          operation_owner<typename wrapped::operation, handler_type> owner{
+              handler, std::move(to), std::move(what), std::move(how)};
+          auto& operation = *owner;
+          wrapped next{std::move(owner)};
+          operation.store.async_execute(operation.request.command(), std::move(next));
+        }
+      };
+  return asio::async_initiate<Token, void(error_code, Result)>(
+      bound_initiation{std::move(executor), std::move(initiate)}, token, std::move(store), std::move(request), std::move(mapping));
+}
+
+}  // namespace weir::detail
+
+/// The wrapped handler's executor, allocator and cancellation slot are the caller's own.
+template <template <class, class> class Associator, class Result, class Store, class Request,
+          class Mapping, class Handler, class Default>
+struct boost::asio::associator<
+    Associator, weir::detail::command_handler<Result, Store, Request, Mapping, Handler>, Default>
+    : Associator<Handler, Default> {
+  using wrapper = weir::detail::command_handler<Result, Store, Request, Mapping, Handler>;
+
+  static auto get(wrapper const& h) noexcept {
+    return Associator<Handler, Default>::get(h.get().handler);
+  }
+  static auto get(wrapper const& h, Default const& d) noexcept {
+    return Associator<Handler, Default>::get(h.get().handler, d);
+  }
+};
+
+#endif

@@ -1,0 +1,201 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_DETAIL_PARKING_HPP
+#define WEIR_DETAIL_PARKING_HPP
+
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/parking_lot.hpp"
+#include "weir/error.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/recycling_allocator.hpp>
+
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+// Where an operation is kept that waits for an event: a time, a freed permit, a job. Its owner (a
+// clock, a store) keeps the shared_ptr that `park` gives it, and calls `resume` when the event has
+// come.
+//
+// The operation ends in exactly one way, whoever comes first:
+// - its owner resumes it;
+// - it is cancelled: it completes with `operation_aborted`;
+// - its owner forgets it (drops the last shared_ptr): it completes with `operation_aborted`, too,
+// so an owner's
+//   destructor need do nothing;
+// - the execution context of its handler or of its fallback executor is destroyed: its handler is
+// destroyed. After that the owner's shared_ptr is dead weight: it refers to no handler, executor or
+// context any more.
+//
+// How to own operations without keeping dead ones and without missing an event:
+//
+//     auto const op = park<error_code>(executor, std::move(handler), [weak, place]() noexcept {
+//       if (auto owner = weak.lock()) owner->forget(place);  // locks and erases
+//     });
+//     std::unique_lock lock{mutex_};
+//     if (event_has_come) { lock.unlock(); op->resume({}); return; }
+//     if (op->waiting()) waiters_.emplace(place, op);  // if not, `forget` has been here already
+//
+// Park before locking, and resume after unlocking: neither calls a handler, but they move it and
+// may destroy it, and its destructor may well come back to the owner. Erasing a shared_ptr under
+// the lock is harmless. `resume` returning false means that nobody was woken: the event is still to
+// be given to someone.
+namespace weir::detail {
+
+/// An operation that waits. May be shared by threads.
+template <class... Args>
+class parked : public parked_base {
+ public:
+  /// Posts the handler with these arguments, never inline, if the operation still waits: only the
+  /// first call wins. Returns whether this call did. Throws what posting throws: out of memory.
+  virtual bool resume(Args... args) = 0;
+};
+
+/// Does nothing when an operation is gone: for owners that look at `waiting()` instead.
+struct not_told {
+  void operator()() const noexcept {}
+};
+
+template <class Handler, class OnGone, class... Args>
+class parked_operation final : public parked<Args...> {
+ public:
+  using executor_type = boost::asio::associated_executor_t<Handler, boost::asio::any_io_executor>;
+
+  parked_operation(boost::asio::any_io_executor const& fallback, Handler&& handler,
+                   OnGone&& on_gone)
+      : body_{std::in_place, fallback, boost::asio::get_associated_executor(handler, fallback),
+              std::move(handler)},
+        on_gone_{std::move(on_gone)} {}
+
+  ~parked_operation() override {
+    if (!this->take()) return;
+    try {
+      abort();
+    } catch (...) {  // nothing can be posted: the handler was destroyed
+    }
+  }
+
+  bool resume(Args... args) override {
+    if (!this->take()) return false;
+    complete(std::move(args)...);
+    return true;
+  }
+
+  void cancel() {
+    if (!this->take()) return;
+    departure const tell_owner{this};
+    abort();
+  }
+
+  void enter_lots() {
+    auto* const first = context_of(body_->fallback.get_executor());
+    auto* const second = context_of(body_->own.get_executor());
+    if (!this->enter(first, second == first ? nullptr : second)) discard();
+  }
+
+  /// Destroys the handler, if the operation still waits.
+  void discard() noexcept {
+    if (this->take()) abandon();
+  }
+
+ private:
+  // Both contexts have work to do as long as the operation waits: its own has the handler to run,
+  // and the fallback's may have to carry it there.
+  struct body {
+    body(boost::asio::any_io_executor const& f, executor_type const& e, Handler&& h)
+        : handler{std::move(h)},
+          fallback{f},
+          own{e} {}
+
+    Handler handler;
+    boost::asio::executor_work_guard<boost::asio::any_io_executor> fallback;
+    boost::asio::executor_work_guard<executor_type> own;
+  };
+
+  struct departure {
+    parked_operation* self;
+    ~departure() { self->on_gone_(); }
+  };
+
+  // The contexts wait until `leave`, so nothing of the body may live longer than that.
+  struct clearance {
+    parked_operation* self;
+    ~clearance() {
+      self->body_.reset();
+      self->leave();
+    }
+  };
+
+  void complete(Args... args) {
+    clearance const at_end{this};
+    post_completion(body_->fallback.get_executor(), std::move(body_->handler), std::move(args)...);
+  }
+
+  void abort() { abort_with(static_cast<parked<Args...>*>(this)); }
+
+  template <class Error, class... Rest>
+  void abort_with(parked<Error, Rest...>*) {
+    complete(boost::asio::error::operation_aborted, Rest{}...);
+  }
+
+  void abandon() noexcept override {
+    clearance const at_end{this};
+    departure const tell_owner{this};
+  }
+
+  std::optional<body> body_;
+  [[no_unique_address]] OnGone on_gone_;
+};
+
+/// Parks an operation until it is resumed.
+///
+/// @param fallback the executor of a handler that has none, and the way to an erased handler's
+/// executor
+/// @param handler  `void(Args...)`, the first of which is an error_code; move-only and erased
+/// handlers are welcome. Every
+///                 kind of cancellation through its slot ends the wait with `operation_aborted` and
+///                 value-initialised other arguments.
+/// @param on_gone  `void() noexcept`: tells the owner that the operation was cancelled or destroyed
+/// with its context,
+///                 and not by the owner. Called once, in whatever thread, without any lock held.
+///
+/// While it waits, both executors' contexts have work, so that their `run` does not return. The
+/// operation's own memory comes from Asio's recycling allocator and not from the handler's: an
+/// owner may hold it longer than the handler lives.
+template <class... Args, class Handler, class OnGone = not_told>
+[[nodiscard]] std::shared_ptr<parked<Args...>> park(boost::asio::any_io_executor const& fallback,
+                                                    Handler handler, OnGone on_gone = {}) {
+  namespace asio = boost::asio;
+  using operation = parked_operation<Handler, OnGone, Args...>;
+  static_assert(std::is_nothrow_invocable_v<OnGone&>);
+
+  auto slot = asio::get_associated_cancellation_slot(handler);
+  auto const op = std::allocate_shared<operation>(asio::recycling_allocator<operation>{}, fallback,
+                                                  std::move(handler), std::move(on_gone));
+  try {
+    op->enter_lots();
+    if (slot.is_connected() && op->waiting()) {
+      slot.assign([weak = std::weak_ptr<operation>{op}](asio::cancellation_type_t type) {
+        if (type == asio::cancellation_type::none) return;
+        if (auto const waiting = weak.lock()) waiting->cancel();
+      });
+    }
+  } catch (...) {  // an initiation that throws does not complete, too
+    op->discard();
+    throw;
+  }
+  return op;
+}
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,85 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_JOB_CONTEXT_HPP
+#define WEIR_JOB_CONTEXT_HPP
+
+#include "weir/job.hpp"
+#include "weir/time.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir {
+
+/// Thrown by a handler that knows that its job can never succeed: it is dead-lettered at once, with this reason.
+class give_up : public std::exception {
+ public:
+  explicit give_up(std::string reason) : reason_{std::move(reason)} {}
+  [[nodiscard]] char const* what() const noexcept override { return reason_.c_str(); }
+
+ private:
+  std::string reason_;
+};
+
+/// Thrown by a handler that wants to be asked again later: the attempt is given back, and does not count as a failure.
+class snooze_for : public std::exception {
+ public:
+  /// @param delay held within [0, `limits::span`]
+  explicit snooze_for(duration delay) noexcept : delay_{delay} {}
+  [[nodiscard]] duration delay() const noexcept { return delay_; }
+  [[nodiscard]] char const* what() const noexcept override { return "snoozed by its handler"; }
+
+ private:
+  duration delay_;
+};
+
+/// What a handler may know about the attempt that it runs. It lives as long as the handler runs.
+///
+/// Thread-safety: reading it is safe in any thread.
+class job_context {
+ public:
+  job_context(std::string_view queue, leased_job const& job) noexcept : queue_{queue}, job_{job} {}
+  job_context(job_context const&) = delete;
+  job_context& operator=(job_context const&) = delete;
+
+  [[nodiscard]] job_id id() const noexcept { return job_.id; }
+  [[nodiscard]] std::string_view queue() const noexcept { return queue_; }
+  [[nodiscard]] std::string_view kind() const noexcept { return job_.kind; }
+  [[nodiscard]] std::uint8_t priority() const noexcept { return job_.priority; }
+
+  /// Which attempt this is, from 1, and how many there may be.
+  [[nodiscard]] std::uint32_t attempt() const noexcept { return job_.attempt; }
+  [[nodiscard]] std::uint32_t max_attempts() const noexcept { return job_.max_attempts; }
+  [[nodiscard]] std::uint32_t snoozes() const noexcept { return job_.snoozes; }
+
+  /// Strictly grows from lease to lease: send it along with writes, and let the receiver refuse lower ones.
+  [[nodiscard]] std::uint64_t fence() const noexcept { return job_.fence; }
+
+  /// Since the enqueue, and until the deadline if it has one, when the job was claimed.
+  [[nodiscard]] duration age() const noexcept { return job_.age; }
+  [[nodiscard]] std::optional<duration> deadline_in() const noexcept { return job_.deadline_in; }
+
+  /// Should the handler stop? True once the lease is lost, the timeout is over, or the worker stops and will not wait
+  /// longer. A coroutine handler is cancelled then; a plain function that takes long may look here.
+  [[nodiscard]] bool stop_requested() const noexcept {
+    return stop_.load(std::memory_order_relaxed);
+  }
+
+  /// For the worker.
+  void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
+
+ private:
+  std::string_view queue_;
+  leased_job const& job_;
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,246 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_JOB_TRAITS_HPP
+#define WEIR_JOB_TRAITS_HPP
+
+#include "weir/quota.hpp"
+#include "weir/time.hpp"
+#include "weir/unique.hpp"
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace weir {
+
+/// A job type's policies, fixed at compile time. Specialise it for each job type; `kind` is required, all else has a
+/// default. A member marked (job) may also be a static function of the job.
+///
+///     template <>
+///     struct weir::job_traits<send_mail> {
+///       static constexpr std::string_view kind = "send_mail";
+///       static constexpr std::uint32_t max_attempts = 10;
+///       static constexpr auto unique = weir::unique_strategy::until_executed;
+///       static std::string unique_key(send_mail const& m) { return m.to; }
+///       static constexpr weir::quota rate = weir::quota::per_second(50);
+///     };
+///
+/// | member | type | default | what it is |
+/// |---|---|---|---|
+/// | `kind` | string_view | required | the name under which handlers know the type, stored with every job |
+/// | `queue` (job) | string | `"default"` | the queue it goes to |
+/// | `priority` (job) | uint8_t | 100 | 0 is the most urgent |
+/// | `max_attempts` | uint32_t | 25 | claims before the dead letters |
+/// | `max_snoozes` | uint32_t | 1,000,000 | refusals by limits before the dead letters |
+/// | `backoff` | a backoff | the worker's | how long a failed attempt waits |
+/// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled; the attempt has failed |
+/// | `deadline` | duration | 0: none | claimed later than this after the enqueue, it is dead-lettered |
+/// | `retention` | duration | 0: none | how long its record and result stay after it ends well |
+/// | `unique` | unique_strategy | none | how long its key is taken |
+/// | `unique_key` (job) | string | the payload | the key, within its queue |
+/// | `unique_ttl` | duration | required by `until_expired` | how long its key stays taken |
+/// | `on_conflict` | conflict_policy | reject | what a newcomer with a taken key does |
+/// | `concurrency` | uint32_t | 0: no limit | how many with the same concurrency key run at once, anywhere |
+/// | `concurrency_key` (job) | string | the kind | a `limiter` on the same store with this key shares the limit |
+/// | `concurrency_scope` | limit_scope | job | see `limit_scope` |
+/// | `rate` | quota, or an array of up to 4 | none | how often ones with the same rate key start, anywhere |
+/// | `rate_key` (job) | string | the kind | a `rate_limiter` on the same store with this key shares the budget |
+/// | `rate_cost` (job) | uint64_t | 1 | tokens that one start costs |
+/// | `rate_scope` | limit_scope | job | see `limit_scope` |
+template <class Job>
+struct job_traits {};
+
+/// Whom a refusal by a limit holds back.
+enum class limit_scope : std::uint8_t {
+  job,    ///< the refused job is snoozed; others of its queue go on
+  queue,  ///< the whole queue shares the limit's key: the queue is snoozed, and its jobs keep their order
+};
+
+/// A job type whose traits name its kind.
+template <class Job>
+concept has_kind = requires {
+  { job_traits<Job>::kind } -> std::convertible_to<std::string_view>;
+};
+
+/// Reads `job_traits<Job>`, with the defaults filled in. Written out member by member, because that is what makes the
+/// defaults one table instead of a base class that every specialisation would have to name.
+template <class Job>
+struct job_policy {
+  using traits = job_traits<Job>;
+
+  static constexpr std::string_view kind() noexcept { return traits::kind; }
+
+  static std::string queue([[maybe_unused]] Job const& job) {
+    if constexpr (requires { std::string{traits::queue(job)}; }) {
+      return std::string{traits::queue(job)};
+    } else if constexpr (requires { std::string{traits::queue}; }) {
+      return std::string{traits::queue};
+    } else {
+      return "default";
+    }
+  }
+
+  static std::uint8_t priority([[maybe_unused]] Job const& job) {
+    if constexpr (requires { std::uint8_t{traits::priority(job)}; }) {
+      return traits::priority(job);
+    } else if constexpr (requires { traits::priority; }) {
+      static_assert(traits::priority >= 0 && traits::priority <= 255, "priority is 0…255");
+      return traits::priority;
+    } else {
+      return 100;
+    }
+  }
+
+  static constexpr std::uint32_t max_attempts() noexcept {
+    if constexpr (requires { traits::max_attempts; }) {
+      return traits::max_attempts;
+    } else {
+      return 25;
+    }
+  }
+
+  static constexpr std::uint32_t max_snoozes() noexcept {
+    if constexpr (requires { traits::max_snoozes; }) {
+      return traits::max_snoozes;
+    } else {
+      return 1'000'000;
+    }
+  }
+
+  static constexpr bool has_backoff = requires { traits::backoff; };
+
+  static constexpr duration timeout() noexcept {
+    if constexpr (requires { traits::timeout; }) {
+      return traits::timeout;
+    } else {
+      return {};
+    }
+  }
+
+  static constexpr duration deadline() noexcept {
+    if constexpr (requires { traits::deadline; }) {
+      return traits::deadline;
+    } else {
+      return {};
+    }
+  }
+
+  static constexpr duration retention() noexcept {
+    if constexpr (requires { traits::retention; }) {
+      return traits::retention;
+    } else {
+      return {};
+    }
+  }
+
+  static constexpr unique_strategy unique() noexcept {
+    if constexpr (requires { traits::unique; }) {
+      return traits::unique;
+    } else {
+      return unique_strategy::none;
+    }
+  }
+
+  /// Empty exactly when the type is not unique.
+  static std::string unique_key([[maybe_unused]] Job const& job,
+                                [[maybe_unused]] std::string_view payload) {
+    if constexpr (unique() == unique_strategy::none) {
+      return {};
+    } else if constexpr (requires { std::string{traits::unique_key(job)}; }) {
+      return std::string{traits::unique_key(job)};
+    } else {
+      return std::string{payload};
+    }
+  }
+
+  static constexpr duration unique_ttl() noexcept {
+    if constexpr (requires { traits::unique_ttl; }) {
+      return traits::unique_ttl;
+    } else {
+      static_assert(unique() != unique_strategy::until_expired,
+                    "job_traits: unique = until_expired needs unique_ttl");
+      return {};
+    }
+  }
+
+  static constexpr conflict_policy on_conflict() noexcept {
+    if constexpr (requires { traits::on_conflict; }) {
+      return traits::on_conflict;
+    } else {
+      return conflict_policy::reject;
+    }
+  }
+
+  static constexpr std::uint32_t concurrency() noexcept {
+    if constexpr (requires { traits::concurrency; }) {
+      return traits::concurrency;
+    } else {
+      return 0;
+    }
+  }
+
+  static std::string concurrency_key([[maybe_unused]] Job const& job) {
+    if constexpr (requires { std::string{traits::concurrency_key(job)}; }) {
+      return std::string{traits::concurrency_key(job)};
+    } else if constexpr (requires { std::string{traits::concurrency_key}; }) {
+      return std::string{traits::concurrency_key};
+    } else {
+      return std::string{kind()};
+    }
+  }
+
+  static constexpr limit_scope concurrency_scope() noexcept {
+    if constexpr (requires { traits::concurrency_scope; }) {
+      return traits::concurrency_scope;
+    } else {
+      return limit_scope::job;
+    }
+  }
+
+  static constexpr auto rate() noexcept {
+    if constexpr (!requires { traits::rate; }) {
+      return std::array<quota, 0>{};
+    } else if constexpr (std::same_as<std::remove_cvref_t<decltype(traits::rate)>, quota>) {
+      return std::array<quota, 1>{traits::rate};
+    } else {
+      return traits::rate;
+    }
+  }
+
+  static std::string rate_key([[maybe_unused]] Job const& job) {
+    if constexpr (requires { std::string{traits::rate_key(job)}; }) {
+      return std::string{traits::rate_key(job)};
+    } else if constexpr (requires { std::string{traits::rate_key}; }) {
+      return std::string{traits::rate_key};
+    } else {
+      return std::string{kind()};
+    }
+  }
+
+  static std::uint64_t rate_cost([[maybe_unused]] Job const& job) {
+    if constexpr (requires { std::uint64_t{traits::rate_cost(job)}; }) {
+      return traits::rate_cost(job);
+    } else if constexpr (requires { traits::rate_cost; }) {
+      return traits::rate_cost;
+    } else {
+      return 1;
+    }
+  }
+
+  static constexpr limit_scope rate_scope() noexcept {
+    if constexpr (requires { traits::rate_scope; }) {
+      return traits::rate_scope;
+    } else {
+      return limit_scope::job;
+    }
+  }
+};
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,257 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_RULE_ROSTER_HPP
+#define WEIR_RULE_ROSTER_HPP
+
+#include "weir/time.hpp"
+
+#include <boost/container/small_vector.hpp>
+#include <boost/container_hash/hash.hpp>
+#include <boost/multi_index/hashed_index.hpp>
+#include <boost/multi_index/member.hpp>
+#include <boost/multi_index/ranked_index.hpp>
+#include <boost/multi_index_container.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir::rule {
+
+/// Somebody who has something until an instant: a permit of a key, or a place in its line.
+struct occupant {
+  occupant(std::string_view h, std::uint64_t n, time_point end, std::uint32_t l)
+      : holder{h}, number{n}, until{end}, limit{l} {}
+
+  std::string holder;
+  std::uint64_t number;  ///< the permit's fence, or the ticket's turn
+  time_point until;      ///< over at this instant, whether or not anyone came since
+  std::uint32_t limit;   ///< of the command that it stems from
+};
+
+namespace detail {
+
+struct by_number {};
+struct by_end {};
+
+struct holder_hash {
+  std::size_t operator()(std::string_view holder) const noexcept {
+    return boost::hash<std::string_view>{}(holder);
+  }
+};
+
+/// Ends may be equal, so the number makes them different.
+struct end_of {
+  using result_type = std::pair<time_point, std::uint64_t>;
+  result_type operator()(occupant const& o) const noexcept { return {o.until, o.number}; }
+};
+
+using crowd = boost::multi_index_container<
+    occupant,
+    boost::multi_index::indexed_by<
+        boost::multi_index::hashed_unique<
+            boost::multi_index::member<occupant, std::string, &occupant::holder>, holder_hash,
+            std::equal_to<>>,
+        boost::multi_index::ranked_unique<
+            boost::multi_index::tag<by_number>,
+            boost::multi_index::member<occupant, std::uint64_t, &occupant::number>>,
+        boost::multi_index::ranked_unique<boost::multi_index::tag<by_end>, end_of>>>;
+
+}  // namespace detail
+
+/// The occupants of one key: found by holder, ranked by number and by end. A value, and only a container: it reads no
+/// clock and forgets nobody unless told to.
+///
+/// Most keys have a handful of occupants, some have ten thousand, and both are met on a hot path. Up to `few` of them
+/// stand in a flat array that is simply scanned; the first `Inline` cost no allocation. Beyond that they stand in a
+/// container with a hashed and two ranked indices, where everything costs O(log n), and stay there until all are gone:
+/// an order of ends alone, say a sorted array, would answer neither "who is this holder" nor "which place in line"
+/// without walking along it, and moves half of itself on every release.
+template <std::size_t Inline>
+class roster {
+ public:
+  static constexpr std::size_t few = 16;
+
+  roster() = default;
+  roster(roster const& other)
+      : few_{other.few_},
+        soonest_{other.soonest_},
+        many_{other.many_ ? std::make_unique<detail::crowd>(*other.many_) : nullptr} {}
+  roster(roster&& other) noexcept
+      : few_{std::move(other.few_)},
+        soonest_{std::exchange(other.soonest_, time_point::max())},
+        many_{std::move(other.many_)} {
+    other.few_.clear();
+  }
+  roster& operator=(roster other) noexcept {
+    few_ = std::move(other.few_);
+    soonest_ = other.soonest_;
+    many_ = std::move(other.many_);
+    return *this;
+  }
+  ~roster() = default;
+
+  [[nodiscard]] std::size_t size() const noexcept { return many_ ? many_->size() : few_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+  /// Nobody's end is before this. It may be too early after somebody left or was prolonged, until `expire` passes it.
+  [[nodiscard]] time_point soonest() const noexcept { return soonest_; }
+
+  [[nodiscard]] occupant const* find(std::string_view holder) const noexcept {
+    if (many_) {
+      auto const found = many_->find(holder);
+      return found == many_->end() ? nullptr : &*found;
+    }
+    for (auto const& o : few_) {
+      if (o.holder == holder) return &o;
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] occupant const* find(std::uint64_t number) const noexcept {
+    if (many_) {
+      auto const& index = many_->get<detail::by_number>();
+      auto const found = index.find(number);
+      return found == index.end() ? nullptr : &*found;
+    }
+    for (auto const& o : few_) {
+      if (o.number == number) return &o;
+    }
+    return nullptr;
+  }
+
+  /// How many have a lower number.
+  [[nodiscard]] std::size_t before(occupant const& o) const noexcept {
+    if (!many_) return static_cast<std::size_t>(&o - few_.data());
+    auto const& index = many_->get<detail::by_number>();
+    return index.rank(index.iterator_to(o));
+  }
+
+  /// When `k` + 1 of them will have ended. Precondition: k < size().
+  [[nodiscard]] time_point nth_end(std::size_t k) const noexcept {
+    if (many_) return many_->get<detail::by_end>().nth(k)->until;
+    std::array<time_point, few> ends;
+    std::transform(few_.begin(), few_.end(), ends.begin(), [](auto const& o) { return o.until; });
+    auto const nth = ends.begin() + static_cast<std::ptrdiff_t>(k);
+    std::nth_element(ends.begin(), nth, ends.begin() + static_cast<std::ptrdiff_t>(few_.size()));
+    return *nth;
+  }
+
+  /// When all of them but `except` (null: all) will have ended; the least time there is if nobody is left.
+  [[nodiscard]] time_point last_end(occupant const* except = nullptr) const noexcept {
+    auto last = time_point::min();
+    if (many_) {
+      auto const& index = many_->get<detail::by_end>();
+      auto latest = index.rbegin();
+      if (latest != index.rend() && &*latest == except) ++latest;
+      return latest == index.rend() ? last : latest->until;
+    }
+    for (auto const& o : few_) {
+      if (&o != except) last = std::max(last, o.until);
+    }
+    return last;
+  }
+
+  /// Visits at most `n`, in the order of their numbers.
+  template <class Visit>
+  void first(std::size_t n, Visit&& visit) const {
+    auto const all = [&](auto const& in_order) {
+      for (auto const& o : in_order) {
+        if (n-- == 0) return;
+        visit(o);
+      }
+    };
+    if (many_) {
+      all(many_->get<detail::by_number>());
+    } else {
+      all(few_);
+    }
+  }
+
+  /// Adds a holder that is not there yet, with a number above all that are. Nothing changes if this throws.
+  void add(std::string_view holder, std::uint64_t number, time_point until, std::uint32_t limit) {
+    if (!many_ && few_.size() < few) {
+      few_.emplace_back(holder, number, until, limit);
+    } else {
+      if (!many_) use_indices();
+      many_->emplace(holder, number, until, limit);
+    }
+    soonest_ = std::min(soonest_, until);
+  }
+
+  void change(occupant const& o, time_point until, std::uint32_t limit) {
+    auto const set = [&](occupant& changed) {
+      changed.until = until;
+      changed.limit = limit;
+    };
+    if (many_) {
+      many_->modify(many_->iterator_to(o), set);
+    } else {
+      set(few_[before(o)]);
+    }
+    soonest_ = std::min(soonest_, until);
+  }
+
+  void erase(occupant const& o) noexcept {
+    if (many_) {
+      many_->erase(many_->iterator_to(o));
+    } else {
+      few_.erase(few_.begin() + (&o - few_.data()));
+    }
+    if (empty()) clear();
+  }
+
+  /// Removes everybody whose end has come, after passing them to `gone`.
+  template <class Gone>
+  void expire(time_point now, Gone&& gone) noexcept {
+    if (now < soonest_) return;
+    soonest_ = time_point::max();
+    if (many_) {
+      auto& index = many_->get<detail::by_end>();
+      auto it = index.begin();
+      for (; it != index.end() && it->until <= now; it = index.erase(it)) gone(std::as_const(*it));
+      if (it != index.end()) soonest_ = it->until;
+    } else {
+      auto kept = few_.begin();
+      for (auto it = few_.begin(); it != few_.end(); ++it) {
+        if (it->until <= now) {
+          gone(std::as_const(*it));
+          continue;
+        }
+        soonest_ = std::min(soonest_, it->until);
+        if (kept != it) *kept = std::move(*it);
+        ++kept;
+      }
+      few_.erase(kept, few_.end());
+    }
+    if (empty()) clear();
+  }
+
+ private:
+  void use_indices() {
+    auto all = std::make_unique<detail::crowd>();
+    for (auto const& o : few_) all->insert(o);
+    many_ = std::move(all);
+    few_.clear();
+  }
+
+  void clear() noexcept {
+    many_.reset();
+    soonest_ = time_point::max();
+  }
+
+  boost::container::small_vector<occupant, Inline> few_;  // by number
+  time_point soonest_ = time_point::max();
+  std::unique_ptr<detail::crowd> many_;  // if not null, few_ is empty
+};
+
+}  // namespace weir::rule
+
+#endif

@@ -1,0 +1,100 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_MEMORY_JOB_POINTERS_HPP
+#define WEIR_STORE_MEMORY_JOB_POINTERS_HPP
+
+#include "weir/rule/jobs.hpp"
+#include "weir/time.hpp"
+
+#include <boost/intrusive/set.hpp>
+
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir::detail {
+
+/// What a scan knows of a queue.
+struct scanned_queue : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
+  explicit scanned_queue(std::string_view n) : name{n} {}
+
+  time_point due{};  ///< where it stands in the scan, while it does
+  std::string const name;
+  std::optional<time_point> pointer;  ///< never later than its min vesting time (F41, F48)
+  time_point snoozed_until = time_point::min();
+  bool paused = false;
+
+  [[nodiscard]] bool held(time_point now) const noexcept {
+    return rule::queue_held(paused, snoozed_until, now);
+  }
+};
+
+/// The pointers of a shard's queues, the longest due first. Paused queues are not among them; snoozed ones stand where
+/// their snooze ends.
+class job_pointers {
+  struct by_due {
+    bool operator()(scanned_queue const& a, scanned_queue const& b) const noexcept {
+      return a.due != b.due ? a.due < b.due : a.name < b.name;
+    }
+  };
+  using pointers = boost::intrusive::set<
+      scanned_queue, boost::intrusive::compare<by_due>, boost::intrusive::constant_time_size<false>>;
+
+ public:
+  using const_iterator = pointers::const_iterator;
+
+  [[nodiscard]] const_iterator begin() const noexcept { return pointers_.begin(); }
+  [[nodiscard]] const_iterator end() const noexcept { return pointers_.end(); }
+
+  [[nodiscard]] bool any_due(time_point now) const noexcept {
+    return !pointers_.empty() && rule::job_visible(pointers_.begin()->due, now);
+  }
+
+  /// A job of the queue vests at `vesting`.
+  void no_later_than(scanned_queue& q, time_point vesting, time_point now) noexcept {
+    if (q.pointer && *q.pointer <= vesting) return;
+    set(q, rule::pointer_with(q.pointer, vesting), now);
+  }
+
+  /// Gives the queue another pointer, or none. Its min vesting time must have been read in the same step.
+  void set(scanned_queue& q, std::optional<time_point> pointer, time_point now) noexcept {
+    q.pointer = pointer;
+    place(q, now);
+  }
+
+  /// Puts the queue where its pointer, its pause and its snooze say.
+  void place(scanned_queue& q, time_point now) noexcept {
+    bool const was_in = q.is_linked();
+    auto const was_due = q.due;
+    if (q.paused || !q.pointer) {
+      if (was_in) pointers_.erase(pointers_.iterator_to(q));
+      return;
+    }
+    auto const due = rule::scanned_from(*q.pointer, q.snoozed_until);
+    if (was_in && due == was_due) return;
+    if (was_in) {
+      auto const next = pointers_.erase(pointers_.iterator_to(q));
+      q.due = due;
+      pointers_.insert(next, q);
+    } else {
+      q.due = due;
+      pointers_.insert(q);
+    }
+    bool const earlier = !was_in || due < was_due;
+    if (earlier && (rule::job_visible(due, now) || &*pointers_.begin() == &q)) event_ = true;
+  }
+
+  /// Has some queue become due, or the first one due earlier, since this was asked last?
+  [[nodiscard]] bool take_event() noexcept { return std::exchange(event_, false); }
+
+ private:
+  pointers pointers_;
+  bool event_ = false;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,222 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_MEMORY_JOB_RECORD_HPP
+#define WEIR_STORE_MEMORY_JOB_RECORD_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/job.hpp"
+#include "weir/rule/jobs.hpp"
+#include "weir/time.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::detail {
+
+class memory_queue;
+struct job_holder;
+
+struct job_order_tag;
+struct job_claim_tag;
+
+/// What only some jobs have.
+struct job_notes {
+  std::string memo;
+  std::string result;
+  std::string reason;
+};
+
+/// One job. It is in exactly one order: its queue's index until it ends, then the dead letters, or the records that are
+/// kept until their retention is over. What the orders compare comes first, next to their links.
+struct job_record
+    : boost::intrusive::set_base_hook<boost::intrusive::tag<job_order_tag>, boost::intrusive::optimize_size<true>>,
+      boost::intrusive::list_base_hook<boost::intrusive::tag<job_claim_tag>> {
+  /// Not ended: when it vests, or its lease ends. Kept: until when. Dead letters: unused.
+  time_point vesting{};
+  job_id id{};
+  std::uint64_t death = 0;  ///< dead letters: which one of the queue's
+
+  job_holder* holder = nullptr;  ///< of its lease, over or not; null: unclaimed
+  std::uint64_t fence = 0;       ///< of its last lease
+  time_point unclaimed_vesting{};  ///< claimed: the vesting time that the lease took the place of
+  std::uint32_t attempts = 0;
+  std::uint32_t max_attempts = 0;
+  std::uint32_t snoozes = 0;
+  std::uint8_t priority = 0;
+  job_state ended = job_state::pending;  ///< how it ended; pending: it has not
+  unique_strategy strategy = unique_strategy::none;
+  conflict_policy on_conflict = conflict_policy::reject;
+
+  std::uint16_t kind_size = 0;
+  std::uint16_t key_size = 0;
+  std::string text;  ///< kind, unique key and payload, one after the other
+
+  time_point enqueued{};
+  time_point deadline_from{};
+  duration deadline{};  ///< from `deadline_from`; 0: none
+  duration retention{};
+  memory_queue* home = nullptr;
+  std::unique_ptr<job_notes> rare;
+
+  [[nodiscard]] std::string_view kind() const noexcept {
+    return std::string_view{text}.substr(0, kind_size);
+  }
+  [[nodiscard]] std::string_view unique_key() const noexcept {
+    return std::string_view{text}.substr(kind_size, key_size);
+  }
+  [[nodiscard]] std::string_view payload() const noexcept {
+    return std::string_view{text}.substr(std::size_t{kind_size} + key_size);
+  }
+  [[nodiscard]] std::string_view memo() const noexcept { return rare ? rare->memo : std::string_view{}; }
+
+  [[nodiscard]] job_notes& notes() {
+    if (!rare) rare = std::make_unique<job_notes>();
+    return *rare;
+  }
+
+  [[nodiscard]] job_state state(time_point now) const noexcept {
+    return is_terminal(ended) ? ended : rule::queued_state(holder != nullptr, vesting, now);
+  }
+
+  [[nodiscard]] std::optional<time_point> deadline_at() const noexcept {
+    return rule::job_deadline(deadline, deadline_from);
+  }
+};
+
+struct by_vesting {
+  bool operator()(job_record const& a, job_record const& b) const noexcept {
+    return a.vesting != b.vesting ? a.vesting < b.vesting : a.id < b.id;
+  }
+};
+
+struct by_end_of_retention {
+  bool operator()(job_record const& a, job_record const& b) const noexcept { return a.vesting < b.vesting; }
+};
+
+struct by_death {
+  using type = std::uint64_t;
+  type const& operator()(job_record const& r) const noexcept { return r.death; }
+};
+
+using job_order_hook =
+    boost::intrusive::base_hook<boost::intrusive::set_base_hook<
+        boost::intrusive::tag<job_order_tag>, boost::intrusive::optimize_size<true>>>;
+
+/// Ended records that stay for a while, over all queues of a shard.
+using kept_jobs = boost::intrusive::multiset<
+    job_record, job_order_hook, boost::intrusive::compare<by_end_of_retention>,
+    boost::intrusive::constant_time_size<false>>;
+
+/// The dead letters of a queue, the oldest first.
+using dead_jobs = boost::intrusive::set<
+    job_record, job_order_hook, boost::intrusive::key_of_value<by_death>>;
+
+/// The claimed jobs of a queue, whether their leases live or not.
+using claimed_jobs = boost::intrusive::list<
+    job_record,
+    boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<job_claim_tag>>>,
+    boost::intrusive::constant_time_size<false>>;
+
+/// Who has leases in a queue: its name once, and what its latest numbered dequeue was given.
+struct job_holder {
+  struct grant {
+    job_id id;
+    std::uint64_t fence;
+  };
+
+  explicit job_holder(std::string_view n) : name{n} {}
+
+  std::string const name;
+  std::uint64_t leases = 0;    ///< claimed jobs that name it; at none it is forgotten
+  std::uint64_t sequence = 0;  ///< of the dequeue whose leases `latest` lists; 0: none is remembered
+  std::vector<grant> latest;
+};
+
+[[nodiscard]] inline std::unique_ptr<job_record> make_record(
+    new_job const& j, time_point now, memory_queue& home) {
+  auto r = std::make_unique<job_record>();
+  r->vesting = saturating_add(now, j.delay);
+  r->id = j.id;
+  r->max_attempts = j.max_attempts;
+  r->priority = j.priority;
+  r->strategy = j.strategy;
+  r->on_conflict = j.on_conflict;
+  r->kind_size = static_cast<std::uint16_t>(j.kind.size());
+  r->key_size = static_cast<std::uint16_t>(j.unique_key.size());
+  r->text.reserve(j.kind.size() + j.unique_key.size() + j.payload.size());
+  r->text.append(j.kind).append(j.unique_key).append(j.payload);
+  r->enqueued = now;
+  r->deadline_from = now;
+  r->deadline = j.deadline;
+  r->retention = j.retention;
+  r->home = &home;
+  return r;
+}
+
+[[nodiscard]] inline std::optional<duration> deadline_in(job_record const& r, time_point now) noexcept {
+  auto const at = r.deadline_at();
+  if (!at) return std::nullopt;
+  return saturating_sub(*at, now);
+}
+
+/// What a reader sees of it.
+[[nodiscard]] inline job describe(job_record const& r, time_point now) {
+  job out;
+  out.id = r.id;
+  out.kind = r.kind();
+  out.payload = r.payload();
+  out.priority = r.priority;
+  out.state = r.state(now);
+  out.attempts = r.attempts;
+  out.max_attempts = r.max_attempts;
+  out.snoozes = r.snoozes;
+  if (!is_terminal(out.state)) out.vests_in = saturating_sub(r.vesting, now);
+  out.age = saturating_sub(now, r.enqueued);
+  out.deadline_in = deadline_in(r, now);
+  out.strategy = r.strategy;
+  out.on_conflict = r.on_conflict;
+  out.unique_key = r.unique_key();
+  if (r.rare) {
+    out.memo = r.rare->memo;
+    out.result = r.rare->result;
+    out.reason = r.rare->reason;
+  }
+  if (out.state == job_state::leased) {
+    out.holder = r.holder->name;
+    out.fence = r.fence;
+  }
+  return out;
+}
+
+/// What a consumer gets that claims it: `attempt` and the lease's end are what the claim is about to make them.
+[[nodiscard]] inline leased_job describe_lease(
+    job_record const& r, std::uint64_t fence, std::uint32_t attempt, duration expires_in, time_point now) {
+  leased_job out;
+  out.id = r.id;
+  out.fence = fence;
+  out.expires_in = expires_in;
+  out.kind = r.kind();
+  out.payload = r.payload();
+  out.priority = r.priority;
+  out.attempt = attempt;
+  out.max_attempts = r.max_attempts;
+  out.snoozes = r.snoozes;
+  out.age = saturating_sub(now, r.enqueued);
+  out.deadline_in = deadline_in(r, now);
+  out.strategy = r.strategy;
+  out.unique_key = r.unique_key();
+  out.memo = r.memo();
+  return out;
+}
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,190 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_MEMORY_PERMITS_HPP
+#define WEIR_STORE_MEMORY_PERMITS_HPP
+
+#include "weir/command/permits.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/permits.hpp"
+#include "weir/store/memory/lease_table.hpp"
+#include "weir/store/memory/options.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace weir::detail {
+
+/// One key's permits and line, and the operations that wait for their turn in it.
+class awaited_line {
+ public:
+  using waiter = parked<error_code, hint>;
+  using waiters = std::multimap<std::uint64_t, std::shared_ptr<waiter>>;  // by the turn of their ticket
+
+  /// Waiters that have reason to ask again. They are told, in the order of their turns, when this is destroyed.
+  class deferred {
+   public:
+    deferred() = default;
+    deferred(deferred const&) = delete;
+    deferred& operator=(deferred const&) = delete;
+    ~deferred() {
+      for (auto const& [turn, waiting] : woken_) {
+        try {
+          waiting->resume({}, {});
+        } catch (std::bad_alloc const&) {  // a hint promises nothing, and the step that gave it was made
+        }
+      }
+    }
+
+    // Takes a node and so allocates nothing.
+    void wake(waiters::node_type node) noexcept { woken_.insert(std::move(node)); }
+
+   private:
+    waiters woken_;
+  };
+
+  [[nodiscard]] std::size_t size() const noexcept { return line_.size(); }
+  [[nodiscard]] time_point soonest() const noexcept { return line_.soonest(); }
+
+  void expire(time_point now, deferred& later) noexcept {
+    rule::expire(line_, now, [&](rule::occupant const& ticket) { wake_all(ticket.number, later); });
+  }
+
+  /// Wakes exactly those whose turn has come, each once: who asks again is granted or waits anew (F10). A free permit
+  /// that the first in line was told of is its own until its ticket lapses, so nobody else is told of it.
+  void settle(deferred& later) noexcept {
+    if (!waiters_) return;
+    for (auto it = waiters_->begin(); it != waiters_->end();) {
+      auto const* const ticket = line_.tickets.find(it->first);
+      auto const ahead = line_.tickets.before(*ticket);
+      if (!rule::is_turn(line_, ahead, top_limit_)) break;
+      auto const next = std::next(it);
+      if (rule::is_turn(line_, ahead, ticket->limit)) later.wake(waiters_->extract(it));
+      it = next;
+    }
+    if (waiters_->empty()) waiters_.reset();
+  }
+
+  /// Runs a step that may end the ticket of `holder`: whoever waits with it is woken then.
+  template <class Step>
+  auto act(std::string_view holder, deferred& later, Step&& step) {
+    auto const turn = waiters_ ? turn_of(holder) : 0;
+    auto answer = step(line_);
+    if (turn != 0 && turn_of(holder) != turn) wake_all(turn, later);
+    return answer;
+  }
+
+  /// Lets the operation wait for its holder's turn. False: there is nothing to wait for.
+  bool wait(
+      command::await_permit const& c, time_point now, std::shared_ptr<waiter> const& operation) {
+    if (rule::should_ask(line_, c, now)) return false;
+    auto const& ticket = *line_.tickets.find(c.holder);
+    if (!waiters_) {
+      waiters_ = std::make_unique<waiters>();
+      top_limit_ = 0;
+    }
+    // A holder that polls leaves one cancelled operation behind each time.
+    auto [it, end] = waiters_->equal_range(ticket.number);
+    while (it != end) it = it->second->waiting() ? std::next(it) : waiters_->erase(it);
+    waiters_->emplace(ticket.number, operation);
+    top_limit_ = std::max(top_limit_, ticket.limit);
+    return true;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t turn_of(std::string_view holder) const noexcept {
+    auto const* const ticket = line_.tickets.find(holder);
+    return ticket == nullptr ? 0 : ticket->number;
+  }
+
+  void wake_all(std::uint64_t turn, deferred& later) noexcept {
+    if (!waiters_) return;
+    for (auto it = waiters_->find(turn); it != waiters_->end(); it = waiters_->find(turn)) {
+      later.wake(waiters_->extract(it));
+    }
+  }
+
+  rule::permit_line line_;
+  std::uint32_t top_limit_ = 0;  // no waiter's ticket has a higher one
+  std::unique_ptr<waiters> waiters_;  // each has a live ticket after every step
+};
+
+/// The permits of a memory store. Thread-safe; input is validated by the store; the time comes in, and may run backwards.
+class memory_permits {
+ public:
+  explicit memory_permits(memory_options const& options) : lines_{options.max_permits} {}
+
+  /// Error: `store_full`, and nothing has changed.
+  result<permit_grant> apply(command::acquire_permit const& c, time_point now) {
+    return lines_.update(c.key, now, [&](awaited_line& line, auto& scope) {
+      return line.act(c.holder, scope.later(), [&](rule::permit_line& state) {
+        return rule::apply(state, c, now, scope.last_fence(), [&] { return scope.reserve(); });
+      });
+    });
+  }
+
+  /// Error: `lease_lost`.
+  result<lease_renewal> apply(command::renew_permit const& c, time_point now) {
+    return on_existing<result<lease_renewal>>(c, c.holder, now, make_error_code(errc::lease_lost));
+  }
+
+  result<lease_release> apply(command::release_permit const& c, time_point now) {
+    return on_existing<result<lease_release>>(c, c.holder, now, lease_release{});
+  }
+
+  result<permit_census> apply(command::inspect_permits const& c, time_point now) {
+    return on_existing<result<permit_census>>(c, {}, now, permit_census{});
+  }
+
+  /// Completes `handler` when its holder has reason to ask again, or at once if it has one now; never inline. It ends
+  /// with `operation_aborted` if it is cancelled or the store is destroyed, and dies with its execution context.
+  void await(
+      command::await_permit const& c, time_point now,
+      boost::asio::any_completion_handler<void(error_code, hint)> handler,
+      boost::asio::any_io_executor const& fallback) {
+    auto const operation = park<error_code, hint>(fallback, std::move(handler));
+    error_code ec;
+    try {
+      bool const waits = lines_.visit(c.key, now, [&](awaited_line* line, auto&) {
+        return line != nullptr && line->wait(c, now, operation);
+      });
+      if (waits) return;
+    } catch (std::bad_alloc const&) {
+      ec = make_error_code(boost::system::errc::not_enough_memory);
+    }
+    operation->resume(ec, {});
+  }
+
+ protected:
+  /// For tests and benchmarks: what is really in memory.
+  [[nodiscard]] lease_table<awaited_line>& lines() noexcept { return lines_; }
+
+ private:
+  template <class Result, class Command>
+  Result on_existing(
+      Command const& c, std::string_view holder, time_point now, Result const& absent) {
+    return lines_.visit(c.key, now, [&](awaited_line* line, auto& scope) -> Result {
+      if (line == nullptr) return absent;
+      return line->act(holder, scope.later(), [&](rule::permit_line& state) -> Result {
+        return rule::apply(state, c, now);
+      });
+    });
+  }
+
+  lease_table<awaited_line> lines_;
+};
+
+}  // namespace weir::detail
+
+#endif

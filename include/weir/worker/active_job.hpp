@@ -1,0 +1,68 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_ACTIVE_JOB_HPP
+#define WEIR_WORKER_ACTIVE_JOB_HPP
+
+#include "weir/job.hpp"
+#include "weir/job_context.hpp"
+#include "weir/time.hpp"
+#include "weir/worker/handler.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace weir::detail {
+
+/// Why a handler is told to stop before it ends by itself.
+enum class stop_cause : std::uint8_t { none, lease_lost, permit_lost, timeout, shutdown };
+
+/// A job between its claim and the moment at which its outcome is stored. Used on the worker's strand, except for what
+/// the handler sees.
+struct active_job {
+  active_job(std::string q, leased_job j, steady_time claimed, boost::asio::any_io_executor const& ex)
+      : queue{std::move(q)},
+        job{std::move(j)},
+        context{queue, job},
+        handler_strand{boost::asio::make_strand(ex)},
+        claimed_at{claimed} {}
+  active_job(active_job const&) = delete;
+  active_job& operator=(active_job const&) = delete;
+
+  /// Tells the handler to stop. The first cause is the one that counts.
+  void stop(stop_cause why) {
+    if (cause != stop_cause::none) return;
+    cause = why;
+    context.request_stop();
+    cancel.emit(boost::asio::cancellation_type::terminal);
+  }
+
+  std::string const queue;
+  leased_job const job;
+  job_context context;
+  std::unique_ptr<prepared_job> prepared;
+  boost::asio::strand<boost::asio::any_io_executor> handler_strand;
+  boost::asio::cancellation_signal cancel;
+  stop_cause cause = stop_cause::none;
+
+  steady_time claimed_at;     ///< read before the claim was sent
+  steady_time deadline{};     ///< from here on the lease may be over
+  steady_time renew_at{};
+  bool renewing = false;
+
+  std::string permit_holder;  ///< empty: it has no permit
+  std::uint64_t permit_fence = 0;
+
+  std::list<std::shared_ptr<active_job>>::iterator place;
+};
+
+}  // namespace weir::detail
+
+#endif

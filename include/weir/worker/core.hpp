@@ -1,0 +1,143 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_CORE_HPP
+#define WEIR_WORKER_CORE_HPP
+
+#include "weir/concept.hpp"
+#include "weir/error.hpp"
+#include "weir/execute.hpp"
+#include "weir/id_source.hpp"
+#include "weir/worker/active_job.hpp"
+#include "weir/worker/options.hpp"
+#include "weir/worker/wakeup.hpp"
+#include "weir/worker_event.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir::detail {
+
+/// What the parts of a running worker share: the store, the clock, the jobs in hand, and how to ask and to tell. All of
+/// it is used on one strand.
+template <class Store, class Clock, class Backoff>
+class worker_core {
+ public:
+  worker_core(Store s, worker_options const& o, Clock c, Backoff b, id_source i,
+              worker_observer tell_them, boost::asio::any_io_executor const& own,
+              boost::asio::any_io_executor handlers)
+      : store{std::move(s)},
+        options{o},
+        clock{std::move(c)},
+        backoff{std::move(b)},
+        ids{std::move(i)},
+        holder{ids.holder()},
+        strand{boost::asio::make_strand(own)},
+        handler_executor{std::move(handlers)},
+        changed{strand},
+        observer_{std::move(tell_them)} {}
+  worker_core(worker_core const&) = delete;
+  worker_core& operator=(worker_core const&) = delete;
+
+  /// Asks the store, and asks again while the failure is one that may pass and `until` has not come: every command that
+  /// a worker sends this way may be repeated.
+  template <class Command>
+  boost::asio::awaitable<result<typename Command::result>> ask(Command command, steady_time until) {
+    static_assert(Command::repeatable);
+    duration wait{};
+    for (std::uint32_t attempt = 0;; ++attempt) {
+      auto [ec, answer] = co_await weir::async_execute(store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
+      if (!ec) co_return std::move(answer);
+      if (ec != condition::transient) co_return ec;
+      tell_failure(ec);
+      wait = pause_after(attempt, wait);
+      if (saturating_add(clock.steady_now(), wait) >= until) co_return ec;
+      co_await sleep(wait);
+    }
+  }
+
+  /// Asks once.
+  template <class Command>
+  boost::asio::awaitable<result<typename Command::result>> ask_once(Command command) {
+    auto [ec, answer] = co_await weir::async_execute(store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
+    if (!ec) co_return std::move(answer);
+    co_return ec;
+  }
+
+  boost::asio::awaitable<void> sleep(duration wait) {
+    co_await clock.async_wait_until(strand, saturating_add(clock.steady_now(), wait),
+                                    boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+
+  /// How long to leave a store alone that has just failed: by the worker's backoff, never longer than its poll.
+  [[nodiscard]] duration pause_after(std::uint32_t attempt, duration previous) {
+    return std::clamp(backoff(attempt, previous, ids.entropy()),
+                      duration{std::chrono::milliseconds{1}}, options.poll);
+  }
+
+  /// A holder judges its own lease from before its request was sent, less a margin for clocks that run apart.
+  [[nodiscard]] static steady_time lease_deadline(steady_time asked_at, duration expires_in) {
+    return saturating_add(asked_at, expires_in - expires_in / 20);
+  }
+
+  void tell(worker_event const& event) noexcept {
+    if (!observer_) return;
+    try {
+      observer_(event);
+    } catch (...) {  // an observer that throws has nobody to tell
+    }
+  }
+  void tell_failure(error_code ec) noexcept {
+    worker_event event;
+    event.kind = worker_event_kind::store_failed;
+    event.error = ec;
+    tell(event);
+  }
+  void tell(worker_event_kind kind, active_job const& job, std::string_view reason = {},
+            duration delay = {}) noexcept {
+    worker_event event;
+    event.kind = kind;
+    event.queue = job.queue;
+    event.job = &job.job;
+    event.reason = reason;
+    event.delay = delay;
+    tell(event);
+  }
+
+  /// The job's outcome is stored, or it is not this worker's any more.
+  void settle(active_job& job) {
+    job.prepared.reset();
+    active.erase(job.place);
+    changed.notify();
+  }
+
+  Store store;
+  worker_options const options;
+  Clock clock;
+  Backoff backoff;
+  id_source ids;
+  std::string const holder;
+  boost::asio::strand<boost::asio::any_io_executor> strand;
+  boost::asio::any_io_executor handler_executor;
+  std::list<std::shared_ptr<active_job>> active;  ///< in the order of their claims
+  wakeup changed;                                 ///< a job was settled, or the worker is to stop
+  bool stopping = false;                          ///< nothing is claimed or started any more
+
+ private:
+  worker_observer const observer_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,162 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_GATE_HPP
+#define WEIR_WORKER_GATE_HPP
+
+#include "weir/key_policy.hpp"
+#include "weir/worker/core.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/uuid/uuid_io.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace weir::detail {
+
+/// What a job's policies say about starting it now.
+struct gate_answer {
+  enum class verdict : std::uint8_t {
+    run,
+    snooze,        ///< the job waits for `delay`, with `memo` noted on it
+    snooze_queue,  ///< its whole queue waits for `delay`
+    lost,          ///< its lease is over
+    fail,          ///< a command failed: the attempt has, too
+    bury,          ///< it can never be allowed
+  };
+
+  gate_answer() = default;
+  explicit gate_answer(verdict v, duration d = {}, std::string t = {})
+      : what{v}, delay{d}, text{std::move(t)} {}
+
+  verdict what = verdict::run;
+  duration delay{};
+  std::string text;  ///< snooze: the memo; fail and bury: the reason
+};
+
+/// Asks a job's policies in their order: unique → concurrency → rate. It holds nothing while waiting: a refusal gives
+/// back what was taken before it, and tokens are taken last, for a job that has all else (F55).
+///
+/// A job that the rate refuses reserves its tokens ahead, notes that on itself, and comes back at its own instant, so
+/// that fresh arrivals do not overtake it for ever. The note holds for this attempt only.
+template <class Core>
+class gate {
+ public:
+  explicit gate(std::shared_ptr<Core> core) : core_{std::move(core)} {}
+
+  boost::asio::awaitable<gate_answer> pass(std::shared_ptr<active_job> job) {
+    using verdict = gate_answer::verdict;
+    auto& core = *core_;
+
+    if (needs_start(job->job.strategy)) {
+      command::start_job const start{
+          .queue = job->queue, .id = job->job.id, .fence = job->job.fence};
+      auto const started = co_await core.ask(start, job->deadline);
+      if (started.has_error()) co_return failure(started.error());
+      if (started.value().outcome == start_outcome::blocked) {
+        co_return refused(*job, started.value().retry_after);
+      }
+    }
+
+    if (job->prepared->concurrency != 0) {
+      std::string const holder = to_string(job->job.id) + '/' + std::to_string(job->job.fence);
+      command::acquire_permit const acquire{.key = job->prepared->concurrency_key,
+                                            .holder = holder,
+                                            .limit = job->prepared->concurrency,
+                                            .ttl = core.options.lease,
+                                            .patience = {}};
+      auto const grant = co_await core.ask(acquire, job->deadline);
+      if (grant.has_error()) co_return failure(grant.error());
+      if (!grant.value().granted) {
+        if (job->prepared->concurrency_scope == limit_scope::queue) {
+          co_return gate_answer{verdict::snooze_queue, pause(*job, grant.value().retry_after)};
+        }
+        co_return refused(*job, grant.value().retry_after);
+      }
+      job->permit_holder = holder;
+      job->permit_fence = grant.value().fence;
+    }
+
+    if (!job->prepared->rate.empty() && job->job.memo != reservation(*job)) {
+      auto answer = co_await pay(job);
+      if (answer.what != verdict::run) {
+        co_await leave(job);
+        co_return answer;
+      }
+    }
+    co_return gate_answer{};
+  }
+
+  /// Gives back the permit, if it has one. The TTL does, where this cannot.
+  boost::asio::awaitable<void> leave(std::shared_ptr<active_job> job) {
+    if (job->permit_holder.empty()) co_return;
+    std::string const holder = std::exchange(job->permit_holder, {});
+    command::release_permit const release{
+        .key = job->prepared->concurrency_key, .holder = holder, .fence = job->permit_fence};
+    auto const until = saturating_add(core_->clock.steady_now(), core_->options.lease);
+    auto const released = co_await core_->ask(release, until);
+    if (released.has_error()) core_->tell_failure(released.error());
+  }
+
+ private:
+  /// Takes the job's tokens, or reserves them.
+  boost::asio::awaitable<gate_answer> pay(std::shared_ptr<active_job> job) {
+    using verdict = gate_answer::verdict;
+    auto& core = *core_;
+    bool const whole_queue = job->prepared->rate_scope == limit_scope::queue;
+    sha256_key const digest;
+    auto const key = digest(job->prepared->rate_key);
+    command::take const take{.key = key.view(),
+                             .quotas = job->prepared->rate,
+                             .cost = job->prepared->rate_cost,
+                             .max_wait = whole_queue ? duration{} : core.options.max_reservation};
+    auto const taken = co_await core.ask_once(take);
+    if (taken.has_error()) {
+      auto const ec = taken.error();
+      // An unknown outcome counts as spent; asking again later costs at most the same again.
+      if (ec == condition::transient) co_return gate_answer{verdict::snooze, pause(*job, {})};
+      if (ec == condition::bad_input) co_return gate_answer{verdict::bury, {}, ec.message()};
+      co_return gate_answer{verdict::fail, {}, ec.message()};
+    }
+    auto const& decision = taken.value();
+    if (decision.allowed && decision.wait <= duration::zero()) co_return gate_answer{};
+    if (decision.allowed) {
+      co_return gate_answer{verdict::snooze, decision.wait, reservation(*job)};
+    }
+    auto const delay = std::max(decision.retry_after, duration{std::chrono::milliseconds{1}});
+    co_return gate_answer{whole_queue ? verdict::snooze_queue : verdict::snooze, delay};
+  }
+
+  [[nodiscard]] static gate_answer failure(error_code ec) {
+    using verdict = gate_answer::verdict;
+    if (ec == errc::lease_lost) return gate_answer{verdict::lost};
+    if (ec == condition::bad_input) return gate_answer{verdict::bury, {}, ec.message()};
+    return gate_answer{verdict::fail, {}, ec.message()};
+  }
+
+  /// A refusal keeps a reservation that was made before it: its tokens are spent.
+  [[nodiscard]] gate_answer refused(active_job const& job, duration retry_after) {
+    return gate_answer{gate_answer::verdict::snooze, pause(job, retry_after),
+                       job.job.memo == reservation(job) ? job.job.memo : std::string{}};
+  }
+
+  /// By backoff, so that the refused spread out; no longer than the other's lease lasts, and never not at all.
+  [[nodiscard]] duration pause(active_job const& job, duration retry_after) {
+    auto const wait = core_->pause_after(job.job.snoozes, {});
+    return retry_after > duration::zero() ? std::min(wait, retry_after) : wait;
+  }
+
+  [[nodiscard]] static std::string reservation(active_job const& job) {
+    return "rate paid for attempt " + std::to_string(job.job.attempt);
+  }
+
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,189 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_HANDLER_HPP
+#define WEIR_WORKER_HANDLER_HPP
+
+#include "weir/concept.hpp"
+#include "weir/job_codec.hpp"
+#include "weir/job_context.hpp"
+#include "weir/job_traits.hpp"
+#include "weir/quota.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+// What a worker keeps of a handler: its type is known where it is registered, and nowhere after.
+namespace weir::detail {
+
+namespace asio = boost::asio;
+
+template <class T>
+struct awaited {
+  using type = T;
+  static constexpr bool is_awaitable = false;
+};
+template <class T, class Executor>
+struct awaited<asio::awaitable<T, Executor>> {
+  using type = T;
+  static constexpr bool is_awaitable = true;
+};
+
+/// What a call of the handler returns: it takes (job const&, job_context&) or (job const&).
+template <class Handler, class Job>
+auto call_handler(Handler& handler, Job const& job, job_context& context) -> decltype(auto) {
+  if constexpr (std::invocable<Handler&, Job const&, job_context&>) {
+    return handler(job, context);
+  } else {
+    return handler(job);
+  }
+}
+
+template <class Handler, class Job>
+concept takes_job =
+    std::invocable<Handler&, Job const&, job_context&> || std::invocable<Handler&, Job const&>;
+
+template <class Handler, class Job>
+using handler_answer = std::remove_cvref_t<decltype(call_handler(
+    std::declval<Handler&>(), std::declval<Job const&>(), std::declval<job_context&>()))>;
+
+template <class T>
+concept storable_result = std::is_void_v<T> || std::convertible_to<T, std::string> || json_form<T>;
+
+/// The text that `complete` stores for a handler's return value: a string as it is, anything else as its JSON form.
+template <class T>
+std::string result_text(T&& value) {
+  if constexpr (std::convertible_to<T, std::string>) {
+    return std::string{std::forward<T>(value)};
+  } else {
+    return encode(value).value();
+  }
+}
+
+/// One decoded job with its type's policies, ready to run.
+class prepared_job {
+ public:
+  prepared_job() = default;
+  prepared_job(prepared_job const&) = delete;
+  prepared_job& operator=(prepared_job const&) = delete;
+  virtual ~prepared_job() = default;
+
+  /// Runs the handler; its exceptions come through.
+  virtual asio::awaitable<std::string> run(job_context& context) = 0;
+
+  /// How long a failed attempt waits, if the type has a backoff of its own.
+  [[nodiscard]] virtual std::optional<duration> backoff(
+      std::uint32_t failures, std::uint64_t entropy) const = 0;
+
+  std::uint32_t concurrency = 0;
+  std::string concurrency_key;
+  limit_scope concurrency_scope = limit_scope::job;
+  std::span<quota const> rate;
+  std::string rate_key;
+  std::uint64_t rate_cost = 1;
+  limit_scope rate_scope = limit_scope::job;
+  std::uint32_t max_snoozes = 0;
+  duration timeout{};
+};
+
+template <class Job, class Handler>
+class typed_job final : public prepared_job {
+ public:
+  typed_job(std::shared_ptr<Handler> handler, Job job)
+      : handler_{std::move(handler)}, job_{std::move(job)} {
+    using policy = job_policy<Job>;
+    static constexpr auto quotas = policy::rate();
+    concurrency = policy::concurrency();
+    if (concurrency != 0) concurrency_key = policy::concurrency_key(job_);
+    concurrency_scope = policy::concurrency_scope();
+    rate = quotas;
+    if (!rate.empty()) {
+      rate_key = policy::rate_key(job_);
+      rate_cost = policy::rate_cost(job_);
+    }
+    rate_scope = policy::rate_scope();
+    max_snoozes = policy::max_snoozes();
+    timeout = policy::timeout();
+  }
+
+  asio::awaitable<std::string> run(job_context& context) override {
+    using answer = handler_answer<Handler, Job>;
+    using value = typename awaited<answer>::type;
+    if constexpr (!awaited<answer>::is_awaitable) {
+      if constexpr (std::is_void_v<value>) {
+        call_handler(*handler_, job_, context);
+        co_return std::string{};
+      } else {
+        co_return result_text(call_handler(*handler_, job_, context));
+      }
+    } else if constexpr (std::is_void_v<value>) {
+      co_await call_handler(*handler_, job_, context);
+      co_return std::string{};
+    } else {
+      auto got = co_await call_handler(*handler_, job_, context);
+      co_return result_text(std::move(got));
+    }
+  }
+
+  [[nodiscard]] std::optional<duration> backoff(
+      [[maybe_unused]] std::uint32_t failures, [[maybe_unused]] std::uint64_t entropy) const override {
+    if constexpr (job_policy<Job>::has_backoff) {
+      static_assert(weir::backoff<std::remove_cvref_t<decltype(job_traits<Job>::backoff)>>,
+                    "job_traits: backoff does not model weir::backoff");
+      return job_traits<Job>::backoff(failures, duration::zero(), entropy);
+    } else {
+      return std::nullopt;
+    }
+  }
+
+ private:
+  std::shared_ptr<Handler> handler_;
+  Job job_;
+};
+
+/// A registered handler, whatever its job's type.
+class any_handler {
+ public:
+  any_handler() = default;
+  any_handler(any_handler const&) = delete;
+  any_handler& operator=(any_handler const&) = delete;
+  virtual ~any_handler() = default;
+
+  /// The job of a payload, or null and the reason why it cannot be one.
+  [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(
+      std::string_view payload, std::string& reason) const = 0;
+};
+
+template <class Job, class Handler>
+class typed_handler final : public any_handler {
+ public:
+  explicit typed_handler(Handler handler)
+      : handler_{std::make_shared<Handler>(std::move(handler))} {}
+
+  [[nodiscard]] std::unique_ptr<prepared_job> prepare(
+      std::string_view payload, std::string& reason) const override {
+    auto job = decode<Job>(payload);
+    if (!job.ok) {
+      reason = std::move(job.reason);
+      return nullptr;
+    }
+    return std::make_unique<typed_job<Job, Handler>>(handler_, std::move(job.value));
+  }
+
+ private:
+  std::shared_ptr<Handler> handler_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,45 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_OPTIONS_HPP
+#define WEIR_WORKER_OPTIONS_HPP
+
+#include "weir/error.hpp"
+#include "weir/limits.hpp"
+#include "weir/time.hpp"
+
+#include <cstdint>
+
+namespace weir {
+
+struct worker_options {
+  std::uint32_t concurrency = 10;       ///< handlers at once, 1…`limits::batch`
+  std::uint32_t quantum = 10;           ///< jobs claimed from one queue before the next has its turn, 1…`limits::batch`
+  std::uint32_t scan_limit = 100;       ///< queues looked up at once, 1…`limits::batch`
+  duration lease = std::chrono::seconds{30};               ///< of a claimed job; renewed while its handler runs
+  duration poll = std::chrono::seconds{1};                 ///< longest time without looking for jobs
+  duration drain = std::chrono::seconds{10};               ///< how long handlers may go on when the worker stops
+  duration max_reservation = std::chrono::minutes{1};      ///< how far ahead a rate-refused job may reserve
+  duration unknown_kind_delay = std::chrono::minutes{1};   ///< until a job of unknown kind is offered again
+  duration gc_interval = std::chrono::minutes{1};          ///< between collections of stale pointers
+};
+
+/// Are the options within their ranges? Errors: `invalid_option`, `invalid_ttl`, `invalid_wait`.
+[[nodiscard]] inline error_code validate(worker_options const& o) noexcept {
+  auto const count = [](std::uint32_t n) { return n > 0 && n <= limits::batch; };
+  auto const positive = [](duration d) { return d > duration::zero() && d <= limits::span; };
+  auto const wait = [](duration d) { return d >= duration::zero() && d <= limits::span; };
+  if (!count(o.concurrency) || !count(o.quantum) || !count(o.scan_limit)) {
+    return make_error_code(errc::invalid_option);
+  }
+  if (!positive(o.lease)) return make_error_code(errc::invalid_ttl);
+  if (!positive(o.poll) || !positive(o.gc_interval) || !wait(o.drain) || !wait(o.max_reservation) ||
+      !wait(o.unknown_kind_delay)) {
+    return make_error_code(errc::invalid_wait);
+  }
+  return {};
+}
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,251 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_RUN_HPP
+#define WEIR_WORKER_RUN_HPP
+
+#include "weir/worker/core.hpp"
+#include "weir/worker/job_run.hpp"
+#include "weir/worker/lease_renewer.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// One run of a worker, from its start until it has drained.
+///
+/// A round is what one scan of the pointers found, in random order; each queue of it is asked for at most a quantum of
+/// jobs, and only for as many as there are free hands, so nothing is claimed that cannot start at once. Every other scan
+/// begins at a random instant, so that no number of backlogged queues hides another (F39).
+template <class Store, class Clock, class Backoff>
+class worker_run {
+ public:
+  using core_type = worker_core<Store, Clock, Backoff>;
+
+  worker_run(std::shared_ptr<core_type> shared, std::shared_ptr<handler_registry const> handlers)
+      : core_{std::move(shared)},
+        jobs_{std::make_shared<job_run<core_type>>(core_, std::move(handlers))},
+        renewer_{std::make_shared<lease_renewer<core_type>>(core_)},
+        hinted_{core_->strand},
+        listeners_(std::max<std::uint32_t>(core_->store.shard_count(), 1)) {}
+
+  [[nodiscard]] auto strand() const { return core_->strand; }
+
+  /// Claim nothing any more, let the handlers finish, then tell them to stop. Safe in any thread.
+  static void stop(std::shared_ptr<worker_run> const& self) {
+    boost::asio::post(self->core_->strand, [self] {
+      self->core_->stopping = true;
+      self->core_->changed.notify();
+    });
+  }
+
+  static boost::asio::awaitable<void> run(std::shared_ptr<worker_run> self) {
+    namespace asio = boost::asio;
+    auto& own = *self;
+    asio::co_spawn(own.core_->strand, lease_renewer<core_type>::run(own.renewer_), asio::detached);
+    own.next_collection_ = own.core_->clock.steady_now() + own.core_->options.gc_interval;
+    while (!own.core_->stopping) {
+      if (own.free_hands() == 0) {
+        co_await own.core_->changed.async_wait(asio::as_tuple(asio::use_awaitable));
+        continue;
+      }
+      if (own.round_.empty()) {
+        co_await own.collect_pointers();
+        auto const next = co_await own.scan();
+        if (own.round_.empty()) {
+          co_await idle(self, next);
+          continue;
+        }
+      }
+      auto queue = std::move(own.round_.front());
+      own.round_.pop_front();
+      co_await claim(self, std::move(queue));
+    }
+    for (auto& listener : own.listeners_) {
+      listener.cancel.emit(asio::cancellation_type::terminal);
+    }
+    co_await own.drain();
+    own.renewer_->stop();
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t free_hands() const {
+    auto const busy = static_cast<std::uint32_t>(core_->active.size());
+    return core_->options.concurrency - std::min(core_->options.concurrency, busy);
+  }
+
+  /// Fills the round. Gives the instant before which there will be nothing else, as far as the store knows.
+  boost::asio::awaitable<steady_time> scan() {
+    auto& core = *core_;
+    auto const shards = std::max<std::uint32_t>(core.store.shard_count(), 1);
+    auto next = steady_time::max();
+    bool const anywhere = ++scans_ % 2 == 0;
+    for (std::uint32_t shard = 0; shard != shards && !core.stopping; ++shard) {
+      command::scan_visible_queues const look{
+          .shard = shard,
+          .limit = core.options.scan_limit,
+          .entropy = anywhere ? core.ids.entropy() | 1U : 0};
+      auto found = co_await core.ask_once(look);
+      auto const heard_at = core.clock.steady_now();
+      if (found.has_error()) {
+        core.tell_failure(found.error());
+        continue;
+      }
+      auto& due = found.value();
+      if (due.next_in) next = std::min(next, saturating_add(heard_at, *due.next_in));
+      for (auto& queue : due.queues) round_.push_back(std::move(queue));
+    }
+    for (std::size_t i = round_.size(); i > 1; --i) {
+      std::swap(round_[i - 1], round_[core.ids.entropy() % i]);
+    }
+    co_return next;
+  }
+
+  /// Claims up to a quantum of one queue's jobs and starts them.
+  static boost::asio::awaitable<void> claim(std::shared_ptr<worker_run> self, std::string queue) {
+    namespace asio = boost::asio;
+    auto& core = *self->core_;
+    auto const asked_at = core.clock.steady_now();
+    // The number makes the call repeatable: after a lost answer the same leases are given again (F54).
+    command::dequeue_jobs const dequeue{
+        .queue = queue,
+        .holder = core.holder,
+        .sequence = ++self->sequence_,
+        .limit = std::min(core.options.quantum, self->free_hands()),
+        .lease = core.options.lease};
+    auto got = co_await core.ask(dequeue, saturating_add(asked_at, core.options.lease));
+    if (got.has_error()) {
+      core.tell_failure(got.error());
+      co_return;
+    }
+    auto& answer = got.value();
+    if (answer.dead_lettered != 0) {
+      worker_event event;
+      event.kind = worker_event_kind::dead_lettered;
+      event.queue = queue;
+      event.count = answer.dead_lettered;
+      event.reason = "attempts spent, or deadline missed";
+      core.tell(event);
+    }
+    for (auto& leased : answer.jobs) {
+      auto const expires_in = leased.expires_in;
+      auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at, core.handler_executor);
+      job->deadline = core_type::lease_deadline(asked_at, expires_in);
+      job->renew_at = saturating_add(asked_at, expires_in / 3);
+      job->place = core.active.insert(core.active.end(), job);
+      self->renewer_->watch(*job);
+      asio::co_spawn(core.strand, job_run<core_type>::run(self->jobs_, job), asio::detached);
+    }
+    self->claimed_ = self->claimed_ || !answer.jobs.empty() || answer.dead_lettered != 0;
+    if (answer.jobs.empty() && answer.dead_lettered == 0 && !answer.held) {
+      // The pointer was early: without this the next scan would find it again.
+      command::update_queue_pointer const update{.queue = queue};
+      auto const updated = co_await core.ask_once(update);
+      if (updated.has_error()) core.tell_failure(updated.error());
+    }
+  }
+
+  /// Waits until there may be something to do: a hint, a settled job, the next pointer, or the end of the poll interval.
+  static boost::asio::awaitable<void> idle(std::shared_ptr<worker_run> self, steady_time next) {
+    namespace asio = boost::asio;
+    using namespace asio::experimental::awaitable_operators;
+    auto& core = *self->core_;
+    // What looked due and gave nothing is another's: look again soon, but not at once.
+    self->fruitless_ = std::exchange(self->claimed_, false) ? 0 : self->fruitless_ + 1;
+    auto const now = core.clock.steady_now();
+    auto const patience = self->fruitless_ == 0 ? duration{} : core.pause_after(self->fruitless_, {}) / 64;
+    auto const jitter = core.options.poll / 64 * static_cast<duration::rep>(core.ids.entropy() % 8);
+    auto const until = std::min(std::max(next, saturating_add(now, patience)),
+                                saturating_add(now, core.options.poll - jitter));
+    auto const token = asio::as_tuple(asio::use_awaitable);
+    listen(self);
+    co_await (core.changed.async_wait(token) || self->hinted_.async_wait(token) ||
+              core.clock.async_wait_until(core.strand, until, token));
+  }
+
+  struct listener {
+    boost::asio::cancellation_signal cancel;
+    bool armed = false;
+  };
+
+  /// Keeps one hint asked for in every shard, where the store gives hints. It stays asked for while the worker is busy.
+  static void listen(std::shared_ptr<worker_run> const& self) {
+    if constexpr (executes<Store, command::await_jobs>) {
+      auto& core = *self->core_;
+      for (std::uint32_t shard = 0; shard != self->listeners_.size(); ++shard) {
+        auto& at = self->listeners_[shard];
+        if (std::exchange(at.armed, true)) continue;
+        auto heard = [weak = std::weak_ptr<worker_run>{self}, shard](error_code ec, hint) {
+          auto const run = weak.lock();
+          if (!run) return;
+          run->listeners_[shard].armed = false;
+          if (!ec) run->hinted_.notify();
+        };
+        command::await_jobs const wait{.shard = shard};
+        weir::async_execute(
+            core.store, wait,
+            boost::asio::bind_cancellation_slot(
+                at.cancel.slot(), boost::asio::bind_executor(core.strand, std::move(heard))));
+      }
+    }
+  }
+
+  boost::asio::awaitable<void> collect_pointers() {
+    auto& core = *core_;
+    if (core.clock.steady_now() < next_collection_) co_return;
+    next_collection_ = saturating_add(core.clock.steady_now(), core.options.gc_interval);
+    auto const shards = std::max<std::uint32_t>(core.store.shard_count(), 1);
+    for (std::uint32_t shard = 0; shard != shards; ++shard) {
+      command::gc_stale_pointers const collect{.shard = shard};
+      auto const collected = co_await core.ask_once(collect);
+      if (collected.has_error()) core.tell_failure(collected.error());
+    }
+  }
+
+  /// Lets the handlers finish, as long as the options allow; then tells them to stop, and waits until they have.
+  boost::asio::awaitable<void> drain() {
+    namespace asio = boost::asio;
+    using namespace asio::experimental::awaitable_operators;
+    auto& core = *core_;
+    auto const token = asio::as_tuple(asio::use_awaitable);
+    auto const until = saturating_add(core.clock.steady_now(), core.options.drain);
+    while (!core.active.empty() && core.clock.steady_now() < until) {
+      co_await (core.changed.async_wait(token) ||
+                core.clock.async_wait_until(core.strand, until, token));
+    }
+    for (auto const& job : core.active) job->stop(stop_cause::shutdown);
+    while (!core.active.empty()) co_await core.changed.async_wait(token);
+  }
+
+  std::shared_ptr<core_type> core_;
+  std::shared_ptr<job_run<core_type>> jobs_;
+  std::shared_ptr<lease_renewer<core_type>> renewer_;
+  wakeup hinted_;
+  std::vector<listener> listeners_;
+  std::deque<std::string> round_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t scans_ = 0;
+  std::uint32_t fruitless_ = 0;
+  bool claimed_ = false;
+  steady_time next_collection_{};
+};
+
+}  // namespace weir::detail
+
+#endif

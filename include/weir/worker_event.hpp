@@ -1,0 +1,61 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_EVENT_HPP
+#define WEIR_WORKER_EVENT_HPP
+
+#include "weir/error.hpp"
+#include "weir/job.hpp"
+#include "weir/time.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace weir {
+
+enum class worker_event_kind : std::uint8_t {
+  started,        ///< a handler is about to run
+  completed,      ///< its result is stored
+  retried,        ///< the attempt failed; the job vests again after `delay`
+  snoozed,        ///< refused by a limit, or by its handler; it vests again after `delay`; the attempt was given back
+  returned,       ///< given back unstarted, or cut short, because the worker stops or the queue was snoozed
+  dead_lettered,  ///< ended for good, with `reason`
+  lease_lost,     ///< the lease ended before the handler did, or before its outcome was stored: another will run it
+  queue_snoozed,  ///< a limit that the whole queue shares refused; the queue is held back for `delay`
+  store_failed,   ///< a command failed with `error`; it is tried again where that is safe
+};
+
+[[nodiscard]] constexpr std::string_view to_string(worker_event_kind k) noexcept {
+  switch (k) {
+    case worker_event_kind::started: return "started";
+    case worker_event_kind::completed: return "completed";
+    case worker_event_kind::retried: return "retried";
+    case worker_event_kind::snoozed: return "snoozed";
+    case worker_event_kind::returned: return "returned";
+    case worker_event_kind::dead_lettered: return "dead_lettered";
+    case worker_event_kind::lease_lost: return "lease_lost";
+    case worker_event_kind::queue_snoozed: return "queue_snoozed";
+    case worker_event_kind::store_failed: return "store_failed";
+  }
+  return "?";
+}
+
+/// Something that a worker did. The views live for the length of the call.
+struct worker_event {
+  worker_event_kind kind = worker_event_kind::started;
+  std::string_view queue{};
+  leased_job const* job = nullptr;  ///< null where it concerns no single job, or a job that the store ended
+  std::uint32_t count = 1;          ///< how many jobs it concerns
+  std::string_view reason{};
+  std::string_view result{};        ///< completed: what was stored
+  duration delay{};
+  error_code error{};
+};
+
+/// Is told of everything a worker does, one event at a time, on the worker's own strand: it must be quick, and not throw.
+using worker_observer = std::function<void(worker_event const&)>;
+
+}  // namespace weir
+
+#endif
