@@ -6,8 +6,9 @@
 
 #include "progress.hpp"
 
-#include <poll.h>
 #include <sys/ioctl.h>
+
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,14 +19,14 @@
 
 namespace manifest {
 
-/// What people see, on standard error: a bar that is redrawn on a terminal, else lines. The manifest itself may go to
-/// standard output.
+/// What people see, on standard error: a bar that is redrawn on a terminal, else lines. The
+/// manifest itself may go to standard output.
 class display {
  public:
   explicit display(bool plain) : bar_{!plain && draws()}, reminder_{bar_} {}
 
-  /// Shows the progress if it is time to. A terminal that was stopped, or a pipe that nobody reads, is left out rather
-  /// than waited for.
+  /// Shows the progress if it is time to. A terminal that was stopped, or a pipe that nobody reads,
+  /// is left out rather than waited for.
   void show(seconds now, progress const& p) {
     if (!reminder_.due(now, p.fraction())) return;
     pace_.add(now, p);
@@ -49,13 +50,15 @@ class display {
  private:
   [[nodiscard]] static bool draws() {
     char const* const terminal = std::getenv("TERM");
-    return ::isatty(STDERR_FILENO) == 1 && terminal != nullptr && std::string_view{terminal} != "dumb";
+    return ::isatty(STDERR_FILENO) == 1 && terminal != nullptr &&
+           std::string_view{terminal} != "dumb";
   }
 
   // One less than there are, for a full line makes some terminals begin the next.
   [[nodiscard]] static std::size_t columns() {
     winsize size{};
-    return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79U;
+    return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U
+                                                                             : 79U;
   }
 
   // Nobody is left to tell that standard error cannot be written to.

@@ -6,12 +6,20 @@
 
 #include "file_digest.hpp"
 #include "path_text.hpp"
+#include "weir/backoff/exponential.hpp"
+#include "weir/backoff/jittered.hpp"
+#include "weir/job_traits.hpp"
 #include "weir/limits.hpp"
+#include "weir/time.hpp"
+#include "weir/unique.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace manifest {
 
@@ -41,5 +49,24 @@ inline void from_json(nlohmann::json const& json, hash_file& job) {
 }
 
 }  // namespace manifest
+
+template <>
+struct weir::job_traits<manifest::hash_file> {
+  static constexpr std::string_view kind = "hash_file";
+
+  /// More than any --attempts: the handler gives up sooner.
+  static constexpr std::uint32_t max_attempts = 1000;
+  /// What is wrong with a file is seldom over within the second, but trying costs little.
+  static constexpr jittered_backoff<exponential_backoff, equal_jitter> backoff{
+      exponential_backoff{std::chrono::milliseconds{200}}};
+  /// The manifest is written from the results, at the end.
+  static constexpr duration retention = std::chrono::hours{24 * 30};
+
+  static constexpr auto unique = unique_strategy::until_executed;
+  static constexpr auto on_conflict = conflict_policy::discard;
+  static std::string unique_key(manifest::hash_file const& job) {
+    return manifest::unique_key_of(job.path);
+  }
+};
 
 #endif

@@ -25,10 +25,11 @@ extern "C" inline void quit_at_once(int) {
 
 }  // namespace detail
 
-/// From now on SIGINT and SIGTERM end the process in whatever it is doing, deleting `unfinished` (empty: nothing).
+/// From now on SIGINT and SIGTERM end the process in whatever it is doing, deleting `unfinished`
+/// (empty: nothing).
 inline void quit_at_next_signal(std::string unfinished) {
   detail::last_resort_file = std::move(unfinished);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = detail::quit_at_once;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);

@@ -32,10 +32,11 @@ The files are those that `find -H DIR -type f` prints: no symbolic link is follo
       --plain         progress as lines, on a terminal too
   -h, --help          this text
 
-Ctrl-C ends the run with what is done so far in the manifest; a second one ends it at once.
+Ctrl-C or SIGTERM ends the run with what is done so far in the manifest; a second one ends it at once.
+A file that changes while it is read is tried again, for no checksum can be right for it.
 
 exit codes: 0 everything is listed; 1 some files or folders could not be read, and are not listed; 2 wrong usage;
-            3 the manifest cannot be written; 4 something else failed; 130 ended by Ctrl-C (143: by SIGTERM)
+            3 the manifest cannot be written; 4 something else failed; 130 ended by Ctrl-C or SIGTERM
 )";
 
 struct options {
@@ -174,7 +175,7 @@ struct usage_error : std::runtime_error {
     } else if (name == "--workers") {
       parsed.workers = parse_count(name, value(), 256);
     } else if (name == "--open-files") {
-      parsed.open_files = parse_count(name, value(), 100'000);
+      parsed.open_files = parse_count(name, value(), 4096);
     } else if (name == "--rate") {
       parsed.rate = parse_rate(value());
     } else if (name == "--attempts") {

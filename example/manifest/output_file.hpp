@@ -81,6 +81,12 @@ class output_file {
                std::string_view::npos;
   }
 
+  /// The new file that is not there any more once this object ends; empty: there is none.
+  [[nodiscard]] std::string unfinished() const {
+    if (temporary_.empty()) return {};
+    return (folder_name_ == "." ? "" : folder_name_) + temporary_;
+  }
+
   void write(std::string_view bytes) {
     while (!bytes.empty()) {
       auto const n = ::write(fd_.get(), bytes.data(), bytes.size());

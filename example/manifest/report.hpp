@@ -11,7 +11,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -37,7 +36,7 @@ struct missing_path {
 struct report {
   std::vector<queue_tally> queues;
   std::vector<missing_path> dead_letters;
-  std::vector<missing_path> unread_folders;
+  std::vector<missing_path> unwalked;
   seconds time{};
 };
 
@@ -103,7 +102,9 @@ using table_row = std::array<std::string, 6>;
 /// The table of all queues, those with the most files first, the throughput, and what is missing
 /// and why. At most `most` lines for each of them.
 [[nodiscard]] inline std::string report_text(report r, std::size_t most = 20) {
-  std::ranges::stable_sort(r.queues, std::ranges::greater{}, &queue_tally::found);
+  std::ranges::sort(r.queues, [](queue_tally const& a, queue_tally const& b) {
+    return a.found != b.found ? a.found > b.found : a.queue < b.queue;
+  });
   auto const all = detail::sum_of(r.queues);
 
   std::vector<detail::table_row> rows;
@@ -127,8 +128,8 @@ using table_row = std::array<std::string, 6>;
           count_text(static_cast<std::uint64_t>(static_cast<double>(all.done) / time)) +
           " files/s\n";
   text += detail::missing_text("dead letters (not in the manifest)", r.dead_letters, most);
-  text += detail::missing_text("folders that were not read (their files are not in the manifest)",
-                               r.unread_folders, most);
+  text +=
+      detail::missing_text("not walked (their files are not in the manifest)", r.unwalked, most);
   return text;
 }
 

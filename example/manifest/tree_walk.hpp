@@ -37,7 +37,8 @@ struct walk_problem {
 
 struct walk_batch {
   std::vector<found_file> files;
-  std::vector<walk_problem> problems;  ///< folders whose files are not among the found ones
+  std::vector<walk_problem> problems;  ///< what could not be walked: its files are not among the
+                                       ///< found ones
 };
 
 /// Finds the regular files that `find -H ROOT -type f` prints, in batches.
@@ -101,6 +102,8 @@ class tree_walk {
   static constexpr int open_flags =
       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   static constexpr std::size_t most_open = 32;
+  static constexpr std::size_t longest = 1 << 16;  // of a path; the system opens none that is
+                                                   // longer than 4,096
 
   // Makes the folder whose path is in path_ the deepest level. Takes the descriptor; returns an
   // error number.
@@ -147,6 +150,10 @@ class tree_walk {
     }
     if (entry.d_type != DT_REG && entry.d_type != DT_UNKNOWN) return;
     if (leave_out_ && leave_out_(here.identity, entry.d_name)) return;
+    if (path_.size() > longest) {
+      batch.problems.push_back({path_ + entry.d_name, system_text(ENAMETOOLONG)});
+      return;
+    }
     struct stat there{};
     int const failed =
         ::fstatat(::dirfd(here.stream.get()), entry.d_name, &there, AT_SYMLINK_NOFOLLOW);

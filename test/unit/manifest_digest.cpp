@@ -3,11 +3,9 @@
 
 #include "../../example/manifest/file_digest.hpp"
 #include "../../example/manifest/hash_file.hpp"
-
 #include "weir/job_codec.hpp"
 
 #include <boost/test/unit_test.hpp>
-
 #include <sys/stat.h>
 
 #include <unistd.h>
@@ -40,7 +38,9 @@ struct temporary_file {
     fs::remove(name, ignored);
   }
 
-  void add(std::string const& bytes) const { std::ofstream{name, std::ios::binary | std::ios::app} << bytes; }
+  void add(std::string const& bytes) const {
+    std::ofstream{name, std::ios::binary | std::ios::app} << bytes;
+  }
 
   std::string name;
 };
@@ -67,11 +67,15 @@ BOOST_AUTO_TEST_SUITE(manifest_digest)
 
 // The vectors are those of FIPS 180-4's examples.
 BOOST_AUTO_TEST_CASE(digests_are_SHA_256) {
-  BOOST_TEST(digest_of(temporary_file{""}.name, 1) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  BOOST_TEST(digest_of(temporary_file{"abc"}.name, 100) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  BOOST_TEST(digest_of(temporary_file{""}.name, 1) ==
+             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  BOOST_TEST(digest_of(temporary_file{"abc"}.name, 100) ==
+             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   temporary_file const million{std::string(1'000'000, 'a')};
-  for (std::uint64_t const chunk : {std::uint64_t{777}, std::uint64_t{1} << 17U, std::uint64_t{1'000'000}, std::uint64_t{1} << 30U}) {
-    BOOST_TEST(digest_of(million.name, chunk) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  for (std::uint64_t const chunk : {std::uint64_t{777}, std::uint64_t{1} << 17U,
+                                    std::uint64_t{1'000'000}, std::uint64_t{1} << 30U}) {
+    BOOST_TEST(digest_of(million.name, chunk) ==
+               "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
   }
 }
 
@@ -102,8 +106,9 @@ BOOST_AUTO_TEST_CASE(a_file_that_changes_while_it_is_read_has_no_digest) {
       fs::last_write_time(f.name, fs::last_write_time(f.name) + std::chrono::seconds{1});
     }
     (void)file.read(10'000);
-    BOOST_CHECK_EXCEPTION((void)file.finish(), unreadable,
-                          [](unreadable const& e) { return std::string{e.what()} == "changed while it was read"; });
+    BOOST_CHECK_EXCEPTION((void)file.finish(), unreadable, [](unreadable const& e) {
+      return std::string{e.what()} == "changed while it was read";
+    });
   }
 }
 
@@ -135,7 +140,8 @@ BOOST_AUTO_TEST_CASE(a_job_carries_any_path_through_JSON) {
 }
 
 BOOST_AUTO_TEST_CASE(a_payload_that_is_no_job_is_refused_with_a_reason) {
-  for (auto const* text : {"", "{", "{}", "[]", R"({"path":3})", R"({"path":"%"})", R"({"path":"%41"})"}) {
+  for (auto const* text :
+       {"", "{", "{}", "[]", R"({"path":3})", R"({"path":"%"})", R"({"path":"%41"})"}) {
     auto const job = weir::decode<hash_file>(text);
     BOOST_TEST(!job.ok, text);
     BOOST_TEST(!job.reason.empty(), text);

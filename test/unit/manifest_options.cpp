@@ -15,7 +15,9 @@ using manifest::usage_error;
 
 namespace {
 
-options parse(std::vector<char const*> const& arguments) { return manifest::parse_options(arguments); }
+options parse(std::vector<char const*> const& arguments) {
+  return manifest::parse_options(arguments);
+}
 
 std::string why(std::vector<char const*> const& arguments) {
   try {
@@ -44,8 +46,8 @@ BOOST_AUTO_TEST_CASE(without_arguments_the_defaults_hold) {
 }
 
 BOOST_AUTO_TEST_CASE(options_take_their_value_after_a_space_or_an_equals_sign) {
-  auto const o = parse({"--workers", "3", "dir", "--open-files=5", "--rate=1MB/s", "--attempts", "2",
-                        "--plain", "--store", "memory", "-o", "out=1"});
+  auto const o = parse({"--workers", "3", "dir", "--open-files=5", "--rate=1MB/s", "--attempts",
+                        "2", "--plain", "--store", "memory", "-o", "out=1"});
   BOOST_TEST(o.directory == "dir");
   BOOST_TEST(o.workers == 3);
   BOOST_TEST(o.open_files == 5);
@@ -98,10 +100,35 @@ BOOST_AUTO_TEST_CASE(rates_are_exact_in_every_unit) {
 }
 
 BOOST_AUTO_TEST_CASE(rates_that_are_none_are_refused) {
-  for (auto const* rate :
-       {"", "0", "0MB/s", "0.0", "0.9", "-1", "+1", ".", "/s", "MB/s", "1e3", "1,5MB/s", "1.2.3", "nan", "inf", "0x10",
-        "1 MB/s", "1MB/s ", "1MBps", "1iB", "1mB", "1PB", "1MM", "1Mi/s/s", "1.1TB/s", "2TiB", "1000000000001",
-        "99999999999999999999999999999999", "99999999999999999999999999999999TiB/s"}) {
+  for (auto const* rate : {"",
+                           "0",
+                           "0MB/s",
+                           "0.0",
+                           "0.9",
+                           "-1",
+                           "+1",
+                           ".",
+                           "/s",
+                           "MB/s",
+                           "1e3",
+                           "1,5MB/s",
+                           "1.2.3",
+                           "nan",
+                           "inf",
+                           "0x10",
+                           "1 MB/s",
+                           "1MB/s ",
+                           "1MBps",
+                           "1iB",
+                           "1mB",
+                           "1PB",
+                           "1MM",
+                           "1Mi/s/s",
+                           "1.1TB/s",
+                           "2TiB",
+                           "1000000000001",
+                           "99999999999999999999999999999999",
+                           "99999999999999999999999999999999TiB/s"}) {
     BOOST_CHECK_THROW((void)parse_rate(rate), usage_error);
   }
   BOOST_TEST(why({"--rate", "8Mb/s"}) == "--rate wants bytes (B), not bits (b), not '8Mb/s'");

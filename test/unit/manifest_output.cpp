@@ -5,8 +5,8 @@
 #include "../../example/manifest/output_file.hpp"
 
 #include <boost/test/unit_test.hpp>
-
 #include <sys/stat.h>
+
 #include <unistd.h>
 
 #include <filesystem>
@@ -49,7 +49,7 @@ struct folder {
   }
 
   fs::path path;
-  struct stat status {};
+  struct stat status{};
 };
 
 std::string contents(std::string const& name) {
@@ -57,7 +57,9 @@ std::string contents(std::string const& name) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-void put(std::string const& name, std::string const& bytes) { std::ofstream{name, std::ios::binary} << bytes; }
+void put(std::string const& name, std::string const& bytes) {
+  std::ofstream{name, std::ios::binary} << bytes;
+}
 
 std::string line(std::string path) {
   std::string out;
@@ -80,7 +82,8 @@ BOOST_AUTO_TEST_CASE(lines_are_those_of_sha256sum) {
 
 BOOST_AUTO_TEST_CASE(lines_are_ordered_by_bytes) {
   std::vector<checksum> sums;
-  for (auto const* path : {"\xC3\xA4", "b", "a/b", "a", "a-b", "B", "a\nb", "\xFF"}) sums.push_back({path, ""});
+  for (auto const* path : {"\xC3\xA4", "b", "a/b", "a", "a-b", "B", "a\nb", "\xFF"})
+    sums.push_back({path, ""});
   manifest::sort_by_path(sums);
   std::string order;
   for (auto const& sum : sums) order += sum.path + "|";
@@ -123,7 +126,8 @@ BOOST_AUTO_TEST_CASE(it_knows_what_is_its_own) {
   BOOST_TEST(out.is_mine(f.status, f.temporary()));
   BOOST_TEST(out.is_mine(f.status, ".out.0123abcd.tmp"));  // another run's
   BOOST_TEST(!out.is_mine(other.status, "out"));
-  for (auto const* name : {"out2", "ou", ".out.tmp", ".out.0123abcx.tmp", ".out.0123abcd", ".other.0123abcd.tmp"}) {
+  for (auto const* name :
+       {"out2", "ou", ".out.tmp", ".out.0123abcx.tmp", ".out.0123abcd", ".other.0123abcd.tmp"}) {
     BOOST_TEST(!out.is_mine(f.status, name), name);
   }
 }

@@ -21,7 +21,8 @@ BOOST_AUTO_TEST_SUITE(manifest_path_text)
 
 BOOST_AUTO_TEST_CASE(utf8_stays_readable) {
   BOOST_TEST(to_text("/usr/include/x y.h") == "/usr/include/x y.h");
-  BOOST_TEST(to_text("/tmp/gr\xC3\xBC\xC3\x9F/\xF0\x9F\x98\x80") == "/tmp/gr\xC3\xBC\xC3\x9F/\xF0\x9F\x98\x80");
+  BOOST_TEST(to_text("/tmp/gr\xC3\xBC\xC3\x9F/\xF0\x9F\x98\x80") ==
+             "/tmp/gr\xC3\xBC\xC3\x9F/\xF0\x9F\x98\x80");
   BOOST_TEST(to_text("a\nb\\c\x01") == "a\nb\\c\x01");  // JSON's own escapes are JSON's business
   BOOST_TEST(to_text("") == "");
 }
@@ -30,10 +31,10 @@ BOOST_AUTO_TEST_CASE(what_is_not_utf8_is_escaped_and_so_is_the_escape) {
   BOOST_TEST(to_text("100%") == "100%25");
   BOOST_TEST(to_text("%41") == "%2541");
   BOOST_TEST(to_text("\xFF\xFE") == "%FF%FE");
-  BOOST_TEST(to_text("a\xC3") == "a%C3");               // cut short
-  BOOST_TEST(to_text("\xC3/x") == "%C3/x");             // what follows is not swallowed
-  BOOST_TEST(to_text("\xC0\xAF") == "%C0%AF");          // overlong
-  BOOST_TEST(to_text("\xED\xA0\x80") == "%ED%A0%80");   // a surrogate
+  BOOST_TEST(to_text("a\xC3") == "a%C3");                     // cut short
+  BOOST_TEST(to_text("\xC3/x") == "%C3/x");                   // what follows is not swallowed
+  BOOST_TEST(to_text("\xC0\xAF") == "%C0%AF");                // overlong
+  BOOST_TEST(to_text("\xED\xA0\x80") == "%ED%A0%80");         // a surrogate
   BOOST_TEST(to_text("\xF4\x90\x80\x80") == "%F4%90%80%80");  // above U+10FFFF
 }
 
@@ -67,8 +68,8 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_terminal_obeys_is_shown) {
   BOOST_TEST(for_terminal("a\nb\rc\td\\e") == "a\\nb\\rc\\td\\\\e");
   BOOST_TEST(for_terminal("\x7F\x08") == "\\x7F\\x08");
   BOOST_TEST(for_terminal("\xC2\x9B"
-                          "31m") == "\\xC2\\x9B31m");              // CSI as one character
-  BOOST_TEST(for_terminal("\x9B") == "\\x9B");                     // and as one byte
+                          "31m") == "\\xC2\\x9B31m");                   // CSI as one character
+  BOOST_TEST(for_terminal("\x9B") == "\\x9B");                          // and as one byte
   BOOST_TEST(for_terminal("\xE2\x80\xAEgpj") == "\\xE2\\x80\\xAEgpj");  // right-to-left override
   BOOST_TEST(for_terminal("\0x"s) == "\\x00x");
   BOOST_TEST(for_terminal("gr\xC3\xBC\xC3\x9F") == "gr\xC3\xBC\xC3\x9F");

@@ -145,16 +145,17 @@ BOOST_AUTO_TEST_CASE(lines_are_few_on_a_short_run_and_on_a_long_one) {
 
 BOOST_AUTO_TEST_CASE(the_table_has_the_largest_queues_first_and_a_sum) {
   report r;
-  r.queues = {{".", 2, 2, 0, 0, 10}, {"linux", 1'200, 1'198, 3, 2, 5'000'000}, {"\x1B[31m", 7, 7, 0, 0, 700}};
+  r.queues = {{".", 2, 2, 0, 0, 10},
+              {"linux", 1'200, 1'198, 3, 2, 5'000'000},
+              {"\x1B[31m", 7, 7, 0, 0, 700}};
   r.time = seconds{2};
-  BOOST_TEST(report_text(r) ==
-             "queue     files   done  retries  dead     read\n"
-             "linux     1,200  1,198        3     2  5.00 MB\n"
-             "\\x1B[31m      7      7        0     0    700 B\n"
-             ".             2      2        0     0     10 B\n"
-             "all       1,209  1,207        3     2  5.00 MB\n"
-             "\n"
-             "1,207 files, 5.00 MB in 2.0 s: 2.50 MB/s, 603 files/s\n");
+  BOOST_TEST(report_text(r) == "queue     files   done  retries  dead     read\n"
+                               "linux     1,200  1,198        3     2  5.00 MB\n"
+                               "\\x1B[31m      7      7        0     0    700 B\n"
+                               ".             2      2        0     0     10 B\n"
+                               "all       1,209  1,207        3     2  5.00 MB\n"
+                               "\n"
+                               "1,207 files, 5.00 MB in 2.0 s: 2.50 MB/s, 603 files/s\n");
 }
 
 BOOST_AUTO_TEST_CASE(names_that_are_not_ASCII_keep_the_columns) {
@@ -180,9 +181,10 @@ BOOST_AUTO_TEST_CASE(the_table_stays_short_however_many_there_are) {
 BOOST_AUTO_TEST_CASE(what_is_missing_is_listed_with_its_reason) {
   report r;
   r.dead_letters = {{"/a\nb", "Permission denied"}};
-  r.unread_folders = {{"/c", "Input/output error"}};
+  r.unwalked = {{"/c", "Input/output error"}};
   auto const text = report_text(r);
-  BOOST_TEST(text.find("\ndead letters (not in the manifest):\n  /a\\nb: Permission denied\n") != std::string::npos);
+  BOOST_TEST(text.find("\ndead letters (not in the manifest):\n  /a\\nb: Permission denied\n") !=
+             std::string::npos);
   BOOST_TEST(text.find("\n  /c: Input/output error\n") != std::string::npos);
 }
 

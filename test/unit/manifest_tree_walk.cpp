@@ -4,12 +4,11 @@
 #include "../../example/manifest/tree_walk.hpp"
 
 #include <boost/test/unit_test.hpp>
-
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,7 +107,8 @@ BOOST_AUTO_TEST_CASE(only_regular_files_are_found_and_no_link_is_followed) {
   BOOST_REQUIRE(::bind(s, reinterpret_cast<sockaddr const*>(&address), sizeof address) == 0);
   ::close(s);
 
-  BOOST_TEST((walked(t.root.native()) == names{t.path("a"), t.path("d/b"), t.path("d/e/c"), t.path("d/hard")}));
+  BOOST_TEST((walked(t.root.native()) ==
+              names{t.path("a"), t.path("d/b"), t.path("d/e/c"), t.path("d/hard")}));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_comes_with_its_size_and_the_folder_under_the_root) {
@@ -163,7 +163,8 @@ BOOST_AUTO_TEST_CASE(a_root_that_is_not_there_is_an_error) {
 BOOST_AUTO_TEST_CASE(any_name_that_a_file_can_have_is_found) {
   tree const t;
   names wanted;
-  for (std::string const name : {"new\nline", "back\\slash", "\xFF\xFE", " ", "-n", "...", "\x1B[31m", "*?[a]"}) {
+  for (std::string const name :
+       {"new\nline", "back\\slash", "\xFF\xFE", " ", "-n", "...", "\x1B[31m", "*?[a]"}) {
     t.file(name);
     t.file("d" + name + "/f");
     wanted.insert(t.path(name));
@@ -196,8 +197,8 @@ BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_read_is_a_problem_and_the_walk_goes
 
 BOOST_AUTO_TEST_CASE(a_deep_tree_is_walked_to_its_bottom_with_few_descriptors) {
   tree const t;
-  // 300 levels of 40 bytes: longer than a path may be, so it is made step by step. Each level has a file and a side
-  // folder, to which the walk has to come back.
+  // 300 levels of 40 bytes: longer than a path may be, so it is made step by step. Each level has a
+  // file and a side folder, to which the walk has to come back.
   std::size_t const depth = 300;
   std::string const step(40, 'd');
   int at = ::open(t.root.c_str(), O_RDONLY | O_DIRECTORY);
@@ -217,7 +218,8 @@ BOOST_AUTO_TEST_CASE(a_deep_tree_is_walked_to_its_bottom_with_few_descriptors) {
   walk_batch batch;
   std::size_t most_open = 0;
   while (walk.next(batch, batch.files.size() + 1)) {
-    auto const open = static_cast<std::size_t>(std::distance(fs::directory_iterator{"/proc/self/fd"}, {}));
+    auto const open =
+        static_cast<std::size_t>(std::distance(fs::directory_iterator{"/proc/self/fd"}, {}));
     most_open = std::max(most_open, open);
   }
   BOOST_TEST(batch.problems.empty());
@@ -277,7 +279,7 @@ BOOST_AUTO_TEST_CASE(what_is_to_be_left_out_is_left_out_in_its_folder_only) {
   tree const t;
   t.file("SUMS");
   t.file("d/SUMS");
-  struct stat root {};
+  struct stat root{};
   BOOST_REQUIRE(::stat(t.root.c_str(), &root) == 0);
   auto const mine = [&](struct stat const& folder, std::string_view name) {
     return folder.st_ino == root.st_ino && folder.st_dev == root.st_dev && name == "SUMS";

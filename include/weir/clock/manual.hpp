@@ -99,18 +99,18 @@ class manual_clock {
   template <class Token = boost::asio::deferred_t>
   auto async_wait_until(boost::asio::any_io_executor executor, steady_time t,
                         Token&& token = {}) const {
+    auto initiate = [ex = executor](auto handler, steady_time until,
+                                    std::shared_ptr<state> const& s) {
+      if (s->steady_now() >= until) {
+        detail::post_completion(ex, std::move(handler), error_code{});
+        return;
+      }
+      auto const place = s->next_place(until);
+      departure leave{s, place};
+      s->wait(place, detail::park<error_code>(ex, std::move(handler), std::move(leave)));
+    };
     return boost::asio::async_initiate<Token, void(error_code)>(
-        [](auto handler, boost::asio::any_io_executor const& ex, steady_time until,
-           std::shared_ptr<state> const& s) {
-          if (s->steady_now() >= until) {
-            detail::post_completion(ex, std::move(handler), error_code{});
-            return;
-          }
-          auto const place = s->next_place(until);
-          s->wait(place, detail::park<error_code>(ex, std::move(handler),
-                                                  departure{std::weak_ptr<state>{s}, place}));
-        },
-        token, std::move(executor), t, state_);
+        detail::bound_initiation{std::move(executor), std::move(initiate)}, token, t, state_);
   }
 
  private:
@@ -199,12 +199,18 @@ class manual_clock {
     std::map<place_in_line, waiter> line_;
   };
 
-  struct departure {
-    std::weak_ptr<state> owner;
-    place_in_line place;
+  class departure {
+   public:
+    departure(std::weak_ptr<state> owner, place_in_line place) noexcept
+        : owner_{std::move(owner)},
+          place_{place} {}
     void operator()() const noexcept {
-      if (auto const s = owner.lock()) s->forget(place);
+      if (auto const s = owner_.lock()) s->forget(place_);
     }
+
+   private:
+    std::weak_ptr<state> owner_;
+    place_in_line place_;
   };
 
   std::shared_ptr<state> state_;

@@ -42,18 +42,16 @@ class timer_wait {
   using allocator_type = boost::asio::associated_allocator_t<handler_type>;
   using cancellation_slot_type = boost::asio::cancellation_slot;
 
-  struct initiation {
-    void operator()(handler_type handler, boost::asio::any_io_executor const& executor,
-                    steady_time t) const {
-      if (Source::steady_now() >= t) {
-        // A timer that has expired costs a thousand times as much as a post.
-        post_completion(executor, std::move(handler), error_code{});
-      } else {
-        timer_wait wait{executor, t, std::move(handler)};
-        std::move(wait).start();
-      }
+  static void start(handler_type handler, boost::asio::any_io_executor const& executor,
+                    steady_time t) {
+    if (Source::steady_now() >= t) {
+      // A timer that has expired costs a thousand times as much as a post.
+      post_completion(executor, std::move(handler), error_code{});
+    } else {
+      timer_wait wait{executor, t, std::move(handler)};
+      std::move(wait).sleep_on();
     }
-  };
+  }
 
   timer_wait(boost::asio::any_io_executor const& executor, steady_time t, handler_type&& handler)
       : handler_{std::move(handler)},
@@ -73,7 +71,7 @@ class timer_wait {
     if (!ec && Source::steady_now() < sleep_->until) {
       // A cancellation that came while this was on its way from the timer found nothing to cancel.
       if (sleep_->cancellation.cancelled() == boost::asio::cancellation_type::none) {
-        return std::move(*this).start();
+        return std::move(*this).sleep_on();
       }
       ec = boost::asio::error::operation_aborted;
     }
@@ -96,7 +94,7 @@ class timer_wait {
     boost::asio::cancellation_state cancellation;
   };
 
-  void start() && {
+  void sleep_on() && {
     auto& timer = sleep_->timer;
     timer.expires_after(
         std::min(saturating_sub(sleep_->until, Source::steady_now()), Source::longest_sleep));
@@ -106,6 +104,16 @@ class timer_wait {
   handler_type handler_;
   std::unique_ptr<sleep> sleep_;  // a timer cannot be moved while it waits
 };
+
+template <class Source, class Token>
+auto async_timer_wait(boost::asio::any_io_executor executor, steady_time t, Token&& token) {
+  auto initiate = [ex = executor](typename timer_wait<Source>::handler_type handler,
+                                  steady_time until) {
+    timer_wait<Source>::start(std::move(handler), ex, until);
+  };
+  return boost::asio::async_initiate<Token, void(error_code)>(
+      bound_initiation{std::move(executor), std::move(initiate)}, token, t);
+}
 
 }  // namespace detail
 
@@ -146,9 +154,8 @@ class system_clock {
   template <class Token = boost::asio::deferred_t>
   auto async_wait_until(boost::asio::any_io_executor executor, steady_time t,
                         Token&& token = {}) const {
-    using initiation = detail::timer_wait<system_clock>::initiation;
-    return boost::asio::async_initiate<Token, void(error_code)>(initiation{}, token,
-                                                                std::move(executor), t);
+    return detail::async_timer_wait<system_clock>(std::move(executor), t,
+                                                  std::forward<Token>(token));
   }
 };
 

@@ -27,7 +27,8 @@
 // written here once.
 //
 // A *request* owns what a command views: it is movable and has `auto command() const` returning the command. If it also
-// has `error_code problem() const`, and there is one, the operation completes with that and nothing is executed.
+// has `error_code problem() const`, and there is one, the operation completes with that and nothing is executed. If it
+// has `void failed(error_code)`, it is told of an error before it is destroyed.
 // A *mapping* turns the answer into the operation's result: `result<R> operator()(Command::result, Request&)`, called
 // for success only.
 namespace weir::detail {
@@ -101,6 +102,7 @@ class operation_owner {
 
   void reset() noexcept {
     if (auto* const gone = std::exchange(operation_, nullptr)) {
+      [[maybe_unused]] Handler const last = std::move(gone->handler);  // an erased handler is its allocator
       gone->~Operation();
       traits::deallocate(allocator_, gone, 1);
     }
@@ -122,7 +124,11 @@ class command_handler {
 
   void operator()(error_code ec, answer got) {
     result<Result> mapped = ec;
-    if (!ec) mapped = owner_->mapping(std::move(got), owner_->request);
+    if (!ec) {
+      mapped = owner_->mapping(std::move(got), owner_->request);
+    } else if constexpr (requires { owner_->request.failed(ec); }) {
+      owner_->request.failed(ec);
+    }
     Handler handler = std::move(owner_->handler);
     owner_.reset();
     if (mapped.has_value()) {
@@ -157,7 +163,10 @@ auto async_command(Store store, Request request, Mapping mapping, Token&& token)
           // Nothing outlives this call but the result: no operation need be kept.
           auto step = [&]() -> result<Result> {
             auto answer = to.execute(what.command());
-            if (answer.has_error()) return answer.error();
+            if (answer.has_error()) {
+              if constexpr (requires { what.failed(answer.error()); }) what.failed(answer.error());
+              return answer.error();
+            }
             return how(std::move(answer).value(), what);
           };
           async_lift<Result>(to.get_executor(), step, std::move(handler));

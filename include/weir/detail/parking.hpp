@@ -13,7 +13,8 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/prefer.hpp>
 #include <boost/asio/recycling_allocator.hpp>
 
 #include <concepts>
@@ -65,6 +66,14 @@ struct not_told {
   void operator()() const noexcept {}
 };
 
+// Not executor_work_guard: it takes a strand of an any_io_executor for an executor of the old kind.
+template <class Executor>
+[[nodiscard]] auto tracked(Executor const& executor) {
+  return boost::asio::prefer(executor, boost::asio::execution::outstanding_work.tracked);
+}
+template <class Executor>
+using tracked_executor = decltype(tracked(std::declval<Executor const&>()));
+
 template <class Handler, class OnGone, class... Args>
 class parked_operation final : public parked<Args...> {
  public:
@@ -97,8 +106,8 @@ class parked_operation final : public parked<Args...> {
   }
 
   void enter_lots() {
-    auto* const first = context_of(body_->fallback.get_executor());
-    auto* const second = context_of(body_->own.get_executor());
+    auto* const first = context_of(body_->fallback);
+    auto* const second = context_of(body_->own);
     if (!this->enter(first, second == first ? nullptr : second)) discard();
   }
 
@@ -114,11 +123,15 @@ class parked_operation final : public parked<Args...> {
     body(boost::asio::any_io_executor const& f, executor_type const& e, Handler&& h)
         : handler{std::move(h)},
           fallback{f},
-          own{e} {}
+          own{e},
+          fallback_work{tracked(f)},
+          own_work{tracked(e)} {}
 
     Handler handler;
-    boost::asio::executor_work_guard<boost::asio::any_io_executor> fallback;
-    boost::asio::executor_work_guard<executor_type> own;
+    boost::asio::any_io_executor fallback;
+    executor_type own;
+    tracked_executor<boost::asio::any_io_executor> fallback_work;
+    tracked_executor<executor_type> own_work;
   };
 
   struct departure {
@@ -137,7 +150,7 @@ class parked_operation final : public parked<Args...> {
 
   void complete(Args... args) {
     clearance const at_end{this};
-    post_completion(body_->fallback.get_executor(), std::move(body_->handler), std::move(args)...);
+    post_completion(body_->fallback, std::move(body_->handler), std::move(args)...);
   }
 
   void abort() { abort_with(static_cast<parked<Args...>*>(this)); }

@@ -145,6 +145,12 @@ class attempt_handler {
   executor_type executor_;
 };
 
+/// Starts nothing: an attempt with it is a wait, which ends by `errc::timed_out`, or by being cancelled.
+struct no_command {
+  template <class Handler>
+  void operator()(Handler&&) const noexcept {}
+};
+
 /// Asks a store something, and gives up at `until` or when cancelled: at once, whatever the store does. To be awaited by
 /// a coroutine that runs on a strand and does not throw when cancelled.
 ///

@@ -13,9 +13,9 @@
 #include <string>
 #include <utility>
 
-// What the lock commands do: each function is one command's step on the state of its key, a function of state, command
-// and time alone. The state passed in is the state afterwards; a step that fails or throws leaves it as it was, less
-// what was over by then.
+// What the lock commands do: each function is one command's step on the state of its key, a
+// function of state, command and time alone. The state passed in is the state afterwards; a step
+// that fails or throws leaves it as it was, less what was over by then.
 //
 // Time may run backwards between steps. A lease that was over in one step is over for good.
 namespace weir::rule {
@@ -52,20 +52,21 @@ inline void expire(lock_state& lock, time_point now) noexcept {
 namespace detail {
 
 /// Do holder and fence (0: any) name the lease?
-[[nodiscard]] inline bool names(
-    lock_state const& lock, std::string_view holder, std::uint64_t fence) noexcept {
+[[nodiscard]] inline bool names(lock_state const& lock, std::string_view holder,
+                                std::uint64_t fence) noexcept {
   return lock.held() && lock.holder() == holder && (fence == 0 || lock.fence() == fence);
 }
 
 }  // namespace detail
 
-/// @param last_fence the last fence of the key, or of any set of keys that it belongs to; advanced by a grant
-/// @param room       asked before a lock is taken: is there room for one more? If not, the result is `errc::store_full`
+/// @param last_fence the last fence of the key, or of any set of keys that it belongs to; advanced
+/// by a grant
+/// @param room       asked before a lock is taken: is there room for one more? If not, the result
+/// is `errc::store_full`
 ///                   and nothing has changed.
 template <class Room>
-result<lock_grant> apply(
-    lock_state& lock, command::acquire_lock const& c, time_point now, std::uint64_t& last_fence,
-    Room&& room) {
+result<lock_grant> apply(lock_state& lock, command::acquire_lock const& c, time_point now,
+                         std::uint64_t& last_fence, Room&& room) {
   expire(lock, now);
   lock_grant grant;
   if (lock.held() && lock.holder() != c.holder) {
@@ -85,14 +86,14 @@ result<lock_grant> apply(
   return grant;
 }
 
-inline result<lock_grant> apply(
-    lock_state& lock, command::acquire_lock const& c, time_point now, std::uint64_t& last_fence) {
+inline result<lock_grant> apply(lock_state& lock, command::acquire_lock const& c, time_point now,
+                                std::uint64_t& last_fence) {
   return apply(lock, c, now, last_fence, [] { return true; });
 }
 
 /// The lease lasts `ttl` from now, also where that is less than what was left of it.
-inline result<lease_renewal> apply(
-    lock_state& lock, command::renew_lock const& c, time_point now) noexcept {
+inline result<lease_renewal> apply(lock_state& lock, command::renew_lock const& c,
+                                   time_point now) noexcept {
   expire(lock, now);
   if (c.fence == 0 || !detail::names(lock, c.holder, c.fence)) {
     return make_error_code(errc::lease_lost);
@@ -101,8 +102,8 @@ inline result<lease_renewal> apply(
   return lease_renewal{saturating_sub(lock.expiry(), now)};
 }
 
-inline lease_release apply(
-    lock_state& lock, command::release_lock const& c, time_point now) noexcept {
+inline lease_release apply(lock_state& lock, command::release_lock const& c,
+                           time_point now) noexcept {
   expire(lock, now);
   lease_release released;
   if (detail::names(lock, c.holder, c.fence)) {

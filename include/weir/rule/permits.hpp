@@ -15,12 +15,12 @@
 #include <cstdint>
 #include <string_view>
 
-// What the permit commands do: each function is one command's step on the state of its key, a function of state,
-// command and time alone. The state passed in is the state afterwards; a step that fails or throws leaves it as it was,
-// less what was over by then.
+// What the permit commands do: each function is one command's step on the state of its key, a
+// function of state, command and time alone. The state passed in is the state afterwards; a step
+// that fails or throws leaves it as it was, less what was over by then.
 //
-// Time may run backwards between steps. What was over in one step is over for good: no later step, at an earlier time,
-// finds it alive again.
+// Time may run backwards between steps. What was over in one step is over for good: no later step,
+// at an earlier time, finds it alive again.
 namespace weir::rule {
 
 /// The state of one key: its permits, and the line of those who wait for one.
@@ -42,8 +42,8 @@ struct boundless {
   [[nodiscard]] constexpr bool operator()() const noexcept { return true; }
 };
 
-/// Ends what is over at `now`: permits at their expiry, tickets at their deadline. Every step begins with this.
-/// `lapsed(occupant const&)` is told of the tickets.
+/// Ends what is over at `now`: permits at their expiry, tickets at their deadline. Every step
+/// begins with this. `lapsed(occupant const&)` is told of the tickets.
 template <class Lapsed>
 void expire(permit_line& line, time_point now, Lapsed&& lapsed) noexcept {
   line.permits.expire(now, [](occupant const&) {});
@@ -54,16 +54,16 @@ inline void expire(permit_line& line, time_point now) noexcept {
   expire(line, now, [](occupant const&) {});
 }
 
-/// Would a holder with `ahead` tickets in front of it be given a permit? It is never let past anyone who waits: each
-/// of those is counted as if it had its permit already.
-[[nodiscard]] inline bool is_turn(
-    permit_line const& line, std::size_t ahead, std::uint32_t limit) noexcept {
+/// Would a holder with `ahead` tickets in front of it be given a permit? It is never let past
+/// anyone who waits: each of those is counted as if it had its permit already.
+[[nodiscard]] inline bool is_turn(permit_line const& line, std::size_t ahead,
+                                  std::uint32_t limit) noexcept {
   return line.permits.size() + ahead < limit;
 }
 
 /// Has this holder reason to ask again: its turn has come, or it is not in line (any more)?
-[[nodiscard]] inline bool should_ask(
-    permit_line& line, command::await_permit const& c, time_point now) noexcept {
+[[nodiscard]] inline bool should_ask(permit_line& line, command::await_permit const& c,
+                                     time_point now) noexcept {
   expire(line, now);
   auto const* const ticket = line.tickets.find(c.holder);
   return ticket == nullptr || is_turn(line, line.tickets.before(*ticket), ticket->limit);
@@ -73,13 +73,14 @@ namespace detail {
 
 /// After how long a refused holder might be given a permit if nothing but expiries happens.
 ///
-/// Permits end one by one, and each end serves one more of the line. For a holder with `ahead` tickets before it, the
-/// one that counts is therefore the (live + ahead - limit + 1)-th to end, not the first, so that a line does not wake
-/// as a herd. Where the tickets ahead alone reach the limit, expiring permits cannot make it this holder's turn, and
-/// when those ahead will be done is not known: then it is when nothing of what others have on the key now is left.
-[[nodiscard]] inline duration retry_after(
-    permit_line const& line, std::size_t ahead, std::uint32_t limit, occupant const* own,
-    time_point now) noexcept {
+/// Permits end one by one, and each end serves one more of the line. For a holder with `ahead`
+/// tickets before it, the one that counts is therefore the (live + ahead - limit + 1)-th to end,
+/// not the first, so that a line does not wake as a herd. Where the tickets ahead alone reach the
+/// limit, expiring permits cannot make it this holder's turn, and when those ahead will be done is
+/// not known: then it is when nothing of what others have on the key now is left.
+[[nodiscard]] inline duration retry_after(permit_line const& line, std::size_t ahead,
+                                          std::uint32_t limit, occupant const* own,
+                                          time_point now) noexcept {
   auto const k = line.permits.size() + ahead - limit;
   auto const end = k < line.permits.size()
                        ? line.permits.nth_end(k)
@@ -89,13 +90,14 @@ namespace detail {
 
 }  // namespace detail
 
-/// @param last_fence the last fence of the key, or of any set of keys that it belongs to; advanced by a grant
-/// @param room       asked before a permit or a ticket is added: is there room for one more? If not, the result is
+/// @param last_fence the last fence of the key, or of any set of keys that it belongs to; advanced
+/// by a grant
+/// @param room       asked before a permit or a ticket is added: is there room for one more? If
+/// not, the result is
 ///                   `errc::store_full` and nothing has changed.
 template <class Room = boundless>
-result<permit_grant> apply(
-    permit_line& line, command::acquire_permit const& c, time_point now, std::uint64_t& last_fence,
-    Room&& room = {}) {
+result<permit_grant> apply(permit_line& line, command::acquire_permit const& c, time_point now,
+                           std::uint64_t& last_fence, Room&& room = {}) {
   expire(line, now);
   permit_grant grant;
   if (auto const* const held = line.permits.find(c.holder)) {
@@ -143,8 +145,8 @@ result<permit_grant> apply(
 }
 
 /// The lease lasts `ttl` from now, also where that is less than what was left of it.
-inline result<lease_renewal> apply(
-    permit_line& line, command::renew_permit const& c, time_point now) {
+inline result<lease_renewal> apply(permit_line& line, command::renew_permit const& c,
+                                   time_point now) {
   expire(line, now);
   auto const* const held = line.permits.find(c.holder);
   if (held == nullptr || held->number != c.fence) return make_error_code(errc::lease_lost);
@@ -153,8 +155,8 @@ inline result<lease_renewal> apply(
   return lease_renewal{saturating_sub(expiry, now)};
 }
 
-inline lease_release apply(
-    permit_line& line, command::release_permit const& c, time_point now) noexcept {
+inline lease_release apply(permit_line& line, command::release_permit const& c,
+                           time_point now) noexcept {
   expire(line, now);
   lease_release released;
   auto const* const held = line.permits.find(c.holder);
@@ -170,8 +172,7 @@ inline lease_release apply(
   return released;
 }
 
-inline permit_census apply(
-    permit_line& line, command::inspect_permits const& c, time_point now) {
+inline permit_census apply(permit_line& line, command::inspect_permits const& c, time_point now) {
   expire(line, now);
   permit_census census;
   census.in_use = static_cast<std::uint32_t>(line.permits.size());

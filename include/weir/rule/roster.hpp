@@ -28,7 +28,10 @@ namespace weir::rule {
 /// Somebody who has something until an instant: a permit of a key, or a place in its line.
 struct occupant {
   occupant(std::string_view h, std::uint64_t n, time_point end, std::uint32_t l)
-      : holder{h}, number{n}, until{end}, limit{l} {}
+      : holder{h},
+        number{n},
+        until{end},
+        limit{l} {}
 
   std::string holder;
   std::uint64_t number;  ///< the permit's fence, or the ticket's turn
@@ -54,26 +57,26 @@ struct end_of {
 };
 
 using crowd = boost::multi_index_container<
-    occupant,
-    boost::multi_index::indexed_by<
-        boost::multi_index::hashed_unique<
-            boost::multi_index::member<occupant, std::string, &occupant::holder>, holder_hash,
-            std::equal_to<>>,
-        boost::multi_index::ranked_unique<
-            boost::multi_index::tag<by_number>,
-            boost::multi_index::member<occupant, std::uint64_t, &occupant::number>>,
-        boost::multi_index::ranked_unique<boost::multi_index::tag<by_end>, end_of>>>;
+    occupant, boost::multi_index::indexed_by<
+                  boost::multi_index::hashed_unique<
+                      boost::multi_index::member<occupant, std::string, &occupant::holder>,
+                      holder_hash, std::equal_to<>>,
+                  boost::multi_index::ranked_unique<
+                      boost::multi_index::tag<by_number>,
+                      boost::multi_index::member<occupant, std::uint64_t, &occupant::number>>,
+                  boost::multi_index::ranked_unique<boost::multi_index::tag<by_end>, end_of>>>;
 
 }  // namespace detail
 
-/// The occupants of one key: found by holder, ranked by number and by end. A value, and only a container: it reads no
-/// clock and forgets nobody unless told to.
+/// The occupants of one key: found by holder, ranked by number and by end. A value, and only a
+/// container: it reads no clock and forgets nobody unless told to.
 ///
-/// Most keys have a handful of occupants, some have ten thousand, and both are met on a hot path. Up to `few` of them
-/// stand in a flat array that is simply scanned; the first `Inline` cost no allocation. Beyond that they stand in a
-/// container with a hashed and two ranked indices, where everything costs O(log n), and stay there until all are gone:
-/// an order of ends alone, say a sorted array, would answer neither "who is this holder" nor "which place in line"
-/// without walking along it, and moves half of itself on every release.
+/// Most keys have a handful of occupants, some have ten thousand, and both are met on a hot path.
+/// Up to `few` of them stand in a flat array that is simply scanned; the first `Inline` cost no
+/// allocation. Beyond that they stand in a container with a hashed and two ranked indices, where
+/// everything costs O(log n), and stay there until all are gone: an order of ends alone, say a
+/// sorted array, would answer neither "who is this holder" nor "which place in line" without
+/// walking along it, and moves half of itself on every release.
 template <std::size_t Inline>
 class roster {
  public:
@@ -101,7 +104,8 @@ class roster {
   [[nodiscard]] std::size_t size() const noexcept { return many_ ? many_->size() : few_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-  /// Nobody's end is before this. It may be too early after somebody left or was prolonged, until `expire` passes it.
+  /// Nobody's end is before this. It may be too early after somebody left or was prolonged, until
+  /// `expire` passes it.
   [[nodiscard]] time_point soonest() const noexcept { return soonest_; }
 
   [[nodiscard]] occupant const* find(std::string_view holder) const noexcept {
@@ -144,7 +148,8 @@ class roster {
     return *nth;
   }
 
-  /// When all of them but `except` (null: all) will have ended; the least time there is if nobody is left.
+  /// When all of them but `except` (null: all) will have ended; the least time there is if nobody
+  /// is left.
   [[nodiscard]] time_point last_end(occupant const* except = nullptr) const noexcept {
     auto last = time_point::min();
     if (many_) {
@@ -175,7 +180,8 @@ class roster {
     }
   }
 
-  /// Adds a holder that is not there yet, with a number above all that are. Nothing changes if this throws.
+  /// Adds a holder that is not there yet, with a number above all that are. Nothing changes if this
+  /// throws.
   void add(std::string_view holder, std::uint64_t number, time_point until, std::uint32_t limit) {
     if (!many_ && few_.size() < few) {
       few_.emplace_back(holder, number, until, limit);

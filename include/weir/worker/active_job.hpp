@@ -56,6 +56,7 @@ struct active_job {
   steady_time deadline{};     ///< from here on the lease may be over
   steady_time renew_at{};
   bool renewing = false;
+  bool settled = false;
 
   std::string permit_holder;  ///< empty: it has no permit
   std::uint64_t permit_fence = 0;

@@ -62,7 +62,7 @@ class worker_core {
       if (ec != condition::transient) co_return ec;
       tell_failure(ec);
       wait = pause_after(attempt, wait);
-      if (saturating_add(clock.steady_now(), wait) >= until) co_return ec;
+      if (saturating_add(clock.steady_now(), wait) >= std::min(until, give_up_at)) co_return ec;
       co_await sleep(wait);
     }
   }
@@ -117,6 +117,7 @@ class worker_core {
 
   /// The job's outcome is stored, or it is not this worker's any more.
   void settle(active_job& job) {
+    if (std::exchange(job.settled, true)) return;
     job.prepared.reset();
     active.erase(job.place);
     changed.notify();
@@ -133,6 +134,7 @@ class worker_core {
   std::list<std::shared_ptr<active_job>> active;  ///< in the order of their claims
   wakeup changed;                                 ///< a job was settled, or the worker is to stop
   bool stopping = false;                          ///< nothing is claimed or started any more
+  steady_time give_up_at = steady_time::max();    ///< stopping: a store that fails is not asked again from here on
 
  private:
   worker_observer const observer_;

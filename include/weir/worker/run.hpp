@@ -229,6 +229,7 @@ class worker_run {
       co_await (core.changed.async_wait(token) ||
                 core.clock.async_wait_until(core.strand, until, token));
     }
+    core.give_up_at = saturating_add(core.clock.steady_now(), std::chrono::seconds{1});
     for (auto const& job : core.active) job->stop(stop_cause::shutdown);
     while (!core.active.empty()) co_await core.changed.async_wait(token);
   }

@@ -139,8 +139,8 @@ class job_index {
 
   /// Gives up the memory of levels without jobs. Requires that it is empty.
   void shrink() noexcept {
-    levels_ = {};
-    known_ = {};
+    levels_ = decltype(levels_)();
+    known_ = level_bits{};
   }
 
  private:

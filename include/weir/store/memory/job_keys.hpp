@@ -86,7 +86,7 @@ class enqueue_keys {
     keys_.erase(keys_.find(k.text));
   }
 
-  void shrink() noexcept { keys_ = {}; }
+  void shrink() noexcept { keys_ = decltype(keys_)(); }
 
  private:
   static void let_expire(enqueue_key& k, job_common& common) noexcept {
@@ -123,7 +123,7 @@ class run_locks {
     if (it != locks_.end() && it->second == &r) locks_.erase(it);
   }
 
-  void shrink() noexcept { locks_ = {}; }
+  void shrink() noexcept { locks_ = decltype(locks_)(); }
 
  private:
   boost::unordered_flat_map<std::string_view, job_record*> locks_;

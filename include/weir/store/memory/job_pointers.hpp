@@ -44,10 +44,11 @@ class job_pointers {
       scanned_queue, boost::intrusive::compare<by_due>, boost::intrusive::constant_time_size<false>>;
 
  public:
-  using const_iterator = pointers::const_iterator;
+  using iterator = pointers::iterator;
 
-  [[nodiscard]] const_iterator begin() const noexcept { return pointers_.begin(); }
-  [[nodiscard]] const_iterator end() const noexcept { return pointers_.end(); }
+  [[nodiscard]] iterator begin() noexcept { return pointers_.begin(); }
+  [[nodiscard]] iterator end() noexcept { return pointers_.end(); }
+  void clear() noexcept { pointers_.clear(); }
 
   [[nodiscard]] bool any_due(time_point now) const noexcept {
     return !pointers_.empty() && rule::job_visible(pointers_.begin()->due, now);

@@ -43,6 +43,9 @@ class memory_queue
       public boost::intrusive::set_base_hook<boost::intrusive::tag<queue_name_tag>>,
       public boost::intrusive::list_base_hook<boost::intrusive::tag<jobless_tag>> {
  public:
+  using name_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<queue_name_tag>>;
+  using jobless_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<jobless_tag>>;
+
   explicit memory_queue(std::string_view n) : scanned_queue{n} {}
   memory_queue(memory_queue const&) = delete;
   memory_queue& operator=(memory_queue const&) = delete;
@@ -308,8 +311,8 @@ class memory_queue
 
   /// Gives up memory that an empty queue does not need. Requires `jobless`.
   void shrink() noexcept {
-    records_ = {};
-    holders_ = {};
+    records_ = decltype(records_)();
+    holders_ = decltype(holders_)();
     index_.shrink();
     keys_.shrink();
     locks_.shrink();
@@ -458,13 +461,13 @@ class memory_queue
     }
   }
 
-  [[nodiscard]] job_holder* find_holder(std::string_view name) noexcept {
-    auto const it = holders_.find(name);
+  [[nodiscard]] job_holder* find_holder(std::string_view holder) noexcept {
+    auto const it = holders_.find(holder);
     return it == holders_.end() ? nullptr : it->second.get();
   }
 
-  job_holder& make_holder(std::string_view name) {
-    auto made = std::make_unique<job_holder>(name);
+  job_holder& make_holder(std::string_view holder) {
+    auto made = std::make_unique<job_holder>(holder);
     std::string_view const key = made->name;
     return *holders_.emplace(key, std::move(made)).first->second;
   }

@@ -5,6 +5,7 @@
 #define WEIR_STORE_MEMORY_JOB_SHARD_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/command/locks.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/fence.hpp"
 #include "weir/rule/jobs.hpp"
@@ -13,19 +14,22 @@
 #include "weir/store/memory/job_queue.hpp"
 #include "weir/time.hpp"
 
-#include <boost/charconv/from_chars.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -44,8 +48,10 @@ class job_shard {
       : common_{.allowance = allowance}, remembered_{remembered} {}
   job_shard(job_shard const&) = delete;
   job_shard& operator=(job_shard const&) = delete;
-  ~job_shard() {
-    for (auto& k : queues_) unlink(*k.second);
+  ~job_shard() {  // nothing may be in an order when it is destroyed
+    pointers_.clear();
+    names_.clear();
+    jobless_.clear();
     common_.kept.clear();
     common_.expiring.clear();
   }
@@ -57,14 +63,14 @@ class job_shard {
   // -------------------------------------------------------------------------------------- jobs
 
   result<command::enqueue_jobs::result> apply(command::enqueue_jobs const& c, time_point now) {
-    reap(now, c.jobs.size());
+    tidy(now, c.jobs.size());
     auto* q = find(c.queue);
     loan room{common_.allowance};
-    if (!take_room(q, c, now, room.left)) return errc::store_full;
+    if (!borrow_room(q, c.jobs, now, room)) return errc::store_full;
     if (q == nullptr) q = &make(c.queue);
+    settling const at_end{*this, *q};
     command::enqueue_jobs::result out;
     out.reserve(c.jobs.size());
-    settling const at_end{*this, *q, now};
     for (auto const& j : c.jobs) {
       auto const arrival = q->enqueue(j, now, common_);
       room.left -= arrival.records;
@@ -73,3 +79,386 @@ class job_shard {
     }
     return out;
   }
+
+  result<std::vector<job>> apply(command::peek_jobs const& c, time_point now) {
+    std::vector<job> out;
+    if (auto const* const q = find(c.queue)) q->peek(c.limit, now, out);
+    return out;
+  }
+
+  result<dequeued> apply(command::dequeue_jobs const& c, time_point now) {
+    tidy(now, c.limit);
+    auto* const q = find(c.queue);
+    if (q == nullptr) return dequeued{};
+    settling const at_end{*this, *q};
+    // Whatever the dequeue throws, the pointer is then earlier than it need be.
+    auto out = q->dequeue(c, now, common_);
+    pointers_.set(*q, q->min_vesting(), now);
+    return out;
+  }
+
+  result<std::optional<leased_job>> apply(command::obtain_lease const& c, time_point now) {
+    tidy(now, 1);
+    auto* const q = find(c.queue);
+    if (q == nullptr) return std::optional<leased_job>{};
+    settling const at_end{*this, *q};
+    return q->obtain(c.id, c.holder, c.lease, now, common_);
+  }
+
+  result<lease_renewal> apply(command::extend_lease const& c, time_point now) {
+    auto const at = leased(c, now);
+    if (!at) return errc::lease_lost;
+    at.queue->extend(*at.job, c.lease, now);
+    pointers_.no_later_than(*at.queue, at.job->vesting, now);
+    return lease_renewal{c.lease};
+  }
+
+  result<started> apply(command::start_job const& c, time_point now) {
+    auto const at = leased(c, now);
+    if (!at) return errc::lease_lost;
+    return at.queue->start(*at.job, now, common_);
+  }
+
+  result<command::complete_jobs::result> apply(command::complete_jobs const& c, time_point now) {
+    tidy(now, c.jobs.size());
+    auto* const q = find(c.queue);
+    command::complete_jobs::result out(c.jobs.size(), complete_outcome::lease_lost);
+    if (q == nullptr) return out;
+    settling const at_end{*this, *q};
+    std::size_t i = 0;
+    for (auto const& f : c.jobs) out[i++] = q->complete(f, now, common_);
+    return out;
+  }
+
+  result<requeue_outcome> apply(command::requeue_job const& c, time_point now) {
+    auto const at = leased(c, now);
+    if (!at) return errc::lease_lost;
+    auto const outcome = at.queue->requeue(*at.job, c.delay, c.reason, now, common_);
+    if (outcome == requeue_outcome::requeued) pointers_.no_later_than(*at.queue, at.job->vesting, now);
+    return outcome;
+  }
+
+  result<hint> apply(command::snooze_job const& c, time_point now) {
+    auto const at = leased(c, now);
+    if (!at) return errc::lease_lost;
+    at.queue->snooze(*at.job, c.delay, c.memo, now, common_);
+    pointers_.no_later_than(*at.queue, at.job->vesting, now);
+    return hint{};
+  }
+
+  result<hint> apply(command::return_job const& c, time_point now) {
+    auto const at = leased(c, now);
+    if (!at) return errc::lease_lost;
+    at.queue->give_back(*at.job, now, common_);
+    pointers_.no_later_than(*at.queue, at.job->vesting, now);
+    return hint{};
+  }
+
+  result<hint> apply(command::bury_job const& c, time_point now) {
+    auto const at = leased(c, now);
+    if (!at) return errc::lease_lost;
+    at.queue->bury(*at.job, c.reason, now, common_);
+    return hint{};
+  }
+
+  result<cancel_outcome> apply(command::cancel_job const& c, time_point now) {
+    tidy(now, 1);
+    auto* const q = find(c.queue);
+    if (q == nullptr) return cancel_outcome::not_found;
+    settling const at_end{*this, *q};
+    return q->cancel(c.id, c.running, now, common_);
+  }
+
+  result<std::optional<job>> apply(command::find_job const& c, time_point now) {
+    auto* const q = find(c.queue);
+    auto const* const r = q == nullptr ? nullptr : q->find(c.id, now);
+    std::optional<job> out;
+    if (r != nullptr) out = describe(*r, now);
+    return out;
+  }
+
+  result<job_page> apply(command::list_dead_letters const& c, time_point now) {
+    std::uint64_t after = 0;
+    auto const* const end = c.cursor.data() + c.cursor.size();
+    if (!c.cursor.empty()) {
+      auto const [at, ec] = std::from_chars(c.cursor.data(), end, after);
+      if (ec != std::errc{} || at != end) return errc::invalid_option;
+    }
+    job_page page;
+    if (auto const* const q = find(c.queue)) {
+      if (auto const last = q->dead_letters(after, c.limit, now, page.jobs)) page.cursor = std::to_string(last);
+    }
+    return page;
+  }
+
+  result<replay_outcome> apply(command::replay_dead_letter const& c, time_point now) {
+    auto* const q = find(c.queue);
+    if (q == nullptr) return replay_outcome::not_found;
+    auto const outcome = q->replay(c.id, c.delay, now, common_);
+    if (outcome == replay_outcome::replayed) {
+      pointers_.no_later_than(*q, saturating_add(now, c.delay), now);
+    }
+    return outcome;
+  }
+
+  result<bool> apply(command::purge_job const& c, time_point now) {
+    tidy(now, 1);
+    auto* const q = find(c.queue);
+    if (q == nullptr) return false;
+    settling const at_end{*this, *q};
+    return q->purge(c.id, now, common_);
+  }
+
+  // -------------------------------------------------------------------------------------- queues
+
+  result<std::optional<duration>> apply(command::min_vesting_time const& c, time_point now) {
+    auto const* const q = find(c.queue);
+    return q == nullptr ? std::optional<duration>{} : q->next_in(now);
+  }
+
+  result<queue_stats> apply(command::read_queue_stats const& c, time_point now) {
+    auto const* const q = find(c.queue);
+    return q == nullptr ? queue_stats{} : q->stats(now);
+  }
+
+  result<visible_queues> apply(command::scan_visible_queues const& c, time_point now) {
+    visible_queues out;
+    for (auto const& q : pointers_) {
+      if (out.queues.size() == c.limit || !rule::job_visible(q.due, now)) {
+        out.next_in = saturating_sub(q.due, now);
+        break;
+      }
+      out.queues.push_back(q.name);
+    }
+    return out;
+  }
+
+  result<std::optional<duration>> apply(command::update_queue_pointer const& c, time_point now) {
+    auto* const q = find(c.queue);
+    if (q == nullptr) return std::optional<duration>{};
+    pointers_.set(*q, q->min_vesting(), now);
+    return q->next_in(now);
+  }
+
+  result<std::uint32_t> apply(command::gc_stale_pointers const& c, time_point now) {
+    tidy(now, c.limit);
+    std::uint32_t deleted = 0;
+    for (auto it = pointers_.begin(); it != pointers_.end() && deleted < c.limit;) {
+      auto& q = static_cast<memory_queue&>(*it++);
+      if (!rule::pointer_stale(q.due, true, c.grace, now)) break;  // nor is any after it
+      if (!rule::pointer_stale(q.due, q.empty(), c.grace, now)) continue;
+      pointers_.set(q, std::nullopt, now);
+      if (q.jobless()) q.shrink();
+      ++deleted;
+    }
+    return deleted;
+  }
+
+  result<hint> apply(command::snooze_queue const& c, time_point now) {
+    auto* q = find(c.queue);
+    if (c.delay == duration::zero()) {
+      if (q == nullptr) return hint{};
+      q->snoozed_until = time_point::min();
+    } else {
+      q = hold(c.queue, now);
+      if (q == nullptr) return errc::store_full;
+      q->snoozed_until = saturating_add(now, c.delay);
+    }
+    pointers_.place(*q, now);
+    return hint{};
+  }
+
+  result<hint> apply(command::pause_queue const& c, time_point now) {
+    auto* const q = hold(c.queue, now);
+    if (q == nullptr) return errc::store_full;
+    q->paused = true;
+    pointers_.place(*q, now);
+    return hint{};
+  }
+
+  result<hint> apply(command::resume_queue const& c, time_point now) {
+    auto* const q = find(c.queue);
+    if (q == nullptr) return hint{};
+    q->paused = false;
+    q->snoozed_until = time_point::min();
+    pointers_.place(*q, now);
+    return hint{};
+  }
+
+  result<lock_grant> apply(command::obtain_queue_lease const& c, time_point now) {
+    auto* const q = hold(c.queue, now);
+    if (q == nullptr) return errc::store_full;
+    lock_grant out;
+    if (now < q->lease_expiry) {
+      out.granted = q->lease_holder == c.holder;
+      out.expires_in = saturating_sub(q->lease_expiry, now);
+      if (out.granted) {
+        out.fence = q->lease_fence;
+      } else {
+        out.holder = q->lease_holder;
+      }
+      return out;
+    }
+    q->lease_holder = c.holder;
+    q->lease_fence = common_.last_fence = rule::next_fence(common_.last_fence, now);
+    q->lease_expiry = saturating_add(now, c.lease);
+    out.granted = true;
+    out.fence = q->lease_fence;
+    out.expires_in = c.lease;
+    return out;
+  }
+
+  result<lease_release> apply(command::release_queue_lease const& c, time_point now) {
+    lease_release out;
+    auto* const q = find(c.queue);
+    out.freed = q != nullptr && now < q->lease_expiry && q->lease_holder == c.holder &&
+                (c.fence == 0 || c.fence == q->lease_fence);
+    if (out.freed) q->lease_expiry = time_point::min();
+    return out;
+  }
+
+  result<queue_page> apply(command::list_queues const& c, time_point) {
+    queue_page page;
+    auto it = names_.upper_bound(c.cursor);
+    for (; it != names_.end() && page.queues.size() < c.limit; ++it) page.queues.push_back(it->name);
+    if (it != names_.end()) page.cursor = page.queues.back();
+    return page;
+  }
+
+ private:
+  struct by_name {
+    using type = std::string_view;
+    type operator()(memory_queue const& q) const noexcept { return q.name; }
+  };
+
+  /// What was taken from the allowance and not used goes back.
+  struct loan {
+    job_allowance& from;
+    std::size_t left = 0;
+    ~loan() { from.give(left); }
+  };
+
+  /// Notes at the end of a step whether the queue has become jobless, or is so no more.
+  struct settling {
+    job_shard& shard;
+    memory_queue& queue;
+    ~settling() { shard.settle(queue); }
+  };
+
+  struct leased_at {
+    memory_queue* queue = nullptr;
+    job_record* job = nullptr;
+    explicit operator bool() const noexcept { return job != nullptr; }
+  };
+
+  [[nodiscard]] memory_queue* find(std::string_view name) noexcept {
+    auto const it = queues_.find(name);
+    return it == queues_.end() ? nullptr : it->second.get();
+  }
+
+  template <class C>
+  [[nodiscard]] leased_at leased(C const& c, time_point now) noexcept {
+    leased_at at;
+    at.queue = find(c.queue);
+    if (at.queue != nullptr) at.job = at.queue->leased(c.id, c.fence, now);
+    return at;
+  }
+
+  memory_queue& make(std::string_view name) {
+    auto made = std::make_unique<memory_queue>(name);
+    auto& q = *made;
+    queues_.emplace(std::string_view{q.name}, std::move(made));
+    names_.insert(q);
+    settle(q);
+    return q;
+  }
+
+  /// The queue, made if need be, for something that outlasts its jobs. Null: too many such are remembered.
+  [[nodiscard]] memory_queue* hold(std::string_view name, time_point now) {
+    if (jobless_.size() >= remembered_ && !forget_one(now)) return nullptr;
+    auto* const q = find(name);
+    return q != nullptr ? q : &make(name);
+  }
+
+  void settle(memory_queue& q) noexcept {
+    bool const listed = q.memory_queue::jobless_hook::is_linked();
+    if (q.jobless() == listed) return;
+    if (listed) {
+      jobless_.erase(jobless_.iterator_to(q));
+    } else {
+      jobless_.push_back(q);
+    }
+  }
+
+  /// Forgets one of the queues that have been jobless for the longest, if it may.
+  bool forget_one(time_point now) noexcept {
+    constexpr int tries = 8;
+    for (int i = 0; i < tries && !jobless_.empty(); ++i) {
+      auto& q = jobless_.front();
+      jobless_.pop_front();
+      if (q.held(now) || now < q.lease_expiry) {
+        jobless_.push_back(q);
+        continue;
+      }
+      pointers_.set(q, std::nullopt, now);
+      names_.erase(names_.iterator_to(q));
+      queues_.erase(queues_.find(q.name));
+      return true;
+    }
+    return false;
+  }
+
+  /// A little of the work that time has made: on average as much as steps make, and never much at once.
+  void tidy(time_point now, std::size_t jobs) noexcept {
+    reap(now, 2 * jobs + 2);
+    if (jobless_.size() > remembered_) forget_one(now);
+  }
+
+  void reap(time_point now, std::size_t most) noexcept {
+    auto& kept = common_.kept;
+    for (auto n = most; n > 0 && !kept.empty() && rule::record_gone(kept.begin()->vesting, now); --n) {
+      auto& home = *kept.begin()->home;
+      home.reap(*kept.begin(), common_);
+      settle(home);
+    }
+    auto& expiring = common_.expiring;
+    for (auto n = most; n > 0 && !expiring.empty() && expiring.begin()->expiry <= now; --n) {
+      auto& home = *expiring.begin()->home;
+      home.reap(*expiring.begin(), common_);
+      settle(home);
+    }
+  }
+
+  /// Room for what the jobs need: a record each, and one for a key that may outlive it.
+  bool borrow_room(memory_queue* q, std::span<new_job const> jobs, time_point now, loan& room) noexcept {
+    auto const needs = [](new_job const& j) {
+      return std::size_t{1} + (j.strategy == unique_strategy::until_expired ? 1U : 0U);
+    };
+    std::size_t need = 0;
+    for (auto const& j : jobs) need += needs(j);
+    if (!common_.allowance.take(need)) {
+      reap(now, std::numeric_limits<std::size_t>::max());
+      need = 0;
+      for (auto const& j : jobs) {
+        if (q == nullptr || q->find(j.id, now) == nullptr) need += needs(j);
+      }
+      if (!common_.allowance.take(need)) return false;
+    }
+    room.left = need;
+    return true;
+  }
+
+  job_common common_;
+  std::size_t remembered_;
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<memory_queue>> queues_;
+  job_pointers pointers_;
+  boost::intrusive::set<
+      memory_queue, boost::intrusive::base_hook<memory_queue::name_hook>,
+      boost::intrusive::key_of_value<by_name>, boost::intrusive::constant_time_size<false>>
+      names_;
+  boost::intrusive::list<memory_queue, boost::intrusive::base_hook<memory_queue::jobless_hook>> jobless_;
+};
+
+}  // namespace weir::detail
+
+#endif

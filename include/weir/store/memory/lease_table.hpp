@@ -25,28 +25,33 @@
 
 namespace weir::detail {
 
-/// What a lease table keeps for one key. `Deferred` collects what a step leaves to be done once nothing is locked: it is
-/// default-constructed before and destroyed after the lock.
+/// What a lease table keeps for one key. `Deferred` collects what a step leaves to be done once
+/// nothing is locked: it is default-constructed before and destroyed after the lock.
 template <class State>
-concept lease_state = std::default_initializable<State> &&
-                      std::default_initializable<typename State::deferred> &&
-                      requires(State& s, State const& c, time_point now, typename State::deferred& d) {
-                        { c.size() } noexcept -> std::convertible_to<std::size_t>;  // leases, as counted
-                        { c.soonest() } noexcept -> std::same_as<time_point>;       // a lower bound of the ends
-                        { s.expire(now, d) } noexcept;                              // ends what is over
-                        { s.settle(d) } noexcept;                                   // what every step ends with
-                      };
+concept lease_state =
+    std::default_initializable<State> && std::default_initializable<typename State::deferred> &&
+    requires(State& s, State const& c, time_point now, typename State::deferred& d) {
+      { c.size() } noexcept -> std::convertible_to<std::size_t>;  // leases, as counted
+      { c.soonest() } noexcept -> std::same_as<time_point>;       // a lower bound of the ends
+      { s.expire(now, d) } noexcept;                              // ends what is over
+      { s.settle(d) } noexcept;                                   // what every step ends with
+    };
 
-/// Leases by key, for a store in memory: bounded over all keys, and shared by any number of threads.
+/// Leases by key, for a store in memory: bounded over all keys, and shared by any number of
+/// threads.
 ///
-/// Keys are spread over stripes, each with a lock of its own. A key that holds nothing leaves the table in the step that
-/// empties it. One whose leases merely expire is found through an index by their ends: every step removes up to two such
-/// keys of its own stripe, and every sixteenth looks at another stripe, too, so that nothing abandoned stays as long as
-/// any key is used at all (F11). When the bound is reached, whatever has expired anywhere goes before anyone is refused.
+/// Keys are spread over stripes, each with a lock of its own. A key that holds nothing leaves the
+/// table in the step that empties it. One whose leases merely expire is found through an index by
+/// their ends: every step removes up to two such keys of its own stripe, and every sixteenth looks
+/// at another stripe, too, so that nothing abandoned stays as long as any key is used at all (F11).
+/// When the bound is reached, whatever has expired anywhere goes before anyone is refused.
 ///
-/// The index is an intrusive tree, because leases mostly end in the order in which they begin: putting the last one to
-/// the end, and taking out any, is amortised constant there and allocates nothing. A key moves in it only to an earlier
-/// place; one whose ends have moved later is put right when it comes up.
+/// A step at some time ends what has expired by then, on whatever key it comes across it, for good.
+///
+/// The index is an intrusive tree, because leases mostly end in the order in which they begin:
+/// putting the last one to the end, and taking out any, is amortised constant there and allocates
+/// nothing. A key moves in it only to an earlier place; one whose ends have moved later is put
+/// right when it comes up.
 template <lease_state State>
 class lease_table {
   struct sought_key {
@@ -88,8 +93,8 @@ class lease_table {
   };
 
   using records = boost::unordered_node_map<stored_key, record, key_hash, key_equal>;
-  using index = boost::intrusive::multiset<
-      record, boost::intrusive::compare<earlier>, boost::intrusive::constant_time_size<false>>;
+  using index = boost::intrusive::multiset<record, boost::intrusive::compare<earlier>,
+                                           boost::intrusive::constant_time_size<false>>;
 
   struct alignas(64) stripe {
     std::mutex mutex;
@@ -106,7 +111,8 @@ class lease_table {
   /// What a step may use besides the state of its key.
   class scope {
    public:
-    /// The last fence of this key and of those that share its stripe: kept for good, so that it grows for each.
+    /// The last fence of this key and of those that share its stripe: kept for good, so that it
+    /// grows for each.
     [[nodiscard]] std::uint64_t& last_fence() noexcept { return stripe_.last_fence; }
     [[nodiscard]] deferred& later() noexcept { return later_; }
 
@@ -126,51 +132,58 @@ class lease_table {
    private:
     friend class lease_table;
     scope(lease_table& table, stripe& s, deferred& later) noexcept
-        : table_{table}, stripe_{s}, later_{later} {}
+        : table_{table},
+          stripe_{s},
+          later_{later} {}
     scope(scope const&) = delete;
     scope& operator=(scope const&) = delete;
     ~scope() {
-      if (record_ != nullptr) {
-        record_->state.settle(later_);
-        table_.count(counted_, record_->state.size());
-        table_.file(stripe_, *record_);
+      if (entered_) {
+        auto& r = place_->second;
+        r.state.settle(later_);
+        table_.count(counted_, r.state.size());
+        if (!table_.file(stripe_, r)) stripe_.by_key.erase(place_);
       }
       table_.publish(stripe_);
     }
 
-    void enter(record& r, time_point now) noexcept {
-      record_ = &r;
-      auto const before = r.state.size();
-      r.state.expire(now, later_);
-      counted_ = r.state.size();
+    State& enter(typename records::iterator place, time_point now) noexcept {
+      place_ = place;
+      entered_ = true;
+      auto& state = place->second.state;
+      auto const before = state.size();
+      state.expire(now, later_);
+      counted_ = state.size();
       table_.count(before, counted_);
+      return state;
     }
 
     lease_table& table_;
     stripe& stripe_;
     deferred& later_;
-    record* record_ = nullptr;
+    typename records::iterator place_;
     std::size_t counted_ = 0;  // what the table believes that this key has
+    bool entered_ = false;
     bool full_ = false;
   };
 
   explicit lease_table(std::size_t capacity) noexcept : capacity_{capacity} {}
 
-  /// Runs `step(State&, scope&)` on the key, which is added if it is not there and leaves again if it stays empty.
+  /// Runs `step(State&, scope&)` on the key, which is added if it is not there and leaves again if
+  /// it stays empty.
   template <class Step>
   auto update(std::string_view key, time_point now, Step&& step) {
     sought_key const sought{key, boost::hash<std::string_view>{}(key)};
     for (bool last_try = false;; last_try = true) {
       bool full = false;
       auto answer = locked(sought, now, [&](scope& s) {
-        auto& added = *s.stripe_.by_key.try_emplace(sought).first;
-        added.second.key = &added.first;
-        s.enter(added.second, now);
-        auto result = step(added.second.state, s);
+        auto const place = s.stripe_.by_key.try_emplace(sought).first;
+        place->second.key = &place->first;
+        auto result = step(s.enter(place, now), s);
         full = s.full_;
         return result;
       });
-      if (!full || last_try || !reap(now)) return answer;
+      if (!full || last_try || !make_room(now)) return answer;
     }
   }
 
@@ -181,8 +194,7 @@ class lease_table {
     return locked(sought, now, [&](scope& s) {
       auto const found = s.stripe_.by_key.find(sought);
       if (found == s.stripe_.by_key.end()) return step(static_cast<State*>(nullptr), s);
-      s.enter(found->second, now);
-      return step(&found->second.state, s);
+      return step(&s.enter(found, now), s);
     });
   }
 
@@ -199,19 +211,11 @@ class lease_table {
     return n;
   }
 
-  /// Removes everything that has expired by `now`. Returns whether there was any.
-  bool reap(time_point now) noexcept {
-    bool any = false;
-    for (auto& s : stripes_) any = reap_other(s, now, unbounded) || any;
-    return any;
-  }
-
  private:
   static constexpr std::size_t stripe_count = 64;
   static constexpr std::uint32_t steps_per_neighbour = 16;
   static constexpr std::size_t keys_per_step = 2;
   static constexpr std::size_t keys_per_neighbour = 32;
-  static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
   static constexpr auto never = std::numeric_limits<duration::rep>::max();
 
   template <class Body>
@@ -222,7 +226,9 @@ class lease_table {
     auto const run = [&](std::size_t& neighbour) {
       deferred later;
       std::lock_guard const lock{s.mutex};
-      if (++s.steps % steps_per_neighbour == 0) neighbour = s.steps / steps_per_neighbour % stripe_count;
+      if (++s.steps % steps_per_neighbour == 0) {
+        neighbour = s.steps / steps_per_neighbour % stripe_count;
+      }
       reap_here(s, now, keys_per_step, later);
       scope context{*this, s, later};
       return body(context);
@@ -231,6 +237,20 @@ class lease_table {
     auto answer = run(neighbour);
     if (neighbour != home) reap_other(stripes_[neighbour], now, keys_per_neighbour);
     return answer;
+  }
+
+  // Removes some of what has expired anywhere. False: nothing has.
+  bool make_room(time_point now) noexcept {
+    for (auto& s : stripes_) {
+      while (is_due(s, now)) {
+        if (reap_other(s, now, keys_per_neighbour)) return true;
+      }
+    }
+    return false;
+  }
+
+  static bool is_due(stripe const& s, time_point now) noexcept {
+    return s.next_due.load(std::memory_order_relaxed) <= now.time_since_epoch().count();
   }
 
   bool reap_here(stripe& s, time_point now, std::size_t keys, deferred& later) noexcept {
@@ -243,13 +263,13 @@ class lease_table {
       count(before, r.state.size());
       any = any || r.state.size() < before;
       s.by_due.erase(s.by_due.iterator_to(r));
-      file(s, r);
+      if (!file(s, r)) s.by_key.erase(s.by_key.find(*r.key));
     }
     return any;
   }
 
   bool reap_other(stripe& s, time_point now, std::size_t keys) noexcept {
-    if (s.next_due.load(std::memory_order_relaxed) > now.time_since_epoch().count()) return false;
+    if (!is_due(s, now)) return false;
     deferred later;
     std::lock_guard const lock{s.mutex};
     bool const any = reap_here(s, now, keys, later);
@@ -261,20 +281,19 @@ class lease_table {
     if (before != after) used_.fetch_add(after - before, std::memory_order_relaxed);
   }
 
-  // Puts the record where it belongs in the index, or out of the table if it holds nothing.
-  void file(stripe& s, record& r) noexcept {
-    if (r.state.size() == 0) {
-      if (r.is_linked()) s.by_due.erase(s.by_due.iterator_to(r));
-      s.by_key.erase(s.by_key.find(*r.key));
-      return;
-    }
+  // Puts the record where it belongs in the index. False: it holds nothing and must leave the
+  // table.
+  bool file(stripe& s, record& r) noexcept {
+    bool const empty = r.state.size() == 0;
     auto const due = r.state.soonest();
     if (r.is_linked()) {
-      if (r.due <= due) return;
+      if (!empty && r.due <= due) return true;
       s.by_due.erase(s.by_due.iterator_to(r));
     }
+    if (empty) return false;
     r.due = due;
     s.by_due.insert(s.by_due.end(), r);
+    return true;
   }
 
   void publish(stripe& s) noexcept {

@@ -31,7 +31,8 @@ class stored_lock {
   rule::lock_state state_;
 };
 
-/// The locks of a memory store. Thread-safe; input is validated by the store; the time comes in, and may run backwards.
+/// The locks of a memory store. Thread-safe; input is validated by the store; the time comes in,
+/// and may run backwards.
 class memory_locks {
  public:
   explicit memory_locks(memory_options const& options) : locks_{options.max_locks} {}
@@ -39,8 +40,7 @@ class memory_locks {
   /// Error: `store_full`, and nothing has changed.
   result<lock_grant> apply(command::acquire_lock const& c, time_point now) {
     return locks_.update(c.key, now, [&](stored_lock& lock, auto& scope) {
-      return rule::apply(
-          lock.state(), c, now, scope.last_fence(), [&] { return scope.reserve(); });
+      return rule::apply(lock.state(), c, now, scope.last_fence(), [&] { return scope.reserve(); });
     });
   }
 

@@ -30,9 +30,10 @@ namespace weir::detail {
 class awaited_line {
  public:
   using waiter = parked<error_code, hint>;
-  using waiters = std::multimap<std::uint64_t, std::shared_ptr<waiter>>;  // by the turn of their ticket
+  using waiters = std::multimap<std::uint64_t, std::shared_ptr<waiter>>;  // by their ticket's turn
 
-  /// Waiters that have reason to ask again. They are told, in the order of their turns, when this is destroyed.
+  /// Waiters that have reason to ask again. They are told, in the order of their turns, when this
+  /// is destroyed.
   class deferred {
    public:
     deferred() = default;
@@ -42,7 +43,7 @@ class awaited_line {
       for (auto const& [turn, waiting] : woken_) {
         try {
           waiting->resume({}, {});
-        } catch (std::bad_alloc const&) {  // a hint promises nothing, and the step that gave it was made
+        } catch (...) {  // it could not be posted; a hint promises nothing
         }
       }
     }
@@ -61,8 +62,9 @@ class awaited_line {
     rule::expire(line_, now, [&](rule::occupant const& ticket) { wake_all(ticket.number, later); });
   }
 
-  /// Wakes exactly those whose turn has come, each once: who asks again is granted or waits anew (F10). A free permit
-  /// that the first in line was told of is its own until its ticket lapses, so nobody else is told of it.
+  /// Wakes exactly those whose turn has come, each once: who asks again is granted or waits anew
+  /// (F10). A free permit that the first in line was told of is its own until its ticket lapses, so
+  /// nobody else is told of it.
   void settle(deferred& later) noexcept {
     if (!waiters_) return;
     for (auto it = waiters_->begin(); it != waiters_->end();) {
@@ -76,18 +78,26 @@ class awaited_line {
     if (waiters_->empty()) waiters_.reset();
   }
 
-  /// Runs a step that may end the ticket of `holder`: whoever waits with it is woken then.
+  /// Runs a step that may end or change the ticket of `holder`. Whoever waits with one that ends is
+  /// woken.
   template <class Step>
   auto act(std::string_view holder, deferred& later, Step&& step) {
-    auto const turn = waiters_ ? turn_of(holder) : 0;
+    auto const* const before = waiters_ ? line_.tickets.find(holder) : nullptr;
+    auto const turn = before != nullptr ? before->number : 0;
     auto answer = step(line_);
-    if (turn != 0 && turn_of(holder) != turn) wake_all(turn, later);
+    if (turn != 0) {
+      if (auto const* const ticket = line_.tickets.find(turn)) {
+        top_limit_ = std::max(top_limit_, ticket->limit);
+      } else {
+        wake_all(turn, later);
+      }
+    }
     return answer;
   }
 
   /// Lets the operation wait for its holder's turn. False: there is nothing to wait for.
-  bool wait(
-      command::await_permit const& c, time_point now, std::shared_ptr<waiter> const& operation) {
+  bool wait(command::await_permit const& c, time_point now,
+            std::shared_ptr<waiter> const& operation) {
     if (rule::should_ask(line_, c, now)) return false;
     auto const& ticket = *line_.tickets.find(c.holder);
     if (!waiters_) {
@@ -102,12 +112,12 @@ class awaited_line {
     return true;
   }
 
- private:
-  [[nodiscard]] std::uint64_t turn_of(std::string_view holder) const noexcept {
-    auto const* const ticket = line_.tickets.find(holder);
-    return ticket == nullptr ? 0 : ticket->number;
+  /// Operations here, cancelled ones that nobody has come across among them.
+  [[nodiscard]] std::size_t parked_count() const noexcept {
+    return waiters_ ? waiters_->size() : 0;
   }
 
+ private:
   void wake_all(std::uint64_t turn, deferred& later) noexcept {
     if (!waiters_) return;
     for (auto it = waiters_->find(turn); it != waiters_->end(); it = waiters_->find(turn)) {
@@ -116,11 +126,12 @@ class awaited_line {
   }
 
   rule::permit_line line_;
-  std::uint32_t top_limit_ = 0;  // no waiter's ticket has a higher one
+  std::uint32_t top_limit_ = 0;       // no waiter's ticket has a higher one
   std::unique_ptr<waiters> waiters_;  // each has a live ticket after every step
 };
 
-/// The permits of a memory store. Thread-safe; input is validated by the store; the time comes in, and may run backwards.
+/// The permits of a memory store. Thread-safe; input is validated by the store; the time comes in,
+/// and may run backwards.
 class memory_permits {
  public:
   explicit memory_permits(memory_options const& options) : lines_{options.max_permits} {}
@@ -147,12 +158,12 @@ class memory_permits {
     return on_existing<result<permit_census>>(c, {}, now, permit_census{});
   }
 
-  /// Completes `handler` when its holder has reason to ask again, or at once if it has one now; never inline. It ends
-  /// with `operation_aborted` if it is cancelled or the store is destroyed, and dies with its execution context.
-  void await(
-      command::await_permit const& c, time_point now,
-      boost::asio::any_completion_handler<void(error_code, hint)> handler,
-      boost::asio::any_io_executor const& fallback) {
+  /// Completes `handler` when its holder has reason to ask again, or at once if it has one now;
+  /// never inline. It ends with `operation_aborted` if it is cancelled or the store is destroyed,
+  /// and dies with its execution context.
+  void await(command::await_permit const& c, time_point now,
+             boost::asio::any_completion_handler<void(error_code, hint)> handler,
+             boost::asio::any_io_executor const& fallback) {
     auto const operation = park<error_code, hint>(fallback, std::move(handler));
     error_code ec;
     try {
@@ -172,8 +183,8 @@ class memory_permits {
 
  private:
   template <class Result, class Command>
-  Result on_existing(
-      Command const& c, std::string_view holder, time_point now, Result const& absent) {
+  Result on_existing(Command const& c, std::string_view holder, time_point now,
+                     Result const& absent) {
     return lines_.visit(c.key, now, [&](awaited_line* line, auto& scope) -> Result {
       if (line == nullptr) return absent;
       return line->act(holder, scope.later(), [&](rule::permit_line& state) -> Result {

@@ -1,0 +1,158 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Makes the checksum manifest of a directory tree. Every file is a job, in the queue of its
+// top-level folder; a worker runs them under a limit of open files and, if wanted, a byte budget;
+// the manifest is written from the jobs' results.
+
+#include "checksum_lines.hpp"
+#include "display.hpp"
+#include "last_resort.hpp"
+#include "options.hpp"
+#include "output_file.hpp"
+#include "path_text.hpp"
+#include "report.hpp"
+#include "run.hpp"
+#include "tree_walk.hpp"
+#include "weir/store/memory.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+
+enum exit_code { all_listed = 0, some_missing = 1, wrong_usage = 2, not_written = 3, failed = 4 };
+
+int complain(exit_code code, std::string_view why) {
+  auto const text = "manifest: " + manifest::for_terminal(why) + "\n";
+  std::fputs(text.c_str(), stderr);
+  return code;
+}
+
+/// Runs on a store, to the end or to the first signal; a second one ends the process.
+///
+/// An exception, and an outcome that is `abandoned`, leave threads behind that may still use what
+/// is here: the process is to be ended without tidying up.
+template <class Store>
+manifest::outcome run_on(Store store, asio::io_context& io, asio::signal_set& signals,
+                         manifest::options const& options, manifest::tree_walk walk,
+                         manifest::output_file const& output, manifest::display& shown) {
+  auto run =
+      std::make_unique<manifest::run<Store>>(io, std::move(store), options, std::move(walk), shown);
+  manifest::outcome result;
+  signals.async_wait([&](boost::system::error_code const& cancelled, int) {
+    if (cancelled) return;
+    result.interrupted = true;
+    signals.clear();
+    manifest::quit_at_next_signal(output.unfinished());
+    shown.tell("manifest: stopping (once more: at once)\n");
+    run->interrupt();
+  });
+  asio::co_spawn(io, run->execute(), [&](std::exception_ptr failure, manifest::outcome reached) {
+    if (failure) std::rethrow_exception(failure);
+    reached.interrupted = result.interrupted;
+    result = std::move(reached);
+    signals.cancel();
+    if (result.abandoned) io.stop();
+  });
+  try {
+    io.run();
+  } catch (...) {
+    (void)run.release();
+    throw;
+  }
+  if (result.abandoned) (void)run.release();
+  return result;
+}
+
+void write(manifest::output_file& output, std::vector<manifest::checksum> const& sums) {
+  std::string lines;
+  for (auto const& sum : sums) {
+    manifest::append_line(lines, sum);
+    if (lines.size() < 1 << 16) continue;
+    output.write(lines);
+    lines.clear();
+  }
+  output.write(lines);
+  output.commit();
+}
+
+int make_manifest(manifest::options const& options) {
+  asio::io_context io{1};
+  // From here on a signal is ours, and leaves no unfinished file behind.
+  asio::signal_set signals{io, SIGINT, SIGTERM};
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of writing
+
+  std::optional<manifest::output_file> output;
+  std::optional<manifest::tree_walk> walk;
+  try {
+    output.emplace(options.output);
+  } catch (std::system_error const& e) {
+    return complain(not_written, e.what());
+  }
+  try {
+    walk.emplace(options.directory, [&](struct stat const& folder, std::string_view name) {
+      return output->is_mine(folder, name);
+    });
+  } catch (std::system_error const& e) {
+    return complain(wrong_usage, e.what());
+  }
+
+  manifest::display shown{options.plain};
+  manifest::outcome result;
+  try {
+    weir::memory_store store{io.get_executor()};
+    result = run_on(std::move(store), io, signals, options, std::move(*walk), *output, shown);
+  } catch (std::exception const& e) {
+    output.reset();
+    std::_Exit(complain(failed, e.what()));
+  }
+
+  int code =
+      result.told.dead_letters.empty() && result.told.unwalked.empty() ? all_listed : some_missing;
+  if (result.interrupted) code = manifest::exit_interrupted;
+  auto const listed = manifest::count_text(result.sums.size());
+  shown.tell(manifest::report_text(std::move(result.told)));
+  try {
+    write(*output, result.sums);
+    shown.tell("\n" + listed + " lines in " + manifest::for_terminal(options.output) + "\n");
+  } catch (std::system_error const& e) {
+    code = complain(not_written, options.output + ": " + e.what());
+  }
+  if (result.abandoned) std::_Exit(code);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char const* const* argv) {
+  try {
+    auto const options =
+        manifest::parse_options(std::span{argv, static_cast<std::size_t>(argc)}.subspan(1));
+    if (options.help) {
+      std::fwrite(manifest::usage_text.data(), 1, manifest::usage_text.size(), stdout);
+      return all_listed;
+    }
+    return make_manifest(options);
+  } catch (manifest::usage_error const& e) {
+    return complain(wrong_usage, std::string{e.what()} + " (see --help)");
+  } catch (std::exception const& e) {
+    return complain(failed, e.what());
+  }
+}

@@ -1,0 +1,30 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_HPP
+#define WEIR_HPP
+
+// Everything of weir that needs nothing but Boost's headers and nlohmann's json: the four
+// primitives, the worker, the policies, and the memory store. The other stores are one include
+// each, weir/store/NAME.hpp, since each needs its engine's client library.
+
+#include "weir/backoff/all.hpp"
+#include "weir/clock/manual.hpp"
+#include "weir/clock/system.hpp"
+#include "weir/concept.hpp"
+#include "weir/error.hpp"
+#include "weir/execute.hpp"
+#include "weir/http_fields.hpp"
+#include "weir/id_source.hpp"
+#include "weir/job_queue.hpp"
+#include "weir/job_traits.hpp"
+#include "weir/lease.hpp"
+#include "weir/limiter.hpp"
+#include "weir/quota.hpp"
+#include "weir/rate_limiter.hpp"
+#include "weir/store/memory.hpp"
+#include "weir/uniqueness.hpp"
+#include "weir/version.hpp"
+#include "weir/worker.hpp"
+
+#endif

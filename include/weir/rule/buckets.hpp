@@ -1,0 +1,192 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_RULE_BUCKETS_HPP
+#define WEIR_RULE_BUCKETS_HPP
+
+#include "weir/decision.hpp"
+#include "weir/limits.hpp"
+#include "weir/rule/bucket_scale.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+// When is a take granted? The rule is the generic cell rate algorithm in its form of virtual scheduling (ITU-T I.371,
+// annex A; ATM Forum Traffic Management 4.0, section 4.4.2): a bucket is one number, its theoretical arrival time, at
+// which it will be full. A take moves it on by the price of its tokens, and conforms if it then lies no further ahead than
+// a full bucket's worth. It equals a token bucket that refills continuously, and stores no token count that could drift.
+//
+// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of whoever stores them. Both are
+// whole numbers and nothing is rounded but the time, down to a whole tick.
+namespace weir::rule {
+
+/// One theoretical arrival time for each quota.
+using bucket_arrivals = std::array<std::int64_t, limits::quotas>;
+
+/// Of a bucket that was never seen: full at any time.
+inline constexpr bucket_arrivals unseen_bucket{
+    bucket_scale::never, bucket_scale::never, bucket_scale::never, bucket_scale::never};
+
+/// A mark that no bucket ever has.
+inline constexpr bucket_mark no_mark{
+    {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min(),
+     std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min()},
+    {}};
+
+/// Is every quota full at `now`? Then the bucket equals one that was never seen.
+template <std::size_t N>
+[[nodiscard]] constexpr bool full_bucket(std::span<bucket_scale const, N> scales,
+                                         bucket_arrivals const& arrivals, duration now) noexcept {
+  for (std::size_t i = 0; i != scales.size(); ++i) {
+    if (arrivals[i] > scales[i].units_at(now)) return false;
+  }
+  return true;
+}
+
+/// From when on is every quota full, if nothing else is taken?
+template <std::size_t N>
+[[nodiscard]] constexpr duration full_from(
+    std::span<bucket_scale const, N> scales, bucket_arrivals const& arrivals) noexcept {
+  auto latest = duration::min();
+  for (std::size_t i = 0; i != scales.size(); ++i) {
+    if (arrivals[i] != bucket_scale::never) {
+      latest = std::max(latest, scales[i].reached(arrivals[i]));
+    }
+  }
+  return latest;
+}
+
+namespace detail {
+
+/// Fills in what can still be taken, and when all can be taken again, for buckets with these arrivals.
+template <std::size_t N>
+constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
+                        bucket_arrivals const& arrivals, duration now) noexcept {
+  for (std::size_t i = 0; i != scales.size(); ++i) {
+    auto const& scale = scales[i];
+    auto const at = scale.units_at(now);
+    auto const ahead = std::max(arrivals[i] - at, std::int64_t{0});
+    auto const left = ahead < scale.room ? static_cast<std::uint64_t>(scale.room - ahead) /
+                                               static_cast<std::uint64_t>(scale.price)
+                                         : std::uint64_t{0};
+    if (i == 0 || left < d.remaining) {
+      d.binding = static_cast<std::uint8_t>(i);
+      d.remaining = left;
+      d.capacity = scale.capacity();
+    }
+    if (ahead > 0) d.reset_after = std::max(d.reset_after, scale.reached(arrivals[i]) - now);
+  }
+}
+
+}  // namespace detail
+
+/// Takes `cost` tokens from every quota or from none. It decides and stores nothing: if the answer is `allowed`, its
+/// mark holds the arrivals to store, and otherwise nothing changes.
+///
+/// @param scales   of the quotas; `cost` must be within the capacity of each
+/// @param arrivals what is stored; `unseen_bucket` if nothing is
+/// @param max_wait how far ahead the tokens may lie. All quotas are booked at the one instant from which all allow it, so
+///                 each holds its promise when grants count from their instants.
+template <std::size_t N>
+[[nodiscard]] constexpr decision take(std::span<bucket_scale const, N> scales,
+                                      bucket_arrivals const& arrivals, duration now,
+                                      std::uint64_t cost, duration max_wait) noexcept {
+  decision d;
+  d.cost = cost;
+  now = within_horizon(now);
+  duration wait{};
+  for (std::size_t i = 0; i != scales.size(); ++i) {
+    auto const& scale = scales[i];
+    auto const at = scale.units_at(now);
+    auto const due = std::max(arrivals[i], at) + scale.price_of(cost) - scale.room;
+    if (due > at) wait = std::max(wait, scale.reached(due) - now);
+  }
+  if (wait > max_wait) {
+    // Waiting longer moves neither the arrivals nor what they are compared with: so this is exact, and the least.
+    d.retry_after = wait - max_wait;
+    detail::describe(d, scales, arrivals, now);
+    d.mark = no_mark;
+    return d;
+  }
+  d.allowed = true;
+  d.wait = wait;
+  for (std::size_t i = 0; i != scales.size(); ++i) {
+    auto const& scale = scales[i];
+    d.mark.before[i] = arrivals[i];
+    d.mark.arrival[i] = std::max(arrivals[i], scale.units_at(now + wait)) + scale.price_of(cost);
+  }
+  detail::describe(d, scales, d.mark.arrival, now);
+  return d;
+}
+
+/// What a refund does: the arrivals to store, if something was credited.
+struct refund_outcome {
+  bucket_arrivals arrivals{};
+  refund_receipt receipt{};
+};
+
+/// Gives a grant back. Only the latest one can be: as long as nothing was taken after it, the bucket stands as if the
+/// grant had been for fewer tokens, or had not been at all. Taking it out from below a later one would book that one's
+/// time twice.
+///
+/// @param before_instant the whole grant goes back, as if it had not been. Otherwise only whole tokens do, and none that
+///                       would have refilled by now anyway.
+template <std::size_t N>
+[[nodiscard]] constexpr refund_outcome refund(std::span<bucket_scale const, N> scales,
+                                              bucket_arrivals const& arrivals,
+                                              bucket_mark const& mark, std::uint64_t cost,
+                                              bool before_instant, duration now) noexcept {
+  refund_outcome out{arrivals, {.credited = 0, .forfeited = cost}};
+  now = within_horizon(now);
+  auto back = cost;
+  for (std::size_t i = 0; i != scales.size(); ++i) {
+    auto const& scale = scales[i];
+    if (arrivals[i] != mark.arrival[i] || cost > scale.capacity()) return out;
+    if (before_instant) continue;
+    auto const ahead = std::max(arrivals[i] - scale.units_at(now), std::int64_t{0});
+    back = std::min(back, static_cast<std::uint64_t>(ahead / scale.price));
+  }
+  for (std::size_t i = 0; i != scales.size(); ++i) {
+    auto const without = arrivals[i] - scales[i].price_of(back);
+    out.arrivals[i] = before_instant ? std::min(mark.before[i], without) : without;
+  }
+  out.receipt = {.credited = back, .forfeited = cost - back};
+  return out;
+}
+
+/// The arrivals of a bucket whose quotas were changed: what was spent stays spent. Each new quota starts with the tokens
+/// that the old one at its position missed, rounded up and capped at its own capacity; one without a predecessor is full.
+template <std::size_t N, std::size_t M>
+[[nodiscard]] constexpr bucket_arrivals changed_quotas(std::span<bucket_scale const, N> before,
+                                                       bucket_arrivals const& arrivals,
+                                                       std::span<bucket_scale const, M> after,
+                                                       duration now) noexcept {
+  auto out = unseen_bucket;
+  now = within_horizon(now);
+  for (std::size_t i = 0; i != std::min(before.size(), after.size()); ++i) {
+    auto const ahead = std::max(arrivals[i] - before[i].units_at(now), std::int64_t{0});
+    auto const missing = static_cast<std::uint64_t>(ahead / before[i].price) +
+                         static_cast<std::uint64_t>(ahead % before[i].price != 0);
+    out[i] = after[i].units_at(now) + after[i].price_of(std::min(missing, after[i].capacity()));
+  }
+  return out;
+}
+
+/// The arrivals of a bucket about which only this is known: it was full from `then` on. For one that a store has
+/// forgotten, when time has run backwards since.
+template <std::size_t N>
+[[nodiscard]] constexpr bucket_arrivals forgotten_bucket(
+    std::span<bucket_scale const, N> scales, duration then) noexcept {
+  auto out = unseen_bucket;
+  for (std::size_t i = 0; i != scales.size(); ++i) out[i] = scales[i].units_at(within_horizon(then));
+  return out;
+}
+
+}  // namespace weir::rule
+
+#endif

@@ -1,0 +1,159 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_MEMORY_JOBS_HPP
+#define WEIR_STORE_MEMORY_JOBS_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/store/memory/job_budget.hpp"
+#include "weir/store/memory/job_shard.hpp"
+#include "weir/store/memory/options.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/container_hash/hash.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+namespace weir::detail {
+
+template <class C>
+concept job_step = requires(job_shard& s, C const& c, time_point now) {
+  { s.apply(c, now) } -> std::same_as<result<typename C::result>>;
+};
+
+template <class C>
+concept queue_command = job_step<C> && requires(C const& c) { c.queue; };
+
+template <class C>
+concept shard_command = job_step<C> && requires(C const& c) { c.shard; };
+
+/// The jobs of a memory store: its shards, each behind a lock of its own.
+///
+/// Thread-safety: any number of threads. Each command locks one shard for its length; commands on different shards share
+/// nothing but a counter that they rarely touch. Input must be valid; a shard number out of range is `invalid_shard`.
+///
+/// Memory: at most `max_jobs` records (and keys held until_expired, which count as such) over all queues, of about 250
+/// bytes each beside kind, key, payload and notes; and the queues without jobs that a shard remembers (job_shard.hpp).
+class memory_jobs {
+ public:
+  explicit memory_jobs(memory_options const& options)
+      : budget_{options.max_jobs}, shards_(), count_{std::max(options.shards, std::uint32_t{1})} {
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      shards_.emplace_back(job_allowance{budget_, options.max_jobs, count_});
+    }
+  }
+  memory_jobs(memory_jobs const&) = delete;
+  memory_jobs& operator=(memory_jobs const&) = delete;
+
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return count_; }
+
+  template <queue_command C>
+  result<typename C::result> apply(C const& c, time_point now) {
+    turn t{shard_of(c.queue)};
+    return t.in.jobs.apply(c, now);
+  }
+
+  template <shard_command C>
+  result<typename C::result> apply(C const& c, time_point now) {
+    if (c.shard >= count_) return errc::invalid_shard;
+    turn t{shards_[c.shard]};
+    return t.in.jobs.apply(c, now);
+  }
+
+  /// Completes the handler, never inline, with a hint when a queue of the shard is due already, or one becomes due, or
+  /// the first to become due comes to be due earlier. Each such event completes one waiter.
+  void await(command::await_jobs const& c, time_point now,
+             boost::asio::any_completion_handler<void(error_code, hint)> handler,
+             boost::asio::any_io_executor fallback) {
+    // Parked before the lock is taken and resumed after it is released: either may run code of the handler's.
+    auto const op = park<error_code, hint>(fallback, std::move(handler));
+    if (c.shard >= count_) {
+      op->resume(make_error_code(errc::invalid_shard), hint{});
+      return;
+    }
+    bool due = false;
+    {
+      auto& s = shards_[c.shard];
+      std::lock_guard const lock{s.mutex};
+      due = s.jobs.any_due(now);
+      if (!due) s.enlist(op);
+    }
+    if (due) op->resume(error_code{}, hint{});
+  }
+
+ private:
+  using waiter = std::shared_ptr<parked<error_code, hint>>;
+
+  static constexpr std::size_t cache_line = 64;
+
+  struct alignas(cache_line) shard {
+    explicit shard(job_allowance allowance) : jobs{allowance} {}
+
+    /// Adds a waiter and forgets those that were cancelled, all of them once in a while.
+    void enlist(waiter w) {
+      if (waiters.size() >= crowded) {
+        std::erase_if(waiters, [](waiter const& v) { return !v->waiting(); });
+        crowded = 2 * waiters.size() + 8;
+      }
+      waiters.push_back(std::move(w));
+    }
+
+    std::mutex mutex;
+    job_shard jobs;
+    std::deque<waiter> waiters;  // first come, first woken
+    std::size_t crowded = 8;
+  };
+
+  /// One step in a shard. Whatever way it ends, the event that it may have been is then given to one waiter.
+  struct turn {
+    explicit turn(shard& s) : in{s}, lock{s.mutex} {}
+    turn(turn const&) = delete;
+    turn& operator=(turn const&) = delete;
+    ~turn() {
+      if (!in.jobs.take_event()) return;
+      while (!in.waiters.empty()) {
+        auto const first = std::move(in.waiters.front());
+        in.waiters.pop_front();
+        lock.unlock();
+        if (wake(*first)) return;
+        lock.lock();
+      }
+    }
+
+    static bool wake(parked<error_code, hint>& w) noexcept {
+      try {
+        return w.resume(error_code{}, hint{});
+      } catch (...) {  // out of memory for posting it: its handler is gone
+        return false;
+      }
+    }
+
+    shard& in;
+    std::unique_lock<std::mutex> lock;
+  };
+
+  [[nodiscard]] shard& shard_of(std::string_view queue) noexcept {
+    if (count_ == 1) return shards_.front();
+    return shards_[boost::hash<std::string_view>{}(queue) % count_];
+  }
+
+  job_budget budget_;
+  std::deque<shard> shards_;
+  std::uint32_t count_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,128 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TESTING_SUBJECT_HPP
+#define WEIR_TESTING_SUBJECT_HPP
+
+#include "weir/command/at.hpp"
+#include "weir/concept.hpp"
+#include "weir/error.hpp"
+#include "weir/testing/commands.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+// A store under test, without its type. The suite is written against this, so that it is compiled once and not once
+// per store, and so that a store which lacks an optional command is asked for it at run time.
+namespace weir::testing {
+
+/// How a store executes one command. Thread-safe where the store is.
+template <class C>
+class port {
+ public:
+  using answer = typename C::result;
+  using handler = boost::asio::any_completion_handler<void(error_code, answer)>;
+
+  port() = default;
+  port(port const&) = delete;
+  port& operator=(port const&) = delete;
+  virtual ~port() = default;
+
+  /// May the caller say what time it is?
+  [[nodiscard]] virtual bool told() const noexcept = 0;
+  /// Does it execute without waiting, too?
+  [[nodiscard]] virtual bool synchronous() const noexcept = 0;
+
+  virtual void start(C const& c, handler h) = 0;
+  /// Requires `told()`.
+  virtual void start_at(command::at<C> const& c, handler h) = 0;
+  /// Requires `synchronous()`.
+  virtual result<answer> execute(C const& c) = 0;
+};
+
+namespace detail {
+
+template <class Store, class C>
+class store_port final : public port<C> {
+ public:
+  using typename port<C>::answer;
+  using typename port<C>::handler;
+
+  explicit store_port(Store& store) : store_{store} {}
+
+  [[nodiscard]] bool told() const noexcept override { return executes_at<Store, C>; }
+  [[nodiscard]] bool synchronous() const noexcept override { return executes_now<Store, C>; }
+
+  void start(C const& c, handler h) override { store_.async_execute(c, std::move(h)); }
+
+  void start_at([[maybe_unused]] command::at<C> const& c, [[maybe_unused]] handler h) override {
+    if constexpr (executes<Store, command::at<C>>) {
+      store_.async_execute(c, std::move(h));
+    } else if constexpr (executes_now<Store, command::at<C>>) {
+      auto answered = store_.execute(c);
+      auto const ec = answered.has_error() ? answered.error() : error_code{};
+      std::move(h)(ec, answered.has_value() ? std::move(answered).value() : answer{});
+    }
+  }
+
+  result<answer> execute([[maybe_unused]] C const& c) override {
+    if constexpr (executes_now<Store, C>) {
+      return store_.execute(c);
+    } else {
+      return make_error_code(boost::system::errc::function_not_supported);
+    }
+  }
+
+ private:
+  Store& store_;
+};
+
+}  // namespace detail
+
+template <class Commands>
+class subject;
+
+/// A store of any type that executes these commands, or some of them.
+template <class... Cs>
+class subject<command_list<Cs...>> {
+ public:
+  template <class Store>
+  explicit subject(Store store) {
+    auto owned = std::make_shared<Store>(std::move(store));
+    ((std::get<std::unique_ptr<port<Cs>>>(ports_) = make_port<Store, Cs>(*owned)), ...);
+    if constexpr (requires { owned->shard_count(); }) shards_ = owned->shard_count();
+    store_ = std::move(owned);
+  }
+
+  /// The way to execute a command; null: the store does not.
+  template <class C>
+  [[nodiscard]] port<C>* find() const noexcept {
+    return std::get<std::unique_ptr<port<C>>>(ports_).get();
+  }
+
+  /// May the caller say what time it is, for every command that the store executes and that does not wait?
+  [[nodiscard]] bool told() const noexcept {
+    return ((std::is_same_v<typename Cs::result, hint> || find<Cs>() == nullptr || find<Cs>()->told()) && ...);
+  }
+
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
+
+ private:
+  template <class Store, class C>
+  static std::unique_ptr<port<C>> make_port(Store& store) {
+    if constexpr (executes<Store, C>) return std::make_unique<detail::store_port<Store, C>>(store);
+    return nullptr;
+  }
+
+  std::shared_ptr<void> store_;
+  std::tuple<std::unique_ptr<port<Cs>>...> ports_;
+  std::uint32_t shards_ = 1;
+};
+
+}  // namespace weir::testing
+
+#endif

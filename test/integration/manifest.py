@@ -1,0 +1,446 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026 The weir authors
+# Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+"""Holds the program `manifest` to what `find` and `sha256sum` say.
+
+usage: manifest.py PROGRAM [unittest arguments]
+"""
+
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+PROGRAM = ""  # a copy that an ordinary user can reach
+LIMIT = 120  # seconds that nothing here should take: a test fails rather than hangs
+
+# Root can read everything. The program runs as somebody else then.
+IDENTITY = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+class Result:
+    def __init__(self, status, out, err):
+        self.status = status
+        self.out = out
+        self.err = err.decode(errors="replace")
+
+
+class ManifestTest(unittest.TestCase):
+    def setUp(self):
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="weir-manifest-"))
+        os.chmod(self.base, 0o755)
+        self.tree = self.base / "tree"
+        self.tree.mkdir()
+        self.work = self.base / "work"  # where the program runs and writes
+        self.work.mkdir()
+        self.sums = self.work / "SHA256SUMS"
+
+    def tearDown(self):
+        for folder, names, _ in os.walk(os.fsencode(self.base)):
+            for name in names:
+                path = os.path.join(folder, name)
+                if not os.path.islink(path):
+                    os.chmod(path, 0o755)
+        # Paths may be too long for shutil, which goes by names on some versions.
+        subprocess.run(["rm", "-rf", self.base], check=True)
+
+    def file(self, name, data=b"x"):
+        path = os.path.join(os.fsencode(self.tree), os.fsencode(name))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def own(self):
+        """Gives everything to who runs the program."""
+        if IDENTITY:
+            for folder, _, names in os.walk(os.fsencode(self.base)):
+                os.chown(folder, IDENTITY["user"], IDENTITY["group"])
+                for name in names:
+                    os.chown(os.path.join(folder, name), IDENTITY["user"], IDENTITY["group"],
+                             follow_symlinks=False)
+
+    def start(self, *arguments, **keywords):
+        self.own()
+        return subprocess.Popen([PROGRAM, *arguments], cwd=self.work, stdin=subprocess.DEVNULL,
+                                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **IDENTITY, **keywords})
+
+    def finish(self, process):
+        try:
+            out, err = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail(f"the program hangs: {err}")
+        return Result(process.returncode, out, err)
+
+    def run_program(self, *arguments):
+        return self.finish(self.start(*arguments))
+
+    def expected(self, directory, leave_out=()):
+        """What sha256sum prints for the files that find prints, ordered by path."""
+        found = subprocess.run(["find", "-H", directory, "-type", "f", "-print0"], cwd=self.work,
+                               stdout=subprocess.PIPE, check=True).stdout
+        paths = sorted(path for path in found.split(b"\0") if path and path not in leave_out)
+        if not paths:
+            return b""
+        return subprocess.run(["xargs", "-0", "sha256sum", "--"], cwd=self.work, input=b"\0".join(paths),
+                              stdout=subprocess.PIPE, check=True).stdout
+
+    def check_sums(self):
+        checked = subprocess.run(["sha256sum", "-c", "--quiet", "--strict", self.sums], cwd=self.work,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+
+    def wait_for(self, what):
+        deadline = time.monotonic() + LIMIT
+        while not what():
+            self.assertLess(time.monotonic(), deadline, "what was waited for does not come")
+            time.sleep(0.005)
+
+    def slow_tree(self, files=40, size=50_000):
+        for i in range(files):
+            self.file(f"d{i % 3}/{i:03}", os.urandom(size))
+
+    def wait_until_walked(self, process):
+        """Reads progress until the number of files is final; gives the lines."""
+        lines = []
+        for line in iter(process.stderr.readline, b""):
+            lines.append(line)
+            if b" files " in line and b"+ files" not in line:
+                return lines
+        self.fail(f"it ended too soon: {lines}")
+
+
+class Manifest(ManifestTest):
+    def test_it_is_what_sha256sum_prints(self):
+        self.file("a")
+        self.file("empty", b"")
+        self.file("large", os.urandom(3_000_001))
+        self.file("d/e/f/g", b"deep")
+        for name in (b"new\nline", b"carriage\rreturn", b"back\\slash", b"both\\\n", b"\xff\xfe", b"100%", b"%41",
+                     b" lead", b"-n", b"tab\t", b"\x1b[31m", "grüß".encode(), b"*"):
+            self.file(name, name)
+            self.file(b"in " + name + b"/" + name, name)
+        result = self.run_program(str(self.tree))
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.sums.read_bytes(), self.expected(str(self.tree)))
+        self.check_sums()
+
+    def test_the_folder_is_written_as_it_was_given(self):
+        self.file("d/a")
+        for given in ("../tree", "../tree/", "../tree//", ".././tree/d/..", str(self.tree) + "/d/a", "../tree/d"):
+            with self.subTest(given):
+                self.assertEqual(self.run_program(given).status, 0)
+                self.assertEqual(self.sums.read_bytes(), self.expected(given))
+
+    def test_a_large_tree(self):
+        tree = "/usr/include"
+        if not os.path.isdir(tree):
+            self.skipTest("there is no " + tree)
+        result = self.run_program("--plain")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.sums.read_bytes(), self.expected(tree))
+        self.assertLess(result.err.count("\n"), 120)
+
+    def test_an_empty_tree_has_an_empty_manifest(self):
+        self.assertEqual(self.run_program("../tree").status, 0)
+        self.assertEqual(self.sums.read_bytes(), b"")
+
+    def test_links_are_not_followed_and_special_files_are_left_out(self):
+        self.file("d/a")
+        os.symlink("d", self.tree / "to_folder")
+        os.symlink("d/a", self.tree / "to_file")
+        os.symlink("..", self.tree / "d" / "loop")
+        os.symlink("nowhere", self.tree / "dangling")
+        os.mkfifo(self.tree / "pipe")
+        self.assertEqual(self.run_program("../tree").status, 0)
+        self.assertEqual(self.sums.read_bytes(), self.expected("../tree"))
+        os.symlink("tree", self.base / "link")
+        self.assertEqual(self.run_program("../link").status, 0)
+        self.assertEqual(self.sums.read_bytes(), self.expected("../link"))
+        self.assertEqual(self.sums.read_bytes().count(b"\n"), 1)
+
+    def test_long_paths(self):
+        long = "/".join(["n" * 200] * 8) + "/a"  # longer than a key may be
+        self.file(long)
+        self.file(long + "b")
+        self.assertEqual(self.run_program("../tree").status, 0)
+        self.assertEqual(self.sums.read_bytes(), self.expected("../tree"))
+
+    def test_a_path_that_no_program_can_open_is_a_dead_letter(self):
+        self.file("a")
+        expected = self.expected("../tree")
+        at = os.open(self.tree, os.O_RDONLY)
+        for _ in range(30):
+            os.mkdir("n" * 200, dir_fd=at)
+            at, above = os.open("n" * 200, os.O_RDONLY, dir_fd=at), at
+            os.close(above)
+        os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+        os.close(at)
+        result = self.run_program("../tree")
+        self.assertEqual(result.status, 1, result.err)
+        self.assertIn("/f: File name too long", result.err)
+        self.assertEqual(self.sums.read_bytes(), expected)
+
+    def test_what_cannot_be_read_is_a_dead_letter_and_all_else_is_listed(self):
+        self.file("d/a")
+        expected = self.expected("../tree")
+        os.chmod(self.file("d/un\nreadable"), 0)
+        self.file("closed/secret")
+        self.file("unsearchable/named")
+        self.own()
+        os.chmod(self.tree / "closed", 0)
+        os.chmod(self.tree / "unsearchable", 0o444)
+        process = subprocess.Popen([PROGRAM, "../tree"], cwd=self.work, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, **IDENTITY)
+        result = self.finish(process)
+        self.assertEqual(result.status, 1, result.err)
+        self.assertIn("  ../tree/d/un\\nreadable: Permission denied\n", result.err)
+        self.assertIn("  ../tree/unsearchable/named: Permission denied\n", result.err)
+        self.assertIn("  ../tree/closed: Permission denied\n", result.err)
+        self.assertEqual(self.sums.read_bytes(), expected)
+        # Three attempts are two retries.
+        row = next(line.split() for line in result.err.splitlines() if line.startswith("all "))
+        self.assertEqual(row[1:5], ["3", "1", "4", "2"])
+
+    def test_attempts_are_counted(self):
+        os.chmod(self.file("a"), 0)
+        for attempts in (1, 2, 5):
+            result = self.run_program("../tree", "--attempts", str(attempts))
+            row = next(line.split() for line in result.err.splitlines() if line.startswith("all "))
+            self.assertEqual(row[1:5], ["1", "0", str(attempts - 1), "1"])
+
+    def test_a_file_that_is_deleted_while_it_runs_is_a_dead_letter(self):
+        self.slow_tree()
+        process = self.start("../tree", "--rate", "300kB/s", "--workers", "2", "--open-files", "2")
+        self.wait_until_walked(process)
+        shutil.rmtree(self.tree / "d0")
+        for path in (*self.tree.glob("d1/*"), *self.tree.glob("d2/*")):
+            path.unlink()
+        result = self.finish(process)
+        self.assertEqual(result.status, 1, result.err)
+        self.assertIn(": No such file or directory", result.err)
+        row = next(line.split() for line in result.err.splitlines() if line.startswith("all "))
+        self.assertEqual(row[1], "40")
+        self.assertEqual(int(row[2]) + int(row[4]), 40)
+        self.assertEqual(self.sums.read_bytes().count(b"\n"), int(row[2]))
+
+    def test_a_file_that_changes_while_it_is_read_is_not_listed(self):
+        self.file("still", b"x" * 1000)
+        changing = self.file("changing", b"x" * 1_000_000)
+        process = self.start("../tree", "--rate", "500kB/s", "--attempts", "2")
+        ended = threading.Event()
+
+        def change():
+            while not ended.wait(0.01):
+                with open(changing, "ab") as file:
+                    file.write(b"y")
+
+        changer = threading.Thread(target=change)
+        changer.start()
+        try:
+            result = self.finish(process)
+        finally:
+            ended.set()
+            changer.join()
+        self.assertEqual(result.status, 1, result.err)
+        self.assertIn("/changing: changed while it was read\n", result.err)
+        self.assertEqual(self.sums.read_bytes().count(b"\n"), 1)
+        self.check_sums()
+
+
+class Output(ManifestTest):
+    def test_a_manifest_in_its_own_tree_does_not_list_itself(self):
+        self.file("a")
+        self.sums = self.tree / "SHA256SUMS"
+        other = os.fsencode(self.file("d/SHA256SUMS"))
+        for _ in range(2):
+            result = self.run_program(str(self.tree), "--output", "../tree/SHA256SUMS")
+            self.assertEqual(result.status, 0, result.err)
+            self.assertEqual(self.sums.read_bytes(), self.expected(str(self.tree), [os.fsencode(self.sums)]))
+            self.assertIn(other, self.sums.read_bytes())
+            self.check_sums()
+        self.assertEqual(sorted(os.listdir(self.tree)), ["SHA256SUMS", "a", "d"])
+
+    def test_standard_output_and_devices_take_it_too(self):
+        self.file("a")
+        expected = self.expected("../tree")
+        self.assertEqual(self.run_program("../tree", "-o", "-").out, expected)
+        self.assertEqual(self.run_program("../tree", "--output=/dev/stdout").out, expected)
+        self.assertEqual(self.run_program("../tree", "-o", "/dev/null").status, 0)
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_an_output_that_cannot_be_written_is_said_before_the_work(self):
+        self.file("a")
+        for place in ("nowhere/SUMS", "../tree", "../tree/a/SUMS", "x" * 300):
+            with self.subTest(place):
+                result = self.run_program("../tree", "--output", place)
+                self.assertEqual(result.status, 3)
+                self.assertNotIn("files/s", result.err)
+                self.assertEqual(result.err.count("\n"), 1)
+
+    def test_a_full_disk_is_said(self):
+        self.file("a")
+        result = self.run_program("../tree", "--output", "/dev/full")
+        self.assertEqual(result.status, 3)
+        self.assertIn("No space left on device", result.err)
+
+    def test_a_reader_that_went_away_is_said(self):
+        self.file("a")
+        reader, writer = os.pipe()
+        os.close(reader)
+        process = self.start("../tree", "-o", "-", stdout=writer)
+        os.close(writer)
+        self.assertEqual(self.finish(process).status, 3)
+
+    def test_wrong_usage_leaves_the_old_manifest_alone(self):
+        self.sums.write_bytes(b"before")
+        self.file("a")
+        for arguments in (["../nowhere"], ["--bogus"], ["a", "b"], ["--rate", "0"], ["--workers", "0"],
+                          ["--store", "no"], ["--output"]):
+            with self.subTest(arguments):
+                result = self.run_program(*arguments)
+                self.assertEqual(result.status, 2, result.err)
+                self.assertTrue(result.err.startswith("manifest: "), result.err)
+                self.assertEqual(self.sums.read_bytes(), b"before")
+                self.assertEqual(os.listdir(self.work), ["SHA256SUMS"])
+
+    def test_help(self):
+        result = self.run_program("--help")
+        self.assertEqual(result.status, 0)
+        self.assertTrue(result.out.startswith(b"usage: manifest "))
+
+
+class Limits(ManifestTest):
+    def test_no_more_files_are_open_than_allowed(self):
+        self.slow_tree(files=30, size=20_000)
+        process = self.start("../tree", "--rate", "200kB/s", "--open-files", "3", "--workers", "8")
+        most = 0
+        while process.poll() is None:
+            names = []
+            try:
+                for fd in os.listdir(f"/proc/{process.pid}/fd"):
+                    names.append(os.readlink(f"/proc/{process.pid}/fd/{fd}"))
+            except OSError:
+                continue  # it was closed, or the program has ended
+            most = max(most, sum(os.fspath(self.tree) in name and os.path.basename(name).isdigit() for name in names))
+            time.sleep(0.002)
+        result = self.finish(process)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertGreater(most, 0)
+        self.assertLessEqual(most, 3)
+        self.assertEqual(self.sums.read_bytes(), self.expected("../tree"))
+
+    def test_a_file_larger_than_the_budget_holds_is_read_at_the_rate(self):
+        self.file("large", os.urandom(600_000))
+        began = time.monotonic()
+        result = self.run_program("../tree", "--rate", "300kB/s")
+        took = time.monotonic() - began
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.sums.read_bytes(), self.expected("../tree"))
+        self.assertGreater(took, 1.5)  # a promise of the rate limit, which no slow machine breaks
+
+
+class Interruption(ManifestTest):
+    def interrupted(self, number):
+        self.slow_tree(files=200)
+        process = self.start("../tree", "--rate", "2MB/s")
+        self.wait_until_walked(process)
+        process.send_signal(number)
+        sent = time.monotonic()
+        result = self.finish(process)
+        print(f"ended {time.monotonic() - sent:.2f} s after the signal", file=sys.stderr)
+        self.assertEqual(result.status, 130, result.err)
+        lines = self.sums.read_bytes().count(b"\n")
+        self.assertGreater(lines, 0)
+        self.assertLess(lines, 200)
+        self.check_sums()
+        self.assertEqual(os.listdir(self.work), ["SHA256SUMS"])
+
+    def test_Ctrl_C_ends_with_what_is_done_in_the_manifest(self):
+        self.interrupted(signal.SIGINT)
+
+    def test_SIGTERM_ends_with_what_is_done_in_the_manifest(self):
+        self.interrupted(signal.SIGTERM)
+
+    def test_the_second_Ctrl_C_ends_at_once_and_leaves_the_old_manifest(self):
+        self.slow_tree(files=10, size=1_000_000)
+        self.sums.write_bytes(b"before")
+        process = self.start("../tree", "--rate", "100kB/s")
+        self.wait_until_walked(process)
+        process.send_signal(signal.SIGINT)
+        for line in iter(process.stderr.readline, b""):
+            if b"stopping" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        result = self.finish(process)
+        self.assertEqual(result.status, 130, result.err)
+        self.assertEqual(self.sums.read_bytes(), b"before")
+        self.assertEqual(os.listdir(self.work), ["SHA256SUMS"])
+
+    def test_an_early_Ctrl_C_is_no_harm(self):
+        self.slow_tree(files=10)
+        for _ in range(20):
+            process = self.start("../tree")
+            time.sleep(0.01)  # anywhere in its life
+            process.send_signal(signal.SIGINT)
+            self.assertIn(self.finish(process).status, (130, 0, -signal.SIGINT))
+            self.assertLessEqual(set(os.listdir(self.work)), {"SHA256SUMS"})
+
+
+class Terminal(ManifestTest):
+    def on_terminal(self, *arguments):
+        self.own()
+        master, slave = pty.openpty()
+        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.work, stdin=subprocess.DEVNULL, stdout=slave,
+                                   stderr=slave, env={**os.environ, "TERM": "xterm"}, **IDENTITY)
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(master)
+        self.assertIn(process.wait(timeout=LIMIT), (0, 1))
+        return shown
+
+    def test_a_bar_is_drawn_over_and_over(self):
+        self.slow_tree(files=20, size=20_000)
+        shown = self.on_terminal("../tree", "--rate", "400kB/s")
+        self.assertGreater(shown.count(b"\r["), 3)
+        self.assertIn(b"left", shown)
+        self.assertIn(b"#", shown)
+        plain = self.on_terminal("../tree", "--plain")
+        self.assertNotIn(b"\x1b", plain)
+
+    def test_no_name_reaches_the_terminal_raw(self):
+        os.chmod(self.file(b"\x1b[31mred\x07\xc2\x9b\xff/\x1b]0;title\x07"), 0)
+        shown = self.on_terminal("../tree", "--attempts", "1").replace(b"\x1b[K", b"")
+        self.assertIn(b"\\x1B]0;title\\x07: Permission denied", shown)
+        for byte in (b"\x1b", b"\x07", b"\xff", b"\x9b"):
+            self.assertNotIn(byte, shown)
+
+
+if __name__ == "__main__":
+    program = os.path.abspath(sys.argv.pop(1))
+    home = tempfile.mkdtemp(prefix="weir-manifest-program-")
+    try:
+        os.chmod(home, 0o755)
+        PROGRAM = shutil.copy(program, home)
+        unittest.main(verbosity=2)
+    finally:
+        shutil.rmtree(home)

@@ -1,0 +1,220 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// How a worker starts, waits, keeps its leases, and ends.
+
+#include "worker_fixture.hpp"
+
+#include <algorithm>
+#include <memory>
+
+using namespace test;
+using kind = weir::worker_event_kind;
+
+namespace {
+
+constexpr auto one = R"({"text":"","number":1})";
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(worker_lifecycle, worker_fixture)
+
+BOOST_AUTO_TEST_CASE(R8_bad_options_are_typed_errors_before_anything_is_done) {
+  enqueue("note", one);
+  auto const run = [&](weir::worker_options o) {
+    auto w = make_worker(o);
+    ended.reset();
+    start(w);
+    return ended.value_or(weir::error_code{});
+  };
+  BOOST_TEST((run({.concurrency = 0}) == weir::errc::invalid_option));
+  BOOST_TEST((run({.quantum = 0}) == weir::errc::invalid_option));
+  BOOST_TEST((run({.lease = -1s}) == weir::errc::invalid_ttl));
+  BOOST_TEST((run({.poll = 0s}) == weir::errc::invalid_wait));
+  BOOST_TEST((run({.drain = -1s}) == weir::errc::invalid_wait));
+  BOOST_TEST(stats().pending == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_job_enqueued_into_an_idle_queue_is_noticed_without_time_passing) {
+  auto w = make_worker();
+  int calls = 0;
+  w.handle<note>([&](note const&) { ++calls; });
+  start(w);
+  enqueue("note", one);
+  settle();
+  BOOST_TEST(calls == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_delayed_job_runs_when_it_vests_and_not_before) {
+  auto w = make_worker({.poll = 1h});
+  int calls = 0;
+  w.handle<note>([&](note const&) { ++calls; });
+  start(w);
+  note const later{"later", 1};
+  weir::enqueue_options options;
+  options.delay = 90s;
+  enqueue(later, options);
+  pass(89s);
+  BOOST_TEST(calls == 0);
+  pass(1s);
+  BOOST_TEST(calls == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R5_a_lease_is_renewed_as_long_as_the_handler_runs) {
+  auto w = make_worker({.lease = 30s});
+  w.handle<note>([&](note const&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 10min, asio::use_awaitable);
+  });
+  auto const id = enqueue("note", one);
+  start(w);
+  pass(9min);
+  BOOST_TEST((find(id)->state == weir::job_state::leased));
+  BOOST_TEST(find(id)->attempts == 1);
+  pass(1min);
+  BOOST_TEST((find(id)->state == weir::job_state::completed));
+  BOOST_TEST(find(id)->attempts == 1);
+}
+
+BOOST_AUTO_TEST_CASE(F6_a_handler_whose_lease_is_lost_is_cancelled) {
+  auto w = make_worker({.lease = 30s});
+  bool cancelled = false;
+  w.handle<note>([&](note const&, weir::job_context& c) -> asio::awaitable<void> {
+    auto const [ec] = co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                                      asio::as_tuple(asio::use_awaitable));
+    cancelled = ec == asio::error::operation_aborted && c.stop_requested();
+  });
+  auto const id = enqueue("note", one);
+  start(w);
+  auto const revoked = ask(weir::command::cancel_job{"default", id, true});
+  BOOST_TEST((revoked == weir::cancel_outcome::cancelled));
+  pass(11s);  // the next renewal
+  BOOST_TEST(cancelled);
+  BOOST_TEST(events[kind::lease_lost] == 1);
+  BOOST_TEST((find(id)->state == weir::job_state::cancelled));
+}
+
+BOOST_AUTO_TEST_CASE(F36_a_job_whose_worker_died_is_visible_again_and_counted) {
+  auto const id = enqueue("note", one);
+  weir::leased_job const taken =
+      ask(weir::command::dequeue_jobs{.queue = "default", .holder = "died", .limit = 1, .lease = 30s})
+          .jobs.at(0);
+  BOOST_TEST(taken.attempt == 1U);
+  auto w = make_worker({.poll = 1h});
+  std::uint32_t attempt = 0;
+  w.handle<note>([&](note const&, weir::job_context& c) { attempt = c.attempt(); });
+  start(w);
+  BOOST_TEST(attempt == 0U);
+  pass(30s);
+  BOOST_TEST(attempt == 2U);
+  BOOST_TEST((find(id)->state == weir::job_state::completed));
+}
+
+BOOST_AUTO_TEST_CASE(R7_cancelling_an_idle_worker_ends_it_at_once) {
+  auto w = make_worker();
+  start(w);
+  BOOST_TEST(!ended.has_value());
+  cancel();
+  BOOST_TEST_REQUIRE(ended.has_value());
+  BOOST_TEST((*ended == asio::error::operation_aborted));
+  settle();
+  BOOST_TEST(clock.waiters() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(stop_ends_it_without_error) {
+  auto w = make_worker();
+  start(w);
+  w.stop();
+  settle();
+  BOOST_TEST_REQUIRE(ended.has_value());
+  BOOST_TEST(!*ended);
+}
+
+BOOST_AUTO_TEST_CASE(draining_lets_running_handlers_finish_and_keeps_their_leases) {
+  auto w = make_worker({.concurrency = 2, .lease = 3s, .drain = 60s});
+  w.handle<note>([&](note const&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 40s, asio::use_awaitable);
+  });
+  for (int i = 0; i != 5; ++i) enqueue("note", one);
+  start(w);
+  w.stop();
+  settle();
+  BOOST_TEST(!ended.has_value());
+  pass(39s);  // F37: the heartbeats go on
+  BOOST_TEST(stats().leased == 2U);
+  pass(2s);
+  BOOST_TEST_REQUIRE(ended.has_value());
+  BOOST_TEST(stats().completed == 2U);
+  BOOST_TEST(stats().pending == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(F37_what_does_not_finish_in_the_drain_is_cut_short_and_given_back_with_its_attempt) {
+  auto w = make_worker({.drain = 5s});
+  w.handle<note>([&](note const&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h, asio::use_awaitable);
+  });
+  auto const id = enqueue("note", one);
+  start(w);
+  cancel();
+  pass(4s);
+  BOOST_TEST(!ended.has_value());
+  pass(1s);
+  BOOST_TEST_REQUIRE(ended.has_value());
+  BOOST_TEST((*ended == asio::error::operation_aborted));
+  BOOST_TEST((find(id)->state == weir::job_state::pending));
+  BOOST_TEST(find(id)->attempts == 0U);
+  BOOST_TEST(events[kind::returned] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R7_destroying_the_context_with_everything_pending_is_clean) {
+  auto owned = std::make_unique<asio::io_context>();
+  memory elsewhere{owned->get_executor(), {}, clock};
+  auto const alive = std::make_shared<int>(0);
+  {
+    worker_type w{elsewhere, {.concurrency = 2}, clock, weir::constant_backoff{1s}};
+    w.handle<note>([this, alive, &owned](note const&) -> asio::awaitable<void> {
+      auto const kept = alive;
+      co_await clock.async_wait_until(owned->get_executor(), clock.steady_now() + 1h, asio::use_awaitable);
+    });
+    for (int i = 0; i != 4; ++i) {
+      weir::new_job job;
+      job.id = ids.job();
+      job.kind = "note";
+      job.payload = one;
+      elsewhere.execute(weir::command::enqueue_jobs{"default", {&job, 1}}).value();
+    }
+    w.async_run(asio::detached);
+    while (owned->poll() != 0) {
+    }
+  }
+  BOOST_TEST(alive.use_count() > 2);
+  owned.reset();
+  BOOST_TEST(alive.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(F39_a_tenant_with_a_thousand_jobs_does_not_starve_the_others) {
+  auto w = make_worker({.concurrency = 4, .quantum = 4});
+  std::vector<std::string> order;
+  w.handle<note>([&](note const&, weir::job_context& c) { order.emplace_back(c.queue()); });
+  for (int i = 0; i != 1000; ++i) enqueue("note", one, "loud");
+  pass(1s);
+  for (int i = 0; i != 4; ++i) enqueue("note", one, "quiet");
+  start(w);
+  auto const last_quiet = std::find(order.rbegin(), order.rend(), "quiet").base() - order.begin();
+  BOOST_TEST(order.size() == 1004U);
+  BOOST_TEST(last_quiet < 40);
+}
+
+BOOST_AUTO_TEST_CASE(F38_without_any_hint_a_job_is_found_within_the_poll_interval) {
+  // A pause hides the queue from the pointers; a resume by another process would be such a silent change.
+  auto w = make_worker({.poll = 5s});
+  int calls = 0;
+  w.handle<note>([&](note const&) { ++calls; });
+  enqueue("note", one);
+  ask(weir::command::snooze_queue{"default", 3s});
+  start(w);
+  BOOST_TEST(calls == 0);
+  pass(8s);
+  BOOST_TEST(calls == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
