@@ -38,19 +38,18 @@ class output_file {
       return;
     }
 
-    // A symbolic link stays one: the file that it leads to is replaced.
-    std::error_code unresolved;
-    auto const resolved = std::filesystem::canonical(name, unresolved);
-    target_ = unresolved ? name : resolved.native();
     struct stat there{};
-    bool const free = ::stat(target_.c_str(), &there) != 0;
+    bool const free = ::stat(name.c_str(), &there) != 0;
     if (free && errno != ENOENT) throw_errno(errno, name);
     if (!free && !S_ISREG(there.st_mode)) {
-      fd_ = file_descriptor{::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY)};
-      if (!fd_) throw_errno(errno, name);
+      if (S_ISDIR(there.st_mode)) throw_errno(EISDIR, name);
+      if (::access(name.c_str(), W_OK) != 0) throw_errno(errno, name);
+      target_ = name;
       return;
     }
 
+    // A symbolic link stays one: the file that it leads to is replaced.
+    target_ = free ? name : std::filesystem::canonical(name).native();
     auto const slash = target_.rfind('/');
     folder_name_ = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
     base_ = slash == std::string::npos ? target_ : target_.substr(slash + 1);
@@ -88,6 +87,8 @@ class output_file {
   }
 
   void write(std::string_view bytes) {
+    if (!fd_) fd_ = file_descriptor{::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY)};
+    if (!fd_) throw_errno(errno, "opening");
     while (!bytes.empty()) {
       auto const n = ::write(fd_.get(), bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;

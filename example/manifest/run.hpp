@@ -60,7 +60,7 @@ class run {
         walk_{std::move(walk)},
         shown_{shown},
         queue_{store},
-        worker_{store, {.concurrency = o.open_files + o.workers, .drain = patience}},
+        worker_{store, {.concurrency = 2 * o.workers, .drain = patience}},
         reader_{store,
                 {.open_files = o.open_files, .rate = o.rate, .attempts = o.attempts},
                 bytes_read_},

@@ -36,6 +36,12 @@ enum class errc {
   // The engine.
   store_unavailable,      ///< the engine cannot be reached; the command was definitely not executed
   outcome_unknown,        ///< the connection ended after the request left: done, or not done
+  disk_full,              ///< the engine has no space left for its data; the command was not executed
+  store_read_only,        ///< what the engine keeps can only be read; the command was not executed
+  store_corrupt,          ///< what the engine keeps is damaged; the command was not executed
+  store_foreign,          ///< what is there was not made by weir, and was left untouched
+  schema_too_new,         ///< a later version of weir made it; it was left untouched
+  not_in_transaction,     ///< the application's transaction is not open for writing; nothing was changed
 
   // Bad input, found before any I/O and before any change.
   invalid_key,            ///< a key is empty, or longer than `limits::key_size`
@@ -78,6 +84,12 @@ namespace detail {
     case errc::lease_lost: return "the lease is over";
     case errc::store_unavailable: return "the store cannot be reached";
     case errc::outcome_unknown: return "the connection ended before the answer: the outcome is unknown";
+    case errc::disk_full: return "the store has no space left";
+    case errc::store_read_only: return "the store can only be read";
+    case errc::store_corrupt: return "the store's data are damaged";
+    case errc::store_foreign: return "the data there are not weir's";
+    case errc::schema_too_new: return "the store was made by a later version of weir";
+    case errc::not_in_transaction: return "no transaction is open for writing";
     case errc::invalid_key: return "the key is empty or too long";
     case errc::invalid_holder: return "the holder is empty or too long";
     case errc::invalid_limit: return "the concurrency limit is zero or too large";
@@ -106,6 +118,7 @@ namespace detail {
   switch (e) {
     case errc::store_unavailable:
     case errc::outcome_unknown:
+    case errc::disk_full:
     case errc::store_full: return condition::transient;
     default: return condition::refused;
   }

@@ -18,13 +18,13 @@ namespace weir {
 
 namespace detail {
 
-struct lease_state;
+struct held_lease;
 
 /// Where leases are given back to. Handles know no more of the primitive that granted them.
 class lease_home {
  public:
   /// Starts to give the lease back, or leaves it to its TTL. With fence 0: whatever the holder has on the key.
-  virtual void give_back(std::shared_ptr<lease_state const> lease) noexcept = 0;
+  virtual void give_back(std::shared_ptr<held_lease const> lease) noexcept = 0;
 
  protected:
   lease_home() = default;
@@ -34,8 +34,8 @@ class lease_home {
 };
 
 /// One lease, or one attempt to get it. All but the expiry is written before others see it.
-struct lease_state {
-  lease_state(std::shared_ptr<lease_home> h, std::string k, std::string_view by)
+struct held_lease {
+  held_lease(std::shared_ptr<lease_home> h, std::string k, std::string_view by)
       : home{std::move(h)}, key_size{k.size()}, names{std::move(k.append(by))} {}
 
   [[nodiscard]] std::string_view key() const noexcept {
@@ -63,7 +63,7 @@ struct lease_state {
 class lease_owner {
  public:
   lease_owner() noexcept = default;
-  explicit lease_owner(std::shared_ptr<lease_state> state) noexcept : state_{std::move(state)} {}
+  explicit lease_owner(std::shared_ptr<held_lease> state) noexcept : state_{std::move(state)} {}
   lease_owner(lease_owner&& other) noexcept : state_{std::move(other.state_)} {}
   lease_owner& operator=(lease_owner&& other) noexcept {
     lease_owner incoming{std::move(other)};
@@ -75,12 +75,12 @@ class lease_owner {
   void release() noexcept {
     if (auto const lease = disarm()) lease->home->give_back(lease);
   }
-  std::shared_ptr<lease_state> disarm() noexcept { return std::exchange(state_, nullptr); }
+  std::shared_ptr<held_lease> disarm() noexcept { return std::exchange(state_, nullptr); }
 
-  [[nodiscard]] std::shared_ptr<lease_state> const& state() const noexcept { return state_; }
+  [[nodiscard]] std::shared_ptr<held_lease> const& state() const noexcept { return state_; }
 
  private:
-  std::shared_ptr<lease_state> state_;
+  std::shared_ptr<held_lease> state_;
 };
 
 struct lease_access;
@@ -133,7 +133,7 @@ class lease {
   ~lease() = default;
 
   void swap_with(lease& other) noexcept { std::swap(owner_, other.owner_); }
-  [[nodiscard]] detail::lease_state const& state() const noexcept { return *owner_.state(); }
+  [[nodiscard]] detail::held_lease const& state() const noexcept { return *owner_.state(); }
 
  private:
   friend struct detail::lease_access;
@@ -186,7 +186,7 @@ struct lease_access {
   [[nodiscard]] static Handle make(lease_owner owner) noexcept {
     return Handle{std::move(owner)};
   }
-  [[nodiscard]] static std::shared_ptr<lease_state> const& state(lease const& l) noexcept {
+  [[nodiscard]] static std::shared_ptr<held_lease> const& state(lease const& l) noexcept {
     return l.owner_.state();
   }
   [[nodiscard]] static lease_owner take(lease&& l) noexcept { return std::move(l.owner_); }

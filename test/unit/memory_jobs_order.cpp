@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(order_holds_among_random_priorities_and_times) {
     for (auto const& e : expected) ids.push_back(std::get<2>(e));
     list got;
     while (got.size() < ids.size()) {
-      auto const some = b.claim_all(1 + random() % 40);
+      auto const some = b.claim_all(static_cast<std::uint32_t>(1 + random() % 40));
       got.insert(got.end(), some.begin(), some.end());
       b.now += 1ns;
     }
@@ -164,14 +164,14 @@ BOOST_AUTO_TEST_CASE(a_queue_that_is_not_there_is_empty) {
   b.queue = "nowhere";
   auto const got = b.dequeue();
   BOOST_TEST(got.jobs.empty());
-  BOOST_TEST(got.next_in == std::nullopt);
+  BOOST_TEST(!got.next_in.has_value());
   BOOST_TEST(!b.find(1).has_value());
   BOOST_TEST((b.cancel(1) == cancel_outcome::not_found));
   BOOST_TEST((b.replay(1) == replay_outcome::not_found));
   BOOST_TEST(!b.purge(1));
-  BOOST_TEST(b.min_vesting() == std::nullopt);
+  BOOST_TEST(!b.min_vesting().has_value());
   BOOST_TEST(b.stats().enqueued == 0U);
-  BOOST_TEST(b.get(command::list_queues{.shard = 0, .limit = 10}).queues.empty(), "and asking makes none");
+  BOOST_TEST(b.get(command::list_queues{.shard = 0, .limit = 10, .cursor = {}}).queues.empty(), "and asking makes none");
 }
 
 BOOST_AUTO_TEST_CASE(enqueueing_a_known_id_again_changes_nothing) {
@@ -303,8 +303,8 @@ BOOST_AUTO_TEST_CASE(R8_a_shard_that_is_not_there_is_an_error) {
   BOOST_TEST(b.jobs.shard_count() == 2U);
   BOOST_TEST(b.error(command::scan_visible_queues{.shard = 2, .limit = 1}) == errc::invalid_shard);
   BOOST_TEST(b.error(command::gc_stale_pointers{.shard = 2, .limit = 1}) == errc::invalid_shard);
-  BOOST_TEST(b.error(command::list_queues{.shard = 7, .limit = 1}) == errc::invalid_shard);
-  BOOST_TEST(!b.error(command::list_queues{.shard = 1, .limit = 1}));
+  BOOST_TEST(b.error(command::list_queues{.shard = 7, .limit = 1, .cursor = {}}) == errc::invalid_shard);
+  BOOST_TEST(!b.error(command::list_queues{.shard = 1, .limit = 1, .cursor = {}}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

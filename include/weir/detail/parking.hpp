@@ -27,15 +27,14 @@
 // clock, a store) keeps the shared_ptr that `park` gives it, and calls `resume` when the event has
 // come.
 //
-// The operation ends in exactly one way, whoever comes first:
+// The operation ends in exactly one way, whichever comes first:
 // - its owner resumes it;
 // - it is cancelled: it completes with `operation_aborted`;
-// - its owner forgets it (drops the last shared_ptr): it completes with `operation_aborted`, too,
-// so an owner's
-//   destructor need do nothing;
+// - its owner forgets it (drops the last shared_ptr): it completes with `operation_aborted`, too;
 // - the execution context of its handler or of its fallback executor is destroyed: its handler is
-// destroyed. After that the owner's shared_ptr is dead weight: it refers to no handler, executor or
-// context any more.
+//   destroyed, and not called.
+//
+// After that the owner's shared_ptr refers to no handler, executor or context any more.
 //
 // How to own operations without keeping dead ones and without missing an event:
 //
@@ -59,6 +58,14 @@ class parked : public parked_base {
   /// Posts the handler with these arguments, never inline, if the operation still waits: only the
   /// first call wins. Returns whether this call did. Throws what posting throws: out of memory.
   virtual bool resume(Args... args) = 0;
+
+  /// The first half of `resume`, for an owner that is about to do what the operation waits for: it
+  /// can no longer be cancelled, and contexts that are destroyed wait for `finish`. Returns false if
+  /// it has ended already.
+  [[nodiscard]] bool claim() noexcept { return this->take(); }
+
+  /// The second half, which must follow once, before the last shared_ptr is gone. Throws as `resume`.
+  virtual void finish(Args... args) = 0;
 };
 
 /// Does nothing when an operation is gone: for owners that look at `waiting()` instead.
@@ -98,6 +105,8 @@ class parked_operation final : public parked<Args...> {
     complete(std::move(args)...);
     return true;
   }
+
+  void finish(Args... args) override { complete(std::move(args)...); }
 
   void cancel() {
     if (!this->take()) return;

@@ -4,6 +4,8 @@
 #ifndef WEIR_LEASE_AGENT_HPP
 #define WEIR_LEASE_AGENT_HPP
 
+#include "weir/backoff/decaying.hpp"
+#include "weir/backoff/jittered.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_command.hpp"
 #include "weir/error.hpp"
@@ -16,9 +18,10 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 
+#include <chrono>
+#include <concepts>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +30,23 @@
 // What `limiter` and `uniqueness` have in common. A *noun* names the commands and says what their answers mean:
 // `limiter_noun` is an example.
 namespace weir::detail {
+
+/// How those who wait spread their asking, unless told otherwise.
+using waiting_backoff = jittered_backoff<decaying_backoff, equal_jitter>;
+
+template <class Backoff>
+[[nodiscard]] constexpr Backoff default_backoff() {
+  if constexpr (std::same_as<Backoff, waiting_backoff>) {
+    return waiting_backoff{decaying_backoff{}};
+  } else {
+    return Backoff{};
+  }
+}
+
+[[nodiscard]] inline error_code valid_poll(duration poll) noexcept {
+  if (poll > duration::zero() && poll <= std::chrono::hours{24}) return {};
+  return make_error_code(errc::invalid_option);
+}
 
 /// May a command that ended with this error have been executed all the same? weir's own errors are definite, but for one.
 [[nodiscard]] inline bool may_have_happened(error_code ec) noexcept {
@@ -37,17 +57,17 @@ namespace weir::detail {
 /// in line, or a lease whose grant nobody waits for any more (F45).
 class lease_claim {
  public:
-  explicit lease_claim(std::shared_ptr<lease_state> s) noexcept : owner{std::move(s)} {}
-  lease_claim(lease_claim&& other) noexcept
-      : owner{std::move(other.owner)},
-        known{other.known},
-        other{std::move(other.other)} {}
+  explicit lease_claim(std::shared_ptr<held_lease> s) noexcept : owner{std::move(s)} {}
+  lease_claim(lease_claim&& from) noexcept
+      : owner{std::move(from.owner)},
+        known{from.known},
+        other{std::move(from.other)} {}
   lease_claim& operator=(lease_claim&&) = delete;
   ~lease_claim() {
     if (!known) owner.disarm();
   }
 
-  [[nodiscard]] lease_state& state() const noexcept { return *owner.state(); }
+  [[nodiscard]] held_lease& state() const noexcept { return *owner.state(); }
 
   lease_owner owner;
   bool known = false;
@@ -83,7 +103,7 @@ class lease_agent final
         problem{Noun::problem(o)},
         returns_{make_returns(executor)} {}
 
-  void give_back(std::shared_ptr<lease_state const> lease) noexcept override {
+  void give_back(std::shared_ptr<held_lease const> lease) noexcept override {
     auto const command = Noun::give_back(*lease);
     if constexpr (returns_now) {
       try {
@@ -95,8 +115,8 @@ class lease_agent final
     }
   }
 
-  [[nodiscard]] std::shared_ptr<lease_state> new_state(std::string key) {
-    return std::make_shared<lease_state>(this->shared_from_this(), std::move(key), ids.holder());
+  [[nodiscard]] std::shared_ptr<held_lease> new_state(std::string key) {
+    return std::make_shared<held_lease>(this->shared_from_this(), std::move(key), ids.holder());
   }
 
   /// What a grant gave: nothing if it is over already (F12), and then the claim has it still.
@@ -144,21 +164,22 @@ class lease_agent final
   template <class Token>
   auto async_release(handle&& h, Token&& token) {
     namespace asio = boost::asio;
+    auto initiate = [](auto handler, pointer self, lease_owner owner) {
+      if (!owner.state()) {
+        post_completion(self->executor, std::move(handler), error_code{}, false);
+        return;
+      }
+      auto const mapping = [](lease_release answer, release_request& asked) -> result<bool> {
+        asked.owner.disarm();
+        return answer.freed;
+      };
+      auto& to = self->store;
+      async_command<bool>(to, release_request{std::move(self), std::move(owner)}, mapping,
+                          std::move(handler));
+    };
     return asio::async_initiate<Token, void(error_code, bool)>(
-        [](auto handler, pointer self, lease_owner owner) {
-          if (!owner.state()) {
-            post_completion(self->executor, std::move(handler), error_code{}, false);
-            return;
-          }
-          auto const mapping = [](lease_release answer, release_request& asked) -> result<bool> {
-            asked.owner.disarm();
-            return answer.freed;
-          };
-          auto& store = self->store;
-          async_command<bool>(store, release_request{std::move(self), std::move(owner)}, mapping,
-                              std::move(handler));
-        },
-        token, this->shared_from_this(), lease_access::take(std::move(h)));
+        bound_initiation{executor, initiate}, token, this->shared_from_this(),
+        lease_access::take(std::move(h)));
   }
 
   template <class Token>
@@ -174,11 +195,11 @@ class lease_agent final
 
   template <class Token>
   auto async_drain(Token&& token) {
+    auto initiate = [](auto handler, pointer const& self) {
+      self->returns_.drain(self->executor, std::move(handler));
+    };
     return boost::asio::async_initiate<Token, void(error_code)>(
-        [](auto handler, pointer const& self) {
-          self->returns_.drain(self->executor, std::move(handler));
-        },
-        token, this->shared_from_this());
+        bound_initiation{executor, initiate}, token, this->shared_from_this());
   }
 
   Store store;
@@ -228,7 +249,7 @@ class lease_agent final
   };
 
   struct renew_request {
-    renew_request(pointer a, std::shared_ptr<lease_state> l) noexcept
+    renew_request(pointer a, std::shared_ptr<held_lease> l) noexcept
         : agent{std::move(a)},
           lease{std::move(l)} {}
 
@@ -243,7 +264,7 @@ class lease_agent final
     }
 
     pointer agent;
-    std::shared_ptr<lease_state> lease;
+    std::shared_ptr<held_lease> lease;
     mutable steady_time sent{};
   };
 

@@ -156,7 +156,7 @@ class lease_holding {
     check(*control);
     if (got.has_error()) {
       error_code const refusal = got.error() == errc::timed_out
-                                     ? Agent::noun::refusal(*agent, lease->key(), claim->other)
+                                     ? Agent::noun::refusal(*agent, *claim)
                                      : got.error();
       if (refusal) throw boost::system::system_error{refusal};
       co_return std::nullopt;
@@ -202,7 +202,7 @@ class lease_holding {
   }
 
   static lease_keeper::duty duty(std::shared_ptr<Agent> const& agent,
-                                 std::shared_ptr<lease_state> const& lease,
+                                 std::shared_ptr<held_lease> const& lease,
                                  std::weak_ptr<body_control> control) {
     lease_keeper::duty d{[to = agent.get(), lease](lease_keeper::renewal handler) {
       to->store.async_execute(Agent::noun::renewal(*lease, to->options.ttl), std::move(handler));
@@ -239,26 +239,14 @@ template <class Handler>
   }
 }
 
-/// Completes with `Shape::signature`.
-template <class Shape, class Agent, class Body, class Token>
-auto async_hold(std::shared_ptr<Agent> agent, std::string key, duration wait, Body body, Token&& token) {
-  namespace asio = boost::asio;
-  return asio::async_initiate<Token, typename Shape::signature>(
-      [](auto handler, std::shared_ptr<Agent> a, std::string k, duration w, Body b) {
-        auto const executor = caller_executor(handler, a->executor);
-        typename held_handler<Shape>::handler_type erased{std::move(handler)};
-        begin_holding<Shape>(executor, std::move(erased), std::move(a), std::move(k), w, std::move(b));
-      },
-      token, std::move(agent), std::move(key), wait, std::move(body));
-}
-
 template <class Shape, class Agent, class Body>
 void begin_holding(boost::asio::any_io_executor const& executor,
                    typename held_handler<Shape>::handler_type handler, std::shared_ptr<Agent> agent,
                    std::string key, duration wait, Body body) {
   namespace asio = boost::asio;
   if (error_code const ec = problem_with(*agent, wait)) {
-    Shape::post(executor, std::move(handler), std::make_exception_ptr(boost::system::system_error{ec}));
+    boost::system::system_error const error{ec};
+    Shape::post(agent->executor, std::move(handler), std::make_exception_ptr(error));
     return;
   }
   auto const control = std::make_shared<body_control>(executor);
@@ -267,10 +255,85 @@ void begin_holding(boost::asio::any_io_executor const& executor,
       body_control::cancel(weak, type);
     });
   }
-  auto work = lease_holding<Agent, Body>::run(std::move(agent), control, std::move(key), wait, std::move(body));
+  auto const fallback = agent->executor;
+  auto work = lease_holding<Agent, Body>::run(
+      std::move(agent), control, std::move(key), wait, std::move(body));
   asio::co_spawn(control->strand, std::move(work),
-                 held_handler<Shape>{control, executor, std::move(handler)});
+                 held_handler<Shape>{control, fallback, std::move(handler)});
 }
+
+/// Completes with `Shape::signature`.
+template <class Shape, class Agent, class Body, class Token>
+auto async_hold(
+    std::shared_ptr<Agent> agent, std::string key, duration wait, Body body, Token&& token) {
+  auto initiate = [](auto handler, std::shared_ptr<Agent> a, std::string k, duration w, Body b) {
+    auto const executor = caller_executor(handler, a->executor);
+    typename held_handler<Shape>::handler_type erased{std::move(handler)};
+    begin_holding<Shape>(
+        executor, std::move(erased), std::move(a), std::move(k), w, std::move(b));
+  };
+  auto executor = agent->executor;
+  return boost::asio::async_initiate<Token, typename Shape::signature>(
+      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key), wait,
+      std::move(body));
+}
+
+/// What a body returns is what the caller gets; not to have run is an error.
+template <class T>
+struct plain_shape {
+  static_assert(std::default_initializable<T> && std::movable<T>,
+                "weir: a body's result must be default-initializable and movable: it accompanies errors, too");
+  using value = body_value<T>;
+  using signature = void(std::exception_ptr, T);
+
+  template <class Handler>
+  static void complete(Handler&& handler, std::exception_ptr e, value v) {
+    std::move(handler)(std::move(e), v ? std::move(*v) : T{});
+  }
+  template <class Handler>
+  static void post(boost::asio::any_io_executor const& ex, Handler&& handler, std::exception_ptr e) {
+    post_completion(ex, std::move(handler), std::move(e), T{});
+  }
+};
+
+template <>
+struct plain_shape<void> {
+  using value = body_value<void>;
+  using signature = void(std::exception_ptr);
+
+  template <class Handler>
+  static void complete(Handler&& handler, std::exception_ptr e, value) {
+    std::move(handler)(std::move(e));
+  }
+  template <class Handler>
+  static void post(boost::asio::any_io_executor const& ex, Handler&& handler, std::exception_ptr e) {
+    post_completion(ex, std::move(handler), std::move(e));
+  }
+};
+
+/// Nothing, or `false`, says that the body was not run.
+template <class T>
+struct optional_shape {
+  using value = body_value<T>;
+  using signature = void(std::exception_ptr, std::conditional_t<std::is_void_v<T>, bool, value>);
+
+  template <class Handler>
+  static void complete(Handler&& handler, std::exception_ptr e, value v) {
+    if constexpr (std::is_void_v<T>) {
+      std::move(handler)(std::move(e), v.has_value());
+    } else {
+      std::move(handler)(std::move(e), std::move(v));
+    }
+  }
+  template <class Handler>
+  static void post(boost::asio::any_io_executor const& ex, Handler&& handler, std::exception_ptr e) {
+    if constexpr (std::is_void_v<T>) {
+      post_completion(ex, std::move(handler), std::move(e), false);
+    } else {
+      post_completion(ex, std::move(handler), std::move(e), value{});
+    }
+  }
+};
 
 }  // namespace weir::detail
 

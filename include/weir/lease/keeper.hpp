@@ -62,14 +62,14 @@ class lease_keeper {
 
   /// @param executor   where it works, on a strand. A body that blocks all threads of it starves the renewal.
   /// @param ttl        what is asked for, and was when the lease was granted
-  /// @param sent       read before the request was sent that got the lease
-  /// @param expires_in of the lease, as the store said then
+  /// @param expires_at when the lease ends, counted from before the request was sent that got it
   template <class Clock>
   lease_keeper(boost::asio::any_io_executor const& executor, Clock clock, duration ttl,
-               steady_time sent, duration expires_in, duty d)
+               steady_time expires_at, duty d)
       : state_{std::make_shared<state>(std::move(d.on_lost), std::move(d.on_renewed))} {
     namespace asio = boost::asio;
-    state_->trust(trusted_until(sent, expires_in));
+    auto const sent = saturating_add(expires_at, -ttl);
+    state_->trust(trusted_until(sent, ttl));
     auto const running = std::make_shared<run>(executor);
     state_->running = running;
     auto work = watch(ending{state_}, std::move(clock), ttl, saturating_add(sent, ttl / 3),

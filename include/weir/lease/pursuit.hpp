@@ -222,46 +222,52 @@ template <class Agent>
   return make_error_code(errc::invalid_wait);
 }
 
+/// The end of a pursuit that has not waited, if it has one: what nobody contends for is had without a coroutine.
+template <class Agent>
+typename lease_pursuit<Agent>::ending begin_pursuit(lease_pursuit<Agent>& pursuit) {
+  if constexpr (Agent::asks_now) {
+    auto const first = pursuit.ask_now();
+    return pursuit.settle(first);
+  } else {
+    return {};
+  }
+}
+
 /// Waits for a lease: completes with `void(error_code, handle)`.
 template <class Agent, class Token>
 auto async_pursue(std::shared_ptr<Agent> agent, std::string key, duration wait, Token&& token) {
   namespace asio = boost::asio;
   using handle = typename Agent::handle;
   using handler_type = asio::any_completion_handler<void(error_code, handle)>;
+  auto initiate = [](handler_type handler, std::shared_ptr<Agent> a, std::string k, duration w) {
+    auto const executor = a->executor;
+    typename lease_pursuit<Agent>::ending end;
+    try {
+      if (error_code const ec = problem_with(*a, w)) {
+        end.emplace(ec);
+      } else {
+        auto claim = std::make_shared<lease_claim>(a->new_state(std::move(k)));
+        lease_pursuit<Agent> pursuit{std::move(a), std::move(claim), w};
+        end = begin_pursuit(pursuit);
+        if (!end) {
+          auto rest = lease_pursuit<Agent>::run(std::move(pursuit), Agent::asks_now);
+          spawn(executor, std::move(rest), std::move(handler));
+          return;
+        }
+      }
+    } catch (...) {
+      if (!handler) throw;
+      end.emplace(error_of(std::current_exception()));
+    }
+    if (end->has_value()) {
+      post_completion(executor, std::move(handler), error_code{}, std::move(*end).value());
+    } else {
+      post_completion(executor, std::move(handler), end->error(), handle{});
+    }
+  };
+  auto executor = agent->executor;
   return asio::async_initiate<Token, void(error_code, handle)>(
-      [](handler_type handler, std::shared_ptr<Agent> a, std::string k, duration w) {
-        auto const executor = a->executor;
-        result<handle> end = problem_with(*a, w);
-        try {
-          if (!end.error()) {
-            auto claim = std::make_shared<lease_claim>(a->new_state(std::move(k)));
-            lease_pursuit<Agent> pursuit{std::move(a), std::move(claim), w};
-            // What nobody contends for is had without a coroutine.
-            bool has_asked = false;
-            if constexpr (Agent::asks_now) {
-              auto const first = pursuit.ask_now();
-              if (auto now = pursuit.settle(first)) {
-                end = std::move(*now);
-              } else {
-                has_asked = true;
-              }
-            }
-            if (has_asked || !Agent::asks_now) {
-              spawn(executor, lease_pursuit<Agent>::run(std::move(pursuit), has_asked), std::move(handler));
-              return;
-            }
-          }
-        } catch (...) {
-          end = error_of(std::current_exception());
-        }
-        if (!handler) return;
-        if (end.has_value()) {
-          post_completion(executor, std::move(handler), error_code{}, std::move(end).value());
-        } else {
-          post_completion(executor, std::move(handler), end.error(), handle{});
-        }
-      },
-      token, std::move(agent), std::move(key), wait);
+      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key), wait);
 }
 
 }  // namespace weir::detail

@@ -83,7 +83,7 @@ class lease_returns {
   /// Starts the command, if the context still exists.
   template <class Store, class Command>
   void start(
-      Store& store, std::shared_ptr<lease_state const> const& lease, Command const& command) noexcept {
+      Store& store, std::shared_ptr<held_lease const> const& lease, Command const& command) noexcept {
     if (!gate_ || !gate_->enter()) return;
     try {
       store.async_execute(command, one_return{*this, lease});
@@ -120,7 +120,7 @@ class lease_returns {
   // Counts from its construction until its handler was called or destroyed.
   class one_return {
    public:
-    one_return(lease_returns& all, std::shared_ptr<lease_state const> lease)
+    one_return(lease_returns& all, std::shared_ptr<held_lease const> lease)
         : all_{&all},
           lease_{std::move(lease)},
           place_{all.begin()} {}
@@ -137,7 +137,7 @@ class lease_returns {
 
    private:
     lease_returns* all_;
-    std::shared_ptr<lease_state const> lease_;  // and with it its home
+    std::shared_ptr<held_lease const> lease_;  // and with it its home
     numbers::iterator place_;
   };
 

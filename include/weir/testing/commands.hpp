@@ -9,6 +9,8 @@
 #include "weir/command/locks.hpp"
 #include "weir/command/permits.hpp"
 
+#include <concepts>
+
 namespace weir::testing {
 
 /// The commands of a noun: first those that its concept asks for, then the optional ones.
@@ -35,6 +37,11 @@ using job_commands = command_list<
     command::release_queue_lease, command::snooze_queue, command::pause_queue,
     command::resume_queue, command::read_queue_stats, command::list_dead_letters,
     command::replay_dead_letter, command::purge_job, command::list_queues, command::await_jobs>;
+
+/// Does the command wait for an event, instead of being a step?
+template <class C>
+inline constexpr bool waits_for_event =
+    std::same_as<C, command::await_permit> || std::same_as<C, command::await_jobs>;
 
 }  // namespace weir::testing
 

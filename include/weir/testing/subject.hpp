@@ -12,6 +12,7 @@
 #include <boost/asio/any_completion_handler.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -95,7 +96,18 @@ class subject<command_list<Cs...>> {
     auto owned = std::make_shared<Store>(std::move(store));
     ((std::get<std::unique_ptr<port<Cs>>>(ports_) = make_port<Store, Cs>(*owned)), ...);
     if constexpr (requires { owned->shard_count(); }) shards_ = owned->shard_count();
+    if constexpr (requires { owned->async_run([](error_code) {}); }) {
+      owned->async_run([](error_code) {});
+    }
+    if constexpr (requires { owned->close(); }) {
+      close_ = [store = owned.get()] { store->close(); };
+    }
     store_ = std::move(owned);
+  }
+
+  /// Lets go of the connection that the store may keep.
+  void close() {
+    if (close_) close_();
   }
 
   /// The way to execute a command; null: the store does not.
@@ -106,7 +118,7 @@ class subject<command_list<Cs...>> {
 
   /// May the caller say what time it is, for every command that the store executes and that does not wait?
   [[nodiscard]] bool told() const noexcept {
-    return ((std::is_same_v<typename Cs::result, hint> || find<Cs>() == nullptr || find<Cs>()->told()) && ...);
+    return ((waits_for_event<Cs> || find<Cs>() == nullptr || find<Cs>()->told()) && ...);
   }
 
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
@@ -119,6 +131,7 @@ class subject<command_list<Cs...>> {
   }
 
   std::shared_ptr<void> store_;
+  std::function<void()> close_;
   std::tuple<std::unique_ptr<port<Cs>>...> ports_;
   std::uint32_t shards_ = 1;
 };

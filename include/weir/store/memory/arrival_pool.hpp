@@ -30,7 +30,8 @@ class arrival_pool {
       return n;
     }
     if (used_ % chunk_size == 0) {
-      free_.reserve(used_ + chunk_size);  // so that giving back cannot fail
+      // So that giving back cannot fail.
+      if (free_.capacity() < used_ + chunk_size) free_.reserve(2 * used_ + chunk_size);
       chunks_[used_ / chunk_size] = std::make_unique<chunk>();
     }
     return used_++;

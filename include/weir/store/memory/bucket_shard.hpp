@@ -177,7 +177,8 @@ class alignas(64) bucket_shard {
   }
 
   /// The latest time from which on a bucket was full that is forgotten: time may have run backwards since.
-  duration forgotten = duration::min();
+  [[nodiscard]] duration forgotten() const noexcept { return forgotten_; }
+  void note_forgotten(duration full_from) noexcept { forgotten_ = std::max(forgotten_, full_from); }
 
   /// A lower bound of when the next bucket will be full; anyone may read it, as a hint.
   [[nodiscard]] duration soonest() const noexcept {
@@ -264,6 +265,7 @@ class alignas(64) bucket_shard {
   std::uint32_t taken_ = 0;
   std::uint32_t freed_ = 0;  // of earlier tenants: to be looked past
   std::uint32_t hand_ = 0;
+  duration forgotten_ = duration::min();
 };
 
 }  // namespace weir::detail

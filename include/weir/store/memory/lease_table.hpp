@@ -131,9 +131,10 @@ class lease_table {
 
    private:
     friend class lease_table;
-    scope(lease_table& table, stripe& s, deferred& later) noexcept
+    scope(lease_table& table, stripe& s, time_point now, deferred& later) noexcept
         : table_{table},
           stripe_{s},
+          now_{now},
           later_{later} {}
     scope(scope const&) = delete;
     scope& operator=(scope const&) = delete;
@@ -144,15 +145,15 @@ class lease_table {
         table_.count(counted_, r.state.size());
         if (!table_.file(stripe_, r)) stripe_.by_key.erase(place_);
       }
-      table_.publish(stripe_);
+      table_.reap_here(stripe_, now_, keys_per_step, later_);
     }
 
-    State& enter(typename records::iterator place, time_point now) noexcept {
+    State& enter(typename records::iterator place) noexcept {
       place_ = place;
       entered_ = true;
       auto& state = place->second.state;
       auto const before = state.size();
-      state.expire(now, later_);
+      state.expire(now_, later_);
       counted_ = state.size();
       table_.count(before, counted_);
       return state;
@@ -160,6 +161,7 @@ class lease_table {
 
     lease_table& table_;
     stripe& stripe_;
+    time_point now_;
     deferred& later_;
     typename records::iterator place_;
     std::size_t counted_ = 0;  // what the table believes that this key has
@@ -179,7 +181,7 @@ class lease_table {
       auto answer = locked(sought, now, [&](scope& s) {
         auto const place = s.stripe_.by_key.try_emplace(sought).first;
         place->second.key = &place->first;
-        auto result = step(s.enter(place, now), s);
+        auto result = step(s.enter(place), s);
         full = s.full_;
         return result;
       });
@@ -194,7 +196,7 @@ class lease_table {
     return locked(sought, now, [&](scope& s) {
       auto const found = s.stripe_.by_key.find(sought);
       if (found == s.stripe_.by_key.end()) return step(static_cast<State*>(nullptr), s);
-      return step(&s.enter(found, now), s);
+      return step(&s.enter(found), s);
     });
   }
 
@@ -229,8 +231,7 @@ class lease_table {
       if (++s.steps % steps_per_neighbour == 0) {
         neighbour = s.steps / steps_per_neighbour % stripe_count;
       }
-      reap_here(s, now, keys_per_step, later);
-      scope context{*this, s, later};
+      scope context{*this, s, now, later};
       return body(context);
     };
     auto neighbour = home;
@@ -250,7 +251,8 @@ class lease_table {
   }
 
   static bool is_due(stripe const& s, time_point now) noexcept {
-    return s.next_due.load(std::memory_order_relaxed) <= now.time_since_epoch().count();
+    auto const due = s.next_due.load(std::memory_order_relaxed);
+    return due != never && due <= now.time_since_epoch().count();
   }
 
   bool reap_here(stripe& s, time_point now, std::size_t keys, deferred& later) noexcept {
@@ -265,6 +267,7 @@ class lease_table {
       s.by_due.erase(s.by_due.iterator_to(r));
       if (!file(s, r)) s.by_key.erase(s.by_key.find(*r.key));
     }
+    publish(s);
     return any;
   }
 
@@ -272,9 +275,7 @@ class lease_table {
     if (!is_due(s, now)) return false;
     deferred later;
     std::lock_guard const lock{s.mutex};
-    bool const any = reap_here(s, now, keys, later);
-    publish(s);
-    return any;
+    return reap_here(s, now, keys, later);
   }
 
   void count(std::size_t before, std::size_t after) noexcept {

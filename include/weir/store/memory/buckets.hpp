@@ -1,0 +1,303 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_MEMORY_BUCKETS_HPP
+#define WEIR_STORE_MEMORY_BUCKETS_HPP
+
+#include "weir/command/buckets.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/buckets.hpp"
+#include "weir/store/memory/bucket_key.hpp"
+#include "weir/store/memory/bucket_shard.hpp"
+#include "weir/store/memory/bucket_table.hpp"
+#include "weir/store/memory/options.hpp"
+#include "weir/store/memory/quota_book.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace weir::detail {
+
+/// The buckets of a memory store.
+///
+/// A take or peek of a bucket that exists, and has one quota, the one it is asked for, takes no lock: it finds the slot,
+/// asks the rule and swaps the arrival, and asks again if another thread was faster. A refusal writes nothing at all.
+/// Everything else locks the key's shard for the length of the step.
+///
+/// Times are kept relative to the first one that comes along. Commands must have been validated. Beyond what they
+/// document: `quota_too_large`, and `store_full` when more than 65,535 different sets of quotas are in use.
+class memory_buckets {
+ public:
+  /// What a caller is told who is turned away because the table is full: nothing is known of its key, or of when there
+  /// will be room.
+  static constexpr duration shed_retry_after = std::chrono::seconds{1};
+
+  explicit memory_buckets(memory_options const& options) : table_{options.max_buckets} {}
+
+  [[nodiscard]] result<decision> apply(command::take const& c, time_point now) {
+    return ask(c, since_epoch(now));
+  }
+
+  [[nodiscard]] result<decision> apply(command::peek_bucket const& c, time_point now) {
+    auto answer = ask(c, since_epoch(now));
+    if (answer.has_value()) answer->mark = rule::no_mark;
+    return answer;
+  }
+
+  [[nodiscard]] result<refund_receipt> apply(command::refund const& c, time_point now) {
+    auto const time = since_epoch(now);
+    bucket_key const key{c.key};
+    auto& home = table_.home(key);
+    refund_receipt const nothing{.credited = 0, .forfeited = c.cost};
+    std::lock_guard const lock{home.mutex()};
+    auto const seen = home.glimpse(key);
+    auto const* const set = seen ? &table_.book()[seen.meta.quotas()] : nullptr;
+    if (!(set && set->equals(c.quotas)) && !rule::bucket_scales::of(c.quotas)) {
+      return make_error_code(errc::quota_too_large);
+    }
+    if (!set) return nothing;  // it was full, and forgotten: all of it has refilled
+    // The mark is in the units of the quotas that the bucket has, whichever the caller has by now.
+    auto const scales = set->scales();
+    auto value = seen.slot->arrival.load(std::memory_order_acquire);
+    auto const before = table_.arrivals(value);
+    auto const out = rule::refund(scales, before, c.mark, c.cost, c.before_instant, time);
+    if (out.receipt.credited == 0) return out.receipt;
+    if (scales.size() != 1) {
+      static_cast<void>(table_.value_for(scales.size(), out.arrivals, value));
+    } else if (!seen.slot->arrival.compare_exchange_strong(
+                   value, out.arrivals[0], std::memory_order_acq_rel, std::memory_order_acquire)) {
+      return nothing;  // taken from meanwhile
+    }
+    table_.expect_full(home, rule::full_from(scales, out.arrivals));
+    return out.receipt;
+  }
+
+  [[nodiscard]] result<hint> apply(command::reset_bucket const& c, time_point) {
+    bucket_key const key{c.key};
+    auto& home = table_.home(key);
+    std::lock_guard const lock{home.mutex()};
+    if (auto const seen = home.glimpse(key)) table_.erase(home, seen.index);
+    return hint{};
+  }
+
+  [[nodiscard]] result<command::reaped> apply(command::reap_buckets const&, time_point now) {
+    auto const removed = table_.reap(since_epoch(now));
+    return command::reaped{.removed = removed, .kept = table_.size()};
+  }
+
+ private:
+  using one_scale = std::span<rule::bucket_scale const, 1>;
+
+  template <class Command>
+  static constexpr bool takes = std::is_same_v<Command, command::take>;
+
+  // Gives a number of the book back, unless it was given to a bucket.
+  class held_quotas {
+   public:
+    held_quotas(quota_book& book, quota_book::number n) noexcept : book_{&book}, number_{n} {}
+    held_quotas(held_quotas const&) = delete;
+    held_quotas& operator=(held_quotas const&) = delete;
+    ~held_quotas() {
+      if (book_) book_->release(number_);
+    }
+    [[nodiscard]] std::span<rule::bucket_scale const> scales() const noexcept {
+      return (*book_)[number_].scales();
+    }
+    [[nodiscard]] quota_book::number give() noexcept {
+      book_ = nullptr;
+      return number_;
+    }
+
+   private:
+    quota_book* book_;
+    quota_book::number number_;
+  };
+
+  template <class Command>
+  result<decision> ask(Command const& c, duration now) {
+    bucket_key const key{c.key};
+    auto& home = table_.home(key);
+    if (c.quotas.size() == 1) {
+      decision answer;
+      if (ask_unlocked(c, key, home, now, answer)) return answer;
+    }
+    for (bool searched = false;; searched = true) {
+      {
+        std::lock_guard const lock{home.mutex()};
+        if (auto const seen = home.glimpse(key)) return ask_known(c, home, seen, now);
+        result<decision> answer = decision{};
+        if (ask_unknown(c, key, home, now, answer)) return answer;
+      }
+      if (searched || !table_.make_room(now)) return shed(c);
+    }
+  }
+
+  /// Returns whether `answer` is the answer. If not, nothing was granted.
+  template <class Command>
+  bool ask_unlocked(Command const& c, bucket_key const& key, bucket_shard& home, duration now,
+                    decision& answer) const noexcept {
+    auto const seen = home.glimpse(key);
+    if (!seen) return false;
+    rule::bucket_scale scale;
+    if (!table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) return false;
+    auto& slot = *seen.slot;
+    auto arrival = slot.arrival.load(std::memory_order_acquire);
+    for (;;) {
+      if (arrival < rule::bucket_scale::never || slot.read_meta() != seen.meta) return false;
+      answer = rule::take(one_scale{&scale, 1}, only(arrival), now, c.cost, c.max_wait);
+      if (!takes<Command> || !answer.allowed) return true;
+      if (slot.arrival.compare_exchange_weak(arrival, answer.mark.arrival[0],
+                                             std::memory_order_acq_rel,
+                                             std::memory_order_acquire)) {
+        // The slot may have got another tenant since we looked, whose arrival happened to be the same. Then that one has
+        // paid, and its promise holds with less; and this key has still to be asked.
+        return slot.read_meta() == seen.meta;
+      }
+    }
+  }
+
+  /// For a bucket that exists, with its shard locked.
+  template <class Command>
+  result<decision> ask_known(
+      Command const& c, bucket_shard& home, bucket_shard::sighting const& seen, duration now) {
+    auto const& set = table_.book()[seen.meta.quotas()];
+    if (!set.equals(c.quotas)) return ask_changed(c, home, seen, now);
+    auto const scales = set.scales();
+    auto& slot = *seen.slot;
+    auto value = slot.arrival.load(std::memory_order_acquire);
+    for (;;) {
+      auto answer = rule::take(scales, table_.arrivals(value), now, c.cost, c.max_wait);
+      if (!takes<Command> || !answer.allowed) return answer;
+      if (scales.size() != 1) {
+        static_cast<void>(table_.value_for(scales.size(), answer.mark.arrival, value));
+        return answer;
+      }
+      if (slot.arrival.compare_exchange_weak(value, answer.mark.arrival[0],
+                                             std::memory_order_acq_rel,
+                                             std::memory_order_acquire)) {
+        return answer;
+      }
+    }
+  }
+
+  /// For a bucket that has other quotas until now, with its shard locked.
+  template <class Command>
+  result<decision> ask_changed(
+      Command const& c, bucket_shard& home, bucket_shard::sighting const& seen, duration now) {
+    auto const old_number = seen.meta.quotas();
+    auto const old_scales = table_.book()[old_number].scales();
+    auto& slot = *seen.slot;
+    if constexpr (!takes<Command>) {
+      auto const scales = rule::bucket_scales::of(c.quotas);
+      if (!scales) return make_error_code(errc::quota_too_large);
+      auto const start =
+          rule::changed_quotas(old_scales, table_.arrivals(slot.arrival.load()), scales->span(), now);
+      return rule::take(scales->span(), start, now, c.cost, c.max_wait);
+    } else {
+      auto const number = table_.book().hold(c.quotas);
+      if (number.has_error()) return number.error();
+      held_quotas held{table_.book(), *number};
+      // From here on nobody swaps the arrival without the lock.
+      auto const value = slot.arrival.exchange(bucket_slot::absent, std::memory_order_acq_rel);
+      auto const start =
+          rule::changed_quotas(old_scales, table_.arrivals(value), held.scales(), now);
+      auto answer = rule::take(held.scales(), start, now, c.cost, c.max_wait);
+      if (!answer.allowed) {
+        slot.arrival.store(value, std::memory_order_release);
+        return answer;
+      }
+      std::int64_t next = value;
+      try {
+        next = table_.value_for(held.scales().size(), answer.mark.arrival, value);
+      } catch (...) {
+        slot.arrival.store(value, std::memory_order_release);
+        throw;
+      }
+      auto const full = rule::full_from(held.scales(), answer.mark.arrival);
+      slot.write_meta(seen.meta.as_taken(seen.meta.kind(), held.give()));
+      slot.arrival.store(next, std::memory_order_release);
+      table_.book().release(old_number);
+      table_.expect_full(home, full);
+      return answer;
+    }
+  }
+
+  /// For a bucket that does not exist, with its shard locked. Returns whether `out` is the answer; if not, there is no
+  /// room for a new one.
+  template <class Command>
+  bool ask_unknown(Command const& c, bucket_key const& key, bucket_shard& home, duration now,
+                   result<decision>& out) {
+    auto const number = table_.book().hold(c.quotas);
+    if (number.has_error()) {
+      out = number.error();
+      return true;
+    }
+    held_quotas held{table_.book(), *number};
+    // It may be one that was forgotten as full, before time ran backwards.
+    auto const start = home.forgotten() <= now
+                           ? rule::unseen_bucket
+                           : rule::forgotten_bucket(held.scales(), home.forgotten());
+    auto const answer = rule::take(held.scales(), start, now, c.cost, c.max_wait);
+    if (answer.allowed) {
+      if (!table_.enter(home, now)) return false;
+      if constexpr (takes<Command>) {
+        try {
+          auto const value = table_.value_for(held.scales().size(), answer.mark.arrival, bucket_slot::absent);
+          home.lower_soonest(rule::full_from(held.scales(), answer.mark.arrival));
+          home.insert(key, held.give(), value);
+        } catch (...) {
+          table_.leave();
+          throw;
+        }
+      } else {
+        table_.leave();
+      }
+    }
+    out = answer;
+    return true;
+  }
+
+  template <class Command>
+  [[nodiscard]] static decision shed(Command const& c) noexcept {
+    decision d;
+    d.shed = true;
+    d.cost = c.cost;
+    d.capacity = c.quotas[0].capacity();
+    d.retry_after = shed_retry_after;
+    d.reset_after = shed_retry_after;
+    d.mark = rule::no_mark;
+    return d;
+  }
+
+  [[nodiscard]] static rule::bucket_arrivals only(std::int64_t arrival) noexcept {
+    auto out = rule::unseen_bucket;
+    out[0] = arrival;
+    return out;
+  }
+
+  [[nodiscard]] duration since_epoch(time_point now) noexcept {
+    auto epoch = epoch_.load(std::memory_order_relaxed);
+    if (epoch == no_epoch) [[unlikely]] {
+      auto const first = std::max(now.time_since_epoch().count(), no_epoch + 1);
+      if (epoch_.compare_exchange_strong(epoch, first, std::memory_order_relaxed)) epoch = first;
+    }
+    return rule::within_horizon(saturating_sub(now, time_point{duration{epoch}}));
+  }
+
+  static constexpr duration::rep no_epoch = std::numeric_limits<duration::rep>::min();
+
+  std::atomic<duration::rep> epoch_{no_epoch};
+  bucket_table table_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,226 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_SCHEMA_HPP
+#define WEIR_STORE_SQLITE_SCHEMA_HPP
+
+#include "weir/error.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/time.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// What is in the file. All times are nanoseconds since 1970 by the file's own time (ledger.hpp),
+// all texts are bytes, and every table is STRICT.
+//
+// Keys and names are BLOBs, so that any bytes will do and two different keys never are the same
+// (F27). Tables that are found by a key have no rowid: one tree to search instead of two.
+namespace weir::detail {
+
+/// "weir", in the file's header.
+inline constexpr std::int64_t sqlite_application_id = 0x77656972;
+
+/// The steps from an empty schema to this version's, in order. One that was released never changes:
+/// a change is one more step.
+inline constexpr std::array sqlite_migrations{
+    R"sql(
+CREATE TABLE weir_state (
+  one       INTEGER PRIMARY KEY CHECK (one = 1),
+  schema    INTEGER NOT NULL,            -- how many of the migrations were made
+  shards    INTEGER NOT NULL,
+  time      INTEGER NOT NULL,            -- the file's time never runs backwards from this
+  fence     INTEGER NOT NULL,            -- the latest of all
+  epoch     INTEGER,                     -- what bucket arrivals count from; NULL: there was none
+  forgotten INTEGER NOT NULL,            -- every bucket that is not there was full from then on
+  permits   INTEGER NOT NULL DEFAULT 0,  -- rows of the tables below, and
+  locks     INTEGER NOT NULL DEFAULT 0,
+  buckets   INTEGER NOT NULL DEFAULT 0,
+  jobs      INTEGER NOT NULL DEFAULT 0,  -- keys held until_expired among them
+  idle      INTEGER NOT NULL DEFAULT 0,  -- queues without jobs
+  idlings   INTEGER NOT NULL DEFAULT 0   -- how often a queue has become one
+) STRICT;
+
+-- Permits, and tickets of those who wait for one.
+CREATE TABLE weir_permits (
+  key     BLOB NOT NULL,
+  ticket  INTEGER NOT NULL,              -- 0: a permit, 1: a ticket
+  number  INTEGER NOT NULL,              -- its fence, or its turn
+  holder  BLOB NOT NULL,
+  until   INTEGER NOT NULL,
+  lim     INTEGER NOT NULL,              -- of the command that it stems from
+  PRIMARY KEY (key, ticket, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX weir_permits_until ON weir_permits (until);
+
+CREATE TABLE weir_locks (
+  key     BLOB PRIMARY KEY,
+  holder  BLOB NOT NULL,
+  fence   INTEGER NOT NULL,
+  until   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX weir_locks_until ON weir_locks (until);
+
+CREATE TABLE weir_buckets (
+  key     BLOB PRIMARY KEY,
+  quotas  BLOB NOT NULL,
+  a0      INTEGER NOT NULL,              -- the arrival of each quota
+  a1      INTEGER NOT NULL,
+  a2      INTEGER NOT NULL,
+  a3      INTEGER NOT NULL,
+  due     INTEGER NOT NULL               -- it is not full before; a lower bound, since the epoch
+) STRICT, WITHOUT ROWID;
+CREATE INDEX weir_buckets_due ON weir_buckets (due);
+
+CREATE TABLE weir_queues (
+  queue     INTEGER PRIMARY KEY,
+  shard     INTEGER NOT NULL,
+  name      BLOB NOT NULL,
+  due       INTEGER,                     -- where a scan finds it; NULL: it does not
+  pointer   INTEGER,
+  snoozed   INTEGER NOT NULL,
+  paused    INTEGER NOT NULL,
+  idle      INTEGER,                     -- without jobs since that idling; NULL: it has some
+  lease_holder BLOB NOT NULL,
+  lease_fence  INTEGER NOT NULL,
+  lease_until  INTEGER NOT NULL,
+  enqueued  INTEGER NOT NULL,            -- R4's sum: what came in,
+  completed INTEGER NOT NULL,
+  cancelled INTEGER NOT NULL,
+  purged    INTEGER NOT NULL,
+  waiting   INTEGER NOT NULL,            -- what has not ended: pending and leased,
+  dead      INTEGER NOT NULL,            -- and the other records that there are
+  kept      INTEGER NOT NULL,
+  keys      INTEGER NOT NULL,            -- held until_expired
+  deaths    INTEGER NOT NULL,
+  UNIQUE (shard, name)
+) STRICT;
+CREATE INDEX weir_queues_due ON weir_queues (shard, due, name) WHERE due IS NOT NULL;
+CREATE INDEX weir_queues_idle ON weir_queues (idle) WHERE idle IS NOT NULL;
+
+-- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
+-- letters (death), or of the records that are kept until their retention is over (kept).
+CREATE TABLE weir_jobs (
+  queue     INTEGER NOT NULL,
+  id        BLOB NOT NULL,
+  priority  INTEGER NOT NULL,
+  vesting   INTEGER,                     -- or when its lease ends
+  death     INTEGER,                     -- which of its queue's dead letters it is
+  kept      INTEGER,                     -- until when
+  state     INTEGER NOT NULL,            -- how it ended; 0: it has not
+  attempts  INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  snoozes   INTEGER NOT NULL,
+  fence     INTEGER NOT NULL,            -- of its last lease
+  holder    BLOB,                        -- of its lease, over or not; NULL: unclaimed
+  sequence  INTEGER NOT NULL,            -- of the holder's latest numbered dequeue, which gave it
+  unclaimed INTEGER NOT NULL,            -- claimed: the vesting time whose place the lease took
+  strategy  INTEGER NOT NULL,
+  policy    INTEGER NOT NULL,
+  enqueued  INTEGER NOT NULL,
+  deadline_from INTEGER NOT NULL,
+  deadline  INTEGER NOT NULL,            -- 0: none
+  retention INTEGER NOT NULL,
+  unique_key BLOB NOT NULL,
+  body      INTEGER,                     -- a payload that is too large for a row that often changes
+  kind      BLOB NOT NULL,
+  memo      BLOB NOT NULL,
+  reason    BLOB NOT NULL,
+  result    BLOB NOT NULL,
+  payload   BLOB NOT NULL,
+  PRIMARY KEY (queue, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX weir_jobs_order ON weir_jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
+CREATE INDEX weir_jobs_claimed ON weir_jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
+CREATE INDEX weir_jobs_dead ON weir_jobs (queue, death) WHERE death IS NOT NULL;
+CREATE INDEX weir_jobs_kept ON weir_jobs (kept) WHERE kept IS NOT NULL;
+
+CREATE TABLE weir_payloads (
+  body    INTEGER PRIMARY KEY,
+  payload BLOB NOT NULL
+) STRICT;
+
+-- Unique keys of jobs, each with the job that has it.
+CREATE TABLE weir_keys (
+  queue   INTEGER NOT NULL,
+  run     INTEGER NOT NULL,              -- 0: taken by the enqueue, 1: by the start
+  key     BLOB NOT NULL,
+  owner   BLOB NOT NULL,
+  until   INTEGER,                       -- NULL: its job's end frees it
+  PRIMARY KEY (queue, run, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX weir_keys_until ON weir_keys (until) WHERE until IS NOT NULL;
+)sql",
+};
+
+inline constexpr std::int64_t sqlite_schema = sqlite_migrations.size();
+
+namespace sql {
+
+inline constexpr char application_id[] = "PRAGMA application_id";
+inline constexpr char user_version[] = "PRAGMA user_version";
+inline constexpr char count_objects[] = "SELECT count(*) FROM sqlite_schema";
+inline constexpr char find_state[] =
+    "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'weir_state'";
+inline constexpr char read_schema[] = "SELECT schema FROM weir_state";
+inline constexpr char write_schema[] = "UPDATE weir_state SET schema = ?";
+inline constexpr char insert_state[] =
+    "INSERT INTO weir_state (one, schema, shards, time, fence, forgotten) VALUES (1, ?, ?, ?, 0, ?)";
+inline constexpr char journal_mode_wal[] = "PRAGMA journal_mode = WAL";
+
+}  // namespace sql
+
+/// Whose database it is.
+struct sqlite_identity {
+  bool empty = false;       ///< there is nothing in it
+  bool own = false;         ///< it was made by weir, or is to be
+  std::int64_t schema = 0;  ///< migrations made
+};
+
+/// Looks without touching. Errors: `store_foreign`, `schema_too_new`.
+[[nodiscard]] inline result<sqlite_identity> identify(sqlite_connection& db, bool join) {
+  auto const number = [&](char const* text) {
+    sqlite_query q{db, text};
+    return q.next() ? q.integer(0) : 0;
+  };
+  sqlite_identity out;
+  auto const application = number(sql::application_id);
+  auto const version = number(sql::user_version);
+  out.empty = number(sql::count_objects) == 0;
+  bool const unclaimed = application == 0 && version == 0;
+  out.own = application == sqlite_application_id || (out.empty && unclaimed && !join);
+  if (!out.own && !join) return errc::store_foreign;
+  if (application == sqlite_application_id && version > sqlite_schema) return errc::schema_too_new;
+  if (number(sql::find_state) != 0) {
+    out.schema = number(sql::read_schema);
+    if (out.schema > sqlite_schema) return errc::schema_too_new;
+    if (out.schema < 1) return errc::store_corrupt;
+  } else if (application == sqlite_application_id) {
+    return errc::store_corrupt;
+  }
+  return out;
+}
+
+/// Makes the missing migrations, in the caller's transaction, which must have begun IMMEDIATE: so
+/// whoever comes second finds them made.
+inline void migrate(sqlite_connection& db, sqlite_identity const& found, std::uint32_t shards,
+                    time_point now) {
+  if (found.schema == sqlite_schema) return;
+  for (auto i = static_cast<std::size_t>(found.schema); i != sqlite_migrations.size(); ++i) {
+    db.run(sqlite_migrations[i]);
+  }
+  if (found.schema == 0) {
+    sqlite_run(db, sql::insert_state, sqlite_schema, shards, now, duration::min());
+  } else {
+    sqlite_run(db, sql::write_schema, sqlite_schema);
+  }
+  if (!found.own) return;
+  db.run(("PRAGMA application_id = " + std::to_string(sqlite_application_id)).c_str());
+  db.run(("PRAGMA user_version = " + std::to_string(sqlite_schema)).c_str());
+}
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,220 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TESTING_FIELDS_HPP
+#define WEIR_TESTING_FIELDS_HPP
+
+#include "weir/error.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// Commands and answers taken apart, so that they can be printed and compared without knowing them: each has an overload
+// of `fields` in fields/<noun>.hpp.
+namespace weir::testing {
+
+/// A span of time as people write it: 1.5s, 20ms, 1h.
+[[nodiscard]] inline std::string to_text(duration d) {
+  struct unit {
+    std::int64_t size;
+    std::string_view name;
+  };
+  constexpr unit units[] = {{3'600'000'000'000, "h"}, {60'000'000'000, "min"}, {1'000'000'000, "s"},
+                            {1'000'000, "ms"},        {1'000, "us"},           {1, "ns"}};
+  auto const n = d.count();
+  if (n == 0) return "0s";
+  for (auto const& [size, name] : units) {
+    if (n % size == 0) return std::to_string(n / size).append(name);
+  }
+  return {};
+}
+
+/// Any bytes, readable.
+[[nodiscard]] inline std::string quoted(std::string_view bytes) {
+  constexpr std::size_t shown = 40;
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out{'"'};
+  for (char const c : bytes.substr(0, shown)) {
+    auto const byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\') {
+      out += c;
+    } else {
+      out.append("\\x").append(1, digits[byte >> 4U]).append(1, digits[byte & 15U]);
+    }
+  }
+  out += bytes.size() > shown ? "...\"(" + std::to_string(bytes.size()) + " bytes)" : "\"";
+  return out;
+}
+
+enum class field_kind : std::uint8_t {
+  exact,  ///< equal or not
+  span,   ///< a time, as precise as the store's
+  fence,  ///< compared by order, since only that is promised
+};
+
+struct field {
+  std::string name;
+  field_kind kind = field_kind::exact;
+  std::int64_t number = 0;
+  std::string text;  ///< how it is printed; exact fields are compared by it
+};
+
+/// A command, or an answer.
+class field_list {
+ public:
+  std::string name;
+  std::vector<field> all;
+
+  field_list& add(std::string_view n, std::string_view value) { return put(n, quoted(value), value.empty()); }
+  field_list& add(std::string_view n, char const* value) { return add(n, std::string_view{value}); }
+  field_list& add(std::string_view n, duration d) {
+    all.push_back({prefix_ + std::string{n}, field_kind::span, d.count(), to_text(d)});
+    return *this;
+  }
+  template <class Integer>
+    requires std::is_integral_v<Integer>
+  field_list& add(std::string_view n, Integer value) {
+    if constexpr (std::is_same_v<Integer, bool>) {
+      return put(n, value ? "yes" : "no", !value);
+    } else {
+      return put(n, std::to_string(value), value == 0);
+    }
+  }
+  field_list& add_fence(std::string_view n, std::uint64_t fence) {
+    all.push_back({prefix_ + std::string{n}, field_kind::fence, static_cast<std::int64_t>(fence), std::to_string(fence)});
+    return *this;
+  }
+  /// A word that stands for itself.
+  field_list& add_word(std::string_view n, std::string_view word) { return put(n, std::string{word}, word.empty()); }
+
+  /// The fields that `fill` adds are those of the element `index` of `list`.
+  template <class Fill>
+  void within(std::string_view list, std::size_t index, Fill&& fill) {
+    auto const outer = prefix_;
+    prefix_ += std::string{list} + '[' + std::to_string(index) + "].";
+    fill();
+    prefix_ = outer;
+  }
+
+ private:
+  field_list& put(std::string_view n, std::string text, bool nothing) {
+    all.push_back({prefix_ + std::string{n}, field_kind::exact, nothing ? 0 : 1, std::move(text)});
+    return *this;
+  }
+
+  std::string prefix_;
+};
+
+/// In one line; what is zero or empty is left out.
+[[nodiscard]] inline std::string to_text(field_list const& list) {
+  std::string out = list.name;
+  for (auto const& f : list.all) {
+    if (f.number != 0) out.append(out.empty() ? "" : " ").append(f.name).append("=").append(f.text);
+  }
+  return out.empty() ? "nothing" : out;
+}
+
+template <class T>
+concept taken_apart = requires(field_list& out, T const& value) { fields(out, value); };
+
+template <taken_apart T>
+[[nodiscard]] field_list fields_of(T const& value) {
+  field_list out;
+  fields(out, value);
+  return out;
+}
+
+template <taken_apart T>
+[[nodiscard]] field_list fields_of(result<T> const& answer) {
+  if (answer.has_value()) return fields_of(answer.value());
+  field_list out;
+  out.add_word("error", answer.error().message());
+  return out;
+}
+
+template <taken_apart T>
+[[nodiscard]] std::string to_text(T const& value) {
+  return to_text(fields_of(value));
+}
+
+/// Which fence of a store stands for which of the rule's: the rule cannot know the store's numbers, only that a new one
+/// is greater than every earlier one of its key (R5).
+class fence_book {
+ public:
+  /// Empty: they may stand for each other.
+  std::optional<std::string> match(
+      std::string const& scope, std::uint64_t of_rule, std::uint64_t of_store) {
+    if ((of_rule == 0) != (of_store == 0)) return "one has a fence, the other has none";
+    if (of_rule == 0) return std::nullopt;
+    auto& known = scopes_[scope];
+    auto const [it, is_new] = known.of_store.emplace(of_rule, of_store);
+    if (!is_new) {
+      if (it->second == of_store) return std::nullopt;
+      return "the same lease had fence " + std::to_string(it->second) + " before";
+    }
+    if (of_store <= known.last) {
+      return "a new lease has a fence that is not greater than " + std::to_string(known.last);
+    }
+    known.last = of_store;
+    return std::nullopt;
+  }
+
+  /// The store's fence for one of the rule's; 0 for 0, and one that was never given out for one that is not known.
+  [[nodiscard]] std::uint64_t of_store(std::string const& scope, std::uint64_t of_rule) const {
+    if (of_rule == 0) return 0;
+    auto const known = scopes_.find(scope);
+    if (known == scopes_.end()) return 1;
+    auto const it = known->second.of_store.find(of_rule);
+    return it == known->second.of_store.end() ? 1 : it->second;
+  }
+
+ private:
+  struct known_fences {
+    std::map<std::uint64_t, std::uint64_t> of_store;
+    std::uint64_t last = 0;
+  };
+  std::map<std::string, known_fences> scopes_;
+};
+
+/// Where an answer differs from the rule's; empty: nowhere.
+///
+/// @param slack how far spans of time may differ
+/// @param scope the key of the fences
+[[nodiscard]] inline std::optional<std::string> difference(
+    field_list const& rule, field_list const& store, duration slack, fence_book& fences,
+    std::string const& scope) {
+  for (std::size_t i = 0; i < std::min(rule.all.size(), store.all.size()); ++i) {
+    auto const& r = rule.all[i];
+    auto const& s = store.all[i];
+    auto const differ = [&](std::string_view why) {
+      return r.name + ": the rule says " + r.text + ", the store " + s.name + '=' + s.text + std::string{why};
+    };
+    if (r.name != s.name) return differ("");
+    if (r.kind == field_kind::exact && r.text != s.text) return differ("");
+    if (r.kind == field_kind::span && (r.number > s.number ? r.number - s.number : s.number - r.number) > slack.count()) {
+      return differ("");
+    }
+    if (r.kind == field_kind::fence) {
+      auto const wrong = fences.match(
+          scope, static_cast<std::uint64_t>(r.number), static_cast<std::uint64_t>(s.number));
+      if (wrong) return s.name + '=' + s.text + ": " + *wrong;
+    }
+  }
+  if (rule.all.size() == store.all.size()) return std::nullopt;
+  bool const missing = rule.all.size() > store.all.size();
+  auto const& extra = missing ? rule.all[store.all.size()] : store.all[rule.all.size()];
+  return std::string{missing ? "the store lacks " : "the store adds "} + extra.name + '=' + extra.text;
+}
+
+}  // namespace weir::testing
+
+#endif

@@ -1,0 +1,12 @@
+// expect: does not model weir::bucket_store
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "weir/rate_limiter.hpp"
+
+struct empty_store {
+  using executor_type = boost::asio::any_io_executor;
+  executor_type get_executor() const noexcept { return {}; }
+};
+
+void make() { weir::rate_limiter<empty_store> limiter{empty_store{}, weir::quota::per_second(1)}; }
