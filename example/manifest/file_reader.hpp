@@ -8,6 +8,7 @@
 #include "hash_file.hpp"
 #include "weir/job_context.hpp"
 #include "weir/limiter.hpp"
+#include "weir/limits.hpp"
 #include "weir/quota.hpp"
 #include "weir/rate_limiter.hpp"
 
@@ -87,7 +88,9 @@ class file_reader {
     file_digest file{path};
     for (;;) {
       auto const wanted = next_read(file.size(), file.offset(), chunk_);
-      if (budget_) co_await budget_->async_take("bytes", wanted, asio::use_awaitable);
+      // What lies ahead is reserved and waited for: in its turn, however large the file is.
+      weir::take_options const price{.cost = wanted, .wait = weir::limits::span};
+      if (budget_) co_await budget_->async_take("bytes read", price, asio::use_awaitable);
       if (context.stop_requested())
         throw std::runtime_error{"told to stop"};  // the worker knows why
       auto const got = file.read(wanted);

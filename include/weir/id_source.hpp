@@ -19,6 +19,34 @@
 
 namespace weir {
 
+namespace detail {
+
+/// A date as a version 7 UUID orders it: 48 bits of milliseconds, 16 of their fraction.
+[[nodiscard]] constexpr std::uint64_t uuid_order(time_point date) noexcept {
+  constexpr std::uint64_t ns_per_ms = 1'000'000;
+  auto const ns = static_cast<std::uint64_t>(date.time_since_epoch().count());
+  return (ns / ns_per_ms) << 16 | ((ns % ns_per_ms) << 16) / ns_per_ms;
+}
+
+/// A number for each call, from any thread: `now` if that is greater than every number before, else
+/// the next one.
+class growing_number {
+ public:
+  std::uint64_t next(std::uint64_t now) noexcept {
+    std::uint64_t last = last_.load(std::memory_order_relaxed);
+    std::uint64_t next = 0;
+    do {
+      next = std::max(last + 1, now);
+    } while (!last_.compare_exchange_weak(last, next, std::memory_order_relaxed));
+    return next;
+  }
+
+ private:
+  std::atomic<std::uint64_t> last_{0};
+};
+
+}  // namespace detail
+
 /// Where jitter, holder ids and job ids come from. A handle: copies share the source, and any
 /// number of threads may use it at once.
 ///
@@ -97,18 +125,13 @@ class id_source {
     }
 
     std::uint64_t next_order() noexcept {
-      if (seed_) {  // a microsecond from one id to the next, from 2026-01-01 on
-        constexpr auto start = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
-        return ordered(start) + 65 * order_.fetch_add(1, std::memory_order_relaxed);
+      if (!seed_) {
+        auto const date = std::chrono::system_clock::now();
+        return order_.next(detail::uuid_order(std::chrono::time_point_cast<duration>(date)));
       }
-      std::uint64_t const now =
-          ordered(std::chrono::time_point_cast<duration>(std::chrono::system_clock::now()));
-      std::uint64_t last = order_.load(std::memory_order_relaxed);
-      std::uint64_t next = 0;
-      do {
-        next = std::max(last + 1, now);
-      } while (!order_.compare_exchange_weak(last, next, std::memory_order_relaxed));
-      return next;
+      constexpr auto start = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
+      constexpr std::uint64_t microsecond = 65;  // from one id to the next
+      return detail::uuid_order(start) + microsecond * (order_.next(0) - 1);
     }
 
    private:
@@ -122,15 +145,8 @@ class id_source {
       return x ^ x >> 31;
     }
 
-    // 48 bits of milliseconds, 16 of their fraction.
-    static constexpr std::uint64_t ordered(time_point date) noexcept {
-      constexpr std::uint64_t ns_per_ms = 1'000'000;
-      auto const ns = static_cast<std::uint64_t>(date.time_since_epoch().count());
-      return (ns / ns_per_ms) << 16 | ((ns % ns_per_ms) << 16) / ns_per_ms;
-    }
-
     std::optional<std::uint64_t> const seed_;
-    std::atomic<std::uint64_t> order_{0};
+    detail::growing_number order_;
     std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(stream::count)> drawn_{};
   };
 

@@ -75,11 +75,21 @@ class raw_key {
   /// A copy: short keys are kept without an allocation.
   class copy {
    public:
-    explicit copy(std::string_view key) : text_{key} {}
-    [[nodiscard]] std::string_view view() const noexcept { return text_; }
+    explicit copy(std::string_view key) : size_{key.size()} {
+      if (size_ > short_.size()) {
+        long_ = key;
+      } else if (size_ != 0) {
+        std::memcpy(short_.data(), key.data(), size_);
+      }
+    }
+    [[nodiscard]] std::string_view view() const noexcept {
+      return {size_ > short_.size() ? long_.data() : short_.data(), size_};
+    }
 
    private:
-    std::string text_;
+    std::size_t size_;
+    std::array<char, 48> short_;
+    std::string long_{};
   };
 
   [[nodiscard]] copy operator()(std::string_view key) const { return copy{key}; }

@@ -116,7 +116,7 @@ class worker {
                   "weir::worker: a handler takes (Job const&, weir::job_context&) or (Job const&)");
     if constexpr (detail::takes_job<Handler, Job>) {
       static_assert(
-          detail::storable_result<typename detail::awaited<detail::handler_answer<Handler, Job>>::type>,
+          detail::storable_result<typename detail::handler_value<detail::handler_return<Handler, Job>>::type>,
           "weir::worker: a handler returns void, a string, or a type with a JSON form");
       (*handlers_)[std::string{job_policy<Job>::kind()}] =
           std::make_shared<detail::typed_handler<Job, Handler>>(std::move(handler));

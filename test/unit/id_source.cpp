@@ -76,6 +76,40 @@ BOOST_AUTO_TEST_CASE(job_ids_strictly_increase) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(F52_order_grows_when_the_date_is_set_back) {
+  weir::detail::growing_number order;
+  BOOST_TEST(order.next(100) == 100U);
+  BOOST_TEST(order.next(100) == 101U);
+  BOOST_TEST(order.next(7) == 102U);
+  BOOST_TEST(order.next(102) == 103U);
+  BOOST_TEST(order.next(200) == 200U);
+}
+
+BOOST_AUTO_TEST_CASE(order_is_given_out_once) {
+  weir::detail::growing_number order;
+  std::array<std::vector<std::uint64_t>, 4> given;
+  std::vector<std::thread> threads;
+  for (auto& mine : given) {
+    threads.emplace_back([&] {
+      for (std::uint64_t i = 0; i < 50'000; ++i) mine.push_back(order.next(i / 1000));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  std::set<std::uint64_t> all;
+  for (auto const& mine : given) all.insert(mine.begin(), mine.end());
+  BOOST_TEST(all.size() == 200'000U);
+}
+
+BOOST_AUTO_TEST_CASE(order_tells_dates_apart_within_a_millisecond) {
+  weir::time_point const date = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
+  BOOST_TEST(weir::detail::uuid_order(date) >> 16U == 1'767'225'600'000U);
+  BOOST_TEST((weir::detail::uuid_order(date) & 0xffffU) == 0U);
+  BOOST_TEST((weir::detail::uuid_order(date + weir::duration{500'000}) & 0xffffU) == 0x8000U);
+  BOOST_TEST((weir::detail::uuid_order(date + weir::duration{999'999}) & 0xffffU) == 0xffffU);
+  BOOST_TEST(weir::detail::uuid_order(date + weir::duration{1'000'000}) ==
+             weir::detail::uuid_order(date) + 0x10000U);
+}
+
 BOOST_AUTO_TEST_CASE(a_job_id_begins_with_the_date) {
   id_source const ids;
   auto const before = milliseconds_now();

@@ -184,7 +184,7 @@ class remote_store {
     } else {
       op = detail::park<error_code, R>(executor_, std::move(handler));
     }
-    auto const answer = [e = engine_, op, c, how] {
+    auto const answer = [e = engine_.get(), op, c, how] {
       if (!op->waiting()) return false;
       if (auto const bad = rule::validate(c)) return op->resume(bad, R{});
       if (how.error && !how.executes) return op->resume(how.error, R{});
@@ -207,7 +207,7 @@ class remote_store {
 };
 
 /// A context, a clock, and both stores on them.
-struct bed {
+struct ground {
   manual_clock clock;
   std::shared_ptr<engine> wire = std::make_shared<engine>(clock);
   asio::io_context io;
@@ -232,14 +232,24 @@ struct bed {
   }
 };
 
+[[nodiscard]] inline error_code code(errc e) { return make_error_code(e); }
+
+/// What is on a key now: permits and tickets.
+[[nodiscard]] inline permit_census census(local_store const& s, std::string_view key) {
+  return s.execute(command::inspect_permits{.key = key, .limit = 100}).value();
+}
+[[nodiscard]] inline permit_census census(engine& e, std::string_view key) {
+  return e.apply(command::inspect_permits{.key = key, .limit = 100}).value();
+}
+
 /// Remembers how an operation ended.
 template <class T>
 struct outcome {
   struct sink {
     outcome* to;
-    void operator()(error_code ec, T v = {}) const {
+    void operator()(error_code e, T v = {}) const {
       ++to->calls;
-      to->ec = ec;
+      to->ec = e;
       to->value = std::move(v);
     }
   };

@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 #include <sys/stat.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -145,13 +146,23 @@ BOOST_AUTO_TEST_CASE(a_link_stays_a_link) {
   BOOST_TEST(contents(there.file("target")) == "after");
 }
 
+// Never tried on a device of the machine: with the defect, root would lose it.
 BOOST_AUTO_TEST_CASE(a_device_or_pipe_is_written_to_and_not_replaced) {
   folder const f;
-  output_file null{"/dev/null"};
-  null.write("gone");
-  null.commit();
-  BOOST_TEST(fs::is_character_file("/dev/null"));
-  BOOST_TEST(!null.is_mine(f.status, "null"));
+  auto const pipe = f.file("pipe");
+  BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  int const reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  BOOST_REQUIRE(reader >= 0);
+  output_file out{pipe};
+  BOOST_TEST(!out.is_mine(f.status, "pipe"));
+  BOOST_TEST(out.unfinished().empty());
+  out.write("lines");
+  out.commit();
+  BOOST_TEST(fs::is_fifo(pipe));
+  BOOST_TEST(f.entries() == 1);
+  std::string got(10, ' ');
+  BOOST_TEST(::read(reader, got.data(), got.size()) == 5);
+  ::close(reader);
 }
 
 BOOST_AUTO_TEST_CASE(a_place_that_cannot_be_written_to_is_known_at_once) {

@@ -198,14 +198,19 @@ BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_read_is_a_problem_and_the_walk_goes
 BOOST_AUTO_TEST_CASE(a_deep_tree_is_walked_to_its_bottom_with_few_descriptors) {
   tree const t;
   // 300 levels of 40 bytes: longer than a path may be, so it is made step by step. Each level has a
-  // file and a side folder, to which the walk has to come back.
+  // file, and side folders to which the walk has to come back: in whatever order the folder lists
+  // them, some are left when it does.
   std::size_t const depth = 300;
+  std::size_t const sides = 8;
   std::string const step(40, 'd');
   int at = ::open(t.root.c_str(), O_RDONLY | O_DIRECTORY);
   for (std::size_t i = 0; i < depth; ++i) {
     ::close(::openat(at, "file", O_CREAT | O_WRONLY, 0644));
-    BOOST_REQUIRE(::mkdirat(at, "side", 0755) == 0);
-    ::close(::openat(at, "side/file", O_CREAT | O_WRONLY, 0644));
+    for (std::size_t s = 0; s < sides; ++s) {
+      auto const side = std::to_string(s);
+      BOOST_REQUIRE(::mkdirat(at, side.c_str(), 0755) == 0);
+      ::close(::openat(at, (side + "/file").c_str(), O_CREAT | O_WRONLY, 0644));
+    }
     BOOST_REQUIRE(::mkdirat(at, step.c_str(), 0755) == 0);
     int const next = ::openat(at, step.c_str(), O_RDONLY | O_DIRECTORY);
     ::close(at);
@@ -223,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_deep_tree_is_walked_to_its_bottom_with_few_descriptors) {
     most_open = std::max(most_open, open);
   }
   BOOST_TEST(batch.problems.empty());
-  BOOST_TEST(paths_of(batch).size() == 2 * depth);
+  BOOST_TEST(paths_of(batch).size() == (1 + sides) * depth);
   BOOST_TEST(most_open < 60);
   // remove_all copes with a path that is too long; it goes by descriptors.
 }

@@ -21,7 +21,7 @@ using enum conflict_policy;
 /// Is the key free for a newcomer? Tries, and takes the newcomer away again.
 bool key_free(jobs_bed& b, std::string_view key = "key") {
   auto const answer = b.enqueue(unique_job(999'999, until_executed, discard, key));
-  if (answer.outcome != enqueued) return false;
+  if (answer.outcome != enqueue_outcome::enqueued) return false;
   b.cancel(999'999);
   return true;
 }
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(F15_until_executing_gives_its_key_up_when_it_starts_and_tak
         b.enqueue(unique_job(1, s));
         auto const l = b.claim();
         b.start(l);
-        BOOST_TEST((b.enqueue(unique_job(2, s)).outcome == enqueued));
+        BOOST_TEST((b.enqueue(unique_job(2, s)).outcome == enqueue_outcome::enqueued));
         e.make(b, l);
         BOOST_TEST(number_of(b.enqueue(unique_job(3, s)).other) == 2U);
         b.cancel(2);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(F16_a_failure_frees_the_run_lock) {
 BOOST_AUTO_TEST_CASE(R2_one_runs_at_a_time) {
   jobs_bed b;
   for (std::uint64_t n = 1; n <= 3; ++n) {
-    BOOST_TEST((b.enqueue(unique_job(n, while_executing)).outcome == enqueued), "many may wait");
+    BOOST_TEST((b.enqueue(unique_job(n, while_executing)).outcome == enqueue_outcome::enqueued), "many may wait");
   }
   b.enqueue(unique_job(4, while_executing, discard, "another key"));
   auto const all = b.dequeue(4, 30s).jobs;
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_blocked_start_changes_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(conflicts_that_leave_all_as_it_is) {
-  for (auto const policy : {reject, discard, log}) {
+  for (auto const policy : {reject, discard, conflict_policy::log}) {
     for (auto const s : {until_executed, until_executing, until_and_while_executing, until_expired}) {
       jobs_bed b;
       b.enqueue(unique_job(1, s));
@@ -202,9 +202,9 @@ BOOST_AUTO_TEST_CASE(conflicts_that_leave_all_as_it_is) {
       BOOST_TEST((answer.outcome == duplicate));
       BOOST_TEST(number_of(answer.other) == 1U);
       BOOST_TEST(b.stats().enqueued == 1U);
-      BOOST_TEST((b.enqueue(unique_job(3, s, policy, "other key")).outcome == enqueued));
+      BOOST_TEST((b.enqueue(unique_job(3, s, policy, "other key")).outcome == enqueue_outcome::enqueued));
       b.queue = "r";
-      BOOST_TEST((b.enqueue(unique_job(2, s, policy)).outcome == enqueued), "a key belongs to its queue");
+      BOOST_TEST((b.enqueue(unique_job(2, s, policy)).outcome == enqueue_outcome::enqueued), "a key belongs to its queue");
     }
   }
 }
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(conflicts_that_leave_all_as_it_is) {
 BOOST_AUTO_TEST_CASE(a_strategy_that_holds_nothing_while_waiting_meets_no_conflict) {
   jobs_bed b;
   b.enqueue(unique_job(1, until_executed));
-  BOOST_TEST((b.enqueue(unique_job(2, while_executing, reject)).outcome == enqueued));
+  BOOST_TEST((b.enqueue(unique_job(2, while_executing, reject)).outcome == enqueue_outcome::enqueued));
 }
 
 BOOST_AUTO_TEST_CASE(replace_ends_a_waiting_job_and_takes_its_place) {
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(F17_a_batch_of_twins_leaves_one) {
   std::vector<new_job> twins;
   for (std::uint64_t n = 1; n <= 10; ++n) twins.push_back(unique_job(n, until_executed));
   auto const out = b.get(command::enqueue_jobs{.queue = "q", .jobs = twins});
-  BOOST_TEST((out[0].outcome == enqueued));
+  BOOST_TEST((out[0].outcome == enqueue_outcome::enqueued));
   for (std::size_t i = 1; i < 10; ++i) {
     BOOST_TEST((out[i].outcome == duplicate));
     BOOST_TEST(number_of(out[i].other) == 1U);
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(until_expired_lets_another_in_while_the_first_still_waits) 
   jobs_bed b;
   b.enqueue(unique_job(1, until_expired));
   b.now += 60s;
-  BOOST_TEST((b.enqueue(unique_job(2, until_expired)).outcome == enqueued));
+  BOOST_TEST((b.enqueue(unique_job(2, until_expired)).outcome == enqueue_outcome::enqueued));
   BOOST_TEST(b.stats().pending == 2U);
   b.complete(b.claim());
   BOOST_TEST(number_of(b.enqueue(unique_job(3, until_executed)).other) == 2U, "the first's end frees nothing of the second's");
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(F27_keys_are_bytes) {
                                       "*",                    ">", "\xff\xfe",            "'; drop--", "\"a\"", std::string(1024, 'x')};
   std::uint64_t n = 0;
   for (auto const& k : keys) {
-    BOOST_TEST((b.enqueue(unique_job(++n, until_executed, discard, k)).outcome == enqueued));
+    BOOST_TEST((b.enqueue(unique_job(++n, until_executed, discard, k)).outcome == enqueue_outcome::enqueued));
   }
   for (auto const& k : keys) {
     BOOST_TEST((b.enqueue(unique_job(++n, until_executed, discard, k)).outcome == duplicate));

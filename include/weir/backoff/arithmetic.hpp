@@ -19,9 +19,8 @@ namespace weir::detail {
   return std::clamp(d, duration::zero(), limits::span);
 }
 
-/// The same of nanoseconds that may be fractional, infinite or not a number (0).
+/// The same of nanoseconds ≥ 0, which may be fractional and far too many.
 [[nodiscard]] constexpr duration as_wait(double nanoseconds) noexcept {
-  if (!(nanoseconds > 0)) return duration::zero();
   if (nanoseconds >= static_cast<double>(limits::span.count())) return limits::span;
   return duration{static_cast<duration::rep>(nanoseconds)};
 }

@@ -185,8 +185,9 @@ class lease_keeper {
       auto asking = attempt<lease_renewal>(clock, deadline, keep, renew);
       auto const answer = co_await std::move(asking);
       if (answer.has_value()) {
-        self->renewed(sent, answer.value().expires_in);
-        renew_at = saturating_add(sent, ttl / 3);
+        auto const expires_in = answer.value().expires_in;
+        self->renewed(sent, expires_in);
+        renew_at = saturating_add(sent, std::min(ttl, expires_in) / 3);
       } else if (answer.error() == errc::lease_lost) {
         co_return;
       } else {

@@ -184,7 +184,9 @@ class roster {
   /// throws.
   void add(std::string_view holder, std::uint64_t number, time_point until, std::uint32_t limit) {
     if (!many_ && few_.size() < few) {
-      few_.emplace_back(holder, number, until, limit);
+      // Made before the array grows: if that throws, the array still has everybody.
+      occupant newcomer{holder, number, until, limit};
+      few_.push_back(std::move(newcomer));
     } else {
       if (!many_) use_indices();
       many_->emplace(holder, number, until, limit);

@@ -39,6 +39,9 @@ struct capabilities {
   /// Different job priorities that the store keeps apart.
   std::uint32_t priority_levels = 256;
 
+  /// What a step has found over stays over when time runs backwards, also if that step only read.
+  bool ends_are_final = true;
+
   /// Copies of the store may be used by several threads at once.
   bool thread_safe = true;
 

@@ -29,12 +29,12 @@ namespace weir::detail {
 namespace asio = boost::asio;
 
 template <class T>
-struct awaited {
+struct handler_value {
   using type = T;
   static constexpr bool is_awaitable = false;
 };
 template <class T, class Executor>
-struct awaited<asio::awaitable<T, Executor>> {
+struct handler_value<asio::awaitable<T, Executor>> {
   using type = T;
   static constexpr bool is_awaitable = true;
 };
@@ -54,7 +54,7 @@ concept takes_job =
     std::invocable<Handler&, Job const&, job_context&> || std::invocable<Handler&, Job const&>;
 
 template <class Handler, class Job>
-using handler_answer = std::remove_cvref_t<decltype(call_handler(
+using handler_return = std::remove_cvref_t<decltype(call_handler(
     std::declval<Handler&>(), std::declval<Job const&>(), std::declval<job_context&>()))>;
 
 template <class T>
@@ -117,9 +117,9 @@ class typed_job final : public prepared_job {
   }
 
   asio::awaitable<std::string> run(job_context& context) override {
-    using answer = handler_answer<Handler, Job>;
-    using value = typename awaited<answer>::type;
-    if constexpr (!awaited<answer>::is_awaitable) {
+    using answer = handler_return<Handler, Job>;
+    using value = typename handler_value<answer>::type;
+    if constexpr (!handler_value<answer>::is_awaitable) {
       if constexpr (std::is_void_v<value>) {
         call_handler(*handler_, job_, context);
         co_return std::string{};

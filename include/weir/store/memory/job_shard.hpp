@@ -373,11 +373,19 @@ class job_shard {
     return q;
   }
 
-  /// The queue, made if need be, for something that outlasts its jobs. Null: too many such are remembered.
+  /// The queue, made if need be, for a hold or a lease, which outlast its jobs. Null: too many such are remembered.
   [[nodiscard]] memory_queue* hold(std::string_view name, time_point now) {
-    if (jobless_.size() >= remembered_ && !forget_one(now)) return nullptr;
-    auto* const q = find(name);
+    auto* q = find(name);
+    if (q != nullptr && outlasts_jobs(*q, now)) return q;
+    while (jobless_.size() >= remembered_) {
+      if (!forget_one(now)) return nullptr;
+    }
+    q = find(name);  // it may have been forgotten
     return q != nullptr ? q : &make(name);
+  }
+
+  [[nodiscard]] static bool outlasts_jobs(memory_queue const& q, time_point now) noexcept {
+    return q.held(now) || now < q.lease_expiry;
   }
 
   void settle(memory_queue& q) noexcept {
@@ -396,7 +404,7 @@ class job_shard {
     for (int i = 0; i < tries && !jobless_.empty(); ++i) {
       auto& q = jobless_.front();
       jobless_.pop_front();
-      if (q.held(now) || now < q.lease_expiry) {
+      if (outlasts_jobs(q, now)) {
         jobless_.push_back(q);
         continue;
       }
@@ -410,8 +418,10 @@ class job_shard {
 
   /// A little of the work that time has made: on average as much as steps make, and never much at once.
   void tidy(time_point now, std::size_t jobs) noexcept {
-    reap(now, 2 * jobs + 2);
-    if (jobless_.size() > remembered_) forget_one(now);
+    auto const most = 2 * jobs + 2;
+    reap(now, most);
+    for (auto n = most; n > 0 && jobless_.size() > remembered_ && forget_one(now); --n) {
+    }
   }
 
   void reap(time_point now, std::size_t most) noexcept {

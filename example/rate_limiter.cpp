@@ -1,0 +1,43 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Two requests a second for each API key, with a burst of three; then work that waits for its turn.
+
+#include "weir.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <cstdio>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+using rate_limiter = weir::rate_limiter<weir::memory_store>;
+
+// In process a check is a synchronous call of some tens of nanoseconds. The key is stored as its SHA-256.
+void serve(rate_limiter& limiter, char const* api_key) {
+  weir::decision const d = limiter.try_take(api_key).value();
+  if (d.allowed) {
+    std::printf("200 RateLimit: %s\n", weir::ratelimit(d, "api").c_str());
+  } else {
+    std::printf("429 Retry-After: %s\n", weir::retry_after(d).c_str());
+  }
+}
+
+// Reserves ahead and waits: one step of the store, no polling.
+asio::awaitable<void> work(rate_limiter& limiter, int number) {
+  weir::decision const d = co_await limiter.async_take("worker", {.wait = 5s});
+  std::printf("work %d %s\n", number, d.allowed ? "starts" : "is refused");
+}
+
+int main() {
+  asio::io_context io;
+  weir::memory_store store{io.get_executor()};
+  rate_limiter limiter{store, weir::quota::per_second(2).burst(3)};
+  for (int i = 0; i != 5; ++i) serve(limiter, "secret-key-of-ann");
+  for (int i = 1; i <= 5; ++i) asio::co_spawn(io, work(limiter, i), asio::detached);
+  io.run();
+}

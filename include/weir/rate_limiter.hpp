@@ -1,0 +1,317 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_RATE_LIMITER_HPP
+#define WEIR_RATE_LIMITER_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/concept.hpp"
+#include "weir/decision.hpp"
+#include "weir/detail/async_command.hpp"
+#include "weir/detail/bucket_agent.hpp"
+#include "weir/detail/pending_take.hpp"
+#include "weir/error.hpp"
+#include "weir/key_policy.hpp"
+#include "weir/lease/returns.hpp"
+#include "weir/quota.hpp"
+#include "weir/rule/buckets.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/default_completion_token.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/query.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace weir {
+
+struct take_options {
+  std::uint64_t cost = 1;  ///< tokens, 1…the smallest capacity
+  duration wait{};         ///< how far ahead they may lie, [0, `limits::span`]; 0: now or not at all
+};
+
+struct refund_options {
+  /// The grant was a reservation, its instant has not come, and nothing was done under it: all of it goes back.
+  bool before_instant = false;
+};
+
+/// Limits how fast something may be done, for each key separately.
+///
+///     weir::rate_limiter limiter{store, weir::quota::per_second(100).burst(200)};
+///     weir::decision d = limiter.try_take("alice").value();                 // in process
+///     weir::decision d = co_await limiter.async_try_take("alice");          // on any store
+///     weir::decision d = co_await limiter.async_take("alice", {.cost = 5, .wait = 2s});
+///
+/// Each key has a bucket of tokens for each quota, full at first, and a take gets its tokens from all of them or from none.
+/// In any window of time w, what is granted and not refunded is at most capacity + rate·w, in exact arithmetic.
+///
+/// "Not now" is an answer (`decision::allowed`), not an error. A refusal changes nothing, and says after what time the same
+/// call would be granted.
+///
+/// A *refund* gives a grant back, once: it goes back as far as it has not refilled, and only while nothing was taken after
+/// it; the answer says how much that was. A grant is consumed by being refunded, so refunding it again does nothing. Copies
+/// of it know nothing of each other; refunding two of them does no harm either unless a take has restored the very same
+/// state in between.
+///
+/// A handle: copies share their state. Limiters on the same store with the same key policy share their keys' buckets, as
+/// long as their quotas are the same; where they should not, give their keys different prefixes. A limiter whose quotas
+/// differ from those that a bucket has changes the bucket: what was spent stays spent.
+///
+/// Errors of every operation, besides those named at it: `invalid_key` (1…`limits::key_size` bytes after the key policy; an
+/// empty key under any); `invalid_quota` (see `validate`), `quota_too_large` (this store cannot represent a quota),
+/// before any change; `store_full`; `store_unavailable`; `outcome_unknown` (a take then counts as spent);
+/// `not_enough_memory`; `operation_aborted` when cancelled; and what a store adds.
+///
+/// Thread-safety: all but the constructors may be called by any number of threads at once.
+///
+/// @tparam Store     keeps the buckets and decides what time it is
+/// @tparam Clock     waits
+/// @tparam KeyPolicy what the store gets to see of keys: their digests, by default
+template <class Store, class Clock = system_clock, class KeyPolicy = sha256_key>
+class rate_limiter {
+  static_assert(bucket_store<Store>,
+                "weir::rate_limiter: this store does not model weir::bucket_store "
+                "(it cannot execute every command of weir/command/buckets.hpp)");
+  static_assert(clock<Clock>, "weir::rate_limiter: this clock does not model weir::clock");
+  static_assert(key_policy<KeyPolicy>,
+                "weir::rate_limiter: this key policy does not model weir::key_policy");
+
+  using agent = detail::bucket_agent<Store, Clock, KeyPolicy, detail::context_gate>;
+
+ public:
+  using store_type = Store;
+  using clock_type = Clock;
+  using key_policy_type = KeyPolicy;
+  using executor_type = boost::asio::any_io_executor;
+  using default_token = boost::asio::default_completion_token_t<executor_type>;
+
+  /// @param store where the buckets are; copied
+  /// @param limit the one quota
+  explicit rate_limiter(
+      Store store, quota limit, Clock clock = Clock{}, KeyPolicy policy = KeyPolicy{})
+      : rate_limiter{std::move(store), std::span<quota const>{&limit, 1}, std::move(clock),
+                     std::move(policy)} {}
+
+  /// @param limits one to `limits::quotas` quotas, all of which must allow a take; copied. If they are not valid, every
+  ///               operation fails with `invalid_quota`.
+  explicit rate_limiter(Store store, std::span<quota const> limits, Clock clock = Clock{},
+                        KeyPolicy policy = KeyPolicy{})
+      : agent_{make_agent(std::move(store), limits, std::move(clock), std::move(policy))} {}
+
+  /// Are these quotas that a limiter can have? `invalid_quota` if there is none or more than `limits::quotas`, or if one
+  /// has no tokens, period or burst. Whether a store can represent them is known only to the store.
+  [[nodiscard]] static error_code validate(std::span<quota const> limits) noexcept {
+    return rule::valid_quotas(limits) ? error_code{} : make_error_code(errc::invalid_quota);
+  }
+
+  [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
+  [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
+  [[nodiscard]] std::span<quota const> quotas() const noexcept { return agent_->limits(); }
+
+  // In the calling thread, where the store can.
+
+  /// Takes tokens if they are there now.
+  /// Errors: `invalid_cost`; `cost_exceeds_capacity`: it can never be granted.
+  [[nodiscard]] result<decision> try_take(std::string_view key, std::uint64_t cost = 1) const
+    requires executes_now<Store, command::take>
+  {
+    auto const stored = agent_->policy(key);
+    return agent_->store.execute(agent_->take(stored.view(), cost, duration::zero()));
+  }
+
+  /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them: the grant counts from
+  /// `decision::wait` from now. Later takes queue behind it.
+  /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
+  [[nodiscard]] result<decision> reserve(std::string_view key, take_options options) const
+    requires executes_now<Store, command::take>
+  {
+    auto const stored = agent_->policy(key);
+    return agent_->store.execute(agent_->take(stored.view(), options.cost, options.wait));
+  }
+
+  /// What `reserve` would answer now; changes nothing.
+  /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
+  [[nodiscard]] result<decision> peek(std::string_view key, take_options options = {}) const
+    requires executes_now<Store, command::peek_bucket>
+  {
+    auto const stored = agent_->policy(key);
+    return agent_->store.execute(agent_->peek(stored.view(), options.cost, options.wait));
+  }
+
+  /// Gives a grant back.
+  /// @param grant of this key; consumed, whatever the outcome. If it is none, or was consumed before: nothing goes back.
+  [[nodiscard]] result<refund_receipt> refund(
+      std::string_view key, decision& grant, refund_options options = {}) const
+    requires executes_now<Store, command::refund>
+  {
+    if (!std::exchange(grant.allowed, false)) return refund_receipt{};
+    auto const stored = agent_->policy(key);
+    return agent_->store.execute(
+        agent_->refund(stored.view(), grant.cost, grant.mark, options.before_instant));
+  }
+
+  /// Makes the key's bucket full.
+  [[nodiscard]] result<void> reset(std::string_view key) const
+    requires executes_now<Store, command::reset_bucket>
+  {
+    auto const stored = agent_->policy(key);
+    auto const answer = agent_->store.execute(command::reset_bucket{.key = stored.view()});
+    if (answer.has_error()) return answer.error();
+    return {};
+  }
+
+  // On any store. Keys are copied (or digested) before these functions return.
+
+  /// Takes tokens if they are there now.
+  ///
+  /// @param cost  tokens, 1…the smallest capacity
+  /// @param token completes with `void(error_code, decision)`
+  /// Errors: `invalid_cost`; `cost_exceeds_capacity`: it can never be granted.
+  /// Cancellation: they were taken or not; if they were, they count as spent.
+  /// Executor: the handler's; the store's if it has none.
+  template <class Token = default_token>
+  auto async_try_take(std::string_view key, std::uint64_t cost, Token&& token = Token{}) const {
+    return async_reserve(key, take_options{.cost = cost}, std::forward<Token>(token));
+  }
+
+  /// The same, for one token.
+  template <class Token = default_token>
+    requires(!std::convertible_to<Token, std::uint64_t>)
+  auto async_try_take(std::string_view key, Token&& token = Token{}) const {
+    return async_reserve(key, take_options{}, std::forward<Token>(token));
+  }
+
+  /// Takes tokens, and waits until they are there: it reserves them ahead, in one step, and then waits for their instant,
+  /// without asking again. If that would be further ahead than `options.wait`, it is a refusal, at once.
+  ///
+  /// @param options how many, and how long to wait at most, from the store's step on
+  /// @param token   completes with `void(error_code, decision)`, at the instant or after it: the grant counts from now.
+  ///                `decision::wait` says how long that was.
+  /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
+  /// Cancellation: of every kind, at every point before the instant, completes it at once, and so does destroying it.
+  /// What it took or reserved goes back, as far as nothing was taken after it: at once where the store executes refunds
+  /// in the calling thread; otherwise in the background, as long as the store can be reached and its executor exists.
+  /// Executor: the handler's; the store's if it has none.
+  template <class Token = default_token>
+  auto async_take(std::string_view key, take_options options, Token&& token = Token{}) const {
+    return detail::async_take_and_wait(
+        agent_, agent_->policy(key), options.cost, options.wait, std::forward<Token>(token));
+  }
+
+  /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them: the grant counts from
+  /// `decision::wait` from now. Later takes queue behind it.
+  ///
+  /// @param token completes with `void(error_code, decision)`
+  /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
+  /// Cancellation: they were taken or not; if they were, they count as spent.
+  /// Executor: the handler's; the store's if it has none.
+  template <class Token = default_token>
+  auto async_reserve(std::string_view key, take_options options, Token&& token = Token{}) const {
+    auto request = detail::bucket_request{
+        agent_, agent_->policy(key), [options](agent const& a, std::string_view stored) {
+          return a.take(stored, options.cost, options.wait);
+        }};
+    return ask<decision>(std::move(request), std::forward<Token>(token));
+  }
+
+  /// What `async_reserve` would answer now; changes nothing.
+  ///
+  /// @param token completes with `void(error_code, decision)`
+  /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
+  /// Cancellation: leaves nothing behind.
+  /// Executor: the handler's; the store's if it has none.
+  template <class Token = default_token>
+  auto async_peek(std::string_view key, take_options options, Token&& token = Token{}) const {
+    auto request = detail::bucket_request{
+        agent_, agent_->policy(key), [options](agent const& a, std::string_view stored) {
+          return a.peek(stored, options.cost, options.wait);
+        }};
+    return ask<decision>(std::move(request), std::forward<Token>(token));
+  }
+
+  /// The same, for one token now.
+  template <class Token = default_token>
+    requires(!std::convertible_to<Token, take_options>)
+  auto async_peek(std::string_view key, Token&& token = Token{}) const {
+    return async_peek(key, take_options{}, std::forward<Token>(token));
+  }
+
+  /// Gives a grant back.
+  ///
+  /// @param grant of this key; consumed before this returns, whatever the outcome. If it is none, or was consumed before:
+  ///              nothing goes back.
+  /// @param token completes with `void(error_code, refund_receipt)`
+  /// Cancellation: it went back or not.
+  /// Executor: the handler's; the store's if it has none.
+  template <class Token = default_token>
+  auto async_refund(std::string_view key, decision& grant, refund_options options,
+                    Token&& token = Token{}) const {
+    bool const granted = std::exchange(grant.allowed, false);
+    auto request = detail::bucket_request{
+        agent_, agent_->policy(key),
+        [granted, cost = grant.cost, mark = grant.mark, options](
+            agent const& a, std::string_view stored) {
+          return granted ? a.refund(stored, cost, mark, options.before_instant)
+                         : a.refund(stored, 1, rule::no_mark, false);
+        }};
+    auto answer = [granted](refund_receipt receipt, auto&) -> result<refund_receipt> {
+      return granted ? receipt : refund_receipt{};
+    };
+    return detail::async_command<refund_receipt>(
+        agent_->store, std::move(request), answer, std::forward<Token>(token));
+  }
+
+  /// The same, for a grant whose instant has come.
+  template <class Token = default_token>
+    requires(!std::convertible_to<Token, refund_options>)
+  auto async_refund(std::string_view key, decision& grant, Token&& token = Token{}) const {
+    return async_refund(key, grant, refund_options{}, std::forward<Token>(token));
+  }
+
+  /// Makes the key's bucket full.
+  ///
+  /// @param token completes with `void(error_code, hint)`
+  /// Cancellation: it was made full or not.
+  /// Executor: the handler's; the store's if it has none.
+  template <class Token = default_token>
+  auto async_reset(std::string_view key, Token&& token = Token{}) const {
+    auto request =
+        detail::bucket_request{agent_, agent_->policy(key), [](agent const&, std::string_view stored) {
+                                 return command::reset_bucket{.key = stored};
+                               }};
+    return ask<hint>(std::move(request), std::forward<Token>(token));
+  }
+
+ private:
+  static std::shared_ptr<agent> make_agent(
+      Store store, std::span<quota const> limits, Clock clock, KeyPolicy policy) {
+    std::shared_ptr<detail::context_gate> gate;
+    if constexpr (!agent::refunds_now) {
+      executor_type const executor = store.get_executor();
+      auto& context = boost::asio::query(executor, boost::asio::execution::context);
+      gate = boost::asio::use_service<detail::context_watch>(context).gate();
+    }
+    return std::make_shared<agent>(
+        std::move(store), limits, std::move(clock), std::move(policy), std::move(gate));
+  }
+
+  template <class Result, class Request, class Token>
+  auto ask(Request request, Token&& token) const {
+    return detail::async_command<Result>(
+        agent_->store, std::move(request), detail::unchanged{}, std::forward<Token>(token));
+  }
+
+  std::shared_ptr<agent> agent_;
+};
+
+}  // namespace weir
+
+#endif

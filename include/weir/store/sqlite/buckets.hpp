@@ -1,0 +1,296 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_BUCKETS_HPP
+#define WEIR_STORE_SQLITE_BUCKETS_HPP
+
+#include "weir/command/buckets.hpp"
+#include "weir/error.hpp"
+#include "weir/limits.hpp"
+#include "weir/quota.hpp"
+#include "weir/rule/buckets.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/scope.hpp"
+#include "weir/time.hpp"
+
+#include <boost/endian/conversion.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace weir::detail {
+
+namespace sql {
+
+inline constexpr char read_bucket[] =
+    "SELECT quotas, a0, a1, a2, a3, due FROM weir_buckets WHERE key = ?";
+inline constexpr char insert_bucket[] =
+    "INSERT INTO weir_buckets (key, quotas, a0, a1, a2, a3, due) VALUES (?, ?, ?, ?, ?, ?, ?)";
+inline constexpr char take_from_bucket[] =
+    "UPDATE weir_buckets SET a0 = ?, a1 = ?, a2 = ?, a3 = ? WHERE key = ?";
+inline constexpr char update_bucket[] =
+    "UPDATE weir_buckets SET quotas = ?, a0 = ?, a1 = ?, a2 = ?, a3 = ?, due = ? WHERE key = ?";
+inline constexpr char delete_bucket[] = "DELETE FROM weir_buckets WHERE key = ?";
+inline constexpr char due_buckets[] =
+    "SELECT quotas, a0, a1, a2, a3, due, key FROM weir_buckets INDEXED BY weir_buckets_due "
+    "WHERE due <= ? ORDER BY due LIMIT ?";
+
+}  // namespace sql
+
+/// One to four quotas as they are stored: three little-endian numbers of 64 bits each.
+class stored_quotas {
+ public:
+  explicit stored_quotas(std::span<quota const> quotas) noexcept {
+    for (auto const& q : quotas) {
+      put(q.tokens());
+      put(static_cast<std::uint64_t>(q.period().count()));
+      put(q.capacity());
+    }
+  }
+
+  [[nodiscard]] std::string_view bytes() const noexcept {
+    return {reinterpret_cast<char const*>(bytes_.data()), size_};
+  }
+
+  /// The scales of what was stored.
+  [[nodiscard]] static rule::bucket_scales scales(std::string_view stored) {
+    std::array<quota, limits::quotas> quotas;
+    auto const n = stored.size() / quota_size;
+    if (n == 0 || n > quotas.size() || stored.size() % quota_size != 0) corrupt();
+    auto const* at = reinterpret_cast<unsigned char const*>(stored.data());
+    auto const number = [&] {
+      auto const value = boost::endian::load_little_u64(at);
+      at += sizeof(value);
+      return value;
+    };
+    for (std::size_t i = 0; i != n; ++i) {
+      auto const tokens = number();
+      auto const period = duration{static_cast<duration::rep>(number())};
+      if (tokens == 0 || period <= duration::zero()) corrupt();
+      quotas[i] = quota::per(tokens, period).burst(number());
+    }
+    auto const out = rule::bucket_scales::of({quotas.data(), n});
+    if (!out) corrupt();
+    return *out;
+  }
+
+ private:
+  static constexpr std::size_t quota_size = 3 * sizeof(std::uint64_t);
+
+  [[noreturn]] static void corrupt() { throw sqlite_failure{SQLITE_CORRUPT}; }
+
+  void put(std::uint64_t value) noexcept {
+    boost::endian::store_little_u64(bytes_.data() + size_, value);
+    size_ += sizeof(value);
+  }
+
+  std::array<unsigned char, limits::quotas * quota_size> bytes_{};
+  std::size_t size_ = 0;
+};
+
+/// The buckets in the file: a row for each that is not known to be full. The rule decides on it.
+///
+/// A row is in order of a time before which its bucket is not full. Takes only make that later, and
+/// leave the order alone; a row that comes up too early is put right then.
+class sqlite_buckets {
+ public:
+  /// What a caller is told who is turned away because there are too many buckets.
+  static constexpr duration shed_retry_after = std::chrono::seconds{1};
+
+  explicit sqlite_buckets(sqlite_scope& in) noexcept : in_{in} {}
+
+  /// Error: `quota_too_large`.
+  result<decision> apply(command::take const& c, time_point now) {
+    if (!in_.ledger.epoch) in_.ledger.epoch = now;
+    return ask(c, since_epoch(now));
+  }
+
+  /// Error: `quota_too_large`.
+  result<decision> apply(command::peek_bucket const& c, time_point now) {
+    auto answer = ask(c, since_epoch(now));
+    if (answer.has_value()) answer->mark = rule::no_mark;
+    return answer;
+  }
+
+  /// Error: `quota_too_large`. The mark is in the units of the quotas that the bucket has, whichever
+  /// the caller has by now.
+  result<refund_receipt> apply(command::refund const& c, time_point now) {
+    if (!rule::bucket_scales::of(c.quotas)) return make_error_code(errc::quota_too_large);
+    auto const known = read(c.key);
+    if (!known) return refund_receipt{.credited = 0, .forfeited = c.cost};
+    auto const out = rule::refund(known->scales.span(), known->arrivals, c.mark, c.cost,
+                                  c.before_instant, since_epoch(now));
+    if (out.receipt.credited != 0) {
+      auto const due = std::min(known->due, rule::full_from(known->scales.span(), out.arrivals));
+      update(c.key, known->quotas, out.arrivals, due);
+    }
+    return out.receipt;
+  }
+
+  result<hint> apply(command::reset_bucket const& c, time_point) {
+    erase(c.key);
+    return hint{};
+  }
+
+  result<command::reaped> apply(command::reap_buckets const&, time_point now) {
+    constexpr std::size_t page = 1000;
+    command::reaped out;
+    if (!in_.ledger.epoch) return out;
+    for (std::size_t looked = page; looked == page;) {
+      looked = reap_some(since_epoch(now), page, out.removed);
+    }
+    out.kept = in_.ledger.buckets;
+    return out;
+  }
+
+  /// Removes some of those that are full, and puts right those that are not yet. Returns how many of
+  /// either there were.
+  std::size_t reap(time_point now, std::size_t most) {
+    std::uint64_t removed = 0;
+    return in_.ledger.epoch ? reap_some(since_epoch(now), most, removed) : 0;
+  }
+
+ private:
+  struct bucket {
+    std::string quotas;
+    rule::bucket_scales scales;
+    rule::bucket_arrivals arrivals;
+    duration due;
+  };
+
+  template <class C>
+  result<decision> ask(C const& c, duration now) {
+    constexpr bool takes = std::is_same_v<C, command::take>;
+    auto const scales = rule::bucket_scales::of(c.quotas);
+    if (!scales) return make_error_code(errc::quota_too_large);
+    stored_quotas const quotas{c.quotas};
+    auto const known = read(c.key);
+    bool const same = known && known->quotas == quotas.bytes();
+    auto const start = same    ? known->arrivals
+                       : known ? rule::changed_quotas(known->scales.span(), known->arrivals,
+                                                      scales->span(), now)
+                               : unknown(*scales, now);
+    auto answer = rule::take(scales->span(), start, now, c.cost, c.max_wait);
+    if (!answer.allowed) return answer;
+    if (!known && !(takes ? make_room(now) : has_room(now))) return shed(c);
+    if constexpr (takes) {
+      auto const& arrivals = answer.mark.arrival;
+      auto const full = rule::full_from(scales->span(), arrivals);
+      if (same) {
+        sqlite_run(in_.db, sql::take_from_bucket, arrivals[0], arrivals[1], arrivals[2],
+                   arrivals[3], c.key);
+      } else if (known) {
+        update(c.key, quotas.bytes(), arrivals, full);
+      } else {
+        sqlite_run(in_.db, sql::insert_bucket, c.key, quotas.bytes(), arrivals[0], arrivals[1],
+                   arrivals[2], arrivals[3], full);
+        ++in_.ledger.buckets;
+      }
+    }
+    return answer;
+  }
+
+  /// It may be one that was forgotten as full, before time ran backwards.
+  [[nodiscard]] rule::bucket_arrivals unknown(
+      rule::bucket_scales const& scales, duration now) const noexcept {
+    return in_.ledger.forgotten <= now
+               ? rule::unseen_bucket
+               : rule::forgotten_bucket(scales.span(), in_.ledger.forgotten);
+  }
+
+  template <class C>
+  [[nodiscard]] static decision shed(C const& c) noexcept {
+    decision d;
+    d.shed = true;
+    d.cost = c.cost;
+    d.capacity = c.quotas[0].capacity();
+    d.retry_after = shed_retry_after;
+    d.reset_after = shed_retry_after;
+    d.mark = rule::no_mark;
+    return d;
+  }
+
+  [[nodiscard]] std::optional<bucket> read(std::string_view key) {
+    sqlite_query q{in_.db, sql::read_bucket, key};
+    if (!q.next()) return std::nullopt;
+    return bucket_in(q);
+  }
+
+  [[nodiscard]] static bucket bucket_in(sqlite_query const& q) {
+    return {.quotas = q.text(0),
+            .scales = stored_quotas::scales(q.bytes(0)),
+            .arrivals = {q.integer(1), q.integer(2), q.integer(3), q.integer(4)},
+            .due = duration{q.integer(5)}};
+  }
+
+  void update(std::string_view key, std::string_view quotas, rule::bucket_arrivals const& a,
+              duration due) {
+    sqlite_run(in_.db, sql::update_bucket, quotas, a[0], a[1], a[2], a[3], due, key);
+  }
+
+  void erase(std::string_view key) {
+    sqlite_run(in_.db, sql::delete_bucket, key);
+    in_.ledger.buckets -= static_cast<std::uint64_t>(in_.db.changes());
+  }
+
+  [[nodiscard]] bool make_room(duration now) {
+    constexpr std::size_t page = 100;
+    for (std::uint64_t removed = 0; in_.ledger.buckets >= in_.options.max_buckets;) {
+      if (reap_some(now, page, removed) == 0) return false;
+    }
+    return true;
+  }
+
+  /// Could `make_room` make some?
+  [[nodiscard]] bool has_room(duration now) {
+    if (in_.ledger.buckets < in_.options.max_buckets) return true;
+    sqlite_query q{in_.db, sql::due_buckets, now, -1};
+    while (q.next()) {
+      auto const b = bucket_in(q);
+      if (rule::full_bucket(b.scales.span(), b.arrivals, now)) return true;
+    }
+    return false;
+  }
+
+  std::size_t reap_some(duration now, std::size_t most, std::uint64_t& removed) {
+    struct found {
+      std::string key;
+      bucket known;
+    };
+    std::vector<found> due;
+    {
+      sqlite_query q{in_.db, sql::due_buckets, now, most};
+      while (q.next()) due.push_back({q.text(6), bucket_in(q)});
+    }
+    for (auto const& [key, b] : due) {
+      auto const full = rule::full_from(b.scales.span(), b.arrivals);
+      if (rule::full_bucket(b.scales.span(), b.arrivals, now)) {
+        erase(key);
+        in_.ledger.forgotten = std::max(in_.ledger.forgotten, full);
+        ++removed;
+      } else {
+        update(key, b.quotas, b.arrivals, full);
+      }
+    }
+    return due.size();
+  }
+
+  [[nodiscard]] duration since_epoch(time_point now) const noexcept {
+    return rule::within_horizon(saturating_sub(now, in_.ledger.epoch.value_or(now)));
+  }
+
+  sqlite_scope& in_;
+};
+
+}  // namespace weir::detail
+
+#endif

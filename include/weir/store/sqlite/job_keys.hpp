@@ -1,0 +1,141 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_JOB_KEYS_HPP
+#define WEIR_STORE_SQLITE_JOB_KEYS_HPP
+
+#include "weir/job.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/queue_rows.hpp"
+#include "weir/store/sqlite/scope.hpp"
+#include "weir/time.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::detail {
+
+namespace sql {
+
+inline constexpr char read_key[] =
+    "SELECT owner, until FROM weir_keys WHERE queue = ? AND run = ? AND key = ?";
+inline constexpr char write_key[] =
+    "INSERT INTO weir_keys (queue, run, key, owner, until) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET owner = excluded.owner, until = excluded.until";
+inline constexpr char delete_key[] =
+    "DELETE FROM weir_keys WHERE queue = ? AND run = ? AND key = ?";
+inline constexpr char ended_keys[] =
+    "SELECT queue, key FROM weir_keys INDEXED BY weir_keys_until WHERE until <= ? "
+    "ORDER BY until LIMIT ?";
+
+}  // namespace sql
+
+/// A unique key that is taken.
+struct sqlite_key {
+  job_id owner;
+  std::optional<time_point> until;  ///< empty: its job's end frees it
+};
+
+/// The unique keys of jobs: enqueue keys, and run locks. One that time frees counts as a record of
+/// its own, since it may be all that is left of its job (R8).
+class sqlite_job_keys {
+ public:
+  explicit sqlite_job_keys(sqlite_scope& in) noexcept : in_{in} {}
+
+  /// Who has the enqueue key now.
+  [[nodiscard]] std::optional<sqlite_key> find(
+      sqlite_queue const& q, std::string_view key, time_point now) {
+    auto found = read(q, enqueue_key, key);
+    if (found && found->until && *found->until <= now) found.reset();
+    return found;
+  }
+
+  /// Gives the enqueue key to a job, whoever had it. `time_point::max()`: until the job's end.
+  void hold(sqlite_queue& q, std::string_view key, job_id const& owner, time_point until) {
+    let_expire(q, read(q, enqueue_key, key));
+    std::optional<time_point> end;
+    if (until != time_point::max()) {
+      end = until;
+      ++q.keys;
+      ++in_.ledger.jobs;
+    }
+    sqlite_run(in_.db, sql::write_key, q.number, enqueue_key, key, owner, end);
+  }
+
+  /// Frees the enqueue key, if this job has it.
+  void free(sqlite_queue& q, std::string_view key, job_id const& owner) {
+    auto const found = read(q, enqueue_key, key);
+    if (!found || found->owner != owner) return;
+    let_expire(q, found);
+    erase(q, enqueue_key, key);
+  }
+
+  /// Who took the run lock last. It is held as long as that job is leased.
+  [[nodiscard]] std::optional<job_id> runner(sqlite_queue const& q, std::string_view key) {
+    auto const found = read(q, run_lock, key);
+    if (!found) return std::nullopt;
+    return found->owner;
+  }
+
+  void take_run(sqlite_queue const& q, std::string_view key, job_id const& owner) {
+    sqlite_run(in_.db, sql::write_key, q.number, run_lock, key, owner, std::nullopt);
+  }
+
+  void free_run(sqlite_queue const& q, std::string_view key, job_id const& owner) {
+    if (runner(q, key) == owner) erase(q, run_lock, key);
+  }
+
+  /// Removes some of the keys whose time is over. Returns how many there were.
+  std::size_t reap(sqlite_queues& queues, time_point now, std::size_t most) {
+    struct row {
+      std::int64_t queue;
+      std::string key;
+    };
+    std::vector<row> over;
+    {
+      sqlite_query q{in_.db, sql::ended_keys, now, most};
+      while (q.next()) over.push_back({q.integer(0), q.text(1)});
+    }
+    for (auto const& r : over) {
+      auto& q = queues.by_number(r.queue);
+      erase(q, enqueue_key, r.key);
+      --q.keys;
+      --in_.ledger.jobs;
+      queues.settle(q);
+    }
+    return over.size();
+  }
+
+ private:
+  static constexpr int enqueue_key = 0;
+  static constexpr int run_lock = 1;
+
+  [[nodiscard]] std::optional<sqlite_key> read(
+      sqlite_queue const& queue, int kind, std::string_view key) {
+    sqlite_query q{in_.db, sql::read_key, queue.number, kind, key};
+    if (!q.next()) return std::nullopt;
+    sqlite_key out{q.id(0), std::nullopt};
+    if (!q.null(1)) out.until = q.time(1);
+    return out;
+  }
+
+  void let_expire(sqlite_queue& q, std::optional<sqlite_key> const& key) noexcept {
+    if (!key || !key->until) return;
+    --q.keys;
+    --in_.ledger.jobs;
+  }
+
+  void erase(sqlite_queue const& q, int kind, std::string_view key) {
+    sqlite_run(in_.db, sql::delete_key, q.number, kind, key);
+  }
+
+  sqlite_scope& in_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,270 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_JOB_ROWS_HPP
+#define WEIR_STORE_SQLITE_JOB_ROWS_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/job.hpp"
+#include "weir/rule/jobs.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/time.hpp"
+#include "weir/unique.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir::detail {
+
+namespace sql {
+
+inline constexpr char read_job[] =
+    "SELECT priority, vesting, kept, state, attempts, max_attempts, snoozes, fence, holder, "
+    "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body "
+    "FROM weir_jobs WHERE queue = ? AND id = ?";
+inline constexpr char read_whole_job[] =
+    "SELECT priority, vesting, kept, state, attempts, max_attempts, snoozes, fence, holder, "
+    "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body, "
+    "kind, memo, reason, result, "
+    "CASE WHEN body IS NULL THEN payload ELSE "
+    "(SELECT p.payload FROM weir_payloads p WHERE p.body = weir_jobs.body) END "
+    "FROM weir_jobs WHERE queue = ? AND id = ?";
+inline constexpr char insert_job[] =
+    "INSERT INTO weir_jobs (queue, id, priority, vesting, state, attempts, max_attempts, snoozes, "
+    "fence, sequence, unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, "
+    "unique_key, body, kind, memo, reason, result, payload) VALUES "
+    "(?, ?, ?, ?, 0, 0, ?, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'', x'', x'', ?) "
+    "ON CONFLICT DO NOTHING";
+inline constexpr char update_job[] =
+    "UPDATE weir_jobs SET priority = ?, vesting = ?, death = ?, kept = ?, state = ?, attempts = ?, "
+    "snoozes = ?, fence = ?, holder = ?, sequence = ?, unclaimed = ?, deadline_from = ?, "
+    "memo = coalesce(?, memo), reason = coalesce(?, reason), result = coalesce(?, result) "
+    "WHERE queue = ? AND id = ?";
+inline constexpr char extend_job[] = "UPDATE weir_jobs SET vesting = ? WHERE queue = ? AND id = ?";
+inline constexpr char delete_job[] = "DELETE FROM weir_jobs WHERE queue = ? AND id = ?";
+inline constexpr char insert_payload[] = "INSERT INTO weir_payloads (payload) VALUES (?)";
+inline constexpr char delete_payload[] = "DELETE FROM weir_payloads WHERE body = ?";
+
+// The order of a queue, level by level: each is one step down the index, whatever stands in it.
+inline constexpr char next_head[] =
+    "SELECT priority, vesting FROM weir_jobs INDEXED BY weir_jobs_order "
+    "WHERE queue = ? AND priority > ? AND vesting IS NOT NULL "
+    "ORDER BY priority, vesting, id LIMIT 1";
+inline constexpr char visible_jobs[] =
+    "SELECT id FROM weir_jobs INDEXED BY weir_jobs_order "
+    "WHERE queue = ? AND priority = ? AND vesting <= ? ORDER BY vesting, id LIMIT ?";
+
+inline constexpr char count_leased[] =
+    "SELECT count(*) FROM weir_jobs INDEXED BY weir_jobs_claimed "
+    "WHERE queue = ? AND holder IS NOT NULL AND vesting > ?";
+inline constexpr char jobs_of_dequeue[] =
+    "SELECT id FROM weir_jobs INDEXED BY weir_jobs_claimed "
+    "WHERE queue = ? AND holder = ? AND sequence = ? AND vesting > ? ORDER BY fence";
+inline constexpr char forget_dequeue[] =
+    "UPDATE weir_jobs INDEXED BY weir_jobs_claimed SET sequence = 0 "
+    "WHERE queue = ? AND holder = ? AND sequence <> 0";
+inline constexpr char dead_jobs[] =
+    "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
+    "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
+inline constexpr char kept_jobs[] =
+    "SELECT queue, id FROM weir_jobs INDEXED BY weir_jobs_kept WHERE kept <= ? "
+    "ORDER BY kept LIMIT ?";
+
+}  // namespace sql
+
+/// A job's row, without the texts that only a reader or a consumer wants.
+struct sqlite_job {
+  job_id id{};
+  std::uint8_t priority = 0;
+  time_point vesting{};        ///< not ended: when it vests, or its lease ends
+  time_point kept_until{};     ///< completed or cancelled: until when there is a record of it
+  job_state ended = job_state::pending;  ///< how it ended; pending: it has not
+  std::uint32_t attempts = 0;
+  std::uint32_t max_attempts = 0;
+  std::uint32_t snoozes = 0;
+  std::uint64_t fence = 0;     ///< of its last lease
+  std::optional<std::string> holder;  ///< of its lease, over or not
+  time_point unclaimed_vesting{};     ///< claimed: whose place the lease took
+  unique_strategy strategy = unique_strategy::none;
+  conflict_policy on_conflict = conflict_policy::reject;
+  time_point enqueued{};
+  time_point deadline_from{};
+  duration deadline{};         ///< from `deadline_from`; 0: none
+  duration retention{};
+  std::string unique_key;
+  std::optional<std::int64_t> body;
+
+  // Written only; a reader finds them in `sqlite_whole_job`.
+  std::uint64_t sequence = 0;
+  std::optional<std::int64_t> death;
+  std::optional<std::string_view> new_memo;
+  std::optional<std::string_view> new_reason;
+  std::optional<std::string_view> new_result;
+
+  [[nodiscard]] bool has_retention() const noexcept {
+    return ended == job_state::completed || ended == job_state::cancelled;
+  }
+  [[nodiscard]] job_state state(time_point now) const noexcept {
+    return is_terminal(ended) ? ended : rule::queued_state(holder.has_value(), vesting, now);
+  }
+  [[nodiscard]] std::optional<time_point> deadline_at() const noexcept {
+    return rule::job_deadline(deadline, deadline_from);
+  }
+  [[nodiscard]] std::optional<duration> deadline_in(time_point now) const noexcept {
+    auto const at = deadline_at();
+    if (!at) return std::nullopt;
+    return saturating_sub(*at, now);
+  }
+};
+
+struct sqlite_whole_job : sqlite_job {
+  std::string kind;
+  std::string memo;
+  std::string reason;
+  std::string result;
+  std::string payload;
+};
+
+/// The rows of weir_jobs, and of weir_payloads that belong to them.
+class sqlite_job_rows {
+ public:
+  explicit sqlite_job_rows(sqlite_connection& db) noexcept : db_{db} {}
+
+  [[nodiscard]] std::optional<sqlite_job> read(std::int64_t queue, job_id const& id) {
+    sqlite_query q{db_, sql::read_job, queue, id};
+    if (!q.next()) return std::nullopt;
+    std::optional<sqlite_job> out{std::in_place};
+    read(q, id, *out);
+    return out;
+  }
+
+  [[nodiscard]] std::optional<sqlite_whole_job> read_whole(std::int64_t queue, job_id const& id) {
+    sqlite_query q{db_, sql::read_whole_job, queue, id};
+    if (!q.next()) return std::nullopt;
+    std::optional<sqlite_whole_job> out{std::in_place};
+    read(q, id, *out);
+    out->kind = q.text(18);
+    out->memo = q.text(19);
+    out->reason = q.text(20);
+    out->result = q.text(21);
+    out->payload = q.text(22);
+    return out;
+  }
+
+  /// False: the queue has a record of that id.
+  bool insert(std::int64_t queue, new_job const& j, time_point now) {
+    // A row is rewritten whenever its lease changes; a large payload stays where it is.
+    constexpr std::size_t small = 512;
+    bool const apart = j.payload.size() > small;
+    std::optional<std::int64_t> body;
+    if (apart) {
+      sqlite_run(db_, sql::insert_payload, j.payload);
+      body = db_.last_rowid();
+    }
+    sqlite_run(db_, sql::insert_job, queue, j.id, j.priority, saturating_add(now, j.delay),
+               j.max_attempts, j.strategy, j.on_conflict, now, now, j.deadline, j.retention,
+               j.unique_key, body, j.kind, apart ? std::string_view{} : j.payload);
+    if (db_.changes() == 1) return true;
+    if (body) sqlite_run(db_, sql::delete_payload, *body);
+    return false;
+  }
+
+  void write(std::int64_t queue, sqlite_job const& r) {
+    std::optional<time_point> vesting;
+    std::optional<time_point> kept;
+    if (!is_terminal(r.ended)) vesting = r.vesting;
+    if (r.has_retention()) kept = r.kept_until;
+    sqlite_run(db_, sql::update_job, r.priority, vesting, r.death, kept,
+               is_terminal(r.ended) ? r.ended : job_state::pending, r.attempts, r.snoozes, r.fence,
+               r.holder, r.sequence, r.unclaimed_vesting, r.deadline_from, r.new_memo,
+               r.new_reason, r.new_result, queue, r.id);
+  }
+
+  void extend(std::int64_t queue, job_id const& id, time_point vesting) {
+    sqlite_run(db_, sql::extend_job, vesting, queue, id);
+  }
+
+  void erase(std::int64_t queue, sqlite_job const& r) {
+    sqlite_run(db_, sql::delete_job, queue, r.id);
+    if (r.body) sqlite_run(db_, sql::delete_payload, *r.body);
+  }
+
+ private:
+  static void read(sqlite_query const& q, job_id const& id, sqlite_job& r) {
+    r.id = id;
+    r.priority = q.as<std::uint8_t>(0);
+    r.vesting = q.time(1);
+    r.kept_until = q.time(2);
+    r.ended = q.as<job_state>(3);
+    r.attempts = q.as<std::uint32_t>(4);
+    r.max_attempts = q.as<std::uint32_t>(5);
+    r.snoozes = q.as<std::uint32_t>(6);
+    r.fence = q.as<std::uint64_t>(7);
+    if (!q.null(8)) r.holder = q.text(8);
+    r.unclaimed_vesting = q.time(9);
+    r.strategy = q.as<unique_strategy>(10);
+    r.on_conflict = q.as<conflict_policy>(11);
+    r.enqueued = q.time(12);
+    r.deadline_from = q.time(13);
+    r.deadline = duration{q.integer(14)};
+    r.retention = duration{q.integer(15)};
+    r.unique_key = q.text(16);
+    if (!q.null(17)) r.body = q.integer(17);
+  }
+
+  sqlite_connection& db_;
+};
+
+/// What a reader sees of it.
+[[nodiscard]] inline job describe(sqlite_whole_job&& r, time_point now) {
+  job out;
+  out.id = r.id;
+  out.kind = std::move(r.kind);
+  out.payload = std::move(r.payload);
+  out.priority = r.priority;
+  out.state = r.state(now);
+  out.attempts = r.attempts;
+  out.max_attempts = r.max_attempts;
+  out.snoozes = r.snoozes;
+  if (!is_terminal(out.state)) out.vests_in = saturating_sub(r.vesting, now);
+  out.age = saturating_sub(now, r.enqueued);
+  out.deadline_in = r.deadline_in(now);
+  out.strategy = r.strategy;
+  out.on_conflict = r.on_conflict;
+  out.unique_key = std::move(r.unique_key);
+  out.memo = std::move(r.memo);
+  out.result = std::move(r.result);
+  out.reason = std::move(r.reason);
+  if (out.state == job_state::leased) {
+    out.holder = std::move(*r.holder);
+    out.fence = r.fence;
+  }
+  return out;
+}
+
+/// What a consumer gets that has claimed it.
+[[nodiscard]] inline leased_job describe_lease(sqlite_whole_job&& r, time_point now) {
+  leased_job out;
+  out.id = r.id;
+  out.fence = r.fence;
+  out.expires_in = saturating_sub(r.vesting, now);
+  out.kind = std::move(r.kind);
+  out.payload = std::move(r.payload);
+  out.priority = r.priority;
+  out.attempt = r.attempts;
+  out.max_attempts = r.max_attempts;
+  out.snoozes = r.snoozes;
+  out.age = saturating_sub(now, r.enqueued);
+  out.deadline_in = r.deadline_in(now);
+  out.strategy = r.strategy;
+  out.unique_key = std::move(r.unique_key);
+  out.memo = std::move(r.memo);
+  return out;
+}
+
+}  // namespace weir::detail
+
+#endif

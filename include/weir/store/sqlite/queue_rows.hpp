@@ -1,0 +1,267 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_QUEUE_ROWS_HPP
+#define WEIR_STORE_SQLITE_QUEUE_ROWS_HPP
+
+#include "weir/rule/jobs.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/scope.hpp"
+#include "weir/time.hpp"
+
+#include <boost/hash2/fnv1a.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+namespace sql {
+
+inline constexpr char read_queue[] =
+    "SELECT queue, due, pointer, snoozed, paused, idle, lease_holder, lease_fence, lease_until, "
+    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name "
+    "FROM weir_queues WHERE shard = ? AND name = ?";
+inline constexpr char read_queue_by_number[] =
+    "SELECT queue, due, pointer, snoozed, paused, idle, lease_holder, lease_fence, lease_until, "
+    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name "
+    "FROM weir_queues WHERE queue = ?";
+inline constexpr char insert_queue[] =
+    "INSERT INTO weir_queues (shard, name, snoozed, paused, lease_holder, lease_fence, "
+    "lease_until, enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths) "
+    "VALUES (?, ?, ?, 0, x'', 0, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0)";
+inline constexpr char update_queue[] =
+    "UPDATE weir_queues SET pointer = ?, snoozed = ?, paused = ?, lease_holder = ?, "
+    "lease_fence = ?, lease_until = ?, enqueued = ?, completed = ?, cancelled = ?, purged = ?, "
+    "waiting = ?, dead = ?, kept = ?, keys = ?, deaths = ? WHERE queue = ?";
+inline constexpr char update_queue_due[] = "UPDATE weir_queues SET due = ? WHERE queue = ?";
+inline constexpr char update_queue_idle[] = "UPDATE weir_queues SET idle = ? WHERE queue = ?";
+inline constexpr char delete_queue[] = "DELETE FROM weir_queues WHERE queue = ?";
+inline constexpr char idlest_queues[] =
+    "SELECT queue FROM weir_queues INDEXED BY weir_queues_idle WHERE idle IS NOT NULL "
+    "ORDER BY idle LIMIT ?";
+
+}  // namespace sql
+
+/// What a queue's row says. What changes often is in no index.
+struct sqlite_queue_fields {
+  std::optional<time_point> pointer;  ///< never later than its min vesting time (F41, F48)
+  time_point snoozed_until = time_point::min();
+  bool paused = false;
+
+  std::string lease_holder;
+  std::uint64_t lease_fence = 0;
+  time_point lease_expiry = time_point::min();
+
+  // Of these R4's sum is made. `enqueued` is what came in, independently of the others.
+  std::uint64_t enqueued = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t purged = 0;
+  std::uint64_t waiting = 0;  ///< pending or leased
+  std::uint64_t dead = 0;
+  std::uint64_t kept = 0;     ///< records of completed and cancelled jobs
+  std::uint64_t keys = 0;     ///< that are held until_expired
+  std::uint64_t deaths = 0;
+
+  friend bool operator==(sqlite_queue_fields const&, sqlite_queue_fields const&) = default;
+};
+
+struct sqlite_queue : sqlite_queue_fields {
+  std::string name;
+  std::int64_t number = 0;  ///< by which the rows of its jobs name it
+  std::uint32_t shard = 0;
+  std::optional<std::int64_t> idle;  ///< jobless since that idling
+
+  /// Has it neither a record nor a key, so that only its counters and holds are left?
+  [[nodiscard]] bool jobless() const noexcept {
+    return waiting == 0 && dead == 0 && kept == 0 && keys == 0;
+  }
+  [[nodiscard]] bool held(time_point now) const noexcept {
+    return rule::queue_held(paused, snoozed_until, now);
+  }
+  /// Where a scan finds it.
+  [[nodiscard]] std::optional<time_point> due() const noexcept {
+    if (paused || !pointer) return std::nullopt;
+    return rule::scanned_from(*pointer, snoozed_until);
+  }
+
+  bool in_use = false;  ///< since the last flush
+
+  // What the file has.
+  std::optional<sqlite_queue_fields> stored;
+  std::optional<time_point> stored_due;
+  std::optional<std::int64_t> stored_idle;
+};
+
+/// The queues' rows. Those that a transaction has to do with are read once, and written once, by
+/// `flush`. What was read is kept as long as nobody else changes the file.
+class sqlite_queues {
+ public:
+  explicit sqlite_queues(sqlite_scope& in) noexcept : in_{in} {}
+
+  /// A shard is a matter of the name alone, and of how many there are: the same for every process
+  /// that opens the file, whatever it was compiled with.
+  [[nodiscard]] std::uint32_t shard_of(std::string_view name) const noexcept {
+    if (in_.ledger.shards == 1) return 0;
+    boost::hash2::fnv1a_64 hash;
+    hash.update(name.data(), name.size());
+    return static_cast<std::uint32_t>(hash.result() % in_.ledger.shards);
+  }
+
+  /// Null: there is none by that name. Valid until `forget`, `trim` or `erase`.
+  [[nodiscard]] sqlite_queue* find(std::string_view name) {
+    if (auto const known = queues_.find(name); known != queues_.end()) return &use(*known->second);
+    sqlite_query q{in_.db, sql::read_queue, shard_of(name), name};
+    return q.next() ? &keep(read(q)) : nullptr;
+  }
+
+  [[nodiscard]] sqlite_queue& by_number(std::int64_t number) {
+    if (auto const known = numbers_.find(number); known != numbers_.end()) return use(*known->second);
+    sqlite_query q{in_.db, sql::read_queue_by_number, number};
+    if (!q.next()) throw sqlite_failure{SQLITE_CORRUPT};
+    return keep(read(q));
+  }
+
+  sqlite_queue& make(std::string_view name) {
+    auto made = std::make_unique<sqlite_queue>();
+    made->name = name;
+    made->shard = shard_of(name);
+    sqlite_run(in_.db, sql::insert_queue, made->shard, name, made->snoozed_until,
+               made->lease_expiry);
+    made->number = in_.db.last_rowid();
+    made->stored = *made;
+    auto& q = keep(std::move(made));
+    settle(q);
+    return q;
+  }
+
+  void erase(sqlite_queue& q) {
+    sqlite_run(in_.db, sql::delete_queue, q.number);
+    if (q.idle) --in_.ledger.idle;
+    std::erase(used_, &q);
+    numbers_.erase(q.number);
+    queues_.erase(queues_.find(q.name));
+  }
+
+  /// Notes whether the queue has become jobless, or is so no more.
+  void settle(sqlite_queue& q) noexcept {
+    if (q.jobless() == q.idle.has_value()) return;
+    if (q.idle) {
+      q.idle.reset();
+      --in_.ledger.idle;
+    } else {
+      q.idle = ++in_.ledger.idlings;
+      ++in_.ledger.idle;
+    }
+  }
+
+  /// Puts an idle queue behind all others.
+  void refresh(sqlite_queue& q) noexcept { q.idle = ++in_.ledger.idlings; }
+
+  /// Those that have been jobless for the longest, as far as the file knows.
+  [[nodiscard]] std::vector<std::int64_t> idlest(int most) {
+    std::vector<std::int64_t> out;
+    sqlite_query q{in_.db, sql::idlest_queues, most};
+    while (q.next()) out.push_back(q.integer(0));
+    return out;
+  }
+
+  /// Writes what has changed. To be called before weir_queues is asked for anything but a name, and
+  /// at the end of the transaction.
+  void flush() {
+    for (auto* const q : used_) {
+      q->in_use = false;
+      if (sqlite_queue_fields const& f = *q; f != *q->stored) {
+        sqlite_run(in_.db, sql::update_queue, f.pointer, f.snoozed_until, f.paused, f.lease_holder,
+                   f.lease_fence, f.lease_expiry, f.enqueued, f.completed, f.cancelled, f.purged,
+                   f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number);
+        q->stored = f;
+      }
+      if (auto const due = q->due(); due != q->stored_due) {
+        sqlite_run(in_.db, sql::update_queue_due, due, q->number);
+        q->stored_due = due;
+      }
+      if (q->idle != q->stored_idle) {
+        sqlite_run(in_.db, sql::update_queue_idle, q->idle, q->number);
+        q->stored_idle = q->idle;
+      }
+    }
+    used_.clear();
+  }
+
+  /// Forgets what was read, and what was not flushed.
+  void forget() noexcept {
+    used_.clear();
+    numbers_.clear();
+    queues_.clear();
+  }
+
+  /// Keeps memory bounded. Not within a step, and only after `flush`.
+  void trim() noexcept {
+    constexpr std::size_t most = 1024;
+    if (queues_.size() > most) forget();
+  }
+
+ private:
+  static std::unique_ptr<sqlite_queue> read(sqlite_query const& row) {
+    auto q = std::make_unique<sqlite_queue>();
+    auto const count = [&](int column) { return row.as<std::uint64_t>(column); };
+    auto const when = [&](int column) -> std::optional<time_point> {
+      if (row.null(column)) return std::nullopt;
+      return row.time(column);
+    };
+    q->number = row.integer(0);
+    q->stored_due = when(1);
+    q->pointer = when(2);
+    q->snoozed_until = row.time(3);
+    q->paused = row.integer(4) != 0;
+    if (!row.null(5)) q->stored_idle = q->idle = row.integer(5);
+    q->lease_holder = row.text(6);
+    q->lease_fence = count(7);
+    q->lease_expiry = row.time(8);
+    q->enqueued = count(9);
+    q->completed = count(10);
+    q->cancelled = count(11);
+    q->purged = count(12);
+    q->waiting = count(13);
+    q->dead = count(14);
+    q->kept = count(15);
+    q->keys = count(16);
+    q->deaths = count(17);
+    q->name = row.text(18);
+    q->stored = *q;
+    return q;
+  }
+
+  sqlite_queue& keep(std::unique_ptr<sqlite_queue> q) {
+    q->shard = shard_of(q->name);
+    auto& kept = *q;
+    std::string_view const name = kept.name;
+    queues_.emplace(name, std::move(q));
+    numbers_.emplace(kept.number, &kept);
+    return use(kept);
+  }
+
+  sqlite_queue& use(sqlite_queue& q) {
+    if (!q.in_use) used_.push_back(&q);
+    q.in_use = true;
+    return q;
+  }
+
+  sqlite_scope& in_;
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<sqlite_queue>> queues_;
+  boost::unordered_flat_map<std::int64_t, sqlite_queue*> numbers_;
+  std::vector<sqlite_queue*> used_;
+};
+
+}  // namespace weir::detail
+
+#endif

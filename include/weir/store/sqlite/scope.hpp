@@ -1,0 +1,42 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_SCOPE_HPP
+#define WEIR_STORE_SQLITE_SCOPE_HPP
+
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/options.hpp"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace weir::detail {
+
+/// What a transaction may have made worth asking for again, by other commands of this process.
+struct sqlite_events {
+  bool lines_watched = false;                           ///< does anybody wait for a permit?
+  boost::unordered_flat_set<std::string> lines{};       ///< keys whose permits or tickets changed
+  boost::unordered_flat_map<std::uint32_t, std::size_t> due{};  ///< queues that are due, by shard
+
+  void clear() noexcept {
+    lines.clear();
+    due.clear();
+  }
+};
+
+/// What the commands of one transaction share: who they run against.
+struct sqlite_scope {
+  sqlite_connection& db;
+  sqlite_options const& options;
+  sqlite_ledger ledger{};
+  sqlite_events events{};
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,161 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TESTING_ARENA_HPP
+#define WEIR_TESTING_ARENA_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/error.hpp"
+#include "weir/testing/bench.hpp"
+#include "weir/testing/linearizability.hpp"
+#include "weir/testing/report.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// Concurrent histories: several clients, each with one command at a time under way, on several threads where the store
+// may be shared by them. What they see is written down and judged afterwards.
+namespace weir::testing {
+
+/// Where clients meet a store. Time stands still or passes, but nobody's lease ends while it runs.
+template <class Commands>
+class arena {
+ public:
+  /// One client; made by `std::make_shared`. It calls `arena::ask` for its first command, and again from each answer.
+  class client : public std::enable_shared_from_this<client> {
+   public:
+    explicit client(arena& in) : arena_{in} {}
+    client(client const&) = delete;
+    client& operator=(client const&) = delete;
+    virtual ~client() = default;
+
+    /// Asks for one command, or returns false: it has finished.
+    virtual bool next() = 0;
+
+   protected:
+    /// Executes a command of which every view lives in this client. `then(answer, invoked, returned)` writes it down.
+    template <class C, class Then>
+    void ask(C const& c, Then then) {
+      auto const invoked = arena_.tick();
+      auto on_answer = [self = this->shared_from_this(), invoked, then](
+                           error_code ec, typename C::result got) {
+        auto const returned = self->arena_.tick();
+        result<typename C::result> answer{ec};
+        if (!ec) answer = std::move(got);
+        then(answer, invoked, returned);
+        if (!self->next()) self->arena_.leave();
+      };
+      arena_.bench_.store().template find<C>()->start(
+          c, typename port<C>::handler{boost::asio::bind_executor(
+                 arena_.bench_.context().get_executor(), std::move(on_answer))});
+    }
+
+   private:
+    arena& arena_;
+  };
+
+  explicit arena(bench<Commands>& b) : bench_{b} {}
+
+  /// Lets all of them run to their end.
+  void run(std::vector<std::shared_ptr<client>> const& clients) {
+    auto& io = bench_.context();
+    running_ = clients.size();
+    auto const guard = boost::asio::make_work_guard(io);
+    io.restart();
+    for (auto const& c : clients) {
+      if (!c->next()) leave();
+    }
+    auto const give_up = system_clock{}.steady_now() + bench_.settings().patience;
+    auto const work = [&] {
+      while (running_ > 0 && system_clock{}.steady_now() < give_up) {
+        io.run_for(std::chrono::milliseconds{20});
+      }
+    };
+    std::vector<std::thread> threads;
+    auto const n = bench_.can().thread_safe ? std::max<std::size_t>(bench_.settings().threads, 1) : 1;
+    for (std::size_t i = 1; i < n; ++i) threads.emplace_back(work);
+    work();
+    for (auto& t : threads) t.join();
+    expect(running_ == 0, std::to_string(running_) + " clients never got an answer");
+  }
+
+ private:
+  std::uint64_t tick() noexcept { return ++ticks_; }
+  void leave() {
+    if (--running_ == 0) bench_.context().stop();
+  }
+
+  bench<Commands>& bench_;
+  std::atomic<std::uint64_t> ticks_{0};
+  std::atomic<std::size_t> running_{0};
+};
+
+/// Throws `broken_promise` with the end of the history, unless it has a legal order.
+template <class Model>
+void expect_order(std::vector<recorded<typename Model::event>> history, std::string const& what,
+                  typename Model::state const& start = {}) {
+  std::sort(history.begin(), history.end(), [](auto const& a, auto const& b) { return a.invoked < b.invoked; });
+  auto const found = find_order<Model>(history, start);
+  if (found.exists || !found.decided) return;
+
+  std::string text = what + ": no order of these operations explains every answer. The longest that does, its end:";
+  auto const show = [&](std::size_t i) {
+    auto const& r = history[i];
+    text += "\n  [" + std::to_string(r.invoked) + ", " +
+            (r.returned == r.never ? "never" : std::to_string(r.returned)) + "] " + to_text(r.event);
+  };
+  constexpr std::size_t shown = 6;
+  auto const& longest = found.longest;
+  for (auto i = longest.size() - std::min(shown, longest.size()); i < longest.size(); ++i) show(longest[i]);
+  text += "\nWhat does not fit in after it:";
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < history.size() && left < shown; ++i) {
+    if (std::find(longest.begin(), longest.end(), i) != longest.end()) continue;
+    show(i);
+    ++left;
+  }
+  throw broken_promise{text};
+}
+
+/// What a check is about.
+struct claim {
+  std::string_view noun;
+  std::string_view number;
+  std::string_view promise;
+
+  [[nodiscard]] finding unproven(time_source t) const {
+    return {std::string{noun}, std::string{number}, std::string{promise}, std::string{to_text(t)}, {}, {}, {}};
+  }
+};
+
+/// Runs `run(bench, seed)` for several seeds, by the store's own time.
+template <class Commands>
+void check_concurrency(factory<Commands> const& f, claim const& about, void (*run)(bench<Commands>&, std::uint64_t),
+                       report& out, settings const& s) {
+  if (s.concurrent == 0 || finished(out, s)) return;
+  auto const t = f.advance ? time_source::advanced : time_source::real;
+  auto blank = about.unproven(t);
+  blank.seed = s.seed;
+  out.add(run_check(std::move(blank), [&] {
+    for (std::size_t i = 0; i < s.concurrent; ++i) {
+      bench<Commands> b{f, t, s};
+      run(b, s.seed + i);
+    }
+  }));
+}
+
+}  // namespace weir::testing
+
+#endif

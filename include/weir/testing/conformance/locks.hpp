@@ -1,0 +1,29 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TESTING_CONFORMANCE_LOCKS_HPP
+#define WEIR_TESTING_CONFORMANCE_LOCKS_HPP
+
+#include "weir/concept.hpp"
+#include "weir/testing/conformance/locks/checks.hpp"
+#include "weir/testing/conformance/locks/concurrent.hpp"
+#include "weir/testing/conformance/locks/histories.hpp"
+#include "weir/testing/driver.hpp"
+#include "weir/testing/report.hpp"
+#include "weir/testing/settings.hpp"
+
+namespace weir::testing::conformance {
+
+/// Holds a store of locks to its promises, and writes into the report what it found. It throws only what the driver
+/// throws while it says what it is.
+template <store_driver Driver>
+void locks(Driver& driver, report& out, settings const& s = {}) {
+  factory<lock_commands> const f{driver};
+  run_checks(f, "locks", lock_checks, out, s);
+  lock_histories(f, out, s);
+  lock_concurrency(f, out, s);
+}
+
+}  // namespace weir::testing::conformance
+
+#endif

@@ -1,0 +1,517 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_UNIT_JOBS_MODEL_HPP
+#define WEIR_TEST_UNIT_JOBS_MODEL_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/error.hpp"
+#include "weir/job.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace test {
+
+using namespace weir;
+
+/// What the job commands mean, said a second time and in the plainest way: one list of every job that ever was, read
+/// from end to end for each question. It shares no code with the rule. Times must not run backwards.
+class jobs_model {
+ public:
+  struct entry {
+    std::string queue;
+    job_id id{};
+    std::string kind, payload, key, holder, memo, result, reason;
+    std::uint8_t priority = 0;
+    std::uint32_t attempts = 0, max_attempts = 0, snoozes = 0;
+    time_point enqueued, vesting, before_claim, counted_from, kept_until, key_until = time_point::max();
+    duration deadline{}, retention{};
+    unique_strategy strategy{};
+    conflict_policy policy{};
+    enum { waiting, completed, dead, cancelled } state = waiting;
+    bool claimed = false;   // a lease was given, over or not
+    bool running = false;   // start_job was called under it
+    bool has_key = false;
+    bool purged = false;
+    bool forgotten = false;  // purged, or its retention is over and its id was used again
+    std::uint64_t fence = 0;
+    std::uint64_t death = 0;
+  };
+  struct queue_entry {
+    std::optional<time_point> pointer;
+    time_point snoozed_until = time_point::min();
+    bool paused = false;
+    std::string lease_holder;
+    std::uint64_t lease_fence = 0;
+    time_point lease_until = time_point::min();
+  };
+
+  std::vector<entry> jobs;
+  std::map<std::string, queue_entry, std::less<>> queues;
+  std::uint64_t last_fence = 0;
+  time_point now;
+
+  // ------------------------------------------------------------------------------------ questions
+
+  bool leased(entry const& e) const { return e.state == entry::waiting && e.claimed && now < e.vesting; }
+  bool stands(entry const& e) const {
+    if (e.forgotten) return false;
+    return (e.state != entry::completed && e.state != entry::cancelled) || now < e.kept_until;
+  }
+  entry* find(std::string_view q, job_id id) {
+    for (auto& e : jobs) {
+      if (e.queue == q && e.id == id && stands(e)) return &e;
+    }
+    return nullptr;
+  }
+  entry* with_lease(std::string_view q, job_id id, std::uint64_t fence) {
+    auto* e = find(q, id);
+    return e != nullptr && leased(*e) && e->fence == fence ? e : nullptr;
+  }
+  entry* possessor(std::string_view q, std::string_view key) {
+    for (auto& e : jobs) {
+      if (e.queue == q && e.key == key && e.has_key && now < e.key_until) return &e;
+    }
+    return nullptr;
+  }
+  std::optional<time_point> head(std::string_view q) const {
+    std::optional<time_point> least;
+    for (auto const& e : jobs) {
+      if (e.queue == q && e.state == entry::waiting && (!least || e.vesting < *least)) least = e.vesting;
+    }
+    return least;
+  }
+  std::optional<duration> head_in(std::string_view q) const {
+    auto const h = head(q);
+    return h ? std::optional<duration>{*h - now} : std::nullopt;
+  }
+  std::vector<entry*> visible(std::string_view q) {
+    std::vector<entry*> out;
+    for (auto& e : jobs) {
+      if (e.queue == q && e.state == entry::waiting && e.vesting <= now) out.push_back(&e);
+    }
+    std::sort(out.begin(), out.end(), [](entry const* a, entry const* b) {
+      return std::tie(a->priority, a->vesting, a->id) < std::tie(b->priority, b->vesting, b->id);
+    });
+    return out;
+  }
+  bool held(std::string_view q) const {
+    auto const it = queues.find(q);
+    return it != queues.end() && (it->second.paused || now < it->second.snoozed_until);
+  }
+  job describe(entry const& e) const {
+    job j;
+    j.id = e.id;
+    j.kind = e.kind;
+    j.payload = e.payload;
+    j.priority = e.priority;
+    j.attempts = e.attempts;
+    j.max_attempts = e.max_attempts;
+    j.snoozes = e.snoozes;
+    j.age = now - e.enqueued;
+    if (e.deadline != duration::zero()) j.deadline_in = e.counted_from + e.deadline - now;
+    j.strategy = e.strategy;
+    j.on_conflict = e.policy;
+    j.unique_key = e.key;
+    j.memo = e.memo;
+    j.result = e.result;
+    j.reason = e.reason;
+    switch (e.state) {
+      case entry::completed: j.state = job_state::completed; break;
+      case entry::dead: j.state = job_state::dead; break;
+      case entry::cancelled: j.state = job_state::cancelled; break;
+      case entry::waiting:
+        j.vests_in = e.vesting - now;
+        if (leased(e)) {
+          j.state = job_state::leased;
+          j.holder = e.holder;
+          j.fence = e.fence;
+        }
+    }
+    return j;
+  }
+  leased_job describe_lease(entry const& e) const {
+    auto const j = describe(e);
+    return {e.id,    e.fence,   e.vesting - now, j.kind,        j.payload,  j.priority, j.attempts, j.max_attempts,
+            j.snoozes, j.age, j.deadline_in,   j.strategy, j.unique_key, j.memo};
+  }
+
+  // ------------------------------------------------------------------------------------ changes
+
+  void earlier(std::string_view q, time_point vesting) {
+    auto& p = queues.find(q)->second.pointer;
+    if (!p || vesting < *p) p = vesting;
+  }
+  void unclaim(entry& e) { e.claimed = e.running = false; }
+  void end(entry& e, decltype(entry::state) how) {
+    unclaim(e);
+    e.state = how;
+    if (e.strategy != unique_strategy::until_expired) e.has_key = false;
+    e.kept_until = now + e.retention;
+    if (how == entry::dead) e.death = ++deaths_;
+  }
+  void wait_until(entry& e, time_point vesting) {
+    bool const start_gave_it_up =
+        e.strategy == unique_strategy::until_executing || e.strategy == unique_strategy::until_and_while_executing;
+    if (start_gave_it_up && possessor(e.queue, e.key) == nullptr) e.has_key = true;
+    unclaim(e);
+    e.vesting = vesting;
+    earlier(e.queue, vesting);
+  }
+  bool bury_if_it_must(entry& e) {
+    if (e.attempts >= e.max_attempts) {
+      e.reason = "its attempts are spent: the last holder let its lease end";
+    } else if (e.deadline != duration::zero() && e.counted_from + e.deadline < now) {
+      e.reason = "its deadline was missed";
+    } else {
+      return false;
+    }
+    end(e, entry::dead);
+    return true;
+  }
+  void claim(entry& e, std::string_view holder, duration lease) {
+    unclaim(e);
+    e.claimed = true;
+    e.holder = holder;
+    e.fence = next_fence();
+    ++e.attempts;
+    e.before_claim = e.vesting;
+    e.vesting = now + lease;
+  }
+  std::uint64_t next_fence() {
+    auto const micros = static_cast<std::uint64_t>(
+        std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch()).count());
+    return last_fence = std::max(last_fence + 1, micros);
+  }
+
+  // ------------------------------------------------------------------------------------ commands
+
+  enqueued add(std::string_view q, new_job const& n) {
+    if (find(q, n.id) != nullptr) return {};
+    bool const takes_key = n.strategy != unique_strategy::none && n.strategy != unique_strategy::while_executing;
+    enqueued out;
+    if (auto* p = takes_key ? possessor(q, n.unique_key) : nullptr) {
+      out.other = p->id;
+      bool const waits = stands(*p) && p->state == entry::waiting && !leased(*p);
+      if (waits && n.on_conflict == conflict_policy::reschedule) {
+        out.outcome = enqueue_outcome::rescheduled;
+        unclaim(*p);
+        p->vesting = now + n.delay;
+        p->priority = n.priority;
+        earlier(q, p->vesting);
+        return out;
+      }
+      if (!waits || n.on_conflict != conflict_policy::replace) {
+        out.outcome = enqueue_outcome::duplicate;
+        return out;
+      }
+      out.outcome = enqueue_outcome::replaced;
+      end(*p, entry::cancelled);
+      p->has_key = false;
+    }
+    for (auto& e : jobs) {
+      if (e.queue == q && e.id == n.id) e.forgotten = true;
+      if (takes_key && e.queue == q && e.key == n.unique_key) e.has_key = false;  // its time is over
+    }
+    entry e;
+    e.queue = q;
+    e.id = n.id;
+    e.kind = n.kind;
+    e.payload = n.payload;
+    e.key = n.unique_key;
+    e.priority = n.priority;
+    e.max_attempts = n.max_attempts;
+    e.enqueued = e.counted_from = now;
+    e.vesting = now + n.delay;
+    e.deadline = n.deadline;
+    e.retention = n.retention;
+    e.strategy = n.strategy;
+    e.policy = n.on_conflict;
+    e.has_key = takes_key;
+    if (n.strategy == unique_strategy::until_expired) e.key_until = now + n.unique_ttl;
+    earlier(q, e.vesting);
+    jobs.push_back(std::move(e));
+    return out;
+  }
+
+  result<command::enqueue_jobs::result> apply(command::enqueue_jobs const& c) {
+    queues.try_emplace(std::string{c.queue});
+    command::enqueue_jobs::result out;
+    for (auto const& n : c.jobs) out.push_back(add(c.queue, n));
+    return out;
+  }
+  result<std::vector<job>> apply(command::peek_jobs const& c) {
+    std::vector<job> out;
+    for (auto const* e : visible(c.queue)) {
+      if (out.size() < c.limit) out.push_back(describe(*e));
+    }
+    return out;
+  }
+  result<dequeued> apply(command::dequeue_jobs const& c) {
+    dequeued out;
+    auto const q = queues.find(c.queue);
+    if (q == queues.end()) return out;
+    out.held = held(c.queue);
+    auto& last = latest_[{std::string{c.queue}, std::string{c.holder}}];
+    if (c.sequence != 0 && last.first == c.sequence) {
+      for (auto const& [id, fence] : last.second) {
+        if (auto const* e = with_lease(c.queue, id, fence)) out.jobs.push_back(describe_lease(*e));
+      }
+    }
+    if (c.sequence != 0 && out.jobs.empty()) last = {};
+    if (out.jobs.empty() && !out.held) {
+      for (auto* e : visible(c.queue)) {
+        if (out.jobs.size() == c.limit || out.dead_lettered == 100) break;
+        if (bury_if_it_must(*e)) {
+          ++out.dead_lettered;
+          continue;
+        }
+        claim(*e, c.holder, c.lease);
+        out.jobs.push_back(describe_lease(*e));
+        if (c.sequence != 0) {
+          last.first = c.sequence;
+          last.second.emplace_back(e->id, e->fence);
+        }
+      }
+    }
+    out.more = !out.held && !visible(c.queue).empty();
+    out.next_in = head_in(c.queue);
+    q->second.pointer = head(c.queue);
+    return out;
+  }
+  result<std::optional<leased_job>> apply(command::obtain_lease const& c) {
+    std::optional<leased_job> none;
+    auto* e = find(c.queue, c.id);
+    if (e == nullptr || e->state != entry::waiting) return none;
+    if (leased(*e)) {
+      if (e->holder == c.holder) return std::optional{describe_lease(*e)};
+      return none;
+    }
+    if (held(c.queue) || now < e->vesting || bury_if_it_must(*e)) return none;
+    claim(*e, c.holder, c.lease);
+    return std::optional{describe_lease(*e)};
+  }
+  result<lease_renewal> apply(command::extend_lease const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    e->vesting = now + c.lease;
+    earlier(c.queue, e->vesting);
+    return lease_renewal{c.lease};
+  }
+  result<started> apply(command::start_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    bool const locks = e->strategy == unique_strategy::while_executing ||
+                       e->strategy == unique_strategy::until_and_while_executing;
+    for (auto const& o : jobs) {
+      if (locks && &o != e && o.queue == c.queue && o.key == e->key && o.running && leased(o)) {
+        return started{start_outcome::blocked, o.vesting - now};
+      }
+    }
+    e->running = locks;
+    if (e->strategy == unique_strategy::until_executing || e->strategy == unique_strategy::until_and_while_executing) {
+      e->has_key = false;
+    }
+    return started{};
+  }
+  result<command::complete_jobs::result> apply(command::complete_jobs const& c) {
+    command::complete_jobs::result out;
+    for (auto const& f : c.jobs) {
+      if (auto* e = with_lease(c.queue, f.id, f.fence)) {
+        e->result = f.result;
+        end(*e, entry::completed);
+        out.push_back(complete_outcome::completed);
+        continue;
+      }
+      auto const* e = find(c.queue, f.id);
+      bool const before = e != nullptr && e->state == entry::completed && e->fence == f.fence;
+      out.push_back(before ? complete_outcome::completed : complete_outcome::lease_lost);
+    }
+    return out;
+  }
+  result<requeue_outcome> apply(command::requeue_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    e->reason = c.reason;
+    if (e->attempts >= e->max_attempts) {
+      end(*e, entry::dead);
+      return requeue_outcome::dead_lettered;
+    }
+    wait_until(*e, now + c.delay);
+    return requeue_outcome::requeued;
+  }
+  result<hint> apply(command::snooze_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    e->memo = c.memo;
+    --e->attempts;
+    ++e->snoozes;
+    wait_until(*e, now + c.delay);
+    return hint{};
+  }
+  result<hint> apply(command::return_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    --e->attempts;
+    wait_until(*e, e->before_claim);
+    return hint{};
+  }
+  result<hint> apply(command::bury_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    e->reason = c.reason;
+    end(*e, entry::dead);
+    return hint{};
+  }
+  result<cancel_outcome> apply(command::cancel_job const& c) {
+    auto* e = find(c.queue, c.id);
+    if (e == nullptr) return cancel_outcome::not_found;
+    if (e->state == entry::cancelled) return cancel_outcome::cancelled;
+    if (e->state != entry::waiting) return cancel_outcome::ended;
+    if (leased(*e) && !c.running) return cancel_outcome::running;
+    end(*e, entry::cancelled);
+    return cancel_outcome::cancelled;
+  }
+  result<std::optional<job>> apply(command::find_job const& c) {
+    auto const* e = find(c.queue, c.id);
+    return e == nullptr ? std::optional<job>{} : std::optional{describe(*e)};
+  }
+  result<std::optional<duration>> apply(command::min_vesting_time const& c) { return head_in(c.queue); }
+  result<queue_stats> apply(command::read_queue_stats const& c) {
+    queue_stats s;
+    for (auto const& e : jobs) {
+      if (e.queue != c.queue) continue;
+      ++s.enqueued;
+      ++(e.purged                      ? s.purged
+         : e.state == entry::completed ? s.completed
+         : e.state == entry::dead      ? s.dead
+         : e.state == entry::cancelled ? s.cancelled
+         : leased(e)                   ? s.leased
+                                       : s.pending);
+    }
+    auto const q = queues.find(c.queue);
+    s.paused = q != queues.end() && q->second.paused;
+    s.next_in = head_in(c.queue);
+    return s;
+  }
+  std::vector<std::pair<time_point, std::string>> scanned() const {
+    std::vector<std::pair<time_point, std::string>> due;
+    for (auto const& [name, q] : queues) {
+      if (q.pointer && !q.paused) due.emplace_back(std::max(*q.pointer, q.snoozed_until), name);
+    }
+    std::sort(due.begin(), due.end());
+    return due;
+  }
+  result<visible_queues> apply(command::scan_visible_queues const& c) {
+    visible_queues out;
+    for (auto const& [at, name] : scanned()) {
+      if (at > now || out.queues.size() == c.limit) {
+        out.next_in = at - now;
+        break;
+      }
+      out.queues.push_back(name);
+    }
+    return out;
+  }
+  result<std::optional<duration>> apply(command::update_queue_pointer const& c) {
+    if (auto const q = queues.find(c.queue); q != queues.end()) q->second.pointer = head(c.queue);
+    return head_in(c.queue);
+  }
+  result<std::uint32_t> apply(command::gc_stale_pointers const& c) {
+    std::uint32_t n = 0;
+    for (auto const& [at, name] : scanned()) {
+      if (n == c.limit || at + c.grace >= now || head(name)) continue;
+      queues.find(name)->second.pointer.reset();
+      ++n;
+    }
+    return n;
+  }
+  result<hint> apply(command::snooze_queue const& c) {
+    if (c.delay == duration::zero()) {
+      if (auto const q = queues.find(c.queue); q != queues.end()) q->second.snoozed_until = time_point::min();
+    } else {
+      queues[std::string{c.queue}].snoozed_until = now + c.delay;
+    }
+    return hint{};
+  }
+  result<hint> apply(command::pause_queue const& c) {
+    queues[std::string{c.queue}].paused = true;
+    return hint{};
+  }
+  result<hint> apply(command::resume_queue const& c) {
+    if (auto const q = queues.find(c.queue); q != queues.end()) {
+      q->second.paused = false;
+      q->second.snoozed_until = time_point::min();
+    }
+    return hint{};
+  }
+  result<lock_grant> apply(command::obtain_queue_lease const& c) {
+    auto& q = queues[std::string{c.queue}];
+    if (now < q.lease_until) {
+      bool const own = q.lease_holder == c.holder;
+      return lock_grant{own, own ? q.lease_fence : 0, q.lease_until - now, own ? std::string{} : q.lease_holder};
+    }
+    q.lease_holder = c.holder;
+    q.lease_fence = next_fence();
+    q.lease_until = now + c.lease;
+    return lock_grant{true, q.lease_fence, c.lease, {}};
+  }
+  result<lease_release> apply(command::release_queue_lease const& c) {
+    auto const it = queues.find(c.queue);
+    if (it == queues.end()) return lease_release{};
+    auto& q = it->second;
+    bool const own = now < q.lease_until && q.lease_holder == c.holder && (c.fence == 0 || c.fence == q.lease_fence);
+    if (own) q.lease_until = time_point::min();
+    return lease_release{own, false};
+  }
+  result<replay_outcome> apply(command::replay_dead_letter const& c) {
+    auto* e = find(c.queue, c.id);
+    if (e == nullptr || e->state != entry::dead) return replay_outcome::not_found;
+    bool const takes_key = e->strategy != unique_strategy::none && e->strategy != unique_strategy::while_executing;
+    auto const* p = takes_key ? possessor(c.queue, e->key) : nullptr;
+    if (p != nullptr && p != e) return replay_outcome::conflict;
+    e->state = entry::waiting;
+    e->attempts = e->snoozes = 0;
+    e->counted_from = now;
+    e->vesting = now + c.delay;
+    if (takes_key && e->strategy != unique_strategy::until_expired) e->has_key = true;
+    earlier(c.queue, e->vesting);
+    return replay_outcome::replayed;
+  }
+  result<bool> apply(command::purge_job const& c) {
+    auto* e = find(c.queue, c.id);
+    if (e == nullptr || e->state == entry::waiting) return false;
+    e->purged = e->forgotten = true;
+    return true;
+  }
+  /// All of them: pages are compared page by page with their concatenation.
+  std::vector<job> dead_letters(std::string_view q) const {
+    std::vector<entry const*> dead;
+    for (auto const& e : jobs) {
+      if (e.queue == q && e.state == entry::dead && !e.forgotten) dead.push_back(&e);
+    }
+    std::sort(dead.begin(), dead.end(), [](auto const* a, auto const* b) { return a->death < b->death; });
+    std::vector<job> out;
+    for (auto const* e : dead) out.push_back(describe(*e));
+    return out;
+  }
+
+ private:
+  std::uint64_t deaths_ = 0;
+  std::map<std::pair<std::string, std::string>,
+           std::pair<std::uint64_t, std::vector<std::pair<job_id, std::uint64_t>>>>
+      latest_;
+};
+
+}  // namespace test
+
+#endif

@@ -1,0 +1,287 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "jobs_bed.hpp"
+#include "jobs_model.hpp"
+#include "jobs_text.hpp"
+
+#include <boost/test/results_collector.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Generated histories: each command is given to the store and to a naive model, and every answer must be the same.
+
+namespace {
+
+using namespace test;
+
+class history {
+ public:
+  explicit history(std::uint32_t seed) : random_{seed} {}
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      pass_time();
+      step();
+      check_promises();
+      if (i % 16 == 0) check_everything();
+      BOOST_TEST_REQUIRE(boost::unit_test::results_collector.results(
+                             boost::unit_test::framework::current_test_case().p_id)
+                             .p_assertions_failed == 0U,
+                         "the history stops at step " << i);
+    }
+    check_everything();
+  }
+
+ private:
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
+  bool one_in(std::uint32_t n) { return below(n) == 0; }
+  duration seconds(std::uint32_t least, std::uint32_t most) {
+    return std::chrono::seconds{least + below(most - least + 1)};
+  }
+  template <class T, std::size_t N>
+  T pick(std::array<T, N> const& from) {
+    return from[below(N)];
+  }
+  std::string_view queue() { return pick(queues); }
+  std::string_view holder() { return pick(std::array<std::string_view, 3>{"ann", "bob", "a holder with a longer name"}); }
+
+  /// A lease that somebody got some time ago, or nothing real.
+  leased_job lease() {
+    leased_job l;
+    if (leases_.empty() || one_in(20)) {
+      l.id = id_of(1 + below(next_id_));
+      l.fence = below(5);
+      queue_ = queue();
+      return l;
+    }
+    auto const recent = std::min<std::size_t>(leases_.size(), 12);
+    auto const& [q, id, fence] = leases_[leases_.size() - 1 - below(static_cast<std::uint32_t>(recent))];
+    queue_ = q;
+    l.id = id;
+    l.fence = fence;
+    return l;
+  }
+  job_id known_id() { return id_of(one_in(3) ? 1 + below(next_id_) : next_id_ - below(std::min(next_id_, 12U))); }
+
+  void pass_time() {
+    switch (below(4)) {
+      case 0: break;
+      case 1: now_ += std::chrono::milliseconds{below(1000)}; break;
+      case 2: now_ += seconds(1, 3); break;
+      default:
+        if (one_in(6)) now_ += seconds(5, 30);
+    }
+    model_.now = now_;
+  }
+
+  /// Asks both, and gives what both answered.
+  template <class C>
+  auto both(char const* name, C const& c) {
+    BOOST_TEST_REQUIRE(!rule::validate(c));
+    auto answer = jobs_.apply(c, now_);
+    auto const expected = model_.apply(c);
+    auto const got = text::of(answer);
+    auto const wanted = text::of(expected);
+    BOOST_TEST(got == wanted, name << ": got " << got << ", expected " << wanted);
+    return answer;
+  }
+
+  void note(std::string_view q, job_id id, std::uint64_t fence) {
+    if (granted_.insert(fence).second) {  // an answer may be one that was given before
+      BOOST_TEST(fence > last_fence_, "R5: fences grow");
+      last_fence_ = fence;
+      leases_.emplace_back(q, id, fence);
+    }
+  }
+
+  new_job newcomer() {
+    new_job j;
+    j.id = one_in(10) ? known_id() : id_of(++next_id_);
+    j.kind = one_in(2) ? "k" : "a kind whose name is rather long";
+    j.payload = one_in(2) ? "p" : "a payload that does not fit into a small string";
+    j.priority = pick(std::array<std::uint8_t, 4>{0, 1, 100, 255});
+    j.delay = one_in(2) ? duration{} : seconds(0, 10);
+    j.max_attempts = 1 + below(3);
+    j.strategy = static_cast<unique_strategy>(below(6));
+    j.on_conflict = static_cast<conflict_policy>(below(5));
+    if (j.strategy != unique_strategy::none) j.unique_key = pick(std::array<std::string_view, 3>{"x", "y", "z"});
+    if (j.strategy == unique_strategy::until_expired) j.unique_ttl = seconds(1, 20);
+    if (one_in(4)) j.deadline = seconds(1, 20);
+    if (one_in(2)) j.retention = seconds(1, 20);
+    return j;
+  }
+
+  void step() {
+    switch (below(40)) {
+      default: {
+        std::vector<new_job> batch(one_in(4) ? 1 + below(4) : 1);
+        for (auto& j : batch) j = newcomer();
+        both("enqueue", command::enqueue_jobs{.queue = queue(), .jobs = batch});
+        break;
+      }
+      case 10: case 11: case 12: case 13: case 14: case 15: {
+        command::dequeue_jobs const c{.queue = queue(), .holder = holder(), .sequence = sequence(),
+                                      .limit = 1 + below(4), .lease = seconds(1, 15)};
+        auto const got = both("dequeue", c).value();
+        for (auto const& j : got.jobs) note(c.queue, j.id, j.fence);
+        break;
+      }
+      case 16: {
+        command::obtain_lease const c{.queue = queue(), .id = known_id(), .holder = holder(), .lease = seconds(1, 15)};
+        if (auto const got = both("obtain_lease", c).value()) note(c.queue, got->id, got->fence);
+        break;
+      }
+      case 17: case 18: case 19: {
+        std::vector<finished_job> done;
+        auto const l = lease();
+        done.push_back({l.id, l.fence, "a result"});
+        if (one_in(4)) done.push_back({l.id, l.fence, "another"});
+        both("complete", command::complete_jobs{.queue = queue_, .jobs = done});
+        break;
+      }
+      case 20: {
+        auto const l = lease();
+        both("extend", command::extend_lease{.queue = queue_, .id = l.id, .fence = l.fence, .lease = seconds(1, 15)});
+        break;
+      }
+      case 21: case 22: case 23: {
+        auto const l = lease();
+        both("start", command::start_job{.queue = queue_, .id = l.id, .fence = l.fence});
+        break;
+      }
+      case 24: {
+        auto const l = lease();
+        both("requeue", command::requeue_job{.queue = queue_, .id = l.id, .fence = l.fence, .delay = seconds(0, 9), .reason = "why"});
+        break;
+      }
+      case 25: {
+        auto const l = lease();
+        both("snooze", command::snooze_job{.queue = queue_, .id = l.id, .fence = l.fence, .delay = seconds(0, 9), .memo = "memo"});
+        break;
+      }
+      case 26: {
+        auto const l = lease();
+        both("return", command::return_job{.queue = queue_, .id = l.id, .fence = l.fence});
+        break;
+      }
+      case 27: {
+        auto const l = lease();
+        if (one_in(2)) both("bury", command::bury_job{.queue = queue_, .id = l.id, .fence = l.fence, .reason = "r"});
+        break;
+      }
+      case 28: both("cancel", command::cancel_job{.queue = queue(), .id = known_id(), .running = one_in(2)}); break;
+      case 29: both("replay", command::replay_dead_letter{.queue = queue(), .id = known_id(), .delay = seconds(0, 5)}); break;
+      case 30: both("purge", command::purge_job{.queue = queue(), .id = known_id()}); break;
+      case 31: both("update pointer", command::update_queue_pointer{.queue = queue()}); break;
+      case 32: both("gc", command::gc_stale_pointers{.shard = 0, .limit = 1 + below(3), .grace = seconds(0, 10)}); break;
+      case 33:
+        if (one_in(3)) both("snooze queue", command::snooze_queue{.queue = queue(), .delay = seconds(0, 10)});
+        break;
+      case 34:
+        if (one_in(4)) both("pause", command::pause_queue{.queue = queue()});
+        break;
+      case 35: both("resume", command::resume_queue{.queue = queue()}); break;
+      case 36: {
+        command::obtain_queue_lease const c{.queue = queue(), .holder = holder(), .lease = seconds(1, 15)};
+        auto const got = both("obtain queue lease", c).value();
+        if (got.granted) queue_fence_ = got.fence;
+        last_fence_ = std::max(last_fence_, got.fence);
+        break;
+      }
+      case 37:
+        both("release queue lease", command::release_queue_lease{
+                                        .queue = queue(), .holder = holder(), .fence = one_in(2) ? 0 : queue_fence_});
+        break;
+      case 38: both("peek", command::peek_jobs{.queue = queue(), .limit = 1 + below(5)}); break;
+      case 39: both("scan", command::scan_visible_queues{.shard = 0, .limit = 1 + below(3)}); break;
+    }
+  }
+
+  std::uint64_t sequence() {
+    if (one_in(3)) return 0;
+    return one_in(2) ? sequence_ : ++sequence_;
+  }
+
+  void check_promises() {
+    auto const scan = jobs_.apply(command::scan_visible_queues{.shard = 0, .limit = 10}, now_).value();
+    for (auto const q : queues) {
+      auto const s = both("stats", command::read_queue_stats{.queue = q}).value();
+      BOOST_TEST(s.enqueued == s.pending + s.leased + s.completed + s.dead + s.cancelled + s.purged, "R4");
+      // A queue with a visible job that is not held is found by a scan; one with jobs is scanned no later than they vest.
+      auto const head = jobs_.apply(command::min_vesting_time{.queue = q}, now_).value();
+      if (!head || model_.held(q)) continue;
+      bool const found = std::find(scan.queues.begin(), scan.queues.end(), q) != scan.queues.end();
+      BOOST_TEST((found || (*head > duration::zero() && scan.next_in && *scan.next_in <= *head)), "pointer of " << q);
+    }
+  }
+
+  void check_everything() {
+    std::map<std::pair<std::string, std::string>, int> until_executed;
+    std::map<std::pair<std::string, std::string>, int> running;
+    for (auto const& e : model_.jobs) {
+      auto const found = both("find", command::find_job{.queue = e.queue, .id = e.id}).value();
+      if (e.forgotten || !found) continue;
+      BOOST_TEST(found->attempts <= found->max_attempts, "R4");
+      if (!is_terminal(found->state) && e.strategy == unique_strategy::until_executed) ++until_executed[{e.queue, e.key}];
+      if (e.running && found->state == job_state::leased) ++running[{e.queue, e.key}];
+    }
+    for (auto const& [key, n] : until_executed) BOOST_TEST(n <= 1, "R2: one job of a key");
+    for (auto const& [key, n] : running) BOOST_TEST(n <= 1, "R2: one running job of a key");
+    for (auto const q : queues) {
+      std::vector<job> pages;
+      std::string cursor;
+      do {
+        auto page = jobs_.apply(command::list_dead_letters{.queue = q, .limit = 1 + below(3), .cursor = cursor}, now_).value();
+        for (auto& j : page.jobs) pages.push_back(std::move(j));
+        cursor = page.cursor;
+      } while (!cursor.empty());
+      BOOST_TEST(text::of(pages) == text::of(model_.dead_letters(q)));
+      both("peek", command::peek_jobs{.queue = q, .limit = 100});
+    }
+    both("scan", command::scan_visible_queues{.shard = 0, .limit = 10});
+    std::vector<std::string> names;
+    for (auto const& [name, q] : model_.queues) names.push_back(name);
+    BOOST_TEST(jobs_.apply(command::list_queues{.shard = 0, .limit = 10, .cursor = {}}, now_).value().queues == names);
+  }
+
+  static constexpr std::array<std::string_view, 3> queues{"mail", "reports", "z"};
+
+  std::mt19937 random_;
+  detail::memory_jobs jobs_{memory_options{}};
+  jobs_model model_;
+  time_point now_{1'800'000'000s};
+  std::uint32_t next_id_ = 1;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t last_fence_ = 0;
+  std::uint64_t queue_fence_ = 0;
+  std::set<std::uint64_t> granted_;
+  std::deque<std::tuple<std::string, job_id, std::uint64_t>> leases_;
+  std::string_view queue_ = "mail";
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(memory_jobs_histories)
+
+BOOST_AUTO_TEST_CASE(R2_R4_R5_short_histories) {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) { history{seed}.run(100); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R2_R4_R5_long_histories) {
+  for (std::uint32_t seed = 1000; seed < 1020; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) { history{seed}.run(1500); }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
