@@ -21,9 +21,9 @@ using rate_limiter = weir::rate_limiter<weir::memory_store>;
 void serve(rate_limiter& limiter, char const* api_key) {
   weir::decision const d = limiter.try_take(api_key).value();
   if (d.allowed) {
-    std::printf("200 RateLimit: %s\n", weir::ratelimit(d, "api").c_str());
+    std::printf("200 RateLimit: %s\n", weir::http::ratelimit(d, "api").c_str());
   } else {
-    std::printf("429 Retry-After: %s\n", weir::retry_after(d).c_str());
+    std::printf("429 Retry-After: %s\n", weir::http::retry_after(d).c_str());
   }
 }
 

@@ -67,6 +67,11 @@ BOOST_AUTO_TEST_CASE(F1_a_late_release_frees_nobody_elses_permit) {
   BOOST_TEST(!b.release("k", "a", first));
   BOOST_TEST(b.lost("k", "a", first));
   BOOST_TEST(b.inspect("k", 1).holders.at(0).holder == "b");
+  b.now += 10s;  // nor does its own earlier lease end or prolong its later one
+  BOOST_TEST(b.acquire("k", "a", 1)->granted);
+  BOOST_TEST(!b.release("k", "a", first));
+  BOOST_TEST(b.lost("k", "a", first));
+  BOOST_TEST(b.inspect("k", 1).holders.at(0).fence > first);
 }
 
 BOOST_AUTO_TEST_CASE(F3_F9_every_lease_has_its_own_ttl_to_the_nanosecond) {

@@ -78,6 +78,26 @@ BOOST_AUTO_TEST_CASE(only_the_first_resume_wins) {
   BOOST_TEST(calls[0].second == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_claimed_operation_is_its_owners_until_it_is_finished) {
+  asio::cancellation_signal signal;
+  auto const op = park<error_code, int>(
+      io.get_executor(), asio::bind_cancellation_slot(signal.slot(), note{calls}), told());
+  BOOST_TEST(op->claim());
+  BOOST_TEST(!op->waiting());
+  BOOST_TEST(!op->claim());
+  BOOST_TEST(!op->resume({}, 1));
+  signal.emit(asio::cancellation_type::terminal);
+  io.poll();
+  BOOST_TEST(!io.stopped());  // there is work to do
+  BOOST_TEST(calls.empty());
+  op->finish({}, 2);
+  BOOST_TEST(calls.empty());
+  io.run();
+  BOOST_REQUIRE(calls.size() == 1U);
+  BOOST_TEST(calls[0].second == 2);
+  BOOST_TEST(gone == 0);
+}
+
 BOOST_AUTO_TEST_CASE(resume_inside_a_handler_is_not_inline_either) {
   auto const op = park<error_code, int>(io.get_executor(), note{calls});
   asio::post(io, [&] {

@@ -283,6 +283,27 @@ BOOST_AUTO_TEST_CASE(resume_races_with_the_end_of_the_context) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_context_waits_for_what_was_claimed) {
+  auto context = std::make_unique<asio::io_context>();
+  auto const op = park<error_code>(context->get_executor(), [](error_code) {});
+  BOOST_TEST(op->claim());
+  std::atomic<bool> finished{false};
+  std::atomic<bool> destroying{false};
+  std::thread owner{[&] {
+    while (!destroying) std::this_thread::yield();
+    finished = true;
+    op->finish({});
+  }};
+  // Taken by another thread than the one that destroys the context.
+  std::thread destroyer{[&] {
+    destroying = true;
+    context.reset();
+    BOOST_TEST(finished.load());
+  }};
+  destroyer.join();
+  owner.join();
+}
+
 // A waker, a canceller (on the handlers' own thread, as Asio demands) and a runner.
 BOOST_AUTO_TEST_CASE(resume_races_with_cancellation) {
   for (int round = 0; round < 300; ++round) {

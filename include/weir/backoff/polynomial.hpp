@@ -21,8 +21,7 @@ class polynomial_backoff {
   /// @param first  the wait before the first retry, less jitter; held within [0, `limits::span`]
   /// @param unit   what the power is multiplied by; held within [0, `limits::span`]
   /// @param power  0 makes it constant but for the jitter
-  /// @param jitter the most that is added at random to the first wait; held within [0,
-  /// `limits::span`]
+  /// @param jitter the most that is added to the first wait; held within [0, `limits::span`]
   constexpr explicit polynomial_backoff(duration first = std::chrono::seconds{15},
                                         duration unit = std::chrono::seconds{1},
                                         std::uint32_t power = 4,

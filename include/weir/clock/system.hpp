@@ -145,8 +145,7 @@ class system_clock {
   /// Waits until `steady_now() >= t`.
   ///
   /// @param executor of the timer, and of a handler that has none
-  /// @param t        any time; one in the past completes at once, and `steady_time::max()` only
-  /// when cancelled
+  /// @param t        any time: the past completes at once, `steady_time::max()` when cancelled
   /// @param token    completes with `void(error_code)`
   ///
   /// Errors: `operation_aborted` when cancelled, by any kind of cancellation, which leaves nothing

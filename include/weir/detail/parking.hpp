@@ -60,11 +60,12 @@ class parked : public parked_base {
   virtual bool resume(Args... args) = 0;
 
   /// The first half of `resume`, for an owner that is about to do what the operation waits for: it
-  /// can no longer be cancelled, and contexts that are destroyed wait for `finish`. Returns false if
-  /// it has ended already.
+  /// can no longer be cancelled, and contexts that are destroyed meanwhile wait for `finish`.
+  /// Returns false if it has ended already.
   [[nodiscard]] bool claim() noexcept { return this->take(); }
 
-  /// The second half, which must follow once, before the last shared_ptr is gone. Throws as `resume`.
+  /// The second half, which must follow once, before the last shared_ptr is gone. Throws what
+  /// `resume` throws.
   virtual void finish(Args... args) = 0;
 };
 
@@ -180,15 +181,14 @@ class parked_operation final : public parked<Args...> {
 
 /// Parks an operation until it is resumed.
 ///
-/// @param fallback the executor of a handler that has none, and the way to an erased handler's
-/// executor
-/// @param handler  `void(Args...)`, the first of which is an error_code; move-only and erased
-/// handlers are welcome. Every
-///                 kind of cancellation through its slot ends the wait with `operation_aborted` and
-///                 value-initialised other arguments.
-/// @param on_gone  `void() noexcept`: tells the owner that the operation was cancelled or destroyed
-/// with its context,
-///                 and not by the owner. Called once, in whatever thread, without any lock held.
+/// @param fallback the executor of a handler that has none, and the way to that of an erased one
+/// @param handler  `void(Args...)`, the first of which is an error_code; may be move-only or erased
+/// @param on_gone  `void() noexcept`: tells the owner that it was not the owner who ended the
+///                 operation, but a cancellation or the end of a context; called once, in
+///                 whatever thread, without any lock held
+///
+/// Every kind of cancellation through the handler's slot ends the wait, with `operation_aborted`
+/// and value-initialised other arguments.
 ///
 /// While it waits, both executors' contexts have work, so that their `run` does not return. The
 /// operation's own memory comes from Asio's recycling allocator and not from the handler's: an

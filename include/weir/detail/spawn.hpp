@@ -21,6 +21,7 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
@@ -163,6 +164,10 @@ template <class Answer, class Clock, class Start>
 boost::asio::awaitable<result<Answer>> attempt(
     Clock clock, steady_time until, std::shared_ptr<void const> keep, Start start) {
   namespace asio = boost::asio;
+  // A cancellation is told once, to what is being awaited then.
+  if (auto const state = co_await asio::this_coro::cancellation_state; !!state.cancelled()) {
+    co_return error_code{asio::error::operation_aborted};
+  }
   auto const executor = co_await asio::this_coro::executor;
   auto const signals = std::make_shared<attempt_signals>();
 

@@ -195,6 +195,7 @@ class lease_pursuit {
           ++hints_;
           co_return;
         }
+        if (hinted.error() == errc::timed_out) co_return;
       }
       hints_ = 0;
     }

@@ -50,7 +50,7 @@ class arena {
     void ask(C const& c, Then then) {
       auto const invoked = arena_.tick();
       auto on_answer = [self = this->shared_from_this(), invoked, then](
-                           error_code ec, typename C::result got) {
+                           error_code ec, typename C::result got) mutable {
         auto const returned = self->arena_.tick();
         result<typename C::result> answer{ec};
         if (!ec) answer = std::move(got);
@@ -128,17 +128,6 @@ void expect_order(std::vector<recorded<typename Model::event>> history, std::str
   }
   throw broken_promise{text};
 }
-
-/// What a check is about.
-struct claim {
-  std::string_view noun;
-  std::string_view number;
-  std::string_view promise;
-
-  [[nodiscard]] finding unproven(time_source t) const {
-    return {std::string{noun}, std::string{number}, std::string{promise}, std::string{to_text(t)}, {}, {}, {}};
-  }
-};
 
 /// Runs `run(bench, seed)` for several seeds, by the store's own time.
 template <class Commands>

@@ -27,9 +27,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::testing {
 
@@ -246,7 +248,7 @@ class bench {
     io_.restart();
     while (!p.done() && system_clock{}.steady_now() < give_up) {
       io_.run_one_for(std::chrono::milliseconds{50});
-      if (!io_.stopped()) continue;
+      if (p.done() || !io_.stopped()) continue;
       if (synchronous) return;  // it was executed already: nothing else can come
       auto const work = boost::asio::make_work_guard(io_);
       io_.restart();
@@ -261,6 +263,17 @@ class bench {
   typename factory<Commands>::made made_;
   time_point now_ = std::chrono::sys_days{std::chrono::year{2026} / 6 / 1};
   steady_time started_ = system_clock{}.steady_now();
+};
+
+/// What a check is about.
+struct claim {
+  std::string_view noun;
+  std::string_view number;
+  std::string_view promise;
+
+  [[nodiscard]] finding unproven(time_source t) const {
+    return {std::string{noun}, std::string{number}, std::string{promise}, std::string{to_text(t)}, {}, {}, {}};
+  }
 };
 
 /// One promise, and what finds out whether a store keeps it.
@@ -315,9 +328,7 @@ void run_checks(factory<Commands> const& f, std::string_view noun, Checks const&
           c.promise.find(s.only) == c.promise.npos) {
         continue;
       }
-      finding blank{std::string{noun}, std::string{c.number}, std::string{c.promise},
-                    std::string{to_text(t)}};
-      out.add(run_check(std::move(blank), [&] {
+      out.add(run_check(claim{noun, c.number, c.promise}.unproven(t), [&] {
         bench<Commands> b{f, t, s};
         c.run(b);
       }));

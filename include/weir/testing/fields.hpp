@@ -39,7 +39,7 @@ namespace weir::testing {
 }
 
 /// Any bytes, readable.
-[[nodiscard]] inline std::string quoted(std::string_view bytes) {
+[[nodiscard]] inline std::string in_quotes(std::string_view bytes) {
   constexpr std::size_t shown = 40;
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out{'"'};
@@ -74,7 +74,7 @@ class field_list {
   std::string name;
   std::vector<field> all;
 
-  field_list& add(std::string_view n, std::string_view value) { return put(n, quoted(value), value.empty()); }
+  field_list& add(std::string_view n, std::string_view value) { return put(n, in_quotes(value), value.empty()); }
   field_list& add(std::string_view n, char const* value) { return add(n, std::string_view{value}); }
   field_list& add(std::string_view n, duration d) {
     all.push_back({prefix_ + std::string{n}, field_kind::span, d.count(), to_text(d)});

@@ -153,7 +153,7 @@ class duel {
 /// std::size_t steps, dice)`; `static std::vector<op> simpler(op const&)`; a constructor from `bench<Commands>&, bool verbose`; `play(op)`;
 /// and `duel()`.
 template <class Game, class Commands>
-void check_histories(factory<Commands> const& f, time_source t, finding blank, report& out, settings const& s) {
+void check_histories(factory<Commands> const& f, time_source t, claim const& about, report& out, settings const& s) {
   struct ending {
     std::optional<std::string> mismatch;
     bool inconclusive = false;
@@ -171,7 +171,7 @@ void check_histories(factory<Commands> const& f, time_source t, finding blank, r
 
   auto const rounds = t == time_source::real ? s.real_histories : s.histories;
   if (rounds == 0) return;
-  blank.time = to_text(t);
+  auto blank = about.unproven(t);
   blank.seed = s.seed;
   out.add(run_check(blank, [&] {
     std::size_t inconclusive = 0;

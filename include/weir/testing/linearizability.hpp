@@ -54,12 +54,11 @@ struct order {
 template <sequential_model Model>
 [[nodiscard]] order find_order(std::vector<recorded<typename Model::event>> const& history,
                                typename Model::state state = {}, std::size_t most = 2'000'000) {
-  constexpr auto none = std::numeric_limits<std::size_t>::max();
   auto const n = history.size();
 
   // Invocations and returns in one doubly linked list, in the order of time. Entry 0 is its head.
   struct entry {
-    std::size_t op = none;
+    std::size_t op = 0;
     bool returns = false;
     std::uint64_t when = 0;
     std::size_t match = 0;  // the entry of the return; 0: none

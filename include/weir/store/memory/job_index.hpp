@@ -75,7 +75,7 @@ class job_index {
   void prepare(std::uint8_t priority) {
     if (known_.test(priority)) return;
     levels_.insert(
-        levels_.begin() + static_cast<std::ptrdiff_t>(known_.rank(priority)), std::make_unique<level>());
+        levels_.begin() + static_cast<std::ptrdiff_t>(known_.rank(priority)), std::make_unique<level>(priority));
     known_.set(priority);
   }
 
@@ -141,23 +141,30 @@ class job_index {
   void shrink() noexcept {
     levels_ = decltype(levels_)();
     known_ = level_bits{};
+    recent_ = nullptr;
   }
 
  private:
   struct level {
+    explicit level(std::uint8_t p) : priority{p} {}
+
     boost::intrusive::set<
         job_record, job_order_hook, boost::intrusive::compare<by_vesting>,
         boost::intrusive::constant_time_size<false>>
         jobs;
     std::array<job_record*, 2> last{};  ///< inserted last: unclaimed, claimed
+    std::uint8_t priority;
   };
 
-  [[nodiscard]] level& at(std::uint8_t p) noexcept { return *levels_[known_.rank(p)]; }
-  [[nodiscard]] level const& at(std::uint8_t p) const noexcept { return *levels_[known_.rank(p)]; }
+  [[nodiscard]] level& at(std::uint8_t p) const noexcept {
+    if (recent_ == nullptr || recent_->priority != p) recent_ = levels_[known_.rank(p)].get();
+    return *recent_;
+  }
 
   level_bits known_;   // levels that have a place in levels_
   level_bits filled_;  // levels that have jobs
   std::vector<std::unique_ptr<level>> levels_;
+  mutable level* recent_ = nullptr;  // of levels_: most queues use few
   std::size_t size_ = 0;
 };
 

@@ -147,7 +147,7 @@ class memory_queue
   dequeued dequeue(command::dequeue_jobs const& c, time_point now, job_common& common) {
     dequeued out;
     out.held = held(now);
-    auto* holder = find_holder(c.holder);
+    auto* holder = holders_.find(c.holder);
     if (holder != nullptr) repeat(*holder, c.sequence, now, out);
     if (out.jobs.empty() && !out.held) {
       out.jobs.reserve(std::min<std::size_t>(c.limit, index_.size()));
@@ -158,17 +158,14 @@ class memory_queue
         level = r->priority;
         if (auto const reason = unclaimable(*r, now)) {
           bury(*r, *reason, now, common);
-          holder = find_holder(c.holder);  // that lease may have been its last
+          holder = holders_.find(c.holder);  // that lease may have been its last
           ++out.dead_lettered;
           continue;
         }
-        if (holder == nullptr) holder = &make_holder(c.holder);
+        if (holder == nullptr) holder = &holders_.obtain(c.holder);
         auto const fence = rule::next_fence(common.last_fence, now);
         out.jobs.push_back(describe_lease(*r, fence, r->attempts + 1, c.lease, now));
-        if (c.sequence != 0) {
-          holder->latest.push_back({r->id, fence});
-          holder->sequence = c.sequence;
-        }
+        holder->remember(c.sequence, r->id, fence);
         claim(*r, *holder, fence, c.lease, now, common);
       }
     }
@@ -195,8 +192,7 @@ class memory_queue
     }
     auto const fence = rule::next_fence(common.last_fence, now);
     std::optional<leased_job> out = describe_lease(*r, fence, r->attempts + 1, lease, now);
-    auto* const known = find_holder(holder);
-    claim(*r, known != nullptr ? *known : make_holder(holder), fence, lease, now, common);
+    claim(*r, holders_.obtain(holder), fence, lease, now, common);
     return out;
   }
 
@@ -312,7 +308,7 @@ class memory_queue
   /// Gives up memory that an empty queue does not need. Requires `jobless`.
   void shrink() noexcept {
     records_ = decltype(records_)();
-    holders_ = decltype(holders_)();
+    holders_.shrink();
     index_.shrink();
     keys_.shrink();
     locks_.shrink();
@@ -376,7 +372,7 @@ class memory_queue
   void claim(job_record& r, job_holder& holder, std::uint64_t fence, duration lease, time_point now,
              job_common& common) noexcept {
     index_.erase(r);
-    ++holder.leases;
+    holders_.add_lease(holder);
     unclaim(r);  // from a holder that let its lease end
     common.last_fence = fence;
     r.fence = fence;
@@ -393,8 +389,7 @@ class memory_queue
     if (r.holder == nullptr) return;
     if (holds_while_running(r.strategy)) locks_.free(r);
     claimed_.erase(claimed_.iterator_to(r));
-    auto* const holder = std::exchange(r.holder, nullptr);
-    if (--holder->leases == 0) holders_.erase(holders_.find(holder->name));
+    holders_.remove_lease(*std::exchange(r.holder, nullptr));
   }
 
   /// Ends the lease; the job waits, with the enqueue key that its start gave up, if that is free.
@@ -461,17 +456,6 @@ class memory_queue
     }
   }
 
-  [[nodiscard]] job_holder* find_holder(std::string_view holder) noexcept {
-    auto const it = holders_.find(holder);
-    return it == holders_.end() ? nullptr : it->second.get();
-  }
-
-  job_holder& make_holder(std::string_view holder) {
-    auto made = std::make_unique<job_holder>(holder);
-    std::string_view const key = made->name;
-    return *holders_.emplace(key, std::move(made)).first->second;
-  }
-
   /// Answers a dequeue that was asked again with what lives of its leases; forgets the last one's if this is another.
   void repeat(job_holder& h, std::uint64_t sequence, time_point now, dequeued& out) {
     if (sequence == 0) return;
@@ -482,9 +466,7 @@ class memory_queue
         }
       }
     }
-    if (!out.jobs.empty()) return;
-    h.sequence = 0;
-    h.latest.clear();
+    if (out.jobs.empty()) h.forget();
   }
 
   boost::unordered_flat_map<job_id, std::unique_ptr<job_record>> records_;
@@ -493,7 +475,7 @@ class memory_queue
   claimed_jobs claimed_;
   enqueue_keys keys_;
   run_locks locks_;
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<job_holder>> holders_;
+  job_holders holders_;
   std::uint64_t deaths_ = 0;
 
   // Of these, and of what the orders hold, R4's sum is made. `enqueued` is what came in, independently of them.

@@ -7,6 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
 #include "weir/rule/jobs.hpp"
+#include "weir/store/memory/job_holders.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/list.hpp>
@@ -17,12 +18,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace weir::detail {
 
 class memory_queue;
-struct job_holder;
 
 struct job_order_tag;
 struct job_claim_tag;
@@ -124,21 +123,6 @@ using claimed_jobs = boost::intrusive::list<
     job_record,
     boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<job_claim_tag>>>,
     boost::intrusive::constant_time_size<false>>;
-
-/// Who has leases in a queue: its name once, and what its latest numbered dequeue was given.
-struct job_holder {
-  struct grant {
-    job_id id;
-    std::uint64_t fence;
-  };
-
-  explicit job_holder(std::string_view n) : name{n} {}
-
-  std::string const name;
-  std::uint64_t leases = 0;    ///< claimed jobs that name it; at none it is forgotten
-  std::uint64_t sequence = 0;  ///< of the dequeue whose leases `latest` lists; 0: none is remembered
-  std::vector<grant> latest;
-};
 
 [[nodiscard]] inline std::unique_ptr<job_record> make_record(
     new_job const& j, time_point now, memory_queue& home) {

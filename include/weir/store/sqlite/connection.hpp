@@ -27,10 +27,13 @@ namespace weir::detail {
 /// SQLite did not do what it was asked to do. Never leaves the store.
 class sqlite_failure : public std::exception {
  public:
-  explicit sqlite_failure(int extended_code) noexcept : code_{extended_code} {}
+  /// @param committing it was a commit that failed
+  explicit sqlite_failure(int extended_code, bool committing = false) noexcept
+      : code_{extended_code}, committing_{committing} {}
 
   [[nodiscard]] int extended() const noexcept { return code_; }
   [[nodiscard]] int primary() const noexcept { return code_ & 0xff; }
+  [[nodiscard]] bool committing() const noexcept { return committing_; }
   [[nodiscard]] char const* what() const noexcept override { return sqlite3_errstr(code_); }
 
   /// Does somebody else have the file now?
@@ -40,11 +43,12 @@ class sqlite_failure : public std::exception {
 
  private:
   int code_;
+  bool committing_;
 };
 
-/// What a failure is called outside. `committing`: it was the commit that failed, so what it wrote
-/// may come back if the power fails before anything else is written.
-[[nodiscard]] inline error_code to_error(sqlite_failure const& f, bool committing) noexcept {
+/// What a failure is called outside. A commit whose write or fsync failed is undone, but may come back
+/// if the process ends before anything else is written.
+[[nodiscard]] inline error_code to_error(sqlite_failure const& f) noexcept {
   switch (f.primary()) {
     case SQLITE_FULL: return errc::disk_full;
     case SQLITE_READONLY: return errc::store_read_only;
@@ -52,7 +56,7 @@ class sqlite_failure : public std::exception {
     case SQLITE_NOMEM: return make_error_code(boost::system::errc::not_enough_memory);
     case SQLITE_IOERR:
       if (f.extended() == SQLITE_IOERR_CORRUPTFS) return errc::store_corrupt;
-      return committing ? errc::outcome_unknown : errc::store_unavailable;
+      return f.committing() ? errc::outcome_unknown : errc::store_unavailable;
     case SQLITE_CORRUPT:
     case SQLITE_ERROR:       // a table that is not there
     case SQLITE_CONSTRAINT:  // two rows where one can be

@@ -99,11 +99,10 @@ class lock_game {
 };
 
 inline void lock_histories(factory<lock_commands> const& f, report& out, settings const& s) {
-  finding const blank{.noun = "locks", .number = "R2", .promise = "generated histories are answered as the rule answers them",
-                      .time = {}, .outcome = {}, .detail = {}, .seed = {}};
+  claim const about{"locks", "R2", "generated histories are answered as the rule answers them"};
   for (auto const t : times_of(f)) {
     if (finished(out, s)) return;
-    check_histories<lock_game>(f, t, blank, out, s);
+    check_histories<lock_game>(f, t, about, out, s);
   }
 }
 

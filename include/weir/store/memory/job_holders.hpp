@@ -1,0 +1,91 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_MEMORY_JOB_HOLDERS_HPP
+#define WEIR_STORE_MEMORY_JOB_HOLDERS_HPP
+
+#include "weir/job.hpp"
+#include "weir/rule/jobs.hpp"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// Who has leases in a queue: its name, once for all of them, and what its latest numbered dequeue was given (F54).
+struct job_holder {
+  struct grant {
+    job_id id;
+    std::uint64_t fence;
+  };
+
+  explicit job_holder(std::string_view n) : name{n} {}
+
+  std::string const name;
+  std::uint64_t leases = 0;    ///< claimed jobs that name it, whether their leases live or not
+  std::uint64_t sequence = 0;  ///< of the dequeue whose leases `latest` lists; 0: none is remembered
+  std::vector<grant> latest;
+
+  void remember(std::uint64_t number, job_id const& id, std::uint64_t fence) {
+    if (number == 0) return;
+    latest.push_back({id, fence});
+    sequence = number;
+  }
+  void forget() noexcept {
+    sequence = 0;
+    latest.clear();
+  }
+};
+
+/// The holders of one queue. One without leases is forgotten with what it was given, so that there are never more of
+/// them than claimed jobs, and one: who works alone on a queue is not forgotten after each job.
+class job_holders {
+ public:
+  [[nodiscard]] job_holder* find(std::string_view name) noexcept {
+    auto const it = holders_.find(name);
+    return it == holders_.end() ? nullptr : it->second.get();
+  }
+
+  /// The holder of this name, who may be new; it must be given a lease.
+  job_holder& obtain(std::string_view name) {
+    if (auto* const known = find(name)) return *known;
+    auto made = std::make_unique<job_holder>(name);
+    std::string_view const key = made->name;
+    return *holders_.emplace(key, std::move(made)).first->second;
+  }
+
+  void add_lease(job_holder& h) noexcept {
+    if (&h == idle_) idle_ = nullptr;
+    ++h.leases;
+  }
+
+  void remove_lease(job_holder& h) noexcept {
+    if (--h.leases != 0) return;
+    h.forget();
+    if (h.latest.capacity() > few) h.latest.shrink_to_fit();
+    if (idle_ != nullptr) holders_.erase(holders_.find(idle_->name));
+    idle_ = &h;
+  }
+
+  void shrink() noexcept {
+    holders_ = decltype(holders_)();
+    idle_ = nullptr;
+  }
+
+ private:
+  static constexpr std::size_t few = 32;
+
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<job_holder>> holders_;
+  job_holder* idle_ = nullptr;  ///< the one without leases; null: there is none
+};
+
+}  // namespace weir::detail
+
+#endif

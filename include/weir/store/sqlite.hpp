@@ -1,0 +1,178 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_HPP
+#define WEIR_STORE_SQLITE_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/command/at.hpp"
+#include "weir/concept.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/options.hpp"
+#include "weir/store/sqlite/request.hpp"
+#include "weir/store/sqlite/tables.hpp"
+#include "weir/store/sqlite/transaction.hpp"
+#include "weir/store/sqlite/wait_request.hpp"
+#include "weir/store/sqlite/worker.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace weir {
+
+namespace detail {
+
+template <class C>
+concept sqlite_wait = std::is_same_v<C, command::await_permit> || std::is_same_v<C, command::await_jobs>;
+
+}  // namespace detail
+
+/// All four nouns in a file: durable, with no server, and shared by the processes of one host.
+///
+///     weir::sqlite_store store{io.get_executor(), "jobs.db"};
+///     weir::job_queue queue{store, ...};
+///
+/// A handle: copies share the state, and any number of threads may use them at once. SQLite blocks,
+/// so a store has a thread of its own, which alone touches the file; commands that come while one
+/// transaction is being committed are the next one. The file is opened by the first command, or by
+/// `async_open`. The last handle's destructor waits until the commands that were given are executed;
+/// those that wait for a hint end with `operation_aborted`.
+///
+/// Several stores, in any number of processes, may use one file at once: all on one host, for a
+/// write-ahead log does not work over a network. Commands of one are atomic to the others. A process
+/// that holds a store must not go on using it after `fork`.
+///
+/// The store's time is the host's: the date when the store was made plus what `Clock` says has
+/// passed, and never less than what is in the file, whoever wrote that (ledger.hpp).
+///
+/// Errors of every command, besides its own: `store_unavailable` when other processes keep the file
+/// for longer than `busy_timeout`, when it cannot be opened, or when the disk fails; `disk_full`;
+/// `store_read_only`; `store_foreign`, `schema_too_new` and `store_corrupt`, about which nothing is
+/// done; `invalid_option` when the file has another number of shards, or is where it cannot be
+/// shared; `outcome_unknown` when the disk failed in the commit itself; `store_full`, when
+/// `max_pending` commands wait; `closed`. In all cases but `outcome_unknown` nothing was changed, and
+/// the next command tries again, with what is there then.
+///
+/// Known: SQLite releases before 3.51.3 can, very rarely, damage a file that several connections
+/// write ("WAL-reset bug"). The store avoids what leads to it as far as it can: see
+/// store/sqlite/file.hpp, and what it asks of an application's own connections.
+template <host_clock Clock = system_clock>
+class basic_sqlite_store {
+ public:
+  using executor_type = boost::asio::any_io_executor;
+  using clock_type = Clock;
+
+  /// Opens nothing yet.
+  ///
+  /// @param executor where operations without an executor of their own complete
+  /// @param path     of the file, which is made if it is not there; SQLite keeps two more beside it
+  explicit basic_sqlite_store(executor_type executor, std::string path, sqlite_options options = {},
+                              Clock clock = Clock{})
+      : executor_{std::move(executor)},
+        clock_{std::move(clock)},
+        engine_{std::make_shared<detail::sqlite_engine>(std::make_shared<detail::sqlite_worker>(
+            std::move(path), detail::bounded(options), detail::make_sqlite_clock(clock_)))} {}
+
+  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept {
+    return engine_->worker().options().shards;
+  }
+
+  /// Opens the file, unless it is open: for those who want to know at once what is wrong with it.
+  /// Completes with `void(error_code)`. Cancelling it (any kind) before it has begun completes it
+  /// with `operation_aborted`.
+  template <class Token = boost::asio::deferred_t>
+  auto async_open(Token&& token = {}) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
+                       basic_sqlite_store const& self) {
+      auto op = detail::park<error_code>(self.executor_, std::move(handler));
+      self.submit(std::make_unique<detail::sqlite_open_request>(std::move(op)));
+    };
+    return boost::asio::async_initiate<Token, void(error_code)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this);
+  }
+
+  /// Executes a command in the store's thread and completes, once it is committed, by posting the
+  /// handler. Cancelling it (any kind) before its transaction has begun completes it with
+  /// `operation_aborted`, and it is not executed; after that it completes as if it had not been
+  /// cancelled.
+  template <class C, class Token>
+    requires detail::sqlite_step<C>
+  auto async_execute(C const& c, Token&& token) const {
+    return start(c, std::nullopt, std::forward<Token>(token));
+  }
+
+  /// Executes a command as if at `a.time`, which has no effect on the store's own time.
+  template <class C, class Token>
+    requires detail::sqlite_step<C>
+  auto async_execute(command::at<C> const& a, Token&& token) const {
+    return start(a.command, a.time, std::forward<Token>(token));
+  }
+
+  /// Waits for a hint: what this process commits gives one at once, what others do within
+  /// `poll_interval`. Cancelling it (any kind) completes it with `operation_aborted`.
+  template <detail::sqlite_wait C, class Token>
+  auto async_execute(C const& c, Token&& token) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
+                       basic_sqlite_store const& self, C const& command) {
+      if (auto const ec = rule::validate(command)) {
+        return detail::post_completion(self.executor_, std::move(handler), ec, hint{});
+      }
+      auto op = detail::park<error_code, hint>(self.executor_, std::move(handler));
+      self.submit(std::make_unique<detail::sqlite_wait_request<C>>(
+          std::move(op), command, self.engine_->worker().waiters()));
+    };
+    return boost::asio::async_initiate<Token, void(error_code, hint)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+  }
+
+  /// Lets nothing more in: later commands are `closed`. What was given is still executed, then those
+  /// who wait for a hint end with `operation_aborted`, and the file is closed. Does not wait.
+  void close() const noexcept { engine_->worker().stop(); }
+
+ private:
+  template <class C, class Token>
+  auto start(C const& c, std::optional<time_point> at, Token&& token) const {
+    using answer = typename C::result;
+    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
+    auto initiate = [](handler_type handler, basic_sqlite_store const& self, C const& command,
+                       std::optional<time_point> time) {
+      if (auto const ec = rule::validate(command)) {
+        return detail::post_completion(self.executor_, std::move(handler), ec, answer{});
+      }
+      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
+      self.submit(std::make_unique<detail::sqlite_command<C>>(std::move(op), command, time));
+    };
+    return boost::asio::async_initiate<Token, void(error_code, answer)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
+  }
+
+  void submit(std::unique_ptr<detail::sqlite_request> r) const {
+    engine_->worker().submit(std::move(r));
+  }
+
+  executor_type executor_;
+  Clock clock_;
+  std::shared_ptr<detail::sqlite_engine> engine_;
+};
+
+using sqlite_store = basic_sqlite_store<>;
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,236 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_FILE_HPP
+#define WEIR_STORE_SQLITE_FILE_HPP
+
+#include "weir/detail/os_entropy.hpp"
+#include "weir/error.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/options.hpp"
+#include "weir/store/sqlite/schema.hpp"
+#include "weir/store/sqlite/tables.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace weir::detail {
+
+namespace sql {
+
+inline constexpr char begin_write[] = "BEGIN IMMEDIATE";
+inline constexpr char begin_read[] = "BEGIN";
+inline constexpr char commit[] = "COMMIT";
+inline constexpr char page_size[] = "PRAGMA page_size";
+
+}  // namespace sql
+
+/// Waits for other processes: what it has slept, together, is no longer than `busy_timeout`.
+///
+/// SQLite can wait by itself, but not always, nor for as long as one likes; it is asked not to.
+/// Sleeps double from 50 µs to 10 ms, and are random from half of that on, so that those who wait
+/// do not meet again.
+class sqlite_patience {
+ public:
+  explicit sqlite_patience(duration timeout) noexcept : left_{timeout} {}
+
+  /// Sleeps a little. False: there is no time left.
+  bool wait() {
+    using namespace std::chrono_literals;
+    constexpr duration longest = 10ms;
+    if (left_ <= duration::zero()) return false;
+    auto const half = static_cast<std::uint64_t>(next_.count()) / 2;
+    duration const nap{static_cast<duration::rep>(half + os_entropy()[0] % (half + 1))};
+    std::this_thread::sleep_for(std::min(nap, left_));
+    left_ -= nap;
+    next_ = std::min(2 * next_, longest);
+    return true;
+  }
+
+  /// Runs `step` until it is not busy, or no time is left.
+  template <class Step>
+  auto until_free(Step&& step) {
+    for (;;) {
+      try {
+        return step();
+      } catch (sqlite_failure const& f) {
+        if (!f.busy() || !wait()) throw;
+      }
+    }
+  }
+
+ private:
+  duration left_;
+  duration next_ = std::chrono::microseconds{50};
+};
+
+/// A file that is open, with its schema as this version wants it. For one thread.
+class sqlite_file {
+ public:
+  /// Opens the file, which is made if it is not there. A file that is not weir's, or not of a
+  /// version that this one knows, is left as it was.
+  ///
+  /// Errors: `store_foreign`, `schema_too_new`, `store_corrupt`, `store_read_only`,
+  /// `store_unavailable`, `disk_full`; `invalid_option` when the file has another number of shards,
+  /// or is where SQLite cannot keep a write-ahead log.
+  [[nodiscard]] static result<std::unique_ptr<sqlite_file>> open(
+      std::string const& path, sqlite_options const& options, sqlite_clock clock) {
+    sqlite_patience patience{options.busy_timeout};
+    try {
+      return patience.until_free([&]() -> result<std::unique_ptr<sqlite_file>> {
+        auto made = std::make_unique<sqlite_file>(path, options, clock);
+        if (auto const ec = made->prepare()) return ec;
+        return made;
+      });
+    } catch (sqlite_failure const& f) {
+      return to_error(f);
+    }
+  }
+
+  sqlite_file(std::string const& path, sqlite_options const& options, sqlite_clock clock)
+      : options_{options}, db_{path}, tables_{db_, options_, std::move(clock)} {}
+  sqlite_file(sqlite_file const&) = delete;
+  sqlite_file& operator=(sqlite_file const&) = delete;
+
+  [[nodiscard]] sqlite_tables& tables() noexcept { return tables_; }
+
+  /// Throws `sqlite_failure`; then no transaction has begun.
+  void begin(bool writes) {
+    sqlite_run(db_, writes ? sql::begin_write : sql::begin_read);
+    writes_ = writes;
+    try {
+      if (db_.moved()) throw sqlite_failure{SQLITE_CANTOPEN};
+      tables_.begin();
+    } catch (...) {
+      rollback();
+      throw;
+    }
+  }
+
+  /// Throws `sqlite_failure`; then `rollback` is to follow.
+  void commit() {
+    if (writes_) {
+      tables_.finish();
+      if (db_.moved()) throw sqlite_failure{SQLITE_CANTOPEN};
+    }
+    try {
+      sqlite_run(db_, sql::commit);
+    } catch (sqlite_failure const& f) {
+      throw sqlite_failure{f.extended(), true};
+    }
+    tables_.committed();
+  }
+
+  void rollback() noexcept {
+    if (db_.in_transaction()) sqlite3_exec(db_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    tables_.forget();
+  }
+
+  /// Writes the log back into the file, if it has grown. For when nobody waits for an answer.
+  ///
+  /// SQLite releases before 3.51.3 can lose what was committed when one process writes back while
+  /// another begins the log anew ("WAL-reset bug"; 3.44.6 and 3.50.7 have the repair, too). With
+  /// those the others are kept from writing meanwhile. An application's own connections to the same
+  /// file are not: give them `PRAGMA wal_autocheckpoint = 0`, or a SQLite that is repaired.
+  void write_back() noexcept {
+    if (log_pages_ < write_back_at_) return;
+    write_back_at_ = log_pages_ + most_log_pages;  // if readers keep it from being done now
+    if (sqlite3_libversion_number() >= 3'051'003) {
+      sqlite3_wal_checkpoint_v2(db_.handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+      return;
+    }
+    sqlite_patience patience{
+        std::min<duration>(options_.busy_timeout, std::chrono::milliseconds{250})};
+    sqlite3_busy_handler(
+        db_.handle(), [](void* p, int) { return static_cast<sqlite_patience*>(p)->wait() ? 1 : 0; },
+        &patience);
+    sqlite3_wal_checkpoint_v2(db_.handle(), "main", SQLITE_CHECKPOINT_FULL, nullptr, nullptr);
+    sqlite3_busy_handler(db_.handle(), nullptr, nullptr);
+  }
+
+ private:
+  static constexpr int most_log_pages = 1000;
+
+  error_code prepare() {
+    sqlite_run(db_, sql::begin_read);  // what is read below is of one moment
+    auto const found = identify(db_, options_.in_application_database);
+    sqlite_run(db_, sql::commit);
+    if (found.has_error()) return found.error();
+    if (sqlite3_db_readonly(db_.handle(), "main") != 0) return errc::store_read_only;
+    configure();
+    {
+      sqlite_query q{db_, sql::journal_mode_wal};
+      if (!q.next() || q.bytes(0) != "wal") return errc::invalid_option;
+    }
+    if (auto const ec = make_schema()) return ec;
+    sqlite3_wal_hook(
+        db_.handle(),
+        [](void* self, sqlite3*, char const*, int pages) {
+          static_cast<sqlite_file*>(self)->log_has(pages);
+          return SQLITE_OK;
+        },
+        this);
+    return {};
+  }
+
+  void log_has(int pages) noexcept {
+    log_pages_ = pages;
+    if (pages < most_log_pages) write_back_at_ = most_log_pages;
+  }
+
+  void configure() {
+    bool const full = options_.durable == durability::power_loss;
+    db_.run(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+    db_.run("PRAGMA cache_size = -16384");  // KiB
+    db_.run("PRAGMA cell_size_check = ON");
+    if (options_.max_bytes == 0) return;
+    std::int64_t page_size = 0;
+    {
+      sqlite_query q{db_, sql::page_size};
+      if (q.next()) page_size = q.integer(0);
+    }
+    auto const pages = options_.max_bytes / static_cast<std::uint64_t>(std::max<std::int64_t>(page_size, 512));
+    db_.run(("PRAGMA max_page_count = " + std::to_string(std::max<std::uint64_t>(pages, 1))).c_str());
+  }
+
+  /// Makes the schema what this version wants, unless it is; also when another process is about to.
+  error_code make_schema() {
+    sqlite_run(db_, sql::begin_write);
+    try {
+      auto const found = identify(db_, options_.in_application_database);
+      if (found.has_error()) {
+        rollback();
+        return found.error();
+      }
+      migrate(db_, *found, options_.shards, tables_.date());
+      auto const shards = sqlite_ledger::read(db_).shards;
+      if (shards != options_.shards) {
+        rollback();
+        return errc::invalid_option;
+      }
+      sqlite_run(db_, sql::commit);
+    } catch (...) {
+      rollback();
+      throw;
+    }
+    return {};
+  }
+
+  sqlite_options options_;
+  sqlite_connection db_;
+  sqlite_tables tables_;
+  int log_pages_ = 0;
+  int write_back_at_ = most_log_pages;
+  bool writes_ = false;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,135 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_REQUEST_HPP
+#define WEIR_STORE_SQLITE_REQUEST_HPP
+
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/store/sqlite/owned_command.hpp"
+#include "weir/store/sqlite/tables.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace weir::detail {
+
+/// One command on its way to the thread of a store, and its operation. Everything but making it is
+/// done in that thread.
+class sqlite_request {
+ public:
+  sqlite_request() = default;
+  sqlite_request(sqlite_request const&) = delete;
+  sqlite_request& operator=(sqlite_request const&) = delete;
+  virtual ~sqlite_request() = default;
+
+  [[nodiscard]] virtual bool reads_only() const noexcept = 0;
+
+  /// From now on it will be executed. False: it was cancelled, or its context is gone; then nothing
+  /// else is to be called.
+  [[nodiscard]] virtual bool start() noexcept = 0;
+
+  /// Executes it and keeps the answer; a later answer replaces an earlier one, whose transaction was
+  /// rolled back. Throws `sqlite_failure`.
+  virtual void run(sqlite_tables& tables) = 0;
+
+  /// Completes it with its answer, which was committed.
+  virtual void complete() noexcept = 0;
+
+  /// Completes it with an error. May be called without `start`.
+  virtual void fail(error_code ec) noexcept = 0;
+};
+
+/// `Result` is void where only the error tells anything.
+template <class Result>
+class sqlite_operation : public sqlite_request {
+ public:
+  using parked_type = std::conditional_t<std::is_void_v<Result>, parked<error_code>,
+                                         parked<error_code, std::conditional_t<
+                                             std::is_void_v<Result>, int, Result>>>;
+
+  explicit sqlite_operation(std::shared_ptr<parked_type> op) noexcept : operation_{std::move(op)} {}
+  ~sqlite_operation() override {
+    if (started_) finish(boost::asio::error::operation_aborted);
+  }
+
+  [[nodiscard]] bool start() noexcept final {
+    started_ = operation_->claim();
+    return started_;
+  }
+
+  void fail(error_code ec) noexcept final {
+    if (started_ || start()) finish(ec);
+  }
+
+ protected:
+  template <class... Args>
+  void finish(error_code ec, Args... args) noexcept {
+    started_ = false;
+    try {
+      if constexpr (std::is_void_v<Result> || sizeof...(Args) != 0) {
+        operation_->finish(ec, std::move(args)...);
+      } else {
+        operation_->finish(ec, Result{});
+      }
+    } catch (...) {  // no memory to post it with: its handler is gone
+    }
+  }
+
+ private:
+  std::shared_ptr<parked_type> operation_;
+  bool started_ = false;
+};
+
+template <class C>
+class sqlite_command final : public sqlite_operation<typename C::result> {
+ public:
+  /// @param time when it is to be executed at; empty: at the file's time
+  sqlite_command(std::shared_ptr<parked<error_code, typename C::result>> op, C const& c,
+                 std::optional<time_point> time)
+      : sqlite_operation<typename C::result>{std::move(op)}, command_{c}, time_{time} {}
+
+  [[nodiscard]] bool reads_only() const noexcept override { return sqlite_reads_only<C>; }
+
+  void run(sqlite_tables& tables) override {
+    answer_ = make_error_code(boost::system::errc::not_enough_memory);
+    try {
+      answer_ = tables.apply(command_.get(), time_ ? *time_ : tables.now());
+    } catch (std::bad_alloc const&) {  // half of the step may have been made
+      throw sqlite_failure{SQLITE_NOMEM};
+    }
+  }
+
+  void complete() noexcept override {
+    if (answer_.has_value()) {
+      this->finish(error_code{}, std::move(answer_).value());
+    } else {
+      this->finish(answer_.error());
+    }
+  }
+
+ private:
+  owned_command<C> command_;
+  std::optional<time_point> time_;
+  result<typename C::result> answer_ = make_error_code(boost::asio::error::operation_aborted);
+};
+
+/// Asks only that the file be open.
+class sqlite_open_request final : public sqlite_operation<void> {
+ public:
+  using sqlite_operation<void>::sqlite_operation;
+
+  [[nodiscard]] bool reads_only() const noexcept override { return true; }
+  void run(sqlite_tables&) override {}
+  void complete() noexcept override { this->finish(error_code{}); }
+};
+
+}  // namespace weir::detail
+
+#endif

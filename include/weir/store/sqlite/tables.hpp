@@ -1,0 +1,196 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_TABLES_HPP
+#define WEIR_STORE_SQLITE_TABLES_HPP
+
+#include "weir/concept.hpp"
+#include "weir/error.hpp"
+#include "weir/store/sqlite/buckets.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/jobs.hpp"
+#include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/locks.hpp"
+#include "weir/store/sqlite/options.hpp"
+#include "weir/store/sqlite/permits.hpp"
+#include "weir/store/sqlite/scope.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace weir::detail {
+
+/// The four nouns of a file side by side. None knows the others.
+struct sqlite_nouns : sqlite_permits, sqlite_locks, sqlite_buckets, sqlite_jobs {
+  explicit sqlite_nouns(sqlite_scope& in)
+      : sqlite_permits{in}, sqlite_locks{in}, sqlite_buckets{in}, sqlite_jobs{in} {}
+
+  using sqlite_permits::apply;
+  using sqlite_locks::apply;
+  using sqlite_buckets::apply;
+  using sqlite_jobs::apply;
+};
+
+template <class C>
+concept sqlite_step = command_type<C> && requires(sqlite_nouns& s, C const& c, time_point now) {
+  { s.apply(c, now) } -> std::same_as<result<typename C::result>>;
+};
+
+/// Does the command belong to this noun?
+template <class C, class Noun>
+concept sqlite_step_of = requires(Noun& n, C const& c, time_point now) { n.apply(c, now); };
+
+/// Does the command change nothing, so that it need not wait for who is writing?
+template <class C>
+inline constexpr bool sqlite_reads_only = false;
+template <>
+inline constexpr bool sqlite_reads_only<command::inspect_permits> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::inspect_lock> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::peek_bucket> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::peek_jobs> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::find_job> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::min_vesting_time> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::scan_visible_queues> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::read_queue_stats> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::list_dead_letters> = true;
+template <>
+inline constexpr bool sqlite_reads_only<command::list_queues> = true;
+
+namespace sql {
+
+inline constexpr char data_version[] = "PRAGMA data_version";
+
+}  // namespace sql
+
+/// Executes commands on weir's tables, within transactions that are its caller's.
+///
+/// What is read of the file is kept from one transaction to the next as long as nobody else changes
+/// it; after anything but a commit it must be told to `forget` that.
+class sqlite_tables {
+ public:
+  sqlite_tables(sqlite_connection& db, sqlite_options const& options, sqlite_clock clock)
+      : scope_{db, options}, nouns_{scope_}, clock_{std::move(clock)} {}
+  sqlite_tables(sqlite_tables const&) = delete;
+  sqlite_tables& operator=(sqlite_tables const&) = delete;
+
+  /// To be called first in a transaction.
+  void begin() {
+    if (auto const version = data_version(); version != version_) {
+      forget();
+      version_ = version;
+    }
+    if (!stored_) {
+      scope_.ledger = sqlite_ledger::read(scope_.db);
+      stored_ = scope_.ledger;
+    }
+    changes_ = scope_.db.total_changes();
+    scope_.events.clear();
+  }
+
+  template <sqlite_step C>
+  result<typename C::result> apply(C const& c, time_point now) {
+    if constexpr (!sqlite_reads_only<C>) {
+      latest_ = now;
+      if constexpr (sqlite_step_of<C, sqlite_permits>) {
+        ++permit_steps_;
+      } else if constexpr (sqlite_step_of<C, sqlite_locks>) {
+        ++lock_steps_;
+      } else if constexpr (sqlite_step_of<C, sqlite_buckets>) {
+        ++bucket_steps_;
+      }
+    }
+    return nouns_.apply(c, now);
+  }
+
+  /// The date, as far as this process knows.
+  [[nodiscard]] time_point date() { return clock_.now(time_point::min()); }
+
+  /// The file's time.
+  [[nodiscard]] time_point now() {
+    auto const t = clock_.now(scope_.ledger.time);
+    passed_ = t;
+    return t;
+  }
+
+  /// To be called last in a transaction that changes something: writes what has not been written.
+  void finish() {
+    tidy();
+    nouns_.sqlite_jobs::flush();
+    bool const changed =
+        scope_.ledger != *stored_ || scope_.db.total_changes() != changes_;
+    if (!changed) return;
+    if (passed_) scope_.ledger.time = std::max(scope_.ledger.time, *passed_);
+    scope_.ledger.write(scope_.db);
+  }
+
+  /// To be called after the commit.
+  void committed() {
+    stored_ = scope_.ledger;
+    nouns_.sqlite_permits::trim();
+    nouns_.sqlite_jobs::trim();
+  }
+
+  /// Forgets what was read: it may not be so any more.
+  void forget() noexcept {
+    stored_.reset();
+    version_.reset();
+    passed_.reset();
+    permit_steps_ = lock_steps_ = bucket_steps_ = 0;
+    nouns_.sqlite_permits::forget();
+    nouns_.sqlite_jobs::forget();
+  }
+
+  /// Changes whenever somebody else has committed. May be asked outside a transaction.
+  [[nodiscard]] std::int64_t data_version() {
+    sqlite_query q{scope_.db, sql::data_version};
+    return q.next() ? q.integer(0) : 0;
+  }
+
+  /// When the latest command of this transaction that may have changed something was executed.
+  [[nodiscard]] time_point latest() const noexcept { return latest_; }
+
+  [[nodiscard]] sqlite_events& events() noexcept { return scope_.events; }
+  [[nodiscard]] sqlite_permits& permits() noexcept { return nouns_; }
+  [[nodiscard]] sqlite_jobs& jobs() noexcept { return nouns_; }
+  [[nodiscard]] std::uint32_t shards() const noexcept { return scope_.ledger.shards; }
+
+ private:
+  /// Removes a little of what time has ended: twice as much as the steps may have made.
+  void tidy() {
+    if (permit_steps_ != 0) nouns_.sqlite_permits::reap(latest_, 2 * permit_steps_);
+    if (lock_steps_ != 0) nouns_.sqlite_locks::reap(latest_, 2 * lock_steps_);
+    if (bucket_steps_ != 0) nouns_.sqlite_buckets::reap(latest_, 2 * bucket_steps_);
+    nouns_.sqlite_jobs::tidy(latest_);
+    permit_steps_ = lock_steps_ = bucket_steps_ = 0;
+  }
+
+  sqlite_scope scope_;
+  sqlite_nouns nouns_;
+  sqlite_clock clock_;
+  std::optional<sqlite_ledger> stored_;  // empty: nothing of what was read counts
+  std::optional<std::int64_t> version_;
+  std::optional<time_point> passed_;  // the latest time that a command was executed at
+  time_point latest_{};               // the same, or what its caller said
+  std::int64_t changes_ = 0;
+  std::size_t permit_steps_ = 0;
+  std::size_t lock_steps_ = 0;
+  std::size_t bucket_steps_ = 0;
+};
+
+}  // namespace weir::detail
+
+#endif

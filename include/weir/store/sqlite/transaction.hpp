@@ -1,0 +1,133 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_TRANSACTION_HPP
+#define WEIR_STORE_SQLITE_TRANSACTION_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/command/at.hpp"
+#include "weir/concept.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/options.hpp"
+#include "weir/store/sqlite/schema.hpp"
+#include "weir/store/sqlite/tables.hpp"
+
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace weir {
+
+/// Executes commands inside an application's own SQLite transaction, on its own connection to the
+/// file that a `sqlite_store` uses: what the application writes and what it enqueues are committed
+/// together, or rolled back together.
+///
+///     sqlite3_exec(db, "BEGIN IMMEDIATE", ...);
+///     ... the application's statements ...
+///     {
+///       weir::sqlite_transaction tx{db};
+///       auto const done = tx.execute(weir::command::enqueue_jobs{.queue = "mail", .jobs = jobs});
+///       if (done.has_error()) ...  // nothing of this command was done; the rest still stands
+///     }
+///     sqlite3_exec(db, "COMMIT", ...);
+///
+/// Nothing is begun, committed or rolled back here but a savepoint around each command. The
+/// transaction must have begun IMMEDIATE (or be EXCLUSIVE): one that began otherwise, and then has
+/// to write, may be refused by SQLite with the application's own work in it. It holds the file's
+/// only write lock, so it should be short: every store on the file waits for it.
+///
+/// It must not outlive the connection, whose statements it keeps prepared, and leaves none behind.
+/// For one thread at a time, and not while the connection is used by another.
+template <host_clock Clock = system_clock>
+class basic_sqlite_transaction {
+ public:
+  /// @param db      the application's connection; its main database is the store's file
+  /// @param options bounds, as those of the stores on the file; the others do not matter here
+  explicit basic_sqlite_transaction(
+      sqlite3* db, sqlite_options const& options = {}, Clock const& clock = Clock{})
+      : options_{detail::bounded(options)},
+        db_{db},
+        tables_{db_, options_, detail::make_sqlite_clock(clock)} {}
+
+  /// Executes a command, in the calling thread. What it answers holds if the transaction is
+  /// committed.
+  ///
+  /// Errors: those of the command; `not_in_transaction`; `store_foreign` when the file has no store
+  /// in it, `schema_too_new` and `store_corrupt`; `disk_full` and `store_unavailable`, after which
+  /// SQLite may have rolled back the whole transaction (`sqlite3_get_autocommit` tells).
+  template <class C>
+    requires detail::sqlite_step<C>
+  result<typename C::result> execute(C const& c) {
+    return execute_at(c, std::nullopt);
+  }
+
+  /// Executes a command as if at `a.time`.
+  template <class C>
+    requires detail::sqlite_step<C>
+  result<typename C::result> execute(command::at<C> const& a) {
+    return execute_at(a.command, a.time);
+  }
+
+ private:
+  template <class C>
+  result<typename C::result> execute_at(C const& c, std::optional<time_point> at) {
+    if (auto const ec = rule::validate(c)) return ec;
+    if (sqlite3_txn_state(db_.handle(), "main") != SQLITE_TXN_WRITE) {
+      return errc::not_in_transaction;
+    }
+    error_code ec;
+    try {
+      if (auto const missing = look()) return missing;
+      db_.run("SAVEPOINT weir_command");
+      try {
+        tables_.forget();  // the application may have rolled back since
+        tables_.begin();
+        auto answer = tables_.apply(c, at ? *at : tables_.now());
+        tables_.finish();
+        db_.run("RELEASE weir_command");
+        return answer;
+      } catch (...) {
+        undo();
+        throw;
+      }
+    } catch (detail::sqlite_failure const& f) {
+      ec = detail::to_error(f);
+    } catch (std::bad_alloc const&) {
+      ec = make_error_code(boost::system::errc::not_enough_memory);
+    }
+    return ec;
+  }
+
+  error_code look() {
+    if (known_) return {};
+    auto const found = detail::identify(db_, true);
+    if (found.has_error()) return found.error();
+    if (found->schema == 0) return errc::store_foreign;
+    // Who uses the file with an older schema does not know what this version would write.
+    if (found->schema != detail::sqlite_schema) return errc::store_unavailable;
+    known_ = true;
+    return {};
+  }
+
+  void undo() noexcept {
+    if (!db_.in_transaction()) return;
+    sqlite3_exec(
+        db_.handle(), "ROLLBACK TO weir_command; RELEASE weir_command", nullptr, nullptr, nullptr);
+  }
+
+  sqlite_options options_;
+  detail::sqlite_connection db_;
+  detail::sqlite_tables tables_;
+  bool known_ = false;
+};
+
+using sqlite_transaction = basic_sqlite_transaction<>;
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,89 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_WAIT_REQUEST_HPP
+#define WEIR_STORE_SQLITE_WAIT_REQUEST_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/permits.hpp"
+#include "weir/store/sqlite/owned_command.hpp"
+#include "weir/store/sqlite/request.hpp"
+#include "weir/store/sqlite/tables.hpp"
+#include "weir/store/sqlite/waiters.hpp"
+#include "weir/time.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace weir::detail {
+
+/// Looks whether there is a hint already, and joins the waiters if not. Its operation may be
+/// cancelled all the time.
+template <class C>
+class sqlite_wait_request final : public sqlite_request {
+ public:
+  sqlite_wait_request(std::shared_ptr<parked<error_code, hint>> op, C const& c,
+                      sqlite_waiters& waiters)
+      : operation_{std::move(op)}, command_{c}, waiters_{waiters} {}
+
+  [[nodiscard]] bool reads_only() const noexcept override { return true; }
+  [[nodiscard]] bool start() noexcept override { return operation_->waiting(); }
+  void run(sqlite_tables& tables) override { join_ = plan(tables, command_.get(), tables.now()); }
+
+  void complete() noexcept override {
+    try {
+      if (join_) {
+        join_(std::move(operation_));
+      } else {
+        operation_->resume(invalid_, hint{});
+      }
+    } catch (...) {  // no memory: then it ends as if the store had forgotten it
+    }
+  }
+
+  void fail(error_code ec) noexcept override {
+    try {
+      operation_->resume(ec, hint{});
+    } catch (...) {
+    }
+  }
+
+ private:
+  using joining = std::function<void(sqlite_waiters::waiter)>;
+
+  joining plan(sqlite_tables& tables, command::await_permit const& c, time_point now) {
+    tables.events().lines_watched = true;  // by what follows in this transaction
+    return tables.permits().look(c.key, now, [&](rule::permit_line& line) -> joining {
+      if (rule::should_ask(line, c, now)) return {};
+      return [this, key = c.key, ticket = *line.tickets.find(c.holder)](auto operation) {
+        waiters_.add(key, ticket, std::move(operation));
+      };
+    });
+  }
+
+  joining plan(sqlite_tables& tables, command::await_jobs const& c, time_point now) {
+    invalid_ = c.shard < tables.shards() ? error_code{} : make_error_code(errc::invalid_shard);
+    if (invalid_) return {};
+    tables.events().queues_watched = true;
+    auto const first = tables.jobs().first_due(c.shard);
+    if (first && rule::job_visible(*first, now)) return {};
+    return [this, shard = c.shard, first](auto operation) {
+      waiters_.add(shard, first, std::move(operation));
+    };
+  }
+
+  std::shared_ptr<parked<error_code, hint>> operation_;
+  owned_command<C> command_;
+  sqlite_waiters& waiters_;
+  joining join_;
+  error_code invalid_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,181 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_WAITERS_HPP
+#define WEIR_STORE_SQLITE_WAITERS_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/jobs.hpp"
+#include "weir/rule/permits.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/tables.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir::detail {
+
+/// Operations that wait for a hint. They are told by what this process commits, and, by polling, by
+/// what others do. For the thread of the store.
+class sqlite_waiters {
+ public:
+  using waiter = std::shared_ptr<parked<error_code, hint>>;
+
+  [[nodiscard]] bool for_permits() const noexcept { return !lines_.empty(); }
+  [[nodiscard]] bool for_jobs() const noexcept { return !shards_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return lines_.empty() && shards_.empty(); }
+
+  void add(std::string_view key, rule::occupant const& ticket, waiter w) {
+    auto& line = lines_[std::string{key}];
+    // A holder that polls leaves one cancelled operation behind each time.
+    auto [it, end] = line.waiting.equal_range(ticket.number);
+    while (it != end) it = it->second.operation->waiting() ? std::next(it) : line.waiting.erase(it);
+    line.waiting.emplace(ticket.number, in_line{ticket.holder, std::move(w)});
+    line.top_limit = std::max(line.top_limit, ticket.limit);
+  }
+
+  void add(std::uint32_t shard, std::optional<time_point> first_due, waiter w) {
+    auto& all = shards_[shard];
+    if (all.waiting.size() >= all.crowded) {
+      std::erase_if(all.waiting, [](waiter const& v) { return !v->waiting(); });
+      all.crowded = 2 * all.waiting.size() + 8;
+    }
+    all.waiting.push_back(std::move(w));
+    all.first_due = first_due;
+  }
+
+  /// After a commit of this process: wakes whom it concerns.
+  void settle(sqlite_tables& tables) {
+    auto const& events = tables.events();
+    for (auto const& key : events.lines) {
+      if (auto const line = lines_.find(key); line != lines_.end()) {
+        settle(line, tables, tables.latest());
+      }
+    }
+    for (auto it = shards_.begin(); it != shards_.end();) {
+      auto const due = events.due.find(it->first);
+      for (auto n = due == events.due.end() ? 0 : due->second; n != 0; --n) wake_one(it->second);
+      it->second.first_due = tables.jobs().first_due(it->first);
+      it = it->second.waiting.empty() ? shards_.erase(it) : std::next(it);
+    }
+  }
+
+  /// When others may have committed, in a transaction: wakes whom that may concern. Returns whether
+  /// it is to be called again, whether or not others commit.
+  bool look_around(sqlite_tables& tables) {
+    auto const now = tables.now();
+    for (auto line = lines_.begin(); line != lines_.end();) {
+      auto const next = std::next(line);
+      settle(line, tables, now);
+      line = next;
+    }
+    bool again = false;
+    for (auto it = shards_.begin(); it != shards_.end();) {
+      auto& all = it->second;
+      auto const first = tables.jobs().first_due(it->first);
+      bool const due = first && rule::job_visible(*first, now);
+      bool const earlier = first && (!all.first_due || *first < *all.first_due);
+      if (due || earlier) wake_one(all);
+      all.first_due = first;
+      // There may be more of them than one can serve; but one at a time, so that it is no herd.
+      again = again || (due && !all.waiting.empty());
+      it = all.waiting.empty() ? shards_.erase(it) : std::next(it);
+    }
+    return again;
+  }
+
+  /// Forgets who has been cancelled.
+  void prune() {
+    for (auto& [key, line] : lines_) {
+      std::erase_if(line.waiting, [](auto const& w) { return !w.second.operation->waiting(); });
+    }
+    std::erase_if(lines_, [](auto const& line) { return line.second.waiting.empty(); });
+    for (auto& [shard, all] : shards_) {
+      std::erase_if(all.waiting, [](waiter const& w) { return !w->waiting(); });
+    }
+    std::erase_if(shards_, [](auto const& s) { return s.second.waiting.empty(); });
+  }
+
+  /// Ends all of them.
+  void fail(error_code ec) {
+    for (auto& [key, line] : lines_) {
+      for (auto& [turn, w] : line.waiting) wake(*w.operation, ec);
+    }
+    for (auto& [shard, all] : shards_) {
+      for (auto& w : all.waiting) wake(*w, ec);
+    }
+    lines_.clear();
+    shards_.clear();
+  }
+
+ private:
+  struct in_line {
+    std::string holder;
+    waiter operation;
+  };
+  struct line {
+    std::multimap<std::uint64_t, in_line> waiting{};  // by the turn of their tickets
+    std::uint32_t top_limit = 0;                      // no waiter's ticket had a higher one
+  };
+  using lines = std::map<std::string, line>;
+
+  struct shard {
+    std::deque<waiter> waiting{};  // first come, first woken
+    std::size_t crowded = 8;
+    std::optional<time_point> first_due{};
+  };
+
+  static bool wake(parked<error_code, hint>& w, error_code ec = {}) noexcept {
+    try {
+      return w.resume(ec, hint{});
+    } catch (...) {  // no memory to post it with: its handler is gone
+      return false;
+    }
+  }
+
+  static void wake_one(shard& all) noexcept {
+    while (!all.waiting.empty()) {
+      auto const first = std::move(all.waiting.front());
+      all.waiting.pop_front();
+      if (wake(*first)) return;
+    }
+  }
+
+  /// Wakes exactly those whose turn has come, or whose ticket is gone, each once: who asks again is
+  /// granted or waits anew (F10). A free permit that the first in line was told of is its own until
+  /// its ticket lapses, so nobody else is told of it.
+  void settle(lines::iterator at, sqlite_tables& tables, time_point now) {
+    auto& waiting = at->second.waiting;
+    tables.permits().look(at->first, now, [&, top = at->second.top_limit](rule::permit_line const& l) {
+      for (auto it = waiting.begin(); it != waiting.end();) {
+        auto const* const ticket = l.tickets.find(it->first);
+        bool const its_own = ticket != nullptr && ticket->holder == it->second.holder;
+        auto const ahead = its_own ? l.tickets.before(*ticket) : 0;
+        if (its_own && !rule::is_turn(l, ahead, top)) break;
+        if (!its_own || rule::is_turn(l, ahead, ticket->limit)) {
+          wake(*it->second.operation);
+          it = waiting.erase(it);
+        } else {
+          ++it;
+        }
+      }
+    });
+    if (waiting.empty()) lines_.erase(at);
+  }
+};
+
+}  // namespace weir::detail
+
+#endif

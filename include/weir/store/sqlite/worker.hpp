@@ -1,0 +1,299 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_WORKER_HPP
+#define WEIR_STORE_SQLITE_WORKER_HPP
+
+#include "weir/error.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/file.hpp"
+#include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/options.hpp"
+#include "weir/store/sqlite/request.hpp"
+#include "weir/store/sqlite/waiters.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#if __has_include(<pthread.h>) && __has_include(<signal.h>)
+#include <pthread.h>
+#include <signal.h>
+#endif
+
+namespace weir::detail {
+
+/// What is shared by the handles of a store and its thread, which alone touches the file.
+///
+/// The thread takes what waits and executes it in one transaction, in the order of arrival: while
+/// one group is on its way to the disk, the next one gathers. Nothing is answered before its commit.
+/// A group whose transaction fails is executed again, each command alone, so that each gets an
+/// answer of its own. Where a transaction cannot even begin, all are told so.
+class sqlite_worker {
+ public:
+  sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
+      : path_{std::move(path)}, options_{options}, clock_{std::move(clock)} {}
+  sqlite_worker(sqlite_worker const&) = delete;
+  sqlite_worker& operator=(sqlite_worker const&) = delete;
+
+  [[nodiscard]] sqlite_options const& options() const noexcept { return options_; }
+  [[nodiscard]] sqlite_waiters& waiters() noexcept { return waiters_; }
+
+  /// Queues a request, or fails it: `closed`, or `store_full`.
+  void submit(std::unique_ptr<sqlite_request> r) {
+    error_code ec;
+    {
+      std::lock_guard const lock{mutex_};
+      if (stopping_) {
+        ec = errc::closed;
+      } else if (queued_.size() >= options_.max_pending) {
+        ec = errc::store_full;
+      } else {
+        queued_.push_back(std::move(r));
+      }
+    }
+    if (ec) return r->fail(ec);
+    arrived_.notify_one();
+  }
+
+  /// Lets `run` return once what is queued was executed. What comes later is `closed`.
+  void stop() noexcept {
+    {
+      std::lock_guard const lock{mutex_};
+      stopping_ = true;
+    }
+    arrived_.notify_one();
+  }
+
+  /// The body of the thread.
+  void run() noexcept {
+    requests batch;
+    while (next(batch)) {
+      for (std::span rest{batch}; !rest.empty();) {
+        auto const group = rest.first(std::min<std::size_t>(rest.size(), options_.max_group));
+        rest = rest.subspan(group.size());
+        auto const ec = serve(group);
+        // Whoever stops is waiting: what cannot begin now is not tried time and again.
+        if (ec && stops()) fail(std::exchange(rest, {}), ec);
+      }
+      bool const idle = batch.empty();
+      batch.clear();
+      look_around(idle);
+    }
+    waiters_.fail(boost::asio::error::operation_aborted);
+    file_.reset();
+  }
+
+ private:
+  using requests = std::vector<std::unique_ptr<sqlite_request>>;
+  using group = std::span<std::unique_ptr<sqlite_request>>;
+
+  [[nodiscard]] bool stops() {
+    std::lock_guard const lock{mutex_};
+    return stopping_;
+  }
+
+  /// Waits for requests, or for the time to look around. False: it is over.
+  bool next(requests& batch) {
+    std::unique_lock lock{mutex_};
+    auto const come = [&] { return stopping_ || !queued_.empty(); };
+    if (waiters_.empty()) {
+      arrived_.wait(lock, come);
+    } else {
+      arrived_.wait_for(lock, options_.poll_interval, come);
+    }
+    batch.swap(queued_);
+    return !batch.empty() || !stopping_;
+  }
+
+  static bool writes(group all) noexcept {
+    return !std::ranges::all_of(all, [](auto const& r) { return r->reads_only(); });
+  }
+
+  static void fail(group all, error_code ec) noexcept {
+    for (auto const& r : all) r->fail(ec);
+  }
+
+  /// Executes a group and completes all of it. Returns why it could not begin, if it could not.
+  error_code serve(group all) noexcept {
+    // Until it is our turn, anything may still be cancelled.
+    if (auto const ec = begin(writes(all))) {
+      fail(all, ec);
+      return ec;
+    }
+    auto const end = std::stable_partition(
+        all.begin(), all.end(), [](auto const& r) { return r->start(); });
+    all = all.first(static_cast<std::size_t>(end - all.begin()));
+
+    if (auto const ec = execute(all); !ec) {
+      complete(all);
+    } else if (all.size() == 1) {
+      fail(all, ec);
+    } else {
+      return serve_each(all);
+    }
+    return {};
+  }
+
+  error_code serve_each(group all) noexcept {
+    for (; !all.empty(); all = all.subspan(1)) {
+      auto const one = all.first(1);
+      if (auto const ec = begin(writes(one))) {
+        fail(all, ec);
+        return ec;
+      }
+      if (auto const ec = execute(one)) {
+        fail(one, ec);
+      } else {
+        complete(one);
+      }
+    }
+    return {};
+  }
+
+  /// Begins a transaction, in a file that is opened if need be.
+  error_code begin(bool write) noexcept {
+    for (bool again = false;; again = true) {
+      try {
+        if (!file_) {
+          auto opened = sqlite_file::open(path_, options_, clock_);
+          if (opened.has_error()) return opened.error();
+          file_ = std::move(opened).value();
+          looked_at_.reset();
+        }
+        sqlite_patience{options_.busy_timeout}.until_free([&] { file_->begin(write); });
+        auto& events = file_->tables().events();
+        events.lines_watched = waiters_.for_permits();
+        events.queues_watched = waiters_.for_jobs();
+        return {};
+      } catch (sqlite_failure const& f) {
+        if (!f.busy()) file_.reset();
+        // The file was deleted, or replaced: the next attempt opens what is there now.
+        if (f.primary() != SQLITE_CANTOPEN || again) return to_error(f);
+      } catch (std::bad_alloc const&) {
+        return make_error_code(boost::system::errc::not_enough_memory);
+      }
+    }
+  }
+
+  /// Executes requests in the transaction, and commits it or rolls it back.
+  error_code execute(group all) noexcept {
+    error_code ec;
+    bool usable = true;
+    try {
+      for (auto const& r : all) r->run(file_->tables());
+      file_->commit();
+      return {};
+    } catch (sqlite_failure const& f) {
+      ec = to_error(f);
+      usable = f.busy() || f.primary() == SQLITE_FULL || f.primary() == SQLITE_NOMEM;
+    } catch (std::bad_alloc const&) {
+      ec = make_error_code(boost::system::errc::not_enough_memory);
+    }
+    file_->rollback();
+    if (!usable) file_.reset();
+    return ec;
+  }
+
+  void complete(group all) noexcept {
+    for (auto const& r : all) r->complete();
+    try {
+      waiters_.settle(file_->tables());
+    } catch (...) {  // hints promise nothing
+    }
+    file_->write_back();
+  }
+
+  /// Notices what other processes have committed, while somebody waits for that.
+  void look_around(bool idle) noexcept {
+    if (waiters_.empty() || !file_) return;
+    try {
+      if (idle) waiters_.prune();
+      auto const version = file_->tables().data_version();
+      if (version == looked_at_ && !look_again_) return;
+      look_again_ = false;
+      if (begin(false)) return;
+      looked_at_ = version;
+      look_again_ = waiters_.look_around(file_->tables());
+      file_->commit();
+    } catch (...) {
+      if (file_) file_->rollback();
+    }
+  }
+
+  std::string const path_;
+  sqlite_options const options_;
+  sqlite_clock const clock_;
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  requests queued_;
+  bool stopping_ = false;
+
+  // The thread's own.
+  std::unique_ptr<sqlite_file> file_;
+  sqlite_waiters waiters_;
+  std::optional<std::int64_t> looked_at_;
+  bool look_again_ = false;
+};
+
+/// A worker with its thread. Destroying it waits until what is queued was executed.
+class sqlite_engine {
+ public:
+  explicit sqlite_engine(std::shared_ptr<sqlite_worker> worker) : worker_{std::move(worker)} {
+    no_signals const here;
+    thread_ = std::thread{[w = worker_] { w->run(); }};
+  }
+  sqlite_engine(sqlite_engine const&) = delete;
+  sqlite_engine& operator=(sqlite_engine const&) = delete;
+  ~sqlite_engine() {
+    worker_->stop();
+    if (thread_.get_id() == std::this_thread::get_id()) {
+      thread_.detach();  // the last handle was in a handler that died there
+    } else {
+      thread_.join();
+    }
+  }
+
+  [[nodiscard]] sqlite_worker& worker() const noexcept { return *worker_; }
+
+ private:
+  /// A thread that is started meanwhile leaves the process's signals to the others.
+  class no_signals {
+   public:
+    no_signals(no_signals const&) = delete;
+    no_signals& operator=(no_signals const&) = delete;
+#if __has_include(<pthread.h>) && __has_include(<signal.h>)
+    no_signals() noexcept {
+      ::sigset_t all;
+      ::sigfillset(&all);
+      ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+    }
+    ~no_signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+   private:
+    ::sigset_t before_;
+#else
+    no_signals() noexcept = default;
+#endif
+  };
+
+  std::shared_ptr<sqlite_worker> worker_;
+  std::thread thread_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,207 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_CONFORMANCE_MUTANT_STORE_HPP
+#define WEIR_TEST_CONFORMANCE_MUTANT_STORE_HPP
+
+#include "weir/clock/manual.hpp"
+#include "weir/command/at.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/store/memory.hpp"
+#include "weir/testing/capabilities.hpp"
+#include "weir/testing/report.hpp"
+#include "weir/testing/settings.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+// Deliberate defects, to see that the suite finds them: each is a memory store in which one command does the wrong
+// thing. A noun's defects are one class, of which a number picks one, so that they are compiled once.
+namespace weir::testing {
+
+/// What a noun's defects start from: no defect.
+///
+/// `step` overloads do a command, in place of the store; `next(command, time)` is the store. A command for which
+/// `splits` is true is done in two steps between which others may come: `look`, whose result `step` gets.
+struct no_defects {
+  explicit no_defects(int w) : which{w} {}
+
+  int which;
+
+  template <class C>
+  [[nodiscard]] bool splits(C const&) const {
+    return false;
+  }
+  template <class C, class Next>
+  std::int64_t look(C const&, time_point, Next const&) {
+    return 0;
+  }
+};
+
+/// A memory store with a defect.
+template <class Defects>
+class mutant_store {
+ public:
+  using executor_type = boost::asio::any_io_executor;
+  using base = basic_memory_store<manual_clock>;
+
+  mutant_store(base store, int which)
+      : store_{std::move(store)}, shared_{std::make_shared<shared>(which)} {}
+
+  [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_.shard_count(); }
+
+  template <class C>
+    requires detail::memory_step<C>
+  result<typename C::result> execute(C const& c) const {
+    return step(c, store_.now());
+  }
+  template <class C>
+    requires detail::memory_step<C>
+  result<typename C::result> execute(command::at<C> const& a) const {
+    return step(a.command, a.time);
+  }
+
+  template <class C, class Token>
+    requires detail::memory_step<C>
+  auto async_execute(C const& c, Token&& token) const {
+    using answer = typename C::result;
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code, answer)> handler,
+                       mutant_store self, C command) {
+      auto const ex = self.get_executor();
+      if (!self.splits(command)) {
+        detail::async_lift<answer>(ex, [&] { return self.execute(command); }, std::move(handler));
+        return;
+      }
+      auto const looked = self.look(command);
+      boost::asio::post(ex, [self, command, looked, h = std::move(handler)]() mutable {
+        auto act = [&] { return self.act(command, self.store_.now(), looked); };
+        detail::async_lift<answer>(self.get_executor(), act, std::move(h));
+      });
+    };
+    return boost::asio::async_initiate<Token, void(error_code, answer)>(std::move(initiate), token, *this, c);
+  }
+  template <class C, class Token>
+    requires detail::memory_wait<C>
+  auto async_execute(C const& c, Token&& token) const {
+    return shared_->defects.wait(store_, c, std::forward<Token>(token));
+  }
+
+ private:
+  struct shared {
+    explicit shared(int which) : defects{which} {}
+    std::mutex mutex;
+    Defects defects;
+  };
+
+  [[nodiscard]] auto next() const {
+    return [this](auto const& c, time_point now) {
+      using C = std::remove_cvref_t<decltype(c)>;
+      return store_.execute(command::at<C>{c, now});
+    };
+  }
+
+  template <class C>
+  bool splits(C const& c) const {
+    std::lock_guard const lock{shared_->mutex};
+    return shared_->defects.splits(c);
+  }
+  template <class C>
+  std::int64_t look(C const& c) const {
+    std::lock_guard const lock{shared_->mutex};
+    return shared_->defects.look(c, store_.now(), next());
+  }
+  template <class C>
+  result<typename C::result> act(C const& c, time_point now, std::int64_t looked) const {
+    std::lock_guard const lock{shared_->mutex};
+    return shared_->defects.step(c, now, next(), looked);
+  }
+  template <class C>
+  result<typename C::result> step(C const& c, time_point now) const {
+    std::lock_guard const lock{shared_->mutex};
+    auto const looked = shared_->defects.look(c, now, next());
+    return shared_->defects.step(c, now, next(), looked);
+  }
+
+  base store_;
+  std::shared_ptr<shared> shared_;
+};
+
+/// Makes mutants, all with the same defect.
+template <class Defects>
+struct mutant_driver {
+  explicit mutant_driver(int w) : which{w} {}
+
+  mutant_store<Defects> make(boost::asio::any_io_executor const& ex) { return make_with(ex, {}); }
+  mutant_store<Defects> make_bounded(boost::asio::any_io_executor const& ex, std::size_t n) {
+    memory_options o;
+    o.max_buckets = o.max_permits = o.max_locks = o.max_jobs = n;
+    return make_with(ex, o);
+  }
+  void advance(duration d) { clock.advance(d); }
+
+  int which;
+  manual_clock clock{};
+
+ private:
+  mutant_store<Defects> make_with(boost::asio::any_io_executor const& ex, memory_options const& o) {
+    return {basic_memory_store<manual_clock>{ex, o, clock}, which};
+  }
+};
+
+struct mutant {
+  int which;
+  std::string_view failure;  ///< the failure in FAILURES.md, or the promise, that it brings back
+  std::string_view defect;
+};
+
+/// Runs the suite on each mutant and prints what caught it. Fails for every one that survives, and if the suite finds
+/// fault with the store that has no defect.
+template <class Defects, class Suite>
+void hunt(std::span<mutant const> mutants, Suite&& suite) {
+  settings s;
+  s.histories = 40;
+  s.concurrent = 2;
+  s.operations = 40;
+  s.shrinking = 60;
+  s.patience = std::chrono::seconds{3};
+  auto const caught_by = [&](int which) {
+    mutant_driver<Defects> driver{which};
+    report found;
+    suite(driver, found, s);
+    std::string checks;
+    std::set<std::string> seen;
+    for (auto const& f : found.findings()) {
+      if (f.outcome != verdict::failed || !seen.insert(f.number + f.promise).second) continue;
+      checks.append("\n      ").append(f.number).append(": ").append(f.promise);
+    }
+    return checks;
+  };
+
+  auto const without = caught_by(-1);
+  BOOST_TEST(without.empty(), "the suite finds fault with no defect:" << without);
+  for (auto const& m : mutants) {
+    auto const checks = caught_by(m.which);
+    std::cout << "  " << std::left << std::setw(4) << m.failure << ' ' << m.defect
+              << (checks.empty() ? "\n      SURVIVED" : checks) << std::endl;
+    BOOST_TEST(!checks.empty(), "the suite does not find " << m.failure << ", " << m.defect);
+  }
+}
+
+}  // namespace weir::testing
+
+#endif

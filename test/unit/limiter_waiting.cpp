@@ -1,0 +1,375 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "lease_bed.hpp"
+#include "weir/backoff/constant.hpp"
+#include "weir/limiter.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace bed;
+
+namespace {
+
+/// One permit, taken, and a poll of a second.
+template <class Store>
+struct busy : ground {
+  explicit busy(Store ground::*which) : of{this->*which, {.limit = 1, .ttl = 30s}, clock} {
+    outcome<std::optional<permit>> got;
+    of.async_try_acquire("k", got.handler());
+    settle();
+    taken = std::move(got.value.value());
+  }
+
+  struct waiter : outcome<permit> {
+    asio::cancellation_signal signal;
+  };
+  std::shared_ptr<waiter> wait(duration d = limits::span) {
+    auto w = std::make_shared<waiter>();
+    of.async_acquire("k", {.wait = d}, asio::bind_cancellation_slot(w->signal.slot(), w->handler()));
+    settle();
+    return w;
+  }
+
+  limiter<Store, manual_clock> of;
+  permit taken;
+};
+
+struct busy_here : busy<local_store> {
+  busy_here() : busy{&ground::local} {}
+};
+struct busy_away : busy<remote_store> {
+  busy_away() : busy{&ground::remote} {}
+};
+
+template <class Test>
+void on_both(Test test) {
+  {
+    busy_here b;
+    test(b);
+  }
+  {
+    busy_away b;
+    test(b);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(limiter_line)
+
+BOOST_AUTO_TEST_CASE(R1_first_come_first_served) {
+  on_both([](auto& b) {
+    auto const a = b.wait();
+    auto const c = b.wait();
+    auto const d = b.wait();
+    b.taken.release();
+    b.pass(1s);
+    BOOST_TEST((a->done() && !c->done() && !d->done()));
+    a->value.release();
+    b.pass(1s);
+    BOOST_TEST((c->done() && !d->done()));
+    c->value.release();
+    b.pass(1s);
+    BOOST_TEST(d->done());
+    BOOST_TEST(!d->ec);
+    BOOST_TEST(d->value.in_use() == 1u);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(R1_trying_does_not_overtake) {
+  on_both([](auto& b) {
+    auto const a = b.wait();
+    b.taken.release();  // the waiter may not have been told yet
+    outcome<std::optional<permit>> cheeky;
+    b.of.async_try_acquire("k", cheeky.handler());
+    b.settle();
+    BOOST_TEST(!cheeky.value.has_value());
+    b.pass(1s);
+    BOOST_TEST(a->done());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(times_out_exactly_when_the_wait_is_over) {
+  on_both([](auto& b) {
+    auto const a = b.wait(3s);
+    b.pass(3s - 1ns);
+    BOOST_TEST(a->calls == 0);
+    b.pass(1ns);
+    BOOST_TEST(a->done());
+    BOOST_TEST(a->ec == code(errc::timed_out));
+    BOOST_TEST(!a->value);
+    auto const b1 = b.wait(3s);  // its place is free again
+    b.taken.release();
+    b.pass(1s);
+    BOOST_TEST(!b1->ec);
+    BOOST_TEST(b1->done());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_of_0_asks_once_and_takes_no_place) {
+  busy_away b;
+  auto const before = b.wire->seen["acquire"];
+  auto const a = b.wait(0s);
+  BOOST_TEST(a->done());
+  BOOST_TEST(a->ec == code(errc::timed_out));
+  BOOST_TEST(b.wire->seen["acquire"] == before + 1);
+  BOOST_TEST(b.wire->seen["release"] == 0);
+  BOOST_TEST(census(*b.wire, "k").waiting == 0u);
+  busy_here h;
+  BOOST_TEST(h.wait(0s)->ec == code(errc::timed_out));
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_of_0_waits_for_the_answer) {
+  busy_away b;
+  b.taken.release();
+  b.settle();
+  b.wire->usual.answers = false;
+  auto const a = b.wait(0s);
+  b.pass(5s);
+  BOOST_TEST(a->calls == 0);
+  b.wire->deliver();
+  b.settle();
+  BOOST_TEST(a->done());
+  BOOST_TEST(!a->ec);
+}
+
+BOOST_FIXTURE_TEST_CASE(F10_a_hint_wakes_one_and_no_time_passes, busy_here) {
+  auto const a = wait();
+  auto const c = wait();
+  taken.release();
+  settle();
+  BOOST_TEST(a->done());
+  BOOST_TEST(!c->done());
+  BOOST_TEST(census(local, "k").waiting == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(an_expiry_is_not_slept_through) {
+  on_both([](auto& b) {
+    auto const a = b.wait();
+    b.pass(30s - 1ns);
+    BOOST_TEST(!a->done());
+    b.pass(1ns);
+    BOOST_TEST(a->done());
+    BOOST_TEST((a->value.expires_at() == b.clock.steady_now() + 30s));
+  });
+}
+
+BOOST_FIXTURE_TEST_CASE(R6_without_hints_a_free_permit_is_found_within_the_poll, busy_away) {
+  auto const a = wait();
+  pass(200ms);
+  taken.release();
+  pass(1s);
+  BOOST_TEST(a->done());
+}
+
+BOOST_AUTO_TEST_CASE(R6_a_waiter_that_died_holds_up_the_next_no_longer_than_its_ticket) {
+  ground b;
+  limiter of{b.remote, {.limit = 1, .ttl = 30s}, b.clock};
+  outcome<std::optional<permit>> taken;
+  of.async_try_acquire("k", taken.handler());
+  b.settle();
+  auto doomed = std::make_unique<asio::io_context>();
+  limiter dying{remote_store{doomed->get_executor(), b.wire}, {.limit = 1, .ttl = 30s}, b.clock};
+  dying.async_acquire("k", [](error_code, permit const&) { BOOST_ERROR("it is dead"); });
+  doomed->poll();
+  outcome<permit> next;
+  of.async_acquire("k", next.handler());
+  b.settle();
+  doomed.reset();
+  taken.value.reset();
+  b.pass(1s);
+  BOOST_TEST(!next.done());
+  b.pass(2s);
+  BOOST_TEST(next.done());
+}
+
+BOOST_FIXTURE_TEST_CASE(R6_a_place_is_kept_while_its_holder_sleeps, busy_away) {
+  auto const a = wait();
+  for (int i = 0; i < 20; ++i) {
+    BOOST_TEST(census(*wire, "k").waiting == 1u);
+    pass(1s);
+  }
+  BOOST_TEST(!a->done());
+}
+
+BOOST_FIXTURE_TEST_CASE(the_ticket_does_not_outlive_the_wait, busy_away) {
+  auto const a = wait(500ms);
+  wire->usual = {.executes = false, .error = code(errc::store_unavailable)};  // nothing can be cleaned up
+  pass(500ms);
+  BOOST_TEST(a->ec == code(errc::timed_out));
+  BOOST_TEST(census(*wire, "k").waiting == 0u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(limiter_outages)
+
+BOOST_FIXTURE_TEST_CASE(F45_an_outage_is_waited_out_under_the_same_name, busy_away) {
+  auto const first = wait();
+  auto const second = wait();
+  wire->usual.error = code(errc::outcome_unknown);  // all is done, nothing is heard
+  pass(5s);
+  BOOST_TEST((!first->done() && !second->done()));
+  BOOST_TEST(census(*wire, "k").waiting == 2u);  // a new name each time would be many
+  taken.release();
+  pass(2s);
+  BOOST_TEST(census(*wire, "k").in_use == 1u);
+  wire->usual.error = {};
+  pass(1s);
+  BOOST_TEST(first->done());  // it has what it was given unheard
+  BOOST_TEST(!second->done());
+  BOOST_TEST(census(*wire, "k").in_use == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_outage_that_lasts_is_what_is_reported, busy_away) {
+  wire->usual = {.executes = false, .error = code(errc::store_unavailable)};
+  auto const a = wait(3s);
+  pass(3s - 1ns);
+  BOOST_TEST(a->calls == 0);
+  pass(1ns);
+  BOOST_TEST(a->ec == code(errc::store_unavailable));
+  BOOST_TEST(wire->seen["release"] == 0);  // nothing was ever done
+}
+
+BOOST_FIXTURE_TEST_CASE(an_outage_that_is_over_is_not_reported, busy_away) {
+  wire->usual = {.executes = false, .error = code(errc::store_unavailable)};
+  auto const a = wait(3s);
+  pass(1s);
+  wire->usual = {};
+  pass(2s);
+  BOOST_TEST(a->ec == code(errc::timed_out));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_cannot_pass_ends_the_wait, busy_away) {
+  for (error_code const e : {code(errc::closed), error_code{asio::error::access_denied}}) {
+    wire->next.push_back({.executes = false, .error = e});
+    auto const a = wait(3s);
+    BOOST_TEST(a->done());
+    BOOST_TEST(a->ec == e);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_never_answers_does_not_prolong_the_wait) {
+  for (bool const deaf : {false, true}) {
+    busy_away b;
+    b.wire->usual = {.answers = false, .deaf = deaf};
+    auto const a = b.wait(3s);
+    b.pass(3s);
+    BOOST_TEST(a->done());
+    BOOST_TEST(a->ec == code(errc::timed_out));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(F2_a_grant_after_the_end_of_the_wait_is_given_back, busy_away) {
+  taken.release();
+  settle();
+  wire->usual = {.answers = false, .deaf = true};
+  auto const a = wait(3s);
+  pass(3s);
+  BOOST_TEST(a->ec == code(errc::timed_out));
+  wire->usual = {};
+  wire->deliver_all();
+  BOOST_TEST(census(*wire, "k").in_use == 1u);
+  settle();
+  BOOST_TEST(census(*wire, "k").in_use == 0u);
+  BOOST_TEST(a->calls == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(F12_a_grant_that_is_over_when_it_comes_is_asked_for_again, busy_away) {
+  taken.release();
+  settle();
+  wire->next.push_back({.answers = false});
+  auto const a = wait();
+  auto const first = wire->fence;
+  wire->deliver();
+  clock.advance(29500ms);
+  settle();
+  pass(1s);
+  BOOST_REQUIRE(a->done());
+  BOOST_TEST(!a->ec);
+  BOOST_TEST(a->value.fence() > first + 1);
+  BOOST_TEST((a->value.expires_at() > clock.steady_now() + 28s));
+  BOOST_TEST(census(*wire, "k").in_use == 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+namespace {
+
+/// Hints all the time, for nothing.
+class eager_store : public remote_store {
+ public:
+  eager_store(executor_type ex, std::shared_ptr<engine> e, int& hints) : remote_store{std::move(ex), std::move(e)}, hints_{&hints} {}
+
+  using remote_store::async_execute;
+  template <class Token>
+  auto async_execute(command::await_permit const&, Token&& token) const {
+    auto* const hints = hints_;
+    return detail::async_lift<hint>(
+        get_executor(), [hints]() -> result<hint> { ++*hints; return hint{}; }, std::forward<Token>(token));
+  }
+
+ private:
+  int* hints_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(limiter_hints)
+
+BOOST_AUTO_TEST_CASE(a_store_that_hints_in_vain_is_not_asked_in_a_circle) {
+  ground b;
+  int hints = 0;
+  limiter of{eager_store{b.io.get_executor(), b.wire, hints}, {.limit = 1, .ttl = 1h}, b.clock};
+  outcome<std::optional<permit>> taken;
+  of.async_try_acquire("k", taken.handler());
+  b.settle();
+  outcome<permit> a;
+  of.async_acquire("k", a.handler());
+  b.settle();  // ends
+  BOOST_TEST(hints < 10);
+  b.pass(10s);
+  BOOST_TEST(hints < 200);
+  taken.value.reset();
+  b.pass(1s);
+  BOOST_TEST(a.done());
+}
+
+BOOST_AUTO_TEST_CASE(the_backoff_is_asked_and_held_within_the_poll) {
+  ground b;
+  limiter quick{b.remote, {.limit = 1, .ttl = 1h}, b.clock, constant_backoff{100ms}};
+  limiter slow{b.remote, {.limit = 1, .ttl = 1h, .poll = 2s}, b.clock, constant_backoff{1h}};
+  outcome<std::optional<permit>> taken;
+  quick.async_try_acquire("k", taken.handler());
+  b.settle();
+  for (bool const fast : {true, false}) {
+    outcome<permit> a;
+    auto const before = b.wire->seen["acquire"];
+    if (fast) {
+      quick.async_acquire("k", {.wait = 10s}, a.handler());
+    } else {
+      slow.async_acquire("k", {.wait = 10s}, a.handler());
+    }
+    b.pass(10s);
+    BOOST_TEST(a.ec == code(errc::timed_out));
+    BOOST_TEST(b.wire->seen["acquire"] - before == (fast ? 100 : 5));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_uncontended_permit_needs_no_suspension) {
+  ground b;
+  limiter of{b.local, {.limit = 1}, b.clock};
+  outcome<permit> a;
+  of.async_acquire("k", a.handler());
+  BOOST_TEST(a.calls == 0);
+  BOOST_TEST(b.settle() == 1u);  // one posted handler
+  BOOST_TEST(a.done());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
