@@ -146,7 +146,7 @@ BENCHMARK(crowded_key)
 // As many wait as have one: each refusal tells the place in line, and which expiry to wait for.
 void crowded_line_refused(benchmark::State& state) {
   auto const limit = static_cast<std::uint32_t>(state.range(0));
-  auto const others = numbered("other-", 2 * limit);
+  auto const others = numbered("other-", std::size_t{2} * limit);
   auto now = start;
   for (auto const& holder : others) {
     (void)permits->apply(command::acquire_permit{"tenant/1", holder, limit, 24h, 24h}, now += 1us);

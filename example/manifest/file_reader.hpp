@@ -4,22 +4,21 @@
 #ifndef WEIR_EXAMPLE_MANIFEST_FILE_READER_HPP
 #define WEIR_EXAMPLE_MANIFEST_FILE_READER_HPP
 
+#include "byte_tokens.hpp"
 #include "file_digest.hpp"
 #include "hash_file.hpp"
 #include "weir/job_context.hpp"
 #include "weir/limiter.hpp"
 #include "weir/limits.hpp"
-#include "weir/quota.hpp"
 #include "weir/rate_limiter.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -47,10 +46,9 @@ class file_reader {
         attempts_{options.attempts},
         bytes_read_{bytes_read} {
     if (options.rate == 0) return;
-    // A twentieth of a second's worth at a time: a large file is many takes, and others get theirs
-    // in between.
-    chunk_ = std::clamp<std::uint64_t>(options.rate / 20, 1, chunk_);
-    budget_.emplace(std::move(store), weir::quota::per_second(options.rate).burst(chunk_));
+    tokens_ = byte_tokens::of(options.rate);
+    chunk_ = tokens_.chunk;
+    budget_.emplace(std::move(store), tokens_.quota());
   }
 
   asio::awaitable<std::string> hash(hash_file const& job, weir::job_context& context) {
@@ -58,9 +56,10 @@ class file_reader {
       // The permit is renewed for as long as the file is open.
       auto const body = [&] { return read(job.path, context); };
       co_return co_await open_files_.async_with_permit("open files", body, asio::use_awaitable);
-    } catch (unreadable const& e) {
-      if (context.attempt() >= attempts_) throw weir::give_up{e.what()};
-      throw;
+    } catch (std::exception const& e) {
+      // Told to stop, it has not failed: the worker gives the job back.
+      if (context.stop_requested() || context.attempt() < attempts_) throw;
+      throw weir::give_up{e.what()};
     }
   }
 
@@ -88,11 +87,12 @@ class file_reader {
     file_digest file{path};
     for (;;) {
       auto const wanted = next_read(file.size(), file.offset(), chunk_);
-      // What lies ahead is reserved and waited for: in its turn, however large the file is.
-      weir::take_options const price{.cost = wanted, .wait = weir::limits::span};
-      if (budget_) co_await budget_->async_take("bytes read", price, asio::use_awaitable);
-      if (context.stop_requested())
-        throw std::runtime_error{"told to stop"};  // the worker knows why
+      if (budget_) {
+        // What lies ahead is reserved and waited for: it has its turn, however large the file is.
+        weir::take_options const price{.cost = tokens_.cost(wanted), .wait = weir::limits::span};
+        co_await budget_->async_take("bytes", price, asio::use_awaitable);
+      }
+      if (context.stop_requested()) throw unreadable{"told to stop"};
       auto const got = file.read(wanted);
       counted.add(got);
       if (got < wanted) break;
@@ -104,6 +104,7 @@ class file_reader {
 
   weir::limiter<Store> open_files_;
   std::optional<weir::rate_limiter<Store>> budget_;
+  byte_tokens tokens_;
   std::uint64_t chunk_ = 1 << 20;
   std::uint32_t attempts_;
   std::atomic<std::uint64_t>& bytes_read_;

@@ -6,6 +6,7 @@
 
 #include "file_digest.hpp"
 #include "path_text.hpp"
+#include "weir/backoff/capped.hpp"
 #include "weir/backoff/exponential.hpp"
 #include "weir/backoff/jittered.hpp"
 #include "weir/job_traits.hpp"
@@ -56,9 +57,10 @@ struct weir::job_traits<manifest::hash_file> {
 
   /// More than any --attempts: the handler gives up sooner.
   static constexpr std::uint32_t max_attempts = 1000;
-  /// What is wrong with a file is seldom over within the second, but trying costs little.
-  static constexpr jittered_backoff<exponential_backoff, equal_jitter> backoff{
-      exponential_backoff{std::chrono::milliseconds{200}}};
+  /// What is wrong with a file is seldom over within a second, but trying again costs little.
+  static constexpr jittered_backoff backoff{
+      capped_backoff{exponential_backoff{std::chrono::milliseconds{200}}, std::chrono::seconds{2}},
+      equal_jitter{}};
   /// The manifest is written from the results, at the end.
   static constexpr duration retention = std::chrono::hours{24 * 30};
 

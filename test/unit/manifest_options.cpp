@@ -1,7 +1,9 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
+#include "../../example/manifest/byte_tokens.hpp"
 #include "../../example/manifest/options.hpp"
+#include "weir/rule/bucket_scale.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -132,6 +134,27 @@ BOOST_AUTO_TEST_CASE(rates_that_are_none_are_refused) {
     BOOST_CHECK_THROW((void)parse_rate(rate), usage_error);
   }
   BOOST_TEST(why({"--rate", "8Mb/s"}) == "--rate wants bytes (B), not bits (b), not '8Mb/s'");
+}
+
+BOOST_AUTO_TEST_CASE(every_rate_is_a_quota_that_a_store_can_represent) {
+  using manifest::byte_tokens;
+  for (std::uint64_t rate = 1; rate <= 1'000'000'000'000; rate = rate * 3 / 2 + 1) {
+    auto const t = byte_tokens::of(rate);
+    BOOST_TEST(weir::rule::bucket_scale::of(t.quota()).has_value(), rate);
+    // Never faster than asked for, and not much slower.
+    BOOST_TEST(t.rate * t.block <= rate);
+    BOOST_TEST(t.rate * t.block >= rate - rate / 1'000'000);
+    // What is read at a time can be paid.
+    BOOST_TEST(t.chunk % t.block == 0);
+    BOOST_TEST(t.chunk > 0);
+    BOOST_TEST(t.cost(t.chunk) <= t.quota().capacity());
+    BOOST_TEST(t.cost(1) == 1);
+    BOOST_TEST(t.cost(t.chunk - t.block + 1) == t.cost(t.chunk));
+  }
+  // In bytes where they are few.
+  BOOST_TEST(byte_tokens::of(2'000'000).block == 1);
+  BOOST_TEST(byte_tokens::of(200'000'000).block == 128);
+  BOOST_TEST(byte_tokens::of(7).chunk == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -243,6 +243,7 @@ BOOST_AUTO_TEST_CASE(R2_one_holder_among_threads) {
   std::atomic<int> violations = 0;
   std::atomic<std::uint64_t> last = 0;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       auto const holder = "h" + std::to_string(t);

@@ -4,8 +4,9 @@
 // Generated histories: the memory store against a model that is as naive as can be, compared after
 // every step.
 
-#include "weir/store/memory/permits.hpp"
+#include "weir/store/memory.hpp"
 
+#include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -162,7 +163,7 @@ class history {
       : shape_{s},
         seed_{seed},
         random_{seed},
-        store_{memory_options{.max_permits = s.capacity}} {
+        store_{io_.get_executor(), memory_options{.max_permits = s.capacity}} {
     expected_.capacity = s.capacity;
   }
 
@@ -191,6 +192,11 @@ class history {
  private:
   std::uint64_t upto(std::uint64_t n) { return random_() % n; }
   std::string pick(char const* prefix, std::uint64_t n) { return prefix + std::to_string(upto(n)); }
+
+  template <class C>
+  result<typename C::result> execute(C const& c) {
+    return store_.execute(command::at<C>{c, now_});
+  }
 
   duration some_time() {
     return 1ms * static_cast<int>(1 + upto(static_cast<std::uint64_t>(shape_.longest)));
@@ -226,7 +232,7 @@ class history {
     std::size_t ahead = 0;
     while (ahead < k.tickets.size() && k.tickets[ahead].holder != holder) ++ahead;
 
-    auto const got = store_.apply(c, now_);
+    auto const got = execute(c);
     auto const wanted = expected_.acquire(c, now_, got ? got->fence : 0);
     expect(got.has_value() == wanted.has_value(), "acquire: refused for room");
     if (!got) {
@@ -271,7 +277,7 @@ class history {
     auto holder = pick("holder-", shape_.holders);
     auto const fence = fence_for(key, holder);
     command::renew_permit const c{key, holder, fence, some_time()};
-    auto const got = store_.apply(c, now_);
+    auto const got = execute(c);
     auto const wanted = expected_.renew(c, now_);
     expect(got.has_value() == wanted.has_value(), "renew");
     expect(got ? got->expires_in == wanted->expires_in : got.error() == wanted.error(), "renew");
@@ -283,7 +289,7 @@ class history {
     auto holder = pick("holder-", shape_.holders);
     auto const fence = fence_for(key, holder);
     command::release_permit const c{key, holder, fence};
-    auto const got = store_.apply(c, now_);
+    auto const got = execute(c);
     auto const wanted = expected_.release(c, now_);
     expect(got->freed == wanted.freed, "release: freed");
     expect(got->left_line == wanted.left_line, "release: left_line");
@@ -296,7 +302,7 @@ class history {
       auto& k = expected_.keys[key];
       k.purge(now_);
       auto const shown = static_cast<std::uint32_t>(upto(2) == 0 ? 0 : 1 + upto(40));
-      auto const got = store_.apply(command::inspect_permits{key, shown}, now_).value();
+      auto const got = execute(command::inspect_permits{key, shown}).value();
       expect(got.in_use == k.permits.size(), "inspect: in_use");
       expect(got.waiting == k.tickets.size(), "inspect: waiting");
       expect(got.holders.size() == std::min<std::size_t>(shown, k.permits.size()), "inspect: list");
@@ -314,7 +320,8 @@ class history {
   int step_ = 0;
   std::mt19937_64 random_;
   time_point now_{1'000'000s};
-  detail::memory_permits store_;
+  boost::asio::io_context io_{1};
+  memory_store store_;
   model expected_;
   std::map<std::string, std::uint64_t> last_fence_;
   std::vector<std::uint64_t> fences_;

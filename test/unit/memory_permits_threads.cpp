@@ -38,6 +38,7 @@ struct store : detail::memory_permits {
 template <class Body>
 void on_threads(int n, Body body) {
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(n));
   for (int t = 0; t < n; ++t) threads.emplace_back(body, t);
   for (auto& t : threads) t.join();
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -335,6 +336,28 @@ BOOST_AUTO_TEST_CASE(inspect_lists_by_fence) {
   BOOST_TEST(all.holders[2].holder == "b");
   BOOST_TEST(k.inspect(2).holders.size() == 2u);
   BOOST_TEST(k.inspect(0).in_use == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(a_line_is_a_value) {
+  for (int const holders : {3, 40}) {
+    key a;
+    for (int i = 0; i < holders; ++i) a.acquire("h" + std::to_string(i), 100, 10s);
+    auto b = a;
+    b.release("h0", 0);
+    BOOST_TEST(!b.acquire("x", 1, 10s, 5s).granted);
+    auto const n = static_cast<std::uint32_t>(holders);
+    BOOST_TEST(a.inspect().in_use == n);
+    BOOST_TEST(a.inspect().waiting == 0u);
+    auto c = std::move(b);
+    BOOST_TEST(c.inspect().in_use == n - 1);
+    BOOST_TEST(c.inspect().waiting == 1u);
+    c = a;
+    BOOST_TEST(c.inspect(1).holders.at(0).holder == "h0");
+    c.now += 10s;
+    BOOST_TEST(c.inspect().in_use == 0u);
+    BOOST_TEST(c.acquire("h0", 1, 10s).granted);
+    BOOST_TEST(a.inspect().in_use == n);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(who_should_ask_again) {

@@ -49,25 +49,27 @@ struct awaited<boost::asio::awaitable<T>> {
   using type = T;
 };
 
-/// Calls a body with the handle if it takes one.
 template <class Body, class Handle>
-auto call_body(Body& body, Handle const& held) {
+struct body_call : std::invoke_result<Body&> {};
+template <class Body, class Handle>
+  requires std::invocable<Body&, Handle const&>
+struct body_call<Body, Handle> : std::invoke_result<Body&, Handle const&> {};
+
+template <class Body, class Handle>
+using body_result = typename awaited<typename body_call<Body, Handle>::type>::type;
+
+/// A body: a movable callable that takes a `Handle const&` or nothing and returns `boost::asio::awaitable<T>`.
+template <class Body, class Handle>
+concept lease_body = std::move_constructible<Body> && requires { typename body_result<Body, Handle>; };
+
+template <class Body, class Handle>
+typename body_call<Body, Handle>::type call_body(Body& body, Handle const& held) {
   if constexpr (std::invocable<Body&, Handle const&>) {
     return body(held);
   } else {
     return body();
   }
 }
-
-/// A body: a movable callable that takes a `Handle const&` or nothing and returns `boost::asio::awaitable<T>`.
-template <class Body, class Handle>
-concept lease_body =
-    std::move_constructible<Body> && (std::invocable<Body&, Handle const&> || std::invocable<Body&>) &&
-    requires(Body& b, Handle const& h) { typename awaited<decltype(call_body(b, h))>::type; };
-
-template <class Body, class Handle>
-using body_result =
-    typename awaited<decltype(call_body(std::declval<Body&>(), std::declval<Handle const&>()))>::type;
 
 /// What a body left: nothing if it was not run.
 template <class T>

@@ -43,7 +43,7 @@ template <std::size_t N>
 [[nodiscard]] constexpr bool full_bucket(std::span<bucket_scale const, N> scales,
                                          bucket_arrivals const& arrivals, duration now) noexcept {
   for (std::size_t i = 0; i != scales.size(); ++i) {
-    if (arrivals[i] > scales[i].units_at(now)) return false;
+    if (arrivals[i] > scales[i].units_at(within_horizon(now))) return false;
   }
   return true;
 }
@@ -102,9 +102,8 @@ template <std::size_t N>
   duration wait{};
   for (std::size_t i = 0; i != scales.size(); ++i) {
     auto const& scale = scales[i];
-    auto const at = scale.units_at(now);
-    auto const due = std::max(arrivals[i], at) + scale.price_of(cost) - scale.room;
-    if (due > at) wait = std::max(wait, scale.reached(due) - now);
+    auto const due = arrivals[i] + scale.price_of(cost) - scale.room;
+    if (due > scale.units_at(now)) wait = std::max(wait, scale.reached(due) - now);
   }
   if (wait > max_wait) {
     // Waiting longer moves neither the arrivals nor what they are compared with: so this is exact, and the least.

@@ -121,6 +121,21 @@ class memory_buckets {
     quota_book::number number_;
   };
 
+  // Gives a place in the table back, unless somebody moved in.
+  class counted_place {
+   public:
+    explicit counted_place(bucket_table& table) noexcept : table_{&table} {}
+    counted_place(counted_place const&) = delete;
+    counted_place& operator=(counted_place const&) = delete;
+    ~counted_place() {
+      if (table_) table_->leave();
+    }
+    void keep() noexcept { table_ = nullptr; }
+
+   private:
+    bucket_table* table_;
+  };
+
   template <class Command>
   result<decision> ask(Command const& c, duration now) {
     bucket_key const key{c.key};
@@ -130,13 +145,15 @@ class memory_buckets {
       if (ask_unlocked(c, key, home, now, answer)) return answer;
     }
     for (bool searched = false;; searched = true) {
+      result<decision> answer = decision{};
       {
         std::lock_guard const lock{home.mutex()};
-        if (auto const seen = home.glimpse(key)) return ask_known(c, home, seen, now);
-        result<decision> answer = decision{};
-        if (ask_unknown(c, key, home, now, answer)) return answer;
+        auto const seen = home.glimpse(key);
+        answer = seen ? ask_known(c, home, seen, now) : ask_unknown(c, key, home, now);
       }
-      if (searched || !table_.make_room(now)) return shed(c);
+      // Forgetting full buckets makes room for others, and sets free the quotas that they had.
+      bool const full = answer.has_error() ? answer.error() == errc::store_full : answer->shed;
+      if (!full || searched || !table_.make_room(now)) return answer;
     }
   }
 
@@ -230,39 +247,29 @@ class memory_buckets {
     }
   }
 
-  /// For a bucket that does not exist, with its shard locked. Returns whether `out` is the answer; if not, there is no
-  /// room for a new one.
+  /// For a bucket that does not exist, with its shard locked.
   template <class Command>
-  bool ask_unknown(Command const& c, bucket_key const& key, bucket_shard& home, duration now,
-                   result<decision>& out) {
+  result<decision> ask_unknown(
+      Command const& c, bucket_key const& key, bucket_shard& home, duration now) {
     auto const number = table_.book().hold(c.quotas);
-    if (number.has_error()) {
-      out = number.error();
-      return true;
-    }
+    if (number.has_error()) return number.error();
     held_quotas held{table_.book(), *number};
     // It may be one that was forgotten as full, before time ran backwards.
     auto const start = home.forgotten() <= now
                            ? rule::unseen_bucket
                            : rule::forgotten_bucket(held.scales(), home.forgotten());
     auto const answer = rule::take(held.scales(), start, now, c.cost, c.max_wait);
-    if (answer.allowed) {
-      if (!table_.enter(home, now)) return false;
-      if constexpr (takes<Command>) {
-        try {
-          auto const value = table_.value_for(held.scales().size(), answer.mark.arrival, bucket_slot::absent);
-          home.lower_soonest(rule::full_from(held.scales(), answer.mark.arrival));
-          home.insert(key, held.give(), value);
-        } catch (...) {
-          table_.leave();
-          throw;
-        }
-      } else {
-        table_.leave();
-      }
+    if (!answer.allowed) return answer;
+    if (!table_.enter(home, now)) return shed(c);
+    counted_place place{table_};
+    if constexpr (takes<Command>) {
+      auto const value =
+          table_.value_for(held.scales().size(), answer.mark.arrival, bucket_slot::absent);
+      home.lower_soonest(rule::full_from(held.scales(), answer.mark.arrival));
+      home.insert(key, held.give(), value);
+      place.keep();
     }
-    out = answer;
-    return true;
+    return answer;
   }
 
   template <class Command>

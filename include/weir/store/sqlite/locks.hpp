@@ -53,9 +53,7 @@ class sqlite_locks {
   }
 
   result<lease_release> apply(command::release_lock const& c, time_point now) {
-    return act(c, now, [&](rule::lock_state& lock, bool) -> result<lease_release> {
-      return rule::apply(lock, c, now);
-    });
+    return act(c, now, [&](rule::lock_state& lock, bool) { return rule::apply(lock, c, now); });
   }
 
   result<lock_info> apply(command::inspect_lock const& c, time_point now) {
@@ -76,13 +74,13 @@ class sqlite_locks {
 
  private:
   template <class C, class Step>
-  auto act(C const& c, time_point now, Step&& step) {
+  result<typename C::result> act(C const& c, time_point now, Step&& step) {
     auto lock = read(c.key);
     bool const stored = lock.held();
     auto const fence = lock.fence();
     auto const until = lock.expiry();
     rule::expire(lock, now);
-    auto answer = step(lock, stored);
+    result<typename C::result> answer = step(lock, stored);
     if (!lock.held()) {
       if (stored) erase(c.key);
     } else if (!stored) {

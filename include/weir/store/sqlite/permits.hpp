@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -70,7 +71,8 @@ class sqlite_permits {
 
   /// Runs `read(permit_line&)` on the key's line as it is at `now`. Changes nothing in the file.
   template <class Read>
-  auto look(std::string_view key, time_point now, Read&& read) {
+  std::invoke_result_t<Read&, rule::permit_line&> look(
+      std::string_view key, time_point now, Read&& read) {
     auto& line = find(key);
     if (now < line.soonest()) return read(line);
     // What is over stays where it is, here as in the file: both are changed together or not at all.
@@ -140,11 +142,11 @@ class sqlite_permits {
   }
 
   template <class C, class Step>
-  auto act(C const& c, time_point now, Step&& step) {
+  result<typename C::result> act(C const& c, time_point now, Step&& step) {
     auto& line = find(c.key);
     expire(c.key, line, now);
     auto const before = belongings_of(line, c.holder);
-    auto answer = step(line);
+    result<typename C::result> answer = step(line);
     auto const after = belongings_of(line, c.holder);
     write(c.key, c.holder, false, before.permit, after.permit);
     write(c.key, c.holder, true, before.ticket, after.ticket);

@@ -125,13 +125,13 @@ class sqlite_waiters {
     std::string holder;
     waiter operation;
   };
-  struct line {
+  struct waiting_line {
     std::multimap<std::uint64_t, in_line> waiting{};  // by the turn of their tickets
     std::uint32_t top_limit = 0;                      // no waiter's ticket had a higher one
   };
-  using lines = std::map<std::string, line>;
+  using lines = std::map<std::string, waiting_line>;
 
-  struct shard {
+  struct waiting_shard {
     std::deque<waiter> waiting{};  // first come, first woken
     std::size_t crowded = 8;
     std::optional<time_point> first_due{};
@@ -145,7 +145,7 @@ class sqlite_waiters {
     }
   }
 
-  static void wake_one(shard& all) noexcept {
+  static void wake_one(waiting_shard& all) noexcept {
     while (!all.waiting.empty()) {
       auto const first = std::move(all.waiting.front());
       all.waiting.pop_front();
@@ -174,6 +174,9 @@ class sqlite_waiters {
     });
     if (waiting.empty()) lines_.erase(at);
   }
+
+  lines lines_;
+  std::map<std::uint32_t, waiting_shard> shards_;
 };
 
 }  // namespace weir::detail

@@ -82,9 +82,9 @@ class sqlite_worker {
     requests batch;
     while (next(batch)) {
       for (std::span rest{batch}; !rest.empty();) {
-        auto const group = rest.first(std::min<std::size_t>(rest.size(), options_.max_group));
-        rest = rest.subspan(group.size());
-        auto const ec = serve(group);
+        auto const first = rest.first(std::min<std::size_t>(rest.size(), options_.max_group));
+        rest = rest.subspan(first.size());
+        auto const ec = serve(first);
         // Whoever stops is waiting: what cannot begin now is not tried time and again.
         if (ec && stops()) fail(std::exchange(rest, {}), ec);
       }

@@ -33,7 +33,7 @@ inline lock_grant take_lock(lock_bench& b, std::string_view key, std::string_vie
 inline void expect_held(lock_bench& b, std::string_view key, std::string_view holder, std::uint64_t fence) {
   auto const info = b.must(command::inspect_lock{key});
   expect(info.held && info.holder == holder && info.fence == fence,
-         "\"" + std::string{holder} + "\" should still hold the lock with fence " + std::to_string(fence) +
+         in_quotes(holder) + " should still hold the lock with fence " + std::to_string(fence) +
              ", but the store says: " + to_text(info));
 }
 
@@ -85,6 +85,7 @@ inline void over_at_its_expiry(lock_bench& b) {
     expect(!b.must(command::acquire_lock{"key", "second", b.lasting}).granted,
            "a lease lives until the instant of its expiry");
     b.pass(b.grain() + b.slack());
+    expect(lock_is_free(b, "key"), "a lease is over at the instant of its expiry");
   }
   b.eventually([&] { return lock_is_free(b, "key"); }, "a lease is over when its time is");
   take_lock(b, "key", "second", b.lasting);

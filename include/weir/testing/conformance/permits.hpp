@@ -1,0 +1,29 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TESTING_CONFORMANCE_PERMITS_HPP
+#define WEIR_TESTING_CONFORMANCE_PERMITS_HPP
+
+#include "weir/concept.hpp"
+#include "weir/testing/conformance/permits/checks.hpp"
+#include "weir/testing/conformance/permits/concurrent.hpp"
+#include "weir/testing/conformance/permits/histories.hpp"
+#include "weir/testing/driver.hpp"
+#include "weir/testing/report.hpp"
+#include "weir/testing/settings.hpp"
+
+namespace weir::testing::conformance {
+
+/// Holds a store of permits to its promises, and writes into the report what it found. It throws only what the driver
+/// throws while it says what it is.
+template <store_driver Driver>
+void permits(Driver& driver, report& out, settings const& s = {}) {
+  factory<permit_commands> const f{driver};
+  run_checks(f, "permits", permit_checks, out, s);
+  permit_histories(f, out, s);
+  permit_concurrency(f, out, s);
+}
+
+}  // namespace weir::testing::conformance
+
+#endif

@@ -1,0 +1,220 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TESTING_CONFORMANCE_PERMITS_CONCURRENT_HPP
+#define WEIR_TESTING_CONFORMANCE_PERMITS_CONCURRENT_HPP
+
+#include "weir/command/permits.hpp"
+#include "weir/testing/arena.hpp"
+#include "weir/testing/bench.hpp"
+#include "weir/testing/dice.hpp"
+#include "weir/testing/fields/permits.hpp"
+#include "weir/testing/linearizability.hpp"
+
+#include <boost/container_hash/hash.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::testing {
+
+/// One command on one key's permits, with its answer. Holders are numbered from 1 to 9.
+struct permit_event {
+  enum class kind : std::uint8_t { acquire, renew, release, inspect };
+
+  kind what = kind::inspect;
+  std::uint32_t holder = 0;
+  std::uint32_t limit = 0;
+  bool patient = false;       ///< asked to keep a place
+  std::uint64_t fence = 0;    ///< that was asked with
+  bool yes = false;           ///< granted, renewed or freed
+  bool left = false;          ///< a place in line was given up
+  std::uint32_t in_use = 0;   ///< in the answer
+  std::uint32_t place = 0;    ///< in the answer; inspect: how many wait
+  std::uint64_t number = 0;   ///< fence in the answer
+};
+
+[[nodiscard]] inline std::string to_text(permit_event const& e) {
+  constexpr std::string_view words[] = {"acquire", "renew", "release", "inspect"};
+  field_list out;
+  out.name = words[static_cast<std::size_t>(e.what)];
+  out.add("holder", e.holder).add("limit", e.limit).add("patient", e.patient).add_fence("fence", e.fence);
+  field_list answer;
+  answer.add("yes", e.yes).add("left_line", e.left).add("in_use", e.in_use).add("place", e.place);
+  answer.add_fence("fence", e.number);
+  return to_text(out) + " -> " + to_text(answer);
+}
+
+/// One key's permits, as long as nothing ends by time.
+struct permit_object {
+  using event = permit_event;
+  static constexpr std::uint64_t untold = 1;  // the fence of a grant whose answer never came
+
+  struct state {
+    std::array<std::uint64_t, 10> fence{};  // by holder; 0: has none
+    std::vector<std::uint8_t> line;
+    std::uint64_t last = untold;
+
+    [[nodiscard]] std::uint32_t live() const noexcept {
+      return static_cast<std::uint32_t>(
+          std::count_if(fence.begin(), fence.end(), [](auto f) { return f != 0; }));
+    }
+    friend bool operator==(state const&, state const&) = default;
+    friend std::size_t hash_value(state const& s) noexcept {
+      auto seed = boost::hash_range(s.fence.begin(), s.fence.end());
+      boost::hash_range(seed, s.line.begin(), s.line.end());
+      boost::hash_combine(seed, s.last);
+      return seed;
+    }
+  };
+
+  static bool apply(state& s, event const& e, bool answered) {
+    auto& mine = s.fence[e.holder];
+    auto const ticket = std::find(s.line.begin(), s.line.end(), static_cast<std::uint8_t>(e.holder));
+    switch (e.what) {
+      case event::kind::acquire: {
+        auto const ahead = static_cast<std::uint32_t>(ticket - s.line.begin());
+        if (mine == 0 && s.live() + ahead < e.limit) {
+          mine = untold;
+          if (ticket != s.line.end()) s.line.erase(ticket);
+        }
+        if (mine != 0) return !answered || (e.yes && e.in_use == s.live() && learn(s, mine, e.number));
+        if (e.patient && ticket == s.line.end()) s.line.push_back(static_cast<std::uint8_t>(e.holder));
+        if (!e.patient && ticket != s.line.end()) s.line.erase(ticket);
+        return !answered || (!e.yes && e.in_use == s.live() && e.place == (e.patient ? ahead + 1 : 0));
+      }
+      case event::kind::renew: return !answered || e.yes == (e.fence > untold && mine == e.fence);
+      case event::kind::release: {
+        bool const frees = mine != 0 && (e.fence == 0 || mine == e.fence);
+        bool const leaves = e.fence == 0 && ticket != s.line.end();
+        if (frees) mine = 0;
+        if (leaves) s.line.erase(ticket);
+        return !answered || (e.yes == frees && e.left == leaves);
+      }
+      case event::kind::inspect: return !answered || (e.in_use == s.live() && e.place == s.line.size());
+    }
+    return false;
+  }
+
+ private:
+  // The fence of a permit that is held: what was said before, or a new one above all before.
+  static bool learn(state& s, std::uint64_t& mine, std::uint64_t fence) noexcept {
+    if (mine != untold) return mine == fence;
+    if (fence <= s.last) return false;
+    mine = s.last = fence;
+    return true;
+  }
+};
+
+namespace conformance {
+
+/// Takes and gives back permits of two keys, in line and out of it.
+class permit_client final : public arena<permit_commands>::client {
+ public:
+  using history = std::vector<recorded<permit_event>>;
+  static constexpr std::string_view keys[] = {"one", "two"};
+  static constexpr std::uint32_t limits[] = {1, 3};
+
+  permit_client(arena<permit_commands>& in, std::uint32_t number, std::size_t operations, bool lines, dice d)
+      : client{in}, number_{number}, name_{std::to_string(number)}, left_{operations}, lines_{lines}, dice_{d} {}
+
+  [[nodiscard]] history const& seen(std::size_t key) const noexcept { return seen_[key]; }
+
+  bool next() override {
+    constexpr auto lasting = bench<permit_commands>::lasting;
+    if (left_ == 0) return false;
+    --left_;
+    auto const key = dice_.below(std::size(keys));
+    auto& fence = fence_[key];
+    auto const choice = dice_.below(10);
+    permit_event e{.what = permit_event::kind::acquire, .holder = number_};
+    if (choice == 0) {
+      e.what = permit_event::kind::inspect;
+      e.holder = 0;
+      run(key, e, command::inspect_permits{keys[key], 0}, [](permit_event& seen, permit_census const& a) {
+        seen.in_use = a.in_use;
+        seen.place = a.waiting;
+      });
+    } else if (choice < 3 && fence != 0) {
+      e.what = permit_event::kind::renew;
+      e.fence = fence;
+      run(key, e, command::renew_permit{keys[key], name_, fence, lasting},
+          [](permit_event& seen, lease_renewal const&) { seen.yes = true; });
+    } else if ((choice < 8 && fence != 0) || choice == 1) {
+      e.what = permit_event::kind::release;
+      e.fence = dice_.chance(60) ? fence : 0;
+      fence = 0;
+      run(key, e, command::release_permit{keys[key], name_, e.fence},
+          [](permit_event& seen, lease_release const& a) {
+            seen.yes = a.freed;
+            seen.left = a.left_line;
+          });
+    } else {
+      e.limit = limits[key];
+      e.patient = lines_ && dice_.chance(70);
+      run(key, e,
+          command::acquire_permit{keys[key], name_, e.limit, lasting, e.patient ? lasting : duration::zero()},
+          [&fence](permit_event& seen, permit_grant const& a) {
+            seen.yes = a.granted;
+            seen.in_use = a.in_use;
+            seen.place = a.place;
+            seen.number = a.fence;
+            if (a.granted) fence = a.fence;
+          });
+    }
+    return true;
+  }
+
+ private:
+  template <class C, class Read>
+  void run(std::size_t key, permit_event e, C const& c, Read read) {
+    ask(c, [this, key, e, read](result<typename C::result> const& a, std::uint64_t invoked,
+                                std::uint64_t returned) mutable {
+      if (a.has_value()) read(e, a.value());
+      if (a.has_error() && a.error() != errc::lease_lost) returned = recorded<permit_event>::never;
+      seen_[key].push_back({e, invoked, returned});
+    });
+  }
+
+  std::uint32_t number_;
+  std::string name_;
+  std::size_t left_;
+  bool lines_;
+  dice dice_;
+  std::uint64_t fence_[std::size(keys)]{};
+  history seen_[std::size(keys)];
+};
+
+inline void permits_are_linearizable(bench<permit_commands>& b, std::uint64_t seed) {
+  arena<permit_commands> in{b};
+  dice d{seed};
+  std::vector<std::shared_ptr<permit_client>> clients;
+  auto const n = std::min<std::size_t>(b.settings().clients, 9);
+  for (std::size_t i = 1; i <= n; ++i) {
+    clients.push_back(std::make_shared<permit_client>(
+        in, static_cast<std::uint32_t>(i), b.settings().operations, b.can().line, d.fork()));
+  }
+  in.run({clients.begin(), clients.end()});
+  for (std::size_t key = 0; key < std::size(permit_client::keys); ++key) {
+    permit_client::history all;
+    for (auto const& c : clients) all.insert(all.end(), c->seen(key).begin(), c->seen(key).end());
+    expect_order<permit_object>(std::move(all), "permits of \"" + std::string{permit_client::keys[key]} + '"');
+  }
+}
+
+inline void permit_concurrency(factory<permit_commands> const& f, report& out, settings const& s) {
+  check_concurrency(f, {"permits", "R1", "concurrent commands on a key happen one after the other"},
+                    &permits_are_linearizable, out, s);
+}
+
+}  // namespace conformance
+}  // namespace weir::testing
+
+#endif
