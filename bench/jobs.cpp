@@ -1,9 +1,10 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What a job costs in the memory store, one thread, one job per command unless said, payloads of 64 bytes. "Waiting" is
-// how many other jobs the queue has. The reference does the same steps on what one would write in an afternoon: a
-// std::set in order and a std::unordered_map by id, behind a std::mutex, without keys, retries, counters or pointers.
+// What a job costs in the memory store, one thread, one job per command unless said, payloads of 64
+// bytes. "Waiting" is how many other jobs the queue has. The reference does the same steps on what
+// one would write in an afternoon: a std::set in order and a std::unordered_map by id, behind a
+// std::mutex, without keys, retries, counters or pointers.
 
 #include "weir/store/memory/jobs.hpp"
 
@@ -26,7 +27,8 @@ namespace {
 using namespace weir;
 using namespace std::chrono_literals;
 
-constexpr std::string_view payload = "{\"to\":\"someone@example.com\",\"template\":\"welcome\",\"language\":\"en\"}";
+constexpr std::string_view payload =
+    "{\"to\":\"someone@example.com\",\"template\":\"welcome\",\"language\":\"en\"}";
 constexpr duration lease = 30s;
 
 /// Ids as version 7 makes them: growing in time, random below.
@@ -84,8 +86,11 @@ struct bed {
 
   dequeued dequeue(std::string_view queue, std::uint32_t limit = 1) {
     now += 1us;
-    command::dequeue_jobs const c{
-        .queue = queue, .holder = "worker-1", .sequence = ++sequence, .limit = limit, .lease = lease};
+    command::dequeue_jobs const c{.queue = queue,
+                                  .holder = "worker-1",
+                                  .sequence = ++sequence,
+                                  .limit = limit,
+                                  .lease = lease};
     return jobs.apply(c, now).value();
   }
 
@@ -128,10 +133,12 @@ void in_batches_of_100(benchmark::State& state) {
   for (auto _ : state) {
     for (auto& j : batch) j = b.make();
     b.now += 1us;
-    benchmark::DoNotOptimize(b.jobs.apply(command::enqueue_jobs{.queue = "mail", .jobs = batch}, b.now));
+    benchmark::DoNotOptimize(
+        b.jobs.apply(command::enqueue_jobs{.queue = "mail", .jobs = batch}, b.now));
     auto const got = b.dequeue("mail", 100);
     for (std::size_t i = 0; i < 100; ++i) done[i] = {got.jobs[i].id, got.jobs[i].fence, {}};
-    benchmark::DoNotOptimize(b.jobs.apply(command::complete_jobs{.queue = "mail", .jobs = done}, b.now));
+    benchmark::DoNotOptimize(
+        b.jobs.apply(command::complete_jobs{.queue = "mail", .jobs = done}, b.now));
   }
   state.SetItemsProcessed(100 * state.iterations());
 }
@@ -186,13 +193,26 @@ void one(benchmark::State& state, operation which) {
   state.SetItemsProcessed(static_cast<std::int64_t>(chunk) * state.iterations());
 }
 BENCHMARK_CAPTURE(one, enqueue, operation::enqueue)
-    ->ArgName("waiting")->Arg(10)->Arg(1'000)->Arg(1'000'000)->UseManualTime();
+    ->ArgName("waiting")
+    ->Arg(10)
+    ->Arg(1'000)
+    ->Arg(1'000'000)
+    ->UseManualTime();
 BENCHMARK_CAPTURE(one, dequeue, operation::dequeue)
-    ->ArgName("waiting")->Arg(10)->Arg(1'000)->Arg(1'000'000)->UseManualTime();
+    ->ArgName("waiting")
+    ->Arg(10)
+    ->Arg(1'000)
+    ->Arg(1'000'000)
+    ->UseManualTime();
 BENCHMARK_CAPTURE(one, complete, operation::complete)
-    ->ArgName("waiting")->Arg(10)->Arg(1'000)->Arg(1'000'000)->UseManualTime();
+    ->ArgName("waiting")
+    ->Arg(10)
+    ->Arg(1'000)
+    ->Arg(1'000'000)
+    ->UseManualTime();
 
-// ---------------------------------------------------------------------------------------- reference
+// ----------------------------------------------------------------------------------------
+// reference
 
 class plain_queue {
  public:

@@ -159,7 +159,9 @@ inline constexpr condition_category condition_category_instance;
 inline bool error_category::equivalent(
     int value, boost::system::error_condition const& wanted) const noexcept {
   if (wanted.category() == condition_category_instance) {
-    return wanted.value() == static_cast<int>(condition_of(static_cast<errc>(value)));
+    bool const known = value >= static_cast<int>(errc::timed_out) &&
+                       value <= static_cast<int>(errc::unencodable_payload);
+    return known && wanted.value() == static_cast<int>(condition_of(static_cast<errc>(value)));
   }
   return default_error_condition(value) == wanted;
 }

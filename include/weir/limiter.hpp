@@ -132,8 +132,9 @@ class limiter {
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
 
   /// Renews the permits of `async_with_permit` on this executor instead of the store's: a body that keeps all threads of
-  /// the store's executor busy would starve the renewal. Its execution context must outlive those operations. Concerns
-  /// this limiter and its copies; to be called before they are used.
+  /// the store's executor busy would starve the renewal. (A store that needs its own executor to answer needs one that
+  /// bodies leave alone, too.) Its execution context must outlive those operations. Concerns this limiter and its copies;
+  /// to be called before they are used.
   void renew_on(executor_type executor) { agent_->keeper_executor = std::move(executor); }
 
   /// Takes a permit if one is free now, in the calling thread. It never waits, and never overtakes those who do.

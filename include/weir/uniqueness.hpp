@@ -154,9 +154,10 @@ class uniqueness {
   /// ignored. Concerns this object and its copies; to be called before they are used.
   void on_conflict(conflict_observer observer) { agent_->observer = std::move(observer); }
 
-  /// Renews the locks of `async_with_lock` on this executor instead of the store's: a body that keeps all threads of the
-  /// store's executor busy would starve the renewal. Its execution context must outlive those operations. Concerns this
-  /// object and its copies; to be called before they are used.
+  /// Renews the locks of `async_with_lock` on this executor instead of the store's: a body that keeps all threads of
+  /// the store's executor busy would starve the renewal. (A store that needs its own executor to answer needs one that
+  /// bodies leave alone, too.) Its execution context must outlive those operations. Concerns this object and its copies;
+  /// to be called before they are used.
   void renew_on(executor_type executor) { agent_->keeper_executor = std::move(executor); }
 
   /// Takes a lock if nobody has it, in the calling thread.

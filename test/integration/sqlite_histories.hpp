@@ -70,18 +70,33 @@ class history {
 
   /// Executes the batch on both, and compares the answers.
   void play() {
-    if (batch_.empty()) return;
-    if (chance(25)) {
+    if (!batch_.empty() && chance(25)) {
       play_in_transaction(chance(30));
+      batch_.clear();
     } else {
-      auto const& store = stores_[chance(20) ? 1 : 0];
-      for (auto const& step : batch_) step->start(store);
-      io_.restart();
-      io_.run();
-      for (auto const& step : batch_) step->compare();
+      play_in(stores_[chance(20) ? 1 : 0]);
     }
-    batch_.clear();
   }
+
+  /// Is what the file says of itself as a whole the sum of what is in it?
+  void check_sums() {
+    auto& db = application();
+    for (std::string const what : {"permits", "locks", "buckets"}) {
+      BOOST_TEST_REQUIRE(db.number("SELECT " + what + " FROM weir_state") ==
+                         db.number("SELECT count(*) FROM weir_" + what));
+    }
+    BOOST_TEST_REQUIRE(db.number("SELECT jobs FROM weir_state") ==
+                       db.number("SELECT (SELECT count(*) FROM weir_jobs) + (SELECT count(*) FROM "
+                                 "weir_keys WHERE until IS NOT NULL)"));
+    BOOST_TEST_REQUIRE(db.number("SELECT idle FROM weir_state") ==
+                       db.number("SELECT count(*) FROM weir_queues WHERE idle IS NOT NULL"));
+    BOOST_TEST_REQUIRE(db.number("SELECT count(*) FROM weir_payloads") ==
+                       db.number("SELECT count(*) FROM weir_jobs WHERE body IS NOT NULL"));
+    BOOST_TEST_REQUIRE(db.text("PRAGMA integrity_check") == "ok");
+  }
+
+  /// `play`, by the store.
+  void play_now() { play_in(stores_[0]); }
 
   time_point now{std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
   std::mt19937_64 random;
@@ -140,17 +155,29 @@ class history {
     result<answer> got = make_error_code(errc::closed);
   };
 
+  void play_in(sqlite_store const& store) {
+    for (auto const& step : batch_) step->start(store);
+    io_.restart();
+    io_.run();
+    for (auto const& step : batch_) step->compare();
+    batch_.clear();
+  }
+
   void play_in_transaction(bool roll_back) {
     ask(io_, stores_[0], command::inspect_lock{"the file is there"}).value();
-    if (!application_) application_ = std::make_unique<connection>(home_.file());
-    application_->must("BEGIN IMMEDIATE");
+    application().must("BEGIN IMMEDIATE");
     {
-      sqlite_transaction tx{application_->get(), options_};
+      sqlite_transaction tx{application().get(), options_};
       for (auto const& step : batch_) step->execute(tx);
     }
-    application_->must(roll_back ? "ROLLBACK" : "COMMIT");
+    application().must(roll_back ? "ROLLBACK" : "COMMIT");
     if (roll_back) return;
     for (auto const& step : batch_) step->compare();
+  }
+
+  connection& application() {
+    if (!application_) application_ = std::make_unique<connection>(home_.file());
+    return *application_;
   }
 
   directory home_{};

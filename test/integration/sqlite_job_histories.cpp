@@ -81,9 +81,10 @@ class job_history : public history {
       j.delay = delay();
       j.max_attempts = static_cast<std::uint32_t>(1 + below(3));
       if (chance(60)) {
-        j.strategy = static_cast<unique_strategy>(1 + below(5));
+        j.strategy = running_ ? unique_strategy::while_executing
+                              : static_cast<unique_strategy>(1 + below(5));
         j.on_conflict = static_cast<conflict_policy>(below(5));
-        j.unique_key = any(keys);
+        j.unique_key = running_ ? keys.front() : any(keys);
         if (j.strategy == unique_strategy::until_expired) j.unique_ttl = lease_time();
       }
       if (chance(20)) j.deadline = lease_time();
@@ -202,6 +203,7 @@ class job_history : public history {
     }
   }
 
+  bool const running_ = chance(30);  // much ado about one run lock
   std::string queue_;
   std::vector<lease> leases_;
   std::array<std::uint64_t, 3> sequences_{};
@@ -219,6 +221,7 @@ void play(std::uint64_t seed, std::size_t most_jobs) {
         h.pass();
       }
       h.play();
+      if (batch % 10 == 0) h.check_sums();
     }
     h.look_at_all();
   }

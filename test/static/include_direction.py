@@ -25,6 +25,7 @@ LAYERS = [
     ("weir/backoff/*", "backoff"),
     ("weir/detail/*", "detail"),
     ("weir/worker/*", "worker"),
+    ("weir/lease/*", "primitive"),  # what limiter and uniqueness share
     ("weir/*/*", None),  # a folder that the house does not have
     ("weir/concept.hpp", "concept"),
     ("weir/execute.hpp", "detail"),  # concepts put to use, by primitives and stores

@@ -46,8 +46,9 @@ inline new_job make_job(std::uint64_t n) {
   return j;
 }
 
-inline new_job unique_job(
-    std::uint64_t n, unique_strategy s, conflict_policy p = conflict_policy::discard, std::string_view key = "key") {
+inline new_job unique_job(std::uint64_t n, unique_strategy s,
+                          conflict_policy p = conflict_policy::discard,
+                          std::string_view key = "key") {
   auto j = make_job(n);
   j.strategy = s;
   j.on_conflict = p;
@@ -56,8 +57,8 @@ inline new_job unique_job(
   return j;
 }
 
-/// The jobs of a memory store at a time that the test sets, and short ways to say what is asked of them. What is asked
-/// is valid, and R4's sum is checked whenever a queue was changed.
+/// The jobs of a memory store at a time that the test sets, and short ways to say what is asked of
+/// them. What is asked is valid, and R4's sum is checked whenever a queue was changed.
 class jobs_bed {
  public:
   explicit jobs_bed(memory_options const& options = {}) : jobs{options} {}
@@ -86,7 +87,8 @@ class jobs_bed {
   }
   void enqueue(std::uint64_t n) { enqueue(make_job(n)); }
 
-  dequeued dequeue(std::uint32_t limit = 10, duration lease = 30s, std::string_view holder = "h", std::uint64_t sequence = 0) {
+  dequeued dequeue(std::uint32_t limit = 10, duration lease = 30s, std::string_view holder = "h",
+                   std::uint64_t sequence = 0) {
     return get(command::dequeue_jobs{
         .queue = queue, .holder = holder, .sequence = sequence, .limit = limit, .lease = lease});
   }
@@ -110,12 +112,14 @@ class jobs_bed {
     finished_job const f{.id = j.id, .fence = j.fence, .result = result};
     return get(command::complete_jobs{.queue = queue, .jobs = {&f, 1}}).front();
   }
-  requeue_outcome requeue(leased_job const& j, duration delay = {}, std::string_view reason = "failed") {
+  requeue_outcome requeue(leased_job const& j, duration delay = {},
+                          std::string_view reason = "failed") {
     return get(command::requeue_job{
         .queue = queue, .id = j.id, .fence = j.fence, .delay = delay, .reason = reason});
   }
   void snooze(leased_job const& j, duration delay = {}, std::string_view memo = {}) {
-    get(command::snooze_job{.queue = queue, .id = j.id, .fence = j.fence, .delay = delay, .memo = memo});
+    get(command::snooze_job{
+        .queue = queue, .id = j.id, .fence = j.fence, .delay = delay, .memo = memo});
   }
   void give_back(leased_job const& j) {
     get(command::return_job{.queue = queue, .id = j.id, .fence = j.fence});

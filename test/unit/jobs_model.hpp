@@ -23,8 +23,9 @@ namespace test {
 
 using namespace weir;
 
-/// What the job commands mean, said a second time and in the plainest way: one list of every job that ever was, read
-/// from end to end for each question. It shares no code with the rule. Times must not run backwards.
+/// What the job commands mean, said a second time and in the plainest way: one list of every job
+/// that ever was, read from end to end for each question. It shares no code with the rule. Times
+/// must not run backwards.
 class jobs_model {
  public:
   struct entry {
@@ -33,13 +34,14 @@ class jobs_model {
     std::string kind, payload, key, holder, memo, result, reason;
     std::uint8_t priority = 0;
     std::uint32_t attempts = 0, max_attempts = 0, snoozes = 0;
-    time_point enqueued, vesting, before_claim, counted_from, kept_until, key_until = time_point::max();
+    time_point enqueued, vesting, before_claim, counted_from, kept_until,
+        key_until = time_point::max();
     duration deadline{}, retention{};
     unique_strategy strategy{};
     conflict_policy policy{};
     enum { waiting, completed, dead, cancelled } state = waiting;
-    bool claimed = false;   // a lease was given, over or not
-    bool running = false;   // start_job was called under it
+    bool claimed = false;  // a lease was given, over or not
+    bool running = false;  // start_job was called under it
     bool has_key = false;
     bool purged = false;
     bool forgotten = false;  // purged, or its retention is over and its id was used again
@@ -62,7 +64,9 @@ class jobs_model {
 
   // ------------------------------------------------------------------------------------ questions
 
-  bool leased(entry const& e) const { return e.state == entry::waiting && e.claimed && now < e.vesting; }
+  bool leased(entry const& e) const {
+    return e.state == entry::waiting && e.claimed && now < e.vesting;
+  }
   bool stands(entry const& e) const {
     if (e.forgotten) return false;
     return (e.state != entry::completed && e.state != entry::cancelled) || now < e.kept_until;
@@ -86,7 +90,8 @@ class jobs_model {
   std::optional<time_point> head(std::string_view q) const {
     std::optional<time_point> least;
     for (auto const& e : jobs) {
-      if (e.queue == q && e.state == entry::waiting && (!least || e.vesting < *least)) least = e.vesting;
+      if (e.queue == q && e.state == entry::waiting && (!least || e.vesting < *least))
+        least = e.vesting;
     }
     return least;
   }
@@ -141,8 +146,9 @@ class jobs_model {
   }
   leased_job describe_lease(entry const& e) const {
     auto const j = describe(e);
-    return {e.id,    e.fence,   e.vesting - now, j.kind,        j.payload,  j.priority, j.attempts, j.max_attempts,
-            j.snoozes, j.age, j.deadline_in,   j.strategy, j.unique_key, j.memo};
+    return {e.id,          e.fence,    e.vesting - now, j.kind,    j.payload,
+            j.priority,    j.attempts, j.max_attempts,  j.snoozes, j.age,
+            j.deadline_in, j.strategy, j.unique_key,    j.memo};
   }
 
   // ------------------------------------------------------------------------------------ changes
@@ -160,8 +166,8 @@ class jobs_model {
     if (how == entry::dead) e.death = ++deaths_;
   }
   void wait_until(entry& e, time_point vesting) {
-    bool const start_gave_it_up =
-        e.strategy == unique_strategy::until_executing || e.strategy == unique_strategy::until_and_while_executing;
+    bool const start_gave_it_up = e.strategy == unique_strategy::until_executing ||
+                                  e.strategy == unique_strategy::until_and_while_executing;
     if (start_gave_it_up && possessor(e.queue, e.key) == nullptr) e.has_key = true;
     unclaim(e);
     e.vesting = vesting;
@@ -197,7 +203,8 @@ class jobs_model {
 
   enqueued add(std::string_view q, new_job const& n) {
     if (find(q, n.id) != nullptr) return {};
-    bool const takes_key = n.strategy != unique_strategy::none && n.strategy != unique_strategy::while_executing;
+    bool const takes_key =
+        n.strategy != unique_strategy::none && n.strategy != unique_strategy::while_executing;
     enqueued out;
     if (auto* p = takes_key ? possessor(q, n.unique_key) : nullptr) {
       out.other = p->id;
@@ -220,7 +227,8 @@ class jobs_model {
     }
     for (auto& e : jobs) {
       if (e.queue == q && e.id == n.id) e.forgotten = true;
-      if (takes_key && e.queue == q && e.key == n.unique_key) e.has_key = false;  // its time is over
+      if (takes_key && e.queue == q && e.key == n.unique_key)
+        e.has_key = false;  // its time is over
     }
     entry e;
     e.queue = q;
@@ -318,7 +326,8 @@ class jobs_model {
       }
     }
     e->running = locks;
-    if (e->strategy == unique_strategy::until_executing || e->strategy == unique_strategy::until_and_while_executing) {
+    if (e->strategy == unique_strategy::until_executing ||
+        e->strategy == unique_strategy::until_and_while_executing) {
       e->has_key = false;
     }
     return started{};
@@ -385,7 +394,9 @@ class jobs_model {
     auto const* e = find(c.queue, c.id);
     return e == nullptr ? std::optional<job>{} : std::optional{describe(*e)};
   }
-  result<std::optional<duration>> apply(command::min_vesting_time const& c) { return head_in(c.queue); }
+  result<std::optional<duration>> apply(command::min_vesting_time const& c) {
+    return head_in(c.queue);
+  }
   result<queue_stats> apply(command::read_queue_stats const& c) {
     queue_stats s;
     for (auto const& e : jobs) {
@@ -437,7 +448,8 @@ class jobs_model {
   }
   result<hint> apply(command::snooze_queue const& c) {
     if (c.delay == duration::zero()) {
-      if (auto const q = queues.find(c.queue); q != queues.end()) q->second.snoozed_until = time_point::min();
+      if (auto const q = queues.find(c.queue); q != queues.end())
+        q->second.snoozed_until = time_point::min();
     } else {
       queues[std::string{c.queue}].snoozed_until = now + c.delay;
     }
@@ -458,7 +470,8 @@ class jobs_model {
     auto& q = queues[std::string{c.queue}];
     if (now < q.lease_until) {
       bool const own = q.lease_holder == c.holder;
-      return lock_grant{own, own ? q.lease_fence : 0, q.lease_until - now, own ? std::string{} : q.lease_holder};
+      return lock_grant{own, own ? q.lease_fence : 0, q.lease_until - now,
+                        own ? std::string{} : q.lease_holder};
     }
     q.lease_holder = c.holder;
     q.lease_fence = next_fence();
@@ -469,14 +482,16 @@ class jobs_model {
     auto const it = queues.find(c.queue);
     if (it == queues.end()) return lease_release{};
     auto& q = it->second;
-    bool const own = now < q.lease_until && q.lease_holder == c.holder && (c.fence == 0 || c.fence == q.lease_fence);
+    bool const own = now < q.lease_until && q.lease_holder == c.holder &&
+                     (c.fence == 0 || c.fence == q.lease_fence);
     if (own) q.lease_until = time_point::min();
     return lease_release{own, false};
   }
   result<replay_outcome> apply(command::replay_dead_letter const& c) {
     auto* e = find(c.queue, c.id);
     if (e == nullptr || e->state != entry::dead) return replay_outcome::not_found;
-    bool const takes_key = e->strategy != unique_strategy::none && e->strategy != unique_strategy::while_executing;
+    bool const takes_key =
+        e->strategy != unique_strategy::none && e->strategy != unique_strategy::while_executing;
     auto const* p = takes_key ? possessor(c.queue, e->key) : nullptr;
     if (p != nullptr && p != e) return replay_outcome::conflict;
     e->state = entry::waiting;
@@ -499,7 +514,8 @@ class jobs_model {
     for (auto const& e : jobs) {
       if (e.queue == q && e.state == entry::dead && !e.forgotten) dead.push_back(&e);
     }
-    std::sort(dead.begin(), dead.end(), [](auto const* a, auto const* b) { return a->death < b->death; });
+    std::sort(dead.begin(), dead.end(),
+              [](auto const* a, auto const* b) { return a->death < b->death; });
     std::vector<job> out;
     for (auto const* e : dead) out.push_back(describe(*e));
     return out;

@@ -15,7 +15,8 @@
 #include <string_view>
 #include <type_traits>
 
-// The answers of job commands as text: two are the same if their texts are, and a difference can be read.
+// The answers of job commands as text: two are the same if their texts are, and a difference can be
+// read.
 namespace test {
 
 class text {
@@ -30,7 +31,9 @@ class text {
  private:
   template <class T>
     requires std::integral<T> || std::is_enum_v<T>
-  void put(T v) { out_ << static_cast<std::int64_t>(v) << ' '; }
+  void put(T v) {
+    out_ << static_cast<std::int64_t>(v) << ' ';
+  }
   void put(std::string const& s) { out_ << '"' << s << "\" "; }
   void put(weir::duration d) { out_ << d.count() << "ns "; }
   void put(weir::job_id const& id) {
@@ -71,15 +74,17 @@ class text {
 
   void put(weir::hint const&) { out_ << "done "; }
   void put(weir::job const& j) {
-    all(j.id, j.kind, j.payload, j.priority, j.state, j.attempts, j.max_attempts, j.snoozes, j.vests_in, j.age,
-        j.deadline_in, j.strategy, j.on_conflict, j.unique_key, j.memo, j.result, j.reason, j.holder, j.fence);
+    all(j.id, j.kind, j.payload, j.priority, j.state, j.attempts, j.max_attempts, j.snoozes,
+        j.vests_in, j.age, j.deadline_in, j.strategy, j.on_conflict, j.unique_key, j.memo, j.result,
+        j.reason, j.holder, j.fence);
   }
   void put(weir::leased_job const& j) {
-    all(j.id, j.fence, j.expires_in, j.kind, j.payload, j.priority, j.attempt, j.max_attempts, j.snoozes, j.age,
-        j.deadline_in, j.strategy, j.unique_key, j.memo);
+    all(j.id, j.fence, j.expires_in, j.kind, j.payload, j.priority, j.attempt, j.max_attempts,
+        j.snoozes, j.age, j.deadline_in, j.strategy, j.unique_key, j.memo);
   }
   void put(weir::queue_stats const& s) {
-    all(s.enqueued, s.pending, s.leased, s.completed, s.dead, s.cancelled, s.purged, s.paused, s.next_in);
+    all(s.enqueued, s.pending, s.leased, s.completed, s.dead, s.cancelled, s.purged, s.paused,
+        s.next_in);
   }
   void put(weir::enqueued const& e) { all(e.outcome, e.other); }
   void put(weir::dequeued const& d) { all(d.jobs, d.dead_lettered, d.more, d.held, d.next_in); }

@@ -37,8 +37,10 @@ struct waiting_bed : jobs_bed {
     ended.emplace_back();
     signals.emplace_back();
     asio::any_completion_handler<void(error_code, hint)> handler = asio::bind_cancellation_slot(
-        signals.back().slot(), [this, i, alive = std::make_shared<int>()](error_code ec, hint) { ended[i] = ec; });
-    jobs.await(command::await_jobs{.shard = shard}, now, std::move(handler), context.get_executor());
+        signals.back().slot(),
+        [this, i, alive = std::make_shared<int>()](error_code ec, hint) { ended[i] = ec; });
+    jobs.await(command::await_jobs{.shard = shard}, now, std::move(handler),
+               context.get_executor());
   }
 
   /// How many waits have ended, those that were posted included.
@@ -160,7 +162,9 @@ BOOST_AUTO_TEST_CASE(R7_the_end_of_the_store_ends_the_waits) {
   std::optional<error_code> ended;
   {
     detail::memory_jobs jobs{memory_options{}};
-    jobs.await(command::await_jobs{.shard = 0}, time_point{}, [&](error_code ec, hint) { ended = ec; }, context.get_executor());
+    jobs.await(
+        command::await_jobs{.shard = 0}, time_point{}, [&](error_code ec, hint) { ended = ec; },
+        context.get_executor());
     context.poll();
     BOOST_TEST(!ended.has_value());
   }
@@ -176,13 +180,16 @@ BOOST_AUTO_TEST_CASE(R7_the_end_of_the_context_destroys_the_waits) {
   {
     asio::io_context context;
     for (int i = 0; i < 3; ++i) {
-      jobs.await(command::await_jobs{.shard = 0}, time_point{}, [alive](error_code, hint) {}, context.get_executor());
+      jobs.await(
+          command::await_jobs{.shard = 0}, time_point{}, [alive](error_code, hint) {},
+          context.get_executor());
     }
     BOOST_TEST(alive.use_count() == 4);
   }
   BOOST_TEST(alive.use_count() == 1);
   auto const j = make_job(1);
-  BOOST_TEST(jobs.apply(command::enqueue_jobs{.queue = "q", .jobs = {&j, 1}}, time_point{}).has_value());
+  BOOST_TEST(
+      jobs.apply(command::enqueue_jobs{.queue = "q", .jobs = {&j, 1}}, time_point{}).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_may_come_back_to_the_store) {

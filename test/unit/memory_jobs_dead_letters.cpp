@@ -15,7 +15,8 @@ using namespace test;
 
 void kill(jobs_bed& b, std::uint64_t n, std::string_view reason = "hopeless") {
   b.enqueue(n);
-  auto const l = b.get(command::obtain_lease{.queue = b.queue, .id = id_of(n), .holder = "h", .lease = 1s});
+  auto const l =
+      b.get(command::obtain_lease{.queue = b.queue, .id = id_of(n), .holder = "h", .lease = 1s});
   b.bury(l.value(), reason);
 }
 
@@ -45,7 +46,8 @@ BOOST_AUTO_TEST_CASE(a_cursor_that_is_none_is_an_error) {
   jobs_bed b;
   kill(b, 1);
   for (std::string_view const cursor : {"x", "1x", " 1", "-1", "99999999999999999999999"}) {
-    BOOST_TEST(b.error(command::list_dead_letters{.queue = "q", .limit = 1, .cursor = cursor}) == errc::invalid_option);
+    BOOST_TEST(b.error(command::list_dead_letters{.queue = "q", .limit = 1, .cursor = cursor}) ==
+               errc::invalid_option);
   }
 }
 
@@ -94,7 +96,8 @@ BOOST_AUTO_TEST_CASE(R2_replay_waits_for_a_free_key) {
   BOOST_TEST((b.require(1).state == job_state::dead));
   b.complete(b.claim());
   BOOST_TEST((b.replay(1) == replay_outcome::replayed));
-  BOOST_TEST((b.enqueue(unique_job(3, unique_strategy::until_executed)).outcome == enqueue_outcome::duplicate),
+  BOOST_TEST((b.enqueue(unique_job(3, unique_strategy::until_executed)).outcome ==
+              enqueue_outcome::duplicate),
              "and takes it again");
 }
 
@@ -109,7 +112,8 @@ BOOST_AUTO_TEST_CASE(a_job_held_until_expired_is_replayed_within_its_own_time) {
   BOOST_TEST((b.replay(1) == replay_outcome::conflict));
   b.now += 60s;
   BOOST_TEST((b.replay(1) == replay_outcome::replayed));
-  BOOST_TEST((b.enqueue(unique_job(3, unique_strategy::until_expired)).outcome == enqueue_outcome::enqueued),
+  BOOST_TEST((b.enqueue(unique_job(3, unique_strategy::until_expired)).outcome ==
+              enqueue_outcome::enqueued),
              "its time counted from the enqueue");
 }
 

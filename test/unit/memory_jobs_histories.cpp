@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-// Generated histories: each command is given to the store and to a naive model, and every answer must be the same.
+// Generated histories: each command is given to the store and to a naive model, and every answer
+// must be the same.
 
 namespace {
 
@@ -36,9 +37,9 @@ class history {
       step();
       check_promises();
       if (i % 16 == 0) check_everything();
-      BOOST_TEST_REQUIRE(boost::unit_test::results_collector.results(
-                             boost::unit_test::framework::current_test_case().p_id)
-                             .p_assertions_failed == 0U,
+      BOOST_TEST_REQUIRE(boost::unit_test::results_collector
+                                 .results(boost::unit_test::framework::current_test_case().p_id)
+                                 .p_assertions_failed == 0U,
                          "the history stops at step " << i);
     }
     check_everything();
@@ -55,7 +56,9 @@ class history {
     return from[below(N)];
   }
   std::string_view queue() { return pick(queues); }
-  std::string_view holder() { return pick(std::array<std::string_view, 3>{"ann", "bob", "a holder with a longer name"}); }
+  std::string_view holder() {
+    return pick(std::array<std::string_view, 3>{"ann", "bob", "a holder with a longer name"});
+  }
 
   /// A lease that somebody got some time ago, or nothing real.
   leased_job lease() {
@@ -67,13 +70,16 @@ class history {
       return l;
     }
     auto const recent = std::min<std::size_t>(leases_.size(), 12);
-    auto const& [q, id, fence] = leases_[leases_.size() - 1 - below(static_cast<std::uint32_t>(recent))];
+    auto const& [q, id, fence] =
+        leases_[leases_.size() - 1 - below(static_cast<std::uint32_t>(recent))];
     queue_ = q;
     l.id = id;
     l.fence = fence;
     return l;
   }
-  job_id known_id() { return id_of(one_in(3) ? 1 + below(next_id_) : next_id_ - below(std::min(next_id_, 12U))); }
+  job_id known_id() {
+    return id_of(one_in(3) ? 1 + below(next_id_) : next_id_ - below(std::min(next_id_, 12U)));
+  }
 
   void pass_time() {
     switch (below(4)) {
@@ -146,7 +152,8 @@ class history {
     j.max_attempts = 1 + below(3);
     j.strategy = static_cast<unique_strategy>(below(6));
     j.on_conflict = static_cast<conflict_policy>(below(5));
-    if (j.strategy != unique_strategy::none) j.unique_key = pick(std::array<std::string_view, 3>{"x", "y", "z"});
+    if (j.strategy != unique_strategy::none)
+      j.unique_key = pick(std::array<std::string_view, 3>{"x", "y", "z"});
     if (j.strategy == unique_strategy::until_expired) j.unique_ttl = seconds(1, 20);
     if (one_in(4)) j.deadline = seconds(1, 20);
     if (one_in(2)) j.retention = seconds(1, 20);
@@ -161,9 +168,17 @@ class history {
         both("enqueue", command::enqueue_jobs{.queue = queue(), .jobs = batch});
         break;
       }
-      case 10: case 11: case 12: case 13: case 14: case 15: {
-        command::dequeue_jobs c{.queue = queue(), .holder = holder(), .sequence = sequence(),
-                                .limit = 1 + below(4), .lease = seconds(1, 15)};
+      case 10:
+      case 11:
+      case 12:
+      case 13:
+      case 14:
+      case 15: {
+        command::dequeue_jobs c{.queue = queue(),
+                                .holder = holder(),
+                                .sequence = sequence(),
+                                .limit = 1 + below(4),
+                                .lease = seconds(1, 15)};
         if (one_in(4)) c = last_dequeue_;  // its reply was lost
         last_dequeue_ = c;
         auto const got = both("dequeue", c).value();
@@ -171,11 +186,14 @@ class history {
         break;
       }
       case 16: {
-        command::obtain_lease const c{.queue = queue(), .id = known_id(), .holder = holder(), .lease = seconds(1, 15)};
+        command::obtain_lease const c{
+            .queue = queue(), .id = known_id(), .holder = holder(), .lease = seconds(1, 15)};
         if (auto const got = both("obtain_lease", c).value()) note(c.queue, got->id, got->fence);
         break;
       }
-      case 17: case 18: case 19: {
+      case 17:
+      case 18:
+      case 19: {
         std::vector<finished_job> done;
         auto const l = lease();
         done.push_back({l.id, l.fence, "a result"});
@@ -185,22 +203,33 @@ class history {
       }
       case 20: {
         auto const l = lease();
-        both("extend", command::extend_lease{.queue = queue_, .id = l.id, .fence = l.fence, .lease = seconds(1, 15)});
+        both("extend", command::extend_lease{
+                           .queue = queue_, .id = l.id, .fence = l.fence, .lease = seconds(1, 15)});
         break;
       }
-      case 21: case 22: case 23: {
+      case 21:
+      case 22:
+      case 23: {
         auto const l = lease();
         both("start", command::start_job{.queue = queue_, .id = l.id, .fence = l.fence});
         break;
       }
       case 24: {
         auto const l = lease();
-        both("requeue", command::requeue_job{.queue = queue_, .id = l.id, .fence = l.fence, .delay = seconds(0, 9), .reason = "why"});
+        both("requeue", command::requeue_job{.queue = queue_,
+                                             .id = l.id,
+                                             .fence = l.fence,
+                                             .delay = seconds(0, 9),
+                                             .reason = "why"});
         break;
       }
       case 25: {
         auto const l = lease();
-        both("snooze", command::snooze_job{.queue = queue_, .id = l.id, .fence = l.fence, .delay = seconds(0, 9), .memo = "memo"});
+        both("snooze", command::snooze_job{.queue = queue_,
+                                           .id = l.id,
+                                           .fence = l.fence,
+                                           .delay = seconds(0, 9),
+                                           .memo = "memo"});
         break;
       }
       case 26: {
@@ -210,31 +239,45 @@ class history {
       }
       case 27: {
         auto const l = lease();
-        if (one_in(2)) both("bury", command::bury_job{.queue = queue_, .id = l.id, .fence = l.fence, .reason = "r"});
+        if (one_in(2))
+          both("bury",
+               command::bury_job{.queue = queue_, .id = l.id, .fence = l.fence, .reason = "r"});
         break;
       }
-      case 28: both("cancel", command::cancel_job{.queue = queue(), .id = known_id(), .running = one_in(2)}); break;
-      case 29: both("replay", command::replay_dead_letter{.queue = queue(), .id = known_id(), .delay = seconds(0, 5)}); break;
+      case 28:
+        both("cancel",
+             command::cancel_job{.queue = queue(), .id = known_id(), .running = one_in(2)});
+        break;
+      case 29:
+        both("replay", command::replay_dead_letter{
+                           .queue = queue(), .id = known_id(), .delay = seconds(0, 5)});
+        break;
       case 30: both("purge", command::purge_job{.queue = queue(), .id = known_id()}); break;
       case 31: both("update pointer", command::update_queue_pointer{.queue = queue()}); break;
-      case 32: both("gc", command::gc_stale_pointers{.shard = 0, .limit = 1 + below(3), .grace = seconds(0, 10)}); break;
+      case 32:
+        both("gc", command::gc_stale_pointers{
+                       .shard = 0, .limit = 1 + below(3), .grace = seconds(0, 10)});
+        break;
       case 33:
-        if (one_in(3)) both("snooze queue", command::snooze_queue{.queue = queue(), .delay = seconds(0, 10)});
+        if (one_in(3))
+          both("snooze queue", command::snooze_queue{.queue = queue(), .delay = seconds(0, 10)});
         break;
       case 34:
         if (one_in(4)) both("pause", command::pause_queue{.queue = queue()});
         break;
       case 35: both("resume", command::resume_queue{.queue = queue()}); break;
       case 36: {
-        command::obtain_queue_lease const c{.queue = queue(), .holder = holder(), .lease = seconds(1, 15)};
+        command::obtain_queue_lease const c{
+            .queue = queue(), .holder = holder(), .lease = seconds(1, 15)};
         auto const got = both("obtain queue lease", c).value();
         if (got.granted) queue_fence_ = got.fence;
         last_fence_ = std::max(last_fence_, got.fence);
         break;
       }
       case 37:
-        both("release queue lease", command::release_queue_lease{
-                                        .queue = queue(), .holder = holder(), .fence = one_in(2) ? 0 : queue_fence_});
+        both("release queue lease",
+             command::release_queue_lease{
+                 .queue = queue(), .holder = holder(), .fence = one_in(2) ? 0 : queue_fence_});
         break;
       case 38: both("peek", command::peek_jobs{.queue = queue(), .limit = 1 + below(5)}); break;
       case 39: both("scan", command::scan_visible_queues{.shard = 0, .limit = 1 + below(3)}); break;
@@ -247,15 +290,19 @@ class history {
   }
 
   void check_promises() {
-    auto const scan = jobs_.apply(command::scan_visible_queues{.shard = 0, .limit = 10}, now_).value();
+    auto const scan =
+        jobs_.apply(command::scan_visible_queues{.shard = 0, .limit = 10}, now_).value();
     for (auto const q : queues) {
       auto const s = both("stats", command::read_queue_stats{.queue = q}).value();
-      BOOST_TEST(s.enqueued == s.pending + s.leased + s.completed + s.dead + s.cancelled + s.purged, "R4");
-      // A queue with a visible job that is not held is found by a scan; one with jobs is scanned no later than they vest.
+      BOOST_TEST(s.enqueued == s.pending + s.leased + s.completed + s.dead + s.cancelled + s.purged,
+                 "R4");
+      // A queue with a visible job that is not held is found by a scan; one with jobs is scanned no
+      // later than they vest.
       auto const head = jobs_.apply(command::min_vesting_time{.queue = q}, now_).value();
       if (!head || model_.held(q)) continue;
       bool const found = std::find(scan.queues.begin(), scan.queues.end(), q) != scan.queues.end();
-      BOOST_TEST((found || (*head > duration::zero() && scan.next_in && *scan.next_in <= *head)), "pointer of " << q);
+      BOOST_TEST((found || (*head > duration::zero() && scan.next_in && *scan.next_in <= *head)),
+                 "pointer of " << q);
     }
   }
 
@@ -266,7 +313,8 @@ class history {
       auto const found = both("find", command::find_job{.queue = e.queue, .id = e.id}).value();
       if (e.forgotten || !found) continue;
       BOOST_TEST(found->attempts <= found->max_attempts, "R4");
-      if (!is_terminal(found->state) && e.strategy == unique_strategy::until_executed) ++until_executed[{e.queue, e.key}];
+      if (!is_terminal(found->state) && e.strategy == unique_strategy::until_executed)
+        ++until_executed[{e.queue, e.key}];
       if (e.running && found->state == job_state::leased) ++running[{e.queue, e.key}];
     }
     for (auto const& [key, n] : until_executed) BOOST_TEST(n <= 1, "R2: one job of a key");
@@ -275,7 +323,12 @@ class history {
       std::vector<job> pages;
       std::string cursor;
       do {
-        auto page = jobs_.apply(command::list_dead_letters{.queue = q, .limit = 1 + below(3), .cursor = cursor}, now_).value();
+        auto page =
+            jobs_
+                .apply(
+                    command::list_dead_letters{.queue = q, .limit = 1 + below(3), .cursor = cursor},
+                    now_)
+                .value();
         for (auto& j : page.jobs) pages.push_back(std::move(j));
         cursor = page.cursor;
       } while (!cursor.empty());
@@ -285,7 +338,9 @@ class history {
     both("scan", command::scan_visible_queues{.shard = 0, .limit = 10});
     std::vector<std::string> names;
     for (auto const& [name, q] : model_.queues) names.push_back(name);
-    BOOST_TEST(jobs_.apply(command::list_queues{.shard = 0, .limit = 10, .cursor = {}}, now_).value().queues == names);
+    BOOST_TEST(jobs_.apply(command::list_queues{.shard = 0, .limit = 10, .cursor = {}}, now_)
+                   .value()
+                   .queues == names);
   }
 
   static constexpr std::array<std::string_view, 3> queues{"mail", "reports", "z"};
@@ -301,7 +356,8 @@ class history {
   std::set<std::uint64_t> granted_;
   std::deque<std::tuple<std::string, job_id, std::uint64_t>> leases_;
   std::string_view queue_ = "mail";
-  command::dequeue_jobs last_dequeue_{.queue = "mail", .holder = "ann", .sequence = 1, .limit = 1, .lease = 1s};
+  command::dequeue_jobs last_dequeue_{
+      .queue = "mail", .holder = "ann", .sequence = 1, .limit = 1, .lease = 1s};
 };
 
 }  // namespace
@@ -321,10 +377,18 @@ BOOST_AUTO_TEST_CASE(R2_R4_R5_long_histories) {
 }
 
 BOOST_AUTO_TEST_CASE(the_histories_met_every_outcome) {
-  std::vector<std::string> expected{
-      "dequeue buries", "dequeue of a held queue", "dequeue repeated on a held queue", "lease given again",
-      "purge yes", "purge no", "gc some", "gc none", "obtain queue lease yes", "obtain queue lease no",
-      "release queue lease yes", "release queue lease no"};
+  std::vector<std::string> expected{"dequeue buries",
+                                    "dequeue of a held queue",
+                                    "dequeue repeated on a held queue",
+                                    "lease given again",
+                                    "purge yes",
+                                    "purge no",
+                                    "gc some",
+                                    "gc none",
+                                    "obtain queue lease yes",
+                                    "obtain queue lease no",
+                                    "release queue lease yes",
+                                    "release queue lease no"};
   auto const outcomes = [&](std::string const& name, int n) {
     for (int i = 0; i < n; ++i) expected.push_back(name + " " + std::to_string(i));
   };

@@ -19,12 +19,21 @@ using namespace test;
 /// Every command that needs a live lease, with what a stale fence is told.
 void check_lost(jobs_bed& b, leased_job const& l) {
   auto const before = b.require(number_of(l.id));
-  BOOST_TEST(b.error(command::extend_lease{.queue = b.queue, .id = l.id, .fence = l.fence, .lease = 1s}) == errc::lease_lost);
-  BOOST_TEST(b.error(command::start_job{.queue = b.queue, .id = l.id, .fence = l.fence}) == errc::lease_lost);
-  BOOST_TEST(b.error(command::requeue_job{.queue = b.queue, .id = l.id, .fence = l.fence, .delay = {}, .reason = {}}) == errc::lease_lost);
-  BOOST_TEST(b.error(command::snooze_job{.queue = b.queue, .id = l.id, .fence = l.fence, .delay = {}, .memo = {}}) == errc::lease_lost);
-  BOOST_TEST(b.error(command::return_job{.queue = b.queue, .id = l.id, .fence = l.fence}) == errc::lease_lost);
-  BOOST_TEST(b.error(command::bury_job{.queue = b.queue, .id = l.id, .fence = l.fence, .reason = {}}) == errc::lease_lost);
+  BOOST_TEST(b.error(command::extend_lease{
+                 .queue = b.queue, .id = l.id, .fence = l.fence, .lease = 1s}) == errc::lease_lost);
+  BOOST_TEST(b.error(command::start_job{.queue = b.queue, .id = l.id, .fence = l.fence}) ==
+             errc::lease_lost);
+  BOOST_TEST(b.error(command::requeue_job{
+                 .queue = b.queue, .id = l.id, .fence = l.fence, .delay = {}, .reason = {}}) ==
+             errc::lease_lost);
+  BOOST_TEST(b.error(command::snooze_job{
+                 .queue = b.queue, .id = l.id, .fence = l.fence, .delay = {}, .memo = {}}) ==
+             errc::lease_lost);
+  BOOST_TEST(b.error(command::return_job{.queue = b.queue, .id = l.id, .fence = l.fence}) ==
+             errc::lease_lost);
+  BOOST_TEST(
+      b.error(command::bury_job{.queue = b.queue, .id = l.id, .fence = l.fence, .reason = {}}) ==
+      errc::lease_lost);
   BOOST_TEST((b.complete(l) == complete_outcome::lease_lost));
   auto const after = b.require(number_of(l.id));
   BOOST_TEST((after.state == before.state));
@@ -163,7 +172,8 @@ BOOST_AUTO_TEST_CASE(F35_R5_fences_grow_across_release_expiry_and_deletion) {
   b.enqueue(2);
   l = b.claim();
   grows(l.fence);
-  auto const micros = std::chrono::floor<std::chrono::microseconds>(b.now).time_since_epoch().count();
+  auto const micros =
+      std::chrono::floor<std::chrono::microseconds>(b.now).time_since_epoch().count();
   BOOST_TEST(l.fence >= static_cast<std::uint64_t>(micros));
 }
 
@@ -254,8 +264,12 @@ BOOST_AUTO_TEST_CASE(obtaining_a_lease_takes_that_job_and_no_other) {
   BOOST_TEST(again->fence == l->fence);
   BOOST_TEST(again->attempt == 1U);
   BOOST_TEST(again->expires_in == duration{7s}, "the same lease, not a new one");
-  BOOST_TEST(!b.get(command::obtain_lease{.queue = "q", .id = id_of(2), .holder = "b", .lease = 10s}).has_value());
-  BOOST_TEST(!b.get(command::obtain_lease{.queue = "q", .id = id_of(3), .holder = "a", .lease = 10s}).has_value());
+  BOOST_TEST(
+      !b.get(command::obtain_lease{.queue = "q", .id = id_of(2), .holder = "b", .lease = 10s})
+           .has_value());
+  BOOST_TEST(
+      !b.get(command::obtain_lease{.queue = "q", .id = id_of(3), .holder = "a", .lease = 10s})
+           .has_value());
   BOOST_TEST((b.complete(*l) == complete_outcome::completed));
   BOOST_TEST(!b.get(two).has_value());
   BOOST_TEST(b.claim_all() == list{1});
@@ -268,7 +282,8 @@ BOOST_AUTO_TEST_CASE(obtaining_a_spent_job_buries_it) {
   b.enqueue(j);
   b.claim(1s);
   b.now += 1s;
-  BOOST_TEST(!b.get(command::obtain_lease{.queue = "q", .id = id_of(1), .holder = "a", .lease = 1s}).has_value());
+  BOOST_TEST(!b.get(command::obtain_lease{.queue = "q", .id = id_of(1), .holder = "a", .lease = 1s})
+                  .has_value());
   BOOST_TEST((b.require(1).state == job_state::dead));
 }
 
@@ -384,13 +399,15 @@ BOOST_AUTO_TEST_CASE(F54_a_dequeue_asked_again_gives_the_same_leases) {
     BOOST_TEST(again.jobs[i].expires_in == duration{20s});
   }
   BOOST_TEST(again.more);
-  BOOST_TEST(b.numbers(b.dequeue(2, 30s, "other", 1).jobs) == (list{4, 5}), "numbers are each holder's own");
+  BOOST_TEST(b.numbers(b.dequeue(2, 30s, "other", 1).jobs) == (list{4, 5}),
+             "numbers are each holder's own");
   b.complete(first[1]);
   BOOST_TEST(b.numbers(b.dequeue(3, 30s, "h", 1).jobs) == (list{1, 3}));
   BOOST_TEST(b.numbers(b.dequeue(3, 30s, "h", 2).jobs) == list{6});
   BOOST_TEST(b.numbers(b.dequeue(3, 30s, "h", 2).jobs) == list{6});
   b.now += 30s;
-  BOOST_TEST(b.numbers(b.dequeue(2, 30s, "h", 2).jobs) == (list{1, 3}), "those leases are over: it is a new one");
+  BOOST_TEST(b.numbers(b.dequeue(2, 30s, "h", 2).jobs) == (list{1, 3}),
+             "those leases are over: it is a new one");
   BOOST_TEST(b.require(1).attempts == 2U);
 }
 

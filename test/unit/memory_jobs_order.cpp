@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(R4_none_is_claimed_before_its_vesting_time) {
   BOOST_TEST(none.jobs.empty());
   BOOST_TEST(!none.more);
   BOOST_TEST(none.next_in == std::optional<duration>{1ns});
-  BOOST_TEST(!b.get(command::obtain_lease{.queue = "q", .id = id_of(1), .holder = "h", .lease = 1s}).has_value());
+  BOOST_TEST(!b.get(command::obtain_lease{.queue = "q", .id = id_of(1), .holder = "h", .lease = 1s})
+                  .has_value());
   b.now += 1ns;
   BOOST_TEST(b.claim_all() == list{1});
 }
@@ -156,7 +157,8 @@ BOOST_AUTO_TEST_CASE(a_dequeue_says_what_a_consumer_needs) {
   BOOST_TEST(!got.more);
   BOOST_TEST(!got.held);
   BOOST_TEST(got.dead_lettered == 0U);
-  BOOST_TEST(got.next_in == std::optional<duration>{20s}, "the lease ends before the other job vests");
+  BOOST_TEST(got.next_in == std::optional<duration>{20s},
+             "the lease ends before the other job vests");
 }
 
 BOOST_AUTO_TEST_CASE(a_queue_that_is_not_there_is_empty) {
@@ -171,7 +173,8 @@ BOOST_AUTO_TEST_CASE(a_queue_that_is_not_there_is_empty) {
   BOOST_TEST(!b.purge(1));
   BOOST_TEST(!b.min_vesting().has_value());
   BOOST_TEST(b.stats().enqueued == 0U);
-  BOOST_TEST(b.get(command::list_queues{.shard = 0, .limit = 10, .cursor = {}}).queues.empty(), "and asking makes none");
+  BOOST_TEST(b.get(command::list_queues{.shard = 0, .limit = 10, .cursor = {}}).queues.empty(),
+             "and asking makes none");
 }
 
 BOOST_AUTO_TEST_CASE(enqueueing_a_known_id_again_changes_nothing) {
@@ -205,11 +208,13 @@ BOOST_AUTO_TEST_CASE(queues_do_not_share_ids_or_order) {
 BOOST_AUTO_TEST_CASE(a_batch_is_one_step_with_an_outcome_for_each) {
   jobs_bed b;
   b.enqueue(unique_job(1, unique_strategy::until_executed));
-  std::vector<new_job> batch{make_job(2), unique_job(3, unique_strategy::until_executed), make_job(4), make_job(2)};
+  std::vector<new_job> batch{make_job(2), unique_job(3, unique_strategy::until_executed),
+                             make_job(4), make_job(2)};
   auto const out = b.get(command::enqueue_jobs{.queue = "q", .jobs = batch});
   BOOST_TEST_REQUIRE(out.size() == 4U);
   BOOST_TEST((out[0].outcome == enqueue_outcome::enqueued));
-  BOOST_TEST((out[1].outcome == enqueue_outcome::duplicate), "F18: a conflict concerns its own job only");
+  BOOST_TEST((out[1].outcome == enqueue_outcome::duplicate),
+             "F18: a conflict concerns its own job only");
   BOOST_TEST(number_of(out[1].other) == 1U);
   BOOST_TEST((out[2].outcome == enqueue_outcome::enqueued));
   BOOST_TEST((out[3].outcome == enqueue_outcome::enqueued), "the same id twice is one job");
@@ -243,7 +248,8 @@ BOOST_AUTO_TEST_CASE(R8_a_full_store_refuses_the_whole_batch_and_changes_nothing
   BOOST_TEST(b.stats().enqueued == 2U);
   BOOST_TEST(b.error(command::enqueue_jobs{.queue = "elsewhere", .jobs = two}) == errc::store_full);
   b.enqueue(3);
-  BOOST_TEST(b.error(command::enqueue_jobs{.queue = "q", .jobs = {two.data() + 1, 1}}) == errc::store_full);
+  BOOST_TEST(b.error(command::enqueue_jobs{.queue = "q", .jobs = {two.data() + 1, 1}}) ==
+             errc::store_full);
   b.enqueue(2);  // asked again: needs no room
   b.complete(b.claim());
   b.enqueue(4);
@@ -290,7 +296,8 @@ BOOST_AUTO_TEST_CASE(R8_the_bound_is_over_all_shards_and_never_exceeded) {
   for (int i = 0; i < 64; ++i) names.push_back("queue-" + std::to_string(i));
   for (std::uint64_t n = 1; n <= 2 * most; ++n) {
     auto const j = make_job(n);
-    auto const r = b.jobs.apply(command::enqueue_jobs{.queue = names[n % names.size()], .jobs = {&j, 1}}, b.now);
+    auto const r = b.jobs.apply(
+        command::enqueue_jobs{.queue = names[n % names.size()], .jobs = {&j, 1}}, b.now);
     if (r.has_value()) ++taken;
     if (r.has_error()) BOOST_TEST(r.error() == errc::store_full);
   }
@@ -303,7 +310,8 @@ BOOST_AUTO_TEST_CASE(R8_a_shard_that_is_not_there_is_an_error) {
   BOOST_TEST(b.jobs.shard_count() == 2U);
   BOOST_TEST(b.error(command::scan_visible_queues{.shard = 2, .limit = 1}) == errc::invalid_shard);
   BOOST_TEST(b.error(command::gc_stale_pointers{.shard = 2, .limit = 1}) == errc::invalid_shard);
-  BOOST_TEST(b.error(command::list_queues{.shard = 7, .limit = 1, .cursor = {}}) == errc::invalid_shard);
+  BOOST_TEST(b.error(command::list_queues{.shard = 7, .limit = 1, .cursor = {}}) ==
+             errc::invalid_shard);
   BOOST_TEST(!b.error(command::list_queues{.shard = 1, .limit = 1, .cursor = {}}));
 }
 

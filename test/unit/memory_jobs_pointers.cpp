@@ -26,8 +26,12 @@ new_job delayed(std::uint64_t n, duration delay) {
 
 void pause(jobs_bed& b) { b.get(command::pause_queue{.queue = b.queue}); }
 void resume(jobs_bed& b) { b.get(command::resume_queue{.queue = b.queue}); }
-void snooze_queue(jobs_bed& b, duration d) { b.get(command::snooze_queue{.queue = b.queue, .delay = d}); }
-std::optional<duration> update(jobs_bed& b) { return b.get(command::update_queue_pointer{.queue = b.queue}); }
+void snooze_queue(jobs_bed& b, duration d) {
+  b.get(command::snooze_queue{.queue = b.queue, .delay = d});
+}
+std::optional<duration> update(jobs_bed& b) {
+  return b.get(command::update_queue_pointer{.queue = b.queue});
+}
 
 }  // namespace
 
@@ -35,7 +39,8 @@ BOOST_AUTO_TEST_SUITE(memory_jobs_pointers)
 
 BOOST_AUTO_TEST_CASE(a_scan_lists_due_queues_the_longest_due_first) {
   jobs_bed b;
-  for (auto const& [name, delay] : {std::pair{"c", 1s}, {"a", 3s}, {"b", 3s}, {"d", 2s}, {"e", 9s}}) {
+  for (auto const& [name, delay] :
+       {std::pair{"c", 1s}, {"a", 3s}, {"b", 3s}, {"d", 2s}, {"e", 9s}}) {
     b.queue = name;
     b.enqueue(delayed(1, delay));
   }
@@ -74,7 +79,8 @@ BOOST_AUTO_TEST_CASE(F48_an_enqueue_makes_a_pointer_earlier_and_never_later) {
   b.now += 10s;
   b.claim(5s);
   b.enqueue(delayed(4, 1s));
-  BOOST_TEST(update(b) == std::optional<duration>{1s}, "recomputed in its own step, whatever a caller believes");
+  BOOST_TEST(update(b) == std::optional<duration>{1s},
+             "recomputed in its own step, whatever a caller believes");
   BOOST_TEST(b.scan().next_in == std::optional<duration>{1s});
 }
 
@@ -172,10 +178,12 @@ BOOST_AUTO_TEST_CASE(a_paused_queue_gives_nothing_out_and_leaves_the_scan) {
   BOOST_TEST(got.held);
   BOOST_TEST(got.jobs.empty());
   BOOST_TEST(!got.more, "nobody is to ask again at once");
-  BOOST_TEST(!b.get(command::obtain_lease{.queue = "q", .id = id_of(2), .holder = "h", .lease = 1s}).has_value());
+  BOOST_TEST(!b.get(command::obtain_lease{.queue = "q", .id = id_of(2), .holder = "h", .lease = 1s})
+                  .has_value());
   b.enqueue(3);
   BOOST_TEST(b.scan().queues.empty(), "enqueueing goes on and does not end a pause");
-  BOOST_TEST(b.numbers(b.dequeue(1, 30s, "h", 7).jobs) == list{1}, "F54: what was given out before is");
+  BOOST_TEST(b.numbers(b.dequeue(1, 30s, "h", 7).jobs) == list{1},
+             "F54: what was given out before is");
   b.extend(l, 60s);
   b.requeue(l);
   BOOST_TEST(b.scan().queues.empty());
@@ -230,7 +238,8 @@ BOOST_AUTO_TEST_CASE(F32_a_queue_lease_lasts_until_it_is_given_back_or_over) {
     return b.get(command::obtain_queue_lease{.queue = "q", .holder = holder, .lease = 10s});
   };
   auto const release = [&](std::string_view holder, std::uint64_t fence) {
-    return b.get(command::release_queue_lease{.queue = "q", .holder = holder, .fence = fence}).freed;
+    return b.get(command::release_queue_lease{.queue = "q", .holder = holder, .fence = fence})
+        .freed;
   };
   auto const first = obtain("a");
   BOOST_TEST(first.granted);
@@ -297,18 +306,24 @@ BOOST_AUTO_TEST_CASE(R8_only_so_many_queues_without_jobs_are_remembered) {
   detail::job_shard shard{detail::job_allowance{budget, 1000, 1}, remembered};
   time_point now{1'000s};
   auto const count = [&] {
-    return shard.apply(command::list_queues{.shard = 0, .limit = 1000, .cursor = {}}, now).value().queues.size();
+    return shard.apply(command::list_queues{.shard = 0, .limit = 1000, .cursor = {}}, now)
+        .value()
+        .queues.size();
   };
   auto const j = make_job(1);
   for (int i = 0; i < 200; ++i) {
     auto const name = "q" + std::to_string(i);
     BOOST_TEST(shard.apply(command::enqueue_jobs{.queue = name, .jobs = {&j, 1}}, now).has_value());
-    BOOST_TEST((shard.apply(command::cancel_job{.queue = name, .id = j.id}, now).value() == cancel_outcome::cancelled));
+    BOOST_TEST((shard.apply(command::cancel_job{.queue = name, .id = j.id}, now).value() ==
+                cancel_outcome::cancelled));
   }
   BOOST_TEST(count() <= remembered + 1);
   BOOST_TEST(shard.apply(command::read_queue_stats{.queue = "q199"}, now).value().cancelled == 1U);
-  BOOST_TEST(shard.apply(command::read_queue_stats{.queue = "q0"}, now).value().cancelled == 0U, "the oldest was forgotten");
-  BOOST_TEST(shard.apply(command::scan_visible_queues{.shard = 0, .limit = 1000}, now).value().queues.size() <= remembered + 1);
+  BOOST_TEST(shard.apply(command::read_queue_stats{.queue = "q0"}, now).value().cancelled == 0U,
+             "the oldest was forgotten");
+  BOOST_TEST(shard.apply(command::scan_visible_queues{.shard = 0, .limit = 1000}, now)
+                 .value()
+                 .queues.size() <= remembered + 1);
 
   // What is held is not forgotten; and where only such are left, no more are held.
   for (int i = 0; i < 20; ++i) {
@@ -317,13 +332,18 @@ BOOST_AUTO_TEST_CASE(R8_only_so_many_queues_without_jobs_are_remembered) {
     if (r.has_error()) BOOST_TEST(r.error() == errc::store_full);
   }
   for (int i = 0; i < 10; ++i) {
-    BOOST_TEST(shard.apply(command::read_queue_stats{.queue = "p" + std::to_string(i)}, now).value().paused);
+    BOOST_TEST(shard.apply(command::read_queue_stats{.queue = "p" + std::to_string(i)}, now)
+                   .value()
+                   .paused);
   }
-  BOOST_TEST(shard.apply(command::obtain_queue_lease{.queue = "l", .holder = "h", .lease = 1s}, now).error() == errc::store_full);
+  BOOST_TEST(shard.apply(command::obtain_queue_lease{.queue = "l", .holder = "h", .lease = 1s}, now)
+                 .error() == errc::store_full);
   BOOST_TEST(shard.apply(command::pause_queue{.queue = "p1"}, now).has_value(), "asked again");
-  BOOST_TEST(shard.apply(command::enqueue_jobs{.queue = "q", .jobs = {&j, 1}}, now).has_value(), "jobs always may");
+  BOOST_TEST(shard.apply(command::enqueue_jobs{.queue = "q", .jobs = {&j, 1}}, now).has_value(),
+             "jobs always may");
   BOOST_TEST(shard.apply(command::resume_queue{.queue = "p3"}, now).has_value());
-  BOOST_TEST(shard.apply(command::obtain_queue_lease{.queue = "l", .holder = "h", .lease = 1s}, now).has_value());
+  BOOST_TEST(shard.apply(command::obtain_queue_lease{.queue = "l", .holder = "h", .lease = 1s}, now)
+                 .has_value());
   BOOST_TEST(count() <= remembered + 1);
 }
 
@@ -333,7 +353,8 @@ BOOST_AUTO_TEST_CASE(queues_spread_over_the_shards_and_stay_where_they_are) {
   for (int i = 0; i < 200; ++i) {
     auto const j = make_job(1);
     auto const name = "q" + std::to_string(i);
-    BOOST_TEST(b.jobs.apply(command::enqueue_jobs{.queue = name, .jobs = {&j, 1}}, b.now).has_value());
+    BOOST_TEST(
+        b.jobs.apply(command::enqueue_jobs{.queue = name, .jobs = {&j, 1}}, b.now).has_value());
   }
   for (int round = 0; round < 2; ++round) {
     std::size_t total = 0;

@@ -36,12 +36,15 @@ constexpr std::array endings{
     ending{"completed", [](jobs_bed& b, leased_job const& l) { b.complete(l); }},
     ending{"buried", [](jobs_bed& b, leased_job const& l) { b.bury(l); }},
     ending{"failed for the last time", [](jobs_bed& b, leased_job const& l) { b.requeue(l); }},
-    ending{"cancelled while it runs", [](jobs_bed& b, leased_job const& l) { b.cancel(number_of(l.id), true); }},
-    ending{"crashed for the last time", [](jobs_bed& b, leased_job const&) {
+    ending{"cancelled while it runs",
+           [](jobs_bed& b, leased_job const& l) { b.cancel(number_of(l.id), true); }},
+    ending{"crashed for the last time",
+           [](jobs_bed& b, leased_job const&) {
              b.now += 30s;
              b.dequeue();
            }},
-    ending{"cancelled after a crash", [](jobs_bed& b, leased_job const& l) {
+    ending{"cancelled after a crash",
+           [](jobs_bed& b, leased_job const& l) {
              b.now += 30s;
              b.cancel(number_of(l.id));
            }},
@@ -58,10 +61,12 @@ constexpr std::array goings_on{
 BOOST_AUTO_TEST_SUITE(memory_jobs_unique)
 
 BOOST_AUTO_TEST_CASE(F14_R2_no_lock_outlives_its_job) {
-  for (auto const s : {until_executed, until_executing, until_and_while_executing, while_executing}) {
+  for (auto const s :
+       {until_executed, until_executing, until_and_while_executing, while_executing}) {
     for (auto const& e : endings) {
       for (bool const started : {false, true}) {
-        BOOST_TEST_CONTEXT("strategy " << static_cast<int>(s) << ", " << e.name << ", started " << started) {
+        BOOST_TEST_CONTEXT("strategy " << static_cast<int>(s) << ", " << e.name << ", started "
+                                       << started) {
           jobs_bed b;
           auto j = unique_job(1, s);
           j.max_attempts = 1;
@@ -136,7 +141,8 @@ BOOST_AUTO_TEST_CASE(F16_a_failure_frees_the_run_lock) {
         BOOST_TEST((b.start(l).outcome == start_outcome::started));
         e.make(b, l);
         l = b.claim();
-        BOOST_TEST((b.start(l).outcome == start_outcome::started), "it does not block its own retry");
+        BOOST_TEST((b.start(l).outcome == start_outcome::started),
+                   "it does not block its own retry");
       }
     }
   }
@@ -145,7 +151,8 @@ BOOST_AUTO_TEST_CASE(F16_a_failure_frees_the_run_lock) {
 BOOST_AUTO_TEST_CASE(R2_one_runs_at_a_time) {
   jobs_bed b;
   for (std::uint64_t n = 1; n <= 3; ++n) {
-    BOOST_TEST((b.enqueue(unique_job(n, while_executing)).outcome == enqueue_outcome::enqueued), "many may wait");
+    BOOST_TEST((b.enqueue(unique_job(n, while_executing)).outcome == enqueue_outcome::enqueued),
+               "many may wait");
   }
   b.enqueue(unique_job(4, while_executing, discard, "another key"));
   auto const all = b.dequeue(4, 30s).jobs;
@@ -160,7 +167,8 @@ BOOST_AUTO_TEST_CASE(R2_one_runs_at_a_time) {
   b.extend(all[1], 70s);
   BOOST_TEST(b.start(all[1]).retry_after == duration{50s}, "the lock lasts as long as the lease");
   b.now += 50s;
-  BOOST_TEST((b.start(all[1]).outcome == start_outcome::started), "the holder crashed: its lease is over");
+  BOOST_TEST((b.start(all[1]).outcome == start_outcome::started),
+             "the holder crashed: its lease is over");
   auto const late = b.claim();
   BOOST_TEST(number_of(late.id) == 3U);
   BOOST_TEST((b.start(late).outcome == start_outcome::blocked));
@@ -195,16 +203,19 @@ BOOST_AUTO_TEST_CASE(a_blocked_start_changes_nothing) {
 
 BOOST_AUTO_TEST_CASE(conflicts_that_leave_all_as_it_is) {
   for (auto const policy : {reject, discard, conflict_policy::log}) {
-    for (auto const s : {until_executed, until_executing, until_and_while_executing, until_expired}) {
+    for (auto const s :
+         {until_executed, until_executing, until_and_while_executing, until_expired}) {
       jobs_bed b;
       b.enqueue(unique_job(1, s));
       auto answer = b.enqueue(unique_job(2, s, policy));
       BOOST_TEST((answer.outcome == duplicate));
       BOOST_TEST(number_of(answer.other) == 1U);
       BOOST_TEST(b.stats().enqueued == 1U);
-      BOOST_TEST((b.enqueue(unique_job(3, s, policy, "other key")).outcome == enqueue_outcome::enqueued));
+      BOOST_TEST(
+          (b.enqueue(unique_job(3, s, policy, "other key")).outcome == enqueue_outcome::enqueued));
       b.queue = "r";
-      BOOST_TEST((b.enqueue(unique_job(2, s, policy)).outcome == enqueue_outcome::enqueued), "a key belongs to its queue");
+      BOOST_TEST((b.enqueue(unique_job(2, s, policy)).outcome == enqueue_outcome::enqueued),
+                 "a key belongs to its queue");
     }
   }
 }
@@ -212,7 +223,8 @@ BOOST_AUTO_TEST_CASE(conflicts_that_leave_all_as_it_is) {
 BOOST_AUTO_TEST_CASE(a_strategy_that_holds_nothing_while_waiting_meets_no_conflict) {
   jobs_bed b;
   b.enqueue(unique_job(1, until_executed));
-  BOOST_TEST((b.enqueue(unique_job(2, while_executing, reject)).outcome == enqueue_outcome::enqueued));
+  BOOST_TEST(
+      (b.enqueue(unique_job(2, while_executing, reject)).outcome == enqueue_outcome::enqueued));
 }
 
 BOOST_AUTO_TEST_CASE(replace_ends_a_waiting_job_and_takes_its_place) {
@@ -225,12 +237,14 @@ BOOST_AUTO_TEST_CASE(replace_ends_a_waiting_job_and_takes_its_place) {
   BOOST_TEST(number_of(answer.other) == 1U);
   BOOST_TEST((b.require(1).state == job_state::cancelled));
   BOOST_TEST(b.stats().cancelled == 1U);
-  BOOST_TEST(number_of(b.enqueue(unique_job(3, until_executed)).other) == 2U, "the newcomer has the key");
+  BOOST_TEST(number_of(b.enqueue(unique_job(3, until_executed)).other) == 2U,
+             "the newcomer has the key");
   auto const l = b.claim();
   BOOST_TEST(number_of(l.id) == 2U);
   BOOST_TEST((b.enqueue(unique_job(4, until_executed, replace)).outcome == duplicate), "it runs");
   b.now += 30s;
-  BOOST_TEST((b.enqueue(unique_job(4, until_executed, replace)).outcome == replaced), "it crashed, so it waits");
+  BOOST_TEST((b.enqueue(unique_job(4, until_executed, replace)).outcome == replaced),
+             "it crashed, so it waits");
   BOOST_TEST((b.complete(l) == complete_outcome::lease_lost));
 }
 
@@ -287,7 +301,8 @@ BOOST_AUTO_TEST_CASE(until_expired_holds_for_its_time_however_the_job_ends) {
       j.max_attempts = 1;
       b.enqueue(j);
       e.make(b, b.claim());
-      BOOST_TEST((b.enqueue(unique_job(2, until_expired, replace)).outcome == duplicate), "it has ended: no conflict to win");
+      BOOST_TEST((b.enqueue(unique_job(2, until_expired, replace)).outcome == duplicate),
+                 "it has ended: no conflict to win");
       b.now = enqueued_at + 60s - 1ns;
       BOOST_TEST(!key_free(b));
       b.now += 1ns;
@@ -303,7 +318,8 @@ BOOST_AUTO_TEST_CASE(until_expired_lets_another_in_while_the_first_still_waits) 
   BOOST_TEST((b.enqueue(unique_job(2, until_expired)).outcome == enqueue_outcome::enqueued));
   BOOST_TEST(b.stats().pending == 2U);
   b.complete(b.claim());
-  BOOST_TEST(number_of(b.enqueue(unique_job(3, until_executed)).other) == 2U, "the first's end frees nothing of the second's");
+  BOOST_TEST(number_of(b.enqueue(unique_job(3, until_executed)).other) == 2U,
+             "the first's end frees nothing of the second's");
 }
 
 BOOST_AUTO_TEST_CASE(a_key_that_was_held_until_expired_passes_to_who_replaces_its_job) {
@@ -318,11 +334,22 @@ BOOST_AUTO_TEST_CASE(a_key_that_was_held_until_expired_passes_to_who_replaces_it
 
 BOOST_AUTO_TEST_CASE(F27_keys_are_bytes) {
   jobs_bed b;
-  std::vector<std::string> const keys{std::string{"a\0b", 3}, "a", std::string{"a\0", 2}, "a\r\nb",   "{a}",  "a b",
-                                      "*",                    ">", "\xff\xfe",            "'; drop--", "\"a\"", std::string(1024, 'x')};
+  std::vector<std::string> const keys{std::string{"a\0b", 3},
+                                      "a",
+                                      std::string{"a\0", 2},
+                                      "a\r\nb",
+                                      "{a}",
+                                      "a b",
+                                      "*",
+                                      ">",
+                                      "\xff\xfe",
+                                      "'; drop--",
+                                      "\"a\"",
+                                      std::string(1024, 'x')};
   std::uint64_t n = 0;
   for (auto const& k : keys) {
-    BOOST_TEST((b.enqueue(unique_job(++n, until_executed, discard, k)).outcome == enqueue_outcome::enqueued));
+    BOOST_TEST((b.enqueue(unique_job(++n, until_executed, discard, k)).outcome ==
+                enqueue_outcome::enqueued));
   }
   for (auto const& k : keys) {
     BOOST_TEST((b.enqueue(unique_job(++n, until_executed, discard, k)).outcome == duplicate));

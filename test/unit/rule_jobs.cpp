@@ -19,11 +19,15 @@ using namespace weir;
 using namespace std::chrono_literals;
 
 constexpr time_point t0{1'000s};
-constexpr std::array strategies{
-    unique_strategy::none, unique_strategy::until_executed, unique_strategy::until_executing,
-    unique_strategy::while_executing, unique_strategy::until_and_while_executing, unique_strategy::until_expired};
-constexpr std::array policies{conflict_policy::reject, conflict_policy::discard, conflict_policy::log,
-                              conflict_policy::replace, conflict_policy::reschedule};
+constexpr std::array strategies{unique_strategy::none,
+                                unique_strategy::until_executed,
+                                unique_strategy::until_executing,
+                                unique_strategy::while_executing,
+                                unique_strategy::until_and_while_executing,
+                                unique_strategy::until_expired};
+constexpr std::array policies{conflict_policy::reject, conflict_policy::discard,
+                              conflict_policy::log, conflict_policy::replace,
+                              conflict_policy::reschedule};
 
 job_id id_of(std::uint8_t n) {
   job_id id;
@@ -36,8 +40,11 @@ job_id id_of(std::uint8_t n) {
 BOOST_AUTO_TEST_SUITE(rule_jobs)
 
 BOOST_AUTO_TEST_CASE(order_is_priority_then_vesting_time_then_id) {
-  std::vector<rule::job_rank> const sorted{
-      {0, t0 + 9s, id_of(9)}, {1, t0, id_of(7)}, {1, t0 + 1ns, id_of(1)}, {1, t0 + 1ns, id_of(2)}, {255, t0, id_of(0)}};
+  std::vector<rule::job_rank> const sorted{{0, t0 + 9s, id_of(9)},
+                                           {1, t0, id_of(7)},
+                                           {1, t0 + 1ns, id_of(1)},
+                                           {1, t0 + 1ns, id_of(2)},
+                                           {255, t0, id_of(0)}};
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     for (std::size_t k = 0; k < sorted.size(); ++k) {
       BOOST_TEST((sorted[i] < sorted[k]) == (i < k));
@@ -72,7 +79,8 @@ BOOST_AUTO_TEST_CASE(F36_a_claim_buries_what_has_no_attempts_left_or_missed_its_
   static_assert(on_claim(0, 1, std::nullopt, t0) == claim_decision::lease);
   static_assert(on_claim(1, 1, std::nullopt, t0) == claim_decision::bury_spent);
   static_assert(on_claim(2, 1, std::nullopt, t0) == claim_decision::bury_spent);
-  static_assert(on_claim(0, 1, t0, t0) == claim_decision::lease, "claimed at its deadline is not later");
+  static_assert(on_claim(0, 1, t0, t0) == claim_decision::lease,
+                "claimed at its deadline is not later");
   static_assert(on_claim(0, 1, t0, t0 + 1ns) == claim_decision::bury_missed);
   static_assert(on_claim(1, 1, t0, t0 + 1ns) == claim_decision::bury_spent);
 }

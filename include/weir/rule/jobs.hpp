@@ -16,15 +16,18 @@
 #include <optional>
 #include <string_view>
 
-// What happens to a job, and why: every store does this, in its own language, and is tested against it.
+// What happens to a job, and why: every store does this, in its own language, and is tested against
+// it.
 //
-// A job that has not ended has a vesting time, by which its queue finds it. A claim keeps that time aside and puts the
-// end of the lease in its place, so that a job whose holder died is visible again by itself (F28-F31): nobody has to
-// rescue it, and "leased" is not a state that anybody sets but what the time says. Ended jobs are in no order but their
-// own: dead letters by their time of death, the others by the end of their retention.
+// A job that has not ended has a vesting time, by which its queue finds it. A claim keeps that time
+// aside and puts the end of the lease in its place, so that a job whose holder died is visible
+// again by itself (F28-F31): nobody has to rescue it, and "leased" is not a state that anybody sets
+// but what the time says. Ended jobs are in no order but their own: dead letters by their time of
+// death, the others by the end of their retention.
 namespace weir::rule {
 
-// ------------------------------------------------------------------------------------------ order and time
+// ------------------------------------------------------------------------------------------ order
+// and time
 
 /// Where a job stands in its queue: the lowest rank goes first.
 struct job_rank {
@@ -36,7 +39,7 @@ struct job_rank {
   friend std::strong_ordering operator<=>(job_rank const& a, job_rank const& b) noexcept {
     if (auto const c = a.priority <=> b.priority; c != 0) return c;
     if (auto const c = a.vesting <=> b.vesting; c != 0) return c;
-    return a.id == b.id ? std::strong_ordering::equal
+    return a.id == b.id  ? std::strong_ordering::equal
            : a.id < b.id ? std::strong_ordering::less
                          : std::strong_ordering::greater;
   }
@@ -46,45 +49,49 @@ struct job_rank {
   return vesting <= now;
 }
 
-/// The state of a job that has not ended. `claimed`: some lease was given and nobody has ended it; over or not, the
-/// vesting time is when it ends.
-[[nodiscard]] constexpr job_state queued_state(
-    bool claimed, time_point vesting, time_point now) noexcept {
+/// The state of a job that has not ended. `claimed`: some lease was given and nobody has ended it;
+/// over or not, the vesting time is when it ends.
+[[nodiscard]] constexpr job_state queued_state(bool claimed, time_point vesting,
+                                               time_point now) noexcept {
   return claimed && !job_visible(vesting, now) ? job_state::leased : job_state::pending;
 }
 
-/// Does this fence name the live lease of a job? Everybody else's change nothing and are told `lease_lost` (R5, F35).
-[[nodiscard]] constexpr bool has_job_lease(
-    job_state state, std::uint64_t fence, std::uint64_t asked) noexcept {
+/// Does this fence name the live lease of a job? Everybody else's change nothing and are told
+/// `lease_lost` (R5, F35).
+[[nodiscard]] constexpr bool has_job_lease(job_state state, std::uint64_t fence,
+                                           std::uint64_t asked) noexcept {
   return state == job_state::leased && fence == asked;
 }
 
-// ------------------------------------------------------------------------------------------ attempts
+// ------------------------------------------------------------------------------------------
+// attempts
 
 /// How many jobs one dequeue ends at most. It answers `more` where it stopped for that.
 inline constexpr std::uint32_t burials_per_dequeue = 100;
 
-inline constexpr std::string_view reason_spent = "its attempts are spent: the last holder let its lease end";
+inline constexpr std::string_view reason_spent =
+    "its attempts are spent: the last holder let its lease end";
 inline constexpr std::string_view reason_missed = "its deadline was missed";
 
 enum class claim_decision : std::uint8_t {
-  lease,        ///< an attempt is counted, now, so that a crash counts too (F36)
-  bury_spent,   ///< dead letter with `reason_spent`: the last attempt's holder neither completed nor failed it
+  lease,       ///< an attempt is counted, now, so that a crash counts too (F36)
+  bury_spent,  ///< dead letter with `reason_spent`: the last attempt's holder neither completed nor
+               ///< failed it
   bury_missed,  ///< dead letter with `reason_missed`
 };
 
 /// What claiming a visible job does.
-[[nodiscard]] constexpr claim_decision on_claim(
-    std::uint32_t attempts, std::uint32_t max_attempts, std::optional<time_point> deadline,
-    time_point now) noexcept {
+[[nodiscard]] constexpr claim_decision on_claim(std::uint32_t attempts, std::uint32_t max_attempts,
+                                                std::optional<time_point> deadline,
+                                                time_point now) noexcept {
   if (attempts >= max_attempts) return claim_decision::bury_spent;
   if (deadline && *deadline < now) return claim_decision::bury_missed;
   return claim_decision::lease;
 }
 
 /// What a failed attempt does to its job.
-[[nodiscard]] constexpr requeue_outcome on_failure(
-    std::uint32_t attempts, std::uint32_t max_attempts) noexcept {
+[[nodiscard]] constexpr requeue_outcome on_failure(std::uint32_t attempts,
+                                                   std::uint32_t max_attempts) noexcept {
   return attempts >= max_attempts ? requeue_outcome::dead_lettered : requeue_outcome::requeued;
 }
 
@@ -93,14 +100,15 @@ enum class claim_decision : std::uint8_t {
   return attempts == 0 ? 0 : attempts - 1;
 }
 
-/// Is this the dequeue that was answered last? Then the answer is what still lives of its leases (F54).
+/// Is this the dequeue that was answered last? Then the answer is what still lives of its leases
+/// (F54).
 [[nodiscard]] constexpr bool repeats_dequeue(std::uint64_t last, std::uint64_t asked) noexcept {
   return asked != 0 && last == asked;
 }
 
 /// When a job must be claimed by; enqueueing and replaying count it from `now`.
-[[nodiscard]] constexpr std::optional<time_point> job_deadline(
-    duration deadline, time_point now) noexcept {
+[[nodiscard]] constexpr std::optional<time_point> job_deadline(duration deadline,
+                                                               time_point now) noexcept {
   if (deadline == duration::zero()) return std::nullopt;
   return saturating_add(now, deadline);
 }
@@ -110,14 +118,18 @@ enum class claim_decision : std::uint8_t {
   if (reason.size() <= limits::reason_size) return reason;
   auto n = limits::reason_size;
   constexpr std::size_t longest_character = 4;
-  auto const continues = [&](std::size_t i) { return (static_cast<unsigned char>(reason[i]) & 0xC0U) == 0x80U; };
+  auto const continues = [&](std::size_t i) {
+    return (static_cast<unsigned char>(reason[i]) & 0xC0U) == 0x80U;
+  };
   while (n > limits::reason_size - longest_character && continues(n)) --n;
   return reason.substr(0, continues(n) ? limits::reason_size : n);
 }
 
-// ------------------------------------------------------------------------------------------ endings
+// ------------------------------------------------------------------------------------------
+// endings
 
-/// When the record of a completed or cancelled job goes. Its count stays. A dead letter stays until replay or purge.
+/// When the record of a completed or cancelled job goes. Its count stays. A dead letter stays until
+/// replay or purge.
 [[nodiscard]] constexpr time_point kept_until(time_point ended, duration retention) noexcept {
   return saturating_add(ended, retention);
 }
@@ -126,40 +138,46 @@ enum class claim_decision : std::uint8_t {
 }
 
 /// What completing says to who names this fence. `state` of no record: empty.
-[[nodiscard]] constexpr complete_outcome on_complete(
-    std::optional<job_state> state, std::uint64_t fence, std::uint64_t asked) noexcept {
+[[nodiscard]] constexpr complete_outcome on_complete(std::optional<job_state> state,
+                                                     std::uint64_t fence,
+                                                     std::uint64_t asked) noexcept {
   bool const its_own = asked != 0 && fence == asked;
   return its_own && (state == job_state::leased || state == job_state::completed)
              ? complete_outcome::completed
              : complete_outcome::lease_lost;
 }
 
-[[nodiscard]] constexpr cancel_outcome on_cancel(
-    std::optional<job_state> state, bool running_too) noexcept {
+[[nodiscard]] constexpr cancel_outcome on_cancel(std::optional<job_state> state,
+                                                 bool running_too) noexcept {
   if (!state) return cancel_outcome::not_found;
   switch (*state) {
     case job_state::pending:
     case job_state::cancelled: return cancel_outcome::cancelled;
-    case job_state::leased: return running_too ? cancel_outcome::cancelled : cancel_outcome::running;
+    case job_state::leased:
+      return running_too ? cancel_outcome::cancelled : cancel_outcome::running;
     default: return cancel_outcome::ended;
   }
 }
 
-/// `key_free`: nobody else has the job's unique key, or its strategy holds none while it waits. A replayed job has no
-/// attempts and no snoozes spent, and its deadline counts from the replay (F40).
-[[nodiscard]] constexpr replay_outcome on_replay(
-    std::optional<job_state> state, bool key_free) noexcept {
+/// `key_free`: nobody else has the job's unique key, or its strategy holds none while it waits. A
+/// replayed job has no attempts and no snoozes spent, and its deadline counts from the replay
+/// (F40).
+[[nodiscard]] constexpr replay_outcome on_replay(std::optional<job_state> state,
+                                                 bool key_free) noexcept {
   if (state != job_state::dead) return replay_outcome::not_found;
   return key_free ? replay_outcome::replayed : replay_outcome::conflict;
 }
 
-// ------------------------------------------------------------------------------------------ unique keys
+// ------------------------------------------------------------------------------------------ unique
+// keys
 //
-// A queue has two kinds of them. The *enqueue key* is taken by a newcomer and held by its job (`holds_while_waiting`);
-// the *run lock* is taken by `start_job` and held by that lease (`holds_while_running`). Both change in the same step as
-// the job does, so that neither outlives its job nor is lost while it is merely requeued (F14-F17).
+// A queue has two kinds of them. The *enqueue key* is taken by a newcomer and held by its job
+// (`holds_while_waiting`); the *run lock* is taken by `start_job` and held by that lease
+// (`holds_while_running`). Both change in the same step as the job does, so that neither outlives
+// its job nor is lost while it is merely requeued (F14-F17).
 
-/// What the job in possession of an enqueue key does. `ended` is only met where the key is held until_expired.
+/// What the job in possession of an enqueue key does. `ended` is only met where the key is held
+/// until_expired.
 enum class possessor : std::uint8_t { nobody, waiting, running, ended };
 
 [[nodiscard]] constexpr possessor possessor_in(std::optional<job_state> state) noexcept {
@@ -171,14 +189,16 @@ enum class enqueue_decision : std::uint8_t {
   add,         ///< the newcomer is added and holds the key
   duplicate,   ///< nothing changes; the policy says how the caller is told
   replace,     ///< the possessor ends as cancelled, the newcomer is added and holds the key
-  reschedule,  ///< the possessor takes the newcomer's vesting time and priority; the newcomer is not added
+  reschedule,  ///< the possessor takes the newcomer's vesting time and priority; the newcomer is
+               ///< not added
 };
 
 /// What enqueueing a job does that the queue does not have yet. Only a waiting possessor gives way.
-[[nodiscard]] constexpr enqueue_decision on_enqueue(
-    unique_strategy newcomer, conflict_policy policy, possessor p) noexcept {
+[[nodiscard]] constexpr enqueue_decision on_enqueue(unique_strategy newcomer,
+                                                    conflict_policy policy, possessor p) noexcept {
   if (!holds_while_waiting(newcomer) || p == possessor::nobody) return enqueue_decision::add;
-  if (p == possessor::waiting && policy == conflict_policy::replace) return enqueue_decision::replace;
+  if (p == possessor::waiting && policy == conflict_policy::replace)
+    return enqueue_decision::replace;
   if (p == possessor::waiting && policy == conflict_policy::reschedule) {
     return enqueue_decision::reschedule;
   }
@@ -195,10 +215,12 @@ enum class enqueue_decision : std::uint8_t {
   return enqueue_outcome::duplicate;
 }
 
-/// When an enqueue key is free again by time alone: only until_expired, and then whatever happens to the job.
-[[nodiscard]] constexpr time_point key_expiry(
-    unique_strategy s, duration unique_ttl, time_point enqueued) noexcept {
-  return s == unique_strategy::until_expired ? saturating_add(enqueued, unique_ttl) : time_point::max();
+/// When an enqueue key is free again by time alone: only until_expired, and then whatever happens
+/// to the job.
+[[nodiscard]] constexpr time_point key_expiry(unique_strategy s, duration unique_ttl,
+                                              time_point enqueued) noexcept {
+  return s == unique_strategy::until_expired ? saturating_add(enqueued, unique_ttl)
+                                             : time_point::max();
 }
 
 /// Does the end of its job, of whichever kind, free the enqueue key?
@@ -206,42 +228,50 @@ enum class enqueue_decision : std::uint8_t {
   return holds_while_waiting(s) && s != unique_strategy::until_expired;
 }
 
-/// Does the start of its handler free the enqueue key? If so, requeueing, snoozing and returning the job take it back,
-/// unless a newcomer has it meanwhile: then the job waits without.
+/// Does the start of its handler free the enqueue key? If so, requeueing, snoozing and returning
+/// the job take it back, unless a newcomer has it meanwhile: then the job waits without.
 [[nodiscard]] constexpr bool start_frees_key(unique_strategy s) noexcept {
   return s == unique_strategy::until_executing || s == unique_strategy::until_and_while_executing;
 }
 
-/// Does a replayed dead letter take its enqueue key again? Not until_expired: its time counts from the enqueue.
-[[nodiscard]] constexpr bool replay_takes_key(unique_strategy s) noexcept { return end_frees_key(s); }
+/// Does a replayed dead letter take its enqueue key again? Not until_expired: its time counts from
+/// the enqueue.
+[[nodiscard]] constexpr bool replay_takes_key(unique_strategy s) noexcept {
+  return end_frees_key(s);
+}
 
-/// May the handler start? `other_runs`: another job has the run lock, its lease lives, and it was started under it. The
-/// end of that lease, by command or by time, is the end of the lock (F16).
+/// May the handler start? `other_runs`: another job has the run lock, its lease lives, and it was
+/// started under it. The end of that lease, by command or by time, is the end of the lock (F16).
 [[nodiscard]] constexpr start_outcome on_start(unique_strategy s, bool other_runs) noexcept {
   return holds_while_running(s) && other_runs ? start_outcome::blocked : start_outcome::started;
 }
 
-// ------------------------------------------------------------------------------------------ pointers
+// ------------------------------------------------------------------------------------------
+// pointers
 
-/// A queue's pointer after a job vests at `vesting`: it only gets earlier, so no stale value can pass a job by (F48).
-[[nodiscard]] constexpr time_point pointer_with(
-    std::optional<time_point> pointer, time_point vesting) noexcept {
+/// A queue's pointer after a job vests at `vesting`: it only gets earlier, so no stale value can
+/// pass a job by (F48).
+[[nodiscard]] constexpr time_point pointer_with(std::optional<time_point> pointer,
+                                                time_point vesting) noexcept {
   return pointer ? std::min(*pointer, vesting) : vesting;
 }
 
 /// When a scan finds the queue: not before its snooze ends.
-[[nodiscard]] constexpr time_point scanned_from(time_point pointer, time_point snoozed_until) noexcept {
+[[nodiscard]] constexpr time_point scanned_from(time_point pointer,
+                                                time_point snoozed_until) noexcept {
   return std::max(pointer, snoozed_until);
 }
 
 /// Does a paused or snoozed queue give nothing out?
-[[nodiscard]] constexpr bool queue_held(bool paused, time_point snoozed_until, time_point now) noexcept {
+[[nodiscard]] constexpr bool queue_held(bool paused, time_point snoozed_until,
+                                        time_point now) noexcept {
   return paused || now < snoozed_until;
 }
 
-/// May this pointer be collected? Only where the very step that deletes it sees no waiting or leased job (F41).
-[[nodiscard]] constexpr bool pointer_stale(
-    time_point pointer, bool queue_empty, duration grace, time_point now) noexcept {
+/// May this pointer be collected? Only where the very step that deletes it sees no waiting or
+/// leased job (F41).
+[[nodiscard]] constexpr bool pointer_stale(time_point pointer, bool queue_empty, duration grace,
+                                           time_point now) noexcept {
   return queue_empty && saturating_add(pointer, grace) < now;
 }
 

@@ -32,13 +32,14 @@ class job_budget {
   std::atomic<std::size_t> left_;
 };
 
-/// One shard's part of the budget, used under the shard's lock. It takes and gives back in blocks, so that shards
-/// rarely meet at the common counter. Blocks lie idle at the bound: with S > 1 shards the store may be full up to one
-/// part in 64 before `max_jobs`, never after it.
+/// One shard's part of the budget, used under the shard's lock. It takes and gives back in blocks,
+/// so that shards rarely meet at the common counter. Blocks lie idle at the bound: with S > 1
+/// shards the store may be full up to one part in 64 before `max_jobs`, never after it.
 class job_allowance {
  public:
   job_allowance(job_budget& budget, std::size_t most, std::uint32_t shards) noexcept
-      : budget_{&budget}, block_{shards == 1 ? 0 : std::min<std::size_t>(most / (std::size_t{128} * shards), 1024)} {}
+      : budget_{&budget},
+        block_{shards == 1 ? 0 : std::min<std::size_t>(most / (std::size_t{128} * shards), 1024)} {}
 
   /// False: there is no room for so many, and nothing was taken.
   [[nodiscard]] bool take(std::size_t n) noexcept {

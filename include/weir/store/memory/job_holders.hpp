@@ -19,7 +19,8 @@
 
 namespace weir::detail {
 
-/// Who has leases in a queue: its name, once for all of them, and what its latest numbered dequeue was given (F54).
+/// Who has leases in a queue: its name, once for all of them, and what its latest numbered dequeue
+/// was given (F54).
 struct job_holder {
   struct grant {
     job_id id;
@@ -30,7 +31,8 @@ struct job_holder {
 
   std::string const name;
   std::uint64_t leases = 0;    ///< claimed jobs that name it, whether their leases live or not
-  std::uint64_t sequence = 0;  ///< of the dequeue whose leases `latest` lists; 0: none is remembered
+  std::uint64_t sequence = 0;  ///< of the dequeue whose leases `latest` lists; 0: none is
+                               ///< remembered
   std::vector<grant> latest;
 
   void remember(std::uint64_t number, job_id const& id, std::uint64_t fence) {
@@ -44,8 +46,9 @@ struct job_holder {
   }
 };
 
-/// The holders of one queue. One without leases is forgotten with what it was given, so that there are never more of
-/// them than claimed jobs, and one: who works alone on a queue is not forgotten after each job.
+/// The holders of one queue. One without leases is forgotten with what it was given, so that there
+/// are never more of them than claimed jobs, and one: who works alone on a queue is not forgotten
+/// after each job.
 class job_holders {
  public:
   [[nodiscard]] job_holder* find(std::string_view name) noexcept {

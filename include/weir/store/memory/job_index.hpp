@@ -6,6 +6,7 @@
 
 #include "weir/rule/jobs.hpp"
 #include "weir/store/memory/job_record.hpp"
+#include "weir/store/memory/job_records.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/set.hpp>
@@ -43,7 +44,9 @@ class level_bits {
     auto rest = words_[first / 64U] & ~(bit(first) - 1);
     for (std::size_t w = first / 64U;;) {
       for (; rest != 0; rest &= rest - 1) {
-        if (!f(static_cast<std::uint8_t>(w * 64 + static_cast<std::size_t>(std::countr_zero(rest))))) return;
+        if (!f(static_cast<std::uint8_t>(w * 64 +
+                                         static_cast<std::size_t>(std::countr_zero(rest)))))
+          return;
       }
       if (++w == words_.size()) return;
       rest = words_[w];
@@ -51,17 +54,21 @@ class level_bits {
   }
 
  private:
-  static constexpr std::uint64_t bit(std::uint8_t p) noexcept { return std::uint64_t{1} << (p % 64U); }
+  static constexpr std::uint64_t bit(std::uint8_t p) noexcept {
+    return std::uint64_t{1} << (p % 64U);
+  }
 
   std::array<std::uint64_t, 4> words_{};
 };
 
-/// The jobs of a queue that have not ended, leased ones among them, by {priority, vesting time, id}.
+/// The jobs of a queue that have not ended, leased ones among them, by {priority, vesting time,
+/// id}.
 ///
-/// Each priority level has a tree of its own, so that a step looks at one head per level in use and at no job that is
-/// not due (F30). The trees' nodes are the records: nothing is allocated to move a job, and none is searched for to take
-/// it out. Jobs mostly vest in the order in which they come, and leases end in the order in which they are given; so an
-/// insertion first tries the place behind the last one of its sort, and most cost the same however many jobs wait.
+/// Each priority level has a tree of its own, so that a step looks at one head per level in use and
+/// at no job that is not due (F30). The trees' nodes are the records: nothing is allocated to move
+/// a job, and none is searched for to take it out. Jobs mostly vest in the order in which they
+/// come, and leases end in the order in which they are given; so an insertion first tries the place
+/// behind the last one of its sort, and most cost the same however many jobs wait.
 class job_index {
  public:
   job_index() = default;
@@ -74,8 +81,8 @@ class job_index {
   /// Makes sure that inserting a job of this priority allocates nothing.
   void prepare(std::uint8_t priority) {
     if (known_.test(priority)) return;
-    levels_.insert(
-        levels_.begin() + static_cast<std::ptrdiff_t>(known_.rank(priority)), std::make_unique<level>(priority));
+    levels_.insert(levels_.begin() + static_cast<std::ptrdiff_t>(known_.rank(priority)),
+                   std::make_unique<level>(priority));
     known_.set(priority);
   }
 
@@ -85,9 +92,9 @@ class job_index {
     if (l.jobs.empty()) filled_.set(r.priority);
     bool const claimed = r.holder != nullptr;
     auto& last = l.last[claimed ? 1 : 0];
-    auto const likely = last != nullptr ? std::next(l.jobs.iterator_to(*last))
-                        : claimed       ? l.jobs.end()
-                                        : l.jobs.begin();
+    auto const likely = last == nullptr             ? (claimed ? l.jobs.end() : l.jobs.begin())
+                        : last == &*l.jobs.rbegin() ? l.jobs.end()
+                                                    : std::next(l.jobs.iterator_to(*last));
     l.jobs.insert(likely, r);
     last = &r;
     ++size_;
@@ -148,9 +155,8 @@ class job_index {
   struct level {
     explicit level(std::uint8_t p) : priority{p} {}
 
-    boost::intrusive::set<
-        job_record, job_order_hook, boost::intrusive::compare<by_vesting>,
-        boost::intrusive::constant_time_size<false>>
+    boost::intrusive::set<job_record, job_order_hook, boost::intrusive::compare<by_vesting>,
+                          boost::intrusive::constant_time_size<false>>
         jobs;
     std::array<job_record*, 2> last{};  ///< inserted last: unclaimed, claimed
     std::uint8_t priority;

@@ -7,6 +7,7 @@
 #include "weir/job.hpp"
 #include "weir/store/memory/job_budget.hpp"
 #include "weir/store/memory/job_record.hpp"
+#include "weir/store/memory/job_records.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/set.hpp>
@@ -20,7 +21,8 @@
 
 namespace weir::detail {
 
-/// An enqueue key and the job in possession of it. One that is held until_expired may outlive its job's record.
+/// An enqueue key and the job in possession of it. One that is held until_expired may outlive its
+/// job's record.
 struct enqueue_key : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
   enqueue_key(std::string_view t, memory_queue& q) : text{t}, home{&q} {}
 
@@ -31,12 +33,14 @@ struct enqueue_key : boost::intrusive::set_base_hook<boost::intrusive::optimize_
 };
 
 struct by_expiry {
-  bool operator()(enqueue_key const& a, enqueue_key const& b) const noexcept { return a.expiry < b.expiry; }
+  bool operator()(enqueue_key const& a, enqueue_key const& b) const noexcept {
+    return a.expiry < b.expiry;
+  }
 };
 
 /// Keys that time frees, over all queues of a shard.
-using expiring_keys = boost::intrusive::multiset<
-    enqueue_key, boost::intrusive::compare<by_expiry>, boost::intrusive::constant_time_size<false>>;
+using expiring_keys = boost::intrusive::multiset<enqueue_key, boost::intrusive::compare<by_expiry>,
+                                                 boost::intrusive::constant_time_size<false>>;
 
 /// What the queues of a shard share.
 struct job_common {
@@ -46,8 +50,8 @@ struct job_common {
   std::uint64_t last_fence = 0;
 };
 
-/// The enqueue keys of one queue. A key that time frees counts as a record of its own, since it may be all that is left
-/// of its job (R8): whoever holds one here has taken it from the allowance.
+/// The enqueue keys of one queue. A key that time frees counts as a record of its own, since it may
+/// be all that is left of its job (R8): whoever holds one here has taken it from the allowance.
 class enqueue_keys {
  public:
   [[nodiscard]] bool empty() const noexcept { return keys_.empty(); }
@@ -59,7 +63,8 @@ class enqueue_keys {
   }
 
   /// Gives the key to a job, whoever had it.
-  void hold(std::string_view key, memory_queue& home, job_id owner, time_point expiry, job_common& common) {
+  void hold(std::string_view key, memory_queue& home, job_id owner, time_point expiry,
+            job_common& common) {
     auto it = keys_.find(key);
     if (it == keys_.end()) {
       auto made = std::make_unique<enqueue_key>(key, home);
@@ -98,7 +103,8 @@ class enqueue_keys {
   boost::unordered_flat_map<std::string_view, std::unique_ptr<enqueue_key>> keys_;
 };
 
-/// The run locks of one queue, each with the job that took it. They stand as long as that job is claimed and started.
+/// The run locks of one queue, each with the job that took it. They stand as long as that job is
+/// claimed and started.
 class run_locks {
  public:
   /// Who holds the lock other than this job; null: nobody.

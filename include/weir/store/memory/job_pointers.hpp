@@ -32,16 +32,16 @@ struct scanned_queue : boost::intrusive::set_base_hook<boost::intrusive::optimiz
   }
 };
 
-/// The pointers of a shard's queues, the longest due first. Paused queues are not among them; snoozed ones stand where
-/// their snooze ends.
+/// The pointers of a shard's queues, the longest due first. Paused queues are not among them;
+/// snoozed ones stand where their snooze ends.
 class job_pointers {
   struct by_due {
     bool operator()(scanned_queue const& a, scanned_queue const& b) const noexcept {
       return a.due != b.due ? a.due < b.due : a.name < b.name;
     }
   };
-  using pointers = boost::intrusive::set<
-      scanned_queue, boost::intrusive::compare<by_due>, boost::intrusive::constant_time_size<false>>;
+  using pointers = boost::intrusive::set<scanned_queue, boost::intrusive::compare<by_due>,
+                                         boost::intrusive::constant_time_size<false>>;
 
  public:
   using iterator = pointers::iterator;
@@ -60,7 +60,8 @@ class job_pointers {
     set(q, rule::pointer_with(q.pointer, vesting), now);
   }
 
-  /// Gives the queue another pointer, or none. Its min vesting time must have been read in the same step.
+  /// Gives the queue another pointer, or none. Its min vesting time must have been read in the same
+  /// step.
   void set(scanned_queue& q, std::optional<time_point> pointer, time_point now) noexcept {
     q.pointer = pointer;
     place(q, now);

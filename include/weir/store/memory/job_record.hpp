@@ -13,8 +13,11 @@
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,9 +26,6 @@ namespace weir::detail {
 
 class memory_queue;
 
-struct job_order_tag;
-struct job_claim_tag;
-
 /// What only some jobs have.
 struct job_notes {
   std::string memo;
@@ -33,18 +33,22 @@ struct job_notes {
   std::string reason;
 };
 
-/// One job. It is in exactly one order: its queue's index until it ends, then the dead letters, or the records that are
-/// kept until their retention is over. What the orders compare comes first, next to their links.
-struct job_record
-    : boost::intrusive::set_base_hook<boost::intrusive::tag<job_order_tag>, boost::intrusive::optimize_size<true>>,
-      boost::intrusive::list_base_hook<boost::intrusive::tag<job_claim_tag>> {
+/// One job, in one block of memory with its texts. It is in exactly one order: its queue's index
+/// until it ends, then the dead letters, or the records that are kept until their retention is
+/// over. What is compared stands next to the links.
+struct job_record {
+  using set_hook = boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>>;
+
+  set_hook in_records;
+  job_id id{};
   /// Not ended: when it vests, or its lease ends. Kept: until when. Dead letters: unused.
   time_point vesting{};
-  job_id id{};
+  set_hook in_order;
+  boost::intrusive::list_member_hook<> in_claimed;
   std::uint64_t death = 0;  ///< dead letters: which one of the queue's
 
-  job_holder* holder = nullptr;  ///< of its lease, over or not; null: unclaimed
-  std::uint64_t fence = 0;       ///< of its last lease
+  job_holder* holder = nullptr;    ///< of its lease, over or not; null: unclaimed
+  std::uint64_t fence = 0;         ///< of its last lease
   time_point unclaimed_vesting{};  ///< claimed: the vesting time that the lease took the place of
   std::uint32_t attempts = 0;
   std::uint32_t max_attempts = 0;
@@ -56,7 +60,7 @@ struct job_record
 
   std::uint16_t kind_size = 0;
   std::uint16_t key_size = 0;
-  std::string text;  ///< kind, unique key and payload, one after the other
+  std::uint32_t payload_size = 0;
 
   time_point enqueued{};
   time_point deadline_from{};
@@ -65,16 +69,30 @@ struct job_record
   memory_queue* home = nullptr;
   std::unique_ptr<job_notes> rare;
 
-  [[nodiscard]] std::string_view kind() const noexcept {
-    return std::string_view{text}.substr(0, kind_size);
-  }
+  [[nodiscard]] std::string_view kind() const noexcept { return {text(), kind_size}; }
   [[nodiscard]] std::string_view unique_key() const noexcept {
-    return std::string_view{text}.substr(kind_size, key_size);
+    return {text() + kind_size, key_size};
   }
   [[nodiscard]] std::string_view payload() const noexcept {
-    return std::string_view{text}.substr(std::size_t{kind_size} + key_size);
+    return {text() + kind_size + key_size, payload_size};
   }
-  [[nodiscard]] std::string_view memo() const noexcept { return rare ? rare->memo : std::string_view{}; }
+  /// Kind, unique key and payload follow the record in its own block of memory.
+  [[nodiscard]] char const* text() const noexcept {
+    return reinterpret_cast<char const*>(this + 1);
+  }
+  [[nodiscard]] char* text() noexcept { return reinterpret_cast<char*>(this + 1); }
+
+  struct destroy {
+    void operator()(job_record* r) const noexcept {
+      r->~job_record();
+      ::operator delete(r);
+    }
+  };
+  using owner = std::unique_ptr<job_record, destroy>;
+
+  [[nodiscard]] std::string_view memo() const noexcept {
+    return rare ? rare->memo : std::string_view{};
+  }
 
   [[nodiscard]] job_notes& notes() {
     if (!rare) rare = std::make_unique<job_notes>();
@@ -90,43 +108,10 @@ struct job_record
   }
 };
 
-struct by_vesting {
-  bool operator()(job_record const& a, job_record const& b) const noexcept {
-    return a.vesting != b.vesting ? a.vesting < b.vesting : a.id < b.id;
-  }
-};
-
-struct by_end_of_retention {
-  bool operator()(job_record const& a, job_record const& b) const noexcept { return a.vesting < b.vesting; }
-};
-
-struct by_death {
-  using type = std::uint64_t;
-  type const& operator()(job_record const& r) const noexcept { return r.death; }
-};
-
-using job_order_hook =
-    boost::intrusive::base_hook<boost::intrusive::set_base_hook<
-        boost::intrusive::tag<job_order_tag>, boost::intrusive::optimize_size<true>>>;
-
-/// Ended records that stay for a while, over all queues of a shard.
-using kept_jobs = boost::intrusive::multiset<
-    job_record, job_order_hook, boost::intrusive::compare<by_end_of_retention>,
-    boost::intrusive::constant_time_size<false>>;
-
-/// The dead letters of a queue, the oldest first.
-using dead_jobs = boost::intrusive::set<
-    job_record, job_order_hook, boost::intrusive::key_of_value<by_death>>;
-
-/// The claimed jobs of a queue, whether their leases live or not.
-using claimed_jobs = boost::intrusive::list<
-    job_record,
-    boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<job_claim_tag>>>,
-    boost::intrusive::constant_time_size<false>>;
-
-[[nodiscard]] inline std::unique_ptr<job_record> make_record(
-    new_job const& j, time_point now, memory_queue& home) {
-  auto r = std::make_unique<job_record>();
+[[nodiscard]] inline job_record::owner make_record(new_job const& j, time_point now,
+                                                   memory_queue& home) {
+  auto const text_size = j.kind.size() + j.unique_key.size() + j.payload.size();
+  job_record::owner r{::new (::operator new(sizeof(job_record) + text_size)) job_record};
   r->vesting = saturating_add(now, j.delay);
   r->id = j.id;
   r->max_attempts = j.max_attempts;
@@ -135,8 +120,10 @@ using claimed_jobs = boost::intrusive::list<
   r->on_conflict = j.on_conflict;
   r->kind_size = static_cast<std::uint16_t>(j.kind.size());
   r->key_size = static_cast<std::uint16_t>(j.unique_key.size());
-  r->text.reserve(j.kind.size() + j.unique_key.size() + j.payload.size());
-  r->text.append(j.kind).append(j.unique_key).append(j.payload);
+  r->payload_size = static_cast<std::uint32_t>(j.payload.size());
+  auto* to = std::copy(j.kind.begin(), j.kind.end(), r->text());
+  to = std::copy(j.unique_key.begin(), j.unique_key.end(), to);
+  std::copy(j.payload.begin(), j.payload.end(), to);
   r->enqueued = now;
   r->deadline_from = now;
   r->deadline = j.deadline;
@@ -145,7 +132,8 @@ using claimed_jobs = boost::intrusive::list<
   return r;
 }
 
-[[nodiscard]] inline std::optional<duration> deadline_in(job_record const& r, time_point now) noexcept {
+[[nodiscard]] inline std::optional<duration> deadline_in(job_record const& r,
+                                                         time_point now) noexcept {
   auto const at = r.deadline_at();
   if (!at) return std::nullopt;
   return saturating_sub(*at, now);
@@ -180,9 +168,11 @@ using claimed_jobs = boost::intrusive::list<
   return out;
 }
 
-/// What a consumer gets that claims it: `attempt` and the lease's end are what the claim is about to make them.
-[[nodiscard]] inline leased_job describe_lease(
-    job_record const& r, std::uint64_t fence, std::uint32_t attempt, duration expires_in, time_point now) {
+/// What a consumer gets that claims it: `attempt` and the lease's end are what the claim is about
+/// to make them.
+[[nodiscard]] inline leased_job describe_lease(job_record const& r, std::uint64_t fence,
+                                               std::uint32_t attempt, duration expires_in,
+                                               time_point now) {
   leased_job out;
   out.id = r.id;
   out.fence = fence;

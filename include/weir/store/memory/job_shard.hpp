@@ -38,14 +38,15 @@ inline constexpr std::size_t remembered_queues = 100'000;
 
 /// The queues of one shard. Executes every command, for one thread at a time.
 ///
-/// A queue without jobs keeps its counters, its pause or snooze, its lease, and nothing else. Such queues are remembered
-/// up to `remembered`; beyond it the one that has been jobless for the longest is forgotten with its counters, unless it
-/// is held or leased. Where only those are left, holding another one is `store_full`. The fence is the shard's and is
-/// never forgotten.
+/// A queue without jobs keeps its counters, its pause or snooze, its lease, and nothing else. Such
+/// queues are remembered up to `remembered`; beyond it the one that has been jobless for the
+/// longest is forgotten with its counters, unless it is held or leased. Where only those are left,
+/// holding another one is `store_full`. The fence is the shard's and is never forgotten.
 class job_shard {
  public:
   explicit job_shard(job_allowance allowance, std::size_t remembered = remembered_queues)
-      : common_{.allowance = allowance}, remembered_{remembered} {}
+      : common_{.allowance = allowance},
+        remembered_{remembered} {}
   job_shard(job_shard const&) = delete;
   job_shard& operator=(job_shard const&) = delete;
   ~job_shard() {  // nothing may be in an order when it is destroyed
@@ -134,7 +135,8 @@ class job_shard {
     auto const at = leased(c, now);
     if (!at) return errc::lease_lost;
     auto const outcome = at.queue->requeue(*at.job, c.delay, c.reason, now, common_);
-    if (outcome == requeue_outcome::requeued) pointers_.no_later_than(*at.queue, at.job->vesting, now);
+    if (outcome == requeue_outcome::requeued)
+      pointers_.no_later_than(*at.queue, at.job->vesting, now);
     return outcome;
   }
 
@@ -186,7 +188,8 @@ class job_shard {
     }
     job_page page;
     if (auto const* const q = find(c.queue)) {
-      if (auto const last = q->dead_letters(after, c.limit, now, page.jobs)) page.cursor = std::to_string(last);
+      if (auto const last = q->dead_letters(after, c.limit, now, page.jobs))
+        page.cursor = std::to_string(last);
     }
     return page;
   }
@@ -320,7 +323,8 @@ class job_shard {
   result<queue_page> apply(command::list_queues const& c, time_point) {
     queue_page page;
     auto it = names_.upper_bound(c.cursor);
-    for (; it != names_.end() && page.queues.size() < c.limit; ++it) page.queues.push_back(it->name);
+    for (; it != names_.end() && page.queues.size() < c.limit; ++it)
+      page.queues.push_back(it->name);
     if (it != names_.end()) page.cursor = page.queues.back();
     return page;
   }
@@ -373,7 +377,8 @@ class job_shard {
     return q;
   }
 
-  /// The queue, made if need be, for a hold or a lease, which outlast its jobs. Null: too many such are remembered.
+  /// The queue, made if need be, for a hold or a lease, which outlast its jobs. Null: too many such
+  /// are remembered.
   [[nodiscard]] memory_queue* hold(std::string_view name, time_point now) {
     auto* q = find(name);
     if (q != nullptr && outlasts_jobs(*q, now)) return q;
@@ -416,7 +421,8 @@ class job_shard {
     return false;
   }
 
-  /// A little of the work that time has made: on average as much as steps make, and never much at once.
+  /// A little of the work that time has made: on average as much as steps make, and never much at
+  /// once.
   void tidy(time_point now, std::size_t jobs) noexcept {
     auto const most = 2 * jobs + 2;
     reap(now, most);
@@ -426,7 +432,8 @@ class job_shard {
 
   void reap(time_point now, std::size_t most) noexcept {
     auto& kept = common_.kept;
-    for (auto n = most; n > 0 && !kept.empty() && rule::record_gone(kept.begin()->vesting, now); --n) {
+    for (auto n = most; n > 0 && !kept.empty() && rule::record_gone(kept.begin()->vesting, now);
+         --n) {
       auto& home = *kept.begin()->home;
       home.reap(*kept.begin(), common_);
       settle(home);
@@ -440,7 +447,8 @@ class job_shard {
   }
 
   /// Room for what the jobs need: a record each, and one for a key that may outlive it.
-  bool borrow_room(memory_queue* q, std::span<new_job const> jobs, time_point now, loan& room) noexcept {
+  bool borrow_room(memory_queue* q, std::span<new_job const> jobs, time_point now,
+                   loan& room) noexcept {
     auto const needs = [](new_job const& j) {
       return std::size_t{1} + (j.strategy == unique_strategy::until_expired ? 1U : 0U);
     };
@@ -462,11 +470,12 @@ class job_shard {
   std::size_t remembered_;
   boost::unordered_flat_map<std::string_view, std::unique_ptr<memory_queue>> queues_;
   job_pointers pointers_;
-  boost::intrusive::set<
-      memory_queue, boost::intrusive::base_hook<memory_queue::name_hook>,
-      boost::intrusive::key_of_value<by_name>, boost::intrusive::constant_time_size<false>>
+  boost::intrusive::set<memory_queue, boost::intrusive::base_hook<memory_queue::name_hook>,
+                        boost::intrusive::key_of_value<by_name>,
+                        boost::intrusive::constant_time_size<false>>
       names_;
-  boost::intrusive::list<memory_queue, boost::intrusive::base_hook<memory_queue::jobless_hook>> jobless_;
+  boost::intrusive::list<memory_queue, boost::intrusive::base_hook<memory_queue::jobless_hook>>
+      jobless_;
 };
 
 }  // namespace weir::detail

@@ -33,23 +33,25 @@ concept job_step = requires(job_shard& s, C const& c, time_point now) {
   { s.apply(c, now) } -> std::same_as<result<typename C::result>>;
 };
 
-template <class C>
-concept queue_command = job_step<C> && requires(C const& c) { c.queue; };
+template <class C> concept queue_command = job_step<C> && requires(C const& c) { c.queue; };
 
-template <class C>
-concept shard_command = job_step<C> && requires(C const& c) { c.shard; };
+template <class C> concept shard_command = job_step<C> && requires(C const& c) { c.shard; };
 
 /// The jobs of a memory store: its shards, each behind a lock of its own.
 ///
-/// Thread-safety: any number of threads. Each command locks one shard for its length; commands on different shards share
-/// nothing but a counter that they rarely touch. Input must be valid; a shard number out of range is `invalid_shard`.
+/// Thread-safety: any number of threads. Each command locks one shard for its length; commands on
+/// different shards share nothing but a counter that they rarely touch. Input must be valid; a
+/// shard number out of range is `invalid_shard`.
 ///
-/// Memory: at most `max_jobs` records (and keys held until_expired, which count as such) over all queues, of about 250
-/// bytes each beside kind, key, payload and notes; and the queues without jobs that a shard remembers (job_shard.hpp).
+/// Memory: at most `max_jobs` records (and keys held until_expired, which count as such) over all
+/// queues, of about 250 bytes each beside kind, key, payload and notes; and the queues without jobs
+/// that a shard remembers (job_shard.hpp).
 class memory_jobs {
  public:
   explicit memory_jobs(memory_options const& options)
-      : budget_{options.max_jobs}, shards_(), count_{std::max(options.shards, std::uint32_t{1})} {
+      : budget_{options.max_jobs},
+        shards_(),
+        count_{std::max(options.shards, std::uint32_t{1})} {
     for (std::uint32_t i = 0; i < count_; ++i) {
       shards_.emplace_back(job_allowance{budget_, options.max_jobs, count_});
     }
@@ -72,12 +74,14 @@ class memory_jobs {
     return t.in.jobs.apply(c, now);
   }
 
-  /// Completes the handler, never inline, with a hint when a queue of the shard is due already, or one becomes due, or
-  /// the first to become due comes to be due earlier. Each such event completes one waiter.
+  /// Completes the handler, never inline, with a hint when a queue of the shard is due already, or
+  /// one becomes due, or the first to become due comes to be due earlier. Each such event completes
+  /// one waiter.
   void await(command::await_jobs const& c, time_point now,
              boost::asio::any_completion_handler<void(error_code, hint)> handler,
              boost::asio::any_io_executor fallback) {
-    // Parked before the lock is taken and resumed after it is released: either may run code of the handler's.
+    // Parked before the lock is taken and resumed after it is released: either may run code of the
+    // handler's.
     auto const op = park<error_code, hint>(fallback, std::move(handler));
     if (c.shard >= count_) {
       op->resume(make_error_code(errc::invalid_shard), hint{});
@@ -116,7 +120,8 @@ class memory_jobs {
     std::size_t crowded = 8;
   };
 
-  /// One step in a shard. Whatever way it ends, the event that it may have been is then given to one waiter.
+  /// One step in a shard. Whatever way it ends, the event that it may have been is then given to
+  /// one waiter.
   struct turn {
     explicit turn(shard& s) : in{s}, lock{s.mutex} {}
     turn(turn const&) = delete;

@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#include "../../example/manifest/file_digest.hpp"
-#include "../../example/manifest/hash_file.hpp"
+#include "../../../example/manifest/file_digest.hpp"
+#include "../../../example/manifest/hash_file.hpp"
 #include "weir/job_codec.hpp"
 
 #include <boost/test/unit_test.hpp>
