@@ -12,10 +12,10 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,40 +24,60 @@
 
 namespace manifest {
 
-/// Which job belongs to which file. What became of the files, the store knows.
+/// Which job belongs to which file, and how it ended, as far as the worker in this process told.
 class ledger {
  public:
   void add(found_file&& file, weir::job_id id) {
-    auto const queue = index_of(file.top);
+    auto const queue = queue_index(file.top);
     ++queues_[queue].found;
-    entries_.push_back({std::move(file.path), id, file.size, queue});
+    by_id_.emplace(id, entries_.size());
+    entries_.push_back(
+        entry{std::move(file.path), id, file.size, queue, weir::job_state::pending, {}});
   }
 
-  void add_retry(std::string_view queue) { ++queues_[index_of(queue)].retries; }
+  /// @param text the result of a completed job, or why it is dead
+  void ended(weir::job_id id, weir::job_state how, std::string_view text) {
+    auto const known = by_id_.find(id);
+    if (known == by_id_.end()) return;  // told before it was added: the store knows, too
+    entries_[known->second].state = how;
+    entries_[known->second].text = text;
+  }
 
-  /// Looks every job up: checksums of those that are completed, sorted by path, and the report of
-  /// all of them.
+  void retried(std::string_view queue) { ++queues_[queue_index(queue)].retries; }
+
+  /// Asks the store for the jobs whose end nobody has told of: they may be another process's work.
   template <class Store>
-  boost::asio::awaitable<std::vector<checksum>> settle(weir::job_queue<Store> const& jobs,
-                                                       report& told) {
+  boost::asio::awaitable<void> look_up_the_rest(weir::job_queue<Store> const& jobs) {
+    for (auto& file : entries_) {
+      if (file.state != weir::job_state::pending) continue;
+      std::optional<weir::job> job =
+          co_await jobs.async_find(queues_[file.queue].queue, file.id, boost::asio::use_awaitable);
+      if (!job) continue;
+      file.state = job->state;
+      file.text = std::move(file.state == weir::job_state::completed ? job->result : job->reason);
+    }
+  }
+
+  /// The checksums of all files that have one, sorted by path, and the report of all files. Nothing
+  /// is left here.
+  [[nodiscard]] std::vector<checksum> close(report& told) {
     std::vector<checksum> sums;
     for (auto& file : entries_) {
       auto& tally = queues_[file.queue];
-      std::optional<weir::job> job =
-          co_await jobs.async_find(tally.queue, file.id, boost::asio::use_awaitable);
-      if (!job) continue;
-      if (job->state == weir::job_state::completed) {
+      if (file.state == weir::job_state::completed) {
         ++tally.done;
         tally.bytes += file.size;
-        sums.push_back({std::move(file.path), std::move(job->result)});
-      } else if (job->state == weir::job_state::dead) {
+        sums.push_back({std::move(file.path), std::move(file.text)});
+      } else if (file.state == weir::job_state::dead) {
         ++tally.dead;
-        told.dead_letters.push_back({std::move(file.path), std::move(job->reason)});
+        told.dead_letters.push_back({std::move(file.path), std::move(file.text)});
       }
     }
+    entries_.clear();
+    by_id_.clear();
     sort_by_path(sums);
     told.queues = std::move(queues_);
-    co_return sums;
+    return sums;
   }
 
  private:
@@ -66,17 +86,20 @@ class ledger {
     weir::job_id id;
     std::uint64_t size;
     std::size_t queue;
+    weir::job_state state;
+    std::string text;
   };
 
-  std::size_t index_of(std::string_view queue) {
-    auto const [place, fresh] = index_.try_emplace(std::string{queue}, queues_.size());
+  std::size_t queue_index(std::string_view queue) {
+    auto const [place, fresh] = by_name_.try_emplace(std::string{queue}, queues_.size());
     if (fresh) queues_.emplace_back().queue = queue;
     return place->second;
   }
 
   std::vector<entry> entries_;
+  boost::unordered_flat_map<weir::job_id, std::size_t> by_id_;
   std::vector<queue_tally> queues_;
-  std::map<std::string, std::size_t> index_;
+  boost::unordered_flat_map<std::string, std::size_t> by_name_;
 };
 
 }  // namespace manifest

@@ -19,8 +19,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -58,7 +61,6 @@ manifest::outcome run_on(Store store, asio::io_context& io, asio::signal_set& si
   manifest::outcome result;
   signals.async_wait([&](boost::system::error_code const& cancelled, int) {
     if (cancelled) return;
-    result.interrupted = true;
     signals.clear();
     manifest::quit_at_next_signal(output.unfinished());
     shown.tell("manifest: stopping (once more: at once)\n");
@@ -66,7 +68,6 @@ manifest::outcome run_on(Store store, asio::io_context& io, asio::signal_set& si
   });
   asio::co_spawn(io, run->execute(), [&](std::exception_ptr failure, manifest::outcome reached) {
     if (failure) std::rethrow_exception(failure);
-    reached.interrupted = result.interrupted;
     result = std::move(reached);
     signals.cancel();
     if (result.abandoned) io.stop();
@@ -93,7 +94,17 @@ void write(manifest::output_file& output, std::vector<manifest::checksum> const&
   output.commit();
 }
 
-int make_manifest(manifest::options const& options) {
+/// How many files can be open at once beside all else that needs a descriptor.
+std::uint32_t descriptors() {
+  constexpr rlim_t others = 64;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+  return static_cast<std::uint32_t>(std::clamp<rlim_t>(limit.rlim_cur, others + 1, 1 << 20) -
+                                    others);
+}
+
+int make_manifest(manifest::options options) {
+  options.open_files = std::min(options.open_files, descriptors());
   asio::io_context io{1};
   // From here on a signal is ours, and leaves no unfinished file behind.
   asio::signal_set signals{io, SIGINT, SIGTERM};
@@ -123,6 +134,10 @@ int make_manifest(manifest::options const& options) {
     output.reset();
     std::_Exit(complain(failed, e.what()));
   }
+
+  // What follows may wait for whoever reads the manifest.
+  signals.clear();
+  manifest::quit_at_next_signal(output->unfinished());
 
   int code =
       result.told.dead_letters.empty() && result.told.unwalked.empty() ? all_listed : some_missing;

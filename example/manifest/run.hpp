@@ -88,20 +88,21 @@ class run {
     }
     redraw_.cancel();
     outcome result;
+    result.interrupted = interrupted_;
     result.abandoned = busy_ > 0;
-    result.sums = co_await ledger_.settle(queue_, result.told);
+    if (!interrupted_) co_await ledger_.look_up_the_rest(queue_);
+    result.sums = ledger_.close(result.told);
     result.told.unwalked = std::move(unwalked_);
     result.told.time = elapsed();
     co_return result;
   }
 
-  /// Begins no file any more, and waits for those that are being read, if that is a matter of
-  /// moments.
+  /// Begins no file any more, and lets `execute` wait a moment for those that are being read.
   void interrupt() {
     interrupted_ = true;
     worker_.stop();
-    deadline_ = std::chrono::steady_clock::now() + 3 * patience;  // what hangs even then is left
-                                                                  // behind
+    // What hangs even then is left behind.
+    deadline_ = std::chrono::steady_clock::now() + 3 * patience;
     changed_.expires_at(deadline_);
   }
 
@@ -152,16 +153,22 @@ class run {
     }
   }
 
+  // Runs in the context's thread, as all of the worker's bookkeeping does.
   void count(weir::worker_event const& event) {
+    using kind = weir::worker_event_kind;
     switch (event.kind) {
-      case weir::worker_event_kind::completed: ++progress_.files_done; break;
-      case weir::worker_event_kind::dead_lettered:
+      case kind::completed:
+        ++progress_.files_done;
+        ledger_.ended(event.job->id, weir::job_state::completed, event.result);
+        break;
+      case kind::dead_lettered:
         progress_.files_done += event.count;
         progress_.dead += event.count;
+        if (event.job != nullptr) ledger_.ended(event.job->id, weir::job_state::dead, event.reason);
         break;
-      case weir::worker_event_kind::retried:
+      case kind::retried:
         ++progress_.retries;
-        ledger_.add_retry(event.queue);
+        ledger_.retried(event.queue);
         break;
       default: return;
     }

@@ -24,9 +24,8 @@
 namespace manifest {
 
 struct found_file {
-  std::string path;  ///< as `find` prints it
-  std::string top;   ///< the folder right under the root that it is in; ".": it is in the root
-                     ///< itself
+  std::string path;        ///< as `find` prints it
+  std::string top;         ///< the folder right under the root that it is in; ".": the root itself
   std::uint64_t size = 0;  ///< when it was found
 };
 
@@ -37,8 +36,7 @@ struct walk_problem {
 
 struct walk_batch {
   std::vector<found_file> files;
-  std::vector<walk_problem> problems;  ///< what could not be walked: its files are not among the
-                                       ///< found ones
+  std::vector<walk_problem> problems;  ///< what could not be walked: its files are not found
 };
 
 /// Finds the regular files that `find -H ROOT -type f` prints, in batches.
@@ -102,8 +100,8 @@ class tree_walk {
   static constexpr int open_flags =
       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   static constexpr std::size_t most_open = 32;
-  static constexpr std::size_t longest = 1 << 16;  // of a path; the system opens none that is
-                                                   // longer than 4,096
+  // Of a path. The system opens none that is longer than 4,096 bytes; the rest is courtesy.
+  static constexpr std::size_t longest = 1 << 16;
 
   // Makes the folder whose path is in path_ the deepest level. Takes the descriptor; returns an
   // error number.

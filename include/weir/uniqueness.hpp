@@ -302,8 +302,8 @@ class uniqueness {
   /// `unique_conflict`; `lease_lost`; and whatever the body throws.
   /// Cancellation: before the body runs as for `async_lock`; then it reaches the body as it is, and the operation ends as
   /// the body does. The lock is given back in any case.
-  /// Executor: the body runs on a strand of the handler's executor, the keeper on a strand of the store's or of that given
-  /// to `renew_on`. The handler is called on its own; the store's if it has none.
+  /// Executor: the body runs on a strand of the handler's executor (of the store's if it has none, or the system's, as
+  /// with `use_future`), the keeper on a strand of the store's or of that given to `renew_on`.
   template <class Body, class Token = default_token>
     requires detail::lease_body<Body, lock>
   auto async_with_lock(

@@ -17,10 +17,19 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+
+namespace weir {
+
+inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
+  return out << make_error_code(e).message();
+}
+
+}  // namespace weir
 
 namespace sqlite_test {
 

@@ -164,7 +164,6 @@ class history {
   }
 
   void play_in_transaction(bool roll_back) {
-    ask(io_, stores_[0], command::inspect_lock{"the file is there"}).value();
     application().must("BEGIN IMMEDIATE");
     {
       sqlite_transaction tx{application().get(), options_};
@@ -176,7 +175,10 @@ class history {
   }
 
   connection& application() {
-    if (!application_) application_ = std::make_unique<connection>(home_.file());
+    if (!application_) {
+      ask(io_, stores_[0], command::inspect_lock{"is the file there?"}).value();
+      application_ = std::make_unique<connection>(home_.file());
+    }
     return *application_;
   }
 

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_SUITE(memory_jobs_dead_letters)
 
 BOOST_AUTO_TEST_CASE(F40_dead_letters_are_listed_by_their_death_in_stable_pages) {
   jobs_bed b;
-  for (std::uint64_t n : {5, 3, 9, 1, 7}) kill(b, n);
+  for (auto const n : list{5, 3, 9, 1, 7}) kill(b, n);
   auto page = b.dead_letters(2);
   BOOST_TEST(b.numbers(page.jobs) == (list{5, 3}));
   BOOST_TEST(!page.cursor.empty());

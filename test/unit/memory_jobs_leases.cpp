@@ -421,6 +421,21 @@ BOOST_AUTO_TEST_CASE(F54_leases_that_moved_on_are_not_given_again) {
   BOOST_TEST(b.numbers(b.dequeue(3, 10s, "h", 1).jobs) == list{3});
 }
 
+BOOST_AUTO_TEST_CASE(F54_of_many_leases_those_that_live_are_given_again) {
+  jobs_bed b;
+  for (std::uint64_t n = 1; n <= 100; ++n) b.enqueue(n);
+  auto const all = b.dequeue(100, 30s, "h", 1).jobs;
+  list left;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % 20 == 7) {
+      left.push_back(number_of(all[i].id));
+    } else {
+      b.complete(all[i]);
+    }
+  }
+  BOOST_TEST(b.numbers(b.dequeue(100, 30s, "h", 1).jobs) == left);
+}
+
 BOOST_AUTO_TEST_CASE(F54_an_unnumbered_dequeue_is_always_another) {
   jobs_bed b;
   b.enqueue(1);

@@ -45,12 +45,16 @@ class token_claim {
     return agent().take(order_->key.view(), order_->cost, wait);
   }
 
-  /// The store granted this.
+  /// The store has just granted this. The wait counts from here: its reply may lie about for a while.
   void note(decision const& d) noexcept {
     if (!d.allowed) return;
     granted_ = true;
     order_->mark = d.mark;
+    instant_ = saturating_add(agent().clock.steady_now(), d.wait);
   }
+
+  /// When the grant counts, by the limiter's clock.
+  [[nodiscard]] steady_time instant() const noexcept { return instant_; }
 
   /// Somebody has them.
   void deliver() noexcept { granted_ = false; }
@@ -95,6 +99,7 @@ class token_claim {
   }
 
   std::shared_ptr<order> order_;
+  steady_time instant_{};
   bool granted_ = false;
 };
 
@@ -136,9 +141,7 @@ boost::asio::awaitable<result<decision>> take_and_wait(
     taken = answer.value();
   }
   if (taken->wait > duration::zero()) {
-    auto const& waiting_clock = claim->agent().clock;
-    auto const instant = saturating_add(waiting_clock.steady_now(), taken->wait);
-    auto waiting = attempt<hint>(waiting_clock, instant, nullptr, no_command{});
+    auto waiting = attempt<hint>(claim->agent().clock, claim->instant(), nullptr, no_command{});
     auto const waited = co_await std::move(waiting);
     if (waited.error() != errc::timed_out) {
       claim.reset();  // now, and not when this frame happens to go

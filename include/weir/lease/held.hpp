@@ -25,8 +25,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/execution/context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
@@ -229,16 +232,21 @@ class lease_holding {
   }
 };
 
-/// The executor on which a handler's caller wants its code to be run: its own, as far as an awaitable can use that.
+/// The executor on which a handler's caller wants its code to be run: its own, as far as an awaitable can use that, and if
+/// it has one. The system's threads are nobody's: `use_future` names them, since it has to name something.
 template <class Handler>
 [[nodiscard]] boost::asio::any_io_executor caller_executor(
     Handler const& handler, boost::asio::any_io_executor const& otherwise) {
-  auto const own = boost::asio::get_associated_executor(handler, otherwise);
-  if constexpr (std::is_convertible_v<decltype(own), boost::asio::any_io_executor>) {
-    return own;
-  } else {
-    return otherwise;
+  namespace asio = boost::asio;
+  auto const own = asio::get_associated_executor(handler, otherwise);
+  if constexpr (std::is_convertible_v<decltype(own), asio::any_io_executor>) {
+    asio::any_io_executor const executor = own;
+    asio::any_io_executor const system = asio::system_executor{};
+    if (&asio::query(executor, asio::execution::context) != &asio::query(system, asio::execution::context)) {
+      return executor;
+    }
   }
+  return otherwise;
 }
 
 template <class Shape, class Agent, class Body>

@@ -119,6 +119,12 @@ class duel {
     return {std::move(of_rule), std::move(of_store)};
   }
 
+  /// Compares answers that were come by otherwise.
+  template <class C, class A>
+  void judge(C const& c, result<A> const& of_rule, result<A> const& of_store, std::string const& scope) {
+    compare(c, of_rule, of_store, scope);
+  }
+
   /// Says that something else is wrong.
   void fail(std::string what) {
     if (verbose_) transcript_ += "  <-- " + what;

@@ -15,8 +15,8 @@
 
 namespace weir::detail {
 
-/// Where the arrivals of buckets with several quotas are kept, under a number each. Who has the number has the arrivals
-/// to itself.
+/// Where the arrivals of buckets with several quotas are kept, under a number each. Who has the
+/// number has the arrivals to itself.
 class arrival_pool {
  public:
   /// `most`: how many there can be at once; their space is taken as needed, and kept.

@@ -17,8 +17,9 @@ namespace weir::detail {
 
 using bucket_words = std::array<std::uint64_t, 4>;
 
-/// A key in a fixed size: itself up to 32 bytes, and its SHA-256 beyond. The kind tells which, and how long, so two
-/// different keys never are the same (a longer one as surely as SHA-256 has no collision).
+/// A key in a fixed size: itself up to 32 bytes, and its SHA-256 beyond. The kind tells which, and
+/// how long, so two different keys never are the same (a longer one as surely as SHA-256 has no
+/// collision).
 class bucket_key {
  public:
   static constexpr std::size_t inline_size = 32;
@@ -46,8 +47,8 @@ class bucket_key {
 
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
-  /// Where keys that are crafted to share a hash can do no more harm than make each other's shard slow by microseconds,
-  /// no secret is needed.
+  /// Where keys that are crafted to share a hash can do no more harm than make each other's shard
+  /// slow by microseconds, no secret is needed.
   [[nodiscard]] static std::uint64_t hash(bucket_words const& words, std::uint8_t kind) noexcept {
     if (kind == digest_kind) return words[0];
     auto const* const text = reinterpret_cast<char const*>(words.data());

@@ -21,8 +21,8 @@
 
 namespace weir::detail {
 
-/// What a slot says of itself in one word, which changes whenever the slot's tenant or its quotas do: so whoever reads
-/// the same twice has read one tenant's slot in between.
+/// What a slot says of itself in one word, which changes whenever the slot's tenant or its quotas
+/// do: so whoever reads the same twice has read one tenant's slot in between.
 class bucket_meta {
  public:
   constexpr bucket_meta() = default;
@@ -40,7 +40,8 @@ class bucket_meta {
 
   [[nodiscard]] constexpr bucket_meta as_unused() const noexcept { return next(unused_state); }
   [[nodiscard]] constexpr bucket_meta as_freed() const noexcept { return next(freed_state); }
-  [[nodiscard]] constexpr bucket_meta as_taken(std::uint8_t kind, quota_book::number n) const noexcept {
+  [[nodiscard]] constexpr bucket_meta as_taken(std::uint8_t kind,
+                                               quota_book::number n) const noexcept {
     return next(first_kind + kind + (std::uint64_t{n} << state_bits));
   }
 
@@ -64,7 +65,8 @@ class bucket_meta {
   std::uint64_t bits_ = 0;  // state, number of the quotas, generation
 };
 
-/// One bucket. The arrival of a bucket with one quota is its arrival; other values name what is below every arrival.
+/// One bucket. The arrival of a bucket with one quota is its arrival; other values name what is
+/// below every arrival.
 struct bucket_slot {
   /// Nobody's, or held by whoever has locked the shard.
   static constexpr std::int64_t absent = std::numeric_limits<std::int64_t>::min();
@@ -86,12 +88,13 @@ struct bucket_slot {
 };
 static_assert(sizeof(bucket_slot) == 48);
 
-/// A part of the table: an open-addressed array of slots. Slots never move in memory and are never given back, so they
-/// may be read and compare-and-swapped without a lock; everything else happens under the shard's mutex.
+/// A part of the table: an open-addressed array of slots. Slots never move in memory and are never
+/// given back, so they may be read and compare-and-swapped without a lock; everything else happens
+/// under the shard's mutex.
 ///
-/// The array grows in place, by segments. When it does, every slot is emptied and filled anew: a reader meanwhile misses
-/// its key or fails to swap its arrival, and comes back with the lock. Its length is bounded, so that this takes
-/// microseconds.
+/// The array grows in place, by segments. When it does, every slot is emptied and filled anew: a
+/// reader meanwhile misses its key or fails to swap its arrival, and comes back with the lock. Its
+/// length is bounded, so that this takes microseconds.
 class alignas(64) bucket_shard {
  public:
   static constexpr std::uint32_t most_slots = 2048;
@@ -104,11 +107,12 @@ class alignas(64) bucket_shard {
     explicit operator bool() const noexcept { return slot != nullptr; }
   };
 
-  /// `most`: the slots that it may grow to, from 1 to `most_slots`. To be called once, before anything else.
+  /// `most`: the slots that it may grow to, from 1 to `most_slots`. To be called once, before
+  /// anything else.
   void limit(std::uint32_t most) noexcept { most_ = most; }
 
-  /// Finds a key without the lock. Missing it proves nothing. What was read of the slot concerns the key if the slot's
-  /// meta is still the same afterwards. With the lock, the answer is final.
+  /// Finds a key without the lock. Missing it proves nothing. What was read of the slot concerns
+  /// the key if the slot's meta is still the same afterwards. With the lock, the answer is final.
   [[nodiscard]] sighting glimpse(bucket_key const& key) const noexcept {
     auto const size = size_.load(std::memory_order_acquire);
     auto i = home(key.hash(), size);
@@ -116,7 +120,8 @@ class alignas(64) bucket_shard {
       auto& candidate = slot(i);
       auto const meta = candidate.read_meta();
       if (meta.unused()) break;
-      if (meta.taken() && meta.kind() == key.kind() && candidate.holds(key)) return {&candidate, meta, i};
+      if (meta.taken() && meta.kind() == key.kind() && candidate.holds(key))
+        return {&candidate, meta, i};
       i = i + 1 == size ? 0 : i + 1;
     }
     return {};
@@ -126,7 +131,9 @@ class alignas(64) bucket_shard {
 
   // What follows is for whoever has locked the mutex.
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t size() const noexcept {
+    return size_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bucket_slot& slot(std::uint32_t i) const noexcept {
     auto const segment = static_cast<unsigned>(std::bit_width(i / first_segment));
     return segments_[segment][segment == 0 ? i : i - (first_segment << (segment - 1))];
@@ -137,9 +144,11 @@ class alignas(64) bucket_shard {
     auto const n = size();
     auto const filled = taken_ + freed_;
     if (n < most_) {
-      // A run of filled slots grows with the square of the load: 0.8 is where a miss costs a dozen looks.
+      // A run of filled slots grows with the square of the load: 0.8 is where a miss costs a dozen
+      // looks.
       bool const crowded = taken_ * 5 >= n * 2;
-      if ((filled + 1) * 5 > n * 4) rebuild(crowded ? std::min(std::max(n * 2, first_segment), most_) : n);
+      if ((filled + 1) * 5 > n * 4)
+        rebuild(crowded ? std::min(std::max(n * 2, first_segment), most_) : n);
     } else if (freed_ > n / 16 && n - filled < n / 16) {
       rebuild(n);
     }
@@ -176,7 +185,8 @@ class alignas(64) bucket_shard {
     return hand_;
   }
 
-  /// The latest time from which on a bucket was full that is forgotten: time may have run backwards since.
+  /// The latest time from which on a bucket was full that is forgotten: time may have run backwards
+  /// since.
   [[nodiscard]] duration forgotten() const noexcept { return forgotten_; }
   void note_forgotten(duration full_from) noexcept { forgotten_ = std::max(forgotten_, full_from); }
 
@@ -228,8 +238,10 @@ class alignas(64) bucket_shard {
       auto& old = slot(i);
       auto const meta = old.read_meta();
       if (meta.taken()) {
-        tenant t{{}, old.arrival.exchange(bucket_slot::absent, std::memory_order_acq_rel),
-                 meta.quotas(), meta.kind()};
+        tenant t{{},
+                 old.arrival.exchange(bucket_slot::absent, std::memory_order_acq_rel),
+                 meta.quotas(),
+                 meta.kind()};
         for (std::size_t w = 0; w != t.words.size(); ++w) {
           t.words[w] = old.words[w].load(std::memory_order_relaxed);
         }

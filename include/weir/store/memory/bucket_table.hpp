@@ -24,13 +24,14 @@ namespace weir::detail {
 
 /// The buckets of a memory store: at most so many, over all shards.
 ///
-/// A full bucket equals one that was never seen, so it may be forgotten at any time. Every new bucket looks at a few
-/// others of its shard and forgets those that have long been full; where the bound is reached, shards are searched for
-/// any that are full, round and round and a bounded number per step, before somebody is turned away. What was spent is
-/// never forgotten.
+/// A full bucket equals one that was never seen, so it may be forgotten at any time. Every new
+/// bucket looks at a few others of its shard and forgets those that have long been full; where the
+/// bound is reached, shards are searched for any that are full, round and round and a bounded
+/// number per step, before somebody is turned away. What was spent is never forgotten.
 ///
-/// Memory, at the bound: 48 bytes a slot at a load of 3/4, plus less than one byte for the shards. A bucket with several
-/// quotas has its arrivals (32 bytes) elsewhere. Fewer buckets take proportionally less.
+/// Memory, at the bound: 48 bytes a slot at a load of 3/4, plus less than one byte for the shards.
+/// A bucket with several quotas has its arrivals (32 bytes) elsewhere. Fewer buckets take
+/// proportionally less.
 class bucket_table {
  public:
   explicit bucket_table(std::size_t most)
@@ -39,7 +40,8 @@ class bucket_table {
         shards_{std::make_unique<bucket_shard[]>(shard_count())},
         pool_{most_} {
     auto const mean = (most_ + shard_count() - 1) / shard_count();
-    // A third more than its share: for short runs, and because no hash spreads evenly. A lone shard has to hold them all.
+    // A third more than its share: for short runs, and because no hash spreads evenly. A lone shard
+    // has to hold them all.
     auto const slots = std::max(mean + mean * 3 / 10 + 8, std::size_t{32});
     for (std::size_t i = 0; i != shard_count(); ++i) {
       shards_[i].limit(static_cast<std::uint32_t>(slots));
@@ -63,10 +65,10 @@ class bucket_table {
     return out;
   }
 
-  /// The value that stands for arrivals of as many quotas; `old` is the one that did until now. Throws what allocating
-  /// does, but not where `old` stands for as many.
-  [[nodiscard]] std::int64_t value_for(
-      std::size_t quotas, rule::bucket_arrivals const& arrivals, std::int64_t old) {
+  /// The value that stands for arrivals of as many quotas; `old` is the one that did until now.
+  /// Throws what allocating does, but not where `old` stands for as many.
+  [[nodiscard]] std::int64_t value_for(std::size_t quotas, rule::bucket_arrivals const& arrivals,
+                                       std::int64_t old) {
     if (quotas == 1) {
       release(old);
       return arrivals[0];
@@ -137,8 +139,8 @@ class bucket_table {
   static constexpr int looks_in_passing = 8;
   static constexpr int most_sweeps = 2;
 
-  /// Threads read the clock before they come here, and not in the order in which they come: one second makes sure that
-  /// none of them finds a time at which a forgotten bucket was not full yet.
+  /// Threads read the clock before they come here, and not in the order in which they come: one
+  /// second makes sure that none of them finds a time at which a forgotten bucket was not full yet.
   static constexpr duration long_full = std::chrono::seconds{1};
 
   /// Where there is nothing to forget, turning away a flood must be cheap.
@@ -178,9 +180,10 @@ class bucket_table {
     leave();
   }
 
-  /// Returns whether it did; if there is a bucket that is not full, `soonest` is at most the time when it will be.
-  bool forget_if_full(
-      bucket_shard& shard, std::uint32_t i, duration now, duration& soonest) noexcept {
+  /// Returns whether it did; if there is a bucket that is not full, `soonest` is at most the time
+  /// when it will be.
+  bool forget_if_full(bucket_shard& shard, std::uint32_t i, duration now,
+                      duration& soonest) noexcept {
     auto& slot = shard.slot(i);
     auto const meta = slot.read_meta();
     if (!meta.taken()) return false;
@@ -219,7 +222,8 @@ class bucket_table {
   arrival_pool pool_;
 
   alignas(64) std::atomic<std::size_t> count_{0};
-  std::atomic<duration::rep> searched_{duration::max().count()};  // when all were, in vain; max: long ago
+  std::atomic<duration::rep> searched_{duration::max().count()};  // when all were, in vain; max:
+                                                                  // long ago
   std::mutex turn_;
   std::size_t next_ = 0;
 };

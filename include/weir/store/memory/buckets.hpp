@@ -28,16 +28,18 @@ namespace weir::detail {
 
 /// The buckets of a memory store.
 ///
-/// A take or peek of a bucket that exists, and has one quota, the one it is asked for, takes no lock: it finds the slot,
-/// asks the rule and swaps the arrival, and asks again if another thread was faster. A refusal writes nothing at all.
-/// Everything else locks the key's shard for the length of the step.
+/// A take or peek of a bucket that exists, and has one quota, the one it is asked for, takes no
+/// lock: it finds the slot, asks the rule and swaps the arrival, and asks again if another thread
+/// was faster. A refusal writes nothing at all. Everything else locks the key's shard for the
+/// length of the step.
 ///
-/// Times are kept relative to the first one that comes along. Commands must have been validated. Beyond what they
-/// document: `quota_too_large`, and `store_full` when more than 65,535 different sets of quotas are in use.
+/// Times are kept relative to the first one that comes along. Commands must have been validated.
+/// Beyond what they document: `quota_too_large`, and `store_full` when more than 65,535 different
+/// sets of quotas are in use.
 class memory_buckets {
  public:
-  /// What a caller is told who is turned away because the table is full: nothing is known of its key, or of when there
-  /// will be room.
+  /// What a caller is told who is turned away because the table is full: nothing is known of its
+  /// key, or of when there will be room.
   static constexpr duration shed_retry_after = std::chrono::seconds{1};
 
   explicit memory_buckets(memory_options const& options) : table_{options.max_buckets} {}
@@ -174,8 +176,9 @@ class memory_buckets {
       if (slot.arrival.compare_exchange_weak(arrival, answer.mark.arrival[0],
                                              std::memory_order_acq_rel,
                                              std::memory_order_acquire)) {
-        // The slot may have got another tenant since we looked, whose arrival happened to be the same. Then that one has
-        // paid, and its promise holds with less; and this key has still to be asked.
+        // The slot may have got another tenant since we looked, whose arrival happened to be the
+        // same. Then that one has paid, and its promise holds with less; and this key has still to
+        // be asked.
         return slot.read_meta() == seen.meta;
       }
     }
@@ -183,8 +186,8 @@ class memory_buckets {
 
   /// For a bucket that exists, with its shard locked.
   template <class Command>
-  result<decision> ask_known(
-      Command const& c, bucket_shard& home, bucket_shard::sighting const& seen, duration now) {
+  result<decision> ask_known(Command const& c, bucket_shard& home,
+                             bucket_shard::sighting const& seen, duration now) {
     auto const& set = table_.book()[seen.meta.quotas()];
     if (!set.equals(c.quotas)) return ask_changed(c, home, seen, now);
     auto const scales = set.scales();
@@ -207,16 +210,16 @@ class memory_buckets {
 
   /// For a bucket that has other quotas until now, with its shard locked.
   template <class Command>
-  result<decision> ask_changed(
-      Command const& c, bucket_shard& home, bucket_shard::sighting const& seen, duration now) {
+  result<decision> ask_changed(Command const& c, bucket_shard& home,
+                               bucket_shard::sighting const& seen, duration now) {
     auto const old_number = seen.meta.quotas();
     auto const old_scales = table_.book()[old_number].scales();
     auto& slot = *seen.slot;
     if constexpr (!takes<Command>) {
       auto const scales = rule::bucket_scales::of(c.quotas);
       if (!scales) return make_error_code(errc::quota_too_large);
-      auto const start =
-          rule::changed_quotas(old_scales, table_.arrivals(slot.arrival.load()), scales->span(), now);
+      auto const start = rule::changed_quotas(old_scales, table_.arrivals(slot.arrival.load()),
+                                              scales->span(), now);
       return rule::take(scales->span(), start, now, c.cost, c.max_wait);
     } else {
       auto const number = table_.book().hold(c.quotas);
@@ -249,8 +252,8 @@ class memory_buckets {
 
   /// For a bucket that does not exist, with its shard locked.
   template <class Command>
-  result<decision> ask_unknown(
-      Command const& c, bucket_key const& key, bucket_shard& home, duration now) {
+  result<decision> ask_unknown(Command const& c, bucket_key const& key, bucket_shard& home,
+                               duration now) {
     auto const number = table_.book().hold(c.quotas);
     if (number.has_error()) return number.error();
     held_quotas held{table_.book(), *number};

@@ -69,8 +69,17 @@ class job_holders {
     ++h.leases;
   }
 
-  void remove_lease(job_holder& h) noexcept {
-    if (--h.leases != 0) return;
+  /// `stands(grant)`: is that lease still in the holder's hands, live or not?
+  template <class Stands>
+  void remove_lease(job_holder& h, Stands const& stands) noexcept {
+    if (--h.leases != 0) {
+      // What it was given may be much, and nearly all of it have ended.
+      if (h.latest.size() > few && h.latest.size() > 4 * h.leases) {
+        std::erase_if(h.latest, [&](auto const& g) { return !stands(g); });
+        h.latest.shrink_to_fit();
+      }
+      return;
+    }
     h.forget();
     if (h.latest.capacity() > few) h.latest.shrink_to_fit();
     if (idle_ != nullptr) holders_.erase(holders_.find(idle_->name));

@@ -8,6 +8,7 @@
 #include "weir/store/memory/job_budget.hpp"
 #include "weir/store/memory/job_record.hpp"
 #include "weir/store/memory/job_records.hpp"
+#include "weir/store/memory/tighten.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/set.hpp>
@@ -63,8 +64,8 @@ class enqueue_keys {
   }
 
   /// Gives the key to a job, whoever had it.
-  void hold(std::string_view key, memory_queue& home, job_id owner, time_point expiry,
-            job_common& common) {
+  void hold(job_common& common, std::string_view key, memory_queue& home, job_id owner,
+            time_point expiry) {
     auto it = keys_.find(key);
     if (it == keys_.end()) {
       auto made = std::make_unique<enqueue_key>(key, home);
@@ -79,16 +80,18 @@ class enqueue_keys {
   }
 
   /// Frees the key, if this job has it.
-  void free(std::string_view key, job_id const& owner, job_common& common) noexcept {
+  void free(job_common& common, std::string_view key, job_id const& owner) noexcept {
     auto const it = keys_.find(key);
     if (it == keys_.end() || it->second->owner != owner) return;
     let_expire(*it->second, common);
     keys_.erase(it);
+    tighten(keys_);
   }
 
-  void erase(enqueue_key& k, job_common& common) noexcept {
+  void erase(job_common& common, enqueue_key& k) noexcept {
     let_expire(k, common);
     keys_.erase(keys_.find(k.text));
+    tighten(keys_);
   }
 
   void shrink() noexcept { keys_ = decltype(keys_)(); }
@@ -126,7 +129,9 @@ class run_locks {
 
   void free(job_record const& r) noexcept {
     auto const it = locks_.find(r.unique_key());
-    if (it != locks_.end() && it->second == &r) locks_.erase(it);
+    if (it == locks_.end() || it->second != &r) return;
+    locks_.erase(it);
+    tighten(locks_);
   }
 
   void shrink() noexcept { locks_ = decltype(locks_)(); }

@@ -17,17 +17,13 @@
 
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace weir::detail {
 
@@ -83,7 +79,7 @@ class memory_queue : public scanned_queue,
     return out;
   }
 
-  // -------------------------------------------------------------------------------------- claiming
+  // Claiming.
 
   dequeued dequeue(command::dequeue_jobs const& c, time_point now) {
     dequeued out;
@@ -110,12 +106,7 @@ class memory_queue : public scanned_queue,
         claim(*r, *holder, fence, c.lease, now);
       }
     }
-    auto* const next_one = index_.first_visible(now);
-    if (next_one != nullptr) {
-      auto const* p = reinterpret_cast<char const*>(next_one);
-      for (int i = 64; i < 384; i += 64) __builtin_prefetch(p + i);
-    }
-    out.more = !out.held && next_one != nullptr;
+    out.more = !out.held && index_.first_visible(now) != nullptr;
     out.next_in = next_in(now);
     return out;
   }
@@ -142,8 +133,7 @@ class memory_queue : public scanned_queue,
     return out;
   }
 
-  // -------------------------------------------------------------------------------------- with a
-  // live lease
+  // With a live lease.
 
   void extend(job_record& r, duration lease, time_point now) noexcept {
     index_.erase(r);
@@ -198,7 +188,7 @@ class memory_queue : public scanned_queue,
     r.attempts = rule::attempts_given_back(r.attempts);
   }
 
-  // -------------------------------------------------------------------------------------- endings
+  // Endings.
 
   void bury(job_record& r, std::string_view reason, time_point now) {
     note(r, &job_notes::reason, rule::kept_reason(reason));

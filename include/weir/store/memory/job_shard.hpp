@@ -12,47 +12,33 @@
 #include "weir/store/memory/job_budget.hpp"
 #include "weir/store/memory/job_pointers.hpp"
 #include "weir/store/memory/job_queue.hpp"
+#include "weir/store/memory/queue_registry.hpp"
 #include "weir/time.hpp"
-
-#include <boost/intrusive/list.hpp>
-#include <boost/intrusive/set.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace weir::detail {
 
-/// How many queues without jobs a shard remembers.
-inline constexpr std::size_t remembered_queues = 100'000;
-
-/// The queues of one shard. Executes every command, for one thread at a time.
-///
-/// A queue without jobs keeps its counters, its pause or snooze, its lease, and nothing else. Such
-/// queues are remembered up to `remembered`; beyond it the one that has been jobless for the
-/// longest is forgotten with its counters, unless it is held or leased. Where only those are left,
-/// holding another one is `store_full`. The fence is the shard's and is never forgotten.
+/// The jobs of one shard. Executes every command, for one thread at a time. The fence is the
+/// shard's and never forgotten.
 class job_shard {
  public:
   explicit job_shard(job_allowance allowance, std::size_t remembered = remembered_queues)
       : common_{.allowance = allowance},
-        remembered_{remembered} {}
+        queues_{remembered} {}
   job_shard(job_shard const&) = delete;
   job_shard& operator=(job_shard const&) = delete;
   ~job_shard() {  // nothing may be in an order when it is destroyed
     pointers_.clear();
-    names_.clear();
-    jobless_.clear();
     common_.kept.clear();
     common_.expiring.clear();
   }
@@ -61,19 +47,19 @@ class job_shard {
   [[nodiscard]] bool take_event() noexcept { return pointers_.take_event(); }
   [[nodiscard]] bool any_due(time_point now) const noexcept { return pointers_.any_due(now); }
 
-  // -------------------------------------------------------------------------------------- jobs
+  // Jobs.
 
   result<command::enqueue_jobs::result> apply(command::enqueue_jobs const& c, time_point now) {
     tidy(now, c.jobs.size());
-    auto* q = find(c.queue);
+    auto* q = queues_.find(c.queue);
     loan room{common_.allowance};
     if (!borrow_room(q, c.jobs, now, room)) return errc::store_full;
-    if (q == nullptr) q = &make(c.queue);
+    if (q == nullptr) q = &queues_.make(c.queue, common_);
     settling const at_end{*this, *q};
     command::enqueue_jobs::result out;
     out.reserve(c.jobs.size());
     for (auto const& j : c.jobs) {
-      auto const arrival = q->enqueue(j, now, common_);
+      auto const arrival = q->enqueue(j, now);
       room.left -= arrival.records;
       if (arrival.vests) pointers_.no_later_than(*q, *arrival.vests, now);
       out.push_back(arrival.answer);
@@ -83,27 +69,27 @@ class job_shard {
 
   result<std::vector<job>> apply(command::peek_jobs const& c, time_point now) {
     std::vector<job> out;
-    if (auto const* const q = find(c.queue)) q->peek(c.limit, now, out);
+    if (auto const* const q = queues_.find(c.queue)) q->peek(c.limit, now, out);
     return out;
   }
 
   result<dequeued> apply(command::dequeue_jobs const& c, time_point now) {
     tidy(now, c.limit);
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     if (q == nullptr) return dequeued{};
     settling const at_end{*this, *q};
     // Whatever the dequeue throws, the pointer is then earlier than it need be.
-    auto out = q->dequeue(c, now, common_);
+    auto out = q->dequeue(c, now);
     pointers_.set(*q, q->min_vesting(), now);
     return out;
   }
 
   result<std::optional<leased_job>> apply(command::obtain_lease const& c, time_point now) {
     tidy(now, 1);
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     if (q == nullptr) return std::optional<leased_job>{};
     settling const at_end{*this, *q};
-    return q->obtain(c.id, c.holder, c.lease, now, common_);
+    return q->obtain(c.id, c.holder, c.lease, now);
   }
 
   result<lease_renewal> apply(command::extend_lease const& c, time_point now) {
@@ -117,24 +103,24 @@ class job_shard {
   result<started> apply(command::start_job const& c, time_point now) {
     auto const at = leased(c, now);
     if (!at) return errc::lease_lost;
-    return at.queue->start(*at.job, now, common_);
+    return at.queue->start(*at.job, now);
   }
 
   result<command::complete_jobs::result> apply(command::complete_jobs const& c, time_point now) {
     tidy(now, c.jobs.size());
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     command::complete_jobs::result out(c.jobs.size(), complete_outcome::lease_lost);
     if (q == nullptr) return out;
     settling const at_end{*this, *q};
     std::size_t i = 0;
-    for (auto const& f : c.jobs) out[i++] = q->complete(f, now, common_);
+    for (auto const& f : c.jobs) out[i++] = q->complete(f, now);
     return out;
   }
 
   result<requeue_outcome> apply(command::requeue_job const& c, time_point now) {
     auto const at = leased(c, now);
     if (!at) return errc::lease_lost;
-    auto const outcome = at.queue->requeue(*at.job, c.delay, c.reason, now, common_);
+    auto const outcome = at.queue->requeue(*at.job, c.delay, c.reason, now);
     if (outcome == requeue_outcome::requeued)
       pointers_.no_later_than(*at.queue, at.job->vesting, now);
     return outcome;
@@ -143,7 +129,7 @@ class job_shard {
   result<hint> apply(command::snooze_job const& c, time_point now) {
     auto const at = leased(c, now);
     if (!at) return errc::lease_lost;
-    at.queue->snooze(*at.job, c.delay, c.memo, now, common_);
+    at.queue->snooze(*at.job, c.delay, c.memo, now);
     pointers_.no_later_than(*at.queue, at.job->vesting, now);
     return hint{};
   }
@@ -151,7 +137,7 @@ class job_shard {
   result<hint> apply(command::return_job const& c, time_point now) {
     auto const at = leased(c, now);
     if (!at) return errc::lease_lost;
-    at.queue->give_back(*at.job, now, common_);
+    at.queue->give_back(*at.job, now);
     pointers_.no_later_than(*at.queue, at.job->vesting, now);
     return hint{};
   }
@@ -159,20 +145,20 @@ class job_shard {
   result<hint> apply(command::bury_job const& c, time_point now) {
     auto const at = leased(c, now);
     if (!at) return errc::lease_lost;
-    at.queue->bury(*at.job, c.reason, now, common_);
+    at.queue->bury(*at.job, c.reason, now);
     return hint{};
   }
 
   result<cancel_outcome> apply(command::cancel_job const& c, time_point now) {
     tidy(now, 1);
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     if (q == nullptr) return cancel_outcome::not_found;
     settling const at_end{*this, *q};
-    return q->cancel(c.id, c.running, now, common_);
+    return q->cancel(c.id, c.running, now);
   }
 
   result<std::optional<job>> apply(command::find_job const& c, time_point now) {
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     auto const* const r = q == nullptr ? nullptr : q->find(c.id, now);
     std::optional<job> out;
     if (r != nullptr) out = describe(*r, now);
@@ -187,7 +173,7 @@ class job_shard {
       if (ec != std::errc{} || at != end) return errc::invalid_option;
     }
     job_page page;
-    if (auto const* const q = find(c.queue)) {
+    if (auto const* const q = queues_.find(c.queue)) {
       if (auto const last = q->dead_letters(after, c.limit, now, page.jobs))
         page.cursor = std::to_string(last);
     }
@@ -195,9 +181,9 @@ class job_shard {
   }
 
   result<replay_outcome> apply(command::replay_dead_letter const& c, time_point now) {
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     if (q == nullptr) return replay_outcome::not_found;
-    auto const outcome = q->replay(c.id, c.delay, now, common_);
+    auto const outcome = q->replay(c.id, c.delay, now);
     if (outcome == replay_outcome::replayed) {
       pointers_.no_later_than(*q, saturating_add(now, c.delay), now);
     }
@@ -206,22 +192,25 @@ class job_shard {
 
   result<bool> apply(command::purge_job const& c, time_point now) {
     tidy(now, 1);
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     if (q == nullptr) return false;
     settling const at_end{*this, *q};
-    return q->purge(c.id, now, common_);
+    return q->purge(c.id, now);
   }
 
-  // -------------------------------------------------------------------------------------- queues
+  // Queues.
 
   result<std::optional<duration>> apply(command::min_vesting_time const& c, time_point now) {
-    auto const* const q = find(c.queue);
+    auto const* const q = queues_.find(c.queue);
     return q == nullptr ? std::optional<duration>{} : q->next_in(now);
   }
 
   result<queue_stats> apply(command::read_queue_stats const& c, time_point now) {
-    auto const* const q = find(c.queue);
-    return q == nullptr ? queue_stats{} : q->stats(now);
+    auto const* const q = queues_.find(c.queue);
+    if (q == nullptr) return queue_stats{};
+    auto stats = q->stats(now);
+    stats.paused = q->paused;
+    return stats;
   }
 
   result<visible_queues> apply(command::scan_visible_queues const& c, time_point now) {
@@ -237,7 +226,7 @@ class job_shard {
   }
 
   result<std::optional<duration>> apply(command::update_queue_pointer const& c, time_point now) {
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     if (q == nullptr) return std::optional<duration>{};
     pointers_.set(*q, q->min_vesting(), now);
     return q->next_in(now);
@@ -258,12 +247,12 @@ class job_shard {
   }
 
   result<hint> apply(command::snooze_queue const& c, time_point now) {
-    auto* q = find(c.queue);
+    auto* q = queues_.find(c.queue);
     if (c.delay == duration::zero()) {
       if (q == nullptr) return hint{};
       q->snoozed_until = time_point::min();
     } else {
-      q = hold(c.queue, now);
+      q = queues_.hold(c.queue, now, common_, pointers_);
       if (q == nullptr) return errc::store_full;
       q->snoozed_until = saturating_add(now, c.delay);
     }
@@ -272,7 +261,7 @@ class job_shard {
   }
 
   result<hint> apply(command::pause_queue const& c, time_point now) {
-    auto* const q = hold(c.queue, now);
+    auto* const q = queues_.hold(c.queue, now, common_, pointers_);
     if (q == nullptr) return errc::store_full;
     q->paused = true;
     pointers_.place(*q, now);
@@ -280,7 +269,7 @@ class job_shard {
   }
 
   result<hint> apply(command::resume_queue const& c, time_point now) {
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     if (q == nullptr) return hint{};
     q->paused = false;
     q->snoozed_until = time_point::min();
@@ -289,7 +278,7 @@ class job_shard {
   }
 
   result<lock_grant> apply(command::obtain_queue_lease const& c, time_point now) {
-    auto* const q = hold(c.queue, now);
+    auto* const q = queues_.hold(c.queue, now, common_, pointers_);
     if (q == nullptr) return errc::store_full;
     lock_grant out;
     if (now < q->lease_expiry) {
@@ -313,7 +302,7 @@ class job_shard {
 
   result<lease_release> apply(command::release_queue_lease const& c, time_point now) {
     lease_release out;
-    auto* const q = find(c.queue);
+    auto* const q = queues_.find(c.queue);
     out.freed = q != nullptr && now < q->lease_expiry && q->lease_holder == c.holder &&
                 (c.fence == 0 || c.fence == q->lease_fence);
     if (out.freed) q->lease_expiry = time_point::min();
@@ -321,20 +310,10 @@ class job_shard {
   }
 
   result<queue_page> apply(command::list_queues const& c, time_point) {
-    queue_page page;
-    auto it = names_.upper_bound(c.cursor);
-    for (; it != names_.end() && page.queues.size() < c.limit; ++it)
-      page.queues.push_back(it->name);
-    if (it != names_.end()) page.cursor = page.queues.back();
-    return page;
+    return queues_.page(c.limit, c.cursor);
   }
 
  private:
-  struct by_name {
-    using type = std::string_view;
-    type operator()(memory_queue const& q) const noexcept { return q.name; }
-  };
-
   /// What was taken from the allowance and not used goes back.
   struct loan {
     job_allowance& from;
@@ -346,7 +325,7 @@ class job_shard {
   struct settling {
     job_shard& shard;
     memory_queue& queue;
-    ~settling() { shard.settle(queue); }
+    ~settling() { shard.queues_.settle(queue); }
   };
 
   struct leased_at {
@@ -355,70 +334,12 @@ class job_shard {
     explicit operator bool() const noexcept { return job != nullptr; }
   };
 
-  [[nodiscard]] memory_queue* find(std::string_view name) noexcept {
-    auto const it = queues_.find(name);
-    return it == queues_.end() ? nullptr : it->second.get();
-  }
-
   template <class C>
   [[nodiscard]] leased_at leased(C const& c, time_point now) noexcept {
     leased_at at;
-    at.queue = find(c.queue);
+    at.queue = queues_.find(c.queue);
     if (at.queue != nullptr) at.job = at.queue->leased(c.id, c.fence, now);
     return at;
-  }
-
-  memory_queue& make(std::string_view name) {
-    auto made = std::make_unique<memory_queue>(name);
-    auto& q = *made;
-    queues_.emplace(std::string_view{q.name}, std::move(made));
-    names_.insert(q);
-    settle(q);
-    return q;
-  }
-
-  /// The queue, made if need be, for a hold or a lease, which outlast its jobs. Null: too many such
-  /// are remembered.
-  [[nodiscard]] memory_queue* hold(std::string_view name, time_point now) {
-    auto* q = find(name);
-    if (q != nullptr && outlasts_jobs(*q, now)) return q;
-    while (jobless_.size() >= remembered_) {
-      if (!forget_one(now)) return nullptr;
-    }
-    q = find(name);  // it may have been forgotten
-    return q != nullptr ? q : &make(name);
-  }
-
-  [[nodiscard]] static bool outlasts_jobs(memory_queue const& q, time_point now) noexcept {
-    return q.held(now) || now < q.lease_expiry;
-  }
-
-  void settle(memory_queue& q) noexcept {
-    bool const listed = q.memory_queue::jobless_hook::is_linked();
-    if (q.jobless() == listed) return;
-    if (listed) {
-      jobless_.erase(jobless_.iterator_to(q));
-    } else {
-      jobless_.push_back(q);
-    }
-  }
-
-  /// Forgets one of the queues that have been jobless for the longest, if it may.
-  bool forget_one(time_point now) noexcept {
-    constexpr int tries = 8;
-    for (int i = 0; i < tries && !jobless_.empty(); ++i) {
-      auto& q = jobless_.front();
-      jobless_.pop_front();
-      if (outlasts_jobs(q, now)) {
-        jobless_.push_back(q);
-        continue;
-      }
-      pointers_.set(q, std::nullopt, now);
-      names_.erase(names_.iterator_to(q));
-      queues_.erase(queues_.find(q.name));
-      return true;
-    }
-    return false;
   }
 
   /// A little of the work that time has made: on average as much as steps make, and never much at
@@ -426,8 +347,7 @@ class job_shard {
   void tidy(time_point now, std::size_t jobs) noexcept {
     auto const most = 2 * jobs + 2;
     reap(now, most);
-    for (auto n = most; n > 0 && jobless_.size() > remembered_ && forget_one(now); --n) {
-    }
+    queues_.trim(most, now, pointers_);
   }
 
   void reap(time_point now, std::size_t most) noexcept {
@@ -435,14 +355,14 @@ class job_shard {
     for (auto n = most; n > 0 && !kept.empty() && rule::record_gone(kept.begin()->vesting, now);
          --n) {
       auto& home = *kept.begin()->home;
-      home.reap(*kept.begin(), common_);
-      settle(home);
+      home.reap(*kept.begin());
+      queues_.settle(home);
     }
     auto& expiring = common_.expiring;
     for (auto n = most; n > 0 && !expiring.empty() && expiring.begin()->expiry <= now; --n) {
       auto& home = *expiring.begin()->home;
-      home.reap(*expiring.begin(), common_);
-      settle(home);
+      home.reap(*expiring.begin());
+      queues_.settle(home);
     }
   }
 
@@ -467,15 +387,8 @@ class job_shard {
   }
 
   job_common common_;
-  std::size_t remembered_;
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<memory_queue>> queues_;
+  queue_registry queues_;
   job_pointers pointers_;
-  boost::intrusive::set<memory_queue, boost::intrusive::base_hook<memory_queue::name_hook>,
-                        boost::intrusive::key_of_value<by_name>,
-                        boost::intrusive::constant_time_size<false>>
-      names_;
-  boost::intrusive::list<memory_queue, boost::intrusive::base_hook<memory_queue::jobless_hook>>
-      jobless_;
 };
 
 }  // namespace weir::detail

@@ -48,18 +48,21 @@ struct quota_list {
   std::size_t size = 0;
 };
 
-/// Quotas that buckets share, with their scales. Who holds it may read all of it; others only ask whether it `is_only`.
+/// Quotas that buckets share, with their scales. Who holds it may read all of it; others only ask
+/// whether it `is_only`.
 class quota_set {
  public:
   [[nodiscard]] std::span<quota const> quotas() const noexcept { return quotas_.span(); }
-  [[nodiscard]] std::span<rule::bucket_scale const> scales() const noexcept { return scales_.span(); }
+  [[nodiscard]] std::span<rule::bucket_scale const> scales() const noexcept {
+    return scales_.span();
+  }
 
   [[nodiscard]] bool equals(std::span<quota const> asked) const noexcept {
     return std::ranges::equal(quotas_.span(), asked);
   }
 
-  /// Is `q` its only quota? Then `scale` becomes that quota's. Any thread may ask at any time; the answer holds for a
-  /// bucket only if the bucket's record still names this set afterwards.
+  /// Is `q` its only quota? Then `scale` becomes that quota's. Any thread may ask at any time; the
+  /// answer holds for a bucket only if the bucket's record still names this set afterwards.
   [[nodiscard]] bool is_only(quota const& q, rule::bucket_scale& scale) const noexcept {
     constexpr auto order = std::memory_order_acquire;
     if (only_.tokens.load(order) != q.tokens() || only_.period.load(order) != q.period().count() ||
@@ -108,8 +111,9 @@ class quota_set {
   rule::bucket_scales scales_{};
 };
 
-/// Every set of quotas that a bucket has, once, under a number: so that a bucket need not store its quotas, nor a check
-/// compute their scales. A set without holders stays until its number is needed for another one.
+/// Every set of quotas that a bucket has, once, under a number: so that a bucket need not store its
+/// quotas, nor a check compute their scales. A set without holders stays until its number is needed
+/// for another one.
 class quota_book {
  public:
   using number = std::uint16_t;
@@ -154,7 +158,9 @@ class quota_book {
   static constexpr std::size_t chunk_size = 64;
   using chunk = std::array<quota_set, chunk_size>;
 
-  [[nodiscard]] quota_set& set(number n) noexcept { return (*sets_[n / chunk_size])[n % chunk_size]; }
+  [[nodiscard]] quota_set& set(number n) noexcept {
+    return (*sets_[n / chunk_size])[n % chunk_size];
+  }
 
   [[nodiscard]] bool hold_if_only(number n, quota const& q) noexcept {
     auto& candidate = set(n);
@@ -169,8 +175,8 @@ class quota_book {
     return false;
   }
 
-  /// A number that nobody holds, or `most`. Reuses before it grows, so that quotas which are tuned all the time cost no
-  /// more than those in use at once; looks at a bounded number of sets.
+  /// A number that nobody holds, or `most`. Reuses before it grows, so that quotas which are tuned
+  /// all the time cost no more than those in use at once; looks at a bounded number of sets.
   [[nodiscard]] std::size_t free_number() {
     auto const looks = std::min(used_, used_ < most ? std::size_t{8} : std::size_t{4096});
     for (std::size_t i = 0; i != looks; ++i) {

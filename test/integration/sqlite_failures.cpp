@@ -1,0 +1,284 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// What the file store does when the disk, the directory or the file is not as it should be: a typed
+// error, nothing changed, and work goes on when it heals (F46).
+
+#include "sqlite_bed.hpp"
+#include "sqlite_disk.hpp"
+#include "sqlite_helper.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace sqlite_test;
+
+std::string content_of(std::string const& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+void write_to(std::string const& path, std::string const& content) {
+  std::ofstream{path, std::ios::binary} << content;
+}
+
+command::acquire_lock lock(std::string_view key) { return {key, "holder", 1h}; }
+
+/// What the first command on that file says; the file must still be what it was.
+error_code refused(std::string const& path, sqlite_options const& o = quick()) {
+  auto const before = content_of(path);
+  boost::asio::io_context io;
+  error_code ec;
+  {
+    sqlite_store const store{io.get_executor(), path, o};
+    auto const answer = ask(io, store, lock("k"));
+    if (answer.has_error()) ec = answer.error();
+    std::optional<error_code> opened;
+    store.async_open([&](error_code e) { opened = e; });
+    io.restart();
+    io.run();
+    BOOST_TEST(opened.value() == ec);
+  }
+  BOOST_TEST((content_of(path) == before), "it was touched");
+  return ec;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sqlite_failures)
+
+BOOST_AUTO_TEST_CASE(F46_a_file_that_is_no_database_is_foreign) {
+  directory const home;
+  write_to(home.file(), std::string(8192, 'x'));
+  BOOST_TEST(refused(home.file()) == errc::store_foreign);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_database_of_somebody_else_is_foreign) {
+  directory const home;
+  {
+    connection db{home.file()};
+    db.must("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+  }
+  BOOST_TEST(refused(home.file()) == errc::store_foreign);
+}
+
+BOOST_AUTO_TEST_CASE(F46_so_is_one_that_only_says_so) {
+  directory const home;
+  {
+    connection db{home.file()};
+    db.must("PRAGMA application_id = 7");
+  }
+  BOOST_TEST(refused(home.file()) == errc::store_foreign);
+}
+
+BOOST_AUTO_TEST_CASE(a_later_version_s_file_is_left_alone) {
+  bed b;
+  BOOST_TEST(b(lock("k"))->granted);
+  {
+    connection db{b.home.file()};
+    db.must("PRAGMA user_version = 99; UPDATE weir_state SET schema = 99");
+    db.must("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  BOOST_TEST(refused(b.home.file()) == errc::schema_too_new);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_truncated_file_is_corrupt) {
+  directory const home;
+  {
+    bed b;
+    BOOST_TEST(b(lock("k"))->granted);
+    connection db{b.home.file()};
+    db.must("PRAGMA wal_checkpoint(TRUNCATE)");
+    std::filesystem::copy_file(b.home.file(), home.file());
+  }
+  std::filesystem::resize_file(home.file(), 5 * 4096);
+  BOOST_TEST(refused(home.file()) == errc::store_corrupt);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_file_without_its_tables_is_corrupt) {
+  bed b;
+  BOOST_TEST(b(lock("k"))->granted);
+  {
+    connection db{b.home.file()};
+    db.must("DROP TABLE weir_state; PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  BOOST_TEST(refused(b.home.file()) == errc::store_corrupt);
+}
+
+BOOST_AUTO_TEST_CASE(F46_damage_that_is_found_later_is_corrupt_and_other_keys_go_on) {
+  bed b;
+  BOOST_TEST(b(lock("k"))->granted);
+  connection db{b.home.file()};
+  auto const root = db.number("SELECT rootpage FROM sqlite_schema WHERE name = 'weir_jobs'");
+  db.must("PRAGMA wal_checkpoint(TRUNCATE)");
+  std::fstream file{b.home.file(), std::ios::in | std::ios::out | std::ios::binary};
+  file.seekp((root - 1) * 4096);
+  file << std::string(4096, '\xff');
+  file.close();
+
+  boost::asio::io_context io;
+  sqlite_store const store{io.get_executor(), b.home.file(), quick()};
+  std::vector<new_job> const jobs{job_of(1)};
+  BOOST_TEST(ask(io, store, command::enqueue_jobs{"q", jobs}).error() == errc::store_corrupt);
+  BOOST_TEST(ask(io, store, command::inspect_lock{"k"})->held);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_with_other_shards_is_refused) {
+  bed b;
+  BOOST_TEST(b(lock("k"))->granted);
+  auto o = quick();
+  o.shards = 8;
+  boost::asio::io_context io;
+  sqlite_store const store{io.get_executor(), b.home.file(), o};
+  BOOST_TEST(store.shard_count() == 8);
+  BOOST_TEST(ask(io, store, lock("k")).error() == errc::invalid_option);
+}
+
+BOOST_AUTO_TEST_CASE(F46_no_space_left_is_disk_full_and_changes_nothing) {
+  disk d;
+  bed b;
+  std::vector<new_job> const jobs{job_of(1), job_of(2)};
+  BOOST_TEST(b(lock("before"))->granted);
+  for (int const rc : {SQLITE_FULL, SQLITE_FULL}) {
+    d.write_error = rc;
+    BOOST_TEST(b(lock("k")).error() == errc::disk_full);
+    BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).error() == errc::disk_full);
+    BOOST_TEST((b(command::enqueue_jobs{"q", jobs}).error() == condition::transient));
+    d.write_error = SQLITE_OK;
+    BOOST_TEST(!b(command::inspect_lock{"k"})->held);
+    BOOST_TEST(b(command::read_queue_stats{"q"})->enqueued == 0);
+    BOOST_TEST(b(command::inspect_lock{"before"})->held);
+  }
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs})->size() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(F46_in_a_group_each_command_gets_its_own_answer) {
+  disk d;
+  bed b;
+  BOOST_TEST(b(lock("first"))->granted);
+  // While somebody else writes, what comes is gathered.
+  connection other{b.home.file()};
+  other.must("BEGIN IMMEDIATE");
+  std::vector<error_code> said(20);
+  for (std::size_t i = 0; i != said.size(); ++i) {
+    auto const key = "k" + std::to_string(i);
+    b.store.async_execute(lock(key), [&, i](error_code ec, lock_grant const&) { said[i] = ec; });
+  }
+  b.store.async_execute(command::inspect_lock{"first"}, [&](error_code ec, lock_info const& l) {
+    BOOST_TEST(!ec);
+    BOOST_TEST(l.held);
+  });
+  d.write_error = SQLITE_FULL;
+  other.must("ROLLBACK");
+  b.io.restart();
+  b.io.run();
+  for (auto const& ec : said) BOOST_TEST(ec == errc::disk_full);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_failing_disk_is_unavailable_and_a_failing_commit_unknown) {
+  disk d;
+  sqlite_options o;  // durable, so that a commit is an fsync
+  bed b{o};
+  BOOST_TEST(b(lock("before"))->granted);
+  d.sync_error = SQLITE_IOERR_FSYNC;
+  BOOST_TEST(b(lock("k")).error() == errc::outcome_unknown);
+  d.sync_error = SQLITE_OK;
+  BOOST_TEST(b(lock("k2"))->granted);
+  BOOST_TEST(b(command::inspect_lock{"before"})->held);
+}
+
+BOOST_AUTO_TEST_CASE(max_bytes_is_disk_full_and_room_comes_back) {
+  auto o = quick();
+  o.max_bytes = 400'000;
+  bed b{o};
+  std::string const payload(20'000, 'p');
+  std::uint64_t n = 0;
+  error_code ec;
+  for (; !ec && n != 100; ++n) {
+    std::vector<new_job> const jobs{job_of(n, payload)};
+    auto const answer = b(command::enqueue_jobs{"q", jobs});
+    if (answer.has_error()) ec = answer.error();
+  }
+  BOOST_TEST(ec == errc::disk_full);
+  BOOST_TEST(std::filesystem::file_size(b.home.file()) <= o.max_bytes);
+  BOOST_TEST(b(command::read_queue_stats{"q"})->enqueued == n - 1);
+  for (std::uint64_t i = 0; i != 3; ++i) {
+    BOOST_TEST((*b(command::cancel_job{"q", id(i)}) == cancel_outcome::cancelled));
+  }
+  std::vector<new_job> const jobs{job_of(1000, payload)};
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_deleted_directory_is_unavailable_until_it_is_there_again) {
+  directory const home;
+  auto const inner = home.path() / "inner";
+  std::filesystem::create_directory(inner);
+  boost::asio::io_context io;
+  sqlite_store const store{io.get_executor(), (inner / "store.db").string(), quick()};
+  BOOST_TEST(ask(io, store, lock("k"))->granted);
+  std::filesystem::remove_all(inner);
+  BOOST_TEST(ask(io, store, lock("k")).error() == errc::store_unavailable);
+  BOOST_TEST(ask(io, store, command::inspect_lock{"k"}).error() == errc::store_unavailable);
+  std::filesystem::create_directory(inner);
+  auto const again = ask(io, store, lock("k"));
+  BOOST_TEST(again->granted);
+  BOOST_TEST(std::filesystem::exists(inner / "store.db"), "it goes where nobody will find it");
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_file_that_was_replaced_is_the_one_that_is_used) {
+  bed b;
+  BOOST_TEST(b(lock("old"))->granted);
+  std::string const copy = b.home.file("copy.db");
+  connection{b.home.file()}.must("VACUUM INTO '" + copy + "'");
+  BOOST_TEST(b(lock("new"))->granted);
+  for (auto const* const beside : {"-wal", "-shm"}) std::filesystem::remove(b.home.file() + beside);
+  std::filesystem::rename(copy, b.home.file());
+  BOOST_TEST(b(command::inspect_lock{"old"})->held);
+  BOOST_TEST(!b(command::inspect_lock{"new"})->held);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_file_that_may_not_be_written_is_read_only) {
+  bed b;
+  BOOST_TEST(b(lock("k"))->granted);
+  connection{b.home.file()}.must("PRAGMA wal_checkpoint(TRUNCATE)");
+  helper other{"sqlite_failures_helper/read_only", {"WEIR_TEST_FILE=" + b.home.file()}};
+  BOOST_TEST(other.wait() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(others_that_never_let_go_are_unavailable_after_busy_timeout_and_not_before) {
+  auto o = quick();
+  o.busy_timeout = 60ms;
+  bed b{o};
+  BOOST_TEST(b(lock("k"))->granted);
+  connection other{b.home.file()};
+  other.must("BEGIN IMMEDIATE");
+  BOOST_TEST(b(lock("l")).error() == errc::store_unavailable);
+  BOOST_TEST(b(command::inspect_lock{"k"})->held, "who only reads need not wait");
+  other.must("ROLLBACK");
+  BOOST_TEST(b(lock("l"))->granted);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(sqlite_failures_helper, *boost::unit_test::disabled())
+
+BOOST_AUTO_TEST_CASE(read_only) {
+  // Root may write whatever it likes, so somebody else tries.
+  if (::getuid() == 0) BOOST_TEST_REQUIRE(::setuid(65'534) == 0);
+  boost::asio::io_context io;
+  sqlite_store const store{io.get_executor(), told("WEIR_TEST_FILE"), quick()};
+  BOOST_TEST(ask(io, store, lock("l")).error() == errc::store_read_only);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
