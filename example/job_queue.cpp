@@ -49,12 +49,13 @@ int main() {
   weir::job_queue queue{store};
   weir::worker worker{store};
 
-  worker.handle<send_mail>([&](send_mail const& m, weir::job_context& job) -> asio::awaitable<void> {
-    std::printf("attempt %u: %s\n", job.attempt(), m.to.c_str());
-    if (job.attempt() < 3) throw std::runtime_error{"the mail server is away"};
-    worker.stop();
-    co_return;
-  });
+  worker.handle<send_mail>(
+      [&](send_mail const& m, weir::job_context& job) -> asio::awaitable<void> {
+        std::printf("attempt %u: %s\n", job.attempt(), m.to.c_str());
+        if (job.attempt() < 3) throw std::runtime_error{"the mail server is away"};
+        worker.stop();
+        co_return;
+      });
   asio::co_spawn(io, enqueue(queue), asio::detached);
   worker.async_run(asio::detached);
   io.run();

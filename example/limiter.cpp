@@ -24,7 +24,7 @@ asio::awaitable<void> ask_the_model(weir::limiter<weir::memory_store> llm, int n
     std::printf("request %d runs, %u in use\n", number, permit.in_use());
     asio::steady_timer work{co_await asio::this_coro::executor, 50ms};
     co_await work.async_wait(asio::use_awaitable);
-    co_return number * number;
+    co_return number* number;
   };
   int const answer = co_await llm.async_with_permit("gpt", {.wait = 3s}, body);
   std::printf("request %d: %d\n", number, answer);

@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 
 using rate_limiter = weir::rate_limiter<weir::memory_store>;
 
-// In process a check is a synchronous call of some tens of nanoseconds. The key is stored as its SHA-256.
+// In process a check is a synchronous call of some tens of nanoseconds. The key is stored as its
+// SHA-256.
 void serve(rate_limiter& limiter, char const* api_key) {
   weir::decision const d = limiter.try_take(api_key).value();
   if (d.allowed) {

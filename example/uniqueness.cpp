@@ -1,7 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// A report that must not be built twice at once, and a webhook that must not be handled twice a day.
+// A report that must not be built twice at once, and a webhook that must not be handled twice a
+// day.
 
 #include "weir.hpp"
 

@@ -22,7 +22,8 @@ namespace weir {
 
 namespace detail {
 
-/// Stands for any handler of a result, so that a concept can be asked without instantiating a real operation.
+/// Stands for any handler of a result, so that a concept can be asked without instantiating a real
+/// operation.
 template <class Result>
 struct answer_archetype {
   void operator()(error_code, Result) const {}
@@ -34,15 +35,16 @@ struct wait_archetype {
 
 }  // namespace detail
 
-/// A command: a trivially destructible aggregate that names its result and says whether it may be asked again. Its
-/// views must live until the handler is invoked or destroyed.
+/// A command: a trivially destructible aggregate that names its result and says whether it may be
+/// asked again. Its views must live until the handler is invoked or destroyed.
 template <class C>
 concept command_type = std::is_trivially_destructible_v<C> && std::is_aggregate_v<C> && requires {
   typename C::result;
   { C::repeatable } -> std::convertible_to<bool>;
 };
 
-/// The store executes the command: `s.async_execute(c, token)` completes with `void(error_code, C::result)`.
+/// The store executes the command: `s.async_execute(c, token)` completes with `void(error_code,
+/// C::result)`.
 template <class S, class C>
 concept executes = command_type<C> && requires(S& s, C const& c) {
   s.async_execute(c, detail::answer_archetype<typename C::result>{});
@@ -58,7 +60,8 @@ concept executes_now = command_type<C> && requires(S& s, C const& c) {
 template <class S, class C>
 concept executes_at = executes<S, command::at<C>> || executes_now<S, command::at<C>>;
 
-/// What every store is, whatever it executes: a copyable handle sharing its state, with an executor.
+/// What every store is, whatever it executes: a copyable handle sharing its state, with an
+/// executor.
 template <class S>
 concept store = std::copy_constructible<S> && requires(S const& s) {
   typename S::executor_type;
@@ -67,9 +70,9 @@ concept store = std::copy_constructible<S> && requires(S const& s) {
 
 /// Keeps concurrency limits.
 template <class S>
-concept permit_store = store<S> && executes<S, command::acquire_permit> &&
-                       executes<S, command::renew_permit> && executes<S, command::release_permit> &&
-                       executes<S, command::inspect_permits>;
+concept permit_store =
+    store<S> && executes<S, command::acquire_permit> && executes<S, command::renew_permit> &&
+    executes<S, command::release_permit> && executes<S, command::inspect_permits>;
 
 /// Keeps locks.
 template <class S>
@@ -103,8 +106,9 @@ concept job_store =
       { s.shard_count() } noexcept -> std::convertible_to<std::uint32_t>;
     };
 
-/// How a primitive waits. An instance; `steady_now` goes on in suspend, and `async_wait_until` completes with
-/// `void(error_code)` once `steady_now() >= t`, never before, by posting to the handler's executor.
+/// How a primitive waits. An instance; `steady_now` goes on in suspend, and `async_wait_until`
+/// completes with `void(error_code)` once `steady_now() >= t`, never before, by posting to the
+/// handler's executor.
 template <class C>
 concept clock = std::copy_constructible<C> &&
                 requires(C const& c, boost::asio::any_io_executor ex, steady_time t) {
@@ -118,13 +122,13 @@ concept host_clock = clock<C> && requires(C const& c) {
   { c.system_now() } noexcept -> std::same_as<time_point>;
 };
 
-/// How long to wait before trying again: a pure function of the attempt (from 0), the wait before this one (0 at
-/// first) and 64 random bits.
+/// How long to wait before trying again: a pure function of the attempt (from 0), the wait before
+/// this one (0 at first) and 64 random bits.
 template <class B>
-concept backoff = std::copy_constructible<B> &&
-                  requires(B const& b, std::uint32_t attempt, duration previous, std::uint64_t entropy) {
-                    { b(attempt, previous, entropy) } -> std::same_as<duration>;
-                  };
+concept backoff = std::copy_constructible<B> && requires(B const& b, std::uint32_t attempt,
+                                                         duration previous, std::uint64_t entropy) {
+  { b(attempt, previous, entropy) } -> std::same_as<duration>;
+};
 
 }  // namespace weir
 

@@ -12,8 +12,8 @@
 
 namespace weir {
 
-/// What a granted take left behind, needed to refund it: each quota's theoretical arrival time in that store's own
-/// units. It names the grant only as long as nothing was taken after it.
+/// What a granted take left behind, needed to refund it: each quota's theoretical arrival time in
+/// that store's own units. It names the grant only as long as nothing was taken after it.
 struct bucket_mark {
   std::array<std::int64_t, limits::quotas> arrival{};  ///< after the take
   std::array<std::int64_t, limits::quotas> before{};   ///< before it: what all going back restores
@@ -23,21 +23,26 @@ struct bucket_mark {
 /// The answer to a take or a peek: a value, also when it says no.
 struct decision {
   bool allowed = false;
-  bool shed = false;            ///< denied because the table is full of spent keys; says nothing about this key
-  std::uint8_t binding = 0;     ///< which quota binds, by position: the one with the fewest remaining tokens
-  std::uint64_t cost = 0;       ///< what was asked for
+  bool shed = false;  ///< denied because the table is full of spent keys; says nothing about this
+                      ///< key
+  std::uint8_t binding = 0;  ///< which quota binds, by position: the one with the fewest remaining
+                             ///< tokens
+  std::uint64_t cost = 0;    ///< what was asked for
   std::uint64_t capacity = 0;   ///< of the quota that binds
-  std::uint64_t remaining = 0;  ///< tokens that could be taken right after this step, by every quota
-  duration wait{};              ///< allowed: the grant counts from this much later (a reservation); else 0
-  duration retry_after{};       ///< denied: the same call would be allowed after exactly this; rounded up
-  duration reset_after{};       ///< until every quota is full again if nothing else is taken; rounded up
-  bucket_mark mark{};           ///< allowed: for `command::refund`
+  std::uint64_t remaining = 0;  ///< tokens that could be taken right after this step, by every
+                                ///< quota
+  duration wait{};  ///< allowed: the grant counts from this much later (a reservation); else 0
+  duration retry_after{};  ///< denied: the same call would be allowed after exactly this; rounded
+                           ///< up
+  duration reset_after{};  ///< until every quota is full again if nothing else is taken; rounded up
+  bucket_mark mark{};      ///< allowed: for `command::refund`
 };
 
 /// The answer to a refund.
 struct refund_receipt {
   std::uint64_t credited = 0;   ///< tokens that went back
-  std::uint64_t forfeited = 0;  ///< tokens that did not, because something was reserved after them or they refilled
+  std::uint64_t forfeited = 0;  ///< tokens that did not, because something was reserved after them
+                                ///< or they refilled
 };
 
 }  // namespace weir

@@ -20,36 +20,38 @@ using error_code = boost::system::error_code;
 template <class T>
 using result = boost::system::result<T>;
 
-/// Everything that weir itself reports. Asio's own errors (`operation_aborted` for a cancelled operation) and a
-/// client library's come through unchanged beside these.
+/// Everything that weir itself reports. Asio's own errors (`operation_aborted` for a cancelled
+/// operation) and a client library's come through unchanged beside these.
 enum class errc {
   // An operation ended without doing what it was asked for. Nothing was changed.
-  timed_out = 1,          ///< the wait that the caller allowed is over
-  unique_conflict,        ///< the unique key is taken and its policy is `reject`
-  not_found,              ///< no such job, or no longer
-  store_full,             ///< a configured bound of the store is reached
-  closed,                 ///< the store, queue or worker was closed
+  timed_out = 1,    ///< the wait that the caller allowed is over
+  unique_conflict,  ///< the unique key is taken and its policy is `reject`
+  not_found,        ///< no such job, or no longer
+  store_full,       ///< a configured bound of the store is reached
+  closed,           ///< the store, queue or worker was closed
 
   // Who asked no longer has what it needs. Nothing was changed.
-  lease_lost,             ///< the lease expired, was released, or belongs to a successor
+  lease_lost,  ///< the lease expired, was released, or belongs to a successor
 
   // The engine.
-  store_unavailable,      ///< the engine cannot be reached; the command was definitely not executed
-  outcome_unknown,        ///< the connection ended after the request left: done, or not done
-  disk_full,              ///< the engine has no space left for its data; the command was not executed
-  store_read_only,        ///< what the engine keeps can only be read; the command was not executed
-  store_corrupt,          ///< what the engine keeps is damaged; the command was not executed
-  store_foreign,          ///< what is there was not made by weir, and was left untouched
-  schema_too_new,         ///< a later version of weir made it; it was left untouched
-  not_in_transaction,     ///< the application's transaction is not open for writing; nothing was changed
+  store_unavailable,   ///< the engine cannot be reached; the command was definitely not executed
+  outcome_unknown,     ///< the connection ended after the request left: done, or not done
+  disk_full,           ///< the engine has no space left for its data; the command was not executed
+  store_read_only,     ///< what the engine keeps can only be read; the command was not executed
+  store_corrupt,       ///< what the engine keeps is damaged; the command was not executed
+  store_foreign,       ///< what is there was not made by weir, and was left untouched
+  schema_too_new,      ///< a later version of weir made it; it was left untouched
+  not_in_transaction,  ///< the application's transaction is not open for writing; nothing was
+                       ///< changed
 
   // Bad input, found before any I/O and before any change.
-  invalid_key,            ///< a key is empty, or longer than `limits::key_size`
-  invalid_holder,         ///< a holder is empty, or longer than `limits::holder_size`
-  invalid_limit,          ///< a concurrency limit of 0, or above `limits::permits`
-  invalid_ttl,            ///< a time to live that is not within (0, `limits::span`]
-  invalid_wait,           ///< a wait, delay, deadline or retention that is negative or above `limits::span`
-  invalid_quota,          ///< a quota without tokens, period or burst; or no quota; or more than `limits::quotas`
+  invalid_key,     ///< a key is empty, or longer than `limits::key_size`
+  invalid_holder,  ///< a holder is empty, or longer than `limits::holder_size`
+  invalid_limit,   ///< a concurrency limit of 0, or above `limits::permits`
+  invalid_ttl,     ///< a time to live that is not within (0, `limits::span`]
+  invalid_wait,   ///< a wait, delay, deadline or retention that is negative or above `limits::span`
+  invalid_quota,  ///< a quota without tokens, period or burst; or no quota; or more than
+                  ///< `limits::quotas`
   quota_too_large,        ///< a quota that this store cannot represent exactly
   invalid_cost,           ///< a cost of 0
   cost_exceeds_capacity,  ///< a cost above the capacity of a quota: it can never be granted
@@ -58,14 +60,17 @@ enum class errc {
   payload_too_large,      ///< a payload, result or memo above its limit
   invalid_attempts,       ///< max_attempts of 0, or above `limits::attempts`
   invalid_batch,          ///< a batch or page of 0, or above `limits::batch`
-  invalid_unique_key,     ///< a strategy without key, a key without strategy, or a key that is too long
+  invalid_unique_key,     ///< a strategy without key, a key without strategy, or a key that is too
+                          ///< long
   invalid_shard,          ///< a shard number that the store does not have
   invalid_option,         ///< any other option outside its documented range
   undecodable_payload,    ///< a payload that is not the JSON form of its job type
-  unencodable_payload,    ///< a job that has no JSON form, such as one holding a string that is not UTF-8
+  unencodable_payload,    ///< a job that has no JSON form, such as one holding a string that is not
+                          ///< UTF-8
 };
 
-/// What kind of error it is, for callers that react to the kind: `ec == weir::condition::bad_input`.
+/// What kind of error it is, for callers that react to the kind: `ec ==
+/// weir::condition::bad_input`.
 enum class condition {
   bad_input = 1,  ///< the caller's mistake: the same call will fail again
   transient,      ///< may succeed when tried again
@@ -83,7 +88,8 @@ namespace detail {
     case errc::closed: return "closed";
     case errc::lease_lost: return "the lease is over";
     case errc::store_unavailable: return "the store cannot be reached";
-    case errc::outcome_unknown: return "the connection ended before the answer: the outcome is unknown";
+    case errc::outcome_unknown:
+      return "the connection ended before the answer: the outcome is unknown";
     case errc::disk_full: return "the store has no space left";
     case errc::store_read_only: return "the store can only be read";
     case errc::store_corrupt: return "the store's data are damaged";
@@ -98,13 +104,15 @@ namespace detail {
     case errc::invalid_quota: return "the quota has no tokens, no period or no burst";
     case errc::quota_too_large: return "the store cannot represent this quota exactly";
     case errc::invalid_cost: return "the cost is zero";
-    case errc::cost_exceeds_capacity: return "the cost is above the capacity and can never be granted";
+    case errc::cost_exceeds_capacity:
+      return "the cost is above the capacity and can never be granted";
     case errc::invalid_queue: return "the queue name is empty or too long";
     case errc::invalid_kind: return "the job kind is empty or too long";
     case errc::payload_too_large: return "the payload is too large";
     case errc::invalid_attempts: return "the number of attempts is zero or too large";
     case errc::invalid_batch: return "the batch is empty or too large";
-    case errc::invalid_unique_key: return "the unique key and its strategy do not fit, or the key is too long";
+    case errc::invalid_unique_key:
+      return "the unique key and its strategy do not fit, or the key is too long";
     case errc::invalid_shard: return "the store has no such shard";
     case errc::invalid_option: return "an option is outside its range";
     case errc::undecodable_payload: return "the payload is not the JSON form of its job type";
@@ -140,8 +148,7 @@ class error_category final : public boost::system::error_category {
 
 class condition_category final : public boost::system::error_category {
  public:
-  constexpr condition_category() noexcept
-      : boost::system::error_category(0x77656972636f6e64) {}
+  constexpr condition_category() noexcept : boost::system::error_category(0x77656972636f6e64) {}
   [[nodiscard]] char const* name() const noexcept override { return "weir.condition"; }
   [[nodiscard]] std::string message(int value) const override {
     switch (static_cast<condition>(value)) {

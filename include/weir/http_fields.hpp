@@ -22,9 +22,10 @@
 //     RateLimit: "burst";r=137;t=1
 //     Retry-After: 3
 //
-// RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-11: Structured Fields (RFC 9651),
-// lists of strings with parameters. Retry-After is RFC 9110's, in seconds. Times are rounded up to whole seconds, so that
-// a client that obeys is never early. Whatever the names are, the values are well-formed.
+// RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-11: Structured
+// Fields (RFC 9651), lists of strings with parameters. Retry-After is RFC 9110's, in seconds. Times
+// are rounded up to whole seconds, so that a client that obeys is never early. Whatever the names
+// are, the values are well-formed.
 namespace weir::http {
 
 inline constexpr std::string_view ratelimit_policy_field = "RateLimit-Policy";
@@ -33,7 +34,7 @@ inline constexpr std::string_view retry_after_field = "Retry-After";
 
 /// A quota under the name by which clients know it. The views must live as long as it is used.
 struct named_quota {
-  std::string_view name;    ///< printable ASCII; other bytes are written as `_`
+  std::string_view name;  ///< printable ASCII; other bytes are written as `_`
   quota limit;
   std::string_view unit{};  ///< what a token is, such as "content-bytes"; empty: a request
 };
@@ -72,13 +73,15 @@ inline void append_string(std::string& out, std::string_view text) {
   auto const whole = static_cast<wide>(q.capacity()) * static_cast<wide>(q.period().count());
   auto const second = static_cast<wide>(q.tokens()) * 1'000'000'000U;
   auto const seconds = whole / second + static_cast<wide>(whole % second != 0);
-  return seconds > largest_integer ? largest_integer
-                                   : std::max(static_cast<std::uint64_t>(seconds), std::uint64_t{1});
+  return seconds > largest_integer
+             ? largest_integer
+             : std::max(static_cast<std::uint64_t>(seconds), std::uint64_t{1});
 }
 
 }  // namespace detail
 
-/// The value of `RateLimit-Policy`: for each quota its capacity (`q`) and the time in which that refills (`w`).
+/// The value of `RateLimit-Policy`: for each quota its capacity (`q`) and the time in which that
+/// refills (`w`).
 [[nodiscard]] inline std::string ratelimit_policy(std::span<named_quota const> quotas) {
   std::string out;
   for (auto const& each : quotas) {
@@ -96,8 +99,8 @@ inline void append_string(std::string& out, std::string_view text) {
   return out;
 }
 
-/// The value of `RateLimit`: what remains (`r`) of the quota that binds, and until when it must do (`t`): the same time as
-/// `Retry-After` after a denial, and until all is there again otherwise.
+/// The value of `RateLimit`: what remains (`r`) of the quota that binds, and until when it must do
+/// (`t`): the same time as `Retry-After` after a denial, and until all is there again otherwise.
 ///
 /// @param name of the quota that binds: at position `d.binding`
 [[nodiscard]] inline std::string ratelimit(decision const& d, std::string_view name) {
@@ -115,7 +118,8 @@ inline void append_string(std::string& out, std::string_view text) {
   return ratelimit(d, d.binding < quotas.size() ? quotas[d.binding].name : std::string_view{});
 }
 
-/// The value of `Retry-After`, at least 1. Empty if the decision is a grant: then the field is not to be sent.
+/// The value of `Retry-After`, at least 1. Empty if the decision is a grant: then the field is not
+/// to be sent.
 [[nodiscard]] inline std::string retry_after(decision const& d) {
   if (d.allowed) return {};
   return std::to_string(std::max(detail::whole_seconds(d.retry_after), std::uint64_t{1}));

@@ -16,7 +16,8 @@
 
 namespace weir {
 
-/// A job's identity: a version 7 UUID, made by who enqueues it, so that an enqueue may be asked again.
+/// A job's identity: a version 7 UUID, made by who enqueues it, so that an enqueue may be asked
+/// again.
 using job_id = boost::uuids::uuid;
 
 /// Where a job is. `leased` is derived from time: its lease has not expired yet.
@@ -42,33 +43,33 @@ struct job {
   job_id id{};
   std::string kind;
   std::string payload;
-  std::uint8_t priority = 0;          ///< 0 is the most urgent
+  std::uint8_t priority = 0;  ///< 0 is the most urgent
   job_state state = job_state::pending;
-  std::uint32_t attempts = 0;         ///< claims so far that count
+  std::uint32_t attempts = 0;  ///< claims so far that count
   std::uint32_t max_attempts = 0;
   std::uint32_t snoozes = 0;
-  duration vests_in{};                ///< until it is visible; not positive: it is. Leased: until the lease ends
-  duration age{};                     ///< since it was enqueued
+  duration vests_in{};  ///< until it is visible; not positive: it is. Leased: until the lease ends
+  duration age{};       ///< since it was enqueued
   std::optional<duration> deadline_in;  ///< until its deadline, negative when missed
   unique_strategy strategy = unique_strategy::none;
   conflict_policy on_conflict = conflict_policy::reject;
   std::string unique_key;
-  std::string memo;                   ///< what a worker noted when it snoozed the job
-  std::string result;                 ///< what `complete` stored
-  std::string reason;                 ///< why it last failed, or died
-  std::string holder;                 ///< leased: by whom
-  std::uint64_t fence = 0;            ///< leased: the lease's number
+  std::string memo;         ///< what a worker noted when it snoozed the job
+  std::string result;       ///< what `complete` stored
+  std::string reason;       ///< why it last failed, or died
+  std::string holder;       ///< leased: by whom
+  std::uint64_t fence = 0;  ///< leased: the lease's number
 };
 
 /// What a consumer gets when it claims a job: the lease and what it needs to run it.
 struct leased_job {
   job_id id{};
   std::uint64_t fence = 0;
-  duration expires_in{};              ///< of the lease, from the step that granted it
+  duration expires_in{};  ///< of the lease, from the step that granted it
   std::string kind;
   std::string payload;
   std::uint8_t priority = 0;
-  std::uint32_t attempt = 0;          ///< this one, from 1
+  std::uint32_t attempt = 0;  ///< this one, from 1
   std::uint32_t max_attempts = 0;
   std::uint32_t snoozes = 0;
   duration age{};
@@ -78,17 +79,19 @@ struct leased_job {
   std::string memo;
 };
 
-/// A queue's jobs by state, from one snapshot: enqueued = pending + leased + completed + dead + cancelled + purged.
+/// A queue's jobs by state, from one snapshot: enqueued = pending + leased + completed + dead +
+/// cancelled + purged.
 struct queue_stats {
   std::uint64_t enqueued = 0;
   std::uint64_t pending = 0;
   std::uint64_t leased = 0;
   std::uint64_t completed = 0;
   std::uint64_t dead = 0;
-  std::uint64_t cancelled = 0;        ///< replaced ones among them
+  std::uint64_t cancelled = 0;  ///< replaced ones among them
   std::uint64_t purged = 0;
   bool paused = false;
-  std::optional<duration> next_in;    ///< until the first of its jobs vests; empty: it has none waiting or leased
+  std::optional<duration> next_in;  ///< until the first of its jobs vests; empty: it has none
+                                    ///< waiting or leased
 };
 
 }  // namespace weir

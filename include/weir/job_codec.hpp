@@ -42,7 +42,8 @@ struct decoded {
   std::string reason;
 };
 
-/// The job that a payload stands for. Never throws for a bad payload: the reason says what is wrong with it.
+/// The job that a payload stands for. Never throws for a bad payload: the reason says what is wrong
+/// with it.
 template <class T>
 [[nodiscard]] decoded<T> decode(std::string_view payload) {
   decoded<T> out;

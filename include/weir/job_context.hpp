@@ -17,7 +17,8 @@
 
 namespace weir {
 
-/// Thrown by a handler that knows that its job can never succeed: it is dead-lettered at once, with this reason.
+/// Thrown by a handler that knows that its job can never succeed: it is dead-lettered at once, with
+/// this reason.
 class give_up : public std::exception {
  public:
   explicit give_up(std::string reason) : reason_{std::move(reason)} {}
@@ -27,7 +28,8 @@ class give_up : public std::exception {
   std::string reason_;
 };
 
-/// Thrown by a handler that wants to be asked again later: the attempt is given back, and does not count as a failure.
+/// Thrown by a handler that wants to be asked again later: the attempt is given back, and does not
+/// count as a failure.
 class snooze_for : public std::exception {
  public:
   /// @param delay held within [0, `limits::span`]
@@ -58,15 +60,17 @@ class job_context {
   [[nodiscard]] std::uint32_t max_attempts() const noexcept { return job_.max_attempts; }
   [[nodiscard]] std::uint32_t snoozes() const noexcept { return job_.snoozes; }
 
-  /// Strictly grows from lease to lease: send it along with writes, and let the receiver refuse lower ones.
+  /// Strictly grows from lease to lease: send it along with writes, and let the receiver refuse
+  /// lower ones.
   [[nodiscard]] std::uint64_t fence() const noexcept { return job_.fence; }
 
   /// Since the enqueue, and until the deadline if it has one, when the job was claimed.
   [[nodiscard]] duration age() const noexcept { return job_.age; }
   [[nodiscard]] std::optional<duration> deadline_in() const noexcept { return job_.deadline_in; }
 
-  /// Should the handler stop? True once the lease is lost, the timeout is over, or the worker stops and will not wait
-  /// longer. A coroutine handler is cancelled then; a plain function that takes long may look here.
+  /// Should the handler stop? True once the lease is lost, the timeout is over, or the worker stops
+  /// and will not wait longer. A coroutine handler is cancelled then; a plain function that takes
+  /// long may look here.
   [[nodiscard]] bool stop_requested() const noexcept {
     return stop_.load(std::memory_order_relaxed);
   }

@@ -32,23 +32,23 @@ namespace weir {
 
 /// What one enqueue may say that its job's type does not.
 struct enqueue_options {
-  duration delay{};                         ///< from the enqueue to its vesting time
-  std::string_view queue{};                 ///< instead of the type's queue; copied
-  std::optional<std::uint8_t> priority{};   ///< instead of the type's
+  duration delay{};                        ///< from the enqueue to its vesting time
+  std::string_view queue{};                ///< instead of the type's queue; copied
+  std::optional<std::uint8_t> priority{};  ///< instead of the type's
 };
 
 /// What became of an enqueued job.
 struct enqueued_job {
-  job_id id{};                                              ///< the newcomer's
+  job_id id{};  ///< the newcomer's
   enqueue_outcome outcome = enqueue_outcome::enqueued;
-  job_id other{};                                           ///< who has the unique key, if the outcome names one
+  job_id other{};  ///< who has the unique key, if the outcome names one
 };
 
 /// How jobs are claimed.
 struct dequeue_options {
-  std::uint32_t limit = 10;                      ///< at most so many, 1…`limits::batch`
-  duration lease = std::chrono::seconds{30};     ///< how long each is leased, (0, `limits::span`]
-  std::uint64_t sequence = 0;                    ///< this holder's number for the call, to repeat it safely; 0: none
+  std::uint32_t limit = 10;                   ///< at most so many, 1…`limits::batch`
+  duration lease = std::chrono::seconds{30};  ///< how long each is leased, (0, `limits::span`]
+  std::uint64_t sequence = 0;  ///< this holder's number for the call, to repeat it safely; 0: none
 };
 
 namespace detail {
@@ -66,37 +66,41 @@ inline constexpr bool unsafe_temporary =
 
 /// Named queues of jobs on one store.
 ///
-/// Every operation is one atomic step of the store, under the name that the QuiCK paper gives it where it has one. All
-/// of them complete with `void(error_code, T)` on the handler's executor, and take any completion token; the default
-/// is `deferred`, so `co_await queue.async_…()` works.
+/// Every operation is one atomic step of the store, under the name that the QuiCK paper gives it
+/// where it has one. All of them complete with `void(error_code, T)` on the handler's executor, and
+/// take any completion token; the default is `deferred`, so `co_await queue.async_…()` works.
 ///
-/// Errors of every operation, besides those named at it: the bad input named in `errc` (before any I/O),
-/// `store_unavailable` (not done), `outcome_unknown` (ask again: every operation here may be), `operation_aborted`
-/// (cancelled; done or not done, never half). Cancelling leaves nothing behind that needs cleaning up.
+/// Errors of every operation, besides those named at it: the bad input named in `errc` (before any
+/// I/O), `store_unavailable` (not done), `outcome_unknown` (ask again: every operation here may
+/// be), `operation_aborted` (cancelled; done or not done, never half). Cancelling leaves nothing
+/// behind that needs cleaning up.
 ///
-/// Thread-safety: one queue object may be used by several threads, except while its observer is being set.
+/// Thread-safety: one queue object may be used by several threads, except while its observer is
+/// being set.
 template <class Store>
 class job_queue {
-  static_assert(job_store<Store>,
-                "weir::job_queue: this store does not model weir::job_store "
-                "(it cannot execute every command of weir/command/jobs.hpp)");
+  static_assert(job_store<Store>, "weir::job_queue: this store does not model weir::job_store "
+                                  "(it cannot execute every command of weir/command/jobs.hpp)");
 
  public:
   using store_type = Store;
   using executor_type = boost::asio::any_io_executor;
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
-  /// Called for a conflict under `conflict_policy::log`: the queue, the newcomer and who has the key.
+  /// Called for a conflict under `conflict_policy::log`: the queue, the newcomer and who has the
+  /// key.
   using conflict_observer =
       std::function<void(std::string_view queue, job_id newcomer, job_id possessor)>;
 
   explicit job_queue(Store store, id_source ids = id_source{})
-      : store_{std::move(store)}, ids_{std::move(ids)} {}
+      : store_{std::move(store)},
+        ids_{std::move(ids)} {}
 
   [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
   [[nodiscard]] Store const& get_store() const noexcept { return store_; }
 
-  /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the store completes; it must not throw.
+  /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the store
+  /// completes; it must not throw.
   void on_conflict(conflict_observer observer) {
     observer_ = std::make_shared<conflict_observer const>(std::move(observer));
   }
@@ -106,7 +110,8 @@ class job_queue {
   /// @param job     copied (encoded) before this returns
   /// @param options this enqueue's own delay, queue and priority
   /// @return `enqueued_job`; a conflict under `discard` and `log` is `duplicate`
-  /// Errors: `unique_conflict` under `reject`; `unencodable_payload`, `payload_too_large` and other bad input; `store_full`.
+  /// Errors: `unique_conflict` under `reject`; `unencodable_payload`, `payload_too_large` and other
+  /// bad input; `store_full`.
   template <class Job, class Token = default_token>
   auto async_enqueue(Job const& job, enqueue_options options = {}, Token&& token = Token{}) const {
     check_type<Job>();
@@ -126,8 +131,8 @@ class job_queue {
       }
       return enqueued_job{asked.id(0), outcome.outcome, outcome.other};
     };
-    return detail::async_command<enqueued_job>(
-        store_, std::move(request), std::move(first), std::forward<Token>(token));
+    return detail::async_command<enqueued_job>(store_, std::move(request), std::move(first),
+                                               std::forward<Token>(token));
   }
 
   /// g++ 12 destroys such a temporary twice when it stands beside `co_await`. Write
@@ -138,16 +143,19 @@ class job_queue {
 
   /// Enqueues jobs of one type into one queue, in one atomic step.
   ///
-  /// @param jobs 1…`limits::batch` of them, encoded before this returns; the queue is that of `options`, or else the
+  /// @param jobs 1…`limits::batch` of them, encoded before this returns; the queue is that of
+  /// `options`, or else the
   ///             type's queue of the first job, and must be the same for all (`invalid_queue`)
-  /// @return an outcome for each, by position: a conflict concerns its own job only, whatever its policy
+  /// @return an outcome for each, by position: a conflict concerns its own job only, whatever its
+  /// policy
   template <class Job, class Token = default_token>
   auto async_enqueue_many(std::span<Job const> jobs, enqueue_options options = {},
                           Token&& token = Token{}) const {
     check_type<Job>();
     detail::enqueue_request request{jobs.empty() ? "default" : queue_of(jobs.front(), options)};
     for (auto const& job : jobs) {
-      if (queue_of(job, options) != request.queue()) request.fail(make_error_code(errc::invalid_queue));
+      if (queue_of(job, options) != request.queue())
+        request.fail(make_error_code(errc::invalid_queue));
       add(request, job, options);
     }
     auto observer = observer_;
@@ -172,9 +180,7 @@ class job_queue {
   template <class Token = default_token>
   auto async_peek(std::string queue, std::uint32_t limit = 10, Token&& token = Token{}) const {
     return ask(
-        [limit](std::string_view q) {
-          return command::peek_jobs{.queue = q, .limit = limit};
-        },
+        [limit](std::string_view q) { return command::peek_jobs{.queue = q, .limit = limit}; },
         std::forward<Token>(token), std::move(queue));
   }
 
@@ -197,7 +203,8 @@ class job_queue {
   /// Claims one job, if it is visible; empty otherwise.
   template <class Token = default_token>
   auto async_obtain_lease(std::string queue, job_id id, std::string holder,
-                          duration lease = std::chrono::seconds{30}, Token&& token = Token{}) const {
+                          duration lease = std::chrono::seconds{30},
+                          Token&& token = Token{}) const {
     return ask(
         [id, lease](std::string_view q, std::string_view h) {
           return command::obtain_lease{.queue = q, .id = id, .holder = h, .lease = lease};
@@ -216,7 +223,8 @@ class job_queue {
         std::forward<Token>(token), std::move(queue));
   }
 
-  /// Ends a leased job as completed and stores its result. Error: `lease_lost`; then nothing was changed.
+  /// Ends a leased job as completed and stores its result. Error: `lease_lost`; then nothing was
+  /// changed.
   template <class Token = default_token>
   auto async_complete(std::string queue, job_id id, std::uint64_t fence, std::string stored = {},
                       Token&& token = Token{}) const {
@@ -224,7 +232,8 @@ class job_queue {
     request.add(id, fence, std::move(stored));
     auto only = [](command::complete_jobs::result outcomes,
                    detail::complete_request&) -> result<hint> {
-      if (outcomes.front() == complete_outcome::lease_lost) return make_error_code(errc::lease_lost);
+      if (outcomes.front() == complete_outcome::lease_lost)
+        return make_error_code(errc::lease_lost);
       return hint{};
     };
     return detail::async_command<hint>(store_, std::move(request), only,
@@ -232,7 +241,8 @@ class job_queue {
   }
 
   /// Ends a lease because the attempt failed. Error: `lease_lost`.
-  /// @param delay  until it vests again; @param reason kept with the job, cut at `limits::reason_size` bytes
+  /// @param delay  until it vests again; @param reason kept with the job, cut at
+  /// `limits::reason_size` bytes
   template <class Token = default_token>
   auto async_requeue(std::string queue, job_id id, std::uint64_t fence, duration delay,
                      std::string reason = {}, Token&& token = Token{}) const {
@@ -258,7 +268,8 @@ class job_queue {
 
   /// Gives a claimed job back as if it had not been claimed. Error: `lease_lost`.
   template <class Token = default_token>
-  auto async_return(std::string queue, job_id id, std::uint64_t fence, Token&& token = Token{}) const {
+  auto async_return(std::string queue, job_id id, std::uint64_t fence,
+                    Token&& token = Token{}) const {
     return ask(
         [id, fence](std::string_view q) {
           return command::return_job{.queue = q, .id = id, .fence = fence};
@@ -295,7 +306,8 @@ class job_queue {
                std::forward<Token>(token), std::move(queue));
   }
 
-  /// Until the first job of the queue vests or the first lease ends; not positive: one is visible; empty: it has none.
+  /// Until the first job of the queue vests or the first lease ends; not positive: one is visible;
+  /// empty: it has none.
   template <class Token = default_token>
   auto async_min_vesting_time(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::min_vesting_time{.queue = q}; },
@@ -307,9 +319,7 @@ class job_queue {
   auto async_scan_visible_queues(std::uint32_t shard = 0, std::uint32_t limit = 100,
                                  Token&& token = Token{}) const {
     return ask(
-        [shard, limit] {
-          return command::scan_visible_queues{.shard = shard, .limit = limit};
-        },
+        [shard, limit] { return command::scan_visible_queues{.shard = shard, .limit = limit}; },
         std::forward<Token>(token));
   }
 
@@ -320,7 +330,8 @@ class job_queue {
                std::forward<Token>(token), std::move(queue));
   }
 
-  /// Deletes the pointers of up to `limit` empty queues of a shard, due for longer than `grace`; gives their number.
+  /// Deletes the pointers of up to `limit` empty queues of a shard, due for longer than `grace`;
+  /// gives their number.
   template <class Token = default_token>
   auto async_gc_stale_pointers(std::uint32_t shard = 0, std::uint32_t limit = 100,
                                duration grace = std::chrono::minutes{1},
@@ -359,9 +370,7 @@ class job_queue {
   template <class Token = default_token>
   auto async_snooze_queue(std::string queue, duration delay, Token&& token = Token{}) const {
     return ask(
-        [delay](std::string_view q) {
-          return command::snooze_queue{.queue = q, .delay = delay};
-        },
+        [delay](std::string_view q) { return command::snooze_queue{.queue = q, .delay = delay}; },
         std::forward<Token>(token), std::move(queue));
   }
 
@@ -399,7 +408,8 @@ class job_queue {
 
   /// Makes a dead job pending again with no attempts spent.
   template <class Token = default_token>
-  auto async_replay(std::string queue, job_id id, duration delay = {}, Token&& token = Token{}) const {
+  auto async_replay(std::string queue, job_id id, duration delay = {},
+                    Token&& token = Token{}) const {
     return ask(
         [id, delay](std::string_view q) {
           return command::replay_dead_letter{.queue = q, .id = id, .delay = delay};
@@ -431,8 +441,9 @@ class job_queue {
     static_assert(has_kind<Job>,
                   "weir::job_queue: specialise weir::job_traits for this job type and give it "
                   "a `static constexpr std::string_view kind`");
-    static_assert(json_form<Job>,
-                  "weir::job_queue: this job type has no JSON form (nlohmann to_json and from_json)");
+    static_assert(
+        json_form<Job>,
+        "weir::job_queue: this job type has no JSON form (nlohmann to_json and from_json)");
   }
 
   template <class Job>

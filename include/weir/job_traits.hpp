@@ -18,8 +18,9 @@
 
 namespace weir {
 
-/// A job type's policies, fixed at compile time. Specialise it for each job type; `kind` is required, all else has a
-/// default. A member marked (job) may also be a static function of the job.
+/// A job type's policies, fixed at compile time. Specialise it for each job type; `kind` is
+/// required, all else has a default. A member marked (job) may also be a static function of the
+/// job.
 ///
 ///     template <>
 ///     struct weir::job_traits<send_mail> {
@@ -32,33 +33,33 @@ namespace weir {
 ///
 /// | member | type | default | what it is |
 /// |---|---|---|---|
-/// | `kind` | string_view | required | the name under which handlers know the type, stored with every job |
-/// | `queue` (job) | string | `"default"` | the queue it goes to |
-/// | `priority` (job) | uint8_t | 100 | 0 is the most urgent |
-/// | `max_attempts` | uint32_t | 25 | claims before the dead letters |
-/// | `max_snoozes` | uint32_t | 1,000,000 | refusals by limits before the dead letters |
+/// | `kind` | string_view | required | the name under which handlers know the type, stored with
+/// every job | | `queue` (job) | string | `"default"` | the queue it goes to | | `priority` (job) |
+/// uint8_t | 100 | 0 is the most urgent | | `max_attempts` | uint32_t | 25 | claims before the dead
+/// letters | | `max_snoozes` | uint32_t | 1,000,000 | refusals by limits before the dead letters |
 /// | `backoff` | a backoff | the worker's | how long a failed attempt waits |
-/// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled; the attempt has failed |
-/// | `deadline` | duration | 0: none | claimed later than this after the enqueue, it is dead-lettered |
-/// | `retention` | duration | 0: none | how long its record and result stay after it ends well |
-/// | `unique` | unique_strategy | none | how long its key is taken |
-/// | `unique_key` (job) | string | the payload | the key, within its queue |
-/// | `unique_ttl` | duration | required by `until_expired` | how long its key stays taken |
-/// | `on_conflict` | conflict_policy | reject | what a newcomer with a taken key does |
-/// | `concurrency` | uint32_t | 0: no limit | how many with the same concurrency key run at once, anywhere |
-/// | `concurrency_key` (job) | string | the kind | a `limiter` on the same store with this key shares the limit |
-/// | `concurrency_scope` | limit_scope | job | see `limit_scope` |
-/// | `rate` | quota, or an array of up to 4 | none | how often ones with the same rate key start, anywhere |
-/// | `rate_key` (job) | string | the kind | a `rate_limiter` on the same store with this key shares the budget |
-/// | `rate_cost` (job) | uint64_t | 1 | tokens that one start costs |
-/// | `rate_scope` | limit_scope | job | see `limit_scope` |
+/// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled; the
+/// attempt has failed | | `deadline` | duration | 0: none | claimed later than this after the
+/// enqueue, it is dead-lettered | | `retention` | duration | 0: none | how long its record and
+/// result stay after it ends well | | `unique` | unique_strategy | none | how long its key is taken
+/// | | `unique_key` (job) | string | the payload | the key, within its queue | | `unique_ttl` |
+/// duration | required by `until_expired` | how long its key stays taken | | `on_conflict` |
+/// conflict_policy | reject | what a newcomer with a taken key does | | `concurrency` | uint32_t |
+/// 0: no limit | how many with the same concurrency key run at once, anywhere | | `concurrency_key`
+/// (job) | string | the kind | a `limiter` on the same store with this key shares the limit | |
+/// `concurrency_scope` | limit_scope | job | see `limit_scope` | | `rate` | quota, or an array of
+/// up to 4 | none | how often ones with the same rate key start, anywhere | | `rate_key` (job) |
+/// string | the kind | a `rate_limiter` on the same store with this key shares the budget | |
+/// `rate_cost` (job) | uint64_t | 1 | tokens that one start costs | | `rate_scope` | limit_scope |
+/// job | see `limit_scope` |
 template <class Job>
 struct job_traits {};
 
 /// Whom a refusal by a limit holds back.
 enum class limit_scope : std::uint8_t {
   job,    ///< the refused job is snoozed; others of its queue go on
-  queue,  ///< the whole queue shares the limit's key: the queue is snoozed, and its jobs keep their order
+  queue,  ///< the whole queue shares the limit's key: the queue is snoozed, and its jobs keep their
+          ///< order
 };
 
 /// A job type whose traits name its kind.
@@ -67,8 +68,9 @@ concept has_kind = requires {
   { job_traits<Job>::kind } -> std::convertible_to<std::string_view>;
 };
 
-/// Reads `job_traits<Job>`, with the defaults filled in. Written out member by member, because that is what makes the
-/// defaults one table instead of a base class that every specialisation would have to name.
+/// Reads `job_traits<Job>`, with the defaults filled in. Written out member by member, because that
+/// is what makes the defaults one table instead of a base class that every specialisation would
+/// have to name.
 template <class Job>
 struct job_policy {
   using traits = job_traits<Job>;

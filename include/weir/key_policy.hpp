@@ -13,12 +13,13 @@
 #include <string>
 #include <string_view>
 
-// What a rate limiter's keys look like to its store. Callers' keys are often secrets (bearer tokens, API keys,
-// addresses), so by default a store sees only their digests.
+// What a rate limiter's keys look like to its store. Callers' keys are often secrets (bearer
+// tokens, API keys, addresses), so by default a store sees only their digests.
 namespace weir {
 
-/// Turns a caller's key into a store's: an owning value, whose `view()` is empty if and only if the caller's key is, so
-/// that an empty key is `errc::invalid_key` under every policy. The same key always becomes the same.
+/// Turns a caller's key into a store's: an owning value, whose `view()` is empty if and only if the
+/// caller's key is, so that an empty key is `errc::invalid_key` under every policy. The same key
+/// always becomes the same.
 template <class P>
 concept key_policy = std::copy_constructible<P> && requires(P const& policy, std::string_view key) {
   { policy(key).view() } -> std::convertible_to<std::string_view>;
@@ -39,8 +40,9 @@ class digest_key {
   std::size_t size_ = 0;
 };
 
-/// Keys are stored as their SHA-256 (FIPS 180-4), keys of any length in 32 bytes. Who can read the store cannot read the
-/// keys, but can tell whether a key that he guesses is among them: where keys can be guessed, use `hmac_key`.
+/// Keys are stored as their SHA-256 (FIPS 180-4), keys of any length in 32 bytes. Who can read the
+/// store cannot read the keys, but can tell whether a key that he guesses is among them: where keys
+/// can be guessed, use `hmac_key`.
 class sha256_key {
  public:
   [[nodiscard]] digest_key operator()(std::string_view key) const noexcept {
@@ -51,11 +53,12 @@ class sha256_key {
   }
 };
 
-/// Keys are stored as their HMAC-SHA-256 (RFC 2104) under a secret: without it, guesses cannot be tried either. Limiters
-/// with different secrets share no bucket.
+/// Keys are stored as their HMAC-SHA-256 (RFC 2104) under a secret: without it, guesses cannot be
+/// tried either. Limiters with different secrets share no bucket.
 class hmac_key {
  public:
-  /// @param secret any bytes, not kept as they are; as good as random, and 32 bytes or more, to be of use
+  /// @param secret any bytes, not kept as they are; as good as random, and 32 bytes or more, to be
+  /// of use
   explicit hmac_key(std::string_view secret) noexcept : keyed_{secret.data(), secret.size()} {}
 
   [[nodiscard]] digest_key operator()(std::string_view key) const noexcept {
@@ -69,7 +72,8 @@ class hmac_key {
   boost::hash2::hmac_sha2_256 keyed_;
 };
 
-/// Keys are stored as they are, visible to whoever can read the store, and 1…`limits::key_size` bytes long. The fastest.
+/// Keys are stored as they are, visible to whoever can read the store, and 1…`limits::key_size`
+/// bytes long. The fastest.
 class raw_key {
  public:
   /// A copy: short keys are kept without an allocation.

@@ -23,7 +23,8 @@ struct held_lease;
 /// Where leases are given back to. Handles know no more of the primitive that granted them.
 class lease_home {
  public:
-  /// Starts to give the lease back, or leaves it to its TTL. With fence 0: whatever the holder has on the key.
+  /// Starts to give the lease back, or leaves it to its TTL. With fence 0: whatever the holder has
+  /// on the key.
   virtual void give_back(std::shared_ptr<held_lease const> lease) noexcept = 0;
 
  protected:
@@ -36,7 +37,9 @@ class lease_home {
 /// One lease, or one attempt to get it. All but the expiry is written before others see it.
 struct held_lease {
   held_lease(std::shared_ptr<lease_home> h, std::string k, std::string_view by)
-      : home{std::move(h)}, key_size{k.size()}, names{std::move(k.append(by))} {}
+      : home{std::move(h)},
+        key_size{k.size()},
+        names{std::move(k.append(by))} {}
 
   [[nodiscard]] std::string_view key() const noexcept {
     return std::string_view{names}.substr(0, key_size);
@@ -89,14 +92,15 @@ struct lease_access;
 
 /// What a `permit` and a `lock` have in common: a handle of something that is held until a time.
 ///
-/// A handle is movable and may be empty. Destroying it, and assigning to it, gives back what it holds, without waiting
-/// and without throwing, as well as can be: at once where the store can; otherwise it starts a command, provided that
-/// the store's execution context still exists; failing that, the lease ends by itself when its time is over. Whoever has
-/// to be certain gives it back with the primitive's `async_release`, or calls its `async_drain` at the end. A handle
-/// keeps alive what it needs; it may outlive the primitive, and its execution context.
+/// A handle is movable and may be empty. Destroying it, and assigning to it, gives back what it
+/// holds, without waiting and without throwing, as well as can be: at once where the store can;
+/// otherwise it starts a command, provided that the store's execution context still exists; failing
+/// that, the lease ends by itself when its time is over. Whoever has to be certain gives it back
+/// with the primitive's `async_release`, or calls its `async_drain` at the end. A handle keeps
+/// alive what it needs; it may outlive the primitive, and its execution context.
 ///
-/// Thread-safety: a handle is like an `int`; different handles may be used in different threads. `expires_at` may be
-/// called while the lease is being renewed.
+/// Thread-safety: a handle is like an `int`; different handles may be used in different threads.
+/// `expires_at` may be called while the lease is being renewed.
 class lease {
  public:
   /// Does it hold something? Holding says nothing about time: see `expires_at`.
@@ -112,12 +116,14 @@ class lease {
     return *this ? owner_.state()->holder() : std::string_view{};
   }
 
-  /// The lease's number, greater than that of every earlier lease of the same key; 0: nothing is held. To guard what is
-  /// written downstream, send it along and let the receiver refuse a number lower than the highest it has seen.
+  /// The lease's number, greater than that of every earlier lease of the same key; 0: nothing is
+  /// held. To guard what is written downstream, send it along and let the receiver refuse a number
+  /// lower than the highest it has seen.
   [[nodiscard]] std::uint64_t fence() const noexcept { return *this ? owner_.state()->fence : 0; }
 
-  /// When the lease ends if nothing renews it, by the primitive's clock, counted from before the request was sent: the
-  /// store does not end it sooner. Its holder had better stop a little earlier.
+  /// When the lease ends if nothing renews it, by the primitive's clock, counted from before the
+  /// request was sent: the store does not end it sooner. Its holder had better stop a little
+  /// earlier.
   [[nodiscard]] steady_time expires_at() const noexcept {
     return *this ? owner_.state()->expires_at() : steady_time{};
   }
@@ -143,16 +149,14 @@ class lease {
 
 /// One of the permits that a `limiter` hands out. See `lease` for what every handle does.
 ///
-/// With a limit above 1 the fence tells leases apart, but it cannot order writers: several hold the key at once, and the
-/// one with the lower number may well be the one that writes last.
+/// With a limit above 1 the fence tells leases apart, but it cannot order writers: several hold the
+/// key at once, and the one with the lower number may well be the one that writes last.
 class permit final : public lease {
  public:
   permit() noexcept = default;
 
   /// How many permits of the key were in use right after this one was granted, this one included.
-  [[nodiscard]] std::uint32_t in_use() const noexcept {
-    return *this ? state().in_use : 0;
-  }
+  [[nodiscard]] std::uint32_t in_use() const noexcept { return *this ? state().in_use : 0; }
 
   void swap(permit& other) noexcept { swap_with(other); }
   friend void swap(permit& a, permit& b) noexcept { a.swap(b); }
@@ -160,11 +164,11 @@ class permit final : public lease {
  private:
   friend struct detail::lease_access;
 
-  explicit permit(detail::lease_owner owner) noexcept
-      : lease{std::move(owner)} {}
+  explicit permit(detail::lease_owner owner) noexcept : lease{std::move(owner)} {}
 };
 
-/// A key that nobody else has, from `uniqueness`. See `lease` for what every handle does. Its fence orders writers.
+/// A key that nobody else has, from `uniqueness`. See `lease` for what every handle does. Its fence
+/// orders writers.
 class lock final : public lease {
  public:
   lock() noexcept = default;

@@ -32,13 +32,16 @@
 namespace weir {
 
 struct limiter_options {
-  std::uint32_t limit = 1;                    ///< permits of each key, 1…`limits::permits`
-  duration ttl = std::chrono::seconds{30};    ///< of a permit that is not renewed, (0, `limits::span`]
-  duration poll = std::chrono::seconds{1};    ///< longest time between two asks of one that waits, (0, 24 h]
+  std::uint32_t limit = 1;                  ///< permits of each key, 1…`limits::permits`
+  duration ttl = std::chrono::seconds{30};  ///< of a permit that is not renewed, (0,
+                                            ///< `limits::span`]
+  duration poll = std::chrono::seconds{1};  ///< longest time between two asks of one that waits,
+                                            ///< (0, 24 h]
 };
 
 struct acquire_options {
-  duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once; `limits::span`: for ever
+  duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once;
+                                 ///< `limits::span`: for ever
 };
 
 namespace detail {
@@ -56,9 +59,10 @@ struct limiter_noun {
     if (auto const ec = rule::validate(any)) return ec;
     return valid_poll(o.poll);
   }
-  [[nodiscard]] static acquire ask(
-      options const& o, held_lease const& l, duration ttl, duration patience) noexcept {
-    return {.key = l.key(), .holder = l.holder(), .limit = o.limit, .ttl = ttl, .patience = patience};
+  [[nodiscard]] static acquire ask(options const& o, held_lease const& l, duration ttl,
+                                   duration patience) noexcept {
+    return {
+        .key = l.key(), .holder = l.holder(), .limit = o.limit, .ttl = ttl, .patience = patience};
   }
   [[nodiscard]] static renew renewal(held_lease const& l, duration ttl) noexcept {
     return {.key = l.key(), .holder = l.holder(), .fence = l.fence, .ttl = ttl};
@@ -68,7 +72,9 @@ struct limiter_noun {
   }
   static void note(held_lease& l, permit_grant const& g) noexcept { l.in_use = g.in_use; }
   [[nodiscard]] static bool in_line(permit_grant const& g) noexcept { return g.place != 0; }
-  [[nodiscard]] static duration retry_after(permit_grant const& g) noexcept { return g.retry_after; }
+  [[nodiscard]] static duration retry_after(permit_grant const& g) noexcept {
+    return g.retry_after;
+  }
   [[nodiscard]] static std::string other(permit_grant const&) noexcept { return {}; }
 
   template <class Agent>
@@ -86,24 +92,26 @@ struct limiter_noun {
 ///     weir::permit q = co_await llm.async_acquire("gpt", {.wait = 3s});
 ///     co_await llm.async_with_permit("gpt", body);
 ///
-/// Who waits does so in line: first come, first served, as far as the store declares an order. A holder that dies is
-/// missed for the TTL at most; one that dies waiting for the poll interval and a second, or twice the interval if that is
-/// more.
+/// Who waits does so in line: first come, first served, as far as the store declares an order. A
+/// holder that dies is missed for the TTL at most; one that dies waiting for the poll interval and
+/// a second, or twice the interval if that is more.
 ///
-/// A handle: copies share their state. Options outside their ranges do no harm here: every operation that would use them
-/// fails, before anything is changed, with `invalid_limit`, `invalid_ttl` or `invalid_option` (`poll`).
+/// A handle: copies share their state. Options outside their ranges do no harm here: every
+/// operation that would use them fails, before anything is changed, with `invalid_limit`,
+/// `invalid_ttl` or `invalid_option` (`poll`).
 ///
-/// Errors of every operation, besides those named at it: the bad input named there, before any I/O; `store_full`;
-/// `store_unavailable`; `outcome_unknown`; `not_enough_memory`; `operation_aborted` when cancelled; and what a store
-/// adds.
+/// Errors of every operation, besides those named at it: the bad input named there, before any I/O;
+/// `store_full`; `store_unavailable`; `outcome_unknown`; `not_enough_memory`; `operation_aborted`
+/// when cancelled; and what a store adds.
 ///
-/// Thread-safety: all but the constructor and `renew_on` may be called by any number of threads at once.
+/// Thread-safety: all but the constructor and `renew_on` may be called by any number of threads at
+/// once.
 ///
 /// @tparam Store   keeps the permits and decides what time it is
 /// @tparam Clock   waits, and tells holders when their time is over
-/// @tparam Backoff how those who wait spread their asking; never longer than `limiter_options::poll`
-template <class Store, class Clock = system_clock,
-          class Backoff = detail::waiting_backoff>
+/// @tparam Backoff how those who wait spread their asking; never longer than
+/// `limiter_options::poll`
+template <class Store, class Clock = system_clock, class Backoff = detail::waiting_backoff>
 class limiter {
   static_assert(permit_store<Store>,
                 "weir::limiter: this store does not model weir::permit_store "
@@ -122,22 +130,26 @@ class limiter {
   /// @param store where the permits are; copied
   /// @param ids   where holder ids come from
   explicit limiter(Store store, limiter_options options = {}, Clock clock = Clock{},
-                   Backoff backoff = detail::default_backoff<Backoff>(), id_source ids = id_source{})
+                   Backoff backoff = detail::default_backoff<Backoff>(),
+                   id_source ids = id_source{})
       : agent_{std::make_shared<agent>(std::move(store), options, std::move(clock),
                                        std::move(backoff), std::move(ids))} {}
 
-  /// The store's: where operations work, and where handlers without an executor of their own are called.
+  /// The store's: where operations work, and where handlers without an executor of their own are
+  /// called.
   [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
   [[nodiscard]] limiter_options const& options() const noexcept { return agent_->options; }
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
 
-  /// Renews the permits of `async_with_permit` on this executor instead of the store's: a body that keeps all threads of
-  /// the store's executor busy would starve the renewal. (A store that needs its own executor to answer needs one that
-  /// bodies leave alone, too.) Its execution context must outlive those operations. Concerns this limiter and its copies;
-  /// to be called before they are used.
+  /// Renews the permits of `async_with_permit` on this executor instead of the store's: a body that
+  /// keeps all threads of the store's executor busy would starve the renewal. (A store that needs
+  /// its own executor to answer needs one that bodies leave alone, too.) Its execution context must
+  /// outlive those operations. Concerns this limiter and its copies; to be called before they are
+  /// used.
   void renew_on(executor_type executor) { agent_->keeper_executor = std::move(executor); }
 
-  /// Takes a permit if one is free now, in the calling thread. It never waits, and never overtakes those who do.
+  /// Takes a permit if one is free now, in the calling thread. It never waits, and never overtakes
+  /// those who do.
   ///
   /// @param key 1…`limits::key_size` bytes
   /// @return a permit, or nothing: none is free, or others wait for it
@@ -154,9 +166,9 @@ class limiter {
   /// @param token completes with `void(error_code, std::optional<permit>)`
   /// @return a permit, or nothing: none is free, or others wait for it
   /// Errors: `invalid_key`; `lease_lost`: it was over when it came.
-  /// Cancellation: leaves nothing behind, once the store has executed the release that it starts; until then, what the
-  /// store granted, for the TTL at most. So do all errors that leave the outcome open.
-  /// Executor: the handler's; the store's if it has none.
+  /// Cancellation: leaves nothing behind, once the store has executed the release that it starts;
+  /// until then, what the store granted, for the TTL at most. So do all errors that leave the
+  /// outcome open. Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_try_acquire(std::string key, Token&& token = Token{}) const {
     return agent_->async_try(std::move(key), std::forward<Token>(token));
@@ -164,18 +176,19 @@ class limiter {
 
   /// Takes a permit, and waits in line until there is one.
   ///
-  /// It asks again whenever the store hints that it may be worth it, when permits expire, and by the backoff; a failure
-  /// that may pass (`store_full`, `store_unavailable`, `outcome_unknown`) is asked again too, under the same name, and is
-  /// reported only if it was the last word when the wait is over.
+  /// It asks again whenever the store hints that it may be worth it, when permits expire, and by
+  /// the backoff; a failure that may pass (`store_full`, `store_unavailable`, `outcome_unknown`) is
+  /// asked again too, under the same name, and is reported only if it was the last word when the
+  /// wait is over.
   ///
   /// @param key     1…`limits::key_size` bytes
   /// @param options how long to wait, by the limiter's clock, from the initiation on
   /// @param token   completes with `void(error_code, permit)`
   /// @return the permit, with life left in it
-  /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`, `invalid_wait`.
-  /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind once the store has
-  /// executed the release that it starts; until then a place in line until that lapses, or what the store granted, for
-  /// the TTL at most. So do all errors.
+  /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`,
+  /// `invalid_wait`. Cancellation: of every kind, at every point, completes it at once. It leaves
+  /// nothing behind once the store has executed the release that it starts; until then a place in
+  /// line until that lapses, or what the store granted, for the TTL at most. So do all errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_acquire(std::string key, acquire_options options, Token&& token = Token{}) const {
@@ -195,8 +208,8 @@ class limiter {
   /// @param token completes with `void(error_code, bool)`
   /// @return was it freed by this? Giving back late or twice is harmless, and says `false`.
   /// Errors: `invalid_option`: it is another limiter's, and is given back there.
-  /// Cancellation: the permit is given back all the same, as its destructor would. So it is after all errors.
-  /// Executor: the handler's; the store's if it has none.
+  /// Cancellation: the permit is given back all the same, as its destructor would. So it is after
+  /// all errors. Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_release(permit p, Token&& token = Token{}) const {
     return agent_->async_release(std::move(p), std::forward<Token>(token));
@@ -204,12 +217,13 @@ class limiter {
 
   /// Makes a permit last the limiter's TTL from now.
   ///
-  /// @param p     need not outlive the initiation; the handle, and what it was moved to, then has the new expiry
+  /// @param p     need not outlive the initiation; the handle, and what it was moved to, then has
+  /// the new expiry
   /// @param token completes with `void(error_code, steady_time)`
   /// @return the new expiry, by the limiter's clock
-  /// Errors: `lease_lost`: it was over, or nothing was held; `invalid_option`: it is another limiter's.
-  /// Cancellation: it was renewed or not.
-  /// Executor: the handler's; the store's if it has none.
+  /// Errors: `lease_lost`: it was over, or nothing was held; `invalid_option`: it is another
+  /// limiter's. Cancellation: it was renewed or not. Executor: the handler's; the store's if it has
+  /// none.
   template <class Token = default_token>
   auto async_renew(permit const& p, Token&& token = Token{}) const {
     return agent_->async_renew(p, std::forward<Token>(token));
@@ -229,17 +243,17 @@ class limiter {
       return command::inspect_permits{.key = k, .limit = max_holders};
     };
     detail::owned_request request{std::array{std::move(key)}, make};
-    return detail::async_command<permit_census>(
-        agent_->store, std::move(request), detail::unchanged{}, std::forward<Token>(token));
+    return detail::async_command<permit_census>(agent_->store, std::move(request),
+                                                detail::unchanged{}, std::forward<Token>(token));
   }
 
-  /// Waits for the releases that handles of this limiter and its copies have started by going: for those before it, not
-  /// for later ones.
+  /// Waits for the releases that handles of this limiter and its copies have started by going: for
+  /// those before it, not for later ones.
   ///
   /// @param token completes with `void(error_code)`
-  /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not matter.
-  /// Cancellation: leaves nothing behind; the releases go on.
-  /// Executor: the handler's; the store's if it has none.
+  /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not
+  /// matter. Cancellation: leaves nothing behind; the releases go on. Executor: the handler's; the
+  /// store's if it has none.
   template <class Token = default_token>
   auto async_drain(Token&& token = Token{}) const {
     return agent_->async_drain(std::forward<Token>(token));
@@ -247,40 +261,42 @@ class limiter {
 
   /// Runs a body while holding a permit.
   ///
-  /// It waits for the permit as `async_acquire` does, then runs the body and renews the permit meanwhile, each time that
-  /// a third of the TTL has passed, and more often after a failure. When the permit is lost (the store says so, or it
-  /// could not be renewed before its time was over, less a margin of a tenth, at most 1 s) the body is cancelled
-  /// (terminal) and the operation fails with `lease_lost`, whatever the body returned or threw: somebody else may have
-  /// run beside it. In the end the permit is given back.
+  /// It waits for the permit as `async_acquire` does, then runs the body and renews the permit
+  /// meanwhile, each time that a third of the TTL has passed, and more often after a failure. When
+  /// the permit is lost (the store says so, or it could not be renewed before its time was over,
+  /// less a margin of a tenth, at most 1 s) the body is cancelled (terminal) and the operation
+  /// fails with `lease_lost`, whatever the body returned or threw: somebody else may have run
+  /// beside it. In the end the permit is given back.
   ///
-  /// On g++ 12 give the body a name first: that compiler destroys a lambda with captures that are not trivial twice when
-  /// it is a temporary beside `co_await`.
+  /// On g++ 12 give the body a name first: that compiler destroys a lambda with captures that are
+  /// not trivial twice when it is a temporary beside `co_await`.
   ///
   /// @param key     1…`limits::key_size` bytes
   /// @param options how long to wait for the permit
-  /// @param body    moved from; takes `permit const&` or nothing and returns `boost::asio::awaitable<T>`
-  /// @param token   completes with `void(std::exception_ptr)`, or with `void(std::exception_ptr, T)` if T is not void
-  /// Errors, as `boost::system::system_error`: those of `async_acquire` (the body was not run); `lease_lost`; and
-  /// whatever the body throws.
-  /// Cancellation: before the body runs as for `async_acquire`; then it reaches the body as it is, and the operation ends
-  /// as the body does. The permit is given back in any case.
-  /// Executor: the body runs on a strand of the handler's executor (of the store's if it has none, or the system's, as
-  /// with `use_future`), the keeper on a strand of the store's or of that given to `renew_on`.
+  /// @param body    moved from; takes `permit const&` or nothing and returns
+  /// `boost::asio::awaitable<T>`
+  /// @param token   completes with `void(std::exception_ptr)`, or with `void(std::exception_ptr,
+  /// T)` if T is not void Errors, as `boost::system::system_error`: those of `async_acquire` (the
+  /// body was not run); `lease_lost`; and whatever the body throws. Cancellation: before the body
+  /// runs as for `async_acquire`; then it reaches the body as it is, and the operation ends as the
+  /// body does. The permit is given back in any case. Executor: the body runs on a strand of the
+  /// handler's executor (of the store's if it has none, or the system's, as with `use_future`), the
+  /// keeper on a strand of the store's or of that given to `renew_on`.
   template <class Body, class Token = default_token>
     requires detail::lease_body<Body, permit>
-  auto async_with_permit(
-      std::string key, acquire_options options, Body body, Token&& token = Token{}) const {
+  auto async_with_permit(std::string key, acquire_options options, Body body,
+                         Token&& token = Token{}) const {
     using shape = detail::plain_shape<detail::body_result<Body, permit>>;
-    return detail::async_hold<shape>(
-        agent_, std::move(key), options.wait, std::move(body), std::forward<Token>(token));
+    return detail::async_hold<shape>(agent_, std::move(key), options.wait, std::move(body),
+                                     std::forward<Token>(token));
   }
 
   /// The same, and waits for ever.
   template <class Body, class Token = default_token>
     requires detail::lease_body<Body, permit>
   auto async_with_permit(std::string key, Body body, Token&& token = Token{}) const {
-    return async_with_permit(
-        std::move(key), acquire_options{}, std::move(body), std::forward<Token>(token));
+    return async_with_permit(std::move(key), acquire_options{}, std::move(body),
+                             std::forward<Token>(token));
   }
 
  private:

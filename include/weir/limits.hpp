@@ -9,19 +9,23 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The bounds of what may be asked of any store. They are checked before any I/O; a store may be stricter.
+/// The bounds of what may be asked of any store. They are checked before any I/O; a store may be
+/// stricter.
 namespace weir::limits {
 
-inline constexpr std::size_t key_size = 1024;           ///< bytes of a key, queue name or job kind
-inline constexpr std::size_t holder_size = 128;         ///< bytes of a holder id
-inline constexpr std::size_t payload_size = 1 << 20;    ///< bytes of a job's payload, and of its result
-inline constexpr std::size_t memo_size = 1024;          ///< bytes of what a worker notes on a snoozed job
-inline constexpr std::size_t reason_size = 4096;        ///< bytes kept of a failure's reason; longer ones are cut
-inline constexpr std::uint32_t permits = 1'000'000;     ///< the largest concurrency limit
-inline constexpr std::uint32_t attempts = 1'000'000;    ///< the largest max_attempts
-inline constexpr std::uint32_t batch = 10'000;          ///< jobs in one command, and rows in one page
-inline constexpr std::size_t quotas = 4;                ///< quotas on one key
-inline constexpr duration span = std::chrono::hours{24 * 3650};  ///< the longest TTL, delay, wait, deadline, retention
+inline constexpr std::size_t key_size = 1024;         ///< bytes of a key, queue name or job kind
+inline constexpr std::size_t holder_size = 128;       ///< bytes of a holder id
+inline constexpr std::size_t payload_size = 1 << 20;  ///< bytes of a job's payload, and of its
+                                                      ///< result
+inline constexpr std::size_t memo_size = 1024;    ///< bytes of what a worker notes on a snoozed job
+inline constexpr std::size_t reason_size = 4096;  ///< bytes kept of a failure's reason; longer ones
+                                                  ///< are cut
+inline constexpr std::uint32_t permits = 1'000'000;   ///< the largest concurrency limit
+inline constexpr std::uint32_t attempts = 1'000'000;  ///< the largest max_attempts
+inline constexpr std::uint32_t batch = 10'000;        ///< jobs in one command, and rows in one page
+inline constexpr std::size_t quotas = 4;              ///< quotas on one key
+inline constexpr duration span = std::chrono::hours{24 * 3650};  ///< the longest TTL, delay, wait,
+                                                                 ///< deadline, retention
 
 }  // namespace weir::limits
 

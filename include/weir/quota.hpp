@@ -11,10 +11,11 @@
 
 namespace weir {
 
-/// How fast a bucket refills, and how much it holds: `tokens` per `period`, and at most `capacity` at once.
+/// How fast a bucket refills, and how much it holds: `tokens` per `period`, and at most `capacity`
+/// at once.
 ///
-/// A plain value; whether it makes sense is checked when it is used (`errc::invalid_quota`), and whether a store
-/// can represent it exactly, too (`errc::quota_too_large`).
+/// A plain value; whether it makes sense is checked when it is used (`errc::invalid_quota`), and
+/// whether a store can represent it exactly, too (`errc::quota_too_large`).
 ///
 ///     constexpr auto q = weir::quota::per_second(100).burst(200);
 class quota {
@@ -51,7 +52,9 @@ class quota {
 
  private:
   constexpr quota(std::uint64_t tokens, duration period, std::uint64_t capacity) noexcept
-      : tokens_{tokens}, period_{period}, capacity_{capacity} {}
+      : tokens_{tokens},
+        period_{period},
+        capacity_{capacity} {}
 
   std::uint64_t tokens_ = 0;
   duration period_{};

@@ -35,11 +35,12 @@ namespace weir {
 
 struct take_options {
   std::uint64_t cost = 1;  ///< tokens, 1…the smallest capacity
-  duration wait{};         ///< how far ahead they may lie, [0, `limits::span`]; 0: now or not at all
+  duration wait{};  ///< how far ahead they may lie, [0, `limits::span`]; 0: now or not at all
 };
 
 struct refund_options {
-  /// The grant was a reservation, its instant has not come, and nothing was done under it: all of it goes back.
+  /// The grant was a reservation, its instant has not come, and nothing was done under it: all of
+  /// it goes back.
   bool before_instant = false;
 };
 
@@ -50,25 +51,28 @@ struct refund_options {
 ///     weir::decision d = co_await limiter.async_try_take("alice");          // on any store
 ///     weir::decision d = co_await limiter.async_take("alice", {.cost = 5, .wait = 2s});
 ///
-/// Each key has a bucket of tokens for each quota, full at first, and a take gets its tokens from all of them or from none.
-/// In any window of time w, what is granted and not refunded is at most capacity + rate·w, in exact arithmetic.
+/// Each key has a bucket of tokens for each quota, full at first, and a take gets its tokens from
+/// all of them or from none. In any window of time w, what is granted and not refunded is at most
+/// capacity + rate·w, in exact arithmetic.
 ///
-/// "Not now" is an answer (`decision::allowed`), not an error. A refusal changes nothing, and says after what time the same
-/// call would be granted.
+/// "Not now" is an answer (`decision::allowed`), not an error. A refusal changes nothing, and says
+/// after what time the same call would be granted.
 ///
-/// A *refund* gives a grant back, once: it goes back as far as it has not refilled, and only while nothing was taken after
-/// it; the answer says how much that was. A grant is consumed by being refunded, so refunding it again does nothing. Copies
-/// of it know nothing of each other; refunding two of them does no harm either unless a take has restored the very same
-/// state in between.
+/// A *refund* gives a grant back, once: it goes back as far as it has not refilled, and only while
+/// nothing was taken after it; the answer says how much that was. A grant is consumed by being
+/// refunded, so refunding it again does nothing. Copies of it know nothing of each other; refunding
+/// two of them does no harm either unless a take has restored the very same state in between.
 ///
-/// A handle: copies share their state. Limiters on the same store with the same key policy share their keys' buckets, as
-/// long as their quotas are the same; where they should not, give their keys different prefixes. A limiter whose quotas
-/// differ from those that a bucket has changes the bucket: what was spent stays spent.
+/// A handle: copies share their state. Limiters on the same store with the same key policy share
+/// their keys' buckets, as long as their quotas are the same; where they should not, give their
+/// keys different prefixes. A limiter whose quotas differ from those that a bucket has changes the
+/// bucket: what was spent stays spent.
 ///
-/// Errors of every operation, besides those named at it: `invalid_key` (1…`limits::key_size` bytes after the key policy; an
-/// empty key under any); `invalid_quota` (see `validate`), `quota_too_large` (this store cannot represent a quota),
-/// before any change; `store_full`; `store_unavailable`; `outcome_unknown` (a take then counts as spent);
-/// `not_enough_memory`; `operation_aborted` when cancelled; and what a store adds.
+/// Errors of every operation, besides those named at it: `invalid_key` (1…`limits::key_size` bytes
+/// after the key policy; an empty key under any); `invalid_quota` (see `validate`),
+/// `quota_too_large` (this store cannot represent a quota), before any change; `store_full`;
+/// `store_unavailable`; `outcome_unknown` (a take then counts as spent); `not_enough_memory`;
+/// `operation_aborted` when cancelled; and what a store adds.
 ///
 /// Thread-safety: all but the constructors may be called by any number of threads at once.
 ///
@@ -95,19 +99,21 @@ class rate_limiter {
 
   /// @param store where the buckets are; copied
   /// @param limit the one quota
-  explicit rate_limiter(
-      Store store, quota limit, Clock clock = Clock{}, KeyPolicy policy = KeyPolicy{})
+  explicit rate_limiter(Store store, quota limit, Clock clock = Clock{},
+                        KeyPolicy policy = KeyPolicy{})
       : rate_limiter{std::move(store), std::span<quota const>{&limit, 1}, std::move(clock),
                      std::move(policy)} {}
 
-  /// @param limits one to `limits::quotas` quotas, all of which must allow a take; copied. If they are not valid, every
+  /// @param limits one to `limits::quotas` quotas, all of which must allow a take; copied. If they
+  /// are not valid, every
   ///               operation fails with `invalid_quota`.
   explicit rate_limiter(Store store, std::span<quota const> limits, Clock clock = Clock{},
                         KeyPolicy policy = KeyPolicy{})
       : agent_{make_agent(std::move(store), limits, std::move(clock), std::move(policy))} {}
 
-  /// Are these quotas that a limiter can have? `invalid_quota` if there is none or more than `limits::quotas`, or if one
-  /// has no tokens, period or burst. Whether a store can represent them is known only to the store.
+  /// Are these quotas that a limiter can have? `invalid_quota` if there is none or more than
+  /// `limits::quotas`, or if one has no tokens, period or burst. Whether a store can represent them
+  /// is known only to the store.
   [[nodiscard]] static error_code validate(std::span<quota const> limits) noexcept {
     return rule::valid_quotas(limits) ? error_code{} : make_error_code(errc::invalid_quota);
   }
@@ -127,9 +133,9 @@ class rate_limiter {
     return agent_->store.execute(agent_->take(stored.view(), cost, duration::zero()));
   }
 
-  /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them: the grant counts from
-  /// `decision::wait` from now. Later takes queue behind it.
-  /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
+  /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them:
+  /// the grant counts from `decision::wait` from now. Later takes queue behind it. Errors:
+  /// `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
   [[nodiscard]] result<decision> reserve(std::string_view key, take_options options) const
     requires executes_now<Store, command::take>
   {
@@ -147,9 +153,10 @@ class rate_limiter {
   }
 
   /// Gives a grant back.
-  /// @param grant of this key; consumed, whatever the outcome. If it is none, or was consumed before: nothing goes back.
-  [[nodiscard]] result<refund_receipt> refund(
-      std::string_view key, decision& grant, refund_options options = {}) const
+  /// @param grant of this key; consumed, whatever the outcome. If it is none, or was consumed
+  /// before: nothing goes back.
+  [[nodiscard]] result<refund_receipt> refund(std::string_view key, decision& grant,
+                                              refund_options options = {}) const
     requires executes_now<Store, command::refund>
   {
     if (!std::exchange(grant.allowed, false)) return refund_receipt{};
@@ -189,25 +196,28 @@ class rate_limiter {
     return async_reserve(key, take_options{}, std::forward<Token>(token));
   }
 
-  /// Takes tokens, and waits until they are there: it reserves them ahead, in one step, and then waits for their instant,
-  /// without asking again. If that would be further ahead than `options.wait`, it is a refusal, at once.
+  /// Takes tokens, and waits until they are there: it reserves them ahead, in one step, and then
+  /// waits for their instant, without asking again. If that would be further ahead than
+  /// `options.wait`, it is a refusal, at once.
   ///
   /// @param options how many, and how long to wait at most, from the store's step on
-  /// @param token   completes with `void(error_code, decision)`, at the instant or after it: the grant counts from now.
+  /// @param token   completes with `void(error_code, decision)`, at the instant or after it: the
+  /// grant counts from now.
   ///                `decision::wait` says how long that was.
   /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
-  /// Cancellation: of every kind, at every point before the instant, completes it at once, and so does destroying it.
-  /// What it took or reserved goes back, as far as nothing was taken after it: at once where the store executes refunds
-  /// in the calling thread; otherwise in the background, as long as the store can be reached and its executor exists.
-  /// Executor: the handler's; the store's if it has none.
+  /// Cancellation: of every kind, at every point before the instant, completes it at once, and so
+  /// does destroying it. What it took or reserved goes back, as far as nothing was taken after it:
+  /// at once where the store executes refunds in the calling thread; otherwise in the background,
+  /// as long as the store can be reached and its executor exists. Executor: the handler's; the
+  /// store's if it has none.
   template <class Token = default_token>
   auto async_take(std::string_view key, take_options options, Token&& token = Token{}) const {
-    return detail::async_take_and_wait(
-        agent_, agent_->policy(key), options.cost, options.wait, std::forward<Token>(token));
+    return detail::async_take_and_wait(agent_, agent_->policy(key), options.cost, options.wait,
+                                       std::forward<Token>(token));
   }
 
-  /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them: the grant counts from
-  /// `decision::wait` from now. Later takes queue behind it.
+  /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them:
+  /// the grant counts from `decision::wait` from now. Later takes queue behind it.
   ///
   /// @param token completes with `void(error_code, decision)`
   /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
@@ -215,10 +225,10 @@ class rate_limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_reserve(std::string_view key, take_options options, Token&& token = Token{}) const {
-    auto request = detail::bucket_request{
-        agent_, agent_->policy(key), [options](agent const& a, std::string_view stored) {
-          return a.take(stored, options.cost, options.wait);
-        }};
+    auto request = detail::bucket_request{agent_, agent_->policy(key),
+                                          [options](agent const& a, std::string_view stored) {
+                                            return a.take(stored, options.cost, options.wait);
+                                          }};
     return ask<decision>(std::move(request), std::forward<Token>(token));
   }
 
@@ -230,10 +240,10 @@ class rate_limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_peek(std::string_view key, take_options options, Token&& token = Token{}) const {
-    auto request = detail::bucket_request{
-        agent_, agent_->policy(key), [options](agent const& a, std::string_view stored) {
-          return a.peek(stored, options.cost, options.wait);
-        }};
+    auto request = detail::bucket_request{agent_, agent_->policy(key),
+                                          [options](agent const& a, std::string_view stored) {
+                                            return a.peek(stored, options.cost, options.wait);
+                                          }};
     return ask<decision>(std::move(request), std::forward<Token>(token));
   }
 
@@ -246,7 +256,8 @@ class rate_limiter {
 
   /// Gives a grant back.
   ///
-  /// @param grant of this key; consumed before this returns, whatever the outcome. If it is none, or was consumed before:
+  /// @param grant of this key; consumed before this returns, whatever the outcome. If it is none,
+  /// or was consumed before:
   ///              nothing goes back.
   /// @param token completes with `void(error_code, refund_receipt)`
   /// Cancellation: it went back or not.
@@ -255,18 +266,19 @@ class rate_limiter {
   auto async_refund(std::string_view key, decision& grant, refund_options options,
                     Token&& token = Token{}) const {
     bool const granted = std::exchange(grant.allowed, false);
-    auto request = detail::bucket_request{
-        agent_, agent_->policy(key),
-        [granted, cost = grant.cost, mark = grant.mark, options](
-            agent const& a, std::string_view stored) {
-          return granted ? a.refund(stored, cost, mark, options.before_instant)
-                         : a.refund(stored, 1, rule::no_mark, false);
-        }};
+    auto request =
+        detail::bucket_request{agent_, agent_->policy(key),
+                               [granted, cost = grant.cost, mark = grant.mark,
+                                options](agent const& a, std::string_view stored) {
+                                 return granted
+                                            ? a.refund(stored, cost, mark, options.before_instant)
+                                            : a.refund(stored, 1, rule::no_mark, false);
+                               }};
     auto answer = [granted](refund_receipt receipt, auto&) -> result<refund_receipt> {
       return granted ? receipt : refund_receipt{};
     };
-    return detail::async_command<refund_receipt>(
-        agent_->store, std::move(request), answer, std::forward<Token>(token));
+    return detail::async_command<refund_receipt>(agent_->store, std::move(request), answer,
+                                                 std::forward<Token>(token));
   }
 
   /// The same, for a grant whose instant has come.
@@ -283,30 +295,29 @@ class rate_limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_reset(std::string_view key, Token&& token = Token{}) const {
-    auto request =
-        detail::bucket_request{agent_, agent_->policy(key), [](agent const&, std::string_view stored) {
-                                 return command::reset_bucket{.key = stored};
-                               }};
+    auto request = detail::bucket_request{
+        agent_, agent_->policy(key),
+        [](agent const&, std::string_view stored) { return command::reset_bucket{.key = stored}; }};
     return ask<hint>(std::move(request), std::forward<Token>(token));
   }
 
  private:
-  static std::shared_ptr<agent> make_agent(
-      Store store, std::span<quota const> limits, Clock clock, KeyPolicy policy) {
+  static std::shared_ptr<agent> make_agent(Store store, std::span<quota const> limits, Clock clock,
+                                           KeyPolicy policy) {
     std::shared_ptr<detail::context_gate> gate;
     if constexpr (!agent::refunds_now) {
       executor_type const executor = store.get_executor();
       auto& context = boost::asio::query(executor, boost::asio::execution::context);
       gate = boost::asio::use_service<detail::context_watch>(context).gate();
     }
-    return std::make_shared<agent>(
-        std::move(store), limits, std::move(clock), std::move(policy), std::move(gate));
+    return std::make_shared<agent>(std::move(store), limits, std::move(clock), std::move(policy),
+                                   std::move(gate));
   }
 
   template <class Result, class Request, class Token>
   auto ask(Request request, Token&& token) const {
-    return detail::async_command<Result>(
-        agent_->store, std::move(request), detail::unchanged{}, std::forward<Token>(token));
+    return detail::async_command<Result>(agent_->store, std::move(request), detail::unchanged{},
+                                         std::forward<Token>(token));
   }
 
   std::shared_ptr<agent> agent_;

@@ -12,10 +12,12 @@ namespace weir {
 /// Every span of time in the library: signed, in nanoseconds, up to 292 years either way.
 using duration = std::chrono::nanoseconds;
 
-/// An instant by a store's own clock. Only stores and tests hold these; what travels is a `duration`.
+/// An instant by a store's own clock. Only stores and tests hold these; what travels is a
+/// `duration`.
 using time_point = std::chrono::sys_time<duration>;
 
-/// The time base of `steady_time`: it names a type and reads nothing, for only a Clock policy reads clocks.
+/// The time base of `steady_time`: it names a type and reads nothing, for only a Clock policy reads
+/// clocks.
 struct steady_base {
   using duration = weir::duration;
   using rep = duration::rep;
@@ -24,7 +26,8 @@ struct steady_base {
   static constexpr bool is_steady = true;
 };
 
-/// An instant by a Clock policy, meaningful in one process only. It goes on while the host is suspended.
+/// An instant by a Clock policy, meaningful in one process only. It goes on while the host is
+/// suspended.
 using steady_time = steady_base::time_point;
 
 /// `t + d`, held at the ends of the range instead of overflowing.

@@ -20,11 +20,13 @@ enum class unique_strategy : std::uint8_t {
 
 /// What a newcomer does whose unique key is taken.
 enum class conflict_policy : std::uint8_t {
-  reject,      ///< it is an error: `errc::unique_conflict`
-  discard,     ///< it is a value: `enqueue_outcome::duplicate`
-  log,         ///< as `discard`, and an event for the observer
-  replace,     ///< a waiting job ends as cancelled and the newcomer takes its place; a running one is a conflict
-  reschedule,  ///< a waiting job keeps its payload and takes the newcomer's time; a running one is a conflict
+  reject,   ///< it is an error: `errc::unique_conflict`
+  discard,  ///< it is a value: `enqueue_outcome::duplicate`
+  log,      ///< as `discard`, and an event for the observer
+  replace,  ///< a waiting job ends as cancelled and the newcomer takes its place; a running one is
+            ///< a conflict
+  reschedule,  ///< a waiting job keeps its payload and takes the newcomer's time; a running one is
+               ///< a conflict
 };
 
 /// Does the strategy hold {queue, key} from enqueue on?

@@ -33,13 +33,16 @@
 namespace weir {
 
 struct uniqueness_options {
-  duration ttl = std::chrono::seconds{30};   ///< of a lock that is not renewed, (0, `limits::span`]
-  duration poll = std::chrono::seconds{1};   ///< longest time between two asks of one that waits, (0, 24 h]
-  conflict_policy on_conflict = conflict_policy::reject;  ///< of `async_with_lock`: `reject`, `discard` or `log`
+  duration ttl = std::chrono::seconds{30};  ///< of a lock that is not renewed, (0, `limits::span`]
+  duration poll = std::chrono::seconds{1};  ///< longest time between two asks of one that waits,
+                                            ///< (0, 24 h]
+  conflict_policy on_conflict = conflict_policy::reject;  ///< of `async_with_lock`: `reject`,
+                                                          ///< `discard` or `log`
 };
 
 struct lock_options {
-  duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once; `limits::span`: for ever
+  duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once;
+                                 ///< `limits::span`: for ever
 };
 
 struct with_lock_options {
@@ -65,8 +68,8 @@ struct uniqueness_noun {
       default: return make_error_code(errc::invalid_option);  // they concern queued jobs
     }
   }
-  [[nodiscard]] static acquire ask(
-      options const&, held_lease const& l, duration ttl, duration /*patience*/) noexcept {
+  [[nodiscard]] static acquire ask(options const&, held_lease const& l, duration ttl,
+                                   duration /*patience*/) noexcept {
     return {.key = l.key(), .holder = l.holder(), .ttl = ttl};
   }
   [[nodiscard]] static renew renewal(held_lease const& l, duration ttl) noexcept {
@@ -97,32 +100,34 @@ struct uniqueness_noun {
 
 }  // namespace detail
 
-/// Keeps keys that at most one holder has, anywhere in the cluster: for code that is not to run twice at once, or not
-/// twice within a time. (The unique keys of queued jobs are not these: they belong to the job.)
+/// Keeps keys that at most one holder has, anywhere in the cluster: for code that is not to run
+/// twice at once, or not twice within a time. (The unique keys of queued jobs are not these: they
+/// belong to the job.)
 ///
 ///     weir::uniqueness once{store, {.ttl = 30s, .on_conflict = weir::conflict_policy::discard}};
-///     bool const ran = co_await once.async_with_lock("report", body);            // while_executing
-///     if (co_await once.async_claim("payment 17", 24h)) { ... }                  // until_expired
+///     bool const ran = co_await once.async_with_lock("report", body);            //
+///     while_executing if (co_await once.async_claim("payment 17", 24h)) { ... } // until_expired
 ///     std::optional<weir::lock> l = co_await once.async_try_lock("leader");
 ///
-/// A handle: copies share their state. Options outside their ranges do no harm here: every operation that would use them
-/// fails, before anything is changed, with `invalid_ttl` or `invalid_option` (`poll`; the policies `replace` and
-/// `reschedule`, which concern queued jobs).
+/// A handle: copies share their state. Options outside their ranges do no harm here: every
+/// operation that would use them fails, before anything is changed, with `invalid_ttl` or
+/// `invalid_option` (`poll`; the policies `replace` and `reschedule`, which concern queued jobs).
 ///
-/// Errors of every operation, besides those named at it: the bad input named there, before any I/O; `store_full`;
-/// `store_unavailable`; `outcome_unknown`; `not_enough_memory`; `operation_aborted` when cancelled; and what a store
-/// adds.
+/// Errors of every operation, besides those named at it: the bad input named there, before any I/O;
+/// `store_full`; `store_unavailable`; `outcome_unknown`; `not_enough_memory`; `operation_aborted`
+/// when cancelled; and what a store adds.
 ///
-/// Thread-safety: all but the constructor, `on_conflict` and `renew_on` may be called by any number of threads at once.
+/// Thread-safety: all but the constructor, `on_conflict` and `renew_on` may be called by any number
+/// of threads at once.
 ///
 /// @tparam Store   keeps the locks and decides what time it is
 /// @tparam Clock   waits, and tells holders when their time is over
-/// @tparam Backoff how those who wait spread their asking; never longer than `uniqueness_options::poll`
+/// @tparam Backoff how those who wait spread their asking; never longer than
+/// `uniqueness_options::poll`
 template <class Store, class Clock = system_clock, class Backoff = detail::waiting_backoff>
 class uniqueness {
-  static_assert(lock_store<Store>,
-                "weir::uniqueness: this store does not model weir::lock_store "
-                "(it cannot execute every command of weir/command/locks.hpp)");
+  static_assert(lock_store<Store>, "weir::uniqueness: this store does not model weir::lock_store "
+                                   "(it cannot execute every command of weir/command/locks.hpp)");
   static_assert(clock<Clock>, "weir::uniqueness: this clock does not model weir::clock");
   static_assert(backoff<Backoff>, "weir::uniqueness: this backoff does not model weir::backoff");
 
@@ -145,19 +150,22 @@ class uniqueness {
       : agent_{std::make_shared<agent>(std::move(store), options, std::move(clock),
                                        std::move(backoff), std::move(ids))} {}
 
-  /// The store's: where operations work, and where handlers without an executor of their own are called.
+  /// The store's: where operations work, and where handlers without an executor of their own are
+  /// called.
   [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
   [[nodiscard]] uniqueness_options const& options() const noexcept { return agent_->options; }
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
 
-  /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the body would have run; what it throws is
-  /// ignored. Concerns this object and its copies; to be called before they are used.
+  /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the body would have
+  /// run; what it throws is ignored. Concerns this object and its copies; to be called before they
+  /// are used.
   void on_conflict(conflict_observer observer) { agent_->observer = std::move(observer); }
 
-  /// Renews the locks of `async_with_lock` on this executor instead of the store's: a body that keeps all threads of
-  /// the store's executor busy would starve the renewal. (A store that needs its own executor to answer needs one that
-  /// bodies leave alone, too.) Its execution context must outlive those operations. Concerns this object and its copies;
-  /// to be called before they are used.
+  /// Renews the locks of `async_with_lock` on this executor instead of the store's: a body that
+  /// keeps all threads of the store's executor busy would starve the renewal. (A store that needs
+  /// its own executor to answer needs one that bodies leave alone, too.) Its execution context must
+  /// outlive those operations. Concerns this object and its copies; to be called before they are
+  /// used.
   void renew_on(executor_type executor) { agent_->keeper_executor = std::move(executor); }
 
   /// Takes a lock if nobody has it, in the calling thread.
@@ -177,9 +185,9 @@ class uniqueness {
   /// @param token completes with `void(error_code, std::optional<lock>)`
   /// @return a lock, or nothing: somebody has it, whatever the conflict policy
   /// Errors: `invalid_key`; `lease_lost`: it was over when it came.
-  /// Cancellation: leaves nothing behind, once the store has executed the release that it starts; until then, what the
-  /// store granted, for the TTL at most. So do all errors that leave the outcome open.
-  /// Executor: the handler's; the store's if it has none.
+  /// Cancellation: leaves nothing behind, once the store has executed the release that it starts;
+  /// until then, what the store granted, for the TTL at most. So do all errors that leave the
+  /// outcome open. Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_try_lock(std::string key, Token&& token = Token{}) const {
     return agent_->async_try(std::move(key), std::forward<Token>(token));
@@ -187,18 +195,20 @@ class uniqueness {
 
   /// Takes a lock, and waits until it is free.
   ///
-  /// It asks again by the backoff, and when the other's lease ends; a failure that may pass (`store_full`,
-  /// `store_unavailable`, `outcome_unknown`) is asked again too, under the same name, and is reported only if it was the
-  /// last word when the wait is over. Who waits has no place in a line: locks declare no order.
+  /// It asks again by the backoff, and when the other's lease ends; a failure that may pass
+  /// (`store_full`, `store_unavailable`, `outcome_unknown`) is asked again too, under the same
+  /// name, and is reported only if it was the last word when the wait is over. Who waits has no
+  /// place in a line: locks declare no order.
   ///
   /// @param key     1…`limits::key_size` bytes
   /// @param options how long to wait, by this object's clock, from the initiation on
   /// @param token   completes with `void(error_code, lock)`
   /// @return the lock, with life left in it
-  /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`, `invalid_wait`.
-  /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind once the store has
-  /// executed the release that it starts; until then, what the store granted, for the TTL at most. So do all errors.
-  /// Executor: the handler's; the store's if it has none.
+  /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`,
+  /// `invalid_wait`. Cancellation: of every kind, at every point, completes it at once. It leaves
+  /// nothing behind once the store has executed the release that it starts; until then, what the
+  /// store granted, for the TTL at most. So do all errors. Executor: the handler's; the store's if
+  /// it has none.
   template <class Token = default_token>
   auto async_lock(std::string key, lock_options options, Token&& token = Token{}) const {
     return detail::async_pursue(agent_, std::move(key), options.wait, std::forward<Token>(token));
@@ -211,16 +221,17 @@ class uniqueness {
     return async_lock(std::move(key), lock_options{}, std::forward<Token>(token));
   }
 
-  /// Takes a key for a time and keeps it until then, whatever becomes of who took it: says `true` the first time within
-  /// `ttl`, and `false` from then on (`unique_strategy::until_expired`, for idempotency). There is nothing to give back.
+  /// Takes a key for a time and keeps it until then, whatever becomes of who took it: says `true`
+  /// the first time within `ttl`, and `false` from then on (`unique_strategy::until_expired`, for
+  /// idempotency). There is nothing to give back.
   ///
   /// @param key   1…`limits::key_size` bytes; shares its name space with the locks of this store
   /// @param ttl   how long, (0, `limits::span`]
   /// @param token completes with `void(error_code, bool)`
   /// @return is this the first time?
   /// Errors: `invalid_key`, `invalid_ttl`.
-  /// Cancellation: gives the key back, as do all errors that leave the outcome open: who asks again is then the first.
-  /// Until the store has executed that, the key is taken, for `ttl` at most.
+  /// Cancellation: gives the key back, as do all errors that leave the outcome open: who asks again
+  /// is then the first. Until the store has executed that, the key is taken, for `ttl` at most.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_claim(std::string key, duration ttl, Token&& token = Token{}) const {
@@ -233,8 +244,8 @@ class uniqueness {
   /// @param token completes with `void(error_code, bool)`
   /// @return was it freed by this? Giving back late or twice is harmless, and says `false`.
   /// Errors: `invalid_option`: it is another object's, and is given back there.
-  /// Cancellation: the lock is given back all the same, as its destructor would. So it is after all errors.
-  /// Executor: the handler's; the store's if it has none.
+  /// Cancellation: the lock is given back all the same, as its destructor would. So it is after all
+  /// errors. Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_release(lock l, Token&& token = Token{}) const {
     return agent_->async_release(std::move(l), std::forward<Token>(token));
@@ -242,12 +253,13 @@ class uniqueness {
 
   /// Makes a lock last the TTL from now.
   ///
-  /// @param l     need not outlive the initiation; the handle, and what it was moved to, then has the new expiry
+  /// @param l     need not outlive the initiation; the handle, and what it was moved to, then has
+  /// the new expiry
   /// @param token completes with `void(error_code, steady_time)`
   /// @return the new expiry, by this object's clock
-  /// Errors: `lease_lost`: it was over, or nothing was held; `invalid_option`: it is another object's.
-  /// Cancellation: it was renewed or not.
-  /// Executor: the handler's; the store's if it has none.
+  /// Errors: `lease_lost`: it was over, or nothing was held; `invalid_option`: it is another
+  /// object's. Cancellation: it was renewed or not. Executor: the handler's; the store's if it has
+  /// none.
   template <class Token = default_token>
   auto async_renew(lock const& l, Token&& token = Token{}) const {
     return agent_->async_renew(l, std::forward<Token>(token));
@@ -264,17 +276,17 @@ class uniqueness {
   auto async_inspect(std::string key, Token&& token = Token{}) const {
     auto const make = [](std::string_view k) { return command::inspect_lock{.key = k}; };
     detail::owned_request request{std::array{std::move(key)}, make};
-    return detail::async_command<lock_info>(
-        agent_->store, std::move(request), detail::unchanged{}, std::forward<Token>(token));
+    return detail::async_command<lock_info>(agent_->store, std::move(request), detail::unchanged{},
+                                            std::forward<Token>(token));
   }
 
-  /// Waits for the releases that handles of this object and its copies have started by going: for those before it, not
-  /// for later ones.
+  /// Waits for the releases that handles of this object and its copies have started by going: for
+  /// those before it, not for later ones.
   ///
   /// @param token completes with `void(error_code)`
-  /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not matter.
-  /// Cancellation: leaves nothing behind; the releases go on.
-  /// Executor: the handler's; the store's if it has none.
+  /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not
+  /// matter. Cancellation: leaves nothing behind; the releases go on. Executor: the handler's; the
+  /// store's if it has none.
   template <class Token = default_token>
   auto async_drain(Token&& token = Token{}) const {
     return agent_->async_drain(std::forward<Token>(token));
@@ -282,43 +294,47 @@ class uniqueness {
 
   /// Runs a body while holding a lock (`unique_strategy::while_executing` for any code).
   ///
-  /// If the lock cannot be had within the wait, that is a conflict, and the body is not run: under `reject` it is the
-  /// error `unique_conflict`, under `discard` a value, under `log` the same and the observer is told. Otherwise the body
-  /// runs, and the lock is renewed meanwhile, each time that a third of the TTL has passed, and more often after a
-  /// failure. When it is lost (the store says so, or it could not be renewed before its time was over, less a margin of a
-  /// tenth, at most 1 s) the body is cancelled (terminal) and the operation fails with `lease_lost`, whatever the body
-  /// returned or threw: somebody else may have run beside it. In the end the lock is given back, also if the body failed.
+  /// If the lock cannot be had within the wait, that is a conflict, and the body is not run: under
+  /// `reject` it is the error `unique_conflict`, under `discard` a value, under `log` the same and
+  /// the observer is told. Otherwise the body runs, and the lock is renewed meanwhile, each time
+  /// that a third of the TTL has passed, and more often after a failure. When it is lost (the store
+  /// says so, or it could not be renewed before its time was over, less a margin of a tenth, at
+  /// most 1 s) the body is cancelled (terminal) and the operation fails with `lease_lost`, whatever
+  /// the body returned or threw: somebody else may have run beside it. In the end the lock is given
+  /// back, also if the body failed.
   ///
-  /// On g++ 12 give the body a name first: that compiler destroys a lambda with captures that are not trivial twice when
-  /// it is a temporary beside `co_await`.
+  /// On g++ 12 give the body a name first: that compiler destroys a lambda with captures that are
+  /// not trivial twice when it is a temporary beside `co_await`.
   ///
   /// @param key     1…`limits::key_size` bytes
   /// @param options how long to wait for the lock; not at all by default
-  /// @param body    moved from; takes `lock const&` or nothing and returns `boost::asio::awaitable<T>`
-  /// @param token   completes with `void(std::exception_ptr, std::optional<T>)`, or with `void(std::exception_ptr, bool)`
+  /// @param body    moved from; takes `lock const&` or nothing and returns
+  /// `boost::asio::awaitable<T>`
+  /// @param token   completes with `void(std::exception_ptr, std::optional<T>)`, or with
+  /// `void(std::exception_ptr, bool)`
   ///                if T is void
   /// @return what the body returned, or that it ran; nothing, or `false`, after a conflict
-  /// Errors, as `boost::system::system_error`: those of `async_lock` but for `timed_out` (the body was not run);
-  /// `unique_conflict`; `lease_lost`; and whatever the body throws.
-  /// Cancellation: before the body runs as for `async_lock`; then it reaches the body as it is, and the operation ends as
-  /// the body does. The lock is given back in any case.
-  /// Executor: the body runs on a strand of the handler's executor (of the store's if it has none, or the system's, as
-  /// with `use_future`), the keeper on a strand of the store's or of that given to `renew_on`.
+  /// Errors, as `boost::system::system_error`: those of `async_lock` but for `timed_out` (the body
+  /// was not run); `unique_conflict`; `lease_lost`; and whatever the body throws. Cancellation:
+  /// before the body runs as for `async_lock`; then it reaches the body as it is, and the operation
+  /// ends as the body does. The lock is given back in any case. Executor: the body runs on a strand
+  /// of the handler's executor (of the store's if it has none, or the system's, as with
+  /// `use_future`), the keeper on a strand of the store's or of that given to `renew_on`.
   template <class Body, class Token = default_token>
     requires detail::lease_body<Body, lock>
-  auto async_with_lock(
-      std::string key, with_lock_options options, Body body, Token&& token = Token{}) const {
+  auto async_with_lock(std::string key, with_lock_options options, Body body,
+                       Token&& token = Token{}) const {
     using shape = detail::optional_shape<detail::body_result<Body, lock>>;
-    return detail::async_hold<shape>(
-        agent_, std::move(key), options.wait, std::move(body), std::forward<Token>(token));
+    return detail::async_hold<shape>(agent_, std::move(key), options.wait, std::move(body),
+                                     std::forward<Token>(token));
   }
 
   /// The same, without waiting.
   template <class Body, class Token = default_token>
     requires detail::lease_body<Body, lock>
   auto async_with_lock(std::string key, Body body, Token&& token = Token{}) const {
-    return async_with_lock(
-        std::move(key), with_lock_options{}, std::move(body), std::forward<Token>(token));
+    return async_with_lock(std::move(key), with_lock_options{}, std::move(body),
+                           std::forward<Token>(token));
   }
 
  private:

@@ -38,35 +38,38 @@
 
 namespace weir {
 
-/// The backoff of failed attempts where a job type has none of its own: 1 s, doubling to an hour, fully jittered but
-/// never below half of it.
+/// The backoff of failed attempts where a job type has none of its own: 1 s, doubling to an hour,
+/// fully jittered but never below half of it.
 using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backoff>, equal_jitter>;
 
-/// Runs jobs: finds queues that are due, claims from each in turn, and runs the handler registered for each job's kind
-/// under the policies of its `job_traits`.
+/// Runs jobs: finds queues that are due, claims from each in turn, and runs the handler registered
+/// for each job's kind under the policies of its `job_traits`.
 ///
 ///     weir::worker worker{store, {.concurrency = 20}};
-///     worker.handle<send_mail>([](send_mail const& m, weir::job_context& c) -> asio::awaitable<void> { … });
-///     co_await worker.async_run();
+///     worker.handle<send_mail>([](send_mail const& m, weir::job_context& c) ->
+///     asio::awaitable<void> { … }); co_await worker.async_run();
 ///
-/// *Policies* are asked in the order unique → concurrency → rate, and nothing is held while a job waits: what was taken
-/// is given back, and the job is snoozed, which costs it no attempt. *Failure* is any exception of the handler: the job is
-/// requeued by its backoff and dead-lettered when its attempts are spent, with the exception's text as the reason. A
-/// handler throws `give_up` to end its job at once, and `snooze_for` to be asked again. An undecodable payload is
-/// dead-lettered with the decoder's reason; a job of a kind without handler here is put off for a worker that knows it.
-/// *Leases* are renewed while a handler runs; when one is lost, a coroutine handler is cancelled (`terminal`) and a plain
-/// function may look at `job_context::stop_requested`. What happens to the job then is its new holder's business.
+/// *Policies* are asked in the order unique → concurrency → rate, and nothing is held while a job
+/// waits: what was taken is given back, and the job is snoozed, which costs it no attempt.
+/// *Failure* is any exception of the handler: the job is requeued by its backoff and dead-lettered
+/// when its attempts are spent, with the exception's text as the reason. A handler throws `give_up`
+/// to end its job at once, and `snooze_for` to be asked again. An undecodable payload is
+/// dead-lettered with the decoder's reason; a job of a kind without handler here is put off for a
+/// worker that knows it. *Leases* are renewed while a handler runs; when one is lost, a coroutine
+/// handler is cancelled (`terminal`) and a plain function may look at
+/// `job_context::stop_requested`. What happens to the job then is its new holder's business.
 ///
-/// *Executors*: handlers run on strands of the executor of whoever called `async_run`; all bookkeeping, renewals among
-/// it, on a strand of the store's executor or of the one given to the constructor. A handler that blocks the only thread
-/// of both starves the renewals: give the worker an executor of its own then.
+/// *Executors*: handlers run on strands of the executor of whoever called `async_run`; all
+/// bookkeeping, renewals among it, on a strand of the store's executor or of the one given to the
+/// constructor. A handler that blocks the only thread of both starves the renewals: give the worker
+/// an executor of its own then.
 ///
-/// *Thread-safety*: register handlers and observers before `async_run`; `stop` may be called from any thread.
+/// *Thread-safety*: register handlers and observers before `async_run`; `stop` may be called from
+/// any thread.
 template <class Store, class Clock = system_clock, class Backoff = default_retry_backoff>
 class worker {
-  static_assert(job_store<Store>,
-                "weir::worker: this store does not model weir::job_store "
-                "(it cannot execute every command of weir/command/jobs.hpp)");
+  static_assert(job_store<Store>, "weir::worker: this store does not model weir::job_store "
+                                  "(it cannot execute every command of weir/command/jobs.hpp)");
   static_assert(permit_store<Store>,
                 "weir::worker: this store does not model weir::permit_store "
                 "(it cannot execute every command of weir/command/permits.hpp)");
@@ -102,9 +105,10 @@ class worker {
 
   /// Registers the handler of a job type; a second one for the same kind replaces the first.
   ///
-  /// @param handler takes `(Job const&, job_context&)` or `(Job const&)`, both alive until it ends; it is a plain function
-  ///                or returns `asio::awaitable`. What it returns is stored as the job's result: a string as it is,
-  ///                anything else in its JSON form. Several calls may run at once.
+  /// @param handler takes `(Job const&, job_context&)` or `(Job const&)`, both alive until it ends;
+  /// it is a plain function
+  ///                or returns `asio::awaitable`. What it returns is stored as the job's result: a
+  ///                string as it is, anything else in its JSON form. Several calls may run at once.
   template <class Job, class Handler>
   worker& handle(Handler handler) {
     static_assert(has_kind<Job>,
@@ -115,54 +119,56 @@ class worker {
     static_assert(detail::takes_job<Handler, Job>,
                   "weir::worker: a handler takes (Job const&, weir::job_context&) or (Job const&)");
     if constexpr (detail::takes_job<Handler, Job>) {
-      static_assert(
-          detail::storable_result<typename detail::handler_value<detail::handler_return<Handler, Job>>::type>,
-          "weir::worker: a handler returns void, a string, or a type with a JSON form");
+      static_assert(detail::storable_result<
+                        typename detail::handler_value<detail::handler_return<Handler, Job>>::type>,
+                    "weir::worker: a handler returns void, a string, or a type with a JSON form");
       (*handlers_)[std::string{job_policy<Job>::kind()}] =
           std::make_shared<detail::typed_handler<Job, Handler>>(std::move(handler));
     }
     return *this;
   }
 
-  /// Runs until stopped or cancelled, then drains: claims nothing more, gives back what it claimed and did not start,
-  /// waits up to `options.drain` for its handlers while renewing their leases, then tells them to stop, waits until they
-  /// have, and gives back, with their attempt, the jobs of those that did not finish.
+  /// Runs until stopped or cancelled, then drains: claims nothing more, gives back what it claimed
+  /// and did not start, waits up to `options.drain` for its handlers while renewing their leases,
+  /// then tells them to stop, waits until they have, and gives back, with their attempt, the jobs
+  /// of those that did not finish.
   ///
   /// @return nothing: `void(error_code)`
-  /// Errors: bad options (`invalid_option`, `invalid_ttl`, `invalid_wait`), before anything is done; `operation_aborted`
-  /// when cancelled. The store's failures are events, not errors: the worker goes on trying.
-  /// Cancellation, of any type: drains as above; nothing is left behind but what the store could not be told.
-  /// Executor: handlers run on strands of the associated executor.
+  /// Errors: bad options (`invalid_option`, `invalid_ttl`, `invalid_wait`), before anything is
+  /// done; `operation_aborted` when cancelled. The store's failures are events, not errors: the
+  /// worker goes on trying. Cancellation, of any type: drains as above; nothing is left behind but
+  /// what the store could not be told. Executor: handlers run on strands of the associated
+  /// executor.
   template <class Token = default_token>
   auto async_run(Token&& token = Token{}) {
     namespace asio = boost::asio;
     auto initiate = [this](auto handler) {
-          auto const associated = asio::get_associated_executor(handler, executor_);
-          auto ends = std::make_shared<ending>();
-          auto slot = asio::get_associated_cancellation_slot(handler);
-          // The cancellation is this operation's own business: what runs inside must not see it.
-          asio::any_completion_handler<void(error_code)> finish{
-              asio::bind_cancellation_slot(asio::cancellation_slot{}, std::move(handler))};
-          if (auto const ec = validate(options_)) {
-            detail::post_completion(executor_, std::move(finish), ec);
-            return;
-          }
-          auto const run = begin(handler_executor(associated));
-          if (slot.is_connected()) {
-            slot.assign([weak = std::weak_ptr<run_type>{run}, ends](asio::cancellation_type_t type) {
-              if (type == asio::cancellation_type::none) return;
-              ends->cancelled.store(true);
-              if (auto const alive = weak.lock()) run_type::stop(alive);
-            });
-          }
-          auto done = [finish = std::move(finish), ends, ex = executor_](std::exception_ptr) mutable {
-            error_code ec;
-            if (ends->cancelled.load()) ec = asio::error::operation_aborted;
-            detail::post_completion(ex, std::move(finish), ec);
-          };
-          auto const strand = run->strand();
-          asio::co_spawn(strand, run_type::run(run), std::move(done));
-        };
+      auto const associated = asio::get_associated_executor(handler, executor_);
+      auto ends = std::make_shared<ending>();
+      auto slot = asio::get_associated_cancellation_slot(handler);
+      // The cancellation is this operation's own business: what runs inside must not see it.
+      asio::any_completion_handler<void(error_code)> finish{
+          asio::bind_cancellation_slot(asio::cancellation_slot{}, std::move(handler))};
+      if (auto const ec = validate(options_)) {
+        detail::post_completion(executor_, std::move(finish), ec);
+        return;
+      }
+      auto const run = begin(handler_executor(associated));
+      if (slot.is_connected()) {
+        slot.assign([weak = std::weak_ptr<run_type>{run}, ends](asio::cancellation_type_t type) {
+          if (type == asio::cancellation_type::none) return;
+          ends->cancelled.store(true);
+          if (auto const alive = weak.lock()) run_type::stop(alive);
+        });
+      }
+      auto done = [finish = std::move(finish), ends, ex = executor_](std::exception_ptr) mutable {
+        error_code ec;
+        if (ends->cancelled.load()) ec = asio::error::operation_aborted;
+        detail::post_completion(ex, std::move(finish), ec);
+      };
+      auto const strand = run->strand();
+      asio::co_spawn(strand, run_type::run(run), std::move(done));
+    };
     return asio::async_initiate<Token, void(error_code)>(
         detail::bound_initiation{executor_, std::move(initiate)}, token);
   }
@@ -184,14 +190,15 @@ class worker {
 
   static Backoff default_backoff() {
     if constexpr (std::is_same_v<Backoff, default_retry_backoff>) {
-      return default_retry_backoff{capped_backoff{
-          exponential_backoff{std::chrono::seconds{1}}, std::chrono::hours{1}}};
+      return default_retry_backoff{
+          capped_backoff{exponential_backoff{std::chrono::seconds{1}}, std::chrono::hours{1}}};
     } else {
       return Backoff{};
     }
   }
 
-  /// Where handlers run. An erased handler's executor can only be dispatched to, so handlers run on the worker's then.
+  /// Where handlers run. An erased handler's executor can only be dispatched to, so handlers run on
+  /// the worker's then.
   template <class Executor>
   executor_type handler_executor(Executor const& associated) const {
     if constexpr (std::is_convertible_v<Executor const&, executor_type>) {
@@ -218,7 +225,8 @@ class worker {
   Backoff backoff_;
   id_source ids_;
   worker_observer observer_;
-  std::shared_ptr<detail::handler_registry> handlers_ = std::make_shared<detail::handler_registry>();
+  std::shared_ptr<detail::handler_registry> handlers_ =
+      std::make_shared<detail::handler_registry>();
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
   std::vector<std::weak_ptr<run_type>> runs_;
 };

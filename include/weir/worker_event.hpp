@@ -15,14 +15,18 @@
 namespace weir {
 
 enum class worker_event_kind : std::uint8_t {
-  started,        ///< a handler is about to run
-  completed,      ///< its result is stored
-  retried,        ///< the attempt failed; the job vests again after `delay`
-  snoozed,        ///< refused by a limit, or by its handler; it vests again after `delay`; the attempt was given back
-  returned,       ///< given back unstarted, or cut short, because the worker stops or the queue was snoozed
+  started,    ///< a handler is about to run
+  completed,  ///< its result is stored
+  retried,    ///< the attempt failed; the job vests again after `delay`
+  snoozed,    ///< refused by a limit, or by its handler; it vests again after `delay`; the attempt
+              ///< was given back
+  returned,   ///< given back unstarted, or cut short, because the worker stops or the queue was
+              ///< snoozed
   dead_lettered,  ///< ended for good, with `reason`
-  lease_lost,     ///< the lease ended before the handler did, or before its outcome was stored: another will run it
-  queue_snoozed,  ///< a limit that the whole queue shares refused; the queue is held back for `delay`
+  lease_lost,     ///< the lease ended before the handler did, or before its outcome was stored:
+                  ///< another will run it
+  queue_snoozed,  ///< a limit that the whole queue shares refused; the queue is held back for
+                  ///< `delay`
   store_failed,   ///< a command failed with `error`; it is tried again where that is safe
 };
 
@@ -45,15 +49,17 @@ enum class worker_event_kind : std::uint8_t {
 struct worker_event {
   worker_event_kind kind = worker_event_kind::started;
   std::string_view queue{};
-  leased_job const* job = nullptr;  ///< null where it concerns no single job, or a job that the store ended
+  leased_job const* job = nullptr;  ///< null where it concerns no single job, or a job that the
+                                    ///< store ended
   std::uint32_t count = 1;          ///< how many jobs it concerns
   std::string_view reason{};
-  std::string_view result{};        ///< completed: what was stored
+  std::string_view result{};  ///< completed: what was stored
   duration delay{};
   error_code error{};
 };
 
-/// Is told of everything a worker does, one event at a time, on the worker's own strand: it must be quick, and not throw.
+/// Is told of everything a worker does, one event at a time, on the worker's own strand: it must be
+/// quick, and not throw.
 using worker_observer = std::function<void(worker_event const&)>;
 
 }  // namespace weir

@@ -24,7 +24,8 @@ struct manual_memory_driver {
   basic_memory_store<manual_clock> make(boost::asio::any_io_executor const& ex) {
     return basic_memory_store<manual_clock>{ex, {}, clock};
   }
-  basic_memory_store<manual_clock> make_bounded(boost::asio::any_io_executor const& ex, std::size_t n) {
+  basic_memory_store<manual_clock> make_bounded(boost::asio::any_io_executor const& ex,
+                                                std::size_t n) {
     memory_options o;
     o.max_buckets = o.max_permits = o.max_locks = o.max_jobs = n;
     return basic_memory_store<manual_clock>{ex, o, clock};
@@ -37,7 +38,8 @@ inline constexpr bool is_told = false;
 template <class C>
 inline constexpr bool is_told<command::at<C>> = true;
 
-/// What a store on another machine looks like: asynchronous only, with a time of its own that nobody can tell or move.
+/// What a store on another machine looks like: asynchronous only, with a time of its own that
+/// nobody can tell or move.
 template <class Store>
 class remote_store {
  public:

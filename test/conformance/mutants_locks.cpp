@@ -59,8 +59,8 @@ constexpr mutant lock_mutants[] = {
 };
 
 struct lock_defects : no_defects {
-  using no_defects::no_defects;
   using no_defects::look;
+  using no_defects::no_defects;
 
   std::map<std::string, std::uint64_t> fence_of;
   std::map<std::string, std::string> names;
@@ -97,8 +97,10 @@ struct lock_defects : no_defects {
     auto const key = spoiled(c.key);
     c.key = key;
     if constexpr (requires { c.holder; }) {
-      if (which == holders_are_cut) c.holder = c.holder.substr(0, std::max<std::size_t>(c.holder.find('\0'), 1));
-      if (which == skewed_clients && !c.holder.empty()) now += std::chrono::milliseconds{300} * (c.holder.back() % 7);
+      if (which == holders_are_cut)
+        c.holder = c.holder.substr(0, std::max<std::size_t>(c.holder.find('\0'), 1));
+      if (which == skewed_clients && !c.holder.empty())
+        now += std::chrono::milliseconds{300} * (c.holder.back() % 7);
     }
     return act(c, now, next, looked);
   }
@@ -109,7 +111,8 @@ struct lock_defects : no_defects {
   }
 
   template <class Next>
-  result<lock_grant> act(command::acquire_lock c, time_point now, Next const& next, std::int64_t looked) {
+  result<lock_grant> act(command::acquire_lock c, time_point now, Next const& next,
+                         std::int64_t looked) {
     auto const before = next(command::inspect_lock{c.key}, now);
     if (which == whole_seconds && c.ttl > duration::zero()) {
       c.ttl = std::max<duration>(std::chrono::floor<std::chrono::seconds>(c.ttl), duration{1});
@@ -118,7 +121,8 @@ struct lock_defects : no_defects {
     if (which == check_then_act && looked == 1 && before.has_value() && before->held) {
       next(command::release_lock{c.key, before->holder, 0}, now);
     }
-    if (which == asking_again_is_refused && before.has_value() && before->held && before->holder == c.holder) {
+    if (which == asking_again_is_refused && before.has_value() && before->held &&
+        before->holder == c.holder) {
       return lock_grant{false, 0, before->expires_in, before->holder};
     }
     if (which == lives_too_long && c.ttl > duration::zero()) c.ttl += duration{1};
@@ -133,7 +137,7 @@ struct lock_defects : no_defects {
       auto const renewed = next(command::renew_lock{c.key, c.holder, grant->fence, c.ttl}, now);
       if (renewed.has_value()) grant->expires_in = renewed->expires_in;
     }
-    if (which == leases_stay_for_ever && fresh && ++taken > 12) return errc::store_full;
+    if (which == leases_stay_for_ever && fresh && ++taken > 10) return errc::store_full;
     return grant;
   }
 
@@ -157,7 +161,8 @@ struct lock_defects : no_defects {
   }
 
   template <class Next>
-  result<lease_release> act(command::release_lock c, time_point now, Next const& next, std::int64_t) {
+  result<lease_release> act(command::release_lock c, time_point now, Next const& next,
+                            std::int64_t) {
     if (which == release_by_key) {
       auto const before = next(command::inspect_lock{c.key}, now);
       if (before.has_value() && before->held) {

@@ -19,9 +19,6 @@ if(Python3_FOUND)
   add_dependencies(integration.manifest manifest)
   add_test(NAME integration.manifest
     COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/manifest.py $<TARGET_FILE:manifest>)
-  # Asio counts references with a fence, of which TSan knows nothing.
-  set(suppressed ":suppressions=${CMAKE_CURRENT_LIST_DIR}/manifest.tsan")
-  list(TRANSFORM test_environment APPEND "${suppressed}" REGEX "^TSAN" OUTPUT_VARIABLE environment)
   set_tests_properties(integration.manifest PROPERTIES
-    LABELS integration TIMEOUT 600 ENVIRONMENT "${environment}")
+    LABELS integration TIMEOUT 600 ENVIRONMENT "${test_environment}")
 endif()

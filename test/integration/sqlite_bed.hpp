@@ -67,7 +67,8 @@ class directory {
 
 /// Executes one command and waits for it.
 template <class Store, class C>
-[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, Store const& store, C const& c) {
+[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, Store const& store,
+                                             C const& c) {
   using answer = typename C::result;
   std::optional<result<answer>> out;
   store.async_execute(c, [&](error_code ec, answer a) {

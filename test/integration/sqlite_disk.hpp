@@ -62,7 +62,9 @@ class disk {
     sqlite3_file base;
     sqlite3_io_methods methods;
     disk* owner;
-    [[nodiscard]] sqlite3_file* real() noexcept { return reinterpret_cast<sqlite3_file*>(this + 1); }
+    [[nodiscard]] sqlite3_file* real() noexcept {
+      return reinterpret_cast<sqlite3_file*>(this + 1);
+    }
   };
 
   static file& of(sqlite3_file* f) noexcept { return *reinterpret_cast<file*>(f); }

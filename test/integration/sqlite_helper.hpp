@@ -5,13 +5,13 @@
 #define WEIR_TEST_INTEGRATION_SQLITE_HELPER_HPP
 
 #include <boost/test/unit_test.hpp>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,8 +22,8 @@
 
 namespace sqlite_test {
 
-/// Another process: this program again, running one test case that is disabled otherwise. What it is
-/// told is in its environment.
+/// Another process: this program again, running one test case that is disabled otherwise. What it
+/// is told is in its environment.
 class helper {
  public:
   helper(std::string const& test_case, std::vector<std::string> told) {
@@ -32,7 +32,8 @@ class helper {
     std::string quiet = "--log_level=error";
     std::string report = "--report_level=no";
     std::string signals = "--catch_system_errors=no";
-    char* const arguments[] = {self, run.data(), quiet.data(), report.data(), signals.data(), nullptr};
+    char* const arguments[] = {self,          run.data(),     quiet.data(),
+                               report.data(), signals.data(), nullptr};
     std::vector<char*> environment;
     for (auto& variable : told) environment.push_back(variable.data());
     for (char** e = environ; *e != nullptr; ++e) environment.push_back(*e);

@@ -138,11 +138,11 @@ class history {
       auto const expected = in.memory_.execute(command::at<C>{command.get(), at});
       auto const wrong = testing::difference(testing::fields_of(expected), testing::fields_of(got),
                                              duration{}, in.fences_, scope);
-      BOOST_TEST_REQUIRE(!wrong.has_value(), testing::to_text(command.get())
-                                                 << "\n  " << *wrong << "\n  memory: "
-                                                 << testing::to_text(testing::fields_of(expected))
-                                                 << "\n  sqlite: "
-                                                 << testing::to_text(testing::fields_of(got)));
+      BOOST_TEST_REQUIRE(!wrong.has_value(),
+                         testing::to_text(command.get())
+                             << "\n  " << *wrong
+                             << "\n  memory: " << testing::to_text(testing::fields_of(expected))
+                             << "\n  sqlite: " << testing::to_text(testing::fields_of(got)));
       if (seen && expected.has_value()) seen(*expected);
     }
 

@@ -34,14 +34,14 @@ class job_history : public history {
   void step() {
     queue_ = any(queues);
     std::array<void (job_history::*)(), 24> const steps{
-        &job_history::enqueue,  &job_history::enqueue,    &job_history::enqueue,
-        &job_history::enqueue,  &job_history::dequeue,    &job_history::dequeue,
-        &job_history::dequeue,  &job_history::obtain,     &job_history::extend,
-        &job_history::start,    &job_history::start,      &job_history::complete,
-        &job_history::complete, &job_history::fail,       &job_history::fail,
-        &job_history::snooze,   &job_history::give_back,  &job_history::bury,
-        &job_history::cancel,   &job_history::replay,     &job_history::purge,
-        &job_history::hold,     &job_history::scan,       &job_history::look};
+        &job_history::enqueue,  &job_history::enqueue,   &job_history::enqueue,
+        &job_history::enqueue,  &job_history::dequeue,   &job_history::dequeue,
+        &job_history::dequeue,  &job_history::obtain,    &job_history::extend,
+        &job_history::start,    &job_history::start,     &job_history::complete,
+        &job_history::complete, &job_history::fail,      &job_history::fail,
+        &job_history::snooze,   &job_history::give_back, &job_history::bury,
+        &job_history::cancel,   &job_history::replay,    &job_history::purge,
+        &job_history::hold,     &job_history::scan,      &job_history::look};
     (this->*steps[below(steps.size())])();
     if (chance(30)) look();
   }
@@ -179,7 +179,8 @@ class job_history : public history {
       case 2:
       case 3: return tell(command::resume_queue{queue_});
       case 4:
-      case 5: return tell(command::obtain_queue_lease{queue_, any(holders), lease_time()}, lease_scope);
+      case 5:
+        return tell(command::obtain_queue_lease{queue_, any(holders), lease_time()}, lease_scope);
       default: return tell(command::release_queue_lease{queue_, any(holders), 0});
     }
   }
@@ -187,8 +188,10 @@ class job_history : public history {
   void scan() {
     switch (below(3)) {
       case 0: return tell(command::update_queue_pointer{queue_});
-      case 1: return tell(command::gc_stale_pointers{0, 10, std::chrono::milliseconds{below(2000)}});
-      default: return tell(command::scan_visible_queues{0, static_cast<std::uint32_t>(1 + below(3))});
+      case 1:
+        return tell(command::gc_stale_pointers{0, 10, std::chrono::milliseconds{below(2000)}});
+      default:
+        return tell(command::scan_visible_queues{0, static_cast<std::uint32_t>(1 + below(3))});
     }
   }
 
@@ -197,7 +200,8 @@ class job_history : public history {
       case 0: return tell(command::read_queue_stats{queue_});
       case 1: return tell(command::peek_jobs{queue_, 3}, queue_);
       case 2: return tell(command::find_job{queue_, any_id()}, queue_);
-      case 3: return tell(command::list_dead_letters{.queue = queue_, .limit = 2, .cursor = {}}, queue_);
+      case 3:
+        return tell(command::list_dead_letters{.queue = queue_, .limit = 2, .cursor = {}}, queue_);
       case 4: return tell(command::min_vesting_time{queue_});
       default: return tell(command::list_queues{});
     }

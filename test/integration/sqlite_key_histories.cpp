@@ -77,7 +77,8 @@ void permits(history& h, leases& given) {
           key, [&given, key, holder](permit_grant const& g) {
             if (g.granted) given.all.push_back({key, holder, g.fence});
           });
-    case 4: return given.tell(h, command::renew_permit{.key = {}, .holder = {}, .fence = 0, .ttl = ttl});
+    case 4:
+      return given.tell(h, command::renew_permit{.key = {}, .holder = {}, .fence = 0, .ttl = ttl});
     case 5: return given.tell(h, command::release_permit{});
     case 6: return h.tell(command::release_permit{key, holder, 0}, key);
     default: return h.tell(command::inspect_permits{key, 5}, key);
@@ -95,7 +96,8 @@ void locks(history& h, leases& given) {
                     [&given, key, holder](lock_grant const& g) {
                       if (g.granted) given.all.push_back({key, holder, g.fence});
                     });
-    case 2: return given.tell(h, command::renew_lock{.key = {}, .holder = {}, .fence = 0, .ttl = ttl});
+    case 2:
+      return given.tell(h, command::renew_lock{.key = {}, .holder = {}, .fence = 0, .ttl = ttl});
     case 3: return given.tell(h, command::release_lock{});
     case 4: return h.tell(command::release_lock{key, holder, 0}, key);
     default: return h.tell(command::inspect_lock{key}, key);
@@ -124,9 +126,10 @@ void buckets(history& h, std::vector<grant>& given, std::vector<std::string> con
   auto const wait = h.chance(30) ? std::chrono::milliseconds{h.below(3000)} : 0ms;
   switch (h.below(8)) {
     default:
-      return h.tell(command::take{key, q, cost, wait}, {}, [&given, key, &q, t = h.now](decision const& d) {
-        if (d.allowed) given.push_back({key, &q, d.cost, d.mark, t + d.wait});
-      });
+      return h.tell(command::take{key, q, cost, wait}, {},
+                    [&given, key, &q, t = h.now](decision const& d) {
+                      if (d.allowed) given.push_back({key, &q, d.cost, d.mark, t + d.wait});
+                    });
     case 5: return h.tell(command::peek_bucket{key, q, cost, wait});
     case 6: {
       if (given.empty()) return;
@@ -138,9 +141,7 @@ void buckets(history& h, std::vector<grant>& given, std::vector<std::string> con
 }
 
 /// Both count a bucket's times from the first take.
-void begin(history& h) {
-  h.tell(command::take{"first", quotas[0], 1, {}});
-}
+void begin(history& h) { h.tell(command::take{"first", quotas[0], 1, {}}); }
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// A process that writes is killed (SIGKILL) at any moment, over and over; what it was told is done is
-// in the file, and the file keeps R1-R5.
+// A process that writes is killed (SIGKILL) at any moment, over and over; what it was told is done
+// is in the file, and the file keeps R1-R5.
 
 #include "sqlite_bed.hpp"
 #include "sqlite_helper.hpp"
@@ -37,8 +37,8 @@ enum fate : std::uint8_t { unknown, enqueued_, completed_, dead_, cancelled_ };
 /// What was acknowledged, as the process that is killed notes it.
 struct witness {
   std::atomic<std::uint64_t> ready;
-  std::atomic<std::uint64_t> next;       // number of the next job
-  std::atomic<std::uint64_t> fence;      // the latest one seen
+  std::atomic<std::uint64_t> next;   // number of the next job
+  std::atomic<std::uint64_t> fence;  // the latest one seen
   std::atomic<std::uint64_t> fences_back;
   std::atomic<std::uint64_t> taken;
   std::atomic<std::uint64_t> errors;
@@ -79,8 +79,8 @@ awaitable<void> work(sqlite_store const& store, world const& w, std::string me) 
     }
 
     auto const before = w->fence.load();
-    auto [ec2, d] = co_await store.async_execute(
-        command::dequeue_jobs{"jobs", me, sequence, 3, 1h}, token);
+    auto [ec2, d] =
+        co_await store.async_execute(command::dequeue_jobs{"jobs", me, sequence, 3, 1h}, token);
     if (ec2) w->errors.fetch_add(1);
     for (auto const& j : d.jobs) {
       if (j.fence <= before) w->fences_back.fetch_add(1);
@@ -89,17 +89,17 @@ awaitable<void> work(sqlite_store const& store, world const& w, std::string me) 
     for (auto const& j : d.jobs) {
       auto const number = number_of(j.id);
       if (number % 7 == 0) {
-        auto [ec3, done] = co_await store.async_execute(
-            command::bury_job{"jobs", j.id, j.fence, "dead"}, token);
+        auto [ec3, done] =
+            co_await store.async_execute(command::bury_job{"jobs", j.id, j.fence, "dead"}, token);
         if (!ec3) w->acknowledged[number] = dead_;
       } else if (number % 5 == 0) {
-        auto [ec3, done] = co_await store.async_execute(
-            command::cancel_job{"jobs", j.id, true}, token);
+        auto [ec3, done] =
+            co_await store.async_execute(command::cancel_job{"jobs", j.id, true}, token);
         if (!ec3) w->acknowledged[number] = cancelled_;
       } else {
         std::array const finished{finished_job{j.id, j.fence, "result"}};
-        auto [ec3, done] = co_await store.async_execute(
-            command::complete_jobs{"jobs", finished}, token);
+        auto [ec3, done] =
+            co_await store.async_execute(command::complete_jobs{"jobs", finished}, token);
         if (!ec3 && done[0] == complete_outcome::completed) w->acknowledged[number] = completed_;
       }
     }
@@ -130,8 +130,9 @@ void check(std::string const& path, world const& w, std::uint64_t first) {
   // R2.
   BOOST_TEST(db.number("SELECT coalesce(max(n), 0) FROM (SELECT count(*) n FROM weir_jobs WHERE "
                        "state = 0 AND unique_key <> x'' GROUP BY unique_key)") <= 1);
-  BOOST_TEST(db.number("SELECT count(*) FROM weir_keys k LEFT JOIN weir_jobs j ON j.queue = k.queue "
-                       "AND j.id = k.owner AND j.state = 0 WHERE j.id IS NULL") == 0);
+  BOOST_TEST(
+      db.number("SELECT count(*) FROM weir_keys k LEFT JOIN weir_jobs j ON j.queue = k.queue "
+                "AND j.id = k.owner AND j.state = 0 WHERE j.id IS NULL") == 0);
   // R3: nothing that was granted is forgotten.
   if (w->taken.load() > 0) {
     BOOST_TEST(w->taken.load() <= 1000U);
@@ -150,13 +151,14 @@ void check(std::string const& path, world const& w, std::uint64_t first) {
   for (auto n = first; n < w->next.load(); ++n) {
     auto const said = w->acknowledged[n].load();
     if (said == unknown) continue;
-    auto const state = db.text("SELECT state FROM weir_jobs WHERE queue = " + queue + " AND id = " +
-                               "x'0100000000000000" + [&] {
-                                 char hex[17];
-                                 std::snprintf(hex, sizeof(hex), "%016llx",
-                                               static_cast<unsigned long long>(n));
-                                 return std::string{hex};
-                               }() + "'");
+    auto const state = db.text(
+        "SELECT state FROM weir_jobs WHERE queue = " + queue + " AND id = " + "x'0100000000000000" +
+        [&] {
+          char hex[17];
+          std::snprintf(hex, sizeof(hex), "%016llx", static_cast<unsigned long long>(n));
+          return std::string{hex};
+        }() +
+        "'");
     BOOST_TEST_REQUIRE(!state.empty(), "job " << n << " was acknowledged and is gone");
     static constexpr std::array<char const*, 5> after{"", "", "2", "3", "4"};
     if (said != enqueued_) BOOST_TEST_REQUIRE(state == after[said]);
@@ -204,8 +206,8 @@ BOOST_AUTO_TEST_CASE(R1_to_R5_hold_after_each_of_200_kills) {
              stats.pending + stats.leased + stats.completed + stats.dead + stats.cancelled);
   auto const later = store.get_clock().system_now() + 2h;
   for (std::uint64_t left = stats.pending + stats.leased; left != 0;) {
-    auto const d = *ask(io, store,
-                        command::at{command::dequeue_jobs{"jobs", "heir", 0, 100, 1h}, later});
+    auto const d =
+        *ask(io, store, command::at{command::dequeue_jobs{"jobs", "heir", 0, 100, 1h}, later});
     BOOST_TEST_REQUIRE(!d.jobs.empty());
     left -= d.jobs.size();
   }

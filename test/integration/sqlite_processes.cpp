@@ -1,14 +1,14 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Several processes at one file, each with several things in flight: what the promises say must hold
-// between them, and nobody is told that the file is busy.
+// Several processes at one file, each with several things in flight: what the promises say must
+// hold between them, and nobody is told that the file is busy.
 
 #include "sqlite_bed.hpp"
 #include "sqlite_helper.hpp"
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -38,14 +38,14 @@ constexpr std::uint64_t processes = 4;
 /// What the processes see of each other without the store.
 struct witness {
   std::atomic<std::uint64_t> errors;
-  std::atomic<std::int64_t> holding;       // a permit, now
+  std::atomic<std::int64_t> holding;  // a permit, now
   std::atomic<std::int64_t> most_holding;
-  std::atomic<std::int64_t> locked;        // inside the lock, now
+  std::atomic<std::int64_t> locked;  // inside the lock, now
   std::atomic<std::uint64_t> collisions;
-  std::atomic<std::uint64_t> fence;        // the lock's latest
+  std::atomic<std::uint64_t> fence;  // the lock's latest
   std::atomic<std::uint64_t> fences_back;
-  std::atomic<std::uint64_t> taken;        // tokens
-  std::atomic<std::uint64_t> completed;    // jobs, by acknowledgement
+  std::atomic<std::uint64_t> taken;      // tokens
+  std::atomic<std::uint64_t> completed;  // jobs, by acknowledgement
   std::array<std::atomic<std::uint32_t>, processes * jobs_each> runs;
 };
 
@@ -66,8 +66,8 @@ awaitable<typename C::result> tell(sqlite_store const& store, world const& w, C 
 
 awaitable<void> use_permits(sqlite_store const& store, world const& w, std::string holder) {
   for (std::uint64_t n = 0; n != rounds;) {
-    auto const g = co_await tell(
-        store, w, command::acquire_permit{"permits", holder, permits, 1h, 10s});
+    auto const g =
+        co_await tell(store, w, command::acquire_permit{"permits", holder, permits, 1h, 10s});
     if (!g.granted) {
       co_await tell(store, w, command::await_permit{"permits", holder});
       continue;
@@ -116,8 +116,8 @@ awaitable<void> make_jobs(sqlite_store const& store, world const& w, std::uint64
 awaitable<void> run_jobs(sqlite_store const& store, world const& w, std::string holder) {
   std::uint64_t sequence = 0;
   while (w->completed.load() != w->runs.size() && w->errors.load() == 0) {
-    auto const d = co_await tell(
-        store, w, command::dequeue_jobs{"jobs", holder, ++sequence, 5, 1h});
+    auto const d =
+        co_await tell(store, w, command::dequeue_jobs{"jobs", holder, ++sequence, 5, 1h});
     std::vector<finished_job> done;
     for (auto const& j : d.jobs) {
       std::uint64_t n = 0;
@@ -210,7 +210,8 @@ BOOST_AUTO_TEST_CASE(one_of_many) {
 BOOST_AUTO_TEST_CASE(first_command) {
   boost::asio::io_context io;
   sqlite_store const store{io.get_executor(), told("WEIR_TEST_DIR") + "/store.db", quick()};
-  auto const answer = ask(io, store, command::acquire_permit{"k", told("WEIR_TEST_DIR"), 9, 1h, {}});
+  auto const answer =
+      ask(io, store, command::acquire_permit{"k", told("WEIR_TEST_DIR"), 9, 1h, {}});
   BOOST_TEST_REQUIRE(answer.has_value());
 }
 

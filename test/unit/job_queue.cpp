@@ -1,17 +1,19 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Every operation of the job queue once, as its user meets it: the steps themselves are tested at the stores.
+// Every operation of the job queue once, as its user meets it: the steps themselves are tested at
+// the stores.
+
+#include "weir/job_queue.hpp"
 
 #include "weir/clock/manual.hpp"
-#include "weir/job_queue.hpp"
 #include "weir/store/memory.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <exception>
@@ -30,8 +32,12 @@ struct order {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(order, customer, number)
 
 struct import_order : order {};
-inline void to_json(nlohmann::json& j, import_order const& o) { to_json(j, static_cast<order const&>(o)); }
-inline void from_json(nlohmann::json const& j, import_order& o) { from_json(j, static_cast<order&>(o)); }
+inline void to_json(nlohmann::json& j, import_order const& o) {
+  to_json(j, static_cast<order const&>(o));
+}
+inline void from_json(nlohmann::json const& j, import_order& o) {
+  from_json(j, static_cast<order&>(o));
+}
 
 template <int Policy>
 struct once : order {};
@@ -116,7 +122,8 @@ BOOST_AUTO_TEST_CASE(a_job_goes_its_whole_way) {
     BOOST_TEST(seen[1].max_attempts == 5U);
 
     auto const visible = co_await queue.async_scan_visible_queues();
-    BOOST_TEST(visible.queues == std::vector<std::string>{orders}, boost::test_tools::per_element());
+    BOOST_TEST(visible.queues == std::vector<std::string>{orders},
+               boost::test_tools::per_element());
     auto const vesting = co_await queue.async_min_vesting_time(orders);
     BOOST_TEST((vesting.has_value() && *vesting <= 0s));
 
@@ -139,7 +146,8 @@ BOOST_AUTO_TEST_CASE(a_job_goes_its_whole_way) {
     auto const done = co_await queue.async_find(orders, made.id);
     BOOST_TEST_REQUIRE(done.has_value());
     BOOST_TEST(done->result == "invoice 12");
-    auto const [late, nothing] = co_await queue.async_extend_lease(orders, made.id, leased->fence, 1s, await);
+    auto const [late, nothing] =
+        co_await queue.async_extend_lease(orders, made.id, leased->fence, 1s, await);
     BOOST_TEST((late == weir::errc::lease_lost));
 
     auto const stats = co_await queue.async_stats(orders);
@@ -204,10 +212,12 @@ BOOST_AUTO_TEST_CASE(cancel_pause_resume_snooze_queue_and_queue_leases) {
     auto const second = co_await queue.async_enqueue(o);
     auto const lease = co_await queue.async_obtain_lease(orders, second.id, "me");
     BOOST_TEST((co_await queue.async_cancel(orders, second.id) == weir::cancel_outcome::running));
-    BOOST_TEST((co_await queue.async_cancel(orders, second.id, true) == weir::cancel_outcome::cancelled));
+    BOOST_TEST(
+        (co_await queue.async_cancel(orders, second.id, true) == weir::cancel_outcome::cancelled));
     weir::job_id const unknown{{1}};
     BOOST_TEST((co_await queue.async_cancel(orders, unknown) == weir::cancel_outcome::not_found));
-    auto const [late, h] = co_await queue.async_complete(orders, second.id, lease->fence, "", await);
+    auto const [late, h] =
+        co_await queue.async_complete(orders, second.id, lease->fence, "", await);
     BOOST_TEST((late == weir::errc::lease_lost));
 
     co_await queue.async_enqueue(o);
@@ -289,7 +299,8 @@ BOOST_AUTO_TEST_CASE(the_five_conflict_policies) {
     later.delay = 60s;
     auto const rescheduled = co_await queue.async_enqueue(moved, later);
     BOOST_TEST((rescheduled.outcome == weir::enqueue_outcome::rescheduled));
-    BOOST_TEST((co_await queue.async_find("once", first.id))->vests_in.count() == weir::duration{60s}.count());
+    BOOST_TEST((co_await queue.async_find("once", first.id))->vests_in.count() ==
+               weir::duration{60s}.count());
 
     once<static_cast<int>(conflict_policy::replace)> newer;
     newer.customer = "ann";
@@ -336,7 +347,8 @@ BOOST_AUTO_TEST_CASE(R8_bad_input_is_a_typed_error_and_changes_nothing) {
     std::vector<order> mixed(2);
     mixed[0].customer = "ann";
     mixed[1].customer = "bob";
-    auto const [queues, f] = co_await queue.async_enqueue_many(std::span<order const>{mixed}, {}, await);
+    auto const [queues, f] =
+        co_await queue.async_enqueue_many(std::span<order const>{mixed}, {}, await);
     BOOST_TEST((queues == weir::errc::invalid_queue));
     auto const [nobody, g] = co_await queue.async_dequeue(orders, "", {}, await);
     BOOST_TEST((nobody == weir::errc::invalid_holder));

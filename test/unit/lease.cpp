@@ -18,7 +18,8 @@
 using namespace bed;
 
 static_assert(std::is_nothrow_default_constructible_v<permit>);
-static_assert(std::is_nothrow_move_constructible_v<permit> && std::is_nothrow_move_assignable_v<permit>);
+static_assert(std::is_nothrow_move_constructible_v<permit> &&
+              std::is_nothrow_move_assignable_v<permit>);
 static_assert(!std::is_copy_constructible_v<permit> && !std::is_copy_assignable_v<permit>);
 static_assert(std::is_nothrow_destructible_v<permit> && std::is_nothrow_swappable_v<permit>);
 static_assert(std::is_nothrow_move_constructible_v<lock> && std::is_nothrow_destructible_v<lock>);
@@ -80,7 +81,9 @@ BOOST_FIXTURE_TEST_CASE(one_says_what_it_holds, local_limiter) {
 }
 
 BOOST_FIXTURE_TEST_CASE(going_gives_back, local_limiter) {
-  { auto const p = take(); }
+  {
+    auto const p = take();
+  }
   BOOST_TEST(in_use() == 0u);
 }
 
@@ -162,7 +165,9 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(remote_handles)
 
 BOOST_FIXTURE_TEST_CASE(going_starts_a_release, remote_limiter) {
-  { auto const p = take(); }
+  {
+    auto const p = take();
+  }
   settle();
   BOOST_TEST(in_use() == 0u);
 }

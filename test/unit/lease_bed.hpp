@@ -27,8 +27,9 @@
 #include <string>
 #include <utility>
 
-// Two stores for testing what is built on stores: one in this process that answers at once, and one that stands for a
-// remote engine, has no `execute`, and does with each command what a test tells it to.
+// Two stores for testing what is built on stores: one in this process that answers at once, and one
+// that stands for a remote engine, has no `execute`, and does with each command what a test tells
+// it to.
 namespace bed {
 
 namespace asio = boost::asio;
@@ -36,8 +37,9 @@ using namespace std::chrono_literals;
 using namespace weir;
 
 template <class C>
-concept permit_or_lock = requires(detail::memory_permits& p, C const& c, time_point t) { p.apply(c, t); } ||
-                         requires(detail::memory_locks& l, C const& c, time_point t) { l.apply(c, t); };
+concept permit_or_lock = requires(detail::memory_permits& p, C const& c, time_point t) {
+  p.apply(c, t);
+} || requires(detail::memory_locks& l, C const& c, time_point t) { l.apply(c, t); };
 
 /// Executes at once and hints.
 class local_store {
@@ -45,7 +47,9 @@ class local_store {
   using executor_type = asio::any_io_executor;
 
   local_store(executor_type ex, manual_clock clock)
-      : executor_{std::move(ex)}, clock_{std::move(clock)}, state_{std::make_shared<state>()} {}
+      : executor_{std::move(ex)},
+        clock_{std::move(clock)},
+        state_{std::make_shared<state>()} {}
 
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
 
@@ -72,8 +76,8 @@ class local_store {
  private:
   struct state : detail::memory_permits, detail::memory_locks {
     state() : memory_permits{memory_options{}}, memory_locks{memory_options{}} {}
-    using detail::memory_permits::apply;
     using detail::memory_locks::apply;
+    using detail::memory_permits::apply;
   };
 
   executor_type executor_;
@@ -83,10 +87,10 @@ class local_store {
 
 /// What a remote engine does with one command.
 struct treatment {
-  bool answers = true;      ///< false: `deliver` has to be called for it
-  bool executes = true;     ///< at once; not if it only answers later
-  error_code error{};       ///< is the answer
-  bool deaf = false;        ///< to cancellation
+  bool answers = true;   ///< false: `deliver` has to be called for it
+  bool executes = true;  ///< at once; not if it only answers later
+  error_code error{};    ///< is the answer
+  bool deaf = false;     ///< to cancellation
 };
 
 /// What all copies of a remote store share.
@@ -95,9 +99,9 @@ class engine {
   explicit engine(manual_clock c) : clock{std::move(c)} {}
 
   treatment usual{};
-  std::deque<treatment> next;             ///< of the commands to come, before `usual` applies
-  std::map<std::string, int> seen;        ///< commands by name
-  std::deque<std::function<bool()>> held; ///< what has not been answered
+  std::deque<treatment> next;              ///< of the commands to come, before `usual` applies
+  std::map<std::string, int> seen;         ///< commands by name
+  std::deque<std::function<bool()>> held;  ///< what has not been answered
 
   /// Executes and answers the oldest command that was held back. False: it was given up.
   bool deliver() {
@@ -121,7 +125,9 @@ class engine {
     ++seen["release"];
     return rule::apply(line(c), c, now());
   }
-  result<permit_census> apply(command::inspect_permits const& c) { return rule::apply(line(c), c, now()); }
+  result<permit_census> apply(command::inspect_permits const& c) {
+    return rule::apply(line(c), c, now());
+  }
   result<lock_grant> apply(command::acquire_lock const& c) {
     ++seen["acquire"];
     return rule::apply(lock(c), c, now(), fence, [] { return true; });
@@ -141,9 +147,13 @@ class engine {
 
  private:
   template <class C>
-  rule::permit_line& line(C const& c) { return lines_[std::string{c.key}]; }
+  rule::permit_line& line(C const& c) {
+    return lines_[std::string{c.key}];
+  }
   template <class C>
-  rule::lock_state& lock(C const& c) { return locks_[std::string{c.key}]; }
+  rule::lock_state& lock(C const& c) {
+    return locks_[std::string{c.key}];
+  }
   [[nodiscard]] time_point now() const { return clock.system_now(); }
 
   std::map<std::string, rule::permit_line> lines_;
@@ -155,7 +165,9 @@ class remote_store {
  public:
   using executor_type = asio::any_io_executor;
 
-  remote_store(executor_type ex, std::shared_ptr<engine> e) : executor_{std::move(ex)}, engine_{std::move(e)} {}
+  remote_store(executor_type ex, std::shared_ptr<engine> e)
+      : executor_{std::move(ex)},
+        engine_{std::move(e)} {}
 
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
 
@@ -163,9 +175,8 @@ class remote_store {
   auto async_execute(C const& c, Token&& token) const {
     using R = typename C::result;
     return asio::async_initiate<Token, void(error_code, R)>(
-        [](asio::any_completion_handler<void(error_code, R)> handler, remote_store self, C command) {
-          self.begin(std::move(handler), command);
-        },
+        [](asio::any_completion_handler<void(error_code, R)> handler, remote_store self,
+           C command) { self.begin(std::move(handler), command); },
         token, *this, c);
   }
 

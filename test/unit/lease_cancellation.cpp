@@ -14,8 +14,9 @@
 #include <utility>
 #include <vector>
 
-// Every operation is stopped after each of its steps, by cancellation of every kind and by the end of its execution
-// context, on a store that answers, one that answers late, and one that never does.
+// Every operation is stopped after each of its steps, by cancellation of every kind and by the end
+// of its execution context, on a store that answers, one that answers late, and one that never
+// does.
 using namespace bed;
 
 namespace {
@@ -30,7 +31,8 @@ struct scene : ground {
     (void)wire->apply(locked);
   }
 
-  /// Runs one handler, or lets the time pass to the next deadline. False: nothing can happen any more.
+  /// Runs one handler, or lets the time pass to the next deadline. False: nothing can happen any
+  /// more.
   bool step() {
     io.restart();
     if (io.poll_one() != 0) return true;
@@ -59,8 +61,10 @@ struct scene : ground {
 using operation = std::function<void(scene&)>;
 
 template <class Store>
-std::vector<std::pair<std::string, operation>> operations_on(Store ground::*which) {
-  auto const of = [which](scene& s) { return limiter{s.*which, {.limit = 1, .ttl = 30s}, s.clock}; };
+std::vector<std::pair<std::string, operation>> operations_on(Store ground::* which) {
+  auto const of = [which](scene& s) {
+    return limiter{s.*which, {.limit = 1, .ttl = 30s}, s.clock};
+  };
   auto const once = [which](scene& s) { return uniqueness{s.*which, {.ttl = 30s}, s.clock}; };
   auto const body = [](scene& s) {
     return [&s]() -> asio::awaitable<int> {
@@ -72,7 +76,8 @@ std::vector<std::pair<std::string, operation>> operations_on(Store ground::*whic
   };
   auto const held = [](scene& s, auto const& l) {
     auto const p = std::make_shared<permit>();
-    l.async_try_acquire("free", [p](error_code, std::optional<permit> got) { *p = std::move(*got); });
+    l.async_try_acquire("free",
+                        [p](error_code, std::optional<permit> got) { *p = std::move(*got); });
     s.settle();
     s.kept.push_back(p);
     return p;
@@ -81,10 +86,13 @@ std::vector<std::pair<std::string, operation>> operations_on(Store ground::*whic
       {"try_acquire", [=](scene& s) { of(s).async_try_acquire("free", s.handler()); }},
       {"try_acquire, busy", [=](scene& s) { of(s).async_try_acquire("busy", s.handler()); }},
       {"acquire, not waiting", [=](scene& s) { of(s).async_acquire("free", s.handler()); }},
-      {"acquire, waiting", [=](scene& s) { of(s).async_acquire("busy", {.wait = 4s}, s.handler()); }},
-      {"acquire, waiting and timing out", [=](scene& s) { of(s).async_acquire("busy", {.wait = 2s}, s.handler()); }},
+      {"acquire, waiting",
+       [=](scene& s) { of(s).async_acquire("busy", {.wait = 4s}, s.handler()); }},
+      {"acquire, waiting and timing out",
+       [=](scene& s) { of(s).async_acquire("busy", {.wait = 2s}, s.handler()); }},
       {"with_permit", [=](scene& s) { of(s).async_with_permit("free", body(s), s.handler()); }},
-      {"with_permit, waiting", [=](scene& s) { of(s).async_with_permit("busy", body(s), s.handler()); }},
+      {"with_permit, waiting",
+       [=](scene& s) { of(s).async_with_permit("busy", body(s), s.handler()); }},
       {"inspect", [=](scene& s) { of(s).async_inspect("busy", 10, s.handler()); }},
       {"drain", [=](scene& s) { of(s).async_drain(s.handler()); }},
       {"try_lock", [=](scene& s) { once(s).async_try_lock("free", s.handler()); }},
@@ -92,8 +100,7 @@ std::vector<std::pair<std::string, operation>> operations_on(Store ground::*whic
       {"with_lock", [=](scene& s) { once(s).async_with_lock("free", body(s), s.handler()); }},
       {"with_lock, waiting",
        [=](scene& s) { once(s).async_with_lock("busy", {.wait = 4s}, body(s), s.handler()); }},
-      {"claim",
-       [=](scene& s) { once(s).async_claim("claim", 10s, s.handler()); }},
+      {"claim", [=](scene& s) { once(s).async_claim("claim", 10s, s.handler()); }},
       {"inspect lock", [=](scene& s) { once(s).async_inspect("busy", s.handler()); }},
       {"release",
        [=](scene& s) {
@@ -130,7 +137,8 @@ std::vector<subject> all_operations() {
   };
   std::vector<subject> all;
   for (auto& [name, start] : operations_on(&ground::local)) all.push_back({name, start, always});
-  for (auto& [name, start] : operations_on(&ground::remote)) all.push_back({"remote " + name, start, any});
+  for (auto& [name, start] : operations_on(&ground::remote))
+    all.push_back({"remote " + name, start, any});
   return all;
 }
 
@@ -161,7 +169,8 @@ BOOST_AUTO_TEST_CASE(R7_cancellation_after_every_step) {
       for (auto const kind : {type::terminal, type::partial, type::total}) {
         bool goes_on = true;
         for (int steps = 0; goes_on && steps < most_steps; ++steps) {
-          BOOST_TEST_CONTEXT(name << ", " << how.name << ", " << static_cast<int>(kind) << ", step " << steps) {
+          BOOST_TEST_CONTEXT(name << ", " << how.name << ", " << static_cast<int>(kind) << ", step "
+                                  << steps) {
             scene s;
             start(s);
             s.wire->usual = how.usual;
@@ -170,7 +179,8 @@ BOOST_AUTO_TEST_CASE(R7_cancellation_after_every_step) {
             s.signal.emit(kind);
             s.settle();
             // What is one command ends when the store lets it.
-            bool const composed = name.find("with_") != name.npos || name.find("waiting") != name.npos;
+            bool const composed =
+                name.find("with_") != name.npos || name.find("waiting") != name.npos;
             if (composed || !how.usual.deaf) {
               BOOST_TEST(s.done == 1);
               // Its end may have been decided already.
@@ -207,7 +217,8 @@ BOOST_AUTO_TEST_CASE(R7_the_context_ends_after_every_step) {
             s.wire->usual = how.usual;
             for (int i = 0; i < steps && goes_on; ++i) goes_on = s.done == 0 && s.step();
           }
-          // What a store that executes at once was given, it has back; the remote one has only its TTLs.
+          // What a store that executes at once was given, it has back; the remote one has only its
+          // TTLs.
           BOOST_TEST(census(*local, "free").in_use == 0u);
           BOOST_TEST(census(*local, "busy").waiting == 0u);
           wire->held.clear();
@@ -221,12 +232,24 @@ BOOST_AUTO_TEST_CASE(R7_the_context_ends_after_every_step) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(R7_an_erased_handler_dies_with_the_context) {
+  scene s;
+  limiter of{s.remote, {.limit = 1, .ttl = 30s}, s.clock};
+  s.wire->usual = {.answers = false};
+  of.async_try_acquire(
+      "free", asio::any_completion_handler<void(error_code, std::optional<permit>)>{s.handler()});
+  of.async_acquire("free", asio::any_completion_handler<void(error_code, permit)>{s.handler()});
+  s.settle();
+  BOOST_TEST(s.wire->held.size() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(R7_a_signal_that_outlives_the_context) {
   asio::cancellation_signal late;
   {
     scene s;
     limiter of{s.remote, {.limit = 1, .ttl = 30s}, s.clock};
-    of.async_acquire("busy", asio::bind_cancellation_slot(late.slot(), [](error_code, permit const&) {}));
+    of.async_acquire("busy",
+                     asio::bind_cancellation_slot(late.slot(), [](error_code, permit const&) {}));
     s.settle();
   }
   late.emit(asio::cancellation_type::all);
@@ -235,7 +258,8 @@ BOOST_AUTO_TEST_CASE(R7_a_signal_that_outlives_the_context) {
     scene s;
     limiter of{s.local, {.limit = 1, .ttl = 30s}, s.clock};
     auto body = []() -> asio::awaitable<void> { co_return; };
-    of.async_with_permit("free", body, asio::bind_cancellation_slot(later.slot(), [](std::exception_ptr) {}));
+    of.async_with_permit("free", body,
+                         asio::bind_cancellation_slot(later.slot(), [](std::exception_ptr) {}));
     s.settle();
   }
   later.emit(asio::cancellation_type::all);

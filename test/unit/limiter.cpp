@@ -18,7 +18,8 @@ namespace {
 
 struct limiters : ground {
   explicit limiters(limiter_options o = {.limit = 2, .ttl = 30s})
-      : here{local, o, clock}, away{remote, o, clock} {}
+      : here{local, o, clock},
+        away{remote, o, clock} {}
 
   template <class L>
   outcome<std::optional<permit>> try_acquire(L const& l, std::string key = "k") {
@@ -95,7 +96,8 @@ BOOST_AUTO_TEST_CASE(bad_input_is_a_typed_error_and_changes_nothing) {
   limiters b;
   on_both(b, [&](auto const& l) {
     BOOST_TEST(b.try_acquire(l, "").ec == code(errc::invalid_key));
-    BOOST_TEST(b.try_acquire(l, std::string(limits::key_size + 1, 'k')).ec == code(errc::invalid_key));
+    BOOST_TEST(b.try_acquire(l, std::string(limits::key_size + 1, 'k')).ec ==
+               code(errc::invalid_key));
     BOOST_TEST(b.try_acquire(l, std::string(limits::key_size, 'k')).value.has_value());
     outcome<permit> got;
     l.async_acquire("", {.wait = 1s}, got.handler());

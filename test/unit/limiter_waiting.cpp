@@ -5,6 +5,10 @@
 #include "weir/backoff/constant.hpp"
 #include "weir/limiter.hpp"
 
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
@@ -19,7 +23,7 @@ namespace {
 /// One permit, taken, and a poll of a second.
 template <class Store>
 struct busy : ground {
-  explicit busy(Store ground::*which) : of{this->*which, {.limit = 1, .ttl = 30s}, clock} {
+  explicit busy(Store ground::* which) : of{this->*which, {.limit = 1, .ttl = 30s}, clock} {
     outcome<std::optional<permit>> got;
     of.async_try_acquire("k", got.handler());
     settle();
@@ -31,7 +35,8 @@ struct busy : ground {
   };
   std::shared_ptr<waiter> wait(duration d = limits::span) {
     auto w = std::make_shared<waiter>();
-    of.async_acquire("k", {.wait = d}, asio::bind_cancellation_slot(w->signal.slot(), w->handler()));
+    of.async_acquire("k", {.wait = d},
+                     asio::bind_cancellation_slot(w->signal.slot(), w->handler()));
     settle();
     return w;
   }
@@ -200,7 +205,8 @@ BOOST_FIXTURE_TEST_CASE(R6_a_place_is_kept_while_its_holder_sleeps, busy_away) {
 
 BOOST_FIXTURE_TEST_CASE(the_ticket_does_not_outlive_the_wait, busy_away) {
   auto const a = wait(500ms);
-  wire->usual = {.executes = false, .error = code(errc::store_unavailable)};  // nothing can be cleaned up
+  wire->usual = {.executes = false, .error = code(errc::store_unavailable)};  // nothing can be
+                                                                              // cleaned up
   pass(500ms);
   BOOST_TEST(a->ec == code(errc::timed_out));
   BOOST_TEST(census(*wire, "k").waiting == 0u);
@@ -305,14 +311,21 @@ namespace {
 /// Hints all the time, for nothing.
 class eager_store : public remote_store {
  public:
-  eager_store(executor_type ex, std::shared_ptr<engine> e, int& hints) : remote_store{std::move(ex), std::move(e)}, hints_{&hints} {}
+  eager_store(executor_type ex, std::shared_ptr<engine> e, int& hints)
+      : remote_store{std::move(ex), std::move(e)},
+        hints_{&hints} {}
 
   using remote_store::async_execute;
   template <class Token>
   auto async_execute(command::await_permit const&, Token&& token) const {
     auto* const hints = hints_;
     return detail::async_lift<hint>(
-        get_executor(), [hints]() -> result<hint> { ++*hints; return hint{}; }, std::forward<Token>(token));
+        get_executor(),
+        [hints]() -> result<hint> {
+          ++*hints;
+          return hint{};
+        },
+        std::forward<Token>(token));
   }
 
  private:
@@ -373,3 +386,63 @@ BOOST_AUTO_TEST_CASE(an_uncontended_permit_needs_no_suspension) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+namespace {
+
+/// Leaves in the slot what refers to the wait, as Asio's timers do: who emits after the end uses
+/// what is gone.
+class fussy_clock {
+ public:
+  explicit fussy_clock(manual_clock c) : clock_{std::move(c)} {}
+
+  [[nodiscard]] steady_time steady_now() const noexcept { return clock_.steady_now(); }
+
+  template <class Token>
+  auto async_wait_until(asio::any_io_executor ex, steady_time t, Token&& token) const {
+    return asio::async_initiate<Token, void(error_code)>(
+        [](auto handler, asio::any_io_executor const& e, steady_time until,
+           manual_clock const& clock) {
+          auto slot = asio::get_associated_cancellation_slot(handler);
+          auto const own = asio::get_associated_executor(handler, e);
+          auto wait = std::make_unique<asio::cancellation_signal>();
+          if (slot.is_connected()) {
+            slot.assign([raw = wait.get()](asio::cancellation_type_t type) { raw->emit(type); });
+          }
+          auto const inner = wait->slot();
+          clock.async_wait_until(
+              e, until,
+              asio::bind_cancellation_slot(
+                  inner, asio::bind_executor(own, [h = std::move(handler),
+                                                   w = std::move(wait)](error_code ec) mutable {
+                    w.reset();
+                    std::move(h)(ec);
+                  })));
+        },
+        token, ex, t, clock_);
+  }
+
+ private:
+  manual_clock clock_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(R7_nobody_cancels_what_has_ended) {
+  ground b;
+  limiter of{b.remote, {.limit = 1, .ttl = 30s}, fussy_clock{b.clock}};
+  outcome<std::optional<permit>> taken;
+  of.async_try_acquire("k", taken.handler());
+  b.settle();
+  outcome<permit> a;
+  of.async_acquire("k", {.wait = 5s}, a.handler());
+  b.pass(3s);
+  taken.value.reset();
+  b.pass(1s);
+  BOOST_TEST(a.done());
+  BOOST_TEST(!a.ec);
+  outcome<permit> late;
+  of.async_acquire("k", {.wait = 3s}, late.handler());
+  b.wire->usual = {.answers = false};
+  b.pass(3s);
+  BOOST_TEST(late.ec == code(errc::timed_out));
+}

@@ -180,7 +180,8 @@ BOOST_AUTO_TEST_CASE(F6_a_lost_lease_cancels_the_body) {
     error_code in_body;
     auto body = [&](permit const& p) -> asio::awaitable<int> {
       if (why == taken_away) {
-        (void)s.wire->apply(command::release_permit{.key = "k", .holder = p.holder(), .fence = p.fence()});
+        (void)s.wire->apply(
+            command::release_permit{.key = "k", .holder = p.holder(), .fence = p.fence()});
       }
       auto [ec] = co_await s.clock.async_wait_until(s.io_executor(), s.clock.steady_now() + 1h,
                                                     asio::as_tuple(asio::deferred));
@@ -327,9 +328,10 @@ BOOST_AUTO_TEST_CASE(the_body_runs_on_its_callers_executor) {
     on_mine = mine.get_executor().running_in_this_thread();
     co_return;
   };
-  s.here.async_with_permit("k", body, asio::bind_executor(mine.get_executor(), [&](std::exception_ptr) {
-    completed_on_mine = mine.get_executor().running_in_this_thread();
-  }));
+  s.here.async_with_permit("k", body,
+                           asio::bind_executor(mine.get_executor(), [&](std::exception_ptr) {
+                             completed_on_mine = mine.get_executor().running_in_this_thread();
+                           }));
   s.settle();
   BOOST_TEST(!on_mine);
   for (int i = 0; i < 10; ++i) {
@@ -356,7 +358,8 @@ BOOST_AUTO_TEST_CASE(kinds_of_executors) {
       "k", body, asio::bind_executor(asio::any_completion_executor{s.io.get_executor()}, count));
   s.settle();
   BOOST_TEST(ran == 22);
-  s.here.async_with_permit("k", body, asio::any_completion_handler<void(std::exception_ptr)>{count});
+  s.here.async_with_permit("k", body,
+                           asio::any_completion_handler<void(std::exception_ptr)>{count});
   s.settle();
   BOOST_TEST(ran == 33);
 }

@@ -1,13 +1,12 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#include "weir/store/memory/buckets.hpp"
-
 #include "weir/command/buckets.hpp"
 #include "weir/error.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/quota.hpp"
 #include "weir/rule/validate.hpp"
+#include "weir/store/memory/buckets.hpp"
 #include "weir/store/memory/options.hpp"
 #include "weir/time.hpp"
 
@@ -44,18 +43,21 @@ struct table {
     BOOST_TEST_REQUIRE(!weir::rule::validate(c));
     return buckets.apply(c, now).value();
   }
-  decision take(std::string_view key, quota const& q, std::uint64_t cost = 1, duration max_wait = {}) {
+  decision take(std::string_view key, quota const& q, std::uint64_t cost = 1,
+                duration max_wait = {}) {
     return take(key, std::span{&q, 1}, cost, max_wait);
   }
   decision peek(std::string_view key, std::span<quota const> quotas, std::uint64_t cost = 1) {
-    return buckets.apply(command::peek_bucket{.key = key, .quotas = quotas, .cost = cost, .max_wait = {}}, now)
+    return buckets
+        .apply(command::peek_bucket{.key = key, .quotas = quotas, .cost = cost, .max_wait = {}},
+               now)
         .value();
   }
   decision peek(std::string_view key, quota const& q, std::uint64_t cost = 1) {
     return peek(key, std::span{&q, 1}, cost);
   }
-  weir::refund_receipt refund(std::string_view key, std::span<quota const> quotas, decision const& d,
-                              bool before_instant = false) {
+  weir::refund_receipt refund(std::string_view key, std::span<quota const> quotas,
+                              decision const& d, bool before_instant = false) {
     return buckets
         .apply(command::refund{.key = key,
                                .quotas = quotas,
@@ -65,7 +67,8 @@ struct table {
                now)
         .value();
   }
-  weir::refund_receipt refund(std::string_view key, quota const& q, decision const& d, bool before_instant = false) {
+  weir::refund_receipt refund(std::string_view key, quota const& q, decision const& d,
+                              bool before_instant = false) {
     return refund(key, std::span{&q, 1}, d, before_instant);
   }
   void reset(std::string_view key) {
@@ -262,7 +265,8 @@ BOOST_AUTO_TEST_CASE(too_many_different_quotas_at_once_are_an_error) {
   for (std::size_t i = 0; i != 66'000; ++i) {
     auto const q = quota::per(1, 1h + duration{static_cast<duration::rep>(i)});
     auto const answer = t.buckets.apply(
-        command::take{.key = numbered(i), .quotas = std::span{&q, 1}, .cost = 1, .max_wait = {}}, t.now);
+        command::take{.key = numbered(i), .quotas = std::span{&q, 1}, .cost = 1, .max_wait = {}},
+        t.now);
     if (answer.has_error()) {
       BOOST_TEST((answer.error() == errc::store_full));
       ++full;
@@ -363,7 +367,8 @@ BOOST_AUTO_TEST_CASE(F21_a_flood_forgets_nothing_that_was_spent) {
 BOOST_AUTO_TEST_CASE(F21_full_ones_are_found_among_many) {
   constexpr std::size_t most = 20'000;
   table t{most};
-  for (std::size_t i = 0; i != most; ++i) t.take(numbered(i), quota::per(1, i % 1000 == 0 ? 10s : duration{1h}));
+  for (std::size_t i = 0; i != most; ++i)
+    t.take(numbered(i), quota::per(1, i % 1000 == 0 ? 10s : duration{1h}));
   t.now += 10s;
   std::size_t in = 0;
   for (std::size_t i = 0; i != 100; ++i) {
@@ -398,9 +403,9 @@ BOOST_AUTO_TEST_CASE(F25_an_arrival_below_a_millisecond_is_kept) {
 
 BOOST_AUTO_TEST_CASE(F27_two_keys_never_share_a_bucket) {
   using namespace std::string_literals;
-  std::vector<std::string> keys{"a",      "a\0"s,     "a\0\0"s,     "\0"s,   "\0a"s,   "'; DROP TABLE", "\"",
-                                "a\r\nb", "{a}",      "*",          ">",     " ",      "a ",            " a",
-                                "\xff",   "\xc3\x28", "\xed\xa0\x80"};
+  std::vector<std::string> keys{
+      "a", "a\0"s, "a\0\0"s, "\0"s, "\0a"s, "'; DROP TABLE", "\"",       "a\r\nb",      "{a}",
+      "*", ">",    " ",      "a ",  " a",   "\xff",          "\xc3\x28", "\xed\xa0\x80"};
   for (std::size_t const n : {7U, 8U, 9U, 31U, 32U, 33U, 63U, 64U, 65U, 1023U, 1024U}) {
     keys.push_back(std::string(n, 'x'));
     keys.push_back(std::string(n, '\0'));
@@ -440,9 +445,12 @@ BOOST_AUTO_TEST_CASE(R3_a_quota_that_does_not_fit_is_refused_before_any_change) 
       auto const is_too_large = [&](auto const& c) {
         return t.buckets.apply(c, t.now).error() == errc::quota_too_large;
       };
-      BOOST_TEST(is_too_large(command::take{.key = key, .quotas = quotas, .cost = 1, .max_wait = {}}));
-      BOOST_TEST(is_too_large(command::peek_bucket{.key = key, .quotas = quotas, .cost = 1, .max_wait = {}}));
-      BOOST_TEST(is_too_large(command::refund{.key = key, .quotas = quotas, .cost = 1, .mark = {}}));
+      BOOST_TEST(
+          is_too_large(command::take{.key = key, .quotas = quotas, .cost = 1, .max_wait = {}}));
+      BOOST_TEST(is_too_large(
+          command::peek_bucket{.key = key, .quotas = quotas, .cost = 1, .max_wait = {}}));
+      BOOST_TEST(
+          is_too_large(command::refund{.key = key, .quotas = quotas, .cost = 1, .mark = {}}));
     }
   }
   BOOST_TEST(t.reap().kept == 1U);

@@ -1,15 +1,14 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// The table against one that never forgets anything and has no bound, on generated histories; and R3 for every key and
-// window where time runs backwards.
-
-#include "weir/store/memory/buckets.hpp"
+// The table against one that never forgets anything and has no bound, on generated histories; and
+// R3 for every key and window where time runs backwards.
 
 #include "weir/command/buckets.hpp"
 #include "weir/quota.hpp"
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/buckets.hpp"
+#include "weir/store/memory/buckets.hpp"
 #include "weir/store/memory/options.hpp"
 #include "weir/time.hpp"
 
@@ -67,12 +66,13 @@ class model {
     if (takes && d.allowed) buckets_[key] = {asked, d.mark.arrival};
     return d;
   }
-  weir::refund_receipt refund(std::string const& key, decision const& d, bool before_instant, duration now) {
+  weir::refund_receipt refund(std::string const& key, decision const& d, bool before_instant,
+                              duration now) {
     auto const known = buckets_.find(key);
     if (known == buckets_.end()) return {.credited = 0, .forfeited = d.cost};
     auto const scales = bucket_scales::of(known->second.limits).value();
-    auto const out = weir::rule::refund(
-        scales.span(), known->second.arrivals, d.mark, d.cost, before_instant, now);
+    auto const out = weir::rule::refund(scales.span(), known->second.arrivals, d.mark, d.cost,
+                                        before_instant, now);
     known->second.arrivals = out.arrivals;
     return out.receipt;
   }
@@ -96,13 +96,17 @@ class model {
 class history {
  public:
   history(std::uint64_t seed, std::size_t keys, std::size_t most)
-      : random_{seed}, keys_{keys}, most_{most}, table_{weir::memory_options{.max_buckets = most}} {}
+      : random_{seed},
+        keys_{keys},
+        most_{most},
+        table_{weir::memory_options{.max_buckets = most}} {}
 
   void run(int steps, duration longest_pause) {
     // The first command sets the table's epoch.
     table_.apply(command::reap_buckets{}, epoch).value();
     for (int i = 0; i != steps; ++i) {
-      now_ += duration{static_cast<duration::rep>(below(static_cast<std::uint64_t>(longest_pause.count()) + 1))};
+      now_ += duration{
+          static_cast<duration::rep>(below(static_cast<std::uint64_t>(longest_pause.count()) + 1))};
       switch (below(20)) {
         case 0: return_something(); break;
         case 1: reset(); break;
@@ -125,7 +129,8 @@ class history {
 
   void ask(bool takes) {
     auto const key = any_key();
-    auto const& plan = plans[below(10) == 0 ? below(std::size(plans)) : key.size() % std::size(plans)];
+    auto const& plan =
+        plans[below(10) == 0 ? below(std::size(plans)) : key.size() % std::size(plans)];
     auto const cost = 1 + below(below(3) == 0 ? 5 : 2);
     auto const max_wait = below(4) == 0 ? duration{1s} : 0ns;
     auto const spent = model_.spent(now_);
@@ -250,7 +255,8 @@ BOOST_AUTO_TEST_CASE(R3_where_time_runs_backwards_and_buckets_are_forgotten) {
         for (std::size_t last = first; last != grants.size(); ++last) {
           sum += grants[last].second;
           wide const window = (grants[last].first - grants[first].first).count();
-          BOOST_TEST_REQUIRE((sum * 1'000'000'000 <= 3 * wide{1'000'000'000} + 5 * window), "seed " << seed);
+          BOOST_TEST_REQUIRE((sum * 1'000'000'000 <= 3 * wide{1'000'000'000} + 5 * window),
+                             "seed " << seed);
         }
       }
     }

@@ -1,11 +1,10 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#include "weir/store/memory/buckets.hpp"
-
 #include "weir/command/buckets.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
+#include "weir/store/memory/buckets.hpp"
 #include "weir/store/memory/options.hpp"
 #include "weir/time.hpp"
 
@@ -69,8 +68,9 @@ BOOST_AUTO_TEST_SUITE(memory_buckets_threads)
 
 BOOST_AUTO_TEST_CASE(R3_one_key_hammered_grants_exactly_capacity_and_then_exactly_the_rate) {
   auto const fast = quota::per_second(100'000).burst(30'000);
-  for (auto const& quotas : {std::vector{fast}, std::vector{quota::per_second(100'100).burst(30'000)},
-                             std::vector{fast, quota::per_minute(10'000'000)}}) {
+  for (auto const& quotas :
+       {std::vector{fast}, std::vector{quota::per_second(100'100).burst(30'000)},
+        std::vector{fast, quota::per_minute(10'000'000)}}) {
     shared_table table{10};
     std::atomic<std::uint64_t> granted{0};
     std::atomic<time_point> now{start};
@@ -150,7 +150,8 @@ BOOST_AUTO_TEST_CASE(R3_refunds_of_many_threads_give_back_no_more_than_was_taken
   BOOST_TEST(held + left == 1000U);
 }
 
-// Keys come and go, are forgotten and come again, change their quotas, in a table that grows all the while.
+// Keys come and go, are forgotten and come again, change their quotas, in a table that grows all
+// the while.
 BOOST_AUTO_TEST_CASE(R3_holds_for_every_key_of_a_busy_table) {
   constexpr std::size_t keys = 3000;
   shared_table table{keys + thread_count};
@@ -171,7 +172,8 @@ BOOST_AUTO_TEST_CASE(R3_holds_for_every_key_of_a_busy_table) {
           break;
         default: {
           bool const two = n % 7 == 0 && random() % 2 == 0;
-          auto const d = table.take(key, two ? std::span<quota const>{both} : std::span{&fast, 1}, now);
+          auto const d =
+              table.take(key, two ? std::span<quota const>{both} : std::span{&fast, 1}, now);
           if (d.shed) BOOST_FAIL("shed with room left");
           if (d.allowed) granted[n].fetch_add(1, std::memory_order_relaxed);
         }
@@ -192,7 +194,8 @@ BOOST_AUTO_TEST_CASE(F21_the_bound_holds_under_a_flood_from_all_threads) {
   std::atomic<std::size_t> in{0};
   in_threads([&](std::size_t thread) {
     for (std::size_t i = 0; i != 4000; ++i) {
-      auto const d = table.take(std::to_string(thread) + '/' + std::to_string(i), {&slow, 1}, start);
+      auto const d =
+          table.take(std::to_string(thread) + '/' + std::to_string(i), {&slow, 1}, start);
       in += d.allowed ? 1U : 0U;
     }
   });
@@ -203,7 +206,8 @@ BOOST_AUTO_TEST_CASE(F21_the_bound_holds_under_a_flood_from_all_threads) {
   std::size_t again = 0;
   for (std::size_t thread = 0; thread != thread_count; ++thread) {
     for (std::size_t i = 0; i != 4000; ++i) {
-      auto const d = table.take(std::to_string(thread) + '/' + std::to_string(i), {&slow, 1}, start);
+      auto const d =
+          table.take(std::to_string(thread) + '/' + std::to_string(i), {&slow, 1}, start);
       again += d.allowed ? 1U : 0U;
     }
   }

@@ -81,6 +81,19 @@ BOOST_AUTO_TEST_CASE(F29_an_extended_job_is_completed_and_gone) {
   BOOST_TEST(b.stats().completed == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(F29_F30_an_extended_job_hides_no_other) {
+  jobs_bed b;
+  b.enqueue(1);
+  b.enqueue(2);
+  auto const got = b.dequeue(2, 10s).jobs;
+  b.extend(got[0], 100s);
+  BOOST_TEST(b.min_vesting() == std::optional<duration>{10s});
+  b.now += 10s;
+  BOOST_TEST(b.claim_all() == list{2});
+  b.now += 90s;
+  BOOST_TEST(b.claim_all() == (list{2, 1}), "each by the end of its lease");
+}
+
 BOOST_AUTO_TEST_CASE(F31_leases_add_no_pointers_and_drift_no_counters) {
   jobs_bed b;
   for (std::uint64_t n = 1; n <= 50; ++n) b.enqueue(n);
@@ -384,79 +397,6 @@ BOOST_AUTO_TEST_CASE(a_batch_of_completions_has_an_outcome_for_each) {
   BOOST_TEST(std::equal(out.begin(), out.end(), expected.begin(), expected.end()));
   BOOST_TEST(b.stats().completed == 2U);
   BOOST_TEST(b.stats().leased == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(F54_a_dequeue_asked_again_gives_the_same_leases) {
-  jobs_bed b;
-  for (std::uint64_t n = 1; n <= 6; ++n) b.enqueue(n);
-  auto const first = b.dequeue(3, 30s, "h", 1).jobs;
-  b.now += 10s;
-  auto again = b.dequeue(3, 30s, "h", 1);
-  BOOST_TEST(b.numbers(again.jobs) == (list{1, 2, 3}));
-  for (std::size_t i = 0; i < 3; ++i) {
-    BOOST_TEST(again.jobs[i].fence == first[i].fence);
-    BOOST_TEST(again.jobs[i].attempt == 1U);
-    BOOST_TEST(again.jobs[i].expires_in == duration{20s});
-  }
-  BOOST_TEST(again.more);
-  BOOST_TEST(b.numbers(b.dequeue(2, 30s, "other", 1).jobs) == (list{4, 5}),
-             "numbers are each holder's own");
-  b.complete(first[1]);
-  BOOST_TEST(b.numbers(b.dequeue(3, 30s, "h", 1).jobs) == (list{1, 3}));
-  BOOST_TEST(b.numbers(b.dequeue(3, 30s, "h", 2).jobs) == list{6});
-  BOOST_TEST(b.numbers(b.dequeue(3, 30s, "h", 2).jobs) == list{6});
-  b.now += 30s;
-  BOOST_TEST(b.numbers(b.dequeue(2, 30s, "h", 2).jobs) == (list{1, 3}),
-             "those leases are over: it is a new one");
-  BOOST_TEST(b.require(1).attempts == 2U);
-}
-
-BOOST_AUTO_TEST_CASE(F54_leases_that_moved_on_are_not_given_again) {
-  jobs_bed b;
-  for (std::uint64_t n = 1; n <= 3; ++n) b.enqueue(n);
-  auto const first = b.dequeue(3, 10s, "h", 1).jobs;
-  b.extend(first[2], 100s);
-  b.now += 10s;
-  BOOST_TEST(b.claim_all(1) == list{1});  // by the same holder, unnumbered
-  BOOST_TEST(b.numbers(b.dequeue(3, 10s, "h", 1).jobs) == list{3});
-}
-
-BOOST_AUTO_TEST_CASE(F54_of_many_leases_those_that_live_are_given_again) {
-  jobs_bed b;
-  for (std::uint64_t n = 1; n <= 100; ++n) b.enqueue(n);
-  auto const all = b.dequeue(100, 30s, "h", 1).jobs;
-  list left;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i % 20 == 7) {
-      left.push_back(number_of(all[i].id));
-    } else {
-      b.complete(all[i]);
-    }
-  }
-  BOOST_TEST(b.numbers(b.dequeue(100, 30s, "h", 1).jobs) == left);
-}
-
-BOOST_AUTO_TEST_CASE(F54_an_unnumbered_dequeue_is_always_another) {
-  jobs_bed b;
-  b.enqueue(1);
-  b.enqueue(2);
-  BOOST_TEST(b.numbers(b.dequeue(1, 30s, "h", 0).jobs) == list{1});
-  BOOST_TEST(b.numbers(b.dequeue(1, 30s, "h", 0).jobs) == list{2});
-}
-
-BOOST_AUTO_TEST_CASE(a_holder_whose_last_lease_is_buried_by_its_own_dequeue_goes_on) {
-  jobs_bed b;
-  auto j = make_job(1);
-  j.max_attempts = 1;
-  b.enqueue(j);
-  BOOST_TEST(b.dequeue(1, 1s, "h", 1).jobs.size() == 1U);
-  b.now += 1s;
-  b.enqueue(2);
-  b.enqueue(3);
-  auto const got = b.dequeue(5, 1s, "h", 2);
-  BOOST_TEST(b.numbers(got.jobs) == (list{2, 3}));
-  BOOST_TEST(got.dead_lettered == 1U);
-  BOOST_TEST(b.numbers(b.dequeue(5, 1s, "h", 2).jobs) == (list{2, 3}));
 }
 
 BOOST_AUTO_TEST_CASE(F33_F51_refusals_and_returns_burn_no_attempts) {

@@ -347,6 +347,28 @@ BOOST_AUTO_TEST_CASE(R8_only_so_many_queues_without_jobs_are_remembered) {
   BOOST_TEST(count() <= remembered + 1);
 }
 
+BOOST_AUTO_TEST_CASE(R4_R8_no_queue_is_forgotten_with_its_jobs) {
+  detail::job_budget budget{1000};
+  detail::job_shard shard{detail::job_allowance{budget, 1000, 1}, 3};
+  time_point now{1'000s};
+  std::uint64_t n = 0;
+  for (int i = 0; i < 100; ++i) {
+    auto const name = "q" + std::to_string(i);
+    for (int k = 0; k < 2; ++k) {
+      auto const j = make_job(++n);
+      BOOST_TEST(
+          shard.apply(command::enqueue_jobs{.queue = name, .jobs = {&j, 1}}, now).has_value());
+    }
+    auto const done =
+        shard.apply(command::cancel_job{.queue = name, .id = id_of(n), .running = false}, now);
+    BOOST_TEST((done.value() == cancel_outcome::cancelled));
+  }
+  for (int i = 0; i < 100; ++i) {
+    auto const name = "q" + std::to_string(i);
+    BOOST_TEST(shard.apply(command::read_queue_stats{.queue = name}, now).value().pending == 1U);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(queues_spread_over_the_shards_and_stay_where_they_are) {
   jobs_bed b{memory_options{.shards = 4}};
   std::map<std::string, std::uint32_t> home;

@@ -78,7 +78,8 @@ BOOST_AUTO_TEST_SUITE(rate_limiter_in_process)
 
 BOOST_AUTO_TEST_CASE(takes_until_none_is_left) {
   bed b;
-  for (unsigned i = 0; i != 10; ++i) BOOST_TEST(b.limiter.try_take("alice").value().remaining == 9 - i);
+  for (unsigned i = 0; i != 10; ++i)
+    BOOST_TEST(b.limiter.try_take("alice").value().remaining == 9 - i);
   auto const d = b.limiter.try_take("alice").value();
   BOOST_TEST(!d.allowed);
   BOOST_TEST((d.retry_after == 100ms));
@@ -158,7 +159,8 @@ BOOST_AUTO_TEST_CASE(bad_input_is_a_typed_error_and_changes_nothing) {
   BOOST_TEST((l.try_take("k", 0).error() == errc::invalid_cost));
   BOOST_TEST((l.try_take("k", 11).error() == errc::cost_exceeds_capacity));
   BOOST_TEST((l.reserve("k", {.cost = 1, .wait = -1ns}).error() == errc::invalid_wait));
-  BOOST_TEST((l.reserve("k", {.cost = 1, .wait = weir::limits::span + 1ns}).error() == errc::invalid_wait));
+  BOOST_TEST((l.reserve("k", {.cost = 1, .wait = weir::limits::span + 1ns}).error() ==
+              errc::invalid_wait));
   BOOST_TEST((l.try_take(std::string(64 * 1024, 'k')).has_value()));  // a digest is short
 
   weir::rate_limiter raw{b.store, ten, b.clock, weir::raw_key{}};
@@ -173,7 +175,8 @@ BOOST_AUTO_TEST_CASE(bad_input_is_a_typed_error_and_changes_nothing) {
 BOOST_AUTO_TEST_CASE(bad_quotas_fail_every_call_and_can_be_validated) {
   bed b;
   std::vector<quota> const five(5, ten);
-  for (auto const quotas : {std::span<quota const>{}, std::span{five}, std::span<quota const>{}.first(0)}) {
+  for (auto const quotas :
+       {std::span<quota const>{}, std::span{five}, std::span<quota const>{}.first(0)}) {
     weir::rate_limiter const limiter{b.store, quotas, b.clock};
     BOOST_TEST((limiter.try_take("k").error() == errc::invalid_quota));
     BOOST_TEST((limiter_type::validate(quotas) == errc::invalid_quota));
@@ -243,8 +246,8 @@ BOOST_AUTO_TEST_CASE(every_kind_of_token) {
   auto body = [&]() -> asio::awaitable<void> {
     auto [ec1, d] = co_await b.limiter.async_try_take("k", 11, asio::as_tuple);
     BOOST_TEST((ec1 == errc::cost_exceeds_capacity));
-    auto [ec2, again] =
-        co_await b.limiter.async_take("k", {.cost = 1}, asio::cancel_after(1h, asio::as_tuple(asio::deferred)));
+    auto [ec2, again] = co_await b.limiter.async_take(
+        "k", {.cost = 1}, asio::cancel_after(1h, asio::as_tuple(asio::deferred)));
     BOOST_TEST(!ec2);
     BOOST_TEST(again.remaining == 6U);
     auto operation = b.limiter.async_try_take("k", 2, asio::deferred);
@@ -295,8 +298,9 @@ BOOST_AUTO_TEST_CASE(the_default_token_can_be_rebound_and_handlers_run_on_their_
   bed b;
   asio::io_context other;
   bool called = false;
-  b.limiter.async_take("k", {.cost = 1},
-                       asio::bind_executor(other, [&](error_code, decision const&) { called = true; }));
+  b.limiter.async_take(
+      "k", {.cost = 1},
+      asio::bind_executor(other, [&](error_code, decision const&) { called = true; }));
   b.run();
   BOOST_TEST(!called);
   other.run();

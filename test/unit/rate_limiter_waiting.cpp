@@ -1,13 +1,12 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#include "weir/rate_limiter.hpp"
-
 #include "weir/clock/manual.hpp"
 #include "weir/command/buckets.hpp"
 #include "weir/decision.hpp"
 #include "weir/error.hpp"
 #include "weir/quota.hpp"
+#include "weir/rate_limiter.hpp"
 #include "weir/store/memory.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -51,13 +50,15 @@ constexpr asio::cancellation_type kinds[] = {asio::cancellation_type::terminal,
 
 using memory = weir::basic_memory_store<weir::manual_clock>;
 
-// A store beyond a network: it executes a command when the test lets it, and knows nothing of cancellation.
+// A store beyond a network: it executes a command when the test lets it, and knows nothing of
+// cancellation.
 class distant_store {
  public:
   using executor_type = asio::any_io_executor;
 
   explicit distant_store(memory store)
-      : store_{std::move(store)}, mail_{std::make_shared<std::list<std::function<void()>>>()} {}
+      : store_{std::move(store)},
+        mail_{std::make_shared<std::list<std::function<void()>>>()} {}
 
   [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
 
@@ -66,7 +67,8 @@ class distant_store {
   auto async_execute(C const& c, Token&& token) const {
     using result = typename C::result;
     return asio::async_initiate<Token, void(error_code, result)>(
-        [](asio::any_completion_handler<void(error_code, result)> handler, distant_store self, C what) {
+        [](asio::any_completion_handler<void(error_code, result)> handler, distant_store self,
+           C what) {
           auto shared = std::make_shared<decltype(handler)>(std::move(handler));
           auto const store = self.store_;
           self.mail_->push_back([store, shared, what] {
@@ -357,7 +359,9 @@ BOOST_AUTO_TEST_CASE(R7_contexts_destroyed_at_every_point_leak_nothing) {
     auto b = std::make_unique<bed>();
     BOOST_TEST(b->limiter.try_take("k").value().allowed);
     auto& limiter = b->far_limiter;
-    auto body = [&]() -> asio::awaitable<void> { co_await limiter.async_take("k", {.cost = 1, .wait = 1h}); };
+    auto body = [&]() -> asio::awaitable<void> {
+      co_await limiter.async_take("k", {.cost = 1, .wait = 1h});
+    };
     asio::co_spawn(b->io, body, asio::detached);
     if (point > 0) b->run();
     if (point > 1) b->far.deliver();

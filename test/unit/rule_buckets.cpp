@@ -41,11 +41,12 @@ class bucket {
     if (d.allowed) arrivals_ = d.mark.arrival;
     return d;
   }
-  [[nodiscard]] constexpr decision ask(
-      duration now, std::uint64_t cost = 1, duration max_wait = {}) const {
+  [[nodiscard]] constexpr decision ask(duration now, std::uint64_t cost = 1,
+                                       duration max_wait = {}) const {
     return weir::rule::take(scales_.span(), arrivals_, now, cost, max_wait);
   }
-  constexpr weir::refund_receipt refund(duration now, decision const& d, bool before_instant = false) {
+  constexpr weir::refund_receipt refund(duration now, decision const& d,
+                                        bool before_instant = false) {
     auto const out =
         weir::rule::refund(scales_.span(), arrivals_, d.mark, d.cost, before_instant, now);
     arrivals_ = out.arrivals;
@@ -110,12 +111,14 @@ BOOST_AUTO_TEST_CASE(a_tick_is_the_shortest_that_fits) {
 
 BOOST_AUTO_TEST_CASE(the_scale_says_the_rate_exactly) {
   for (std::uint64_t n = 1; n < 3'600'000; n = n * 5 / 4 + 1) {
-    for (auto const period : {duration{1s}, duration{1min}, duration{1h}, duration{24h}, duration{7s}}) {
+    for (auto const period :
+         {duration{1s}, duration{1min}, duration{1h}, duration{24h}, duration{7s}}) {
       auto const scale = bucket_scale::of(quota::per(n, period));
       BOOST_TEST_REQUIRE(scale.has_value(), n << " per " << period.count() << " ns");
       // gain/tick units a nanosecond over price units a token: n/period tokens a nanosecond.
-      auto const left = static_cast<std::uint64_t>(scale->gain) *
-                        (static_cast<std::uint64_t>(period.count()) / static_cast<std::uint64_t>(scale->tick));
+      auto const left =
+          static_cast<std::uint64_t>(scale->gain) *
+          (static_cast<std::uint64_t>(period.count()) / static_cast<std::uint64_t>(scale->tick));
       BOOST_TEST(left == n * static_cast<std::uint64_t>(scale->price));
       BOOST_TEST(period.count() % scale->tick == 0);
       BOOST_TEST(scale->capacity() == n);
@@ -210,7 +213,8 @@ BOOST_AUTO_TEST_CASE(F22_three_hundred_million_a_second_does_not_drift) {
   for (duration now{}; now <= 1ms; now += 333ns) {
     while (b.take(now, 7).allowed) granted += 7;
   }
-  // 300,000 in a millisecond, and the burst; integer nanoseconds per token would have granted 333,000.
+  // 300,000 in a millisecond, and the burst; integer nanoseconds per token would have granted
+  // 333,000.
   BOOST_TEST(granted <= 301'000U);
   BOOST_TEST(granted > 300'880U);
 }
@@ -295,8 +299,8 @@ BOOST_AUTO_TEST_CASE(a_wait_longer_than_allowed_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(several_quotas_are_booked_at_one_instant) {
-  // The slow one lets the reservations through one a second from the 100th on; the fast one must count them there, and
-  // not now, when it has ten to give at once.
+  // The slow one lets the reservations through one a second from the 100th on; the fast one must
+  // count them there, and not now, when it has ten to give at once.
   bucket b{quota::per_second(1).burst(100), quota::per(1, 10s).burst(10)};
   BOOST_TEST(b.take(0s, 10).allowed);
   BOOST_TEST((b.take(0s, 1, 1h).wait == 10s));
@@ -416,7 +420,8 @@ BOOST_AUTO_TEST_CASE(by_position_and_full_without_a_predecessor) {
   b.change(1h, {quota::per_second(10)});
   b.change(1h, {quota::per_second(10), quota::per_hour(11)});
   BOOST_TEST(b.take(1h, 10).allowed);
-  BOOST_TEST((b.take(1h + 1s, 2).retry_after == 326'272'727'276ns));  // a token in 327.27… s, a tick in 4 ns
+  BOOST_TEST((b.take(1h + 1s, 2).retry_after == 326'272'727'276ns));  // a token in 327.27… s, a
+                                                                      // tick in 4 ns
 }
 
 BOOST_AUTO_TEST_CASE(F52_a_forgotten_bucket_is_no_fuller_than_it_was) {

@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Generated histories against two things that know nothing of theoretical arrival times: a ledger that adds up every
-// window of time, and a plain token bucket.
+// Generated histories against two things that know nothing of theoretical arrival times: a ledger
+// that adds up every window of time, and a plain token bucket.
 
 #include "weir/quota.hpp"
 #include "weir/rule/bucket_scale.hpp"
@@ -48,8 +48,8 @@ struct grant {
   std::uint64_t cost;  // less what was refunded
 };
 
-// R3 for one quota: in every window that begins and ends with a grant. Time is the quota's, in whole ticks. A refund may
-// make a grant smaller, or nothing.
+// R3 for one quota: in every window that begins and ends with a grant. Time is the quota's, in
+// whole ticks. A refund may make a grant smaller, or nothing.
 class ledger {
  public:
   ledger(quota q, duration tick) : quota_{q}, tick_{tick} {}
@@ -63,8 +63,8 @@ class ledger {
         sum += grants[last].cost;
         auto const window =
             floor_to(grants[last].instant, tick_) - floor_to(grants[first].instant, tick_);
-        bool const kept = sum * period(quota_) <= capacity(quota_) * period(quota_) +
-                                                      tokens(quota_) * wide{window.count()};
+        bool const kept = sum * period(quota_) <=
+                          capacity(quota_) * period(quota_) + tokens(quota_) * wide{window.count()};
         if (!kept) BOOST_FAIL("R3 is broken from grant " << first << " to " << last);
       }
     }
@@ -83,7 +83,8 @@ class token_bucket {
   void advance(duration now) {
     now = floor_to(now, tick_);
     if (now <= at_) return;
-    level_ = std::min(level_ + tokens(quota_) * wide{(now - at_).count()}, capacity(quota_) * period(quota_));
+    level_ = std::min(level_ + tokens(quota_) * wide{(now - at_).count()},
+                      capacity(quota_) * period(quota_));
     at_ = now;
   }
   // How long until `cost` tokens are there.
@@ -119,7 +120,8 @@ class generator {
 
   quota any_quota() {
     for (;;) {
-      std::uint64_t const nice[] = {1, 2, 3, 5, 7, 10, 60, 100, 1000, 1001, 9999, 1U << 20, 300'000'000};
+      std::uint64_t const nice[] = {1,   2,    3,    5,    7,        10,         60,
+                                    100, 1000, 1001, 9999, 1U << 20, 300'000'000};
       duration const periods[] = {1us, 1ms, 1s, 3s, 1min, 1h, 24h, 24h * 3650, 999'983ns};
       auto const q = quota::per(nice[below(std::size(nice))], periods[below(std::size(periods))])
                          .burst(one_in(3) ? 1 + below(1'000'000) : 1 + below(12));
@@ -129,7 +131,8 @@ class generator {
 
   // Mostly around the time that a token takes.
   duration step(quota const& q) {
-    auto const one = std::max(duration{q.period().count() / static_cast<duration::rep>(q.tokens())}, 1ns);
+    auto const one =
+        std::max(duration{q.period().count() / static_cast<duration::rep>(q.tokens())}, 1ns);
     switch (below(6)) {
       case 0: return 0ns;
       case 1: return 1ns;
@@ -153,8 +156,8 @@ class generator {
 std::string describe(std::span<quota const> quotas) {
   std::string out;
   for (auto const& q : quotas) {
-    out += std::to_string(q.tokens()) + " per " + std::to_string(q.period().count()) + " ns, burst " +
-           std::to_string(q.capacity()) + "; ";
+    out += std::to_string(q.tokens()) + " per " + std::to_string(q.period().count()) +
+           " ns, burst " + std::to_string(q.capacity()) + "; ";
   }
   return out;
 }
@@ -162,7 +165,8 @@ std::string describe(std::span<quota const> quotas) {
 // Beyond its horizon, time stands still.
 bool within_reach(duration t) { return t == weir::rule::within_horizon(t); }
 
-// One history of takes, reservations and refunds on one to three quotas, with every promise checked on the way.
+// One history of takes, reservations and refunds on one to three quotas, with every promise checked
+// on the way.
 class history {
  public:
   history(std::uint64_t seed, bool backwards) : random_{seed}, backwards_{backwards} {
@@ -200,7 +204,9 @@ class history {
 
   void take() {
     auto const cost = random_.cost(quotas_);
-    auto const max_wait = random_.one_in(3) ? std::min<duration>(random_.step(quotas_.back()) * 3, weir::limits::span) : 0ns;
+    auto const max_wait =
+        random_.one_in(3) ? std::min<duration>(random_.step(quotas_.back()) * 3, weir::limits::span)
+                          : 0ns;
     auto const d = ask(now_, cost, max_wait);
     if (d.allowed) {
       BOOST_TEST((d.wait >= 0ns && d.wait <= max_wait));
@@ -296,7 +302,8 @@ BOOST_AUTO_TEST_CASE(it_decides_as_a_token_bucket_does) {
         if (within_reach(next)) now = next;
         oracle.advance(now);
         auto const cost = random.cost({&q, 1});
-        auto const max_wait = random.one_in(3) ? std::min<duration>(random.step(q), weir::limits::span) : 0ns;
+        auto const max_wait =
+            random.one_in(3) ? std::min<duration>(random.step(q), weir::limits::span) : 0ns;
         auto const wait = oracle.until(now, cost);
         auto const d = weir::rule::take(scales, arrivals, now, cost, max_wait);
         BOOST_TEST_REQUIRE(d.allowed == (wait <= max_wait));
@@ -310,7 +317,8 @@ BOOST_AUTO_TEST_CASE(it_decides_as_a_token_bucket_does) {
         oracle.take(cost);
         BOOST_TEST(d.remaining == oracle.remaining());
         arrivals = d.mark.arrival;
-        // With ticks of several units, a reservation may round up by less than a tick: that is given back with it.
+        // With ticks of several units, a reservation may round up by less than a tick: that is
+        // given back with it.
         if (random.one_in(4) || (wait > 0ns && scale.gain > 1)) {
           auto const out = weir::rule::refund(scales, arrivals, d.mark, cost, true, now);
           BOOST_TEST(out.receipt.credited == cost);
@@ -346,10 +354,11 @@ BOOST_AUTO_TEST_CASE(a_changed_quota_owes_what_the_old_one_did) {
     if (within_reach(later)) now = later;
     oracle.advance(now);
     auto const missing_parts = capacity(from) * period(from) - oracle.level();
-    auto const missing = static_cast<std::uint64_t>((missing_parts + period(from) - 1) / period(from));
+    auto const missing =
+        static_cast<std::uint64_t>((missing_parts + period(from) - 1) / period(from));
     auto const left = to.capacity() - std::min(missing, to.capacity());
-    auto const start = weir::rule::changed_quotas(
-        std::span{&old_scale, 1}, arrivals, std::span{&new_scale, 1}, now);
+    auto const start = weir::rule::changed_quotas(std::span{&old_scale, 1}, arrivals,
+                                                  std::span{&new_scale, 1}, now);
     BOOST_TEST_CONTEXT(describe({&from, 1}) << " then " << describe({&to, 1})) {
       if (left != 0) {
         BOOST_TEST(weir::rule::take(std::span{&new_scale, 1}, start, now, left, {}).allowed);

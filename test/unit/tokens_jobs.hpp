@@ -4,8 +4,8 @@
 #ifndef WEIR_TEST_UNIT_TOKENS_JOBS_HPP
 #define WEIR_TEST_UNIT_TOKENS_JOBS_HPP
 
-// Every operation of the job queue, for tests of every kind of token: a file for some of them each, since each operation
-// under each token is a type of its own to the compiler.
+// Every operation of the job queue, for tests of every kind of token: a file for some of them each,
+// since each operation under each token is a type of its own to the compiler.
 
 #include "weir/clock/manual.hpp"
 #include "weir/job_queue.hpp"

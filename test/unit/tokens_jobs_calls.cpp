@@ -9,6 +9,7 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
 #include <memory>
 
 using namespace test;

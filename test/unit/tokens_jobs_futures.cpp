@@ -4,6 +4,7 @@
 #include "tokens_jobs.hpp"
 
 #include <boost/asio/use_future.hpp>
+
 #include <future>
 
 using namespace test;

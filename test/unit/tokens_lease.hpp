@@ -25,15 +25,16 @@
 
 // Every kind of completion token. The file that includes this defines what they are tried on:
 //
-//     template <class Store, class Use> void for_each_operation(ground& g, Store const& store, Use use);
+//     template <class Store, class Use> void for_each_operation(ground& g, Store const& store, Use
+//     use);
 //
 // which calls `use(name, start)` for each operation, where `start(token)` starts it.
 using namespace bed;
 
-#define WEIR_OPERATION(call)      \
-  use(#call, [=](auto&& token) {  \
-    auto&& t = token;             \
-    return call;                  \
+#define WEIR_OPERATION(call)                                                                       \
+  use(#call, [=](auto&& token) {                                                                   \
+    auto&& t = token;                                                                              \
+    return call;                                                                                   \
   })
 #define WEIR_TOKEN std::forward<decltype(token)>(t)
 
@@ -81,7 +82,9 @@ BOOST_AUTO_TEST_SUITE(tokens)
 BOOST_AUTO_TEST_CASE(callback) {
   auto const use = [](ground& g, auto const& start) {
     int calls = 0;
-    start([token = std::make_unique<int>(1), done = count(calls)](auto first, auto&&...) { done(first); });
+    start([token = std::make_unique<int>(1), done = count(calls)](auto first, auto&&...) {
+      done(first);
+    });
     BOOST_TEST(calls == 0);  // never inline
     g.settle();
     BOOST_TEST(calls == 1);
@@ -94,10 +97,11 @@ BOOST_AUTO_TEST_CASE(callback_on_another_executor) {
   under_away([](ground& g, auto const& start) {
     asio::io_context other;
     int calls = 0;
-    start(asio::bind_executor(other.get_executor(), [&, done = count(calls)](auto first, auto&&...) {
-      BOOST_TEST(other.get_executor().running_in_this_thread());
-      done(first);
-    }));
+    start(
+        asio::bind_executor(other.get_executor(), [&, done = count(calls)](auto first, auto&&...) {
+          BOOST_TEST(other.get_executor().running_in_this_thread());
+          done(first);
+        }));
     run_until(g, [&] {
       other.restart();
       other.poll();
@@ -125,7 +129,9 @@ BOOST_AUTO_TEST_CASE(deferred_and_awaited) {
 
 BOOST_AUTO_TEST_CASE(deferred_and_never_started) {
   under_away([](ground& g, auto const& start) {
-    { auto operation = start(asio::deferred); }
+    {
+      auto operation = start(asio::deferred);
+    }
     g.settle();
     BOOST_TEST(g.wire->held.empty());
   });

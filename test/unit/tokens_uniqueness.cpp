@@ -2,7 +2,6 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "tokens_lease.hpp"
-
 #include "weir/uniqueness.hpp"
 
 namespace {

@@ -20,7 +20,9 @@ static_assert(std::is_trivially_destructible_v<uniqueness_options>);
 namespace {
 
 struct keys : ground {
-  explicit keys(uniqueness_options o = {.ttl = 30s}) : here{local, o, clock}, away{remote, o, clock} {}
+  explicit keys(uniqueness_options o = {.ttl = 30s})
+      : here{local, o, clock},
+        away{remote, o, clock} {}
 
   template <class U>
   outcome<std::optional<lock>> try_lock(U const& u, std::string key = "k") {
@@ -162,7 +164,8 @@ BOOST_AUTO_TEST_CASE(times_out_exactly_when_the_wait_is_over) {
     b.pass(1ns);
     BOOST_TEST(second.ec == code(errc::timed_out));
   });
-  BOOST_TEST(b.wire->seen["release"] == 1);  // of the first: the second left nothing to be cleaned up
+  BOOST_TEST(b.wire->seen["release"] == 1);  // of the first: the second left nothing to be cleaned
+                                             // up
 }
 
 BOOST_AUTO_TEST_CASE(bad_input_is_a_typed_error) {
@@ -226,7 +229,8 @@ BOOST_AUTO_TEST_CASE(runs_the_body_and_returns_its_value) {
   };
   on_both(b, [&](auto const& u) {
     std::optional<std::string> got;
-    u.async_with_lock("k", body, [&](std::exception_ptr, std::optional<std::string> v) { got = v; });
+    u.async_with_lock("k", body,
+                      [&](std::exception_ptr, std::optional<std::string> v) { got = v; });
     b.settle();
     BOOST_TEST(got.value() == "k");
     BOOST_TEST(!b.held());
@@ -234,7 +238,8 @@ BOOST_AUTO_TEST_CASE(runs_the_body_and_returns_its_value) {
 }
 
 BOOST_AUTO_TEST_CASE(a_conflict_is_what_the_policy_says) {
-  for (auto const policy : {conflict_policy::reject, conflict_policy::discard, conflict_policy::log}) {
+  for (auto const policy :
+       {conflict_policy::reject, conflict_policy::discard, conflict_policy::log}) {
     keys b{{.ttl = 30s, .on_conflict = policy}};
     std::vector<std::string> told;
     b.here.on_conflict([&](std::string_view k, std::string_view h) {
@@ -257,7 +262,8 @@ BOOST_AUTO_TEST_CASE(a_conflict_is_what_the_policy_says) {
       b.settle();
       BOOST_TEST(r.calls == 1);
       BOOST_TEST(!r.yes);
-      BOOST_TEST(r.ec == (policy == conflict_policy::reject ? code(errc::unique_conflict) : error_code{}));
+      BOOST_TEST(r.ec ==
+                 (policy == conflict_policy::reject ? code(errc::unique_conflict) : error_code{}));
       BOOST_TEST(told.size() == (policy == conflict_policy::log ? 1u : 0u));
       if (!told.empty()) BOOST_TEST(told[0] == "k " + std::string{taken.value->holder()});
     });
@@ -301,7 +307,8 @@ BOOST_AUTO_TEST_CASE(F16_is_free_again_when_the_body_fails) {
 BOOST_AUTO_TEST_CASE(F6_is_renewed_and_lost_aloud) {
   keys b;
   auto body = [&]() -> asio::awaitable<void> {
-    co_await b.clock.async_wait_until(b.io.get_executor(), b.clock.steady_now() + 5min, asio::use_awaitable);
+    co_await b.clock.async_wait_until(b.io.get_executor(), b.clock.steady_now() + 5min,
+                                      asio::use_awaitable);
   };
   ran good;
   b.away.async_with_lock("k", body, good.handler());

@@ -52,8 +52,8 @@ struct worker_fixture {
 
   /// Starts a worker; `ended` has its error once it has drained.
   void start(worker_type& w) {
-    w.async_run(asio::bind_cancellation_slot(
-        stop.slot(), [this](weir::error_code ec) { ended = ec; }));
+    w.async_run(
+        asio::bind_cancellation_slot(stop.slot(), [this](weir::error_code ec) { ended = ec; }));
     settle();
   }
   void cancel() {
@@ -88,8 +88,8 @@ struct worker_fixture {
     return ask(weir::command::read_queue_stats{queue});
   }
 
-  weir::job_id enqueue(std::string_view kind, std::string_view payload, std::string_view queue = "default",
-                       std::uint32_t max_attempts = 3) {
+  weir::job_id enqueue(std::string_view kind, std::string_view payload,
+                       std::string_view queue = "default", std::uint32_t max_attempts = 3) {
     weir::new_job job;
     job.id = ids.job();
     job.kind = kind;
@@ -103,7 +103,8 @@ struct worker_fixture {
   void enqueue(Job const& job, weir::enqueue_options options = {}) {
     weir::job_queue queue{store, ids};
     weir::error_code failed;
-    queue.async_enqueue(job, options, [&](weir::error_code ec, weir::enqueued_job) { failed = ec; });
+    queue.async_enqueue(job, options,
+                        [&](weir::error_code ec, weir::enqueued_job) { failed = ec; });
     settle();
     BOOST_TEST_REQUIRE(!failed, failed.message());
   }

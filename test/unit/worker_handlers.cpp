@@ -5,22 +5,20 @@
 
 #include "worker_fixture.hpp"
 
-
-
 #include <memory>
 #include <stdexcept>
 
 using namespace test;
 using kind = weir::worker_event_kind;
 
-namespace {
+namespace test {
 
 struct total {
   int sum = 0;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(total, sum)
 
-}  // namespace
+}  // namespace test
 
 BOOST_FIXTURE_TEST_SUITE(worker_handlers, worker_fixture)
 
@@ -185,7 +183,8 @@ BOOST_AUTO_TEST_CASE(more_jobs_than_hands_all_run_and_never_more_at_once_than_al
   w.handle<note>([&](note const&) -> asio::awaitable<void> {
     most = std::max(most, ++running);
     ++calls;
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1s, asio::use_awaitable);
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1s,
+                                    asio::use_awaitable);
     --running;
   });
   for (int i = 0; i != 20; ++i) enqueue("note", R"({"text":"","number":1})");

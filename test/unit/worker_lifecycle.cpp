@@ -63,7 +63,8 @@ BOOST_AUTO_TEST_CASE(a_delayed_job_runs_when_it_vests_and_not_before) {
 BOOST_AUTO_TEST_CASE(R5_a_lease_is_renewed_as_long_as_the_handler_runs) {
   auto w = make_worker({.lease = 30s});
   w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 10min, asio::use_awaitable);
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 10min,
+                                    asio::use_awaitable);
   });
   auto const id = enqueue("note", one);
   start(w);
@@ -96,7 +97,8 @@ BOOST_AUTO_TEST_CASE(F6_a_handler_whose_lease_is_lost_is_cancelled) {
 BOOST_AUTO_TEST_CASE(F36_a_job_whose_worker_died_is_visible_again_and_counted) {
   auto const id = enqueue("note", one);
   weir::leased_job const taken =
-      ask(weir::command::dequeue_jobs{.queue = "default", .holder = "died", .limit = 1, .lease = 30s})
+      ask(weir::command::dequeue_jobs{
+              .queue = "default", .holder = "died", .limit = 1, .lease = 30s})
           .jobs.at(0);
   BOOST_TEST(taken.attempt == 1U);
   auto w = make_worker({.poll = 1h});
@@ -132,7 +134,8 @@ BOOST_AUTO_TEST_CASE(stop_ends_it_without_error) {
 BOOST_AUTO_TEST_CASE(draining_lets_running_handlers_finish_and_keeps_their_leases) {
   auto w = make_worker({.concurrency = 2, .lease = 3s, .drain = 60s});
   w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 40s, asio::use_awaitable);
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 40s,
+                                    asio::use_awaitable);
   });
   for (int i = 0; i != 5; ++i) enqueue("note", one);
   start(w);
@@ -147,10 +150,12 @@ BOOST_AUTO_TEST_CASE(draining_lets_running_handlers_finish_and_keeps_their_lease
   BOOST_TEST(stats().pending == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(F37_what_does_not_finish_in_the_drain_is_cut_short_and_given_back_with_its_attempt) {
+BOOST_AUTO_TEST_CASE(
+    F37_what_does_not_finish_in_the_drain_is_cut_short_and_given_back_with_its_attempt) {
   auto w = make_worker({.drain = 5s});
   w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h, asio::use_awaitable);
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                    asio::use_awaitable);
   });
   auto const id = enqueue("note", one);
   start(w);
@@ -173,7 +178,8 @@ BOOST_AUTO_TEST_CASE(R7_destroying_the_context_with_everything_pending_is_clean)
     worker_type w{elsewhere, {.concurrency = 2}, clock, weir::constant_backoff{1s}};
     w.handle<note>([this, alive, &owned](note const&) -> asio::awaitable<void> {
       auto const kept = alive;
-      co_await clock.async_wait_until(owned->get_executor(), clock.steady_now() + 1h, asio::use_awaitable);
+      co_await clock.async_wait_until(owned->get_executor(), clock.steady_now() + 1h,
+                                      asio::use_awaitable);
     });
     for (int i = 0; i != 4; ++i) {
       weir::new_job job;
@@ -205,7 +211,8 @@ BOOST_AUTO_TEST_CASE(F39_a_tenant_with_a_thousand_jobs_does_not_starve_the_other
 }
 
 BOOST_AUTO_TEST_CASE(F38_without_any_hint_a_job_is_found_within_the_poll_interval) {
-  // A pause hides the queue from the pointers; a resume by another process would be such a silent change.
+  // A pause hides the queue from the pointers; a resume by another process would be such a silent
+  // change.
   auto w = make_worker({.poll = 5s});
   int calls = 0;
   w.handle<note>([&](note const&) { ++calls; });

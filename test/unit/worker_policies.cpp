@@ -12,15 +12,23 @@ namespace test {
 
 struct limited : note {};
 inline void from_json(nlohmann::json const& j, limited& l) { from_json(j, static_cast<note&>(l)); }
-inline void to_json(nlohmann::json& j, limited const& l) { to_json(j, static_cast<note const&>(l)); }
+inline void to_json(nlohmann::json& j, limited const& l) {
+  to_json(j, static_cast<note const&>(l));
+}
 
 struct metered : note {};
 inline void from_json(nlohmann::json const& j, metered& l) { from_json(j, static_cast<note&>(l)); }
-inline void to_json(nlohmann::json& j, metered const& l) { to_json(j, static_cast<note const&>(l)); }
+inline void to_json(nlohmann::json& j, metered const& l) {
+  to_json(j, static_cast<note const&>(l));
+}
 
 struct whole_queue : note {};
-inline void from_json(nlohmann::json const& j, whole_queue& l) { from_json(j, static_cast<note&>(l)); }
-inline void to_json(nlohmann::json& j, whole_queue const& l) { to_json(j, static_cast<note const&>(l)); }
+inline void from_json(nlohmann::json const& j, whole_queue& l) {
+  from_json(j, static_cast<note&>(l));
+}
+inline void to_json(nlohmann::json& j, whole_queue const& l) {
+  to_json(j, static_cast<note const&>(l));
+}
 
 struct single : note {};
 inline void from_json(nlohmann::json const& j, single& l) { from_json(j, static_cast<note&>(l)); }
@@ -31,8 +39,12 @@ inline void from_json(nlohmann::json const& j, timed& l) { from_json(j, static_c
 inline void to_json(nlohmann::json& j, timed const& l) { to_json(j, static_cast<note const&>(l)); }
 
 struct all_policies : note {};
-inline void from_json(nlohmann::json const& j, all_policies& l) { from_json(j, static_cast<note&>(l)); }
-inline void to_json(nlohmann::json& j, all_policies const& l) { to_json(j, static_cast<note const&>(l)); }
+inline void from_json(nlohmann::json const& j, all_policies& l) {
+  from_json(j, static_cast<note&>(l));
+}
+inline void to_json(nlohmann::json& j, all_policies const& l) {
+  to_json(j, static_cast<note const&>(l));
+}
 
 }  // namespace test
 
@@ -240,7 +252,8 @@ BOOST_AUTO_TEST_CASE(a_timeout_cancels_the_handler_and_fails_the_attempt) {
   int calls = 0;
   w.handle<timed>([&](timed const&) -> asio::awaitable<void> {
     ++calls;
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h, asio::use_awaitable);
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                    asio::use_awaitable);
   });
   enqueue(timed{});
   start(w);

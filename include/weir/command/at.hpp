@@ -8,8 +8,9 @@
 
 namespace weir::command {
 
-/// A command together with the time at which the store is to believe that it runs: for tests and replays. A store
-/// that executes it trusts its caller's clock for that one step, so it is never for production on a shared store.
+/// A command together with the time at which the store is to believe that it runs: for tests and
+/// replays. A store that executes it trusts its caller's clock for that one step, so it is never
+/// for production on a shared store.
 template <class Command>
 struct at {
   using result = typename Command::result;

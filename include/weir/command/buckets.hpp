@@ -13,18 +13,19 @@
 #include <span>
 #include <string_view>
 
-// A bucket is a key with one to four quotas, all of which must allow a take. A key that was never seen is full. When
-// a key's quotas are changed, what was spent stays spent: each new quota starts with the old one's missing tokens, by
-// position, capped at its own capacity.
+// A bucket is a key with one to four quotas, all of which must allow a take. A key that was never
+// seen is full. When a key's quotas are changed, what was spent stays spent: each new quota starts
+// with the old one's missing tokens, by position, capped at its own capacity.
 namespace weir::command {
 
 /// Takes `cost` tokens from every quota of `key`, or from none.
 ///
-/// With `max_wait` > 0 the tokens may lie in the future: the take is granted with `decision::wait` ≤ `max_wait`, and
-/// later takes queue behind it. A denial changes nothing.
+/// With `max_wait` > 0 the tokens may lie in the future: the take is granted with `decision::wait`
+/// ≤ `max_wait`, and later takes queue behind it. A denial changes nothing.
 struct take {
   using result = decision;
-  static constexpr bool repeatable = false;  // asked again, it would take again: an unknown outcome counts as spent
+  static constexpr bool repeatable = false;  // asked again, it would take again: an unknown outcome
+                                             // counts as spent
 
   std::string_view key;
   std::span<quota const> quotas;
@@ -45,8 +46,8 @@ struct peek_bucket {
 
 /// Gives a granted take back, if nothing was taken after it (its mark still stands).
 ///
-/// `before_instant`: the waiter gives up before its reserved instant: all of it goes back. Otherwise whole tokens, at
-/// most those that have not refilled meanwhile. The rest is forfeited.
+/// `before_instant`: the waiter gives up before its reserved instant: all of it goes back.
+/// Otherwise whole tokens, at most those that have not refilled meanwhile. The rest is forfeited.
 struct refund {
   using result = refund_receipt;
   static constexpr bool repeatable = false;
@@ -72,8 +73,8 @@ struct reaped {
   std::uint64_t kept = 0;     ///< buckets that remain in the store
 };
 
-/// Forgets every bucket that is full again: it equals a fresh one. A store whose engine expires keys by itself need
-/// not have this.
+/// Forgets every bucket that is full again: it equals a fresh one. A store whose engine expires
+/// keys by itself need not have this.
 struct reap_buckets {
   using result = reaped;
   static constexpr bool repeatable = true;

@@ -19,10 +19,11 @@
 #include <string_view>
 #include <vector>
 
-// Jobs wait in named queues, ordered by {priority, vesting time, id}, lower first. A job is visible when its vesting
-// time has come. A lease is a vesting time in the future, so a job whose holder died is visible again by itself.
-// Every queue with jobs has a pointer, never later than its first vesting time, by which a scan finds it. The terms,
-// and the operations' names, are those of QuiCK (Foundation DB's queue at Apple; SIGMOD 2021).
+// Jobs wait in named queues, ordered by {priority, vesting time, id}, lower first. A job is visible
+// when its vesting time has come. A lease is a vesting time in the future, so a job whose holder
+// died is visible again by itself. Every queue with jobs has a pointer, never later than its first
+// vesting time, by which a scan finds it. The terms, and the operations' names, are those of QuiCK
+// (Foundation DB's queue at Apple; SIGMOD 2021).
 namespace weir {
 
 /// A job to be enqueued. Views only: see `command::enqueue_jobs`.
@@ -31,18 +32,19 @@ struct new_job {
   std::string_view kind;
   std::string_view payload;
   std::uint8_t priority = 100;
-  duration delay{};                  ///< from the enqueue to its vesting time
+  duration delay{};  ///< from the enqueue to its vesting time
   std::uint32_t max_attempts = 25;
-  std::string_view unique_key;       ///< empty exactly when strategy is none
+  std::string_view unique_key;  ///< empty exactly when strategy is none
   unique_strategy strategy = unique_strategy::none;
   conflict_policy on_conflict = conflict_policy::reject;
-  duration unique_ttl{};             ///< until_expired: how long the key stays taken
-  duration deadline{};               ///< from the enqueue; claimed later than that it is dead-lettered; 0: none
-  duration retention{};              ///< how long its record and result stay after it ends well; 0: not at all
+  duration unique_ttl{};  ///< until_expired: how long the key stays taken
+  duration deadline{};   ///< from the enqueue; claimed later than that it is dead-lettered; 0: none
+  duration retention{};  ///< how long its record and result stay after it ends well; 0: not at all
 };
 
 enum class enqueue_outcome : std::uint8_t {
-  enqueued,     ///< it is in the queue; also when a job with this id already was (the same enqueue asked again)
+  enqueued,     ///< it is in the queue; also when a job with this id already was (the same enqueue
+                ///< asked again)
   duplicate,    ///< the unique key is taken by `other`; nothing was changed
   replaced,     ///< it is in the queue, and `other`, which waited, was cancelled
   rescheduled,  ///< `other`, which waits, took this job's vesting time and priority
@@ -56,7 +58,8 @@ struct enqueued {
 /// The answer to `command::dequeue_jobs`.
 struct dequeued {
   std::vector<leased_job> jobs;     ///< best first
-  std::uint32_t dead_lettered = 0;  ///< jobs that this step ended instead: attempts spent by crashes, or deadline missed
+  std::uint32_t dead_lettered = 0;  ///< jobs that this step ended instead: attempts spent by
+                                    ///< crashes, or deadline missed
   bool more = false;                ///< more jobs are visible now
   bool held = false;                ///< the queue is paused or snoozed: nothing is given out
   std::optional<duration> next_in;  ///< until the queue's next job vests; empty: it has none
@@ -102,7 +105,8 @@ enum class replay_outcome : std::uint8_t {
 /// Due queues of one shard, the longest due first.
 struct visible_queues {
   std::vector<std::string> queues;
-  std::optional<duration> next_in;  ///< until the next pointer after these is due; empty: there is none
+  std::optional<duration> next_in;  ///< until the next pointer after these is due; empty: there is
+                                    ///< none
 };
 
 /// One page of a listing; `cursor` continues it, empty at the end.
@@ -118,8 +122,9 @@ struct queue_page {
 
 namespace command {
 
-/// Adds jobs to one queue, all in one step. A conflict concerns its own job only (outcome by position). Errors before
-/// any change: bad input, `store_full`. A job whose id the queue already has is not added again.
+/// Adds jobs to one queue, all in one step. A conflict concerns its own job only (outcome by
+/// position). Errors before any change: bad input, `store_full`. A job whose id the queue already
+/// has is not added again.
 struct enqueue_jobs {
   using result = boost::container::small_vector<enqueued, 1>;
   static constexpr bool repeatable = true;
@@ -139,9 +144,9 @@ struct peek_jobs {
 
 /// Leases up to `limit` visible jobs in order, counting an attempt for each.
 ///
-/// A visible job whose attempts are spent (its holders crashed) or whose deadline is missed is dead-lettered instead.
-/// `sequence` numbers a holder's dequeues of this queue: the same number again gives those of the same leases that
-/// still live, instead of more. 0: not numbered.
+/// A visible job whose attempts are spent (its holders crashed) or whose deadline is missed is
+/// dead-lettered instead. `sequence` numbers a holder's dequeues of this queue: the same number
+/// again gives those of the same leases that still live, instead of more. 0: not numbered.
 struct dequeue_jobs {
   using result = dequeued;
   static constexpr bool repeatable = true;  // by its sequence
@@ -153,7 +158,8 @@ struct dequeue_jobs {
   duration lease{};
 };
 
-/// Leases one job, if it is visible. Empty: it is not, or it is gone. A holder that has its lease gets the same again.
+/// Leases one job, if it is visible. Empty: it is not, or it is gone. A holder that has its lease
+/// gets the same again.
 struct obtain_lease {
   using result = std::optional<leased_job>;
   static constexpr bool repeatable = true;
@@ -175,8 +181,8 @@ struct extend_lease {
   duration lease{};
 };
 
-/// Says that the handler of a leased job is about to start: gives up a key held until_executing and takes the one
-/// held while_executing, in one step. Error: `lease_lost`.
+/// Says that the handler of a leased job is about to start: gives up a key held until_executing and
+/// takes the one held while_executing, in one step. Error: `lease_lost`.
 struct start_job {
   using result = started;
   static constexpr bool repeatable = true;
@@ -186,7 +192,8 @@ struct start_job {
   std::uint64_t fence = 0;
 };
 
-/// Ends leased jobs as completed, each with its result, and frees their unique keys. Outcomes by position.
+/// Ends leased jobs as completed, each with its result, and frees their unique keys. Outcomes by
+/// position.
 struct complete_jobs {
   using result = boost::container::small_vector<complete_outcome, 1>;
   static constexpr bool repeatable = true;
@@ -195,11 +202,13 @@ struct complete_jobs {
   std::span<finished_job const> jobs;
 };
 
-/// Ends a lease because the attempt failed: the job vests again after `delay`, or is dead-lettered if its attempts
-/// are spent. Its run lock is freed, its unique key kept or, in the dead letters, freed. Error: `lease_lost`.
+/// Ends a lease because the attempt failed: the job vests again after `delay`, or is dead-lettered
+/// if its attempts are spent. Its run lock is freed, its unique key kept or, in the dead letters,
+/// freed. Error: `lease_lost`.
 struct requeue_job {
   using result = requeue_outcome;
-  static constexpr bool repeatable = true;  // the lease ends with it: a repeat changes nothing and says lease_lost
+  static constexpr bool repeatable = true;  // the lease ends with it: a repeat changes nothing and
+                                            // says lease_lost
 
   std::string_view queue;
   job_id id{};
@@ -208,8 +217,8 @@ struct requeue_job {
   std::string_view reason;
 };
 
-/// Ends a lease without a failure: the attempt is given back, `snoozes` is counted, and the job vests after `delay`
-/// with `memo` noted on it. Error: `lease_lost`.
+/// Ends a lease without a failure: the attempt is given back, `snoozes` is counted, and the job
+/// vests after `delay` with `memo` noted on it. Error: `lease_lost`.
 struct snooze_job {
   using result = hint;
   static constexpr bool repeatable = true;  // as for requeue_job
@@ -221,7 +230,8 @@ struct snooze_job {
   std::string_view memo;
 };
 
-/// Gives a claimed job back as if it had not been claimed: attempt, order and memo as before. Error: `lease_lost`.
+/// Gives a claimed job back as if it had not been claimed: attempt, order and memo as before.
+/// Error: `lease_lost`.
 struct return_job {
   using result = hint;
   static constexpr bool repeatable = true;  // as for requeue_job
@@ -231,7 +241,8 @@ struct return_job {
   std::uint64_t fence = 0;
 };
 
-/// Ends a leased job in the dead letters at once, whatever attempts it has left. Error: `lease_lost`.
+/// Ends a leased job in the dead letters at once, whatever attempts it has left. Error:
+/// `lease_lost`.
 struct bury_job {
   using result = hint;
   static constexpr bool repeatable = true;  // as for requeue_job
@@ -242,8 +253,8 @@ struct bury_job {
   std::string_view reason;
 };
 
-/// Ends a waiting job as cancelled. A leased one is left alone unless `running` is set: then it ends too, and its
-/// holder finds its lease lost.
+/// Ends a waiting job as cancelled. A leased one is left alone unless `running` is set: then it
+/// ends too, and its holder finds its lease lost.
 struct cancel_job {
   using result = cancel_outcome;
   static constexpr bool repeatable = true;
@@ -272,9 +283,9 @@ struct min_vesting_time {
 
 /// Lists up to `limit` queues of a shard whose pointer is due and which are not held.
 ///
-/// With `entropy` 0 they are listed from the longest due. Otherwise from an instant between the longest due and now
-/// that the 64 random bits pick, and from the longest due again after the end: consumers spread out, and no number of
-/// backlogged queues hides another for ever (F39).
+/// With `entropy` 0 they are listed from the longest due. Otherwise from an instant between the
+/// longest due and now that the 64 random bits pick, and from the longest due again after the end:
+/// consumers spread out, and no number of backlogged queues hides another for ever (F39).
 struct scan_visible_queues {
   using result = visible_queues;
   static constexpr bool repeatable = true;
@@ -284,7 +295,8 @@ struct scan_visible_queues {
   std::uint64_t entropy = 0;
 };
 
-/// Recomputes a queue's pointer in one step: its min vesting time, or none where it has no jobs. Gives that time.
+/// Recomputes a queue's pointer in one step: its min vesting time, or none where it has no jobs.
+/// Gives that time.
 struct update_queue_pointer {
   using result = std::optional<duration>;
   static constexpr bool repeatable = true;
@@ -292,7 +304,8 @@ struct update_queue_pointer {
   std::string_view queue;
 };
 
-/// Deletes the pointers of up to `limit` queues of a shard that are empty and were due for longer than `grace`.
+/// Deletes the pointers of up to `limit` queues of a shard that are empty and were due for longer
+/// than `grace`.
 struct gc_stale_pointers {
   using result = std::uint32_t;
   static constexpr bool repeatable = true;
@@ -322,7 +335,8 @@ struct release_queue_lease {
   std::uint64_t fence = 0;
 };
 
-/// Holds the whole queue back for `delay`: it leaves the scan and gives out nothing. 0 ends a snooze.
+/// Holds the whole queue back for `delay`: it leaves the scan and gives out nothing. 0 ends a
+/// snooze.
 struct snooze_queue {
   using result = hint;
   static constexpr bool repeatable = true;
@@ -355,7 +369,8 @@ struct read_queue_stats {
   std::string_view queue;
 };
 
-/// Lists the dead letters of a queue, the oldest first; `cursor` from the page before, empty to begin.
+/// Lists the dead letters of a queue, the oldest first; `cursor` from the page before, empty to
+/// begin.
 struct list_dead_letters {
   using result = job_page;
   static constexpr bool repeatable = true;
@@ -394,7 +409,8 @@ struct list_queues {
   std::string_view cursor;
 };
 
-/// Completes when some queue of the shard may have become due. An optional capability: polling is always bounded.
+/// Completes when some queue of the shard may have become due. An optional capability: polling is
+/// always bounded.
 struct await_jobs {
   using result = hint;
   static constexpr bool repeatable = true;

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-// A lock is a lease that at most one holder has. The unique keys of queued jobs are not these: they live in the
-// job's own record (command/jobs.hpp), so that no lock outlives its job.
+// A lock is a lease that at most one holder has. The unique keys of queued jobs are not these: they
+// live in the job's own record (command/jobs.hpp), so that no lock outlives its job.
 namespace weir {
 
 /// The answer to `command::acquire_lock`.
@@ -33,7 +33,8 @@ struct lock_info {
 
 namespace command {
 
-/// Takes the lock `key` for `ttl` if nobody has it. A holder that has it already is given the same one, unchanged.
+/// Takes the lock `key` for `ttl` if nobody has it. A holder that has it already is given the same
+/// one, unchanged.
 struct acquire_lock {
   using result = lock_grant;
   static constexpr bool repeatable = true;
@@ -43,7 +44,8 @@ struct acquire_lock {
   duration ttl{};
 };
 
-/// Makes a held lock last `ttl` from now. Error: `lease_lost` when holder and fence do not name the live lease.
+/// Makes a held lock last `ttl` from now. Error: `lease_lost` when holder and fence do not name the
+/// live lease.
 struct renew_lock {
   using result = lease_renewal;
   static constexpr bool repeatable = true;

@@ -11,18 +11,21 @@
 #include <string_view>
 #include <vector>
 
-// A permit is one of `limit` leases on a key. Refused holders may keep a ticket: a place in the key's line, which
-// lapses unless they ask again within their patience.
+// A permit is one of `limit` leases on a key. Refused holders may keep a ticket: a place in the
+// key's line, which lapses unless they ask again within their patience.
 namespace weir {
 
 /// The answer to `command::acquire_permit`.
 struct permit_grant {
   bool granted = false;
-  std::uint64_t fence = 0;     ///< granted: the lease's number, greater than every earlier one of this key
-  duration expires_in{};       ///< granted: what is left of the lease
-  std::uint32_t in_use = 0;    ///< live permits of the key after this step
-  std::uint32_t place = 0;     ///< refused: this holder's place in line, 1 being the next; 0: it has none
-  duration retry_after{};      ///< refused: when expiries alone could make it this holder's turn; never too early
+  std::uint64_t fence = 0;  ///< granted: the lease's number, greater than every earlier one of this
+                            ///< key
+  duration expires_in{};    ///< granted: what is left of the lease
+  std::uint32_t in_use = 0;  ///< live permits of the key after this step
+  std::uint32_t place = 0;   ///< refused: this holder's place in line, 1 being the next; 0: it has
+                             ///< none
+  duration retry_after{};  ///< refused: when expiries alone could make it this holder's turn; never
+                           ///< too early
 };
 
 /// The answer to `command::renew_permit` and `command::renew_lock`.
@@ -32,11 +35,12 @@ struct lease_renewal {
 
 /// The answer to `command::release_permit` and `command::release_lock`.
 struct lease_release {
-  bool freed = false;      ///< a live lease ended in this step; false: it was over already (harmless)
+  bool freed = false;  ///< a live lease ended in this step; false: it was over already (harmless)
   bool left_line = false;  ///< a place in line was given up
 };
 
-/// A hint that asking again may be worth it. It promises nothing, and its absence promises nothing either.
+/// A hint that asking again may be worth it. It promises nothing, and its absence promises nothing
+/// either.
 struct hint {};
 
 /// One live permit, as `command::inspect_permits` lists it.
@@ -57,9 +61,10 @@ namespace command {
 
 /// Takes one of `limit` permits of `key`, or keeps a place in its line.
 ///
-/// Granted while live permits < limit and nobody who waits is overtaken: live permits + live tickets ahead of this
-/// holder < limit. A holder that has a live permit already is given the same one again, unchanged. Refused with
-/// `patience` > 0, it keeps (or takes, at the end) its place for that long; with `patience` = 0 it keeps none.
+/// Granted while live permits < limit and nobody who waits is overtaken: live permits + live
+/// tickets ahead of this holder < limit. A holder that has a live permit already is given the same
+/// one again, unchanged. Refused with `patience` > 0, it keeps (or takes, at the end) its place for
+/// that long; with `patience` = 0 it keeps none.
 struct acquire_permit {
   using result = permit_grant;
   static constexpr bool repeatable = true;
@@ -71,7 +76,8 @@ struct acquire_permit {
   duration patience{};
 };
 
-/// Makes a live permit last `ttl` from now. Error: `lease_lost` when holder and fence do not name a live permit.
+/// Makes a live permit last `ttl` from now. Error: `lease_lost` when holder and fence do not name a
+/// live permit.
 struct renew_permit {
   using result = lease_renewal;
   static constexpr bool repeatable = true;
@@ -82,7 +88,8 @@ struct renew_permit {
   duration ttl{};
 };
 
-/// Ends the permit of this holder and fence. With fence 0: whatever this holder has on the key, permit or ticket.
+/// Ends the permit of this holder and fence. With fence 0: whatever this holder has on the key,
+/// permit or ticket.
 struct release_permit {
   using result = lease_release;
   static constexpr bool repeatable = true;
@@ -92,8 +99,9 @@ struct release_permit {
   std::uint64_t fence = 0;
 };
 
-/// Completes when this holder, which has a ticket, has reason to ask again. Completes at once if it has one now, or
-/// has no ticket. One freed permit wakes one waiter. An optional capability: waiting never depends on it.
+/// Completes when this holder, which has a ticket, has reason to ask again. Completes at once if it
+/// has one now, or has no ticket. One freed permit wakes one waiter. An optional capability:
+/// waiting never depends on it.
 struct await_permit {
   using result = hint;
   static constexpr bool repeatable = true;

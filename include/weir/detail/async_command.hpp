@@ -22,15 +22,15 @@
 #include <type_traits>
 #include <utility>
 
-// Most operations of the primitives are one command. What their callers gave must be copied (the caller's strings may
-// be gone before a remote store reads them), live until the answer, and be gone before the handler runs. That is
-// written here once.
+// Most operations of the primitives are one command. What their callers gave must be copied (the
+// caller's strings may be gone before a remote store reads them), live until the answer, and be
+// gone before the handler runs. That is written here once.
 //
-// A *request* owns what a command views: it is movable and has `auto command() const` returning the command. If it also
-// has `error_code problem() const`, and there is one, the operation completes with that and nothing is executed. If it
-// has `void failed(error_code)`, it is told of an error before it is destroyed.
-// A *mapping* turns the answer into the operation's result: `result<R> operator()(Command::result, Request&)`, called
-// for success only.
+// A *request* owns what a command views: it is movable and has `auto command() const` returning the
+// command. If it also has `error_code problem() const`, and there is one, the operation completes
+// with that and nothing is executed. If it has `void failed(error_code)`, it is told of an error
+// before it is destroyed. A *mapping* turns the answer into the operation's result: `result<R>
+// operator()(Command::result, Request&)`, called for success only.
 namespace weir::detail {
 
 template <class Request>
@@ -41,11 +41,12 @@ template <std::size_t N, class Make>
 class owned_request {
  public:
   owned_request(std::array<std::string, N> texts, Make make)
-      : texts_{std::move(texts)}, make_{std::move(make)} {}
+      : texts_{std::move(texts)},
+        make_{std::move(make)} {}
 
   [[nodiscard]] auto command() const {
-    return std::apply(
-        [this](auto const&... texts) { return make_(std::string_view{texts}...); }, texts_);
+    return std::apply([this](auto const&... texts) { return make_(std::string_view{texts}...); },
+                      texts_);
   }
 
  private:
@@ -64,7 +65,10 @@ struct unchanged {
 template <class Store, class Request, class Mapping, class Handler>
 struct command_operation {
   command_operation(Store s, Request r, Mapping m, Handler h)
-      : store{std::move(s)}, request{std::move(r)}, mapping{std::move(m)}, handler{std::move(h)} {}
+      : store{std::move(s)},
+        request{std::move(r)},
+        mapping{std::move(m)},
+        handler{std::move(h)} {}
 
   Store store;
   Request request;
@@ -72,7 +76,8 @@ struct command_operation {
   Handler handler;
 };
 
-/// Owns an operation in memory of its handler's allocator, and gives that back before the handler is called.
+/// Owns an operation in memory of its handler's allocator, and gives that back before the handler
+/// is called.
 template <class Operation, class Handler>
 class operation_owner {
   using allocator = typename std::allocator_traits<
@@ -93,7 +98,8 @@ class operation_owner {
     }
   }
   operation_owner(operation_owner&& other) noexcept
-      : allocator_{other.allocator_}, operation_{std::exchange(other.operation_, nullptr)} {}
+      : allocator_{other.allocator_},
+        operation_{std::exchange(other.operation_, nullptr)} {}
   operation_owner& operator=(operation_owner&&) = delete;
   ~operation_owner() { reset(); }
 
@@ -102,7 +108,8 @@ class operation_owner {
 
   void reset() noexcept {
     if (auto* const gone = std::exchange(operation_, nullptr)) {
-      [[maybe_unused]] Handler const last = std::move(gone->handler);  // an erased handler is its allocator
+      [[maybe_unused]] Handler const last = std::move(gone->handler);  // an erased handler is its
+                                                                       // allocator
       gone->~Operation();
       traits::deallocate(allocator_, gone, 1);
     }
@@ -113,7 +120,8 @@ class operation_owner {
   Operation* operation_;
 };
 
-/// The handler that a store sees: it keeps the operation, and has the caller's handler's associations.
+/// The handler that a store sees: it keeps the operation, and has the caller's handler's
+/// associations.
 template <class Result, class Store, class Request, class Mapping, class Handler>
 class command_handler {
  public:
@@ -150,37 +158,38 @@ auto async_command(Store store, Request request, Mapping mapping, Token&& token)
   namespace asio = boost::asio;
   auto executor = store.get_executor();
   auto initiate = [](auto handler, Store to, Request what, Mapping how) {
-        using command = command_of<Request>;
-        using handler_type = decltype(handler);
-        if constexpr (requires { what.problem(); }) {
-          if (error_code const ec = what.problem()) {
-            auto fail = [ec]() -> result<Result> { return ec; };
-            async_lift<Result>(to.get_executor(), fail, std::move(handler));
-            return;
-          }
+    using command = command_of<Request>;
+    using handler_type = decltype(handler);
+    if constexpr (requires { what.problem(); }) {
+      if (error_code const ec = what.problem()) {
+        auto fail = [ec]() -> result<Result> { return ec; };
+        async_lift<Result>(to.get_executor(), fail, std::move(handler));
+        return;
+      }
+    }
+    if constexpr (executes_now<Store, command>) {
+      // Nothing outlives this call but the result: no operation need be kept.
+      auto step = [&]() -> result<Result> {
+        auto answer = to.execute(what.command());
+        if (answer.has_error()) {
+          if constexpr (requires { what.failed(answer.error()); }) what.failed(answer.error());
+          return answer.error();
         }
-        if constexpr (executes_now<Store, command>) {
-          // Nothing outlives this call but the result: no operation need be kept.
-          auto step = [&]() -> result<Result> {
-            auto answer = to.execute(what.command());
-            if (answer.has_error()) {
-              if constexpr (requires { what.failed(answer.error()); }) what.failed(answer.error());
-              return answer.error();
-            }
-            return how(std::move(answer).value(), what);
-          };
-          async_lift<Result>(to.get_executor(), step, std::move(handler));
-        } else {
-          using wrapped = command_handler<Result, Store, Request, Mapping, handler_type>;
-          operation_owner<typename wrapped::operation, handler_type> owner{
-              handler, std::move(to), std::move(what), std::move(how)};
-          auto& operation = *owner;
-          wrapped next{std::move(owner)};
-          operation.store.async_execute(operation.request.command(), std::move(next));
-        }
+        return how(std::move(answer).value(), what);
       };
+      async_lift<Result>(to.get_executor(), step, std::move(handler));
+    } else {
+      using wrapped = command_handler<Result, Store, Request, Mapping, handler_type>;
+      operation_owner<typename wrapped::operation, handler_type> owner{
+          handler, std::move(to), std::move(what), std::move(how)};
+      auto& operation = *owner;
+      wrapped next{std::move(owner)};
+      operation.store.async_execute(operation.request.command(), std::move(next));
+    }
+  };
   return asio::async_initiate<Token, void(error_code, Result)>(
-      bound_initiation{std::move(executor), std::move(initiate)}, token, std::move(store), std::move(request), std::move(mapping));
+      bound_initiation{std::move(executor), std::move(initiate)}, token, std::move(store),
+      std::move(request), std::move(mapping));
 }
 
 }  // namespace weir::detail

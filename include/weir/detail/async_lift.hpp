@@ -9,9 +9,9 @@
 #include <boost/asio/append.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/require.hpp>
-#include <boost/asio/execution/blocking.hpp>
 
 #include <new>
 #include <type_traits>
@@ -26,7 +26,8 @@ class bound_initiation {
   using executor_type = Executor;
 
   bound_initiation(Executor executor, Initiate initiate)
-      : executor_{std::move(executor)}, initiate_{std::move(initiate)} {}
+      : executor_{std::move(executor)},
+        initiate_{std::move(initiate)} {}
 
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
 
@@ -42,14 +43,14 @@ class bound_initiation {
 
 /// Posts the handler with its arguments to the executor that it is associated with, never inline.
 ///
-/// Completing inline overflows the stack of a loop. An erased handler's executor cannot promise not to block, so
-/// such a handler is posted through `fallback`, which then dispatches it to where it belongs.
+/// Completing inline overflows the stack of a loop. An erased handler's executor cannot promise not
+/// to block, so such a handler is posted through `fallback`, which then dispatches it to where it
+/// belongs.
 template <class Executor, class Handler, class... Args>
 void post_completion(Executor const& fallback, Handler&& handler, Args&&... args) {
   namespace asio = boost::asio;
   auto associated = asio::get_associated_executor(handler, fallback);
-  auto complete =
-      asio::append(std::forward<Handler>(handler), std::forward<Args>(args)...);
+  auto complete = asio::append(std::forward<Handler>(handler), std::forward<Args>(args)...);
   if constexpr (asio::can_require_v<decltype(associated), asio::execution::blocking_t::never_t>) {
     asio::post(associated, std::move(complete));
   } else {
@@ -57,24 +58,25 @@ void post_completion(Executor const& fallback, Handler&& handler, Args&&... args
   }
 }
 
-/// Makes a synchronous step an asynchronous operation: `step` runs in the initiation, and its result is posted to the
-/// handler's executor. `step` returns `result<Result>`; running out of memory in it is an error code, too.
+/// Makes a synchronous step an asynchronous operation: `step` runs in the initiation, and its
+/// result is posted to the handler's executor. `step` returns `result<Result>`; running out of
+/// memory in it is an error code, too.
 template <class Result, class Executor, class Step, class Token>
 auto async_lift(Executor const& fallback, Step&& step, Token&& token) {
   namespace asio = boost::asio;
   auto initiate = [ex = fallback](auto handler, auto run) {
-        // A named object, never a temporary: see the compiler notes in CONTRIBUTING.md.
-        result<Result> answer = make_error_code(boost::system::errc::not_enough_memory);
-        try {
-          answer = run();
-        } catch (std::bad_alloc const&) {
-        }
-        if (answer.has_value()) {
-          post_completion(ex, std::move(handler), error_code{}, std::move(answer).value());
-        } else {
-          post_completion(ex, std::move(handler), answer.error(), Result{});
-        }
-      };
+    // A named object, never a temporary: see the compiler notes in CONTRIBUTING.md.
+    result<Result> answer = make_error_code(boost::system::errc::not_enough_memory);
+    try {
+      answer = run();
+    } catch (std::bad_alloc const&) {
+    }
+    if (answer.has_value()) {
+      post_completion(ex, std::move(handler), error_code{}, std::move(answer).value());
+    } else {
+      post_completion(ex, std::move(handler), answer.error(), Result{});
+    }
+  };
   return asio::async_initiate<Token, void(error_code, Result)>(
       bound_initiation{fallback, std::move(initiate)}, token, std::forward<Step>(step));
 }

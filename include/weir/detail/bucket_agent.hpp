@@ -24,8 +24,8 @@
 
 namespace weir::detail {
 
-/// What a rate limiter, its copies and its pending operations share. `Gate` tells whether the store's execution context
-/// still exists, where a refund needs it: `enter` and `leave`.
+/// What a rate limiter, its copies and its pending operations share. `Gate` tells whether the
+/// store's execution context still exists, where a refund needs it: `enter` and `leave`.
 template <class Store, class Clock, class KeyPolicy, class Gate>
 class bucket_agent {
  public:
@@ -36,7 +36,8 @@ class bucket_agent {
   static constexpr bool asks_now = executes_now<Store, command::take>;
   static constexpr bool refunds_now = executes_now<Store, command::refund>;
 
-  bucket_agent(Store s, std::span<quota const> limits, Clock c, KeyPolicy p, std::shared_ptr<Gate> g)
+  bucket_agent(Store s, std::span<quota const> limits, Clock c, KeyPolicy p,
+               std::shared_ptr<Gate> g)
       : store{std::move(s)},
         clock{std::move(c)},
         policy{std::move(p)},
@@ -49,16 +50,17 @@ class bucket_agent {
   /// None, if they were too many: not valid either.
   [[nodiscard]] std::span<quota const> limits() const noexcept { return {limits_.data(), size_}; }
 
-  [[nodiscard]] command::take take(
-      std::string_view key, std::uint64_t cost, duration wait) const noexcept {
+  [[nodiscard]] command::take take(std::string_view key, std::uint64_t cost,
+                                   duration wait) const noexcept {
     return {.key = key, .quotas = limits(), .cost = cost, .max_wait = wait};
   }
-  [[nodiscard]] command::peek_bucket peek(
-      std::string_view key, std::uint64_t cost, duration wait) const noexcept {
+  [[nodiscard]] command::peek_bucket peek(std::string_view key, std::uint64_t cost,
+                                          duration wait) const noexcept {
     return {.key = key, .quotas = limits(), .cost = cost, .max_wait = wait};
   }
   [[nodiscard]] command::refund refund(std::string_view key, std::uint64_t cost,
-                                       bucket_mark const& mark, bool before_instant) const noexcept {
+                                       bucket_mark const& mark,
+                                       bool before_instant) const noexcept {
     return {.key = key,
             .quotas = limits(),
             .cost = cost,
@@ -82,7 +84,9 @@ template <class Agent, class Make>
 class bucket_request {
  public:
   bucket_request(std::shared_ptr<Agent> agent, typename Agent::stored_key key, Make make)
-      : agent_{std::move(agent)}, key_{std::move(key)}, make_{std::move(make)} {}
+      : agent_{std::move(agent)},
+        key_{std::move(key)},
+        make_{std::move(make)} {}
 
   [[nodiscard]] auto command() const { return make_(*agent_, key_.view()); }
 

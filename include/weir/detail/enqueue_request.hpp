@@ -39,15 +39,16 @@ struct owned_job {
   std::string unique_text;
 };
 
-/// Owns what one `enqueue_jobs` views. The views are made anew whenever the command is, since a move may have moved the
-/// texts themselves.
+/// Owns what one `enqueue_jobs` views. The views are made anew whenever the command is, since a
+/// move may have moved the texts themselves.
 class enqueue_request {
  public:
   explicit enqueue_request(std::string queue) : queue_{std::move(queue)} {}
 
   void add(owned_job job) { jobs_.push_back(std::move(job)); }
 
-  /// Remembers the first thing that is wrong with what was to be added: the command is not executed then.
+  /// Remembers the first thing that is wrong with what was to be added: the command is not executed
+  /// then.
   void fail(error_code ec) noexcept {
     if (!problem_) problem_ = ec;
   }

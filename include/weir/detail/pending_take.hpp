@@ -27,8 +27,8 @@
 
 namespace weir::detail {
 
-/// A take whose tokens nobody has got yet. If it goes before somebody does, they go back: all of them, since nothing was
-/// done with them.
+/// A take whose tokens nobody has got yet. If it goes before somebody does, they go back: all of
+/// them, since nothing was done with them.
 template <class Agent>
 class token_claim {
  public:
@@ -45,7 +45,8 @@ class token_claim {
     return agent().take(order_->key.view(), order_->cost, wait);
   }
 
-  /// The store has just granted this. The wait counts from here: its reply may lie about for a while.
+  /// The store has just granted this. The wait counts from here: its reply may lie about for a
+  /// while.
   void note(decision const& d) noexcept {
     if (!d.allowed) return;
     granted_ = true;
@@ -63,7 +64,9 @@ class token_claim {
   // What a refund's views refer to: it may take longer than the claim lives.
   struct order {
     order(std::shared_ptr<Agent> a, typename Agent::stored_key k, std::uint64_t c)
-        : agent{std::move(a)}, key{std::move(k)}, cost{c} {}
+        : agent{std::move(a)},
+          key{std::move(k)},
+          cost{c} {}
 
     std::shared_ptr<Agent> agent;
     typename Agent::stored_key key;
@@ -103,12 +106,14 @@ class token_claim {
   bool granted_ = false;
 };
 
-/// What the store sees of a take that may have been given up meanwhile: a grant that comes too late goes back.
+/// What the store sees of a take that may have been given up meanwhile: a grant that comes too late
+/// goes back.
 template <class Agent>
 class claiming_handler : public attempt_handler<decision> {
  public:
   claiming_handler(attempt_handler<decision> attempt, std::shared_ptr<token_claim<Agent>> claim)
-      : attempt_handler<decision>{std::move(attempt)}, claim_{std::move(claim)} {}
+      : attempt_handler<decision>{std::move(attempt)},
+        claim_{std::move(claim)} {}
 
   void operator()(error_code ec, decision d) {
     if (!ec) claim_->note(d);
@@ -121,14 +126,15 @@ class claiming_handler : public attempt_handler<decision> {
 
 /// Takes, if `taken` is not known yet, and waits for the instant. Not thread-safe: on a strand.
 template <class Agent>
-boost::asio::awaitable<result<decision>> take_and_wait(
-    std::shared_ptr<token_claim<Agent>> claim, duration max_wait, std::optional<decision> taken) {
+boost::asio::awaitable<result<decision>> take_and_wait(std::shared_ptr<token_claim<Agent>> claim,
+                                                       duration max_wait,
+                                                       std::optional<decision> taken) {
   namespace asio = boost::asio;
   co_await asio::this_coro::throw_if_cancelled(false);
   if (!taken) {
     auto start = [&claim, max_wait](attempt_handler<decision> handler) {
-      claim->agent().store.async_execute(
-          claim->question(max_wait), claiming_handler<Agent>{std::move(handler), claim});
+      claim->agent().store.async_execute(claim->question(max_wait),
+                                         claiming_handler<Agent>{std::move(handler), claim});
     };
     auto taking = attempt<decision>(claim->agent().clock, steady_time::max(), claim, start);
     auto const answer = co_await std::move(taking);
@@ -193,8 +199,8 @@ auto async_take_and_wait(std::shared_ptr<Agent> agent, typename Agent::stored_ke
   };
   auto executor = agent->executor;
   return asio::async_initiate<Token, void(error_code, decision)>(
-      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key), cost,
-      max_wait);
+      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key),
+      cost, max_wait);
 }
 
 }  // namespace weir::detail

@@ -31,8 +31,9 @@
 #include <new>
 #include <utility>
 
-// How the primitives write an operation that takes more than one step: once, as a coroutine on a strand of its own, for
-// the erased handler. And how such a coroutine asks a store something without being at its mercy.
+// How the primitives write an operation that takes more than one step: once, as a coroutine on a
+// strand of its own, for the erased handler. And how such a coroutine asks a store something
+// without being at its mercy.
 namespace weir::detail {
 
 /// Any exception as an error code.
@@ -49,7 +50,8 @@ namespace weir::detail {
   }
 }
 
-/// What `spawn` gives to `co_spawn`: the caller's handler, but cancelled through a signal of the operation's own.
+/// What `spawn` gives to `co_spawn`: the caller's handler, but cancelled through a signal of the
+/// operation's own.
 template <class T>
 class spawned_handler {
  public:
@@ -86,14 +88,14 @@ class spawned_handler {
   handler_type handler_;
 };
 
-/// Runs `body` on a strand of `executor`. What it returns or throws goes to `handler`, on the handler's executor and never
-/// inline. Every kind of cancellation reaches the body, as a terminal one.
+/// Runs `body` on a strand of `executor`. What it returns or throws goes to `handler`, on the
+/// handler's executor and never inline. Every kind of cancellation reaches the body, as a terminal
+/// one.
 ///
-/// The handler's slot knows the operation weakly and holds no strand: it may be kept for longer than the execution
-/// context lives, and a strand may not.
+/// The handler's slot knows the operation weakly and holds no strand: it may be kept for longer
+/// than the execution context lives, and a strand may not.
 template <class T>
-void spawn(boost::asio::any_io_executor const& executor,
-           boost::asio::awaitable<result<T>> body,
+void spawn(boost::asio::any_io_executor const& executor, boost::asio::awaitable<result<T>> body,
            boost::asio::any_completion_handler<void(error_code, T)> handler) {
   namespace asio = boost::asio;
   auto const signal = std::make_shared<asio::cancellation_signal>();
@@ -107,14 +109,16 @@ void spawn(boost::asio::any_io_executor const& executor,
                  spawned_handler<T>{signal, executor, std::move(handler)});
 }
 
-/// What an attempt cancels when it is over: the command that is too late, or the wait that is not needed. An operation that
-/// has completed clears its slot, since what it left there may refer to what is gone.
+/// What an attempt cancels when it is over: the command that is too late, or the wait that is not
+/// needed. An operation that has completed clears its slot, since what it left there may refer to
+/// what is gone.
 struct attempt_signals {
   boost::asio::cancellation_signal command;
   boost::asio::cancellation_signal wait;
 };
 
-/// What the store sees of an attempt. It may keep it for as long as it likes: the attempt does not wait for it.
+/// What the store sees of an attempt. It may keep it for as long as it likes: the attempt does not
+/// wait for it.
 template <class Answer>
 class attempt_handler {
  public:
@@ -146,23 +150,25 @@ class attempt_handler {
   executor_type executor_;
 };
 
-/// Starts nothing: an attempt with it is a wait, which ends by `errc::timed_out`, or by being cancelled.
+/// Starts nothing: an attempt with it is a wait, which ends by `errc::timed_out`, or by being
+/// cancelled.
 struct no_command {
   template <class Handler>
   void operator()(Handler&&) const noexcept {}
 };
 
-/// Asks a store something, and gives up at `until` or when cancelled: at once, whatever the store does. To be awaited by
-/// a coroutine that runs on a strand and does not throw when cancelled.
+/// Asks a store something, and gives up at `until` or when cancelled: at once, whatever the store
+/// does. To be awaited by a coroutine that runs on a strand and does not throw when cancelled.
 ///
 /// @param until `steady_time::max()`: never
-/// @param keep  lives until the store is done with the command, which may be later than this returns. What has to be
+/// @param keep  lives until the store is done with the command, which may be later than this
+/// returns. What has to be
 ///              done after the command, however it ended, is for its destructor.
 /// @param start `void(attempt_handler<Answer>)`: starts the command
 /// @return the answer, or its error; `errc::timed_out`; `operation_aborted`
 template <class Answer, class Clock, class Start>
-boost::asio::awaitable<result<Answer>> attempt(
-    Clock clock, steady_time until, std::shared_ptr<void const> keep, Start start) {
+boost::asio::awaitable<result<Answer>> attempt(Clock clock, steady_time until,
+                                               std::shared_ptr<void const> keep, Start start) {
   namespace asio = boost::asio;
   // A cancellation is told once, to what is being awaited then.
   if (auto const state = co_await asio::this_coro::cancellation_state; !!state.cancelled()) {
@@ -186,8 +192,9 @@ boost::asio::awaitable<result<Answer>> attempt(
       waiting->resume(error_of(std::current_exception()), Answer{});
     }
   };
-  auto operation = asio::async_initiate<asio::as_tuple_t<asio::deferred_t> const,
-                                        void(error_code, Answer)>(initiate, asio::as_tuple(asio::deferred));
+  auto operation =
+      asio::async_initiate<asio::as_tuple_t<asio::deferred_t> const, void(error_code, Answer)>(
+          initiate, asio::as_tuple(asio::deferred));
   auto [ec, answer] = co_await std::move(operation);
 
   signals->command.emit(asio::cancellation_type::terminal);

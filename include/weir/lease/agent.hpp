@@ -27,8 +27,8 @@
 #include <string_view>
 #include <utility>
 
-// What `limiter` and `uniqueness` have in common. A *noun* names the commands and says what their answers mean:
-// `limiter_noun` is an example.
+// What `limiter` and `uniqueness` have in common. A *noun* names the commands and says what their
+// answers mean: `limiter_noun` is an example.
 namespace weir::detail {
 
 /// How those who wait spread their asking, unless told otherwise.
@@ -48,13 +48,14 @@ template <class Backoff>
   return make_error_code(errc::invalid_option);
 }
 
-/// May a command that ended with this error have been executed all the same? weir's own errors are definite, but for one.
+/// May a command that ended with this error have been executed all the same? weir's own errors are
+/// definite, but for one.
 [[nodiscard]] inline bool may_have_happened(error_code ec) noexcept {
   return ec.category() != error_category() || ec == errc::outcome_unknown;
 }
 
-/// A holder that asks for a lease. If the store may know it when this goes, whatever it has there is given back: a place
-/// in line, or a lease whose grant nobody waits for any more (F45).
+/// A holder that asks for a lease. If the store may know it when this goes, whatever it has there
+/// is given back: a place in line, or a lease whose grant nobody waits for any more (F45).
 class lease_claim {
  public:
   explicit lease_claim(std::shared_ptr<held_lease> s) noexcept : owner{std::move(s)} {}
@@ -177,9 +178,9 @@ class lease_agent final
       async_command<bool>(to, release_request{std::move(self), std::move(owner)}, mapping,
                           std::move(handler));
     };
-    return asio::async_initiate<Token, void(error_code, bool)>(
-        bound_initiation{executor, initiate}, token, this->shared_from_this(),
-        lease_access::take(std::move(h)));
+    return asio::async_initiate<Token, void(error_code, bool)>(bound_initiation{executor, initiate},
+                                                               token, this->shared_from_this(),
+                                                               lease_access::take(std::move(h)));
   }
 
   template <class Token>
@@ -209,7 +210,8 @@ class lease_agent final
   id_source const ids;
   boost::asio::any_io_executor const executor;
   boost::asio::any_io_executor keeper_executor;
-  error_code const problem;  ///< with the options: every operation that would use them fails with it
+  error_code const problem;  ///< with the options: every operation that would use them fails with
+                             ///< it
   std::function<void(std::string_view, std::string_view)> observer;
 
  private:

@@ -61,9 +61,11 @@ struct body_call<Body, Handle> : std::invoke_result<Body&, Handle const&> {};
 template <class Body, class Handle>
 using body_result = typename awaited<typename body_call<Body, Handle>::type>::type;
 
-/// A body: a movable callable that takes a `Handle const&` or nothing and returns `boost::asio::awaitable<T>`.
+/// A body: a movable callable that takes a `Handle const&` or nothing and returns
+/// `boost::asio::awaitable<T>`.
 template <class Body, class Handle>
-concept lease_body = std::move_constructible<Body> && requires { typename body_result<Body, Handle>; };
+concept lease_body =
+    std::move_constructible<Body> && requires { typename body_result<Body, Handle>; };
 
 template <class Body, class Handle>
 typename body_call<Body, Handle>::type call_body(Body& body, Handle const& held) {
@@ -78,12 +80,14 @@ typename body_call<Body, Handle>::type call_body(Body& body, Handle const& held)
 template <class T>
 using body_value = std::optional<std::conditional_t<std::is_void_v<T>, std::monostate, T>>;
 
-/// How a running body is told to stop: by the caller's cancellation, of the same kind, or because its lease is lost. Used
-/// on the body's strand, and known weakly to those who may outlive that.
+/// How a running body is told to stop: by the caller's cancellation, of the same kind, or because
+/// its lease is lost. Used on the body's strand, and known weakly to those who may outlive that.
 struct body_control {
-  explicit body_control(boost::asio::any_io_executor const& ex) : strand{boost::asio::make_strand(ex)} {}
+  explicit body_control(boost::asio::any_io_executor const& ex)
+      : strand{boost::asio::make_strand(ex)} {}
 
-  static void cancel(std::weak_ptr<body_control> const& weak, boost::asio::cancellation_type_t type) {
+  static void cancel(std::weak_ptr<body_control> const& weak,
+                     boost::asio::cancellation_type_t type) {
     if (type == boost::asio::cancellation_type::none) return;
     auto self = weak.lock();
     if (!self) return;
@@ -94,7 +98,8 @@ struct body_control {
     auto self = weak.lock();
     if (!self) return;
     auto& on = self->strand;
-    boost::asio::post(on, [self = std::move(self)] { self->cancel(boost::asio::cancellation_type::terminal); });
+    boost::asio::post(
+        on, [self = std::move(self)] { self->cancel(boost::asio::cancellation_type::terminal); });
   }
   void cancel(boost::asio::cancellation_type_t type) {
     requested = requested | type;  // it may not have begun to listen yet
@@ -146,9 +151,9 @@ class lease_holding {
   using value_type = body_result<Body, handle>;
   using outcome = body_value<value_type>;
 
-  static boost::asio::awaitable<outcome> run(
-      std::shared_ptr<Agent> agent, std::shared_ptr<body_control> control, std::string key,
-      duration wait, Body body) {
+  static boost::asio::awaitable<outcome> run(std::shared_ptr<Agent> agent,
+                                             std::shared_ptr<body_control> control, std::string key,
+                                             duration wait, Body body) {
     namespace asio = boost::asio;
     co_await asio::this_coro::throw_if_cancelled(false);
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation{});
@@ -160,16 +165,15 @@ class lease_holding {
     auto got = co_await std::move(pursuing);
     check(*control);
     if (got.has_error()) {
-      error_code const refusal = got.error() == errc::timed_out
-                                     ? Agent::noun::refusal(*agent, *claim)
-                                     : got.error();
+      error_code const refusal =
+          got.error() == errc::timed_out ? Agent::noun::refusal(*agent, *claim) : got.error();
       if (refusal) throw boost::system::system_error{refusal};
       co_return std::nullopt;
     }
 
     handle held = std::move(got).value();
-    lease_keeper keeper{agent->keeper_executor, agent->clock, agent->options.ttl, lease->expires_at(),
-                        duty(agent, lease, control)};
+    lease_keeper keeper{agent->keeper_executor, agent->clock, agent->options.ttl,
+                        lease->expires_at(), duty(agent, lease, control)};
 
     std::exception_ptr failure;
     outcome value;
@@ -218,9 +222,10 @@ class lease_holding {
     return d;
   }
 
-  // The caller learns of the end when the lease is free again, unless the store has not said so before it is over anyway.
-  static boost::asio::awaitable<void> give_back(
-      std::shared_ptr<Agent> agent, handle held, steady_time until) {
+  // The caller learns of the end when the lease is free again, unless the store has not said so
+  // before it is over anyway.
+  static boost::asio::awaitable<void> give_back(std::shared_ptr<Agent> agent, handle held,
+                                                steady_time until) {
     auto owner = lease_access::take(std::move(held));
     auto const lease = owner.state();
     auto start = [&](attempt_handler<lease_release> handler) {
@@ -232,8 +237,9 @@ class lease_holding {
   }
 };
 
-/// The executor on which a handler's caller wants its code to be run: its own, as far as an awaitable can use that, and if
-/// it has one. The system's threads are nobody's: `use_future` names them, since it has to name something.
+/// The executor on which a handler's caller wants its code to be run: its own, as far as an
+/// awaitable can use that, and if it has one. The system's threads are nobody's: `use_future` names
+/// them, since it has to name something.
 template <class Handler>
 [[nodiscard]] boost::asio::any_io_executor caller_executor(
     Handler const& handler, boost::asio::any_io_executor const& otherwise) {
@@ -242,7 +248,8 @@ template <class Handler>
   if constexpr (std::is_convertible_v<decltype(own), asio::any_io_executor>) {
     asio::any_io_executor const executor = own;
     asio::any_io_executor const system = asio::system_executor{};
-    if (&asio::query(executor, asio::execution::context) != &asio::query(system, asio::execution::context)) {
+    if (&asio::query(executor, asio::execution::context) !=
+        &asio::query(system, asio::execution::context)) {
       return executor;
     }
   }
@@ -266,33 +273,33 @@ void begin_holding(boost::asio::any_io_executor const& executor,
     });
   }
   auto const fallback = agent->executor;
-  auto work = lease_holding<Agent, Body>::run(
-      std::move(agent), control, std::move(key), wait, std::move(body));
+  auto work = lease_holding<Agent, Body>::run(std::move(agent), control, std::move(key), wait,
+                                              std::move(body));
   asio::co_spawn(control->strand, std::move(work),
                  held_handler<Shape>{control, fallback, std::move(handler)});
 }
 
 /// Completes with `Shape::signature`.
 template <class Shape, class Agent, class Body, class Token>
-auto async_hold(
-    std::shared_ptr<Agent> agent, std::string key, duration wait, Body body, Token&& token) {
+auto async_hold(std::shared_ptr<Agent> agent, std::string key, duration wait, Body body,
+                Token&& token) {
   auto initiate = [](auto handler, std::shared_ptr<Agent> a, std::string k, duration w, Body b) {
     auto const executor = caller_executor(handler, a->executor);
     typename held_handler<Shape>::handler_type erased{std::move(handler)};
-    begin_holding<Shape>(
-        executor, std::move(erased), std::move(a), std::move(k), w, std::move(b));
+    begin_holding<Shape>(executor, std::move(erased), std::move(a), std::move(k), w, std::move(b));
   };
   auto executor = agent->executor;
   return boost::asio::async_initiate<Token, typename Shape::signature>(
-      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key), wait,
-      std::move(body));
+      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key),
+      wait, std::move(body));
 }
 
 /// What a body returns is what the caller gets; not to have run is an error.
 template <class T>
 struct plain_shape {
   static_assert(std::default_initializable<T> && std::movable<T>,
-                "weir: a body's result must be default-initializable and movable: it accompanies errors, too");
+                "weir: a body's result must be default-initializable and movable: it accompanies "
+                "errors, too");
   using value = body_value<T>;
   using signature = void(std::exception_ptr, T);
 
@@ -301,7 +308,8 @@ struct plain_shape {
     std::move(handler)(std::move(e), v ? std::move(*v) : T{});
   }
   template <class Handler>
-  static void post(boost::asio::any_io_executor const& ex, Handler&& handler, std::exception_ptr e) {
+  static void post(boost::asio::any_io_executor const& ex, Handler&& handler,
+                   std::exception_ptr e) {
     post_completion(ex, std::move(handler), std::move(e), T{});
   }
 };
@@ -316,7 +324,8 @@ struct plain_shape<void> {
     std::move(handler)(std::move(e));
   }
   template <class Handler>
-  static void post(boost::asio::any_io_executor const& ex, Handler&& handler, std::exception_ptr e) {
+  static void post(boost::asio::any_io_executor const& ex, Handler&& handler,
+                   std::exception_ptr e) {
     post_completion(ex, std::move(handler), std::move(e));
   }
 };
@@ -336,7 +345,8 @@ struct optional_shape {
     }
   }
   template <class Handler>
-  static void post(boost::asio::any_io_executor const& ex, Handler&& handler, std::exception_ptr e) {
+  static void post(boost::asio::any_io_executor const& ex, Handler&& handler,
+                   std::exception_ptr e) {
     if constexpr (std::is_void_v<T>) {
       post_completion(ex, std::move(handler), std::move(e), false);
     } else {

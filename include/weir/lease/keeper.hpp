@@ -31,8 +31,8 @@
 
 namespace weir::detail {
 
-/// Until when a holder may believe in its lease: counted from before the request was sent, less a margin for clocks that
-/// run at different speeds and for the time that it takes to stop.
+/// Until when a holder may believe in its lease: counted from before the request was sent, less a
+/// margin for clocks that run at different speeds and for the time that it takes to stop.
 [[nodiscard]] constexpr steady_time trusted_until(steady_time sent, duration expires_in) noexcept {
   constexpr duration most = std::chrono::seconds{1};
   return saturating_add(sent, expires_in - std::min(expires_in / 10, most));
@@ -40,10 +40,11 @@ namespace weir::detail {
 
 /// Renews a lease until it is stopped or the lease is lost: a permit, a lock, or a job's.
 ///
-/// It asks when a third of the lease has passed, and then, as long as the answer is neither yes nor no, every tenth of it.
-/// The lease is lost when the store says so, and when the time until which it may be trusted is over; then the keeper
-/// says so, once, and never asks again: what it would get is another lease, with a gap before it (F6). It also says so
-/// if it cannot go on for any other reason, such as the end of its own execution context: it does not stop unseen.
+/// It asks when a third of the lease has passed, and then, as long as the answer is neither yes nor
+/// no, every tenth of it. The lease is lost when the store says so, and when the time until which
+/// it may be trusted is over; then the keeper says so, once, and never asks again: what it would
+/// get is another lease, with a gap before it (F6). It also says so if it cannot go on for any
+/// other reason, such as the end of its own execution context: it does not stop unseen.
 ///
 /// Thread-safety: `lost`, `deadline` and `stop` may be called in any thread.
 class lease_keeper {
@@ -54,13 +55,15 @@ class lease_keeper {
   struct duty {
     explicit duty(std::function<void(renewal)> f) : renew{std::move(f)} {}
 
-    std::function<void(renewal)> renew;         ///< starts the command
-    std::shared_ptr<void const> keep{};         ///< lives as long as any such command
-    std::function<void()> on_lost{};            ///< must not run anything inline; not called once `stop` has returned
+    std::function<void(renewal)> renew;  ///< starts the command
+    std::shared_ptr<void const> keep{};  ///< lives as long as any such command
+    std::function<void()> on_lost{};  ///< must not run anything inline; not called once `stop` has
+                                      ///< returned
     std::function<void(steady_time)> on_renewed{};  ///< is told the new expiry; as `on_lost`
   };
 
-  /// @param executor   where it works, on a strand. A body that blocks all threads of it starves the renewal.
+  /// @param executor   where it works, on a strand. A body that blocks all threads of it starves
+  /// the renewal.
   /// @param ttl        what is asked for, and was when the lease was granted
   /// @param expires_at when the lease ends, counted from before the request was sent that got it
   template <class Clock>
@@ -74,7 +77,8 @@ class lease_keeper {
     state_->running = running;
     auto work = watch(ending{state_}, std::move(clock), ttl, saturating_add(sent, ttl / 3),
                       std::move(d.renew), std::move(d.keep));
-    auto done = asio::bind_cancellation_slot(running->stop.slot(), [running](std::exception_ptr) {});
+    auto done =
+        asio::bind_cancellation_slot(running->stop.slot(), [running](std::exception_ptr) {});
     asio::co_spawn(running->strand, std::move(work), std::move(done));
   }
   lease_keeper(lease_keeper const&) = delete;
@@ -91,7 +95,8 @@ class lease_keeper {
   }
 
  private:
-  // What belongs to the keeper's own context, and so lives no longer than the coroutine that runs there.
+  // What belongs to the keeper's own context, and so lives no longer than the coroutine that runs
+  // there.
   struct run {
     explicit run(boost::asio::any_io_executor const& ex) : strand{boost::asio::make_strand(ex)} {}
     boost::asio::strand<boost::asio::any_io_executor> strand;
@@ -100,7 +105,8 @@ class lease_keeper {
 
   struct state {
     state(std::function<void()> l, std::function<void(steady_time)> r)
-        : on_lost{std::move(l)}, on_renewed{std::move(r)} {}
+        : on_lost{std::move(l)},
+          on_renewed{std::move(r)} {}
 
     void trust(steady_time t) noexcept {
       trusted.store(t.time_since_epoch().count(), std::memory_order_release);
@@ -130,7 +136,8 @@ class lease_keeper {
       if (std::exchange(stopped, true) || ended) return;
       try {
         if (auto const r = running.lock()) {
-          boost::asio::post(r->strand, [r] { r->stop.emit(boost::asio::cancellation_type::terminal); });
+          boost::asio::post(r->strand,
+                            [r] { r->stop.emit(boost::asio::cancellation_type::terminal); });
         }
       } catch (...) {  // it finds out at its next step
       }
@@ -168,7 +175,8 @@ class lease_keeper {
 
   template <class Clock>
   static boost::asio::awaitable<void> watch(ending self, Clock clock, duration ttl,
-                                            steady_time renew_at, std::function<void(renewal)> renew,
+                                            steady_time renew_at,
+                                            std::function<void(renewal)> renew,
                                             std::shared_ptr<void const> keep) {
     namespace asio = boost::asio;
     co_await asio::this_coro::throw_if_cancelled(false);

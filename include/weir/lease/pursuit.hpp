@@ -33,14 +33,15 @@
 
 namespace weir::detail {
 
-/// How long a refused holder keeps its place without asking again: longer than it will be away, so that it is not passed
-/// over, and not much longer, so that one that died does not hold up those behind it (R6).
+/// How long a refused holder keeps its place without asking again: longer than it will be away, so
+/// that it is not passed over, and not much longer, so that one that died does not hold up those
+/// behind it (R6).
 [[nodiscard]] constexpr duration patience_for(duration poll) noexcept {
   return poll + std::max<duration>(poll, std::chrono::seconds{1});
 }
 
-/// One holder's way to a lease: asking, waiting, asking again under the same name, until it has it or its time is over.
-/// What to do next is decided here; `run` does it.
+/// One holder's way to a lease: asking, waiting, asking again under the same name, until it has it
+/// or its time is over. What to do next is decided here; `run` does it.
 template <class Agent>
 class lease_pursuit {
  public:
@@ -91,7 +92,8 @@ class lease_pursuit {
     return once_ ? ending{failure_} : ending{};
   }
 
-  /// Goes on from where it is until the end. Not thread-safe: on a strand, and it does not throw when cancelled.
+  /// Goes on from where it is until the end. Not thread-safe: on a strand, and it does not throw
+  /// when cancelled.
   static boost::asio::awaitable<result<handle>> run(lease_pursuit self, bool has_asked) {
     namespace asio = boost::asio;
     co_await asio::this_coro::throw_if_cancelled(false);
@@ -99,7 +101,8 @@ class lease_pursuit {
       if (!has_asked) {
         auto asking = self.ask();
         auto const answer = co_await std::move(asking);
-        if (auto const state = co_await asio::this_coro::cancellation_state; !!state.cancelled()) break;
+        if (auto const state = co_await asio::this_coro::cancellation_state; !!state.cancelled())
+          break;
         if (auto end = self.settle(answer)) co_return std::move(*end);
       }
       if (self.stale_) {
@@ -110,7 +113,8 @@ class lease_pursuit {
       if (self.over()) co_return self.failure_;
       auto waiting = self.wait(until);
       co_await std::move(waiting);
-      if (auto const state = co_await asio::this_coro::cancellation_state; !!state.cancelled()) break;
+      if (auto const state = co_await asio::this_coro::cancellation_state; !!state.cancelled())
+        break;
       if (self.over()) co_return self.failure_;
     }
     co_return error_code{asio::error::operation_aborted};
@@ -151,7 +155,8 @@ class lease_pursuit {
   }
 
   ending settle(error_code ec) {
-    if (over() && ec == errc::timed_out) return ending{failure_};  // no answer came; the claim is cleaned up
+    if (over() && ec == errc::timed_out)
+      return ending{failure_};  // no answer came; the claim is cleaned up
     if (!may_have_happened(ec)) claim_->known = before_;
     if (ec != condition::transient || once_) return ending{ec};
     failure_ = ec;
@@ -175,7 +180,8 @@ class lease_pursuit {
   /// When to ask again if nothing happens before.
   steady_time next_ask() {
     auto const poll = agent_->options.poll;
-    pause_ = std::clamp(agent_->backoff(attempts_++, pause_, agent_->ids.entropy()), duration{1}, poll);
+    pause_ =
+        std::clamp(agent_->backoff(attempts_++, pause_, agent_->ids.entropy()), duration{1}, poll);
     if (retry_after_ > duration::zero()) pause_ = std::min(pause_, retry_after_);
     return std::min(saturating_add(now(), pause_), deadline_);
   }
@@ -187,7 +193,8 @@ class lease_pursuit {
       if (claim_->known && hints_ < trusted) {
         auto start = [this](attempt_handler<hint> handler) {
           auto const& state = claim_->state();
-          agent_->store.async_execute(command::await_permit{state.key(), state.holder()}, std::move(handler));
+          agent_->store.async_execute(command::await_permit{state.key(), state.holder()},
+                                      std::move(handler));
         };
         auto hinting = attempt<hint>(agent_->clock, until, claim_->owner.state(), std::move(start));
         auto const hinted = co_await std::move(hinting);
@@ -223,7 +230,8 @@ template <class Agent>
   return make_error_code(errc::invalid_wait);
 }
 
-/// The end of a pursuit that has not waited, if it has one: what nobody contends for is had without a coroutine.
+/// The end of a pursuit that has not waited, if it has one: what nobody contends for is had without
+/// a coroutine.
 template <class Agent>
 typename lease_pursuit<Agent>::ending begin_pursuit(lease_pursuit<Agent>& pursuit) {
   if constexpr (Agent::asks_now) {
@@ -268,7 +276,8 @@ auto async_pursue(std::shared_ptr<Agent> agent, std::string key, duration wait, 
   };
   auto executor = agent->executor;
   return asio::async_initiate<Token, void(error_code, handle)>(
-      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key), wait);
+      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key),
+      wait);
 }
 
 }  // namespace weir::detail

@@ -25,8 +25,8 @@
 // Commands that give leases back and that nobody waits for: what handles start when they go.
 namespace weir::detail {
 
-/// Lets threads use an execution context that may be destroyed meanwhile: its end waits for those inside, and lets
-/// nobody in any more.
+/// Lets threads use an execution context that may be destroyed meanwhile: its end waits for those
+/// inside, and lets nobody in any more.
 class context_gate {
  public:
   [[nodiscard]] bool enter() noexcept {
@@ -69,11 +69,12 @@ class context_watch final : public boost::asio::execution_context::service {
   std::shared_ptr<context_gate> gate_;
 };
 
-/// The returns that are on their way, and who waits for their end. Thread-safe. It lives in the home of the leases that
-/// are returned, and so they keep it alive.
+/// The returns that are on their way, and who waits for their end. Thread-safe. It lives in the
+/// home of the leases that are returned, and so they keep it alive.
 class lease_returns {
  public:
-  /// For a store that needs no execution context to give something back: nothing is ever on its way.
+  /// For a store that needs no execution context to give something back: nothing is ever on its
+  /// way.
   lease_returns() = default;
   explicit lease_returns(boost::asio::any_io_executor const& executor)
       : gate_{boost::asio::use_service<context_watch>(
@@ -82,8 +83,8 @@ class lease_returns {
 
   /// Starts the command, if the context still exists.
   template <class Store, class Command>
-  void start(
-      Store& store, std::shared_ptr<held_lease const> const& lease, Command const& command) noexcept {
+  void start(Store& store, std::shared_ptr<held_lease const> const& lease,
+             Command const& command) noexcept {
     if (!gate_ || !gate_->enter()) return;
     try {
       store.async_execute(command, one_return{*this, lease});

@@ -17,11 +17,12 @@
 #include <optional>
 #include <span>
 
-// Integer nanoseconds per token cannot say 300 million a second (they would grant 333 million), and floating point drifts.
-// So a quota's time is counted in units of its own, of which both a token and a tick of the clock are whole numbers:
-// with tokens/period = t/p in lowest terms, a tick of d nanoseconds, where d divides p, is t units, and a token is p/d.
-// The tick is a nanosecond wherever an arrival time then fits into 62 bits for as long as `bucket_horizon`, and otherwise
-// the shortest one for which it does.
+// Integer nanoseconds per token cannot say 300 million a second (they would grant 333 million), and
+// floating point drifts. So a quota's time is counted in units of its own, of which both a token
+// and a tick of the clock are whole numbers: with tokens/period = t/p in lowest terms, a tick of d
+// nanoseconds, where d divides p, is t units, and a token is p/d. The tick is a nanosecond wherever
+// an arrival time then fits into 62 bits for as long as `bucket_horizon`, and otherwise the
+// shortest one for which it does.
 namespace weir::rule {
 
 /// How far from its epoch a store's time may be. Beyond it, time stands still for buckets.
@@ -36,10 +37,11 @@ namespace detail {
 
 __extension__ using wide = unsigned __int128;  // two compilers have it, the language has not
 
-/// The least divisor of `p` that is at least `least` and at most `most`, among those whose only prime factors are 2, 3
-/// and 5, and `p` itself: whatever divides seconds, minutes, hours and days. 0 if there is none.
-[[nodiscard]] constexpr std::uint64_t least_divisor(
-    std::uint64_t p, std::uint64_t least, std::uint64_t most) noexcept {
+/// The least divisor of `p` that is at least `least` and at most `most`, among those whose only
+/// prime factors are 2, 3 and 5, and `p` itself: whatever divides seconds, minutes, hours and days.
+/// 0 if there is none.
+[[nodiscard]] constexpr std::uint64_t least_divisor(std::uint64_t p, std::uint64_t least,
+                                                    std::uint64_t most) noexcept {
   std::uint64_t best = p >= least && p <= most ? p : most + 1;
   for (std::uint64_t twos = 1; twos < best; twos *= 2) {
     for (std::uint64_t threes = twos; threes < best; threes *= 3) {
@@ -53,7 +55,8 @@ __extension__ using wide = unsigned __int128;  // two compilers have it, the lan
 
 }  // namespace detail
 
-/// One quota in integers. Made by `bucket_scale::of` only, which sees to it that nothing below can overflow.
+/// One quota in integers. Made by `bucket_scale::of` only, which sees to it that nothing below can
+/// overflow.
 struct bucket_scale {
   std::int64_t tick = 0;   ///< nanoseconds: time is rounded down to a multiple of it
   std::int64_t gain = 0;   ///< units that a tick brings
@@ -69,10 +72,11 @@ struct bucket_scale {
   /// The longest time in which a bucket may fill.
   static constexpr duration longest_fill = std::chrono::hours{24 * 365 * 100};
 
-  /// Empty if the quota cannot be represented: a bucket that takes longer than `longest_fill` to fill, a rate above 3.6
-  /// tokens a nanosecond, or one whose fraction needs a tick that is longer than `longest_tick` or brings more than the
-  /// bucket holds. Every whole number up to 3.6 million a second, minute, hour or day can be, with a burst of the same
-  /// size, and up to three a nanosecond those with few digits; a prime above 8 million a second cannot.
+  /// Empty if the quota cannot be represented: a bucket that takes longer than `longest_fill` to
+  /// fill, a rate above 3.6 tokens a nanosecond, or one whose fraction needs a tick that is longer
+  /// than `longest_tick` or brings more than the bucket holds. Every whole number up to 3.6 million
+  /// a second, minute, hour or day can be, with a burst of the same size, and up to three a
+  /// nanosecond those with few digits; a prime above 8 million a second cannot.
   [[nodiscard]] static constexpr std::optional<bucket_scale> of(quota const& q) noexcept {
     using detail::wide;
     auto const period = static_cast<std::uint64_t>(q.period().count());
@@ -87,8 +91,9 @@ struct bucket_scale {
     auto const least = (static_cast<wide>(ahead.count()) * t + fill + most - 1) / most;
     constexpr auto longest = static_cast<std::uint64_t>(longest_tick.count());
     if (least > longest) return std::nullopt;
-    auto const tick = least <= 1 ? std::uint64_t{1}
-                                 : detail::least_divisor(p, static_cast<std::uint64_t>(least), longest);
+    auto const tick = least <= 1
+                          ? std::uint64_t{1}
+                          : detail::least_divisor(p, static_cast<std::uint64_t>(least), longest);
     if (tick == 0) return std::nullopt;
 
     bucket_scale out;
@@ -109,8 +114,8 @@ struct bucket_scale {
     return static_cast<std::int64_t>(cost) * price;
   }
 
-  /// The time in units, rounded down: the time of the last tick. `now` must be within the horizon, or as far ahead of it
-  /// as a reservation may lie.
+  /// The time in units, rounded down: the time of the last tick. `now` must be within the horizon,
+  /// or as far ahead of it as a reservation may lie.
   [[nodiscard]] constexpr std::int64_t units_at(duration now) const noexcept {
     if (tick == 1) return now.count() * gain;
     auto const ticks = now.count() / tick - static_cast<std::int64_t>(now.count() % tick < 0);

@@ -16,21 +16,22 @@
 #include <limits>
 #include <span>
 
-// When is a take granted? The rule is the generic cell rate algorithm in its form of virtual scheduling (ITU-T I.371,
-// annex A; ATM Forum Traffic Management 4.0, section 4.4.2): a bucket is one number, its theoretical arrival time, at
-// which it will be full. A take moves it on by the price of its tokens, and conforms if it then lies no further ahead than
-// a full bucket's worth. It equals a token bucket that refills continuously, and stores no token count that could drift.
+// When is a take granted? The rule is the generic cell rate algorithm in its form of virtual
+// scheduling (ITU-T I.371, annex A; ATM Forum Traffic Management 4.0, section 4.4.2): a bucket is
+// one number, its theoretical arrival time, at which it will be full. A take moves it on by the
+// price of its tokens, and conforms if it then lies no further ahead than a full bucket's worth. It
+// equals a token bucket that refills continuously, and stores no token count that could drift.
 //
-// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of whoever stores them. Both are
-// whole numbers and nothing is rounded but the time, down to a whole tick.
+// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of whoever stores
+// them. Both are whole numbers and nothing is rounded but the time, down to a whole tick.
 namespace weir::rule {
 
 /// One theoretical arrival time for each quota.
 using bucket_arrivals = std::array<std::int64_t, limits::quotas>;
 
 /// Of a bucket that was never seen: full at any time.
-inline constexpr bucket_arrivals unseen_bucket{
-    bucket_scale::never, bucket_scale::never, bucket_scale::never, bucket_scale::never};
+inline constexpr bucket_arrivals unseen_bucket{bucket_scale::never, bucket_scale::never,
+                                               bucket_scale::never, bucket_scale::never};
 
 /// A mark that no bucket ever has.
 inline constexpr bucket_mark no_mark{
@@ -50,8 +51,8 @@ template <std::size_t N>
 
 /// From when on is every quota full, if nothing else is taken?
 template <std::size_t N>
-[[nodiscard]] constexpr duration full_from(
-    std::span<bucket_scale const, N> scales, bucket_arrivals const& arrivals) noexcept {
+[[nodiscard]] constexpr duration full_from(std::span<bucket_scale const, N> scales,
+                                           bucket_arrivals const& arrivals) noexcept {
   auto latest = duration::min();
   for (std::size_t i = 0; i != scales.size(); ++i) {
     if (arrivals[i] != bucket_scale::never) {
@@ -63,7 +64,8 @@ template <std::size_t N>
 
 namespace detail {
 
-/// Fills in what can still be taken, and when all can be taken again, for buckets with these arrivals.
+/// Fills in what can still be taken, and when all can be taken again, for buckets with these
+/// arrivals.
 template <std::size_t N>
 constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
                         bucket_arrivals const& arrivals, duration now) noexcept {
@@ -85,12 +87,13 @@ constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
 
 }  // namespace detail
 
-/// Takes `cost` tokens from every quota or from none. It decides and stores nothing: if the answer is `allowed`, its
-/// mark holds the arrivals to store, and otherwise nothing changes.
+/// Takes `cost` tokens from every quota or from none. It decides and stores nothing: if the answer
+/// is `allowed`, its mark holds the arrivals to store, and otherwise nothing changes.
 ///
 /// @param scales   of the quotas; `cost` must be within the capacity of each
 /// @param arrivals what is stored; `unseen_bucket` if nothing is
-/// @param max_wait how far ahead the tokens may lie. All quotas are booked at the one instant from which all allow it, so
+/// @param max_wait how far ahead the tokens may lie. All quotas are booked at the one instant from
+/// which all allow it, so
 ///                 each holds its promise when grants count from their instants.
 template <std::size_t N>
 [[nodiscard]] constexpr decision take(std::span<bucket_scale const, N> scales,
@@ -106,7 +109,8 @@ template <std::size_t N>
     if (due > scale.units_at(now)) wait = std::max(wait, scale.reached(due) - now);
   }
   if (wait > max_wait) {
-    // Waiting longer moves neither the arrivals nor what they are compared with: so this is exact, and the least.
+    // Waiting longer moves neither the arrivals nor what they are compared with: so this is exact,
+    // and the least.
     d.retry_after = wait - max_wait;
     detail::describe(d, scales, arrivals, now);
     d.mark = no_mark;
@@ -129,11 +133,12 @@ struct refund_outcome {
   refund_receipt receipt{};
 };
 
-/// Gives a grant back. Only the latest one can be: as long as nothing was taken after it, the bucket stands as if the
-/// grant had been for fewer tokens, or had not been at all. Taking it out from below a later one would book that one's
-/// time twice.
+/// Gives a grant back. Only the latest one can be: as long as nothing was taken after it, the
+/// bucket stands as if the grant had been for fewer tokens, or had not been at all. Taking it out
+/// from below a later one would book that one's time twice.
 ///
-/// @param before_instant the whole grant goes back, as if it had not been. Otherwise only whole tokens do, and none that
+/// @param before_instant the whole grant goes back, as if it had not been. Otherwise only whole
+/// tokens do, and none that
 ///                       would have refilled by now anyway.
 template <std::size_t N>
 [[nodiscard]] constexpr refund_outcome refund(std::span<bucket_scale const, N> scales,
@@ -158,8 +163,9 @@ template <std::size_t N>
   return out;
 }
 
-/// The arrivals of a bucket whose quotas were changed: what was spent stays spent. Each new quota starts with the tokens
-/// that the old one at its position missed, rounded up and capped at its own capacity; one without a predecessor is full.
+/// The arrivals of a bucket whose quotas were changed: what was spent stays spent. Each new quota
+/// starts with the tokens that the old one at its position missed, rounded up and capped at its own
+/// capacity; one without a predecessor is full.
 template <std::size_t N, std::size_t M>
 [[nodiscard]] constexpr bucket_arrivals changed_quotas(std::span<bucket_scale const, N> before,
                                                        bucket_arrivals const& arrivals,
@@ -176,13 +182,14 @@ template <std::size_t N, std::size_t M>
   return out;
 }
 
-/// The arrivals of a bucket about which only this is known: it was full from `then` on. For one that a store has
-/// forgotten, when time has run backwards since.
+/// The arrivals of a bucket about which only this is known: it was full from `then` on. For one
+/// that a store has forgotten, when time has run backwards since.
 template <std::size_t N>
-[[nodiscard]] constexpr bucket_arrivals forgotten_bucket(
-    std::span<bucket_scale const, N> scales, duration then) noexcept {
+[[nodiscard]] constexpr bucket_arrivals forgotten_bucket(std::span<bucket_scale const, N> scales,
+                                                         duration then) noexcept {
   auto out = unseen_bucket;
-  for (std::size_t i = 0; i != scales.size(); ++i) out[i] = scales[i].units_at(within_horizon(then));
+  for (std::size_t i = 0; i != scales.size(); ++i)
+    out[i] = scales[i].units_at(within_horizon(then));
   return out;
 }
 

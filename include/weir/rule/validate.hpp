@@ -13,9 +13,9 @@
 
 #include <string_view>
 
-// Is a command's input within the bounds that every store shares? Each store asks before it does anything, so that bad
-// input is a typed error and changes nothing (R8). Asked of every command by overload: a command without one here does
-// not compile.
+// Is a command's input within the bounds that every store shares? Each store asks before it does
+// anything, so that bad input is a typed error and changes nothing (R8). Asked of every command by
+// overload: a command without one here does not compile.
 namespace weir::rule {
 
 [[nodiscard]] constexpr bool valid_key(std::string_view key) noexcept {
@@ -116,7 +116,8 @@ class verdict {
   return detail::verdict{}.require(valid_key(c.key), errc::invalid_key);
 }
 
-// Buckets. That a store can represent the quotas exactly is the store's own check (`quota_too_large`).
+// Buckets. That a store can represent the quotas exactly is the store's own check
+// (`quota_too_large`).
 
 [[nodiscard]] constexpr bool valid_quotas(std::span<quota const> quotas) noexcept {
   if (quotas.empty() || quotas.size() > limits::quotas) return false;
@@ -126,8 +127,8 @@ class verdict {
   return true;
 }
 
-[[nodiscard]] constexpr bool within_capacity(
-    std::span<quota const> quotas, std::uint64_t cost) noexcept {
+[[nodiscard]] constexpr bool within_capacity(std::span<quota const> quotas,
+                                             std::uint64_t cost) noexcept {
   for (auto const& q : quotas) {
     if (cost > q.capacity()) return false;
   }
@@ -136,8 +137,8 @@ class verdict {
 
 namespace detail {
 
-[[nodiscard]] constexpr verdict bucket_verdict(
-    std::string_view key, std::span<quota const> quotas, std::uint64_t cost) noexcept {
+[[nodiscard]] constexpr verdict bucket_verdict(std::string_view key, std::span<quota const> quotas,
+                                               std::uint64_t cost) noexcept {
   return verdict{}
       .require(valid_key(key), errc::invalid_key)
       .require(valid_quotas(quotas), errc::invalid_quota)
@@ -183,14 +184,15 @@ namespace detail {
       .require(valid_wait(j.delay), errc::invalid_wait)
       .require(j.max_attempts > 0 && j.max_attempts <= limits::attempts, errc::invalid_attempts)
       .require(unique ? valid_key(j.unique_key) : j.unique_key.empty(), errc::invalid_unique_key)
-      .require(expires ? valid_ttl(j.unique_ttl) : j.unique_ttl == duration::zero(), errc::invalid_ttl)
+      .require(expires ? valid_ttl(j.unique_ttl) : j.unique_ttl == duration::zero(),
+               errc::invalid_ttl)
       .require(valid_wait(j.deadline), errc::invalid_wait)
       .require(valid_wait(j.retention), errc::invalid_wait);
 }
 
 [[nodiscard]] inline error_code validate(command::enqueue_jobs const& c) noexcept {
-  if (error_code const ec = detail::queue_verdict(c.queue).require(
-          valid_batch(c.jobs.size()), errc::invalid_batch)) {
+  if (error_code const ec =
+          detail::queue_verdict(c.queue).require(valid_batch(c.jobs.size()), errc::invalid_batch)) {
     return ec;
   }
   for (auto const& j : c.jobs) {
@@ -219,7 +221,8 @@ namespace detail {
   return detail::queue_verdict(c.queue);
 }
 [[nodiscard]] inline error_code validate(command::complete_jobs const& c) noexcept {
-  auto verdict = detail::queue_verdict(c.queue).require(valid_batch(c.jobs.size()), errc::invalid_batch);
+  auto verdict =
+      detail::queue_verdict(c.queue).require(valid_batch(c.jobs.size()), errc::invalid_batch);
   for (auto const& j : c.jobs) {
     verdict.require(j.result.size() <= limits::payload_size, errc::payload_too_large);
   }

@@ -27,17 +27,21 @@ namespace weir {
 
 namespace detail {
 
-/// The four nouns of a memory store side by side. Each locks for itself; none knows the others, or the clock.
+/// The four nouns of a memory store side by side. Each locks for itself; none knows the others, or
+/// the clock.
 struct memory_state : memory_permits, memory_locks, memory_buckets, memory_jobs {
   explicit memory_state(memory_options const& options)
-      : memory_permits{options}, memory_locks{options}, memory_buckets{options}, memory_jobs{options} {}
+      : memory_permits{options},
+        memory_locks{options},
+        memory_buckets{options},
+        memory_jobs{options} {}
 
-  using memory_permits::apply;
-  using memory_locks::apply;
   using memory_buckets::apply;
   using memory_jobs::apply;
-  using memory_permits::await;
   using memory_jobs::await;
+  using memory_locks::apply;
+  using memory_permits::apply;
+  using memory_permits::await;
 };
 
 template <class C>
@@ -53,23 +57,27 @@ concept memory_wait =
 
 }  // namespace detail
 
-/// All four nouns in this process: for one process, for tests, and as the reference of what a store does.
+/// All four nouns in this process: for one process, for tests, and as the reference of what a store
+/// does.
 ///
-/// A handle: copies share the state, and any number of threads may use them at once. Every command runs in the
-/// calling thread (`execute`), where it may lock for the length of one step, or as an asynchronous operation whose
-/// handler is posted. Nothing outlives the process.
+/// A handle: copies share the state, and any number of threads may use them at once. Every command
+/// runs in the calling thread (`execute`), where it may lock for the length of one step, or as an
+/// asynchronous operation whose handler is posted. Nothing outlives the process.
 ///
-/// The store's time is that of its `Clock`: the date at construction plus what `steady_now` has passed since, so it
-/// neither jumps nor runs backwards when the host's date is set, and goes on in suspend.
+/// The store's time is that of its `Clock`: the date at construction plus what `steady_now` has
+/// passed since, so it neither jumps nor runs backwards when the host's date is set, and goes on in
+/// suspend.
 template <host_clock Clock = system_clock>
 class basic_memory_store {
  public:
   using executor_type = boost::asio::any_io_executor;
   using clock_type = Clock;
 
-  /// @param executor where operations without an executor of their own complete; it need not run for `execute`
+  /// @param executor where operations without an executor of their own complete; it need not run
+  /// for `execute`
   /// @param options  bounds; values of 0 count as 1, shards are held within 1…1,024
-  explicit basic_memory_store(executor_type executor, memory_options options = {}, Clock clock = Clock{})
+  explicit basic_memory_store(executor_type executor, memory_options options = {},
+                              Clock clock = Clock{})
       : executor_{std::move(executor)},
         clock_{std::move(clock)},
         born_{clock_.system_now()},
@@ -101,8 +109,8 @@ class basic_memory_store {
     return state_->apply(a.command, a.time);
   }
 
-  /// Executes a command in the initiation; the handler is posted, never called inline. A command that was initiated is
-  /// done: cancelling it has no effect.
+  /// Executes a command in the initiation; the handler is posted, never called inline. A command
+  /// that was initiated is done: cancelling it has no effect.
   template <class C, class Token>
     requires executes_now<basic_memory_store const, C>
   auto async_execute(C const& c, Token&& token) const {

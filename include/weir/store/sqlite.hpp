@@ -37,7 +37,8 @@ namespace weir {
 namespace detail {
 
 template <class C>
-concept sqlite_wait = std::is_same_v<C, command::await_permit> || std::is_same_v<C, command::await_jobs>;
+concept sqlite_wait =
+    std::is_same_v<C, command::await_permit> || std::is_same_v<C, command::await_jobs>;
 
 }  // namespace detail
 
@@ -49,12 +50,12 @@ concept sqlite_wait = std::is_same_v<C, command::await_permit> || std::is_same_v
 /// A handle: copies share the state, and any number of threads may use them at once. SQLite blocks,
 /// so a store has a thread of its own, which alone touches the file; commands that come while one
 /// transaction is being committed are the next one. The file is opened by the first command, or by
-/// `async_open`. The last handle's destructor waits until the commands that were given are executed;
-/// those that wait for a hint end with `operation_aborted`.
+/// `async_open`. The last handle's destructor waits until the commands that were given are
+/// executed; those that wait for a hint end with `operation_aborted`.
 ///
 /// Several stores, in any number of processes, may use one file at once: all on one host, for a
-/// write-ahead log does not work over a network. Commands of one are atomic to the others. A process
-/// that holds a store must not go on using it after `fork`.
+/// write-ahead log does not work over a network. Commands of one are atomic to the others. A
+/// process that holds a store must not go on using it after `fork`.
 ///
 /// The store's time is the host's: the date when the store was made plus what `Clock` says has
 /// passed, and never less than what is in the file, whoever wrote that (ledger.hpp).
@@ -64,8 +65,8 @@ concept sqlite_wait = std::is_same_v<C, command::await_permit> || std::is_same_v
 /// `store_read_only`; `store_foreign`, `schema_too_new` and `store_corrupt`, about which nothing is
 /// done; `invalid_option` when the file has another number of shards, or is where it cannot be
 /// shared; `outcome_unknown` when the disk failed in the commit itself; `store_full`, when
-/// `max_pending` commands wait; `closed`. In all cases but `outcome_unknown` nothing was changed, and
-/// the next command tries again, with what is there then.
+/// `max_pending` commands wait; `closed`. In all cases but `outcome_unknown` nothing was changed,
+/// and the next command tries again, with what is there then.
 ///
 /// Known: SQLite releases before 3.51.3 can, very rarely, damage a file that several connections
 /// write ("WAL-reset bug"). The store avoids what leads to it as far as it can: see
@@ -141,8 +142,8 @@ class basic_sqlite_store {
         detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
   }
 
-  /// Lets nothing more in: later commands are `closed`. What was given is still executed, then those
-  /// who wait for a hint end with `operation_aborted`, and the file is closed. Does not wait.
+  /// Lets nothing more in: later commands are `closed`. What was given is still executed, then
+  /// those who wait for a hint end with `operation_aborted`, and the file is closed. Does not wait.
   void close() const noexcept { engine_->worker().stop(); }
 
  private:

@@ -25,15 +25,17 @@
 #include <utility>
 #include <vector>
 
-// Concurrent histories: several clients, each with one command at a time under way, on several threads where the store
-// may be shared by them. What they see is written down and judged afterwards.
+// Concurrent histories: several clients, each with one command at a time under way, on several
+// threads where the store may be shared by them. What they see is written down and judged
+// afterwards.
 namespace weir::testing {
 
 /// Where clients meet a store. Time stands still or passes, but nobody's lease ends while it runs.
 template <class Commands>
 class arena {
  public:
-  /// One client; made by `std::make_shared`. It calls `arena::ask` for its first command, and again from each answer.
+  /// One client; made by `std::make_shared`. It calls `arena::ask` for its first command, and again
+  /// from each answer.
   class client : public std::enable_shared_from_this<client> {
    public:
     explicit client(arena& in) : arena_{in} {}
@@ -45,12 +47,13 @@ class arena {
     virtual bool next() = 0;
 
    protected:
-    /// Executes a command of which every view lives in this client. `then(answer, invoked, returned)` writes it down.
+    /// Executes a command of which every view lives in this client. `then(answer, invoked,
+    /// returned)` writes it down.
     template <class C, class Then>
     void ask(C const& c, Then then) {
       auto const invoked = arena_.tick();
-      auto on_answer = [self = this->shared_from_this(), invoked, then](
-                           error_code ec, typename C::result got) mutable {
+      auto on_answer = [self = this->shared_from_this(), invoked,
+                        then](error_code ec, typename C::result got) mutable {
         auto const returned = self->arena_.tick();
         result<typename C::result> answer{ec};
         if (!ec) answer = std::move(got);
@@ -84,7 +87,8 @@ class arena {
       }
     };
     std::vector<std::thread> threads;
-    auto const n = bench_.can().thread_safe ? std::max<std::size_t>(bench_.settings().threads, 1) : 1;
+    auto const n =
+        bench_.can().thread_safe ? std::max<std::size_t>(bench_.settings().threads, 1) : 1;
     for (std::size_t i = 1; i < n; ++i) threads.emplace_back(work);
     work();
     for (auto& t : threads) t.join();
@@ -106,19 +110,24 @@ class arena {
 template <class Model>
 void expect_order(std::vector<recorded<typename Model::event>> history, std::string const& what,
                   typename Model::state const& start = {}) {
-  std::sort(history.begin(), history.end(), [](auto const& a, auto const& b) { return a.invoked < b.invoked; });
+  std::sort(history.begin(), history.end(),
+            [](auto const& a, auto const& b) { return a.invoked < b.invoked; });
   auto const found = find_order<Model>(history, start);
   if (found.exists || !found.decided) return;
 
-  std::string text = what + ": no order of these operations explains every answer. The longest that does, its end:";
+  std::string text =
+      what +
+      ": no order of these operations explains every answer. The longest that does, its end:";
   auto const show = [&](std::size_t i) {
     auto const& r = history[i];
     text += "\n  [" + std::to_string(r.invoked) + ", " +
-            (r.returned == r.never ? "never" : std::to_string(r.returned)) + "] " + to_text(r.event);
+            (r.returned == r.never ? "never" : std::to_string(r.returned)) + "] " +
+            to_text(r.event);
   };
   constexpr std::size_t shown = 6;
   auto const& longest = found.longest;
-  for (auto i = longest.size() - std::min(shown, longest.size()); i < longest.size(); ++i) show(longest[i]);
+  for (auto i = longest.size() - std::min(shown, longest.size()); i < longest.size(); ++i)
+    show(longest[i]);
   text += "\nWhat does not fit in after it:";
   std::size_t left = 0;
   for (std::size_t i = 0; i < history.size() && left < shown; ++i) {
@@ -131,8 +140,9 @@ void expect_order(std::vector<recorded<typename Model::event>> history, std::str
 
 /// Runs `run(bench, seed)` for several seeds, by the store's own time.
 template <class Commands>
-void check_concurrency(factory<Commands> const& f, claim const& about, void (*run)(bench<Commands>&, std::uint64_t),
-                       report& out, settings const& s) {
+void check_concurrency(factory<Commands> const& f, topic const& about,
+                       void (*run)(bench<Commands>&, std::uint64_t), report& out,
+                       settings const& s) {
   if (s.concurrent == 0 || finished(out, s)) return;
   auto const t = f.advance ? time_source::advanced : time_source::real;
   auto blank = about.unproven(t);

@@ -11,12 +11,13 @@
 
 namespace weir::testing {
 
-/// What a store says of itself: where it may be less than the rule, and by how much. The suite holds it to the rest,
-/// and says what it left out because of which line here. What a store executes at all (notifications, reaping, commands
-/// at a told time) is not declared: the suite asks the type.
+/// What a store says of itself: where it may be less than the rule, and by how much. The suite
+/// holds it to the rest, and says what it left out because of which line here. What a store
+/// executes at all (notifications, reaping, commands at a told time) is not declared: the suite
+/// asks the type.
 struct capabilities {
-  /// The store's time is that coarse. Spans of time may be rounded to the safe side by that much: a lease may live
-  /// longer, a wait may be told longer. 1 ns: nothing is rounded.
+  /// The store's time is that coarse. Spans of time may be rounded to the safe side by that much: a
+  /// lease may live longer, a wait may be told longer. 1 ns: nothing is rounded.
   duration precision{1};
 
   /// The shortest TTL that the store accepts; shorter ones may be `invalid_ttl`.
@@ -25,12 +26,12 @@ struct capabilities {
   /// Refused holders that keep asking are served in the order in which they came (R1).
   bool line = true;
 
-  /// The limit that counts is the one in the command. If not (slots in a store that has no other atomic step), it may
-  /// be the largest one used while any current holder was granted.
+  /// The limit that counts is the one in the command. If not (slots in a store that has no other
+  /// atomic step), it may be the largest one used while any current holder was granted.
   bool limit_of_command = true;
 
-  /// A store that cannot represent a quota exactly refuses it. If not, it rounds, and quotas that need more than
-  /// nanoseconds are left out.
+  /// A store that cannot represent a quota exactly refuses it. If not, it rounds, and quotas that
+  /// need more than nanoseconds are left out.
   bool exact_quotas = true;
 
   /// Fences do not fall behind the store's microseconds, so that they grow across a fail-over (R5).

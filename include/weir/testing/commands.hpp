@@ -24,9 +24,8 @@ using permit_commands =
 using lock_commands = command_list<command::acquire_lock, command::renew_lock,
                                    command::release_lock, command::inspect_lock>;
 
-using bucket_commands =
-    command_list<command::take, command::peek_bucket, command::refund, command::reset_bucket,
-                 command::reap_buckets>;
+using bucket_commands = command_list<command::take, command::peek_bucket, command::refund,
+                                     command::reset_bucket, command::reap_buckets>;
 
 using job_commands = command_list<
     command::enqueue_jobs, command::peek_jobs, command::dequeue_jobs, command::obtain_lease,

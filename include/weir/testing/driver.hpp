@@ -20,18 +20,21 @@
 
 namespace weir::testing {
 
-/// What a user of the suite writes for a store: how to make one. Every check makes a fresh one, which must be empty: on
-/// a shared engine, each gets a key prefix or a schema of its own. A store with `async_run` is run, and one with `close`
-/// is closed at the end.
+/// What a user of the suite writes for a store: how to make one. Every check makes a fresh one,
+/// which must be empty: on a shared engine, each gets a key prefix or a schema of its own. A store
+/// with `async_run` is run, and one with `close` is closed at the end.
 ///
 /// A driver may also have:
 /// - `capabilities declared()`: where the store may be less than the rule;
-/// - `void advance(duration)`: moves the time of the stores that it made. Without it, the suite waits in real time,
+/// - `void advance(duration)`: moves the time of the stores that it made. Without it, the suite
+/// waits in real time,
 ///   for little more than the store's precision at a time;
-/// - `store make_bounded(any_io_executor, std::size_t n)`: a store with room for only `n` keys, leases or jobs;
-/// - `result<command::enqueue_jobs::result> transact(store&, command::enqueue_jobs const&, bool commit)`: executes the
-///   command in a transaction of the application's own on the store's engine, and commits it or rolls it back. It may
-///   block.
+/// - `store make_bounded(any_io_executor, std::size_t n)`: a store with room for only `n` keys,
+/// leases or jobs;
+/// - `result<command::enqueue_jobs::result> transact(store&, command::enqueue_jobs const&, bool
+/// commit)`: executes the
+///   command in a transaction of the application's own on the store's engine, and commits it or
+///   rolls it back. It may block.
 template <class D>
 concept store_driver = requires(D& d, boost::asio::any_io_executor const& ex) {
   { d.make(ex) } -> store;
@@ -47,12 +50,16 @@ class factory {
  public:
   template <store_driver Driver>
   explicit factory(Driver& driver)
-      : make{[&driver](boost::asio::any_io_executor const& ex) { return wrap(driver, driver.make(ex)); }} {
+      : make{[&driver](boost::asio::any_io_executor const& ex) {
+          return wrap(driver, driver.make(ex));
+        }} {
     if constexpr (requires { driver.declared(); }) can = driver.declared();
     if constexpr (requires(duration d) { driver.advance(d); }) {
       advance = [&driver](duration d) { driver.advance(d); };
     }
-    if constexpr (requires(boost::asio::any_io_executor ex) { driver.make_bounded(ex, std::size_t{}); }) {
+    if constexpr (requires(boost::asio::any_io_executor ex) {
+                    driver.make_bounded(ex, std::size_t{});
+                  }) {
       make_bounded = [&driver](boost::asio::any_io_executor const& ex, std::size_t n) {
         return wrap(driver, driver.make_bounded(ex, n));
       };

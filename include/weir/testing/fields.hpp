@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-// Commands and answers taken apart, so that they can be printed and compared without knowing them: each has an overload
-// of `fields` in fields/<noun>.hpp.
+// Commands and answers taken apart, so that they can be printed and compared without knowing them:
+// each has an overload of `fields` in fields/<noun>.hpp.
 namespace weir::testing {
 
 /// A span of time as people write it: 1.5s, 20ms, 1h.
@@ -74,7 +74,9 @@ class field_list {
   std::string name;
   std::vector<field> all;
 
-  field_list& add(std::string_view n, std::string_view value) { return put(n, in_quotes(value), value.empty()); }
+  field_list& add(std::string_view n, std::string_view value) {
+    return put(n, in_quotes(value), value.empty());
+  }
   field_list& add(std::string_view n, char const* value) { return add(n, std::string_view{value}); }
   field_list& add(std::string_view n, duration d) {
     all.push_back({prefix_ + std::string{n}, field_kind::span, d.count(), to_text(d)});
@@ -90,11 +92,14 @@ class field_list {
     }
   }
   field_list& add_fence(std::string_view n, std::uint64_t fence) {
-    all.push_back({prefix_ + std::string{n}, field_kind::fence, static_cast<std::int64_t>(fence), std::to_string(fence)});
+    all.push_back({prefix_ + std::string{n}, field_kind::fence, static_cast<std::int64_t>(fence),
+                   std::to_string(fence)});
     return *this;
   }
   /// A word that stands for itself.
-  field_list& add_word(std::string_view n, std::string_view word) { return put(n, std::string{word}, word.empty()); }
+  field_list& add_word(std::string_view n, std::string_view word) {
+    return put(n, std::string{word}, word.empty());
+  }
 
   /// The fields that `fill` adds are those of the element `index` of `list`.
   template <class Fill>
@@ -146,13 +151,13 @@ template <taken_apart T>
   return to_text(fields_of(value));
 }
 
-/// Which fence of a store stands for which of the rule's: the rule cannot know the store's numbers, only that a new one
-/// is greater than every earlier one of its key (R5).
+/// Which fence of a store stands for which of the rule's: the rule cannot know the store's numbers,
+/// only that a new one is greater than every earlier one of its key (R5).
 class fence_book {
  public:
   /// Empty: they may stand for each other.
-  std::optional<std::string> match(
-      std::string const& scope, std::uint64_t of_rule, std::uint64_t of_store) {
+  std::optional<std::string> match(std::string const& scope, std::uint64_t of_rule,
+                                   std::uint64_t of_store) {
     if ((of_rule == 0) != (of_store == 0)) return "one has a fence, the other has none";
     if (of_rule == 0) return std::nullopt;
     auto& known = scopes_[scope];
@@ -168,7 +173,8 @@ class fence_book {
     return std::nullopt;
   }
 
-  /// The store's fence for one of the rule's; 0 for 0, and one that was never given out for one that is not known.
+  /// The store's fence for one of the rule's; 0 for 0, and one that was never given out for one
+  /// that is not known.
   [[nodiscard]] std::uint64_t of_store(std::string const& scope, std::uint64_t of_rule) const {
     if (of_rule == 0) return 0;
     auto const known = scopes_.find(scope);
@@ -189,30 +195,34 @@ class fence_book {
 ///
 /// @param slack how far spans of time may differ
 /// @param scope the key of the fences
-[[nodiscard]] inline std::optional<std::string> difference(
-    field_list const& rule, field_list const& store, duration slack, fence_book& fences,
-    std::string const& scope) {
+[[nodiscard]] inline std::optional<std::string> difference(field_list const& rule,
+                                                           field_list const& store, duration slack,
+                                                           fence_book& fences,
+                                                           std::string const& scope) {
   for (std::size_t i = 0; i < std::min(rule.all.size(), store.all.size()); ++i) {
     auto const& r = rule.all[i];
     auto const& s = store.all[i];
     auto const differ = [&](std::string_view why) {
-      return r.name + ": the rule says " + r.text + ", the store " + s.name + '=' + s.text + std::string{why};
+      return r.name + ": the rule says " + r.text + ", the store " + s.name + '=' + s.text +
+             std::string{why};
     };
     if (r.name != s.name) return differ("");
     if (r.kind == field_kind::exact && r.text != s.text) return differ("");
-    if (r.kind == field_kind::span && (r.number > s.number ? r.number - s.number : s.number - r.number) > slack.count()) {
+    if (r.kind == field_kind::span &&
+        (r.number > s.number ? r.number - s.number : s.number - r.number) > slack.count()) {
       return differ("");
     }
     if (r.kind == field_kind::fence) {
-      auto const wrong = fences.match(
-          scope, static_cast<std::uint64_t>(r.number), static_cast<std::uint64_t>(s.number));
+      auto const wrong = fences.match(scope, static_cast<std::uint64_t>(r.number),
+                                      static_cast<std::uint64_t>(s.number));
       if (wrong) return s.name + '=' + s.text + ": " + *wrong;
     }
   }
   if (rule.all.size() == store.all.size()) return std::nullopt;
   bool const missing = rule.all.size() > store.all.size();
   auto const& extra = missing ? rule.all[store.all.size()] : store.all[rule.all.size()];
-  return std::string{missing ? "the store lacks " : "the store adds "} + extra.name + '=' + extra.text;
+  return std::string{missing ? "the store lacks " : "the store adds "} + extra.name + '=' +
+         extra.text;
 }
 
 }  // namespace weir::testing

@@ -21,11 +21,13 @@
 #include <utility>
 #include <vector>
 
-// Model checking by generated histories: a random sequence of commands is executed by the store and by an oracle, and
-// every answer is compared. A sequence that shows a difference is made as short as it can be and printed.
+// Model checking by generated histories: a random sequence of commands is executed by the store and
+// by an oracle, and every answer is compared. A sequence that shows a difference is made as short
+// as it can be and printed.
 //
-// Where time passes by itself, the sequence is a series of bursts with pauses between them. What is brief lives through
-// a burst and is over after a pause, what is lasting lives on, and a burst that took too long proves nothing.
+// Where time passes by itself, the sequence is a series of bursts with pauses between them. What is
+// brief lives through a burst and is over after a pause, what is lasting lives on, and a burst that
+// took too long proves nothing.
 namespace weir::testing {
 
 /// Spans of time to choose from.
@@ -47,19 +49,23 @@ class time_choices {
   /// How long a lease is to last.
   [[nodiscard]] duration ttl(dice& d) const noexcept {
     if (!exact_) return d.chance(60) ? brief_ : std::chrono::hours{1};
-    duration const some[] = {brief_, brief_, 2 * brief_, 3 * brief_ + grain_, std::chrono::hours{1}};
+    duration const some[] = {brief_, brief_, 2 * brief_, 3 * brief_ + grain_,
+                             std::chrono::hours{1}};
     return d.pick(some);
   }
 
   /// A wait that may be none.
-  [[nodiscard]] duration wait(dice& d) const noexcept { return d.chance(40) ? duration::zero() : ttl(d); }
+  [[nodiscard]] duration wait(dice& d) const noexcept {
+    return d.chance(40) ? duration::zero() : ttl(d);
+  }
 
   /// How much later the next command comes.
   [[nodiscard]] duration step(dice& d) const noexcept {
     if (!exact_) return d.chance(93) ? duration::zero() : 2 * brief_;
     if (d.chance(60)) return duration::zero();
-    duration const some[] = {grain_,         brief_ - grain_,     brief_,         brief_ + grain_, brief_ / 2 / grain_ * grain_,
-                             2 * brief_, 2 * brief_ - grain_, 4 * brief_};
+    duration const some[] = {
+        grain_,     brief_ - grain_,     brief_,    brief_ + grain_, brief_ / 2 / grain_ * grain_,
+        2 * brief_, 2 * brief_ - grain_, 4 * brief_};
     return d.pick(some);
   }
 
@@ -77,7 +83,8 @@ class time_choices {
   bool reversible_;
 };
 
-/// A store and an oracle side by side. `Model` has `result<C::result> execute(C const&, time_point)` for every command.
+/// A store and an oracle side by side. `Model` has `result<C::result> execute(C const&,
+/// time_point)` for every command.
 template <class Commands, class Model>
 class duel {
  public:
@@ -110,8 +117,9 @@ class duel {
   /// @param scope             the key that the fences belong to
   /// @returns the rule's answer and the store's
   template <class C>
-  std::pair<result<typename C::result>, result<typename C::result>> ask(
-      C const& to_rule, C const& to_store, std::string const& scope) {
+  std::pair<result<typename C::result>, result<typename C::result>> ask(C const& to_rule,
+                                                                        C const& to_store,
+                                                                        std::string const& scope) {
     auto of_rule = model_.execute(to_rule, bench_.now());
     auto of_store = ++asked_ % 2 == 0 ? bench_.ask_now(to_store) : bench_.ask(to_store);
     inconclusive_ = !bench_.exact() && system_clock{}.steady_now() - burst_ > bench_.brief() / 2;
@@ -121,7 +129,8 @@ class duel {
 
   /// Compares answers that were come by otherwise.
   template <class C, class A>
-  void judge(C const& c, result<A> const& of_rule, result<A> const& of_store, std::string const& scope) {
+  void judge(C const& c, result<A> const& of_rule, result<A> const& of_store,
+             std::string const& scope) {
     compare(c, of_rule, of_store, scope);
   }
 
@@ -133,12 +142,14 @@ class duel {
 
  private:
   template <class C, class Answer>
-  void compare(C const& c, Answer const& of_rule, Answer const& of_store, std::string const& scope) {
+  void compare(C const& c, Answer const& of_rule, Answer const& of_store,
+               std::string const& scope) {
     auto const store = fields_of(of_store);
     if (verbose_) {
       transcript_ += "\n" + to_text(passed_) + "\t" + to_text(c) + "\n\t  -> " + to_text(store);
     }
-    if (auto wrong = difference(fields_of(of_rule), store, bench_.slack(), fences_, scope)) fail(std::move(*wrong));
+    if (auto wrong = difference(fields_of(of_rule), store, bench_.slack(), fences_, scope))
+      fail(std::move(*wrong));
   }
 
   bench<Commands>& bench_;
@@ -155,11 +166,12 @@ class duel {
 
 /// Plays generated histories until one shows a difference, and reports that one shrunk.
 ///
-/// `Game<Commands>`: `op`, a copyable step; `static std::vector<op> generate(time_choices const&, capabilities const&,
-/// std::size_t steps, dice)`; `static std::vector<op> simpler(op const&)`; a constructor from `bench<Commands>&, bool verbose`; `play(op)`;
-/// and `duel()`.
+/// `Game<Commands>`: `op`, a copyable step; `static std::vector<op> generate(time_choices const&,
+/// capabilities const&, std::size_t steps, dice)`; `static std::vector<op> simpler(op const&)`; a
+/// constructor from `bench<Commands>&, bool verbose`; `play(op)`; and `duel()`.
 template <class Game, class Commands>
-void check_histories(factory<Commands> const& f, time_source t, claim const& about, report& out, settings const& s) {
+void check_histories(factory<Commands> const& f, time_source t, topic const& about, report& out,
+                     settings const& s) {
   struct ending {
     std::optional<std::string> mismatch;
     bool inconclusive = false;
@@ -190,7 +202,9 @@ void check_histories(factory<Commands> const& f, time_source t, claim const& abo
       auto const first = play(ops, false);
       inconclusive += first.inconclusive ? 1U : 0U;
       if (!first.mismatch) continue;
-      auto const still_fails = [&](auto const& fewer) { return play(fewer, false).mismatch.has_value(); };
+      auto const still_fails = [&](auto const& fewer) {
+        return play(fewer, false).mismatch.has_value();
+      };
       auto const attempts = t == time_source::real ? s.shrinking / 20 : s.shrinking;
       auto const shortest = shrink(ops, still_fails, &Game::simpler, attempts);
       auto const last = play(shortest, true);
@@ -199,7 +213,8 @@ void check_histories(factory<Commands> const& f, time_source t, claim const& abo
           std::to_string(seed) + "):" + last.story +
           (last.mismatch ? "" : "\nthe first time, and not again: " + *first.mismatch)};
     }
-    if (inconclusive == rounds) throw not_applicable{"the store was too slow for its precision to judge"};
+    if (inconclusive == rounds)
+      throw not_applicable{"the store was too slow for its precision to judge"};
   }));
 }
 

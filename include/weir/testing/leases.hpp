@@ -14,8 +14,8 @@
 
 namespace weir::testing {
 
-/// Which fence a generated command names. It is said so and not by number, so that a history still means something when
-/// some of its commands are left out.
+/// Which fence a generated command names. It is said so and not by number, so that a history still
+/// means something when some of its commands are left out.
 enum class which_lease : std::uint8_t {
   latest,     ///< the holder's own last one
   by_holder,  ///< 0: whatever the holder has
@@ -24,9 +24,9 @@ enum class which_lease : std::uint8_t {
 };
 
 [[nodiscard]] inline which_lease any_lease(dice& d) noexcept {
-  constexpr which_lease some[] = {which_lease::latest, which_lease::latest,    which_lease::latest,
-                                  which_lease::latest, which_lease::by_holder, which_lease::by_holder,
-                                  which_lease::first,  which_lease::others};
+  constexpr which_lease some[] = {
+      which_lease::latest,    which_lease::latest,    which_lease::latest, which_lease::latest,
+      which_lease::by_holder, which_lease::by_holder, which_lease::first,  which_lease::others};
   return d.pick(some);
 }
 
@@ -39,7 +39,8 @@ class lease_book {
   }
 
   /// 0 for `by_holder`; a number that is nobody's fence where there is no such lease.
-  [[nodiscard]] std::uint64_t pick(std::string const& key, std::string const& holder, which_lease which) const {
+  [[nodiscard]] std::uint64_t pick(std::string const& key, std::string const& holder,
+                                   which_lease which) const {
     constexpr std::uint64_t nobodys = 1;
     if (which == which_lease::by_holder) return 0;
     auto const found = by_key_.find(key);

@@ -17,7 +17,8 @@
 
 namespace weir::testing {
 
-/// One operation of a concurrent history: what was asked and answered, and when by a counter that all clients share.
+/// One operation of a concurrent history: what was asked and answered, and when by a counter that
+/// all clients share.
 template <class Event>
 struct recorded {
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
@@ -27,28 +28,31 @@ struct recorded {
   std::uint64_t returned = never;  ///< after it was answered; never: whether it was done is unknown
 };
 
-/// What one thing does, step by step: `apply` changes the state as the event does and says whether an event with this
-/// answer can happen in this state. An event that was never answered happens however the model would answer it.
+/// What one thing does, step by step: `apply` changes the state as the event does and says whether
+/// an event with this answer can happen in this state. An event that was never answered happens
+/// however the model would answer it.
 template <class M>
 concept sequential_model =
     std::equality_comparable<typename M::state> && std::copyable<typename M::state> &&
-    requires(typename M::state& s, typename M::state const& c, typename M::event const& e, bool answered) {
+    requires(typename M::state& s, typename M::state const& c, typename M::event const& e,
+             bool answered) {
       { M::apply(s, e, answered) } -> std::convertible_to<bool>;
       { hash_value(c) } -> std::convertible_to<std::size_t>;
     };
 
 /// What the checker found.
 struct order {
-  bool exists = false;                ///< there is a legal order
-  bool decided = true;                ///< false: the search was given up
-  std::vector<std::size_t> longest;   ///< the longest legal order that was found, by index into the history
+  bool exists = false;               ///< there is a legal order
+  bool decided = true;               ///< false: the search was given up
+  std::vector<std::size_t> longest;  ///< the longest legal order that was found, by index into the
+                                     ///< history
 };
 
-/// Is there an order of these operations in which each happens between its invocation and its return, and every answer
-/// is what the model would have answered?
+/// Is there an order of these operations in which each happens between its invocation and its
+/// return, and every answer is what the model would have answered?
 ///
-/// Source: the algorithm of Wing and Gong (Testing and Verifying Concurrent Objects, 1993) with Lowe's memory of
-/// configurations that were seen (Testing for Linearizability, 2017).
+/// Source: the algorithm of Wing and Gong (Testing and Verifying Concurrent Objects, 1993) with
+/// Lowe's memory of configurations that were seen (Testing for Linearizability, 2017).
 ///
 /// @param most how many configurations are looked at before the search is given up
 template <sequential_model Model>

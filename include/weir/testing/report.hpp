@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-// What a conformance suite says. It knows no test framework: it collects findings, which a loop hands to whatever
-// framework there is, and which print readably by themselves.
+// What a conformance suite says. It knows no test framework: it collects findings, which a loop
+// hands to whatever framework there is, and which print readably by themselves.
 namespace weir::testing {
 
 enum class verdict : std::uint8_t { passed, failed, skipped };
@@ -28,14 +28,15 @@ struct finding {
   std::string promise;  ///< the same in words
   std::string time;     ///< whose time decided: told, advanced or real
   verdict outcome = verdict::passed;
-  std::string detail;  ///< failed: what was seen; skipped: why
+  std::string detail;                 ///< failed: what was seen; skipped: why
   std::optional<std::uint64_t> seed;  ///< of what was generated, to run the same again
 };
 
 /// Writes one finding in one line, with its detail below it.
 inline std::ostream& operator<<(std::ostream& out, finding const& f) {
   constexpr std::string_view words[] = {"passed ", "FAILED ", "skipped"};
-  out << words[static_cast<std::size_t>(f.outcome)] << "  " << f.noun << ' ' << f.number << ": " << f.promise;
+  out << words[static_cast<std::size_t>(f.outcome)] << "  " << f.noun << ' ' << f.number << ": "
+      << f.promise;
   if (!f.time.empty()) out << " [" << f.time << " time]";
   if (f.seed) out << " [seed " << *f.seed << ']';
   if (f.detail.empty()) return out;
@@ -91,13 +92,13 @@ class not_applicable : public std::runtime_error {
 };
 
 /// Throws `broken_promise` with what should have been, and where that was asked, unless `kept`.
-inline void expect(
-    bool kept, std::string_view what, std::source_location at = std::source_location::current()) {
+inline void expect(bool kept, std::string_view what,
+                   std::source_location at = std::source_location::current()) {
   if (kept) return;
   std::string_view file = at.file_name();
   file.remove_prefix(file.find_last_of("/\\") + 1);  // npos + 1 is 0
-  throw broken_promise{
-      std::string{what} + "\n(" + std::string{file} + ':' + std::to_string(at.line()) + ')'};
+  throw broken_promise{std::string{what} + "\n(" + std::string{file} + ':' +
+                       std::to_string(at.line()) + ')'};
 }
 
 }  // namespace weir::testing

@@ -13,16 +13,19 @@ namespace weir::testing {
 
 /// Makes a failing sequence shorter as long as it goes on failing.
 ///
-/// @param fails    `bool(std::vector<Op> const&)`: does this sequence fail? It must be so for `ops`.
+/// @param fails    `bool(std::vector<Op> const&)`: does this sequence fail? It must be so for
+/// `ops`.
 /// @param simpler  `std::vector<Op>(Op const&)`: simpler operations to try in one's place
 /// @param attempts how often `fails` may be asked
-/// @returns a sequence that fails, from which, if the attempts sufficed, no operation can be left out
+/// @returns a sequence that fails, from which, if the attempts sufficed, no operation can be left
+/// out
 ///
-/// Source: the delta debugging algorithm ddmin (Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input,
-/// 2002), without its test of subsets: histories fail by their end, so complements are what succeeds.
+/// Source: the delta debugging algorithm ddmin (Zeller, Hildebrandt: Simplifying and Isolating
+/// Failure-Inducing Input, 2002), without its test of subsets: histories fail by their end, so
+/// complements are what succeeds.
 template <class Op, class Fails, class Simpler>
-[[nodiscard]] std::vector<Op> shrink(
-    std::vector<Op> ops, Fails&& fails, Simpler&& simpler, std::size_t attempts) {
+[[nodiscard]] std::vector<Op> shrink(std::vector<Op> ops, Fails&& fails, Simpler&& simpler,
+                                     std::size_t attempts) {
   auto const try_instead = [&](std::vector<Op>& candidate) {
     if (attempts == 0) return false;
     --attempts;
@@ -33,7 +36,8 @@ template <class Op, class Fails, class Simpler>
 
   for (auto chunk = std::max<std::size_t>(ops.size() / 2, 1); !ops.empty() && attempts > 0;) {
     bool any = false;
-    for (std::size_t end = ops.size(); end > 0;) {  // from the back: what a failure needs comes first
+    for (std::size_t end = ops.size(); end > 0;) {  // from the back: what a failure needs comes
+                                                    // first
       auto const begin = end - std::min(chunk, end);
       std::vector<Op> candidate;
       candidate.reserve(ops.size());

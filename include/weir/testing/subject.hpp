@@ -17,8 +17,9 @@
 #include <tuple>
 #include <utility>
 
-// A store under test, without its type. The suite is written against this, so that it is compiled once and not once
-// per store, and so that a store which lacks an optional command is asked for it at run time.
+// A store under test, without its type. The suite is written against this, so that it is compiled
+// once and not once per store, and so that a store which lacks an optional command is asked for it
+// at run time.
 namespace weir::testing {
 
 /// How a store executes one command. Thread-safe where the store is.
@@ -116,7 +117,8 @@ class subject<command_list<Cs...>> {
     return std::get<std::unique_ptr<port<C>>>(ports_).get();
   }
 
-  /// May the caller say what time it is, for every command that the store executes and that does not wait?
+  /// May the caller say what time it is, for every command that the store executes and that does
+  /// not wait?
   [[nodiscard]] bool told() const noexcept {
     return ((waits_for_event<Cs> || find<Cs>() == nullptr || find<Cs>()->told()) && ...);
   }

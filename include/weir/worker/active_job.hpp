@@ -24,10 +24,11 @@ namespace weir::detail {
 /// Why a handler is told to stop before it ends by itself.
 enum class stop_cause : std::uint8_t { none, lease_lost, permit_lost, timeout, shutdown };
 
-/// A job between its claim and the moment at which its outcome is stored. Used on the worker's strand, except for what
-/// the handler sees.
+/// A job between its claim and the moment at which its outcome is stored. Used on the worker's
+/// strand, except for what the handler sees.
 struct active_job {
-  active_job(std::string q, leased_job j, steady_time claimed, boost::asio::any_io_executor const& ex)
+  active_job(std::string q, leased_job j, steady_time claimed,
+             boost::asio::any_io_executor const& ex)
       : queue{std::move(q)},
         job{std::move(j)},
         context{queue, job},
@@ -52,8 +53,8 @@ struct active_job {
   boost::asio::cancellation_signal cancel;
   stop_cause cause = stop_cause::none;
 
-  steady_time claimed_at;     ///< read before the claim was sent
-  steady_time deadline{};     ///< from here on the lease may be over
+  steady_time claimed_at;  ///< read before the claim was sent
+  steady_time deadline{};  ///< from here on the lease may be over
   steady_time renew_at{};
   bool renewing = false;
   bool settled = false;

@@ -20,8 +20,9 @@
 
 namespace weir::detail {
 
-/// Stores the results of jobs that ended well. What ends while a command is on its way travels together in the next
-/// one, so batches grow with the load and a single job never waits for company.
+/// Stores the results of jobs that ended well. What ends while a command is on its way travels
+/// together in the next one, so batches grow with the load and a single job never waits for
+/// company.
 template <class Core>
 class completer {
  public:
@@ -33,7 +34,8 @@ class completer {
     line.waiting.push_back({std::move(job), std::move(stored)});
     if (!std::exchange(line.busy, true)) {
       auto queue = line.waiting.back().job->queue;
-      boost::asio::co_spawn(self->core_->strand, flush(self, std::move(queue)), boost::asio::detached);
+      boost::asio::co_spawn(self->core_->strand, flush(self, std::move(queue)),
+                            boost::asio::detached);
     }
   }
 
@@ -60,7 +62,8 @@ class completer {
         batch.resize(limits::batch);
       }
 
-      // A view of each, for as long as the command needs it, and asking until the last of the leases is over.
+      // A view of each, for as long as the command needs it, and asking until the last of the
+      // leases is over.
       std::vector<finished_job> views;
       auto until = steady_time::min();
       for (auto const& d : batch) {

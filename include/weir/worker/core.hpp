@@ -29,8 +29,8 @@
 
 namespace weir::detail {
 
-/// What the parts of a running worker share: the store, the clock, the jobs in hand, and how to ask and to tell. All of
-/// it is used on one strand.
+/// What the parts of a running worker share: the store, the clock, the jobs in hand, and how to ask
+/// and to tell. All of it is used on one strand.
 template <class Store, class Clock, class Backoff>
 class worker_core {
  public:
@@ -50,14 +50,15 @@ class worker_core {
   worker_core(worker_core const&) = delete;
   worker_core& operator=(worker_core const&) = delete;
 
-  /// Asks the store, and asks again while the failure is one that may pass and `until` has not come: every command that
-  /// a worker sends this way may be repeated.
+  /// Asks the store, and asks again while the failure is one that may pass and `until` has not
+  /// come: every command that a worker sends this way may be repeated.
   template <class Command>
   boost::asio::awaitable<result<typename Command::result>> ask(Command command, steady_time until) {
     static_assert(Command::repeatable);
     duration wait{};
     for (std::uint32_t attempt = 0;; ++attempt) {
-      auto [ec, answer] = co_await weir::async_execute(store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
+      auto [ec, answer] = co_await weir::async_execute(
+          store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
       if (!ec) co_return std::move(answer);
       if (ec != condition::transient) co_return ec;
       tell_failure(ec);
@@ -70,7 +71,8 @@ class worker_core {
   /// Asks once.
   template <class Command>
   boost::asio::awaitable<result<typename Command::result>> ask_once(Command command) {
-    auto [ec, answer] = co_await weir::async_execute(store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
+    auto [ec, answer] = co_await weir::async_execute(
+        store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
     if (!ec) co_return std::move(answer);
     co_return ec;
   }
@@ -80,13 +82,15 @@ class worker_core {
                                     boost::asio::as_tuple(boost::asio::use_awaitable));
   }
 
-  /// How long to leave a store alone that has just failed: by the worker's backoff, never longer than its poll.
+  /// How long to leave a store alone that has just failed: by the worker's backoff, never longer
+  /// than its poll.
   [[nodiscard]] duration pause_after(std::uint32_t attempt, duration previous) {
     return std::clamp(backoff(attempt, previous, ids.entropy()),
                       duration{std::chrono::milliseconds{1}}, options.poll);
   }
 
-  /// A holder judges its own lease from before its request was sent, less a margin for clocks that run apart.
+  /// A holder judges its own lease from before its request was sent, less a margin for clocks that
+  /// run apart.
   [[nodiscard]] static steady_time lease_deadline(steady_time asked_at, duration expires_in) {
     return saturating_add(asked_at, expires_in - expires_in / 20);
   }
@@ -134,7 +138,8 @@ class worker_core {
   std::list<std::shared_ptr<active_job>> active;  ///< in the order of their claims
   wakeup changed;                                 ///< a job was settled, or the worker is to stop
   bool stopping = false;                          ///< nothing is claimed or started any more
-  steady_time give_up_at = steady_time::max();    ///< stopping: a store that fails is not asked again from here on
+  steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
+                                                ///< from here on
 
  private:
   worker_observer const observer_;

@@ -31,18 +31,22 @@ struct gate_answer {
 
   gate_answer() = default;
   explicit gate_answer(verdict v, duration d = {}, std::string t = {})
-      : what{v}, delay{d}, text{std::move(t)} {}
+      : what{v},
+        delay{d},
+        text{std::move(t)} {}
 
   verdict what = verdict::run;
   duration delay{};
   std::string text;  ///< snooze: the memo; fail and bury: the reason
 };
 
-/// Asks a job's policies in their order: unique → concurrency → rate. It holds nothing while waiting: a refusal gives
-/// back what was taken before it, and tokens are taken last, for a job that has all else (F55).
+/// Asks a job's policies in their order: unique → concurrency → rate. It holds nothing while
+/// waiting: a refusal gives back what was taken before it, and tokens are taken last, for a job
+/// that has all else (F55).
 ///
-/// A job that the rate refuses reserves its tokens ahead, notes that on itself, and comes back at its own instant, so
-/// that fresh arrivals do not overtake it for ever. The note holds for this attempt only.
+/// A job that the rate refuses reserves its tokens ahead, notes that on itself, and comes back at
+/// its own instant, so that fresh arrivals do not overtake it for ever. The note holds for this
+/// attempt only.
 template <class Core>
 class gate {
  public:
@@ -144,7 +148,8 @@ class gate {
                        job.job.memo == reservation(job) ? job.job.memo : std::string{}};
   }
 
-  /// By backoff, so that the refused spread out; no longer than the other's lease lasts, and never not at all.
+  /// By backoff, so that the refused spread out; no longer than the other's lease lasts, and never
+  /// not at all.
   [[nodiscard]] duration pause(active_job const& job, duration retry_after) {
     auto const wait = core_->pause_after(job.job.snoozes, {});
     return retry_after > duration::zero() ? std::min(wait, retry_after) : wait;

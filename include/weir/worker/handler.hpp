@@ -60,7 +60,8 @@ using handler_return = std::remove_cvref_t<decltype(call_handler(
 template <class T>
 concept storable_result = std::is_void_v<T> || std::convertible_to<T, std::string> || json_form<T>;
 
-/// The text that `complete` stores for a handler's return value: a string as it is, anything else as its JSON form.
+/// The text that `complete` stores for a handler's return value: a string as it is, anything else
+/// as its JSON form.
 template <class T>
 std::string result_text(T&& value) {
   if constexpr (std::convertible_to<T, std::string>) {
@@ -82,8 +83,8 @@ class prepared_job {
   virtual asio::awaitable<std::string> run(job_context& context) = 0;
 
   /// How long a failed attempt waits, if the type has a backoff of its own.
-  [[nodiscard]] virtual std::optional<duration> backoff(
-      std::uint32_t failures, std::uint64_t entropy) const = 0;
+  [[nodiscard]] virtual std::optional<duration> backoff(std::uint32_t failures,
+                                                        std::uint64_t entropy) const = 0;
 
   std::uint32_t concurrency = 0;
   std::string concurrency_key;
@@ -100,7 +101,8 @@ template <class Job, class Handler>
 class typed_job final : public prepared_job {
  public:
   typed_job(std::shared_ptr<Handler> handler, Job job)
-      : handler_{std::move(handler)}, job_{std::move(job)} {
+      : handler_{std::move(handler)},
+        job_{std::move(job)} {
     using policy = job_policy<Job>;
     static constexpr auto quotas = policy::rate();
     concurrency = policy::concurrency();
@@ -136,7 +138,8 @@ class typed_job final : public prepared_job {
   }
 
   [[nodiscard]] std::optional<duration> backoff(
-      [[maybe_unused]] std::uint32_t failures, [[maybe_unused]] std::uint64_t entropy) const override {
+      [[maybe_unused]] std::uint32_t failures,
+      [[maybe_unused]] std::uint64_t entropy) const override {
     if constexpr (job_policy<Job>::has_backoff) {
       static_assert(weir::backoff<std::remove_cvref_t<decltype(job_traits<Job>::backoff)>>,
                     "job_traits: backoff does not model weir::backoff");
@@ -160,8 +163,8 @@ class any_handler {
   virtual ~any_handler() = default;
 
   /// The job of a payload, or null and the reason why it cannot be one.
-  [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(
-      std::string_view payload, std::string& reason) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(std::string_view payload,
+                                                              std::string& reason) const = 0;
 };
 
 template <class Job, class Handler>
@@ -170,8 +173,8 @@ class typed_handler final : public any_handler {
   explicit typed_handler(Handler handler)
       : handler_{std::make_shared<Handler>(std::move(handler))} {}
 
-  [[nodiscard]] std::unique_ptr<prepared_job> prepare(
-      std::string_view payload, std::string& reason) const override {
+  [[nodiscard]] std::unique_ptr<prepared_job> prepare(std::string_view payload,
+                                                      std::string& reason) const override {
     auto job = decode<Job>(payload);
     if (!job.ok) {
       reason = std::move(job.reason);

@@ -37,7 +37,10 @@ struct handler_outcome {
   enum class ending : std::uint8_t { done, failed, gave_up, snoozed };
 
   handler_outcome() = default;
-  handler_outcome(ending e, std::string t, duration d = {}) : how{e}, text{std::move(t)}, delay{d} {}
+  handler_outcome(ending e, std::string t, duration d = {})
+      : how{e},
+        text{std::move(t)},
+        delay{d} {}
 
   ending how = ending::done;
   std::string text;  ///< done: the result; otherwise the reason
@@ -52,7 +55,8 @@ inline boost::asio::awaitable<handler_outcome> run_handler(std::shared_ptr<activ
   try {
     auto stored = co_await job->prepared->run(job->context);
     if (stored.size() > limits::payload_size) {
-      co_return handler_outcome{ending::gave_up, make_error_code(errc::payload_too_large).message()};
+      co_return handler_outcome{ending::gave_up,
+                                make_error_code(errc::payload_too_large).message()};
     }
     co_return handler_outcome{ending::done, std::move(stored)};
   } catch (give_up const& e) {
@@ -77,12 +81,13 @@ class job_run {
         gate_{core_},
         completer_{std::make_shared<completer<Core>>(core_)} {}
 
-  static boost::asio::awaitable<void> run(
-      std::shared_ptr<job_run> self, std::shared_ptr<active_job> job) {
+  static boost::asio::awaitable<void> run(std::shared_ptr<job_run> self,
+                                          std::shared_ptr<active_job> job) {
     try {
       co_await self->take(job);
     } catch (std::exception const& e) {
-      // Out of memory, or a policy's function threw: the attempt has failed, and its lease ends it if nothing else can.
+      // Out of memory, or a policy's function threw: the attempt has failed, and its lease ends it
+      // if nothing else can.
       self->core_->tell(worker_event_kind::lease_lost, *job, e.what());
       self->core_->settle(*job);
     }
@@ -95,7 +100,8 @@ class job_run {
 
     auto const found = handlers_->find(job->job.kind);
     if (found == handlers_->end()) {
-      co_await requeue(job, "no handler for this kind of job here", core.options.unknown_kind_delay);
+      co_await requeue(job, "no handler for this kind of job here",
+                       core.options.unknown_kind_delay);
       co_return;
     }
     std::string reason;
@@ -134,7 +140,8 @@ class job_run {
     using ending = handler_outcome::ending;
     auto& core = *core_;
 
-    // Much may have happened since the claim: a handler never starts without its lease (F12), or when the worker stops.
+    // Much may have happened since the claim: a handler never starts without its lease (F12), or
+    // when the worker stops.
     if (core.clock.steady_now() >= job->deadline) job->stop(stop_cause::lease_lost);
     if (core.stopping) job->stop(stop_cause::shutdown);
     if (job->cause != stop_cause::none) {
@@ -153,9 +160,7 @@ class job_run {
     co_await gate_.leave(job);
 
     switch (outcome.how) {
-      case ending::done:
-        completer<Core>::add(completer_, job, std::move(outcome.text));
-        co_return;
+      case ending::done: completer<Core>::add(completer_, job, std::move(outcome.text)); co_return;
       case ending::gave_up: co_await bury(job, outcome.text); co_return;
       case ending::snoozed: co_await snooze(job, outcome.delay, {}); co_return;
       case ending::failed: break;
@@ -181,7 +186,8 @@ class job_run {
             end.slot(), boost::asio::bind_executor(core_->strand, std::move(expire))));
   }
 
-  /// A handler was stopped, or never started, for a reason that is not its own: the attempt is given back.
+  /// A handler was stopped, or never started, for a reason that is not its own: the attempt is
+  /// given back.
   boost::asio::awaitable<void> stopped(std::shared_ptr<active_job> job) {
     if (job->cause == stop_cause::lease_lost) {
       give_up_lease(job);
@@ -202,8 +208,8 @@ class job_run {
     core_->settle(*job);
   }
 
-  boost::asio::awaitable<void> requeue(
-      std::shared_ptr<active_job> job, std::string reason, duration delay) {
+  boost::asio::awaitable<void> requeue(std::shared_ptr<active_job> job, std::string reason,
+                                       duration delay) {
     std::string const kept = reason.substr(0, limits::reason_size);
     command::requeue_job const again{.queue = job->queue,
                                      .id = job->job.id,
@@ -228,8 +234,8 @@ class job_run {
     core_->settle(*job);
   }
 
-  boost::asio::awaitable<void> snooze(
-      std::shared_ptr<active_job> job, duration delay, std::string memo) {
+  boost::asio::awaitable<void> snooze(std::shared_ptr<active_job> job, duration delay,
+                                      std::string memo) {
     command::snooze_job const later{.queue = job->queue,
                                     .id = job->job.id,
                                     .fence = job->job.fence,

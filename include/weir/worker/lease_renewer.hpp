@@ -18,13 +18,15 @@
 
 namespace weir::detail {
 
-/// Keeps the leases of all jobs in hand: one timer for all of them, whatever their number. Each is renewed when a third
-/// of it has passed, and again until it succeeds or the lease is over; then its handler is told to stop.
+/// Keeps the leases of all jobs in hand: one timer for all of them, whatever their number. Each is
+/// renewed when a third of it has passed, and again until it succeeds or the lease is over; then
+/// its handler is told to stop.
 template <class Core>
 class lease_renewer {
  public:
   explicit lease_renewer(std::shared_ptr<Core> core)
-      : core_{std::move(core)}, poke_{core_->strand} {}
+      : core_{std::move(core)},
+        poke_{core_->strand} {}
 
   /// To be called when a job was added.
   void watch(active_job const& job) {
@@ -51,7 +53,8 @@ class lease_renewer {
           job->renewing = true;
           asio::co_spawn(self->core_->strand, renew(self, job), asio::detached);
         }
-        next = std::min(next, job->renewing ? job->deadline : std::min(job->renew_at, job->deadline));
+        next =
+            std::min(next, job->renewing ? job->deadline : std::min(job->renew_at, job->deadline));
       }
       self->planned_ = next;
       if (next == steady_time::max()) {
@@ -66,8 +69,8 @@ class lease_renewer {
 
  private:
   /// One renewal. Its hanging is no harm: `run` looks at the deadline all the same.
-  static boost::asio::awaitable<void> renew(
-      std::shared_ptr<lease_renewer> self, std::shared_ptr<active_job> job) {
+  static boost::asio::awaitable<void> renew(std::shared_ptr<lease_renewer> self,
+                                            std::shared_ptr<active_job> job) {
     auto& core = *self->core_;
     auto const lease = core.options.lease;
     auto const asked_at = core.clock.steady_now();
@@ -91,10 +94,8 @@ class lease_renewer {
       // Copies: the job may give its permit up while this is on its way.
       std::string const key = job->prepared->concurrency_key;
       std::string const holder = job->permit_holder;
-      command::renew_permit const keep{.key = key,
-                                       .holder = holder,
-                                       .fence = job->permit_fence,
-                                       .ttl = lease};
+      command::renew_permit const keep{
+          .key = key, .holder = holder, .fence = job->permit_fence, .ttl = lease};
       auto const kept = co_await core.ask_once(keep);
       if (kept.has_error() && !job->permit_holder.empty()) {
         renewed = false;

@@ -13,15 +13,18 @@
 namespace weir {
 
 struct worker_options {
-  std::uint32_t concurrency = 10;       ///< handlers at once, 1…`limits::batch`
-  std::uint32_t quantum = 10;           ///< jobs claimed from one queue before the next has its turn, 1…`limits::batch`
-  std::uint32_t scan_limit = 100;       ///< queues looked up at once, 1…`limits::batch`
-  duration lease = std::chrono::seconds{30};               ///< of a claimed job; renewed while its handler runs
-  duration poll = std::chrono::seconds{1};                 ///< longest time without looking for jobs
-  duration drain = std::chrono::seconds{10};               ///< how long handlers may go on when the worker stops
-  duration max_reservation = std::chrono::minutes{1};      ///< how far ahead a rate-refused job may reserve
-  duration unknown_kind_delay = std::chrono::minutes{1};   ///< until a job of unknown kind is offered again
-  duration gc_interval = std::chrono::minutes{1};          ///< between collections of stale pointers
+  std::uint32_t concurrency = 10;  ///< handlers at once, 1…`limits::batch`
+  std::uint32_t quantum = 10;      ///< jobs claimed from one queue before the next has its turn,
+                                   ///< 1…`limits::batch`
+  std::uint32_t scan_limit = 100;  ///< queues looked up at once, 1…`limits::batch`
+  duration lease = std::chrono::seconds{30};  ///< of a claimed job; renewed while its handler runs
+  duration poll = std::chrono::seconds{1};    ///< longest time without looking for jobs
+  duration drain = std::chrono::seconds{10};  ///< how long handlers may go on when the worker stops
+  duration max_reservation = std::chrono::minutes{1};     ///< how far ahead a rate-refused job may
+                                                          ///< reserve
+  duration unknown_kind_delay = std::chrono::minutes{1};  ///< until a job of unknown kind is
+                                                          ///< offered again
+  duration gc_interval = std::chrono::minutes{1};         ///< between collections of stale pointers
 };
 
 /// Are the options within their ranges? Errors: `invalid_option`, `invalid_ttl`, `invalid_wait`.

@@ -30,9 +30,10 @@ namespace weir::detail {
 
 /// One run of a worker, from its start until it has drained.
 ///
-/// A round is what one scan of the pointers found, in random order; each queue of it is asked for at most a quantum of
-/// jobs, and only for as many as there are free hands, so nothing is claimed that cannot start at once. Every other scan
-/// begins at a random instant, so that no number of backlogged queues hides another (F39).
+/// A round is what one scan of the pointers found, in random order; each queue of it is asked for
+/// at most a quantum of jobs, and only for as many as there are free hands, so nothing is claimed
+/// that cannot start at once. Every other scan begins at a random instant, so that no number of
+/// backlogged queues hides another (F39).
 template <class Store, class Clock, class Backoff>
 class worker_run {
  public:
@@ -90,17 +91,17 @@ class worker_run {
     return core_->options.concurrency - std::min(core_->options.concurrency, busy);
   }
 
-  /// Fills the round. Gives the instant before which there will be nothing else, as far as the store knows.
+  /// Fills the round. Gives the instant before which there will be nothing else, as far as the
+  /// store knows.
   boost::asio::awaitable<steady_time> scan() {
     auto& core = *core_;
     auto const shards = std::max<std::uint32_t>(core.store.shard_count(), 1);
     auto next = steady_time::max();
     bool const anywhere = ++scans_ % 2 == 0;
     for (std::uint32_t shard = 0; shard != shards && !core.stopping; ++shard) {
-      command::scan_visible_queues const look{
-          .shard = shard,
-          .limit = core.options.scan_limit,
-          .entropy = anywhere ? core.ids.entropy() | 1U : 0};
+      command::scan_visible_queues const look{.shard = shard,
+                                              .limit = core.options.scan_limit,
+                                              .entropy = anywhere ? core.ids.entropy() | 1U : 0};
       auto found = co_await core.ask_once(look);
       auto const heard_at = core.clock.steady_now();
       if (found.has_error()) {
@@ -122,13 +123,13 @@ class worker_run {
     namespace asio = boost::asio;
     auto& core = *self->core_;
     auto const asked_at = core.clock.steady_now();
-    // The number makes the call repeatable: after a lost answer the same leases are given again (F54).
-    command::dequeue_jobs const dequeue{
-        .queue = queue,
-        .holder = core.holder,
-        .sequence = ++self->sequence_,
-        .limit = std::min(core.options.quantum, self->free_hands()),
-        .lease = core.options.lease};
+    // The number makes the call repeatable: after a lost answer the same leases are given again
+    // (F54).
+    command::dequeue_jobs const dequeue{.queue = queue,
+                                        .holder = core.holder,
+                                        .sequence = ++self->sequence_,
+                                        .limit = std::min(core.options.quantum, self->free_hands()),
+                                        .lease = core.options.lease};
     auto got = co_await core.ask(dequeue, saturating_add(asked_at, core.options.lease));
     if (got.has_error()) {
       core.tell_failure(got.error());
@@ -145,7 +146,8 @@ class worker_run {
     }
     for (auto& leased : answer.jobs) {
       auto const expires_in = leased.expires_in;
-      auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at, core.handler_executor);
+      auto job =
+          std::make_shared<active_job>(queue, std::move(leased), asked_at, core.handler_executor);
       job->deadline = core_type::lease_deadline(asked_at, expires_in);
       job->renew_at = saturating_add(asked_at, expires_in / 3);
       job->place = core.active.insert(core.active.end(), job);
@@ -161,7 +163,8 @@ class worker_run {
     }
   }
 
-  /// Waits until there may be something to do: a hint, a settled job, the next pointer, or the end of the poll interval.
+  /// Waits until there may be something to do: a hint, a settled job, the next pointer, or the end
+  /// of the poll interval.
   static boost::asio::awaitable<void> idle(std::shared_ptr<worker_run> self, steady_time next) {
     namespace asio = boost::asio;
     using namespace asio::experimental::awaitable_operators;
@@ -169,7 +172,8 @@ class worker_run {
     // What looked due and gave nothing is another's: look again soon, but not at once.
     self->fruitless_ = std::exchange(self->claimed_, false) ? 0 : self->fruitless_ + 1;
     auto const now = core.clock.steady_now();
-    auto const patience = self->fruitless_ == 0 ? duration{} : core.pause_after(self->fruitless_, {}) / 64;
+    auto const patience =
+        self->fruitless_ == 0 ? duration{} : core.pause_after(self->fruitless_, {}) / 64;
     auto const jitter = core.options.poll / 64 * static_cast<duration::rep>(core.ids.entropy() % 8);
     auto const until = std::min(std::max(next, saturating_add(now, patience)),
                                 saturating_add(now, core.options.poll - jitter));
@@ -184,7 +188,8 @@ class worker_run {
     bool armed = false;
   };
 
-  /// Keeps one hint asked for in every shard, where the store gives hints. It stays asked for while the worker is busy.
+  /// Keeps one hint asked for in every shard, where the store gives hints. It stays asked for while
+  /// the worker is busy.
   static void listen(std::shared_ptr<worker_run> const& self) {
     if constexpr (executes<Store, command::await_jobs>) {
       auto& core = *self->core_;
@@ -218,7 +223,8 @@ class worker_run {
     }
   }
 
-  /// Lets the handlers finish, as long as the options allow; then tells them to stop, and waits until they have.
+  /// Lets the handlers finish, as long as the options allow; then tells them to stop, and waits
+  /// until they have.
   boost::asio::awaitable<void> drain() {
     namespace asio = boost::asio;
     using namespace asio::experimental::awaitable_operators;

@@ -16,8 +16,8 @@
 
 namespace weir::detail {
 
-/// One coroutine waits, others wake it. A wake-up that finds nobody waiting is kept for the next wait; several are one.
-/// Used on one strand only.
+/// One coroutine waits, others wake it. A wake-up that finds nobody waiting is kept for the next
+/// wait; several are one. Used on one strand only.
 class wakeup {
  public:
   explicit wakeup(boost::asio::any_io_executor executor) : executor_{std::move(executor)} {}

@@ -43,14 +43,13 @@ template <class C> concept shard_command = job_step<C> && requires(C const& c) {
 /// different shards share nothing but a counter that they rarely touch. Input must be valid; a
 /// shard number out of range is `invalid_shard`.
 ///
-/// Memory: at most `max_jobs` records (and keys held until_expired, which count as such) over all
-/// queues, of about 250 bytes each beside kind, key, payload and notes; and the queues without jobs
-/// that a shard remembers (job_shard.hpp).
+/// Memory: at most `max_jobs` records over all queues, of about 200 bytes each beside kind, key,
+/// payload and notes (a key held until_expired counts as one); and the queues without jobs that a
+/// shard remembers (queue_registry.hpp).
 class memory_jobs {
  public:
   explicit memory_jobs(memory_options const& options)
       : budget_{options.max_jobs},
-        shards_(),
         count_{std::max(options.shards, std::uint32_t{1})} {
     for (std::uint32_t i = 0; i < count_; ++i) {
       shards_.emplace_back(job_allowance{budget_, options.max_jobs, count_});

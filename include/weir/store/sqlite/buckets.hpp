@@ -121,8 +121,8 @@ class sqlite_buckets {
     return answer;
   }
 
-  /// Error: `quota_too_large`. The mark is in the units of the quotas that the bucket has, whichever
-  /// the caller has by now.
+  /// Error: `quota_too_large`. The mark is in the units of the quotas that the bucket has,
+  /// whichever the caller has by now.
   result<refund_receipt> apply(command::refund const& c, time_point now) {
     if (!rule::bucket_scales::of(c.quotas)) return make_error_code(errc::quota_too_large);
     auto const known = read(c.key);
@@ -152,8 +152,8 @@ class sqlite_buckets {
     return out;
   }
 
-  /// Removes some of those that are full, and puts right those that are not yet. Returns how many of
-  /// either there were.
+  /// Removes some of those that are full, and puts right those that are not yet. Returns how many
+  /// of either there were.
   std::size_t reap(time_point now, std::size_t most) {
     std::uint64_t removed = 0;
     return in_.ledger.epoch ? reap_some(since_epoch(now), most, removed) : 0;
@@ -175,10 +175,10 @@ class sqlite_buckets {
     stored_quotas const quotas{c.quotas};
     auto const known = read(c.key);
     bool const same = known && known->quotas == quotas.bytes();
-    auto const start = same    ? known->arrivals
-                       : known ? rule::changed_quotas(known->scales.span(), known->arrivals,
-                                                      scales->span(), now)
-                               : unknown(*scales, now);
+    auto const start =
+        same    ? known->arrivals
+        : known ? rule::changed_quotas(known->scales.span(), known->arrivals, scales->span(), now)
+                : unknown(*scales, now);
     auto answer = rule::take(scales->span(), start, now, c.cost, c.max_wait);
     if (!answer.allowed) return answer;
     if (!known && !(takes ? make_room(now) : has_room(now))) return shed(c);
@@ -200,8 +200,8 @@ class sqlite_buckets {
   }
 
   /// It may be one that was forgotten as full, before time ran backwards.
-  [[nodiscard]] rule::bucket_arrivals unknown(
-      rule::bucket_scales const& scales, duration now) const noexcept {
+  [[nodiscard]] rule::bucket_arrivals unknown(rule::bucket_scales const& scales,
+                                              duration now) const noexcept {
     return in_.ledger.forgotten <= now
                ? rule::unseen_bucket
                : rule::forgotten_bucket(scales.span(), in_.ledger.forgotten);

@@ -29,7 +29,8 @@ class sqlite_failure : public std::exception {
  public:
   /// @param committing it was a commit that failed
   explicit sqlite_failure(int extended_code, bool committing = false) noexcept
-      : code_{extended_code}, committing_{committing} {}
+      : code_{extended_code},
+        committing_{committing} {}
 
   [[nodiscard]] int extended() const noexcept { return code_; }
   [[nodiscard]] int primary() const noexcept { return code_ & 0xff; }
@@ -46,8 +47,8 @@ class sqlite_failure : public std::exception {
   bool committing_;
 };
 
-/// What a failure is called outside. A commit whose write or fsync failed is undone, but may come back
-/// if the process ends before anything else is written.
+/// What a failure is called outside. A commit whose write or fsync failed is undone, but may come
+/// back if the process ends before anything else is written.
 [[nodiscard]] inline error_code to_error(sqlite_failure const& f) noexcept {
   switch (f.primary()) {
     case SQLITE_FULL: return errc::disk_full;
@@ -139,7 +140,8 @@ class sqlite_query {
  public:
   template <class... Args>
   sqlite_query(sqlite_connection& db, char const* text, Args const&... args)
-      : db_{db}, statement_{db.prepared(text)} {
+      : db_{db},
+        statement_{db.prepared(text)} {
     int i = 0;
     try {
       (bind(++i, args), ...);

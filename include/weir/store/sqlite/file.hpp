@@ -80,8 +80,9 @@ class sqlite_file {
   /// Errors: `store_foreign`, `schema_too_new`, `store_corrupt`, `store_read_only`,
   /// `store_unavailable`, `disk_full`; `invalid_option` when the file has another number of shards,
   /// or is where SQLite cannot keep a write-ahead log.
-  [[nodiscard]] static result<std::unique_ptr<sqlite_file>> open(
-      std::string const& path, sqlite_options const& options, sqlite_clock clock) {
+  [[nodiscard]] static result<std::unique_ptr<sqlite_file>> open(std::string const& path,
+                                                                 sqlite_options const& options,
+                                                                 sqlite_clock clock) {
     sqlite_patience patience{options.busy_timeout};
     try {
       return patience.until_free([&]() -> result<std::unique_ptr<sqlite_file>> {
@@ -95,7 +96,9 @@ class sqlite_file {
   }
 
   sqlite_file(std::string const& path, sqlite_options const& options, sqlite_clock clock)
-      : options_{options}, db_{path}, tables_{db_, options_, std::move(clock)} {}
+      : options_{options},
+        db_{path},
+        tables_{db_, options_, std::move(clock)} {}
   sqlite_file(sqlite_file const&) = delete;
   sqlite_file& operator=(sqlite_file const&) = delete;
 
@@ -196,8 +199,10 @@ class sqlite_file {
       sqlite_query q{db_, sql::page_size};
       if (q.next()) page_size = q.integer(0);
     }
-    auto const pages = options_.max_bytes / static_cast<std::uint64_t>(std::max<std::int64_t>(page_size, 512));
-    db_.run(("PRAGMA max_page_count = " + std::to_string(std::max<std::uint64_t>(pages, 1))).c_str());
+    auto const pages =
+        options_.max_bytes / static_cast<std::uint64_t>(std::max<std::int64_t>(page_size, 512));
+    db_.run(
+        ("PRAGMA max_page_count = " + std::to_string(std::max<std::uint64_t>(pages, 1))).c_str());
   }
 
   /// Makes the schema what this version wants, unless it is; also when another process is about to.

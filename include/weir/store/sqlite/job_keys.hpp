@@ -47,8 +47,8 @@ class sqlite_job_keys {
   explicit sqlite_job_keys(sqlite_scope& in) noexcept : in_{in} {}
 
   /// Who has the enqueue key now.
-  [[nodiscard]] std::optional<sqlite_key> find(
-      sqlite_queue const& q, std::string_view key, time_point now) {
+  [[nodiscard]] std::optional<sqlite_key> find(sqlite_queue const& q, std::string_view key,
+                                               time_point now) {
     auto found = read(q, enqueue_key, key);
     if (found && found->until && *found->until <= now) found.reset();
     return found;
@@ -114,8 +114,8 @@ class sqlite_job_keys {
   static constexpr int enqueue_key = 0;
   static constexpr int run_lock = 1;
 
-  [[nodiscard]] std::optional<sqlite_key> read(
-      sqlite_queue const& queue, int kind, std::string_view key) {
+  [[nodiscard]] std::optional<sqlite_key> read(sqlite_queue const& queue, int kind,
+                                               std::string_view key) {
     sqlite_query q{in_.db, sql::read_key, queue.number, kind, key};
     if (!q.next()) return std::nullopt;
     sqlite_key out{q.id(0), std::nullopt};

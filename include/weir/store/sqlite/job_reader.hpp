@@ -27,16 +27,16 @@ class sqlite_job_reader {
   explicit sqlite_job_reader(sqlite_scope& in) noexcept : in_{in}, rows_{in.db} {}
 
   /// The job's row. One whose retention is over is none, whether or not it was reaped yet.
-  [[nodiscard]] std::optional<sqlite_job> find(
-      sqlite_queue const& q, job_id const& id, time_point now) {
+  [[nodiscard]] std::optional<sqlite_job> find(sqlite_queue const& q, job_id const& id,
+                                               time_point now) {
     auto r = rows_.read(q.number, id);
     if (r && gone(*r, now)) r.reset();
     return r;
   }
 
   /// The job, if this fence names its live lease.
-  [[nodiscard]] std::optional<sqlite_job> leased(
-      sqlite_queue const& q, job_id const& id, std::uint64_t fence, time_point now) {
+  [[nodiscard]] std::optional<sqlite_job> leased(sqlite_queue const& q, job_id const& id,
+                                                 std::uint64_t fence, time_point now) {
     auto r = find(q, id, now);
     if (r && !rule::has_job_lease(r->state(now), r->fence, fence)) r.reset();
     return r;
@@ -120,8 +120,8 @@ class sqlite_job_reader {
     return r.has_retention() && rule::record_gone(r.kept_until, now);
   }
 
-  static std::optional<job_state> state_of(
-      std::optional<sqlite_job> const& r, time_point now) noexcept {
+  static std::optional<job_state> state_of(std::optional<sqlite_job> const& r,
+                                           time_point now) noexcept {
     if (!r) return std::nullopt;
     return r->state(now);
   }
@@ -133,8 +133,8 @@ class sqlite_job_reader {
     return head{q.as<std::uint8_t>(0), q.time(1)};
   }
 
-  std::vector<job_id> visible(
-      sqlite_queue const& queue, std::uint8_t priority, time_point now, std::size_t most) {
+  std::vector<job_id> visible(sqlite_queue const& queue, std::uint8_t priority, time_point now,
+                              std::size_t most) {
     std::vector<job_id> out;
     sqlite_query q{in_.db, sql::visible_jobs, queue.number, priority, now, most};
     while (q.next()) out.push_back(q.id(0));

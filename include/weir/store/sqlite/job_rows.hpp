@@ -66,9 +66,8 @@ inline constexpr char jobs_of_dequeue[] =
 inline constexpr char forget_dequeue[] =
     "UPDATE weir_jobs INDEXED BY weir_jobs_claimed SET sequence = 0 "
     "WHERE queue = ? AND holder = ? AND sequence <> 0";
-inline constexpr char dead_jobs[] =
-    "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
-    "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
+inline constexpr char dead_jobs[] = "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
+                                    "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
 inline constexpr char kept_jobs[] =
     "SELECT queue, id FROM weir_jobs INDEXED BY weir_jobs_kept WHERE kept <= ? "
     "ORDER BY kept LIMIT ?";
@@ -79,20 +78,20 @@ inline constexpr char kept_jobs[] =
 struct sqlite_job {
   job_id id{};
   std::uint8_t priority = 0;
-  time_point vesting{};        ///< not ended: when it vests, or its lease ends
-  time_point kept_until{};     ///< completed or cancelled: until when there is a record of it
+  time_point vesting{};     ///< not ended: when it vests, or its lease ends
+  time_point kept_until{};  ///< completed or cancelled: until when there is a record of it
   job_state ended = job_state::pending;  ///< how it ended; pending: it has not
   std::uint32_t attempts = 0;
   std::uint32_t max_attempts = 0;
   std::uint32_t snoozes = 0;
-  std::uint64_t fence = 0;     ///< of its last lease
+  std::uint64_t fence = 0;            ///< of its last lease
   std::optional<std::string> holder;  ///< of its lease, over or not
   time_point unclaimed_vesting{};     ///< claimed: whose place the lease took
   unique_strategy strategy = unique_strategy::none;
   conflict_policy on_conflict = conflict_policy::reject;
   time_point enqueued{};
   time_point deadline_from{};
-  duration deadline{};         ///< from `deadline_from`; 0: none
+  duration deadline{};  ///< from `deadline_from`; 0: none
   duration retention{};
   std::string unique_key;
   std::optional<std::int64_t> body;
@@ -179,8 +178,8 @@ class sqlite_job_rows {
     if (r.has_retention()) kept = r.kept_until;
     sqlite_run(db_, sql::update_job, r.priority, vesting, r.death, kept,
                is_terminal(r.ended) ? r.ended : job_state::pending, r.attempts, r.snoozes, r.fence,
-               r.holder, r.sequence, r.unclaimed_vesting, r.deadline_from, r.new_memo,
-               r.new_reason, r.new_result, queue, r.id);
+               r.holder, r.sequence, r.unclaimed_vesting, r.deadline_from, r.new_memo, r.new_reason,
+               r.new_result, queue, r.id);
   }
 
   void extend(std::int64_t queue, job_id const& id, time_point vesting) {

@@ -57,15 +57,16 @@ class sqlite_job_steps : public sqlite_job_reader {
 
     auto const key = keys_.find(q, j.unique_key, now);
     auto other = key ? find(q, key->owner, now) : std::nullopt;
-    auto const possessor =
-        key ? rule::possessor_in(state_of(other, now)) : rule::possessor::nobody;
+    auto const possessor = key ? rule::possessor_in(state_of(other, now)) : rule::possessor::nobody;
     auto const decision = rule::on_enqueue(j.strategy, j.on_conflict, possessor);
     out.answer.outcome = rule::outcome_of(decision);
     if (key) out.answer.other = key->owner;
     switch (decision) {
       case rule::enqueue_decision::duplicate: return out;
       case rule::enqueue_decision::reschedule: reschedule(q, *other, j, now); break;
-      case rule::enqueue_decision::replace: end(q, *other, job_state::cancelled, now); [[fallthrough]];
+      case rule::enqueue_decision::replace:
+        end(q, *other, job_state::cancelled, now);
+        [[fallthrough]];
       case rule::enqueue_decision::add:
         add(q, j, now);
         keys_.hold(q, j.unique_key, j.id, rule::key_expiry(j.strategy, j.unique_ttl, now));
@@ -88,8 +89,8 @@ class sqlite_job_steps : public sqlite_job_reader {
     return out;
   }
 
-  std::optional<leased_job> obtain(
-      sqlite_queue& q, command::obtain_lease const& c, time_point now) {
+  std::optional<leased_job> obtain(sqlite_queue& q, command::obtain_lease const& c,
+                                   time_point now) {
     auto r = rows_.read_whole(q.number, c.id);
     if (!r || gone(*r, now)) return std::nullopt;
     auto const state = r->state(now);
@@ -104,7 +105,8 @@ class sqlite_job_steps : public sqlite_job_reader {
     return describe_lease(std::move(*r), now);
   }
 
-  // ------------------------------------------------------------------------------------ with a live lease
+  // ------------------------------------------------------------------------------------ with a
+  // live lease
 
   void extend(sqlite_queue const& q, sqlite_job& r, duration lease, time_point now) {
     r.vesting = saturating_add(now, lease);
@@ -183,8 +185,8 @@ class sqlite_job_steps : public sqlite_job_reader {
 
   replay_outcome replay(sqlite_queue& q, job_id const& id, duration delay, time_point now) {
     auto r = find(q, id, now);
-    auto const key = r && holds_while_waiting(r->strategy) ? keys_.find(q, r->unique_key, now)
-                                                           : std::nullopt;
+    auto const key =
+        r && holds_while_waiting(r->strategy) ? keys_.find(q, r->unique_key, now) : std::nullopt;
     auto const outcome = rule::on_replay(state_of(r, now), !key || key->owner == id);
     if (outcome != replay_outcome::replayed) return outcome;
     if (rule::replay_takes_key(r->strategy)) {
@@ -212,7 +214,8 @@ class sqlite_job_steps : public sqlite_job_reader {
     return true;
   }
 
-  /// Forgets some of the jobs and keys whose time is over; counts stay. Returns how many there were.
+  /// Forgets some of the jobs and keys whose time is over; counts stay. Returns how many there
+  /// were.
   std::size_t reap(sqlite_queues& queues, time_point now, std::size_t most) {
     std::vector<std::pair<std::int64_t, job_id>> over;
     {
@@ -343,10 +346,10 @@ class sqlite_job_steps : public sqlite_job_reader {
     --in_.ledger.jobs;
   }
 
-  /// Answers a dequeue that was asked again with what lives of its leases; forgets the last one's if
-  /// this is another.
-  void repeat(
-      sqlite_queue const& q, command::dequeue_jobs const& c, time_point now, dequeued& out) {
+  /// Answers a dequeue that was asked again with what lives of its leases; forgets the last one's
+  /// if this is another.
+  void repeat(sqlite_queue const& q, command::dequeue_jobs const& c, time_point now,
+              dequeued& out) {
     if (c.sequence == 0) return;
     std::vector<job_id> ids;
     {

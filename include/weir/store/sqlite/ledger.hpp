@@ -30,8 +30,8 @@ inline constexpr char write_state[] =
 /// here, and is written back with the commit.
 struct sqlite_ledger {
   std::uint32_t shards = 1;
-  time_point time{};              ///< the latest at which anything was changed
-  std::uint64_t fence = 0;        ///< the last one: of every key, queue and job
+  time_point time{};        ///< the latest at which anything was changed
+  std::uint64_t fence = 0;  ///< the last one: of every key, queue and job
   std::optional<time_point> epoch;
   duration forgotten = duration::min();
   std::uint64_t permits = 0;

@@ -48,8 +48,7 @@ class sqlite_locks {
 
   /// Error: `lease_lost`.
   result<lease_renewal> apply(command::renew_lock const& c, time_point now) {
-    return act(c, now,
-               [&](rule::lock_state& lock, bool) { return rule::apply(lock, c, now); });
+    return act(c, now, [&](rule::lock_state& lock, bool) { return rule::apply(lock, c, now); });
   }
 
   result<lease_release> apply(command::release_lock const& c, time_point now) {

@@ -51,13 +51,13 @@ struct sqlite_options {
   /// welcome in weir's own file in either case.
   bool in_application_database = false;
 
-  std::uint32_t shards = 1;                ///< of the job queues, from 1 to 1,024; for good
-  std::size_t max_buckets = 1'000'000;     ///< keys with a rate limit that are not full
-  std::size_t max_permits = 1'000'000;     ///< permits and tickets of all keys together
-  std::size_t max_locks = 1'000'000;       ///< held locks
-  std::size_t max_jobs = 100'000'000;      ///< records of jobs in every state, over all queues
-  std::size_t max_idle_queues = 100'000;   ///< queues without jobs that are remembered
-  std::uint64_t max_bytes = 0;             ///< of the file, beyond which it is `disk_full`; 0: none
+  std::uint32_t shards = 1;               ///< of the job queues, from 1 to 1,024; for good
+  std::size_t max_buckets = 1'000'000;    ///< keys with a rate limit that are not full
+  std::size_t max_permits = 1'000'000;    ///< permits and tickets of all keys together
+  std::size_t max_locks = 1'000'000;      ///< held locks
+  std::size_t max_jobs = 100'000'000;     ///< records of jobs in every state, over all queues
+  std::size_t max_idle_queues = 100'000;  ///< queues without jobs that are remembered
+  std::uint64_t max_bytes = 0;            ///< of the file, beyond which it is `disk_full`; 0: none
 };
 
 namespace detail {

@@ -18,8 +18,8 @@
 
 namespace weir::detail {
 
-/// A command with copies of all that it views. An operation may end, and its caller's texts with it,
-/// while the thread of the store still reads them: when its execution context is destroyed.
+/// A command with copies of all that it views. An operation may end, and its caller's texts with
+/// it, while the thread of the store still reads them: when its execution context is destroyed.
 template <class C>
 class owned_command {
  public:

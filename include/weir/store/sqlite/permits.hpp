@@ -40,8 +40,8 @@ inline constexpr char ended_occupants[] =
 
 }  // namespace sql
 
-/// The permits in the file. The rule decides, on the whole line of a key, and what it has changed of
-/// it is written: the rows of one holder, and those that are over.
+/// The permits in the file. The rule decides, on the whole line of a key, and what it has changed
+/// of it is written: the rows of one holder, and those that are over.
 ///
 /// A line that was read is kept as long as nobody else changes the file, so that a step costs the
 /// rows that it changes, and a key with ten thousand holders no more than one with two.
@@ -71,8 +71,8 @@ class sqlite_permits {
 
   /// Runs `read(permit_line&)` on the key's line as it is at `now`. Changes nothing in the file.
   template <class Read>
-  std::invoke_result_t<Read&, rule::permit_line&> look(
-      std::string_view key, time_point now, Read&& read) {
+  std::invoke_result_t<Read&, rule::permit_line&> look(std::string_view key, time_point now,
+                                                       Read&& read) {
     auto& line = find(key);
     if (now < line.soonest()) return read(line);
     // What is over stays where it is, here as in the file: both are changed together or not at all.
@@ -136,8 +136,7 @@ class sqlite_permits {
     if (o == nullptr) return std::nullopt;
     return entry{o->number, o->until, o->limit};
   }
-  static belongings belongings_of(
-      rule::permit_line const& line, std::string_view holder) noexcept {
+  static belongings belongings_of(rule::permit_line const& line, std::string_view holder) noexcept {
     return {entry_of(line.permits.find(holder)), entry_of(line.tickets.find(holder))};
   }
 

@@ -67,8 +67,8 @@ struct sqlite_queue_fields {
   std::uint64_t purged = 0;
   std::uint64_t waiting = 0;  ///< pending or leased
   std::uint64_t dead = 0;
-  std::uint64_t kept = 0;     ///< records of completed and cancelled jobs
-  std::uint64_t keys = 0;     ///< that are held until_expired
+  std::uint64_t kept = 0;  ///< records of completed and cancelled jobs
+  std::uint64_t keys = 0;  ///< that are held until_expired
   std::uint64_t deaths = 0;
 
   friend bool operator==(sqlite_queue_fields const&, sqlite_queue_fields const&) = default;
@@ -124,7 +124,8 @@ class sqlite_queues {
   }
 
   [[nodiscard]] sqlite_queue& by_number(std::int64_t number) {
-    if (auto const known = numbers_.find(number); known != numbers_.end()) return use(*known->second);
+    if (auto const known = numbers_.find(number); known != numbers_.end())
+      return use(*known->second);
     sqlite_query q{in_.db, sql::read_queue_by_number, number};
     if (!q.next()) throw sqlite_failure{SQLITE_CORRUPT};
     return keep(read(q));

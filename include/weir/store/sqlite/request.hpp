@@ -35,8 +35,8 @@ class sqlite_request {
   /// else is to be called.
   [[nodiscard]] virtual bool start() noexcept = 0;
 
-  /// Executes it and keeps the answer; a later answer replaces an earlier one, whose transaction was
-  /// rolled back. Throws `sqlite_failure`.
+  /// Executes it and keeps the answer; a later answer replaces an earlier one, whose transaction
+  /// was rolled back. Throws `sqlite_failure`.
   virtual void run(sqlite_tables& tables) = 0;
 
   /// Completes it with its answer, which was committed.
@@ -50,9 +50,9 @@ class sqlite_request {
 template <class Result>
 class sqlite_operation : public sqlite_request {
  public:
-  using parked_type = std::conditional_t<std::is_void_v<Result>, parked<error_code>,
-                                         parked<error_code, std::conditional_t<
-                                             std::is_void_v<Result>, int, Result>>>;
+  using parked_type = std::conditional_t<
+      std::is_void_v<Result>, parked<error_code>,
+      parked<error_code, std::conditional_t<std::is_void_v<Result>, int, Result>>>;
 
   explicit sqlite_operation(std::shared_ptr<parked_type> op) noexcept : operation_{std::move(op)} {}
   ~sqlite_operation() override {
@@ -93,7 +93,9 @@ class sqlite_command final : public sqlite_operation<typename C::result> {
   /// @param time when it is to be executed at; empty: at the file's time
   sqlite_command(std::shared_ptr<parked<error_code, typename C::result>> op, C const& c,
                  std::optional<time_point> time)
-      : sqlite_operation<typename C::result>{std::move(op)}, command_{c}, time_{time} {}
+      : sqlite_operation<typename C::result>{std::move(op)},
+        command_{c},
+        time_{time} {}
 
   [[nodiscard]] bool reads_only() const noexcept override { return sqlite_reads_only<C>; }
 

@@ -19,10 +19,11 @@ namespace weir::detail {
 
 /// What a transaction may have made worth asking for again, by other commands of this process.
 struct sqlite_events {
-  bool lines_watched = false;                           ///< does anybody wait for a permit,
-  bool queues_watched = false;                          ///< or for jobs?
-  boost::unordered_flat_set<std::string> lines{};       ///< keys whose permits or tickets changed
-  boost::unordered_flat_map<std::uint32_t, std::size_t> due{};  ///< queues that are due earlier, by shard
+  bool lines_watched = false;                      ///< does anybody wait for a permit,
+  bool queues_watched = false;                     ///< or for jobs?
+  boost::unordered_flat_set<std::string> lines{};  ///< keys whose permits or tickets changed
+  boost::unordered_flat_map<std::uint32_t, std::size_t> due{};  ///< queues that are due earlier, by
+                                                                ///< shard
 
   void clear() noexcept {
     lines.clear();

@@ -29,12 +29,15 @@ namespace weir::detail {
 /// The four nouns of a file side by side. None knows the others.
 struct sqlite_nouns : sqlite_permits, sqlite_locks, sqlite_buckets, sqlite_jobs {
   explicit sqlite_nouns(sqlite_scope& in)
-      : sqlite_permits{in}, sqlite_locks{in}, sqlite_buckets{in}, sqlite_jobs{in} {}
+      : sqlite_permits{in},
+        sqlite_locks{in},
+        sqlite_buckets{in},
+        sqlite_jobs{in} {}
 
-  using sqlite_permits::apply;
-  using sqlite_locks::apply;
   using sqlite_buckets::apply;
   using sqlite_jobs::apply;
+  using sqlite_locks::apply;
+  using sqlite_permits::apply;
 };
 
 template <class C>
@@ -83,7 +86,9 @@ inline constexpr char data_version[] = "PRAGMA data_version";
 class sqlite_tables {
  public:
   sqlite_tables(sqlite_connection& db, sqlite_options const& options, sqlite_clock clock)
-      : scope_{db, options}, nouns_{scope_}, clock_{std::move(clock)} {}
+      : scope_{db, options},
+        nouns_{scope_},
+        clock_{std::move(clock)} {}
   sqlite_tables(sqlite_tables const&) = delete;
   sqlite_tables& operator=(sqlite_tables const&) = delete;
 
@@ -130,8 +135,7 @@ class sqlite_tables {
   void finish() {
     tidy();
     nouns_.sqlite_jobs::flush();
-    bool const changed =
-        scope_.ledger != *stored_ || scope_.db.total_changes() != changes_;
+    bool const changed = scope_.ledger != *stored_ || scope_.db.total_changes() != changes_;
     if (!changed) return;
     if (passed_) scope_.ledger.time = std::max(scope_.ledger.time, *passed_);
     scope_.ledger.write(scope_.db);

@@ -48,8 +48,8 @@ class basic_sqlite_transaction {
  public:
   /// @param db      the application's connection; its main database is the store's file
   /// @param options bounds, as those of the stores on the file; the others do not matter here
-  explicit basic_sqlite_transaction(
-      sqlite3* db, sqlite_options const& options = {}, Clock const& clock = Clock{})
+  explicit basic_sqlite_transaction(sqlite3* db, sqlite_options const& options = {},
+                                    Clock const& clock = Clock{})
       : options_{detail::bounded(options)},
         db_{db},
         tables_{db_, options_, detail::make_sqlite_clock(clock)} {}
@@ -116,8 +116,8 @@ class basic_sqlite_transaction {
 
   void undo() noexcept {
     if (!db_.in_transaction()) return;
-    sqlite3_exec(
-        db_.handle(), "ROLLBACK TO weir_command; RELEASE weir_command", nullptr, nullptr, nullptr);
+    sqlite3_exec(db_.handle(), "ROLLBACK TO weir_command; RELEASE weir_command", nullptr, nullptr,
+                 nullptr);
   }
 
   sqlite_options options_;

@@ -29,7 +29,9 @@ class sqlite_wait_request final : public sqlite_request {
  public:
   sqlite_wait_request(std::shared_ptr<parked<error_code, hint>> op, C const& c,
                       sqlite_waiters& waiters)
-      : operation_{std::move(op)}, command_{c}, waiters_{waiters} {}
+      : operation_{std::move(op)},
+        command_{c},
+        waiters_{waiters} {}
 
   [[nodiscard]] bool reads_only() const noexcept override { return true; }
   [[nodiscard]] bool start() noexcept override { return operation_->waiting(); }

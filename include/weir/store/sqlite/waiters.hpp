@@ -158,20 +158,21 @@ class sqlite_waiters {
   /// its ticket lapses, so nobody else is told of it.
   void settle(lines::iterator at, sqlite_tables& tables, time_point now) {
     auto& waiting = at->second.waiting;
-    tables.permits().look(at->first, now, [&, top = at->second.top_limit](rule::permit_line const& l) {
-      for (auto it = waiting.begin(); it != waiting.end();) {
-        auto const* const ticket = l.tickets.find(it->first);
-        bool const its_own = ticket != nullptr && ticket->holder == it->second.holder;
-        auto const ahead = its_own ? l.tickets.before(*ticket) : 0;
-        if (its_own && !rule::is_turn(l, ahead, top)) break;
-        if (!its_own || rule::is_turn(l, ahead, ticket->limit)) {
-          wake(*it->second.operation);
-          it = waiting.erase(it);
-        } else {
-          ++it;
-        }
-      }
-    });
+    tables.permits().look(
+        at->first, now, [&, top = at->second.top_limit](rule::permit_line const& l) {
+          for (auto it = waiting.begin(); it != waiting.end();) {
+            auto const* const ticket = l.tickets.find(it->first);
+            bool const its_own = ticket != nullptr && ticket->holder == it->second.holder;
+            auto const ahead = its_own ? l.tickets.before(*ticket) : 0;
+            if (its_own && !rule::is_turn(l, ahead, top)) break;
+            if (!its_own || rule::is_turn(l, ahead, ticket->limit)) {
+              wake(*it->second.operation);
+              it = waiting.erase(it);
+            } else {
+              ++it;
+            }
+          }
+        });
     if (waiting.empty()) lines_.erase(at);
   }
 

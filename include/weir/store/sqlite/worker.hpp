@@ -38,13 +38,15 @@ namespace weir::detail {
 /// What is shared by the handles of a store and its thread, which alone touches the file.
 ///
 /// The thread takes what waits and executes it in one transaction, in the order of arrival: while
-/// one group is on its way to the disk, the next one gathers. Nothing is answered before its commit.
-/// A group whose transaction fails is executed again, each command alone, so that each gets an
-/// answer of its own. Where a transaction cannot even begin, all are told so.
+/// one group is on its way to the disk, the next one gathers. Nothing is answered before its
+/// commit. A group whose transaction fails is executed again, each command alone, so that each gets
+/// an answer of its own. Where a transaction cannot even begin, all are told so.
 class sqlite_worker {
  public:
   sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
-      : path_{std::move(path)}, options_{options}, clock_{std::move(clock)} {}
+      : path_{std::move(path)},
+        options_{options},
+        clock_{std::move(clock)} {}
   sqlite_worker(sqlite_worker const&) = delete;
   sqlite_worker& operator=(sqlite_worker const&) = delete;
 
@@ -54,6 +56,7 @@ class sqlite_worker {
   /// Queues a request, or fails it: `closed`, or `store_full`.
   void submit(std::unique_ptr<sqlite_request> r) {
     error_code ec;
+    bool first = false;
     {
       std::lock_guard const lock{mutex_};
       if (stopping_) {
@@ -61,11 +64,12 @@ class sqlite_worker {
       } else if (queued_.size() >= options_.max_pending) {
         ec = errc::store_full;
       } else {
+        first = queued_.empty();
         queued_.push_back(std::move(r));
       }
     }
     if (ec) return r->fail(ec);
-    arrived_.notify_one();
+    if (first) arrived_.notify_one();  // who is at work looks again by itself
   }
 
   /// Lets `run` return once what is queued was executed. What comes later is `closed`.
@@ -133,8 +137,8 @@ class sqlite_worker {
       fail(all, ec);
       return ec;
     }
-    auto const end = std::stable_partition(
-        all.begin(), all.end(), [](auto const& r) { return r->start(); });
+    auto const end =
+        std::stable_partition(all.begin(), all.end(), [](auto const& r) { return r->start(); });
     all = all.first(static_cast<std::size_t>(end - all.begin()));
 
     if (auto const ec = execute(all); !ec) {

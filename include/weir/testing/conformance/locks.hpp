@@ -14,8 +14,8 @@
 
 namespace weir::testing::conformance {
 
-/// Holds a store of locks to its promises, and writes into the report what it found. It throws only what the driver
-/// throws while it says what it is.
+/// Holds a store of locks to its promises, and writes into the report what it found. It throws only
+/// what the driver throws while it says what it is.
 template <store_driver Driver>
 void locks(Driver& driver, report& out, settings const& s = {}) {
   factory<lock_commands> const f{driver};

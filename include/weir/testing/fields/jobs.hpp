@@ -31,8 +31,12 @@ namespace weir::testing {
 }
 
 [[nodiscard]] constexpr std::string_view to_text(unique_strategy s) noexcept {
-  constexpr std::string_view words[] = {"", "until_executed", "until_executing", "while_executing",
-                                        "until_and_while_executing", "until_expired"};
+  constexpr std::string_view words[] = {"",
+                                        "until_executed",
+                                        "until_executing",
+                                        "while_executing",
+                                        "until_and_while_executing",
+                                        "until_expired"};
   return words[static_cast<std::size_t>(s)];
 }
 [[nodiscard]] constexpr std::string_view to_text(conflict_policy p) noexcept {
@@ -52,7 +56,8 @@ namespace weir::testing {
   return words[static_cast<std::size_t>(o)];
 }
 
-// ------------------------------------------------------------------------------------------ answers
+// ------------------------------------------------------------------------------------------
+// answers
 
 inline void fields(field_list& out, std::optional<duration> const& a) {
   out.add("any", a.has_value()).add("in", a.value_or(duration::zero()));
@@ -106,7 +111,9 @@ inline void fields(field_list& out, dequeued const& a) {
 inline void fields(field_list& out, enqueued const& a) {
   out.add_word("outcome", to_text(a.outcome)).add_word("other", to_text(a.other));
 }
-inline void fields(field_list& out, command::enqueue_jobs::result const& a) { fields_of_each(out, a); }
+inline void fields(field_list& out, command::enqueue_jobs::result const& a) {
+  fields_of_each(out, a);
+}
 inline void fields(field_list& out, command::complete_jobs::result const& a) {
   for (auto const o : a) {
     out.add_word("outcome", o == complete_outcome::completed ? "completed" : "lease_lost");
@@ -136,7 +143,8 @@ inline void fields(field_list& out, queue_page const& a) {
   for (auto const& q : a.queues) out.add("queue", q);
 }
 
-// ------------------------------------------------------------------------------------------ commands
+// ------------------------------------------------------------------------------------------
+// commands
 
 inline void fields(field_list& out, new_job const& j) {
   out.add_word("id", to_text(j.id)).add("kind", j.kind).add("payload", j.payload);
@@ -161,7 +169,10 @@ inline void fields(field_list& out, command::dequeue_jobs const& c) {
 }
 inline void fields(field_list& out, command::obtain_lease const& c) {
   out.name = "obtain_lease";
-  out.add("queue", c.queue).add_word("id", to_text(c.id)).add("holder", c.holder).add("lease", c.lease);
+  out.add("queue", c.queue)
+      .add_word("id", to_text(c.id))
+      .add("holder", c.holder)
+      .add("lease", c.lease);
 }
 
 template <class C>
@@ -173,7 +184,9 @@ inline void fields(field_list& out, command::extend_lease const& c) {
   leased_fields(out, c, "extend_lease");
   out.add("lease", c.lease);
 }
-inline void fields(field_list& out, command::start_job const& c) { leased_fields(out, c, "start_job"); }
+inline void fields(field_list& out, command::start_job const& c) {
+  leased_fields(out, c, "start_job");
+}
 inline void fields(field_list& out, command::complete_jobs const& c) {
   out.name = "complete_jobs";
   out.add("queue", c.queue);
@@ -192,7 +205,9 @@ inline void fields(field_list& out, command::snooze_job const& c) {
   leased_fields(out, c, "snooze_job");
   out.add("delay", c.delay).add("memo", c.memo);
 }
-inline void fields(field_list& out, command::return_job const& c) { leased_fields(out, c, "return_job"); }
+inline void fields(field_list& out, command::return_job const& c) {
+  leased_fields(out, c, "return_job");
+}
 inline void fields(field_list& out, command::bury_job const& c) {
   leased_fields(out, c, "bury_job");
   out.add("reason", c.reason);
@@ -211,13 +226,21 @@ void queue_fields(field_list& out, C const& c, std::string_view name) {
   out.name = name;
   out.add("queue", c.queue);
 }
-inline void fields(field_list& out, command::min_vesting_time const& c) { queue_fields(out, c, "min_vesting_time"); }
+inline void fields(field_list& out, command::min_vesting_time const& c) {
+  queue_fields(out, c, "min_vesting_time");
+}
 inline void fields(field_list& out, command::update_queue_pointer const& c) {
   queue_fields(out, c, "update_queue_pointer");
 }
-inline void fields(field_list& out, command::pause_queue const& c) { queue_fields(out, c, "pause_queue"); }
-inline void fields(field_list& out, command::resume_queue const& c) { queue_fields(out, c, "resume_queue"); }
-inline void fields(field_list& out, command::read_queue_stats const& c) { queue_fields(out, c, "read_queue_stats"); }
+inline void fields(field_list& out, command::pause_queue const& c) {
+  queue_fields(out, c, "pause_queue");
+}
+inline void fields(field_list& out, command::resume_queue const& c) {
+  queue_fields(out, c, "resume_queue");
+}
+inline void fields(field_list& out, command::read_queue_stats const& c) {
+  queue_fields(out, c, "read_queue_stats");
+}
 inline void fields(field_list& out, command::snooze_queue const& c) {
   queue_fields(out, c, "snooze_queue");
   out.add("delay", c.delay);
@@ -260,7 +283,9 @@ inline void fields(field_list& out, command::list_queues const& c) {
   shard_fields(out, c, "list_queues");
   out.add("limit", c.limit).add("cursor", c.cursor);
 }
-inline void fields(field_list& out, command::await_jobs const& c) { shard_fields(out, c, "await_jobs"); }
+inline void fields(field_list& out, command::await_jobs const& c) {
+  shard_fields(out, c, "await_jobs");
+}
 
 }  // namespace weir::testing
 

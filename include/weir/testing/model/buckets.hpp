@@ -21,20 +21,22 @@
 
 namespace weir::testing {
 
-/// What a bucket store has to answer: the rule, with a map of keys. It never forgets a bucket, since a full one equals
-/// one that was never seen.
+/// What a bucket store has to answer: the rule, with a map of keys. It never forgets a bucket,
+/// since a full one equals one that was never seen.
 class bucket_model {
  public:
   result<decision> execute(command::take const& c, time_point now) { return ask(c, now, true); }
-  result<decision> execute(command::peek_bucket const& c, time_point now) { return ask(c, now, false); }
+  result<decision> execute(command::peek_bucket const& c, time_point now) {
+    return ask(c, now, false);
+  }
 
   result<refund_receipt> execute(command::refund const& c, time_point now) {
     if (auto const ec = rule::validate(c)) return ec;
     auto const found = buckets_.find(std::string{c.key});
     if (found == buckets_.end()) return refund_receipt{.credited = 0, .forfeited = c.cost};
     auto& b = found->second;
-    auto const out =
-        rule::refund(b.scales.span(), b.arrivals, c.mark, c.cost, c.before_instant, since_birth(now));
+    auto const out = rule::refund(b.scales.span(), b.arrivals, c.mark, c.cost, c.before_instant,
+                                  since_birth(now));
     b.arrivals = out.arrivals;
     return out.receipt;
   }
@@ -62,9 +64,9 @@ class bucket_model {
     auto const found = buckets_.find(std::string{c.key});
     if (found != buckets_.end()) {
       auto const& old = found->second;
-      b.arrivals = old.quotas == b.quotas
-                       ? old.arrivals
-                       : rule::changed_quotas(old.scales.span(), old.arrivals, scales->span(), time);
+      b.arrivals = old.quotas == b.quotas ? old.arrivals
+                                          : rule::changed_quotas(old.scales.span(), old.arrivals,
+                                                                 scales->span(), time);
     }
     auto const answer = rule::take(scales->span(), b.arrivals, time, c.cost, c.max_wait);
     if (takes && answer.allowed) {
@@ -104,7 +106,8 @@ class bucket_ledger {
 
   void forget() noexcept { entries_.clear(); }
 
-  /// Was more granted in some window than the quota allows? Then by how many tokens in which window.
+  /// Was more granted in some window than the quota allows? Then by how many tokens in which
+  /// window.
   [[nodiscard]] std::optional<std::string> excess(quota const& q) const {
     for (std::size_t last = 0; last < entries_.size(); ++last) {
       wide sum = 0;

@@ -23,8 +23,9 @@
 
 namespace weir::testing {
 
-/// What a job store has to answer: the decisions of the rule on plain lists. Pointers are not kept: what a scan has to
-/// find is asked of the jobs themselves (`must_be_scanned`). Times must not run backwards.
+/// What a job store has to answer: the decisions of the rule on plain lists. Pointers are not kept:
+/// what a scan has to find is asked of the jobs themselves (`must_be_scanned`). Times must not run
+/// backwards.
 class job_model {
  public:
   template <class C>
@@ -73,7 +74,8 @@ class job_model {
     auto possessor = rule::possessor::nobody;
     if (k != nullptr) {
       out.other = k->owner;
-      possessor = rule::possessor_in(other == nullptr ? std::nullopt : std::optional{other->state(now_)});
+      possessor =
+          rule::possessor_in(other == nullptr ? std::nullopt : std::optional{other->state(now_)});
     }
     auto const decision = rule::on_enqueue(n.strategy, n.on_conflict, possessor);
     out.outcome = rule::outcome_of(decision);
@@ -169,7 +171,8 @@ class job_model {
     auto* const j = q.leased(c.id, c.fence, now_);
     if (j == nullptr) return errc::lease_lost;
     auto const other = std::find_if(q.jobs.begin(), q.jobs.end(), [&](model_job const& o) {
-      return o.id != j->id && o.unique_key == j->unique_key && o.runs && o.state(now_) == job_state::leased;
+      return o.id != j->id && o.unique_key == j->unique_key && o.runs &&
+             o.state(now_) == job_state::leased;
     });
     started out;
     out.outcome = rule::on_start(j->strategy, other != q.jobs.end());
@@ -179,7 +182,8 @@ class job_model {
     }
     j->runs = holds_while_running(j->strategy);
     auto const* const k = q.possession(j->unique_key);
-    if (rule::start_frees_key(j->strategy) && k != nullptr && k->owner == j->id) q.keys.erase(j->unique_key);
+    if (rule::start_frees_key(j->strategy) && k != nullptr && k->owner == j->id)
+      q.keys.erase(j->unique_key);
     return out;
   }
 
@@ -282,7 +286,8 @@ class job_model {
     for (auto const& j : q.jobs) {
       if (j.ended == job_state::dead) dead.push_back(&j);
     }
-    std::sort(dead.begin(), dead.end(), [](auto const* a, auto const* b) { return a->death < b->death; });
+    std::sort(dead.begin(), dead.end(),
+              [](auto const* a, auto const* b) { return a->death < b->death; });
     job_page out;
     for (auto const* j : dead) out.jobs.push_back(j->seen(now_));
     return out;
@@ -305,13 +310,16 @@ class job_model {
     return out;
   }
 
-  answer<std::optional<duration>> apply(command::min_vesting_time const&, model_queue& q) { return q.next_in(now_); }
+  answer<std::optional<duration>> apply(command::min_vesting_time const&, model_queue& q) {
+    return q.next_in(now_);
+  }
   answer<std::optional<duration>> apply(command::update_queue_pointer const&, model_queue& q) {
     return q.next_in(now_);
   }
 
   answer<hint> apply(command::snooze_queue const& c, model_queue& q) {
-    q.snoozed_until = c.delay == duration::zero() ? time_point::min() : saturating_add(now_, c.delay);
+    q.snoozed_until =
+        c.delay == duration::zero() ? time_point::min() : saturating_add(now_, c.delay);
     return hint{};
   }
   answer<hint> apply(command::pause_queue const&, model_queue& q) {

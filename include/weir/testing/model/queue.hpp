@@ -32,23 +32,23 @@ struct model_job {
   std::string result;
   std::string reason;
   std::string holder;
-  rule::job_rank rank{};        ///< its vesting time among it; claimed: the end of the lease
-  time_point unclaimed{};       ///< claimed: its vesting time before
+  rule::job_rank rank{};   ///< its vesting time among it; claimed: the end of the lease
+  time_point unclaimed{};  ///< claimed: its vesting time before
   time_point enqueued{};
   time_point deadline_from{};
-  time_point kept_until{};      ///< completed or cancelled
+  time_point kept_until{};  ///< completed or cancelled
   duration deadline{};
   duration retention{};
   std::uint64_t fence = 0;
-  std::uint64_t death = 0;      ///< dead: which one of the queue's
+  std::uint64_t death = 0;  ///< dead: which one of the queue's
   std::uint32_t attempts = 0;
   std::uint32_t max_attempts = 0;
   std::uint32_t snoozes = 0;
   job_state ended = job_state::pending;  ///< pending: it has not
   unique_strategy strategy = unique_strategy::none;
   conflict_policy on_conflict = conflict_policy::reject;
-  bool claimed = false;         ///< a lease was given, over or not
-  bool runs = false;            ///< started under that lease, and so in possession of the run lock
+  bool claimed = false;  ///< a lease was given, over or not
+  bool runs = false;     ///< started under that lease, and so in possession of the run lock
 
   [[nodiscard]] job_state state(time_point now) const noexcept {
     return is_terminal(ended) ? ended : rule::queued_state(claimed, rank.vesting, now);
@@ -131,10 +131,13 @@ struct model_queue {
   std::uint64_t cancelled = 0;
   std::uint64_t purged = 0;
 
-  [[nodiscard]] bool held(time_point now) const noexcept { return rule::queue_held(paused, snoozed_until, now); }
+  [[nodiscard]] bool held(time_point now) const noexcept {
+    return rule::queue_held(paused, snoozed_until, now);
+  }
 
   [[nodiscard]] model_job* find(job_id const& id) noexcept {
-    auto const it = std::find_if(jobs.begin(), jobs.end(), [&](model_job const& j) { return j.id == id; });
+    auto const it =
+        std::find_if(jobs.begin(), jobs.end(), [&](model_job const& j) { return j.id == id; });
     return it == jobs.end() ? nullptr : &*it;
   }
   [[nodiscard]] model_job* leased(job_id const& id, std::uint64_t fence, time_point now) noexcept {
@@ -152,7 +155,8 @@ struct model_queue {
     for (auto& j : jobs) {
       if (j.visible(now)) out.push_back(&j);
     }
-    std::sort(out.begin(), out.end(), [](auto const* a, auto const* b) { return a->rank < b->rank; });
+    std::sort(out.begin(), out.end(),
+              [](auto const* a, auto const* b) { return a->rank < b->rank; });
     return out;
   }
 
@@ -178,7 +182,8 @@ struct model_queue {
     });
   }
 
-  void claim(model_job& j, std::string_view by, duration for_long, std::uint64_t new_fence, time_point now) {
+  void claim(model_job& j, std::string_view by, duration for_long, std::uint64_t new_fence,
+             time_point now) {
     j.claimed = true;
     j.runs = false;
     j.holder = by;
@@ -199,7 +204,8 @@ struct model_queue {
     j.claimed = j.runs = false;
     j.ended = how;
     auto const* const k = possession(j.unique_key);
-    if (rule::end_frees_key(j.strategy) && k != nullptr && k->owner == j.id) keys.erase(j.unique_key);
+    if (rule::end_frees_key(j.strategy) && k != nullptr && k->owner == j.id)
+      keys.erase(j.unique_key);
     if (how == job_state::dead) {
       j.death = ++deaths;
       return;

@@ -27,7 +27,8 @@ inline void capacity_holds(bucket_bench& b) {
   quota const q[] = {slow(3)};
   for (std::uint64_t left = 3; left-- > 0;) {
     auto const d = expect_taken(b, "key", q);
-    expect(d.remaining == left && d.capacity == 3 && d.wait == duration::zero(), "got " + to_text(d));
+    expect(d.remaining == left && d.capacity == 3 && d.wait == duration::zero(),
+           "got " + to_text(d));
   }
   auto const before = peek(b, "key", q);
   for (int i = 0; i < 3; ++i) expect_denied(b, "key", q);
@@ -43,20 +44,23 @@ inline void peek_changes_nothing(bucket_bench& b) {
   }
   auto const seen = peek(b, "key", q, 2);
   auto const taken = expect_taken(b, "key", q, 2);
-  expect(seen.remaining == taken.remaining && seen.capacity == taken.capacity && seen.cost == taken.cost,
+  expect(seen.remaining == taken.remaining && seen.capacity == taken.capacity &&
+             seen.cost == taken.cost,
          "a peek answers what a take would: " + to_text(seen) + " and " + to_text(taken));
   expect(!peek(b, "key", q, 2).allowed && peek(b, "key", q, 1).allowed, "also when it says no");
 }
 
 inline void retry_after_is_exact(bucket_bench& b) {
   auto const token = token_time(b);
-  quota const q[] = {quota::per(1, token).burst(3)};
+  quota const q[] = {quota::per(4, 4 * token).burst(3)};
   expect_taken(b, "key", q, 3);
   auto const two = expect_denied(b, "key", q, 2);
-  expect(two.retry_after <= 2 * token + b.slack(), "two tokens take two tokens' time; got " + to_text(two));
+  expect(two.retry_after <= 2 * token + b.slack(),
+         "two tokens take two tokens' time; got " + to_text(two));
   if (b.exact()) {
     expect(two.retry_after >= 2 * token, "retry_after is never too early; got " + to_text(two));
-    expect(two.reset_after >= 3 * token && two.reset_after <= 3 * token + b.slack(), "got " + to_text(two));
+    expect(two.reset_after >= 3 * token && two.reset_after <= 3 * token + b.slack(),
+           "got " + to_text(two));
     b.pass(2 * token - b.grain());
     expect_denied(b, "key", q, 2);
     b.pass(b.grain() + b.slack());
@@ -85,11 +89,13 @@ inline void reset_after_is_exact(bucket_bench& b) {
 inline void quotas_are_all_or_nothing(bucket_bench& b) {
   quota const q[] = {slow(10), quota::per(1, std::chrono::hours{20}).burst(4)};
   auto const d = expect_taken(b, "key", q, 3);
-  expect(d.binding == 1 && d.remaining == 1 && d.capacity == 4, "the tightest quota binds; got " + to_text(d));
+  expect(d.binding == 1 && d.remaining == 1 && d.capacity == 4,
+         "the tightest quota binds; got " + to_text(d));
   for (int i = 0; i < 3; ++i) expect_denied(b, "key", q, 2);
   expect_taken(b, "key", q, 1);
   expect_denied(b, "key", q, 1);
-  expect_available(b, "key", std::span{q, 1}, 6, "a denial by one quota takes nothing from another");
+  expect_available(b, "key", std::span{q, 1}, 6,
+                   "a denial by one quota takes nothing from another");
 }
 
 inline void cost_above_capacity_is_never(bucket_bench& b) {
@@ -97,7 +103,8 @@ inline void cost_above_capacity_is_never(bucket_bench& b) {
   using command::take;
   b.refuses(take{"key", q, 4, {}}, errc::cost_exceeds_capacity);
   b.refuses(take{"key", q, 4, b.lasting}, errc::cost_exceeds_capacity);
-  b.refuses(take{"key", q, std::numeric_limits<std::uint64_t>::max(), {}}, errc::cost_exceeds_capacity);
+  b.refuses(take{"key", q, std::numeric_limits<std::uint64_t>::max(), {}},
+            errc::cost_exceeds_capacity);
   b.refuses(command::peek_bucket{"key", q, 11, {}}, errc::cost_exceeds_capacity);
   b.refuses(take{"key", q, 0, {}}, errc::invalid_cost);
   expect_available(b, "key", q, 3, "bad input takes nothing");
@@ -110,8 +117,8 @@ inline void rates_do_not_drift(bucket_bench& b) {
   quota const odd[] = {quota::per_second(1'000'003).burst(1'000'003)};
   quota const large[] = {quota::per_day(1'000'000'000)};
   quota const slowest[] = {quota::per(1, hours{24 * 365}).burst(20)};
-  for (auto const quotas : {std::span<quota const>{fast}, std::span<quota const>{odd}, std::span<quota const>{large},
-                            std::span<quota const>{slowest}}) {
+  for (auto const quotas : {std::span<quota const>{fast}, std::span<quota const>{odd},
+                            std::span<quota const>{large}, std::span<quota const>{slowest}}) {
     auto const& q = quotas.front();
     std::string const key = to_text(command::take{"", quotas, 1, {}});
     auto const first = b.ask(command::take{key, quotas, q.capacity(), {}});
@@ -133,7 +140,8 @@ inline void rates_do_not_drift(bucket_bench& b) {
         return static_cast<std::uint64_t>(static_cast<wide>(d.count()) * q.tokens() /
                                           static_cast<wide>(q.period().count()));
       };
-      auto const told = key + ": " + std::to_string(taken) + " tokens in " + to_text(passed) + " are too ";
+      auto const told =
+          key + ": " + std::to_string(taken) + " tokens in " + to_text(passed) + " are too ";
       expect(taken <= within(passed), told + "many");
       expect(taken + 1 + within(rule::bucket_scale::longest_tick) >= within(passed), told + "few");
     }
@@ -159,13 +167,15 @@ inline void tiny_periods_count(bucket_bench& b) {
 inline void unrepresentable_quotas_are_refused(bucket_bench& b) {
   b.need(b.can().exact_quotas, "declared: quotas are rounded");
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-  for (auto const& odd : {quota::per(most, limits::span), quota::per(1, duration::max()).burst(most),
-                          quota::per(most, duration{1}), quota::per(1, limits::span).burst(most / 2)}) {
+  for (auto const& odd :
+       {quota::per(most, limits::span), quota::per(1, duration::max()).burst(most),
+        quota::per(most, duration{1}), quota::per(1, limits::span).burst(most / 2)}) {
     quota const q[] = {odd};
     auto const answer = b.ask(command::take{"key", q, 1, {}});
     if (answer.has_error()) {
       expect(answer.error() == errc::quota_too_large,
-             "a quota that cannot be represented is quota_too_large, not " + answer.error().message());
+             "a quota that cannot be represented is quota_too_large, not " +
+                 answer.error().message());
     } else {
       expect(answer->allowed && answer->remaining <= odd.capacity() - 1, "got " + to_text(*answer));
     }
@@ -201,10 +211,12 @@ inline void reaping_changes_no_answer(bucket_bench& b) {
   quota const q[] = {slow(3)};
   expect_taken(b, "quick", quick);
   expect_taken(b, "slow", q);
-  if (b.exact()) expect(b.must(command::reap_buckets{}).removed == 0, "what is not full is not reaped");
+  if (b.exact())
+    expect(b.must(command::reap_buckets{}).removed == 0, "what is not full is not reaped");
   b.pass(2 * token_time(b));
   auto const r = b.must(command::reap_buckets{});
-  expect(r.removed <= 1 && r.kept == 1, "full buckets are forgotten, others kept; got " + to_text(r));
+  expect(r.removed <= 1 && r.kept == 1,
+         "full buckets are forgotten, others kept; got " + to_text(r));
   expect_available(b, "quick", quick, 2, "a reaped bucket equals a fresh one");
   expect_available(b, "slow", q, 2, "what was spent is remembered");
 }
@@ -224,9 +236,11 @@ inline void spent_keys_are_never_forgotten(bucket_bench& b) {
     spent += d.allowed ? 1U : 0U;
     shed += d.shed ? 1U : 0U;
     expect(d.allowed != d.shed, "a new key is taken from or shed; got " + to_text(d));
-    if (d.allowed) expect(!small.must(command::take{key, q, 1, {}}).allowed, "a spent bucket is remembered");
+    if (d.allowed)
+      expect(!small.must(command::take{key, q, 1, {}}).allowed, "a spent bucket is remembered");
   }
-  expect(spent == room && shed == 3 * room, "a store with room for 8 spent buckets holds 8, and sheds other keys");
+  expect(spent == room && shed == 3 * room,
+         "a store with room for 8 spent buckets holds 8, and sheds other keys");
   for (std::size_t i = 0; i < spent; ++i) {
     expect(!small.must(command::take{"spent" + std::to_string(i), q, 1, {}}).allowed,
            "a flood of keys does not make the store forget what was spent");
@@ -235,7 +249,8 @@ inline void spent_keys_are_never_forgotten(bucket_bench& b) {
   bucket_bench honest{b.from(), b.source(), b.settings(), room};
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < room; ++i) {
-      auto const d = honest.must(command::take{std::to_string(round) + '/' + std::to_string(i), quick, 1, {}});
+      auto const d =
+          honest.must(command::take{std::to_string(round) + '/' + std::to_string(i), quick, 1, {}});
       expect(d.allowed, "what is full again makes room for new keys; got " + to_text(d));
     }
     honest.pass(2 * token);
@@ -251,7 +266,8 @@ inline void time_backwards_adds_nothing(bucket_bench& b) {
   auto const back = 50 * token;
   b.step_back(back);
   auto const d = expect_denied(b, "key", q);
-  expect(d.retry_after <= back + token + b.slack(), "it denies no longer than the step; got " + to_text(d));
+  expect(d.retry_after <= back + token + b.slack(),
+         "it denies no longer than the step; got " + to_text(d));
   for (int i = 0; i < 5; ++i) {
     b.pass(10 * token - b.grain());
     expect_denied(b, "key", q);
@@ -287,8 +303,8 @@ inline void bad_bucket_input_is_refused(bucket_bench& b) {
   each(long_key, good, errc::invalid_key);
   each("key", {}, errc::invalid_quota);
   each("key", many, errc::invalid_quota);
-  for (auto const& bad : {quota{}, quota::per(0, b.lasting).burst(1), quota::per(1, duration::zero()),
-                          quota::per(1, duration{-1}), slow(0)}) {
+  for (auto const& bad : {quota{}, quota::per(0, b.lasting).burst(1),
+                          quota::per(1, duration::zero()), quota::per(1, duration{-1}), slow(0)}) {
     quota const q[] = {bad};
     each("key", q, errc::invalid_quota);
   }
@@ -300,7 +316,8 @@ inline void bad_bucket_input_is_refused(bucket_bench& b) {
 }
 
 inline void bucket_handlers_are_never_called_inline(bucket_bench& b) {
-  b.need(b.source() != time_source::told, "told time is for tests: how its commands complete is not promised");
+  b.need(b.source() != time_source::told,
+         "told time is for tests: how its commands complete is not promised");
   quota const q[] = {slow(10)};
   command::take const c{"key", q, 1, {}};
   auto const p = b.start(c);
@@ -314,18 +331,23 @@ inline constexpr check<bucket_commands> bucket_checks[] = {
     {"R3", "no more than the capacity at once, and a denial changes nothing", &capacity_holds},
     {"R3", "a peek answers what a take would, and takes nothing", &peek_changes_nothing},
     {"R3", "several quotas are taken from all or not at all", &quotas_are_all_or_nothing},
-    {"R3", "what was spent stays spent when the quotas change", &changed_quotas_keep_what_was_spent},
-    {"R3", "quotas that the store cannot represent are refused", &unrepresentable_quotas_are_refused},
-    {"R3", "reservations queue, and one that waits too long is refused with no change", &reservations_queue},
+    {"R3", "what was spent stays spent when the quotas change",
+     &changed_quotas_keep_what_was_spent},
+    {"R3", "quotas that the store cannot represent are refused",
+     &unrepresentable_quotas_are_refused},
+    {"R3", "reservations queue, and one that waits too long is refused with no change",
+     &reservations_queue},
     {"R3", "a reset makes a bucket full", &reset_makes_it_full},
-    {"F19", "time that runs backwards adds nothing, and denies no longer than the step", &time_backwards_adds_nothing},
+    {"F19", "time that runs backwards adds nothing, and denies no longer than the step",
+     &time_backwards_adds_nothing},
     {"F20", "a cost above the capacity is an error, not a later", &cost_above_capacity_is_never},
     {"F21", "spent keys are never forgotten, full ones make room", &spent_keys_are_never_forgotten},
     {"F21", "reaping forgets full buckets only", &reaping_changes_no_answer},
     {"F22", "rates do not drift", &rates_do_not_drift},
     {"F23", "the last grant is refunded, once, and no other", &only_the_last_grant_is_refunded},
     {"F23", "a refund goes to the bucket that it was taken from", &refunds_find_their_bucket},
-    {"F23", "a late refund gives back what has not refilled", &refund_gives_back_what_has_not_refilled},
+    {"F23", "a late refund gives back what has not refilled",
+     &refund_gives_back_what_has_not_refilled},
     {"F23", "a cancelled waiter gets all back", &waiter_gets_all_back},
     {"F24", "retry_after is exact", &retry_after_is_exact},
     {"F24", "reset_after is exact", &reset_after_is_exact},

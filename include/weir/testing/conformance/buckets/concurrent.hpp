@@ -45,13 +45,15 @@ struct bucket_event {
   return out + (e.yes ? " -> yes, " : " -> no, ") + std::to_string(e.left) + " remain";
 }
 
-/// One bucket of a fixed number of tokens: the last grant that was not refunded is the one that can be.
+/// One bucket of a fixed number of tokens: the last grant that was not refunded is the one that can
+/// be.
 struct bucket_object {
   using event = bucket_event;
   static constexpr std::uint64_t capacity = 60;
 
   struct state {
-    std::uint64_t spent = 1;  // so that no refund meets a bucket that has refilled a part of a token
+    std::uint64_t spent = 1;  // so that no refund meets a bucket that has refilled a part of a
+                              // token
     std::vector<std::pair<std::uint64_t, std::uint64_t>> grants;  // number, cost
     friend bool operator==(state const&, state const&) = default;
     friend std::size_t hash_value(state const& s) noexcept {
@@ -98,7 +100,10 @@ class bucket_client final : public arena<bucket_commands>::client {
   using history = std::vector<recorded<bucket_event>>;
 
   bucket_client(arena<bucket_commands>& in, std::uint64_t number, std::size_t operations, dice d)
-      : client{in}, number_{number}, left_{operations}, dice_{d} {}
+      : client{in},
+        number_{number},
+        left_{operations},
+        dice_{d} {}
 
   [[nodiscard]] history const& seen() const noexcept { return seen_; }
 
@@ -109,10 +114,11 @@ class bucket_client final : public arena<bucket_commands>::client {
     bucket_event e;
     if (choice == 0) {
       e.what = bucket_event::kind::peek;
-      run(e, command::peek_bucket{"key", slow_quota, e.cost, {}}, [](bucket_event& seen, decision const& d) {
-        seen.yes = d.allowed;
-        seen.left = d.remaining;
-      });
+      run(e, command::peek_bucket{"key", slow_quota, e.cost, {}},
+          [](bucket_event& seen, decision const& d) {
+            seen.yes = d.allowed;
+            seen.left = d.remaining;
+          });
     } else if (choice < 5 && taken_) {
       e.what = bucket_event::kind::refund;
       e.cost = taken_cost_;
@@ -123,14 +129,15 @@ class bucket_client final : public arena<bucket_commands>::client {
     } else {
       e.cost = 1 + dice_.below(3);
       e.grant = number_ * 10'000 + left_ + 1;
-      run(e, command::take{"key", slow_quota, e.cost, {}}, [this](bucket_event& seen, decision const& d) {
-        seen.yes = d.allowed;
-        seen.left = d.remaining;
-        if (!d.allowed) return;
-        taken_ = seen.grant;
-        taken_cost_ = seen.cost;
-        mark_ = d.mark;
-      });
+      run(e, command::take{"key", slow_quota, e.cost, {}},
+          [this](bucket_event& seen, decision const& d) {
+            seen.yes = d.allowed;
+            seen.left = d.remaining;
+            if (!d.allowed) return;
+            taken_ = seen.grant;
+            taken_cost_ = seen.cost;
+            mark_ = d.mark;
+          });
     }
     return true;
   }
@@ -170,8 +177,9 @@ inline void buckets_are_linearizable(bench<bucket_commands>& b, std::uint64_t se
 }
 
 inline void bucket_concurrency(factory<bucket_commands> const& f, report& out, settings const& s) {
-  check_concurrency(f, {"buckets", "F19", "concurrent commands on a bucket happen one after the other"},
-                    &buckets_are_linearizable, out, s);
+  check_concurrency(
+      f, {"buckets", "F19", "concurrent commands on a bucket happen one after the other"},
+      &buckets_are_linearizable, out, s);
 }
 
 }  // namespace conformance

@@ -20,7 +20,8 @@
 
 namespace weir::testing::conformance {
 
-/// Buckets in generated histories: see `check_histories`. What is granted is also added up, independently of the rule.
+/// Buckets in generated histories: see `check_histories`. What is granted is also added up,
+/// independently of the rule.
 class bucket_game {
  public:
   enum class kind : std::uint8_t { take, peek, refund, reset, reap };
@@ -28,36 +29,39 @@ class bucket_game {
   struct op {
     kind what = kind::take;
     std::uint8_t key = 0;
-    std::uint8_t quotas = 0;   ///< which of `all_quotas`
+    std::uint8_t quotas = 0;  ///< which of `all_quotas`
     std::uint64_t cost = 1;
-    std::uint8_t grant = 0;    ///< refund: which of the key's grants, from the last one
-    bool early = false;        ///< refund: as a waiter that gives up before its instant, if it is that
+    std::uint8_t grant = 0;  ///< refund: which of the key's grants, from the last one
+    bool early = false;  ///< refund: as a waiter that gives up before its instant, if it is that
     duration max_wait{};
-    duration after{};          ///< time that passes before it
+    duration after{};  ///< time that passes before it
   };
 
-  /// One token of the first takes the least span that is a multiple of the grain and of a millisecond. The last ones
-  /// are so slow that nothing refills while time passes by itself.
+  /// One token of the first takes the least span that is a multiple of the grain and of a
+  /// millisecond. The last ones are so slow that nothing refills while time passes by itself.
   static std::vector<std::vector<quota>> all_quotas(duration grain) {
     using std::chrono::hours;
     using std::chrono::milliseconds;
-    auto const token = grain * (milliseconds{1} / grain + (milliseconds{1} % grain == duration::zero() ? 0 : 1));
+    auto const token =
+        grain * (milliseconds{1} / grain + (milliseconds{1} % grain == duration::zero() ? 0 : 1));
     return {{quota::per(1, token).burst(5)},
             {quota::per(10, 10 * 100 * token).burst(3)},
             {quota::per(1, 1000 * token)},
             {quota::per(2, 1000 * token).burst(4), quota::per(6, 10'000 * token).burst(9)},
-            {quota::per(5, 500 * token).burst(1), quota::per(1, 200 * token).burst(2), quota::per(100, 3600 * token)},
+            {quota::per(5, 500 * token).burst(1), quota::per(1, 200 * token).burst(2),
+             quota::per(100, 3600 * token)},
             {quota::per(1, hours{1}).burst(5)},
             {quota::per(2, hours{10}).burst(3), quota::per(1, hours{7}).burst(6)}};
   }
   static constexpr std::size_t slow_quotas = 5;  // from here on
 
-  static std::vector<op> generate(
-      time_choices const& times, capabilities const&, std::size_t steps, dice d) {
+  static std::vector<op> generate(time_choices const& times, capabilities const&, std::size_t steps,
+                                  dice d) {
     auto const known = all_quotas(times.grain());
     auto const any = [&] {
-      return static_cast<std::uint8_t>(times.exact() ? d.below(known.size())
-                                                     : slow_quotas + d.below(known.size() - slow_quotas));
+      return static_cast<std::uint8_t>(times.exact()
+                                           ? d.below(known.size())
+                                           : slow_quotas + d.below(known.size() - slow_quotas));
     };
     auto const usual = any();
     bool const changes = d.chance(25);
@@ -70,7 +74,8 @@ class bucket_game {
       o.key = static_cast<std::uint8_t>(d.below(keys));
       o.quotas = changes && d.chance(15) ? any() : usual;
       auto const& q = known[o.quotas].front();
-      auto const token = q.period() / static_cast<std::int64_t>(q.tokens()) / times.grain() * times.grain();
+      auto const token =
+          q.period() / static_cast<std::int64_t>(q.tokens()) / times.grain() * times.grain();
       o.cost = d.chance(70) ? 1 : 1 + d.below(q.capacity() + 1);
       o.grant = static_cast<std::uint8_t>(d.chance(70) ? 0 : d.below(4));
       o.early = d.chance(50);
@@ -78,7 +83,12 @@ class bucket_game {
       if (!times.exact()) {
         o.after = d.chance(95) ? duration::zero() : times.brief();
       } else if (d.chance(50)) {
-        duration const some[] = {times.grain(), token - times.grain(), token, token + times.grain(), token / 2 / times.grain() * times.grain(), 3 * token,
+        duration const some[] = {times.grain(),
+                                 token - times.grain(),
+                                 token,
+                                 token + times.grain(),
+                                 token / 2 / times.grain() * times.grain(),
+                                 3 * token,
                                  20 * token};
         o.after = d.pick(some);
       }
@@ -97,7 +107,8 @@ class bucket_game {
   }
 
   bucket_game(bench<bucket_commands>& b, bool verbose)
-      : duel_{b, verbose}, quotas_{all_quotas(b.grain())} {}
+      : duel_{b, verbose},
+        quotas_{all_quotas(b.grain())} {}
 
   [[nodiscard]] auto& duel() noexcept { return duel_; }
 
@@ -120,8 +131,10 @@ class bucket_game {
         past = {};
         break;
       }
-      case kind::reap:  // when a store forgets a full bucket is its own affair, and changes no answer
-        if (duel_.store().executes<command::reap_buckets>()) duel_.store().ask(command::reap_buckets{});
+      case kind::reap:  // when a store forgets a full bucket is its own affair, and changes no
+                        // answer
+        if (duel_.store().executes<command::reap_buckets>())
+          duel_.store().ask(command::reap_buckets{});
         break;
     }
   }
@@ -162,7 +175,8 @@ class bucket_game {
     bool const early = o.early && duel_.store().now() < g.instant;
     auto const answers = duel_.ask(command::refund{key, g.quotas, g.cost, g.of_rule, early},
                                    command::refund{key, g.quotas, g.cost, g.of_store, early}, key);
-    if (!duel_.over() && answers.second.has_value()) past.ledger.give_back(g.instant, answers.second->credited);
+    if (!duel_.over() && answers.second.has_value())
+      past.ledger.give_back(g.instant, answers.second->credited);
   }
 
   testing::duel<bucket_commands, bucket_model> duel_;
@@ -171,7 +185,7 @@ class bucket_game {
 };
 
 inline void bucket_histories(factory<bucket_commands> const& f, report& out, settings const& s) {
-  claim const about{"buckets", "R3", "generated histories are answered as the rule answers them"};
+  topic const about{"buckets", "R3", "generated histories are answered as the rule answers them"};
   for (auto const t : times_of(f)) {
     if (finished(out, s)) return;
     check_histories<bucket_game>(f, t, about, out, s);

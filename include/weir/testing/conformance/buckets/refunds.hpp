@@ -20,7 +20,8 @@ inline void only_the_last_grant_is_refunded(bucket_bench& b) {
   auto const first = expect_taken(b, "key", q, 2);
   auto const second = expect_taken(b, "key", q, 3);
   expect_available(b, "key", q, 4, "after takes of 1, 2 and 3 of 10");
-  expect(refund(b, "key", q, first).credited == 0, "a grant that something was taken after is not refunded");
+  expect(refund(b, "key", q, first).credited == 0,
+         "a grant that something was taken after is not refunded");
   expect_available(b, "key", q, 4, "a forfeited refund changes nothing");
   expect(refund(b, "key", q, second).credited == 3, "the last grant is refunded whole");
   expect_available(b, "key", q, 7, "a refund gives back what was taken");
@@ -50,7 +51,8 @@ inline void refund_gives_back_what_has_not_refilled(bucket_bench& b) {
   auto const grant = expect_taken(b, "key", q, 6);
   b.pass(2 * token);
   auto const r = refund(b, "key", q, grant);
-  expect(r.credited == 4 && r.forfeited == 2, "two of six tokens have refilled by themselves; got " + to_text(r));
+  expect(r.credited == 4 && r.forfeited == 2,
+         "two of six tokens have refilled by themselves; got " + to_text(r));
   expect_available(b, "key", q, 10, "the bucket is full, and not more than full");
   for (int i = 0; i < 10; ++i) expect_taken(b, "key", q);
   expect_denied(b, "key", q);
@@ -74,8 +76,10 @@ inline void reservations_queue(bucket_bench& b) {
   if (!b.exact()) return;
   expect(expect_denied(b, "key", q, 1, 4 * token - b.grain()).retry_after == b.grain(),
          "a wait that is too short by a grain is refused, and says by how much");
-  expect(refund(b, "key", q, second, true).credited == 2, "who gives up before its instant gets all back");
-  about(expect_taken(b, "key", q, 1, 10 * token).wait, 2 * token, "the wait of the next after that");
+  expect(refund(b, "key", q, second, true).credited == 2,
+         "who gives up before its instant gets all back");
+  about(expect_taken(b, "key", q, 1, 10 * token).wait, 2 * token,
+        "the wait of the next after that");
 }
 
 inline void waiter_gets_all_back(bucket_bench& b) {
@@ -89,8 +93,8 @@ inline void waiter_gets_all_back(bucket_bench& b) {
   expect(grant.wait > duration::zero(), "it has to wait");
   expect(refund(b, "key", q, grant, true).credited == 2, "a cancelled waiter gets all of it back");
   auto const after = peek(b, "key", q);
-  expect(to_text(before) == to_text(after),
-         "and the bucket is as if it had never come: " + to_text(before) + " became " + to_text(after));
+  expect(to_text(before) == to_text(after), "and the bucket is as if it had never come: " +
+                                                to_text(before) + " became " + to_text(after));
 }
 
 }  // namespace weir::testing::conformance

@@ -21,8 +21,10 @@ namespace weir::testing::conformance {
 
 using bucket_bench = bench<bucket_commands>;
 
-/// A token of quotas that refill while a check waits: no shorter than `least`, and a whole number of grains.
-[[nodiscard]] inline duration token_time(bucket_bench const& b, duration least = std::chrono::milliseconds{100}) {
+/// A token of quotas that refill while a check waits: no shorter than `least`, and a whole number
+/// of grains.
+[[nodiscard]] inline duration token_time(bucket_bench const& b,
+                                         duration least = std::chrono::milliseconds{100}) {
   auto const wanted = b.exact() ? std::max(least, b.grain()) : std::max(b.brief(), b.grain());
   return (wanted + b.grain() - duration{1}) / b.grain() * b.grain();
 }
@@ -32,51 +34,58 @@ using bucket_bench = bench<bucket_commands>;
   return quota::per(1, std::chrono::hours{10}).burst(capacity);
 }
 
-inline decision take(
-    bucket_bench& b, std::string_view key, std::span<quota const> quotas, std::uint64_t cost = 1, duration max_wait = {}) {
+inline decision take(bucket_bench& b, std::string_view key, std::span<quota const> quotas,
+                     std::uint64_t cost = 1, duration max_wait = {}) {
   command::take const c{key, quotas, cost, max_wait};
   auto const d = b.must(c);
   expect(d.cost == cost && !d.shed, to_text(c) + " got " + to_text(d));
   return d;
 }
 
-inline decision expect_taken(
-    bucket_bench& b, std::string_view key, std::span<quota const> quotas, std::uint64_t cost = 1, duration max_wait = {}) {
+inline decision expect_taken(bucket_bench& b, std::string_view key, std::span<quota const> quotas,
+                             std::uint64_t cost = 1, duration max_wait = {}) {
   auto const d = take(b, key, quotas, cost, max_wait);
-  expect(d.allowed, to_text(command::take{key, quotas, cost, max_wait}) + " should be allowed; got " + to_text(d));
+  expect(d.allowed, to_text(command::take{key, quotas, cost, max_wait}) +
+                        " should be allowed; got " + to_text(d));
   return d;
 }
 
-inline decision expect_denied(
-    bucket_bench& b, std::string_view key, std::span<quota const> quotas, std::uint64_t cost = 1, duration max_wait = {}) {
+inline decision expect_denied(bucket_bench& b, std::string_view key, std::span<quota const> quotas,
+                              std::uint64_t cost = 1, duration max_wait = {}) {
   auto const d = take(b, key, quotas, cost, max_wait);
-  expect(!d.allowed, to_text(command::take{key, quotas, cost, max_wait}) + " should be denied; got " + to_text(d));
+  expect(!d.allowed, to_text(command::take{key, quotas, cost, max_wait}) +
+                         " should be denied; got " + to_text(d));
   expect(d.retry_after > duration::zero() && d.wait == duration::zero(),
          "a denial says after what time it would be allowed; got " + to_text(d));
   return d;
 }
 
-inline decision peek(bucket_bench& b, std::string_view key, std::span<quota const> quotas, std::uint64_t cost = 1) {
+inline decision peek(bucket_bench& b, std::string_view key, std::span<quota const> quotas,
+                     std::uint64_t cost = 1) {
   return b.must(command::peek_bucket{key, quotas, cost, {}});
 }
 
 /// Tokens that could be taken now.
-inline std::uint64_t available(bucket_bench& b, std::string_view key, std::span<quota const> quotas) {
+inline std::uint64_t available(bucket_bench& b, std::string_view key,
+                               std::span<quota const> quotas) {
   auto const d = peek(b, key, quotas);
   return d.remaining + (d.allowed ? 1 : 0);
 }
 
 /// Requires that so many tokens can be taken now.
-inline void expect_available(
-    bucket_bench& b, std::string_view key, std::span<quota const> quotas, std::uint64_t n, std::string_view why,
-    std::source_location at = std::source_location::current()) {
+inline void expect_available(bucket_bench& b, std::string_view key, std::span<quota const> quotas,
+                             std::uint64_t n, std::string_view why,
+                             std::source_location at = std::source_location::current()) {
   auto const found = available(b, key, quotas);
   if (found == n) return;
-  expect(false, std::string{why} + ": " + std::to_string(n) + " tokens should be there, not " + std::to_string(found), at);
+  expect(false,
+         std::string{why} + ": " + std::to_string(n) + " tokens should be there, not " +
+             std::to_string(found),
+         at);
 }
 
-inline refund_receipt refund(
-    bucket_bench& b, std::string_view key, std::span<quota const> quotas, decision const& grant, bool early = false) {
+inline refund_receipt refund(bucket_bench& b, std::string_view key, std::span<quota const> quotas,
+                             decision const& grant, bool early = false) {
   command::refund const c{key, quotas, grant.cost, grant.mark, early};
   auto const r = b.must(c);
   expect(r.credited + r.forfeited == grant.cost,

@@ -28,7 +28,8 @@ class job_game {
  public:
   using op = job_op;
 
-  static std::vector<op> generate(time_choices const& times, capabilities const& can, std::size_t steps, dice d) {
+  static std::vector<op> generate(time_choices const& times, capabilities const& can,
+                                  std::size_t steps, dice d) {
     return generate_job_ops(times, can, steps, d);
   }
   static std::vector<op> simpler(op const& o) { return simpler_job_ops(o); }
@@ -43,9 +44,13 @@ class job_game {
     holder_ = "holder" + std::to_string(o.holder);
     switch (o.what) {
       case kind::enqueue: enqueue(o); break;
-      case kind::dequeue: dequeue(o.count, o.time, ++sequences_[queue_ + holder_] * (o.flag ? 1 : 0)); break;
+      case kind::dequeue:
+        dequeue(o.count, o.time, ++sequences_[queue_ + holder_] * (o.flag ? 1 : 0));
+        break;
       case kind::dequeue_again: dequeue_again(o); break;
-      case kind::obtain: claim(command::obtain_lease{queue_, meant(o, job_state::pending), holder_, o.time}); break;
+      case kind::obtain:
+        claim(command::obtain_lease{queue_, meant(o, job_state::pending), holder_, o.time});
+        break;
       case kind::extend: with_lease<command::extend_lease>(o, o.time); break;
       case kind::start: with_lease<command::start_job>(o); break;
       case kind::complete: complete(o); break;
@@ -53,21 +58,29 @@ class job_game {
       case kind::snooze: with_lease<command::snooze_job>(o, o.time, o.flag ? "a memo" : ""); break;
       case kind::give_back: with_lease<command::return_job>(o); break;
       case kind::bury: with_lease<command::bury_job>(o, "it is hopeless"); break;
-      case kind::cancel: same(command::cancel_job{queue_, meant(o, job_state::pending), o.flag}); break;
+      case kind::cancel:
+        same(command::cancel_job{queue_, meant(o, job_state::pending), o.flag});
+        break;
       case kind::find: same(command::find_job{queue_, numbered_job(o.number)}); break;
       case kind::peek: same(command::peek_jobs{queue_, o.count}); break;
       case kind::min_vesting: same(command::min_vesting_time{queue_}); break;
       case kind::update_pointer: same(command::update_queue_pointer{queue_}); break;
       case kind::scan: scan(); break;
       case kind::collect: collect(o.time); break;
-      case kind::take_queue: same(command::obtain_queue_lease{queue_, holder_, o.time}, queue_ + " itself"); break;
-      case kind::release_queue: same(command::release_queue_lease{queue_, holder_, 0}, queue_ + " itself"); break;
+      case kind::take_queue:
+        same(command::obtain_queue_lease{queue_, holder_, o.time}, queue_ + " itself");
+        break;
+      case kind::release_queue:
+        same(command::release_queue_lease{queue_, holder_, 0}, queue_ + " itself");
+        break;
       case kind::snooze_queue: same(command::snooze_queue{queue_, o.time}); break;
       case kind::pause: same(command::pause_queue{queue_}); break;
       case kind::resume: same(command::resume_queue{queue_}); break;
       case kind::stats: same(command::read_queue_stats{queue_}); break;
       case kind::dead_letters: dead_letters(o.count); break;
-      case kind::replay: same(command::replay_dead_letter{queue_, meant(o, job_state::dead), o.time}); break;
+      case kind::replay:
+        same(command::replay_dead_letter{queue_, meant(o, job_state::dead), o.time});
+        break;
       case kind::purge: same(command::purge_job{queue_, meant(o, job_state::dead)}); break;
     }
   }
@@ -77,7 +90,8 @@ class job_game {
 
   /// Executes a command that names no fence.
   template <class C>
-  std::pair<result<typename C::result>, result<typename C::result>> same(C const& c, std::string const& scope = {}) {
+  std::pair<result<typename C::result>, result<typename C::result>> same(
+      C const& c, std::string const& scope = {}) {
     return duel_.ask(c, c, scope.empty() ? queue_ : scope);
   }
 
@@ -103,7 +117,8 @@ class job_game {
   void with_lease(op const& o, Rest const&... rest) {
     auto const id = meant(o, job_state::leased);
     auto const fence = fence_of(o, id);
-    duel_.ask(C{queue_, id, fence, rest...}, C{queue_, id, duel_.fences().of_store(queue_, fence), rest...}, queue_);
+    duel_.ask(C{queue_, id, fence, rest...},
+              C{queue_, id, duel_.fences().of_store(queue_, fence), rest...}, queue_);
   }
 
   void enqueue(op const& o) {
@@ -143,15 +158,16 @@ class job_game {
     claim(command::dequeue_jobs{queue_, holder_, sequence, limit, lease});
   }
 
-  /// Asks for the holder's last dequeue again, as long as some of its leases live: after that it is not said whether
-  /// it is a new one.
+  /// Asks for the holder's last dequeue again, as long as some of its leases live: after that it is
+  /// not said whether it is a new one.
   void dequeue_again(op const& o) {
     auto& q = duel_.model().queues()[queue_];
     auto const last = q.last_claims.find(holder_);
     if (last == q.last_claims.end() || last->second.sequence == 0) return;
     auto const now = duel_.store().now();
     for (auto const& [id, fence] : last->second.leases) {
-      if (q.leased(id, fence, now) != nullptr) return dequeue(o.count, o.time, last->second.sequence);
+      if (q.leased(id, fence, now) != nullptr)
+        return dequeue(o.count, o.time, last->second.sequence);
     }
   }
 
@@ -166,14 +182,16 @@ class job_game {
               command::complete_jobs{queue_, std::span{of_store, n}}, queue_);
   }
 
-  /// A pointer is at most too early, so a scan may list more than it has to, but no queue that is held.
+  /// A pointer is at most too early, so a scan may list more than it has to, but no queue that is
+  /// held.
   void scan() {
     std::set<std::string> listed;
     std::optional<duration> next_in;
     auto& b = duel_.store();
     for (std::uint32_t shard = 0; shard < b.store().shard_count(); ++shard) {
       auto const answer = b.ask(command::scan_visible_queues{shard, 100, 0});
-      if (!answer.has_value()) return duel_.fail("scan_visible_queues failed: " + answer.error().message());
+      if (!answer.has_value())
+        return duel_.fail("scan_visible_queues failed: " + answer.error().message());
       for (auto const& q : answer->queues) {
         if (!listed.insert(q).second) return duel_.fail("a scan lists " + q + " twice");
       }
@@ -182,14 +200,16 @@ class job_game {
     auto const now = b.now();
     for (auto const& [name, q] : duel_.model().queues()) {
       if (duel_.over()) return;
-      if (listed.contains(name) && q.held(now)) duel_.fail("a scan lists " + name + ", which is held");
+      if (listed.contains(name) && q.held(now))
+        duel_.fail("a scan lists " + name + ", which is held");
       if (listed.contains(name)) continue;
       if (duel_.model().must_be_scanned(name, now)) {
         duel_.fail("a scan does not list " + name + ", which has a visible job");
       } else if (auto const due = duel_.model().scanned_from(name)) {
         if (!next_in || *next_in > saturating_sub(*due, now) + b.slack()) {
-          duel_.fail("a scan says that the next queue is due in " + (next_in ? to_text(*next_in) : "never") +
-                     ", but " + name + " is in " + to_text(saturating_sub(*due, now)));
+          duel_.fail("a scan says that the next queue is due in " +
+                     (next_in ? to_text(*next_in) : "never") + ", but " + name + " is in " +
+                     to_text(saturating_sub(*due, now)));
         }
       }
     }
@@ -216,7 +236,8 @@ class job_game {
         all = page.error();
         break;
       }
-      if (page->jobs.size() > limit) return duel_.fail("a page of dead letters is longer than asked for");
+      if (page->jobs.size() > limit)
+        return duel_.fail("a page of dead letters is longer than asked for");
       for (auto& j : page->jobs) all->jobs.push_back(std::move(j));
       cursor = page->cursor;
     } while (!cursor.empty() && all->jobs.size() <= of_rule->jobs.size());
@@ -231,7 +252,7 @@ class job_game {
 };
 
 inline void job_histories(factory<job_commands> const& f, report& out, settings const& s) {
-  claim const about{"jobs", "R4", "generated histories are answered as the rule answers them"};
+  topic const about{"jobs", "R4", "generated histories are answered as the rule answers them"};
   for (auto const t : times_of(f)) {
     if (finished(out, s)) return;
     check_histories<job_game>(f, t, about, out, s);

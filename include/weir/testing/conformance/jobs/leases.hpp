@@ -19,7 +19,8 @@ inline void dead_holders_job_is_visible_again(job_bench& b) {
   add(b, "queue", make_job(1));
   auto const first = claim(b, "queue", 1, b.brief(), "dead");
   auto const leased = expect_state(b, "queue", 1, job_state::leased);
-  expect(leased.holder == "dead" && leased.fence == first.fence, "a lease says whose it is; got " + to_text(leased));
+  expect(leased.holder == "dead" && leased.fence == first.fence,
+         "a lease says whose it is; got " + to_text(leased));
   if (b.exact()) {
     expect_nothing(b, "queue", "a leased job is not given out");
     expect(b.must(command::peek_jobs{"queue", 10}).empty(), "a leased job is not visible");
@@ -32,7 +33,8 @@ inline void dead_holders_job_is_visible_again(job_bench& b) {
   expect_state(b, "queue", 1, job_state::pending);
   expect(scanned(b, "queue"), "a scan finds a queue whose lease has ended");
   auto const second = claim(b, "queue", 1, b.lasting, "successor");
-  expect(second.attempt == 2 && second.fence > first.fence, "the next claim is a new attempt with a new fence");
+  expect(second.attempt == 2 && second.fence > first.fence,
+         "the next claim is a new attempt with a new fence");
   expect_lease_lost(b, "queue", first.id, first.fence);
   expect_state(b, "queue", 1, job_state::leased);
   expect_completed(b, "queue", second);
@@ -49,10 +51,12 @@ inline void completion_ends_an_extended_job(job_bench& b) {
   b.must(command::extend_lease{"queue", j.id, j.fence, 2 * b.lasting});
   expect_completed(b, "queue", j);
   auto const s = stats(b, "queue");
-  expect(s.completed == 1 && s.pending + s.leased == 0 && !s.next_in, "nothing of it is left to run; got " + to_text(s));
+  expect(s.completed == 1 && s.pending + s.leased == 0 && !s.next_in,
+         "nothing of it is left to run; got " + to_text(s));
   if (b.exact()) b.pass(3 * b.lasting);
   expect_nothing(b, "queue", "a completed job does not come back");
-  expect(!b.must(command::min_vesting_time{"queue"}).has_value(), "an empty queue has no vesting time");
+  expect(!b.must(command::min_vesting_time{"queue"}).has_value(),
+         "an empty queue has no vesting time");
 }
 
 inline void late_holders_change_nothing(job_bench& b) {
@@ -68,12 +72,14 @@ inline void late_holders_change_nothing(job_bench& b) {
   expect_lease_lost(b, "queue", now.id, now.fence + 1);
   expect_lease_lost(b, "queue", now.id, 0);
   auto const still = expect_state(b, "queue", 1, job_state::leased);
-  expect(still.fence == now.fence && still.holder == "successor" && still.memo.empty() && still.reason.empty() &&
-             still.attempts == 2,
+  expect(still.fence == now.fence && still.holder == "successor" && still.memo.empty() &&
+             still.reason.empty() && still.attempts == 2,
          "a stale holder changes nothing about its successor's job; got " + to_text(still));
-  expect(complete(b, "queue", now.id, now.fence, "result") == complete_outcome::completed, "the successor completes it");
+  expect(complete(b, "queue", now.id, now.fence, "result") == complete_outcome::completed,
+         "the successor completes it");
   expect_lease_lost(b, "queue", late.id, late.fence);
-  expect(expect_state(b, "queue", 1, job_state::completed).result == "result", "the result is the successor's");
+  expect(expect_state(b, "queue", 1, job_state::completed).result == "result",
+         "the result is the successor's");
 }
 
 inline void job_fences_grow(job_bench& b) {
@@ -83,7 +89,8 @@ inline void job_fences_grow(job_bench& b) {
   add(b, "queue", j);
   for (int i = 0; i < 8; ++i) {
     auto const got = claim(b, "queue", 1, i % 4 == 0 ? b.brief() : b.lasting);
-    expect(got.fence > last, "fence " + std::to_string(got.fence) + " came after " + std::to_string(last));
+    expect(got.fence > last,
+           "fence " + std::to_string(got.fence) + " came after " + std::to_string(last));
     last = got.fence;
     if (i % 4 == 0) b.pass(2 * b.brief());
     if (i % 4 == 1) b.must(command::return_job{"queue", got.id, got.fence});
@@ -98,8 +105,10 @@ inline void job_fences_grow(job_bench& b) {
   if (!b.can().fences_follow_time || b.source() != time_source::told) return;
   add(b, "other", make_job(2));
   b.pass(24 * b.lasting);
-  auto const micros = std::chrono::floor<std::chrono::microseconds>(b.now()).time_since_epoch().count();
-  expect(claim(b, "other", 2).fence >= static_cast<std::uint64_t>(micros), "a fence is at least the store's microseconds");
+  auto const micros =
+      std::chrono::floor<std::chrono::microseconds>(b.now()).time_since_epoch().count();
+  expect(claim(b, "other", 2).fence >= static_cast<std::uint64_t>(micros),
+         "a fence is at least the store's microseconds");
 }
 
 inline void crashes_count(job_bench& b) {
@@ -113,7 +122,8 @@ inline void crashes_count(job_bench& b) {
     b.pass(2 * b.brief());
   }
   auto const d = dequeue(b, "queue", "holder", 10, b.lasting);
-  expect(d.jobs.empty() && d.dead_lettered == 1, "a job whose holders all died is not given out again; got " + to_text(d));
+  expect(d.jobs.empty() && d.dead_lettered == 1,
+         "a job whose holders all died is not given out again; got " + to_text(d));
   auto const dead = expect_state(b, "queue", 1, job_state::dead);
   expect(!dead.reason.empty(), "a dead letter says why");
   expect(stats(b, "queue").dead == 1, "and is counted");
@@ -124,16 +134,19 @@ inline void failures_are_retried_and_end(job_bench& b) {
   j.max_attempts = 2;
   add(b, "queue", j);
   auto const first = claim(b, "queue", 1);
-  expect(b.must(command::requeue_job{"queue", first.id, first.fence, b.brief(), "first"}) == requeue_outcome::requeued,
+  expect(b.must(command::requeue_job{"queue", first.id, first.fence, b.brief(), "first"}) ==
+             requeue_outcome::requeued,
          "a failed job with attempts left is requeued");
   b.refuses(command::requeue_job{"queue", first.id, first.fence, {}, "again"}, errc::lease_lost);
   auto const waiting = expect_state(b, "queue", 1, job_state::pending);
-  expect(waiting.attempts == 1 && waiting.reason == "first", "it keeps its attempt and its reason; got " + to_text(waiting));
+  expect(waiting.attempts == 1 && waiting.reason == "first",
+         "it keeps its attempt and its reason; got " + to_text(waiting));
   if (b.exact()) expect_nothing(b, "queue", "it waits for its delay");
   b.pass(2 * b.brief());
   auto const second = claim(b, "queue", 1);
   expect(second.attempt == 2, "the second attempt");
-  expect(b.must(command::requeue_job{"queue", second.id, second.fence, {}, "second"}) == requeue_outcome::dead_lettered,
+  expect(b.must(command::requeue_job{"queue", second.id, second.fence, {}, "second"}) ==
+             requeue_outcome::dead_lettered,
          "a job that failed for the last time is dead-lettered");
   expect(expect_state(b, "queue", 1, job_state::dead).reason == "second", "with its last reason");
   expect_nothing(b, "queue", "a dead job is not given out");
@@ -145,9 +158,12 @@ inline void snoozing_is_no_failure(job_bench& b) {
   add(b, "queue", j);
   for (std::uint32_t n = 0; n < 5; ++n) {
     auto const got = claim(b, "queue", 1);
-    expect(got.attempt == 1 && got.snoozes == n, "a snooze gives the attempt back and is counted; got " + to_text(got));
-    expect(n == 0 || got.memo == "memo " + std::to_string(n - 1), "the memo is there at the next claim");
-    b.must(command::snooze_job{"queue", got.id, got.fence, n == 2 ? b.brief() : duration::zero(), "memo " + std::to_string(n)});
+    expect(got.attempt == 1 && got.snoozes == n,
+           "a snooze gives the attempt back and is counted; got " + to_text(got));
+    expect(n == 0 || got.memo == "memo " + std::to_string(n - 1),
+           "the memo is there at the next claim");
+    b.must(command::snooze_job{"queue", got.id, got.fence, n == 2 ? b.brief() : duration::zero(),
+                               "memo " + std::to_string(n)});
     b.refuses(command::snooze_job{"queue", got.id, got.fence, {}, {}}, errc::lease_lost);
     if (n != 2) continue;
     if (b.exact()) expect_nothing(b, "queue", "a snoozed job waits for its delay");
@@ -161,6 +177,7 @@ inline void a_returned_job_is_as_before(job_bench& b) {
   b.pass(b.brief());
   add(b, "queue", make_job(2));
   auto const snoozed = claim(b, "queue", 1);
+  b.pass(b.grain());
   b.must(command::snooze_job{"queue", snoozed.id, snoozed.fence, {}, "memo"});
   auto const second = claim(b, "queue", 2);
   b.must(command::return_job{"queue", second.id, second.fence});
@@ -170,7 +187,8 @@ inline void a_returned_job_is_as_before(job_bench& b) {
   auto const first = claim(b, "queue", 1);
   b.must(command::return_job{"queue", first.id, first.fence});
   auto const kept = expect_state(b, "queue", 1, job_state::pending);
-  expect(kept.memo == "memo" && kept.snoozes == 1 && kept.attempts == 0, "and its memo; got " + to_text(kept));
+  expect(kept.memo == "memo" && kept.snoozes == 1 && kept.attempts == 0,
+         "and its memo; got " + to_text(kept));
 }
 
 inline void a_lost_dequeue_can_be_repeated(job_bench& b) {
@@ -178,18 +196,23 @@ inline void a_lost_dequeue_can_be_repeated(job_bench& b) {
   auto const first = dequeue(b, "queue", "holder", 2, b.lasting, 7);
   auto const again = dequeue(b, "queue", "holder", 2, b.lasting, 7);
   auto const same = [](dequeued const& x, dequeued const& y) {
-    return std::equal(x.jobs.begin(), x.jobs.end(), y.jobs.begin(), y.jobs.end(), [](auto const& l, auto const& r) {
-      return l.id == r.id && l.fence == r.fence && l.attempt == r.attempt;
-    });
+    return std::equal(x.jobs.begin(), x.jobs.end(), y.jobs.begin(), y.jobs.end(),
+                      [](auto const& l, auto const& r) {
+                        return l.id == r.id && l.fence == r.fence && l.attempt == r.attempt;
+                      });
   };
   expect(first.jobs.size() == 2 && same(first, again),
-         "the same dequeue asked again gives the same leases; got " + to_text(first) + " and " + to_text(again));
+         "the same dequeue asked again gives the same leases; got " + to_text(first) + " and " +
+             to_text(again));
   expect_completed(b, "queue", first.jobs[0]);
   auto const rest = dequeue(b, "queue", "holder", 2, b.lasting, 7);
-  expect(rest.jobs.size() == 1 && rest.jobs[0].id == first.jobs[1].id, "what is left of them; got " + to_text(rest));
-  expect(dequeue(b, "queue", "other", 2, b.lasting, 7).jobs.size() == 2, "another holder's number is another");
+  expect(rest.jobs.size() == 1 && rest.jobs[0].id == first.jobs[1].id,
+         "what is left of them; got " + to_text(rest));
+  expect(dequeue(b, "queue", "other", 2, b.lasting, 7).jobs.size() == 2,
+         "another holder's number is another");
   auto const next = dequeue(b, "queue", "holder", 2, b.lasting, 8);
-  expect(next.jobs.size() == 1 && next.jobs[0].attempt == 1, "the next number gives more; got " + to_text(next));
+  expect(next.jobs.size() == 1 && next.jobs[0].attempt == 1,
+         "the next number gives more; got " + to_text(next));
   expect(stats(b, "queue").leased == 4, "four are leased, one is completed");
 }
 
@@ -202,9 +225,11 @@ inline void one_job_can_be_obtained(job_bench& b) {
     return b.must(command::obtain_lease{"queue", numbered_job(n), holder, b.lasting});
   };
   auto const mine = obtain(1, "mine");
-  expect(mine.has_value() && mine->attempt == 1 && mine->payload == "payload", "a visible job can be obtained");
+  expect(mine.has_value() && mine->attempt == 1 && mine->payload == "payload",
+         "a visible job can be obtained");
   auto const again = obtain(1, "mine");
-  expect(again && again->fence == mine->fence && again->attempt == 1, "its holder that asks again has the same lease");
+  expect(again && again->fence == mine->fence && again->attempt == 1,
+         "its holder that asks again has the same lease");
   expect(!obtain(1, "other"), "a leased job cannot be obtained by another");
   expect(!obtain(2, "mine"), "nor one that has not vested");
   expect(!obtain(3, "mine"), "nor one that is not there");
@@ -223,7 +248,8 @@ inline void deadlines_end_jobs(job_bench& b) {
   auto const d = dequeue(b, "queue", "holder", 10, b.lasting);
   expect(d.dead_lettered == 1 && d.jobs.size() == 1 && d.jobs[0].id == numbered_job(2),
          "a job that is claimed too late is dead-lettered instead; got " + to_text(d));
-  expect(d.jobs[0].deadline_in && *d.jobs[0].deadline_in > duration::zero(), "a claim says what is left until the deadline");
+  expect(d.jobs[0].deadline_in && *d.jobs[0].deadline_in > duration::zero(),
+         "a claim says what is left until the deadline");
   expect(!expect_state(b, "queue", 1, job_state::dead).reason.empty(), "and says why");
 }
 
@@ -239,9 +265,11 @@ inline void cancelling_spares_the_running(job_bench& b) {
   };
   auto const first = claim(b, "queue", 1);
   expect(cancel(1) == cancel_outcome::running, "a leased job is left alone");
-  expect(cancel(2) == cancel_outcome::cancelled && cancel(2) == cancel_outcome::cancelled, "a waiting one is cancelled");
+  expect(cancel(2) == cancel_outcome::cancelled && cancel(2) == cancel_outcome::cancelled,
+         "a waiting one is cancelled");
   expect(cancel(9) == cancel_outcome::not_found, "an unknown one is not found");
-  expect(cancel(1, true) == cancel_outcome::cancelled, "a leased one is cancelled if that is asked for");
+  expect(cancel(1, true) == cancel_outcome::cancelled,
+         "a leased one is cancelled if that is asked for");
   expect_lease_lost(b, "queue", first.id, first.fence);
   auto const third = claim(b, "queue", 3);
   expect_completed(b, "queue", third);
@@ -257,10 +285,13 @@ inline void results_stay_as_long_as_asked(job_bench& b) {
   add(b, "queue", kept);
   add(b, "queue", make_job(2));
   auto const first = claim(b, "queue", 1);
-  expect(complete(b, "queue", first.id, first.fence, "result") == complete_outcome::completed, "completed");
+  expect(complete(b, "queue", first.id, first.fence, "result") == complete_outcome::completed,
+         "completed");
   if (b.exact()) {
-    expect(complete(b, "queue", first.id, first.fence) == complete_outcome::completed, "completing again is harmless");
-    expect(expect_state(b, "queue", 1, job_state::completed).result == "result", "the first result stays");
+    expect(complete(b, "queue", first.id, first.fence) == complete_outcome::completed,
+           "completing again is harmless");
+    expect(expect_state(b, "queue", 1, job_state::completed).result == "result",
+           "the first result stays");
     b.pass(b.brief() - b.grain());
     expect_state(b, "queue", 1, job_state::completed);
   }
@@ -276,7 +307,8 @@ inline void results_stay_as_long_as_asked(job_bench& b) {
 inline constexpr check<job_commands> lease_checks[] = {
     {"F28", "a dead holder's job is visible again by itself", &dead_holders_job_is_visible_again},
     {"F29", "completion ends a job whose lease was extended", &completion_ends_an_extended_job},
-    {"F34", "a stale holder changes nothing, whatever became of its job", &late_holders_change_nothing},
+    {"F34", "a stale holder changes nothing, whatever became of its job",
+     &late_holders_change_nothing},
     {"F35", "fences grow, and a returned lease's is worth nothing", &job_fences_grow},
     {"F36", "attempts are counted when claimed, so that crashes count", &crashes_count},
     {"R4", "failures are retried, and end in the dead letters", &failures_are_retried_and_end},
@@ -285,7 +317,8 @@ inline constexpr check<job_commands> lease_checks[] = {
     {"F54", "a dequeue whose answer was lost can be repeated", &a_lost_dequeue_can_be_repeated},
     {"R4", "one job can be obtained, once", &one_job_can_be_obtained},
     {"R4", "a job that is claimed after its deadline is dead-lettered", &deadlines_end_jobs},
-    {"R4", "cancelling ends what waits, and what runs only if asked", &cancelling_spares_the_running},
+    {"R4", "cancelling ends what waits, and what runs only if asked",
+     &cancelling_spares_the_running},
     {"R4", "results stay as long as asked for", &results_stay_as_long_as_asked},
 };
 

@@ -22,57 +22,88 @@ namespace weir::testing::conformance {
 [[nodiscard]] inline job_id numbered_job(std::uint32_t n) noexcept {
   job_id id{};
   constexpr std::size_t last = 15;
-  for (std::size_t i = 0; i < sizeof n; ++i) id.data[last - i] = static_cast<std::uint8_t>(n >> (8 * i));
+  for (std::size_t i = 0; i < sizeof n; ++i)
+    id.data[last - i] = static_cast<std::uint8_t>(n >> (8 * i));
   id.data[0] = 1;
   id.data[6] = 0x70;
   id.data[8] = 0x80;
   return id;
 }
 
-/// One step of a generated history of queues. Jobs are named so that it means something whatever else is left out.
+/// One step of a generated history of queues. Jobs are named so that it means something whatever
+/// else is left out.
 struct job_op {
   enum class kind : std::uint8_t {
-    enqueue, dequeue, dequeue_again, obtain, extend, start, complete, requeue, snooze, give_back, bury, cancel,
-    find, peek, min_vesting, update_pointer, scan, collect, take_queue, release_queue, snooze_queue, pause, resume,
-    stats, dead_letters, replay, purge
+    enqueue,
+    dequeue,
+    dequeue_again,
+    obtain,
+    extend,
+    start,
+    complete,
+    requeue,
+    snooze,
+    give_back,
+    bury,
+    cancel,
+    find,
+    peek,
+    min_vesting,
+    update_pointer,
+    scan,
+    collect,
+    take_queue,
+    release_queue,
+    snooze_queue,
+    pause,
+    resume,
+    stats,
+    dead_letters,
+    replay,
+    purge
   };
 
   kind what = kind::stats;
   std::uint8_t queue = 0;
   std::uint8_t holder = 0;
-  std::uint8_t count = 1;       ///< jobs to enqueue, or the limit
-  std::uint32_t number = 0;     ///< of the first job to enqueue, or the one meant
-  std::uint8_t pick = 0;        ///< the job meant is this one of those that fit, if there are any
-  bool any_job = false;         ///< the job meant is the one with the number, whether or not it fits
-  bool stale = false;           ///< names the first lease that the job ever had
+  std::uint8_t count = 1;    ///< jobs to enqueue, or the limit
+  std::uint32_t number = 0;  ///< of the first job to enqueue, or the one meant
+  std::uint8_t pick = 0;     ///< the job meant is this one of those that fit, if there are any
+  bool any_job = false;      ///< the job meant is the one with the number, whether or not it fits
+  bool stale = false;        ///< names the first lease that the job ever had
   bool flag = false;
   std::uint8_t priority = 100;
   std::uint32_t max_attempts = 3;
   std::uint8_t key = 0;
   unique_strategy strategy = unique_strategy::none;
   conflict_policy policy = conflict_policy::reject;
-  duration time{};              ///< delay or lease
+  duration time{};  ///< delay or lease
   duration deadline{};
   duration retention{};
   duration unique_ttl{};
-  duration after{};             ///< time that passes before it
+  duration after{};  ///< time that passes before it
 };
 
-[[nodiscard]] inline std::vector<job_op> generate_job_ops(
-    time_choices const& times, capabilities const& can, std::size_t steps, dice d) {
+[[nodiscard]] inline std::vector<job_op> generate_job_ops(time_choices const& times,
+                                                          capabilities const& can,
+                                                          std::size_t steps, dice d) {
   using kind = job_op::kind;
   // Phases of one history: most of what happens to jobs, and now and then everything else.
-  constexpr kind often[] = {kind::enqueue,  kind::enqueue, kind::enqueue, kind::dequeue,  kind::dequeue, kind::dequeue,
-                            kind::complete, kind::complete, kind::requeue, kind::snooze,  kind::extend,  kind::start,
-                            kind::start,    kind::give_back, kind::bury,   kind::cancel};
+  constexpr kind often[] = {kind::enqueue, kind::enqueue,   kind::enqueue,  kind::dequeue,
+                            kind::dequeue, kind::dequeue,   kind::complete, kind::complete,
+                            kind::requeue, kind::snooze,    kind::extend,   kind::start,
+                            kind::start,   kind::give_back, kind::bury,     kind::cancel};
   constexpr kind seldom[] = {
-      kind::dequeue_again, kind::obtain,        kind::obtain, kind::find,  kind::find,         kind::peek,
-      kind::min_vesting,   kind::update_pointer, kind::scan,  kind::scan,  kind::collect,      kind::take_queue,
-      kind::release_queue, kind::snooze_queue,  kind::pause,  kind::resume, kind::resume,      kind::resume,
-      kind::stats,         kind::stats,         kind::stats,  kind::dead_letters, kind::replay, kind::replay,
+      kind::dequeue_again, kind::obtain,       kind::obtain,      kind::find,
+      kind::find,          kind::peek,         kind::min_vesting, kind::update_pointer,
+      kind::scan,          kind::scan,         kind::collect,     kind::take_queue,
+      kind::release_queue, kind::snooze_queue, kind::pause,       kind::resume,
+      kind::resume,        kind::resume,       kind::stats,       kind::stats,
+      kind::stats,         kind::dead_letters, kind::replay,      kind::replay,
       kind::purge};
   constexpr std::uint8_t priorities[] = {100, 0, 255, 101};
-  auto const levels = std::min<std::uint64_t>(std::max(can.priority_levels, 1U), std::size(priorities));
+  auto const levels =
+      std::min<std::uint64_t>(std::max(can.priority_levels, 1U), std::size(priorities));
   auto const queues = 1 + d.below(2);
   auto const holders = 1 + d.below(3);
   bool const unique = d.chance(70);
@@ -98,7 +129,8 @@ struct job_op {
     o.key = static_cast<std::uint8_t>(d.below(2));
     if (unique && d.chance(70)) o.strategy = static_cast<unique_strategy>(1 + d.below(5));
     o.policy = static_cast<conflict_policy>(d.below(5));
-    o.time = o.what == kind::dequeue || o.what == kind::obtain || o.what == kind::extend || o.what == kind::take_queue
+    o.time = o.what == kind::dequeue || o.what == kind::obtain || o.what == kind::extend ||
+                     o.what == kind::take_queue
                  ? times.ttl(d)
                  : times.wait(d);
     if (d.chance(15)) o.deadline = times.ttl(d);

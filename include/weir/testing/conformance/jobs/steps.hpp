@@ -31,7 +31,8 @@ using job_bench = bench<job_commands>;
 }
 
 [[nodiscard]] inline new_job make_unique_job(
-    std::uint32_t number, unique_strategy s, conflict_policy p = conflict_policy::discard) noexcept {
+    std::uint32_t number, unique_strategy s,
+    conflict_policy p = conflict_policy::discard) noexcept {
   auto j = make_job(number);
   j.strategy = s;
   j.on_conflict = p;
@@ -56,22 +57,22 @@ inline void add(job_bench& b, std::string_view queue, new_job const& j,
          "job " + to_text(j.id) + " should have been enqueued; got " + to_text(answer), at);
 }
 
-inline dequeued dequeue(job_bench& b, std::string_view queue, std::string_view holder, std::uint32_t limit,
-                        duration lease, std::uint64_t sequence = 0) {
+inline dequeued dequeue(job_bench& b, std::string_view queue, std::string_view holder,
+                        std::uint32_t limit, duration lease, std::uint64_t sequence = 0) {
   command::dequeue_jobs const c{queue, holder, sequence, limit, lease};
   auto const d = b.must(c);
   expect(d.jobs.size() <= limit, to_text(c) + " gave out more than asked for: " + to_text(d));
   for (auto const& j : d.jobs) {
-    expect(j.fence > 0 && j.attempt > 0 && j.attempt <= j.max_attempts && j.expires_in > duration::zero() &&
-               j.expires_in <= lease + b.slack() + b.grain(),
+    expect(j.fence > 0 && j.attempt > 0 && j.attempt <= j.max_attempts &&
+               j.expires_in > duration::zero() && j.expires_in <= lease + b.slack() + b.grain(),
            to_text(c) + " gave out a lease that makes no sense: " + to_text(j));
   }
   return d;
 }
 
 /// Claims one job, which must be this one.
-inline leased_job claim(job_bench& b, std::string_view queue, std::uint32_t number, duration lease = job_bench::lasting,
-                        std::string_view holder = "holder",
+inline leased_job claim(job_bench& b, std::string_view queue, std::uint32_t number,
+                        duration lease = job_bench::lasting, std::string_view holder = "holder",
                         std::source_location at = std::source_location::current()) {
   auto const d = dequeue(b, queue, holder, 1, lease);
   expect(d.jobs.size() == 1 && d.jobs[0].id == numbered_job(number),
@@ -100,8 +101,8 @@ inline job expect_state(job_bench& b, std::string_view queue, std::uint32_t numb
   return *j;
 }
 
-inline complete_outcome complete(job_bench& b, std::string_view queue, job_id const& id, std::uint64_t fence,
-                                 std::string_view with = {}) {
+inline complete_outcome complete(job_bench& b, std::string_view queue, job_id const& id,
+                                 std::uint64_t fence, std::string_view with = {}) {
   finished_job const f{id, fence, with};
   auto const answer = b.must(command::complete_jobs{queue, std::span{&f, 1}});
   expect(answer.size() == 1, "completing one job has one outcome; got " + to_text(answer));
@@ -122,7 +123,8 @@ inline queue_stats stats(job_bench& b, std::string_view queue) {
 }
 
 /// Every queue of every shard that a scan lists.
-inline std::vector<std::string> scan(job_bench& b, std::uint32_t limit = 100, std::uint64_t entropy = 0) {
+inline std::vector<std::string> scan(job_bench& b, std::uint32_t limit = 100,
+                                     std::uint64_t entropy = 0) {
   std::vector<std::string> out;
   for (std::uint32_t shard = 0; shard < b.store().shard_count(); ++shard) {
     auto const found = b.must(command::scan_visible_queues{shard, limit, entropy});
@@ -140,7 +142,8 @@ inline bool scanned(job_bench& b, std::string_view queue) {
 }
 
 /// Requires that whoever names this fence is told that its lease is lost.
-inline void expect_lease_lost(job_bench& b, std::string_view queue, job_id const& id, std::uint64_t fence,
+inline void expect_lease_lost(job_bench& b, std::string_view queue, job_id const& id,
+                              std::uint64_t fence,
                               std::source_location at = std::source_location::current()) {
   b.refuses(command::extend_lease{queue, id, fence, b.lasting}, errc::lease_lost, at);
   b.refuses(command::start_job{queue, id, fence}, errc::lease_lost, at);

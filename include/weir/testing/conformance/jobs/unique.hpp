@@ -16,13 +16,15 @@
 // What is promised about the unique keys of jobs.
 namespace weir::testing::conformance {
 
-inline constexpr unique_strategy until_ended[] = {
-    unique_strategy::until_executed, unique_strategy::until_executing, unique_strategy::until_and_while_executing};
-inline constexpr unique_strategy while_running[] = {
-    unique_strategy::while_executing, unique_strategy::until_and_while_executing};
+inline constexpr unique_strategy until_ended[] = {unique_strategy::until_executed,
+                                                  unique_strategy::until_executing,
+                                                  unique_strategy::until_and_while_executing};
+inline constexpr unique_strategy while_running[] = {unique_strategy::while_executing,
+                                                    unique_strategy::until_and_while_executing};
 
 /// Requires that the key is taken by job `owner`.
-inline void expect_duplicate(job_bench& b, new_job const& j, std::uint32_t owner, std::string const& why,
+inline void expect_duplicate(job_bench& b, new_job const& j, std::uint32_t owner,
+                             std::string const& why,
                              std::source_location at = std::source_location::current()) {
   auto const answer = enqueue(b, "queue", j);
   expect(answer.outcome == enqueue_outcome::duplicate && answer.other == numbered_job(owner),
@@ -32,15 +34,19 @@ inline void expect_duplicate(job_bench& b, new_job const& j, std::uint32_t owner
 
 inline void the_key_ends_with_its_job(job_bench& b) {
   using namespace std::string_view_literals;
+  std::uint32_t n = 1;
   for (auto const s : until_ended) {
-    std::uint32_t n = 1;
-    for (auto const how : {"completed"sv, "buried"sv, "failed"sv, "crashed"sv, "cancelled"sv, "cancelled running"sv}) {
+    for (auto const how : {"completed"sv, "buried"sv, "failed"sv, "crashed"sv, "cancelled"sv,
+                           "cancelled running"sv}) {
       std::string const story{std::string{to_text(s)} + ", then " + std::string{how}};
       auto j = make_unique_job(n, s);
       j.max_attempts = 1;
       add(b, "queue", j);
-      expect_duplicate(b, make_unique_job(n + 1, s), n, story + ": the key is taken from the enqueue on");
-      auto const owner = how == "cancelled" ? leased_job{} : claim(b, "queue", n, how == "crashed" ? b.brief() : b.lasting);
+      expect_duplicate(b, make_unique_job(n + 1, s), n,
+                       story + ": the key is taken from the enqueue on");
+      auto const owner = how == "cancelled"
+                             ? leased_job{}
+                             : claim(b, "queue", n, how == "crashed" ? b.brief() : b.lasting);
       if (how == "completed") expect_completed(b, "queue", owner);
       if (how == "buried") b.must(command::bury_job{"queue", owner.id, owner.fence, {}});
       if (how == "failed") b.must(command::requeue_job{"queue", owner.id, owner.fence, {}, {}});
@@ -48,10 +54,12 @@ inline void the_key_ends_with_its_job(job_bench& b) {
       if (how == "cancelled running") b.must(command::cancel_job{"queue", j.id, true});
       if (how == "crashed") {
         b.pass(2 * b.brief());
-        expect(dequeue(b, "queue", "holder", 1, b.lasting).dead_lettered == 1, story + ": it is dead-lettered");
+        expect(dequeue(b, "queue", "holder", 1, b.lasting).dead_lettered == 1,
+               story + ": it is dead-lettered");
       }
       auto const next = enqueue(b, "queue", make_unique_job(n + 2, s));
-      expect(next.outcome == enqueue_outcome::enqueued, story + ": the key is free in the same step; got " + to_text(next));
+      expect(next.outcome == enqueue_outcome::enqueued,
+             story + ": the key is free in the same step; got " + to_text(next));
       b.must(command::cancel_job{"queue", numbered_job(n + 2), false});
       n += 3;
     }
@@ -90,8 +98,10 @@ inline void keys_given_up_at_the_start(job_bench& b) {
   add(b, "queue", j);
   auto got = claim(b, "queue", 1);
   expect_duplicate(b, make_unique_job(2, s), 1, "a claimed job still has its key");
-  expect(b.must(command::start_job{"queue", got.id, got.fence}).outcome == start_outcome::started, "it starts");
-  expect(b.must(command::start_job{"queue", got.id, got.fence}).outcome == start_outcome::started, "and again");
+  expect(b.must(command::start_job{"queue", got.id, got.fence}).outcome == start_outcome::started,
+         "it starts");
+  expect(b.must(command::start_job{"queue", got.id, got.fence}).outcome == start_outcome::started,
+         "and again");
   b.must(command::requeue_job{"queue", got.id, got.fence, b.lasting, {}});
   expect_duplicate(b, make_unique_job(2, s), 1, "a requeued job takes its key back");
   b.must(command::cancel_job{"queue", numbered_job(1), false});
@@ -107,8 +117,10 @@ inline void keys_given_up_at_the_start(job_bench& b) {
 inline void the_run_lock_ends_with_the_lease(job_bench& b) {
   using namespace std::string_view_literals;
   std::uint32_t n = 1;
-  for (auto const how : {"completed"sv, "requeued"sv, "snoozed"sv, "returned"sv, "buried"sv, "cancelled"sv, "dead"sv}) {
-    std::string const story{"a run lock is free when its job's holder is done: " + std::string{how}};
+  for (auto const how : {"completed"sv, "requeued"sv, "snoozed"sv, "returned"sv, "buried"sv,
+                         "cancelled"sv, "dead"sv}) {
+    std::string const story{"a run lock is free when its job's holder is done: " +
+                            std::string{how}};
     auto first = make_unique_job(n, unique_strategy::while_executing);
     auto second = make_unique_job(n + 1, unique_strategy::while_executing);
     second.priority = 200;
@@ -116,18 +128,23 @@ inline void the_run_lock_ends_with_the_lease(job_bench& b) {
     add(b, "queue", second);
     auto const runs = claim(b, "queue", n, how == "dead" ? b.brief() : b.lasting, "one");
     auto const waits = claim(b, "queue", n + 1, 2 * b.lasting, "two");
-    auto const start = [&](leased_job const& j) { return b.must(command::start_job{"queue", j.id, j.fence}); };
-    expect(start(runs).outcome == start_outcome::started && start(runs).outcome == start_outcome::started,
+    auto const start = [&](leased_job const& j) {
+      return b.must(command::start_job{"queue", j.id, j.fence});
+    };
+    expect(start(runs).outcome == start_outcome::started &&
+               start(runs).outcome == start_outcome::started,
            "many may wait, one runs");
     if (how != "dead" || b.exact()) {
       auto const blocked = start(waits);
       expect(blocked.outcome == start_outcome::blocked && blocked.retry_after > duration::zero() &&
                  blocked.retry_after <= b.lasting + b.slack(),
-             "another of the same key is blocked, and told for how long at most; got " + to_text(blocked));
+             "another of the same key is blocked, and told for how long at most; got " +
+                 to_text(blocked));
       expect_state(b, "queue", n + 1, job_state::leased);
     }
     if (how == "completed") expect_completed(b, "queue", runs);
-    if (how == "requeued") b.must(command::requeue_job{"queue", runs.id, runs.fence, b.lasting, {}});
+    if (how == "requeued")
+      b.must(command::requeue_job{"queue", runs.id, runs.fence, b.lasting, {}});
     if (how == "snoozed") b.must(command::snooze_job{"queue", runs.id, runs.fence, b.lasting, {}});
     if (how == "returned") b.must(command::return_job{"queue", runs.id, runs.fence});
     if (how == "buried") b.must(command::bury_job{"queue", runs.id, runs.fence, {}});
@@ -155,17 +172,21 @@ inline void keys_that_time_frees(job_bench& b) {
     b.pass(4 * b.brief());
   }
   add(b, "queue", next);
-  expect_duplicate(b, make_unique_job(3, unique_strategy::until_executed), 2, "the next one has it then");
+  expect_duplicate(b, make_unique_job(3, unique_strategy::until_executed), 2,
+                   "the next one has it then");
 }
 
 inline void a_conflict_concerns_its_own_job(job_bench& b) {
   add(b, "queue", make_unique_job(1, unique_strategy::until_executed));
-  new_job const jobs[] = {make_job(2), make_unique_job(3, unique_strategy::until_executed, conflict_policy::reject),
-                          make_job(4), make_job(2)};
+  new_job const jobs[] = {
+      make_job(2), make_unique_job(3, unique_strategy::until_executed, conflict_policy::reject),
+      make_job(4), make_job(2)};
   auto const outcomes = b.must(command::enqueue_jobs{"queue", jobs});
   expect(outcomes.size() == 4 && outcomes[0].outcome == enqueue_outcome::enqueued &&
-             outcomes[1].outcome == enqueue_outcome::duplicate && outcomes[1].other == numbered_job(1) &&
-             outcomes[2].outcome == enqueue_outcome::enqueued && outcomes[3].outcome == enqueue_outcome::enqueued,
+             outcomes[1].outcome == enqueue_outcome::duplicate &&
+             outcomes[1].other == numbered_job(1) &&
+             outcomes[2].outcome == enqueue_outcome::enqueued &&
+             outcomes[3].outcome == enqueue_outcome::enqueued,
          "one conflict in a batch is one outcome; got " + to_text(outcomes));
   expect(stats(b, "queue").enqueued == 3, "the others are in the queue, each once");
   auto first = make_unique_job(5, unique_strategy::until_executed);
@@ -173,7 +194,8 @@ inline void a_conflict_concerns_its_own_job(job_bench& b) {
   first.unique_key = second.unique_key = "within one batch";
   new_job const both[] = {first, second};
   auto const two = b.must(command::enqueue_jobs{"queue", both});
-  expect(two[0].outcome == enqueue_outcome::enqueued && two[1].outcome == enqueue_outcome::duplicate,
+  expect(two[0].outcome == enqueue_outcome::enqueued &&
+             two[1].outcome == enqueue_outcome::duplicate,
          "two of one batch conflict with each other, too; got " + to_text(two));
 }
 
@@ -190,20 +212,23 @@ inline void newcomers_replace_and_reschedule(job_bench& b) {
   moved.priority = 7;
   moved.payload = "the newcomer's";
   auto const rescheduled = enqueue(b, "queue", moved);
-  expect(rescheduled.outcome == enqueue_outcome::rescheduled && rescheduled.other == numbered_job(2),
+  expect(rescheduled.outcome == enqueue_outcome::rescheduled &&
+             rescheduled.other == numbered_job(2),
          "a waiting job takes a newcomer's time; got " + to_text(rescheduled));
   auto const waits = expect_state(b, "queue", 2, job_state::pending);
-  expect(waits.payload == "payload" && waits.priority == 7 && (waits.vests_in > duration::zero() || !b.exact()),
+  expect(waits.payload == "payload" && waits.priority == 7 &&
+             (waits.vests_in > duration::zero() || !b.exact()),
          "it keeps its payload; got " + to_text(waits));
   b.pass(2 * b.brief());
   expect(scanned(b, "queue"), "a scan finds it at its new time");
   auto const running = claim(b, "queue", 2);
-  for (auto const p : {conflict_policy::replace, conflict_policy::reschedule, conflict_policy::reject,
-                       conflict_policy::discard, conflict_policy::log}) {
+  for (auto const p : {conflict_policy::replace, conflict_policy::reschedule,
+                       conflict_policy::reject, conflict_policy::discard, conflict_policy::log}) {
     expect_duplicate(b, make_unique_job(4, s, p), 2, "a running job does not give way");
   }
   auto const stats_now = stats(b, "queue");
-  expect(stats_now.cancelled == 1 && stats_now.leased == 1 && stats_now.enqueued == 2, "got " + to_text(stats_now));
+  expect(stats_now.cancelled == 1 && stats_now.leased == 1 && stats_now.enqueued == 2,
+         "got " + to_text(stats_now));
   expect_completed(b, "queue", running);
 }
 
@@ -235,11 +260,14 @@ inline constexpr check<job_commands> unique_checks[] = {
     {"F14", "the end of a job frees its key, of whichever kind", &the_key_ends_with_its_job},
     {"F14", "a failed enqueue leaves no key behind", &no_lock_without_a_job},
     {"F15", "a key stays as long as its job does", &the_key_stays_while_the_job_does},
-    {"R2", "a key held until_executing is given up at the start, and taken back", &keys_given_up_at_the_start},
-    {"F16", "a run lock is free as soon as its job's lease is over", &the_run_lock_ends_with_the_lease},
+    {"R2", "a key held until_executing is given up at the start, and taken back",
+     &keys_given_up_at_the_start},
+    {"F16", "a run lock is free as soon as its job's lease is over",
+     &the_run_lock_ends_with_the_lease},
     {"R2", "a key held until_expired is freed by time alone", &keys_that_time_frees},
     {"F18", "a conflict concerns its own job", &a_conflict_concerns_its_own_job},
-    {"R2", "a newcomer replaces or reschedules what waits, never what runs", &newcomers_replace_and_reschedule},
+    {"R2", "a newcomer replaces or reschedules what waits, never what runs",
+     &newcomers_replace_and_reschedule},
     {"R2", "a unique key is its queue's own", &keys_are_their_queues_own},
 };
 

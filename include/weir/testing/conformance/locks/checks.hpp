@@ -21,7 +21,8 @@ namespace weir::testing::conformance {
 using lock_bench = bench<lock_commands>;
 
 /// Takes the lock, which must be free.
-inline lock_grant take_lock(lock_bench& b, std::string_view key, std::string_view holder, duration ttl) {
+inline lock_grant take_lock(lock_bench& b, std::string_view key, std::string_view holder,
+                            duration ttl) {
   command::acquire_lock const c{key, holder, ttl};
   auto const grant = b.must(c);
   expect(grant.granted, to_text(c) + " should have been granted: nobody holds it");
@@ -30,7 +31,8 @@ inline lock_grant take_lock(lock_bench& b, std::string_view key, std::string_vie
 }
 
 /// Requires that this holder has the lock, by this lease.
-inline void expect_held(lock_bench& b, std::string_view key, std::string_view holder, std::uint64_t fence) {
+inline void expect_held(lock_bench& b, std::string_view key, std::string_view holder,
+                        std::uint64_t fence) {
   auto const info = b.must(command::inspect_lock{key});
   expect(info.held && info.holder == holder && info.fence == fence,
          in_quotes(holder) + " should still hold the lock with fence " + std::to_string(fence) +
@@ -51,7 +53,8 @@ inline void release_needs_the_owner(lock_bench& b) {
   try_release("stranger", 0);
   try_release("stranger", grant.fence);
   try_release("owner", grant.fence + 1);
-  expect(b.must(command::release_lock{"key", "owner", grant.fence}).freed, "the owner's release frees its lock");
+  expect(b.must(command::release_lock{"key", "owner", grant.fence}).freed,
+         "the owner's release frees its lock");
   expect(lock_is_free(b, "key"), "a released lock is free");
 }
 
@@ -99,7 +102,8 @@ inline void late_owner_changes_nothing(lock_bench& b) {
   b.refuses(command::renew_lock{"key", "late", late.fence, b.lasting}, errc::lease_lost);
   expect(lock_is_free(b, "key"), "a lease that is over cannot be renewed (F6)");
   auto const now = take_lock(b, "key", "successor", b.lasting);
-  expect(!b.must(command::release_lock{"key", "late", late.fence}).freed, "a late release frees nothing");
+  expect(!b.must(command::release_lock{"key", "late", late.fence}).freed,
+         "a late release frees nothing");
   expect(!b.must(command::release_lock{"key", "late", 0}).freed, "nor does one by holder");
   b.refuses(command::renew_lock{"key", "late", late.fence, b.lasting}, errc::lease_lost);
   b.refuses(command::renew_lock{"key", "late", now.fence, b.lasting}, errc::lease_lost);
@@ -133,10 +137,12 @@ inline void short_leases_are_leases(lock_bench& b) {
 inline void asking_again_changes_nothing(lock_bench& b) {
   auto const first = take_lock(b, "key", "owner", b.lasting);
   auto const again = b.must(command::acquire_lock{"key", "owner", b.brief()});
-  expect(again.granted && again.fence == first.fence, "a holder that asks again is given the same lease");
+  expect(again.granted && again.fence == first.fence,
+         "a holder that asks again is given the same lease");
   expect(again.expires_in > b.brief(), "asking again does not change when it ends");
   expect(b.must(command::release_lock{"key", "owner", first.fence}).freed, "it was held once");
-  expect(!b.must(command::release_lock{"key", "owner", first.fence}).freed, "a second release frees nothing");
+  expect(!b.must(command::release_lock{"key", "owner", first.fence}).freed,
+         "a second release frees nothing");
   expect(lock_is_free(b, "key"), "one release is enough");
 }
 
@@ -144,8 +150,10 @@ inline void fences_grow(lock_bench& b) {
   std::uint64_t last = 0;
   for (int i = 0; i < 8; ++i) {
     bool const expires = i % 2 == 0;
-    auto const grant = take_lock(b, "key", i % 3 == 0 ? "one" : "two", expires ? b.brief() : b.lasting);
-    expect(grant.fence > last, "fence " + std::to_string(grant.fence) + " came after " + std::to_string(last));
+    auto const grant =
+        take_lock(b, "key", i % 3 == 0 ? "one" : "two", expires ? b.brief() : b.lasting);
+    expect(grant.fence > last,
+           "fence " + std::to_string(grant.fence) + " came after " + std::to_string(last));
     last = grant.fence;
     if (expires) {
       b.pass(2 * b.brief());
@@ -163,9 +171,11 @@ inline void fences_follow_time(lock_bench& b) {
     return static_cast<std::uint64_t>(
         std::chrono::floor<std::chrono::microseconds>(b.now()).time_since_epoch().count());
   };
-  expect(take_lock(b, "key", "one", b.brief()).fence >= micros(), "a fence is at least the store's microseconds");
+  expect(take_lock(b, "key", "one", b.brief()).fence >= micros(),
+         "a fence is at least the store's microseconds");
   b.pass(24 * b.lasting);
-  expect(take_lock(b, "key", "two", b.brief()).fence >= micros(), "a fence is at least the store's microseconds");
+  expect(take_lock(b, "key", "two", b.brief()).fence >= micros(),
+         "a fence is at least the store's microseconds");
 }
 
 inline void keys_are_told_apart(lock_bench& b) {
@@ -176,13 +186,16 @@ inline void keys_are_told_apart(lock_bench& b) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     auto const info = b.must(command::inspect_lock{keys[i]});
     expect(info.held && info.holder == "holder" + std::to_string(i),
-           "the lock " + in_quotes(keys[i]) + " is held by holder" + std::to_string(i) + ", not: " + to_text(info));
+           "the lock " + in_quotes(keys[i]) + " is held by holder" + std::to_string(i) +
+               ", not: " + to_text(info));
   }
   if (!b.can().any_bytes) return;
   using namespace std::string_view_literals;
   take_lock(b, "holders", "a\0b"sv, b.lasting);
-  expect(!b.must(command::release_lock{"holders", "a\0c"sv, 0}).freed, "holders are told apart by every byte");
-  expect(!b.must(command::release_lock{"holders", "a"sv, 0}).freed, "holders are told apart by every byte");
+  expect(!b.must(command::release_lock{"holders", "a\0c"sv, 0}).freed,
+         "holders are told apart by every byte");
+  expect(!b.must(command::release_lock{"holders", "a"sv, 0}).freed,
+         "holders are told apart by every byte");
 }
 
 inline void bad_input_is_refused(lock_bench& b) {
@@ -244,11 +257,13 @@ inline void time_backwards_revives_nothing(lock_bench& b) {
   expect_held(b, "key", "second", now.fence);
   b.refuses(command::renew_lock{"key", "first", old.fence, b.lasting}, errc::lease_lost);
   b.must(command::release_lock{"key", "second", now.fence});
-  expect(take_lock(b, "key", "third", b.lasting).fence > now.fence, "fences grow also when time runs backwards");
+  expect(take_lock(b, "key", "third", b.lasting).fence > now.fence,
+         "fences grow also when time runs backwards");
 }
 
 inline void handlers_are_never_called_inline(lock_bench& b) {
-  b.need(b.source() != time_source::told, "told time is for tests: how its commands complete is not promised");
+  b.need(b.source() != time_source::told,
+         "told time is for tests: how its commands complete is not promised");
   command::acquire_lock const c{"key", "owner", b.lasting};
   auto const p = b.start(c);
   expect(!p.done(), "a handler is not called before the function returns that was given it");
@@ -266,7 +281,8 @@ inline constexpr check<lock_commands> lock_checks[] = {
     {"R5", "a lost lease's renewal and release change nothing", &late_owner_changes_nothing},
     {"F6", "a renewal counts from now", &renewal_counts_from_now},
     {"F9", "the shortest leases are not cut to nothing", &short_leases_are_leases},
-    {"F45", "asking again gives the same lease, releasing again frees nothing", &asking_again_changes_nothing},
+    {"F45", "asking again gives the same lease, releasing again frees nothing",
+     &asking_again_changes_nothing},
     {"F47", "fences grow across release and expiry", &fences_grow},
     {"R5", "fences do not fall behind the store's time", &fences_follow_time},
     {"F27", "no key is taken for another", &keys_are_told_apart},

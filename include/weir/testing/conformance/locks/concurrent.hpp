@@ -66,7 +66,8 @@ struct lock_object {
   static bool apply(state& s, event const& e, bool answered) noexcept {
     switch (e.what) {
       case event::kind::acquire:
-        if (s.holder != 0 && s.holder != e.holder) return !answered || (!e.yes && e.who == s.holder);
+        if (s.holder != 0 && s.holder != e.holder)
+          return !answered || (!e.yes && e.who == s.holder);
         if (s.holder == 0) {
           s.holder = e.holder;
           s.fence = 0;
@@ -107,7 +108,11 @@ class lock_client final : public arena<lock_commands>::client {
   static constexpr std::string_view keys[] = {"one", "two"};
 
   lock_client(arena<lock_commands>& in, std::uint32_t number, std::size_t operations, dice d)
-      : client{in}, number_{number}, name_{std::to_string(number)}, left_{operations}, dice_{d} {}
+      : client{in},
+        number_{number},
+        name_{std::to_string(number)},
+        left_{operations},
+        dice_{d} {}
 
   [[nodiscard]] history const& seen(std::size_t key) const noexcept { return seen_[key]; }
 
@@ -177,14 +182,15 @@ inline void locks_are_linearizable(bench<lock_commands>& b, std::uint64_t seed) 
   std::vector<std::shared_ptr<lock_client>> clients;
   auto const n = std::min<std::size_t>(b.settings().clients, 9);
   for (std::size_t i = 1; i <= n; ++i) {
-    clients.push_back(std::make_shared<lock_client>(
-        in, static_cast<std::uint32_t>(i), b.settings().operations, d.fork()));
+    clients.push_back(std::make_shared<lock_client>(in, static_cast<std::uint32_t>(i),
+                                                    b.settings().operations, d.fork()));
   }
   in.run({clients.begin(), clients.end()});
   for (std::size_t key = 0; key < std::size(lock_client::keys); ++key) {
     lock_client::history all;
     for (auto const& c : clients) all.insert(all.end(), c->seen(key).begin(), c->seen(key).end());
-    expect_order<lock_object>(std::move(all), "lock \"" + std::string{lock_client::keys[key]} + '"');
+    expect_order<lock_object>(std::move(all),
+                              "lock \"" + std::string{lock_client::keys[key]} + '"');
   }
 }
 

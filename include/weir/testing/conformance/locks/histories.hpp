@@ -32,9 +32,10 @@ class lock_game {
     duration after{};  ///< time that passes before it
   };
 
-  static std::vector<op> generate(
-      time_choices const& times, capabilities const&, std::size_t steps, dice d) {
-    // Time that runs backwards concerns one key at a time: what another key's step found over is not said.
+  static std::vector<op> generate(time_choices const& times, capabilities const&, std::size_t steps,
+                                  dice d) {
+    // Time that runs backwards concerns one key at a time: what another key's step found over is
+    // not said.
     bool const backwards = times.reversible() && d.chance(25);
     auto const keys = backwards ? 1 : 1 + d.below(3);
     auto const holders = 2 + d.below(3);
@@ -99,7 +100,7 @@ class lock_game {
 };
 
 inline void lock_histories(factory<lock_commands> const& f, report& out, settings const& s) {
-  claim const about{"locks", "R2", "generated histories are answered as the rule answers them"};
+  topic const about{"locks", "R2", "generated histories are answered as the rule answers them"};
   for (auto const t : times_of(f)) {
     if (finished(out, s)) return;
     check_histories<lock_game>(f, t, about, out, s);

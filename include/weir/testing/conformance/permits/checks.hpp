@@ -25,14 +25,17 @@ inline void limit_holds(permit_bench& b) {
   take_permit(b, "key", "b", 2, b.lasting);
   auto const refused = b.must(command::acquire_permit{"key", "c", 2, b.lasting});
   expect(!refused.granted && refused.in_use == 2 && refused.fence == 0 && refused.place == 0,
-         "with both of 2 permits taken the next is refused, and told how many are in use; got " + to_text(refused));
+         "with both of 2 permits taken the next is refused, and told how many are in use; got " +
+             to_text(refused));
   auto const census = b.must(command::inspect_permits{"key", 10});
   expect(census.in_use == 2 && census.waiting == 0 && census.holders.size() == 2 &&
              census.holders[0].holder == "a" && census.holders[1].holder == "b" &&
              census.holders[0].fence < census.holders[1].fence,
          "a census lists the holders by fence; got " + to_text(census));
-  expect(b.must(command::inspect_permits{"key", 1}).holders.size() == 1, "and no more of them than asked for");
-  expect(b.must(command::inspect_permits{"none", 10}).in_use == 0, "a key that was never used has no permits taken");
+  expect(b.must(command::inspect_permits{"key", 1}).holders.size() == 1,
+         "and no more of them than asked for");
+  expect(b.must(command::inspect_permits{"none", 10}).in_use == 0,
+         "a key that was never used has no permits taken");
 }
 
 inline void release_frees_its_own(permit_bench& b) {
@@ -46,7 +49,8 @@ inline void release_frees_its_own(permit_bench& b) {
   frees_nothing("a", others.fence);
   frees_nothing("c", mine.fence);
   frees_nothing("c", 0);
-  expect(b.must(command::release_permit{"key", "a", mine.fence}).freed, "a holder's release frees its permit");
+  expect(b.must(command::release_permit{"key", "a", mine.fence}).freed,
+         "a holder's release frees its permit");
   expect_permit(b, "key", "b", others.fence);
   expect_in_use(b, "key", 1);
 }
@@ -55,7 +59,8 @@ inline void late_release_frees_no_successor(permit_bench& b) {
   auto const late = take_permit(b, "key", "late", 1, b.brief());
   b.pass(2 * b.brief());
   auto const now = take_permit(b, "key", "successor", 1, b.lasting);
-  expect(!b.must(command::release_permit{"key", "late", late.fence}).freed, "a late release frees nothing");
+  expect(!b.must(command::release_permit{"key", "late", late.fence}).freed,
+         "a late release frees nothing");
   expect(!b.must(command::release_permit{"key", "late", 0}).freed, "nor does one by holder");
   b.refuses(command::renew_permit{"key", "late", late.fence, b.lasting}, errc::lease_lost);
   b.refuses(command::renew_permit{"key", "late", now.fence, b.lasting}, errc::lease_lost);
@@ -66,7 +71,8 @@ inline void late_release_frees_no_successor(permit_bench& b) {
 inline void second_release_frees_nothing(permit_bench& b) {
   auto const a = take_permit(b, "key", "a", 2, b.lasting);
   take_permit(b, "key", "b", 2, b.lasting);
-  expect(b.must(command::release_permit{"key", "a", a.fence}).freed, "the first release frees the permit");
+  expect(b.must(command::release_permit{"key", "a", a.fence}).freed,
+         "the first release frees the permit");
   for (auto const fence : {a.fence, std::uint64_t{0}, a.fence}) {
     auto const again = b.must(command::release_permit{"key", "a", fence});
     expect(!again.freed && !again.left_line, "another release of the same permit frees nothing");
@@ -84,14 +90,17 @@ inline void each_permit_ends_by_its_own_ttl(permit_bench& b) {
   expect_permit(b, "key", "long", long_one.fence);
   expect_permit(b, "key", "longer", longer.fence);
   auto const census = b.must(command::inspect_permits{"key", 3});
-  expect(census.holders[0].expires_in <= b.lasting, "a longer lease beside it does not prolong a lease");
+  expect(census.holders[0].expires_in <= b.lasting,
+         "a longer lease beside it does not prolong a lease");
 }
 
 inline void permit_is_over_at_its_expiry(permit_bench& b) {
   auto const grant = take_permit(b, "key", "a", 1, b.brief());
   auto const refused = b.must(command::acquire_permit{"key", "b", 1, b.lasting});
-  expect(!refused.granted && refused.retry_after > duration::zero() && refused.retry_after <= b.brief() + b.slack(),
-         "a refusal says when the expiry of others could make it this holder's turn; got " + to_text(refused));
+  expect(!refused.granted && refused.retry_after > duration::zero() &&
+             refused.retry_after <= b.brief() + b.slack(),
+         "a refusal says when the expiry of others could make it this holder's turn; got " +
+             to_text(refused));
   if (b.exact()) {
     b.pass(b.brief() - b.grain());
     expect_permit(b, "key", "a", grant.fence);
@@ -99,7 +108,8 @@ inline void permit_is_over_at_its_expiry(permit_bench& b) {
     b.pass(b.grain() + b.slack());
     expect_in_use(b, "key", 0);
   }
-  b.eventually([&] { return b.must(command::inspect_permits{"key", 0}).in_use == 0; }, "a permit is over when its time is");
+  b.eventually([&] { return b.must(command::inspect_permits{"key", 0}).in_use == 0; },
+               "a permit is over when its time is");
   take_permit(b, "key", "b", 1, b.lasting);
 }
 
@@ -155,7 +165,8 @@ inline void asking_again_gives_the_same(permit_bench& b) {
          "a holder that asks again is given the same permit; got " + to_text(again));
   expect(again.expires_in > b.brief(), "asking again does not change when it ends");
   take_permit(b, "key", "b", 2, b.lasting);
-  expect(b.must(command::acquire_permit{"key", "a", 1, b.lasting}).granted, "also with a limit that is reached");
+  expect(b.must(command::acquire_permit{"key", "a", 1, b.lasting}).granted,
+         "also with a limit that is reached");
   expect(b.must(command::release_permit{"key", "a", 0}).freed, "one release");
   expect_in_use(b, "key", 1);
 }
@@ -166,7 +177,8 @@ inline void permit_fences_grow(permit_bench& b) {
     bool const expires = i % 2 == 0;
     std::string const holder{"holder" + std::to_string(i % 3)};
     auto const grant = take_permit(b, "key", holder, 1, expires ? b.brief() : b.lasting);
-    expect(grant.fence > last, "fence " + std::to_string(grant.fence) + " came after " + std::to_string(last));
+    expect(grant.fence > last,
+           "fence " + std::to_string(grant.fence) + " came after " + std::to_string(last));
     last = grant.fence;
     if (expires) {
       b.pass(2 * b.brief());
@@ -175,7 +187,8 @@ inline void permit_fences_grow(permit_bench& b) {
     }
   }
   if (!b.can().fences_follow_time || b.source() != time_source::told) return;
-  auto const micros = std::chrono::floor<std::chrono::microseconds>(b.now()).time_since_epoch().count();
+  auto const micros =
+      std::chrono::floor<std::chrono::microseconds>(b.now()).time_since_epoch().count();
   expect(take_permit(b, "key", "late", 1, b.lasting).fence >= static_cast<std::uint64_t>(micros),
          "a fence is at least the store's microseconds");
 }
@@ -187,14 +200,18 @@ inline void permit_keys_are_told_apart(permit_bench& b) {
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     auto const census = b.must(command::inspect_permits{keys[i], 5});
-    expect(census.in_use == 1 && census.holders.size() == 1 && census.holders[0].holder == "holder" + std::to_string(i),
-           "the permit of " + in_quotes(keys[i]) + " is held by holder" + std::to_string(i) + ", not: " + to_text(census));
+    expect(census.in_use == 1 && census.holders.size() == 1 &&
+               census.holders[0].holder == "holder" + std::to_string(i),
+           "the permit of " + in_quotes(keys[i]) + " is held by holder" + std::to_string(i) +
+               ", not: " + to_text(census));
   }
   if (!b.can().any_bytes) return;
   using namespace std::string_view_literals;
   take_permit(b, "holders", "a\0b"sv, 2, b.lasting);
-  expect(!b.must(command::release_permit{"holders", "a\0c"sv, 0}).freed, "holders are told apart by every byte");
-  expect(!b.must(command::release_permit{"holders", "a"sv, 0}).freed, "holders are told apart by every byte");
+  expect(!b.must(command::release_permit{"holders", "a\0c"sv, 0}).freed,
+         "holders are told apart by every byte");
+  expect(!b.must(command::release_permit{"holders", "a"sv, 0}).freed,
+         "holders are told apart by every byte");
 }
 
 inline void bad_permit_input_is_refused(permit_bench& b) {
@@ -221,8 +238,8 @@ inline void bad_permit_input_is_refused(permit_bench& b) {
   expect_permit(b, "key", "a", grant.fence);
   auto const census = b.must(command::inspect_permits{"key", 0});
   expect(census.in_use == 1 && census.waiting == 0, "bad input changes nothing");
-  take_permit(b, std::string(limits::key_size, 'k'), std::string(limits::holder_size, 'h'), limits::permits,
-              limits::span);
+  take_permit(b, std::string(limits::key_size, 'k'), std::string(limits::holder_size, 'h'),
+              limits::permits, limits::span);
 }
 
 inline void permit_leftovers_make_room(permit_bench& b) {
@@ -234,7 +251,8 @@ inline void permit_leftovers_make_room(permit_bench& b) {
     for (; n <= room; ++n) {
       std::string const key = prefix + std::to_string(n / 2);
       std::string const holder = std::to_string(n);
-      auto const answer = small.ask(command::acquire_permit{key, holder, 1, small.brief(), small.brief()});
+      auto const answer =
+          small.ask(command::acquire_permit{key, holder, 1, small.brief(), small.brief()});
       if (answer.has_error()) {
         expect(answer.error() == errc::store_full, "a full store says store_full");
         break;
@@ -257,11 +275,13 @@ inline void time_backwards_revives_no_permit(permit_bench& b) {
   expect_in_use(b, "key", 1);
   b.refuses(command::renew_permit{"key", "first", old.fence, b.lasting}, errc::lease_lost);
   b.must(command::release_permit{"key", "second", now.fence});
-  expect(take_permit(b, "key", "third", 1, b.lasting).fence > now.fence, "fences grow also when time runs backwards");
+  expect(take_permit(b, "key", "third", 1, b.lasting).fence > now.fence,
+         "fences grow also when time runs backwards");
 }
 
 inline void permit_handlers_are_never_called_inline(permit_bench& b) {
-  b.need(b.source() != time_source::told, "told time is for tests: how its commands complete is not promised");
+  b.need(b.source() != time_source::told,
+         "told time is for tests: how its commands complete is not promised");
   command::acquire_permit const c{"key", "a", 1, b.lasting, {}};
   auto const p = b.start(c);
   expect(!p.done(), "a handler is not called before the function returns that was given it");
@@ -275,21 +295,28 @@ inline constexpr check<permit_commands> permit_checks[] = {
     {"R1", "a release frees its own permit only", &release_frees_its_own},
     {"F1", "a late release frees no successor's permit", &late_release_frees_no_successor},
     {"F3", "each permit ends by its own TTL", &each_permit_ends_by_its_own_ttl},
-    {"F4", "a permit is over at its expiry, neither before nor after", &permit_is_over_at_its_expiry},
-    {"F6", "a permit is renewed by its holder while it lives, and not after", &permits_are_renewed_by_their_holders},
+    {"F4", "a permit is over at its expiry, neither before nor after",
+     &permit_is_over_at_its_expiry},
+    {"F6", "a permit is renewed by its holder while it lives, and not after",
+     &permits_are_renewed_by_their_holders},
     {"F7", "a second release raises no limit", &second_release_frees_nothing},
-    {"F8", "the limit in the command decides, and lowering it revokes nothing", &limit_of_the_command_decides},
+    {"F8", "the limit in the command decides, and lowering it revokes nothing",
+     &limit_of_the_command_decides},
     {"F9", "the shortest permits are not cut to nothing", &short_permits_are_permits},
-    {"F10", "waiters are served in the order in which they came, and nobody overtakes", &line_is_kept},
+    {"F10", "waiters are served in the order in which they came, and nobody overtakes",
+     &line_is_kept},
     {"R1", "a ticket lapses unless its holder asks again", &tickets_lapse},
-    {"R1", "a place in line is given up by asking without patience or by releasing", &places_are_given_up},
+    {"R1", "a place in line is given up by asking without patience or by releasing",
+     &places_are_given_up},
     {"F10", "retry_after is when the turn could come", &retry_after_is_not_too_early},
     {"F10", "a freed permit wakes the one who is next", &one_permit_wakes_one},
-    {"R7", "waiting for a hint can be cancelled, and is harmless without a ticket", &waiting_can_be_cancelled},
+    {"R7", "waiting for a hint can be cancelled, and is harmless without a ticket",
+     &waiting_can_be_cancelled},
     {"F11", "what is over makes room", &permit_leftovers_make_room},
     {"F27", "no key is taken for another", &permit_keys_are_told_apart},
     {"F45", "asking again gives the same permit", &asking_again_gives_the_same},
-    {"F47", "fences grow across release and expiry, and follow the store's time", &permit_fences_grow},
+    {"F47", "fences grow across release and expiry, and follow the store's time",
+     &permit_fences_grow},
     {"F52", "time that runs backwards revives no permit", &time_backwards_revives_no_permit},
     {"R8", "bad input is a typed error and changes nothing", &bad_permit_input_is_refused},
     {"R7", "a handler is never called inline", &permit_handlers_are_never_called_inline},

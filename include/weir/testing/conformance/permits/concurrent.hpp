@@ -32,20 +32,23 @@ struct permit_event {
   kind what = kind::inspect;
   std::uint32_t holder = 0;
   std::uint32_t limit = 0;
-  bool patient = false;       ///< asked to keep a place
-  std::uint64_t fence = 0;    ///< that was asked with
-  bool yes = false;           ///< granted, renewed or freed
-  bool left = false;          ///< a place in line was given up
-  std::uint32_t in_use = 0;   ///< in the answer
-  std::uint32_t place = 0;    ///< in the answer; inspect: how many wait
-  std::uint64_t number = 0;   ///< fence in the answer
+  bool patient = false;      ///< asked to keep a place
+  std::uint64_t fence = 0;   ///< that was asked with
+  bool yes = false;          ///< granted, renewed or freed
+  bool left = false;         ///< a place in line was given up
+  std::uint32_t in_use = 0;  ///< in the answer
+  std::uint32_t place = 0;   ///< in the answer; inspect: how many wait
+  std::uint64_t number = 0;  ///< fence in the answer
 };
 
 [[nodiscard]] inline std::string to_text(permit_event const& e) {
   constexpr std::string_view words[] = {"acquire", "renew", "release", "inspect"};
   field_list out;
   out.name = words[static_cast<std::size_t>(e.what)];
-  out.add("holder", e.holder).add("limit", e.limit).add("patient", e.patient).add_fence("fence", e.fence);
+  out.add("holder", e.holder)
+      .add("limit", e.limit)
+      .add("patient", e.patient)
+      .add_fence("fence", e.fence);
   field_list answer;
   answer.add("yes", e.yes).add("left_line", e.left).add("in_use", e.in_use).add("place", e.place);
   answer.add_fence("fence", e.number);
@@ -77,7 +80,8 @@ struct permit_object {
 
   static bool apply(state& s, event const& e, bool answered) {
     auto& mine = s.fence[e.holder];
-    auto const ticket = std::find(s.line.begin(), s.line.end(), static_cast<std::uint8_t>(e.holder));
+    auto const ticket =
+        std::find(s.line.begin(), s.line.end(), static_cast<std::uint8_t>(e.holder));
     switch (e.what) {
       case event::kind::acquire: {
         auto const ahead = static_cast<std::uint32_t>(ticket - s.line.begin());
@@ -85,10 +89,13 @@ struct permit_object {
           mine = untold;
           if (ticket != s.line.end()) s.line.erase(ticket);
         }
-        if (mine != 0) return !answered || (e.yes && e.in_use == s.live() && learn(s, mine, e.number));
-        if (e.patient && ticket == s.line.end()) s.line.push_back(static_cast<std::uint8_t>(e.holder));
+        if (mine != 0)
+          return !answered || (e.yes && e.in_use == s.live() && learn(s, mine, e.number));
+        if (e.patient && ticket == s.line.end())
+          s.line.push_back(static_cast<std::uint8_t>(e.holder));
         if (!e.patient && ticket != s.line.end()) s.line.erase(ticket);
-        return !answered || (!e.yes && e.in_use == s.live() && e.place == (e.patient ? ahead + 1 : 0));
+        return !answered ||
+               (!e.yes && e.in_use == s.live() && e.place == (e.patient ? ahead + 1 : 0));
       }
       case event::kind::renew: return !answered || e.yes == (e.fence > untold && mine == e.fence);
       case event::kind::release: {
@@ -98,7 +105,8 @@ struct permit_object {
         if (leaves) s.line.erase(ticket);
         return !answered || (e.yes == frees && e.left == leaves);
       }
-      case event::kind::inspect: return !answered || (e.in_use == s.live() && e.place == s.line.size());
+      case event::kind::inspect:
+        return !answered || (e.in_use == s.live() && e.place == s.line.size());
     }
     return false;
   }
@@ -122,8 +130,14 @@ class permit_client final : public arena<permit_commands>::client {
   static constexpr std::string_view keys[] = {"one", "two"};
   static constexpr std::uint32_t limits[] = {1, 3};
 
-  permit_client(arena<permit_commands>& in, std::uint32_t number, std::size_t operations, bool lines, dice d)
-      : client{in}, number_{number}, name_{std::to_string(number)}, left_{operations}, lines_{lines}, dice_{d} {}
+  permit_client(arena<permit_commands>& in, std::uint32_t number, std::size_t operations,
+                bool lines, dice d)
+      : client{in},
+        number_{number},
+        name_{std::to_string(number)},
+        left_{operations},
+        lines_{lines},
+        dice_{d} {}
 
   [[nodiscard]] history const& seen(std::size_t key) const noexcept { return seen_[key]; }
 
@@ -138,10 +152,11 @@ class permit_client final : public arena<permit_commands>::client {
     if (choice == 0) {
       e.what = permit_event::kind::inspect;
       e.holder = 0;
-      run(key, e, command::inspect_permits{keys[key], 0}, [](permit_event& seen, permit_census const& a) {
-        seen.in_use = a.in_use;
-        seen.place = a.waiting;
-      });
+      run(key, e, command::inspect_permits{keys[key], 0},
+          [](permit_event& seen, permit_census const& a) {
+            seen.in_use = a.in_use;
+            seen.place = a.waiting;
+          });
     } else if (choice < 3 && fence != 0) {
       e.what = permit_event::kind::renew;
       e.fence = fence;
@@ -160,7 +175,8 @@ class permit_client final : public arena<permit_commands>::client {
       e.limit = limits[key];
       e.patient = lines_ && dice_.chance(70);
       run(key, e,
-          command::acquire_permit{keys[key], name_, e.limit, lasting, e.patient ? lasting : duration::zero()},
+          command::acquire_permit{keys[key], name_, e.limit, lasting,
+                                  e.patient ? lasting : duration::zero()},
           [&fence](permit_event& seen, permit_grant const& a) {
             seen.yes = a.granted;
             seen.in_use = a.in_use;
@@ -205,7 +221,8 @@ inline void permits_are_linearizable(bench<permit_commands>& b, std::uint64_t se
   for (std::size_t key = 0; key < std::size(permit_client::keys); ++key) {
     permit_client::history all;
     for (auto const& c : clients) all.insert(all.end(), c->seen(key).begin(), c->seen(key).end());
-    expect_order<permit_object>(std::move(all), "permits of \"" + std::string{permit_client::keys[key]} + '"');
+    expect_order<permit_object>(std::move(all),
+                                "permits of \"" + std::string{permit_client::keys[key]} + '"');
   }
 }
 

@@ -34,9 +34,10 @@ class permit_game {
     duration after{};  ///< time that passes before it
   };
 
-  static std::vector<op> generate(
-      time_choices const& times, capabilities const& can, std::size_t steps, dice d) {
-    // Time that runs backwards concerns one key at a time: what another key's step found over is not said.
+  static std::vector<op> generate(time_choices const& times, capabilities const& can,
+                                  std::size_t steps, dice d) {
+    // Time that runs backwards concerns one key at a time: what another key's step found over is
+    // not said.
     bool const backwards = times.reversible() && d.chance(25);
     auto const keys = backwards ? 1 : 1 + d.below(2);
     auto const holders = 2 + d.below(5);
@@ -108,7 +109,7 @@ class permit_game {
 };
 
 inline void permit_histories(factory<permit_commands> const& f, report& out, settings const& s) {
-  claim const about{"permits", "R1", "generated histories are answered as the rule answers them"};
+  topic const about{"permits", "R1", "generated histories are answered as the rule answers them"};
   for (auto const t : times_of(f)) {
     if (finished(out, s)) return;
     check_histories<permit_game>(f, t, about, out, s);

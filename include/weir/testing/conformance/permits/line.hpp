@@ -14,7 +14,9 @@
 // What is promised about waiting in line for a permit, and about hints.
 namespace weir::testing::conformance {
 
-inline void need_line(permit_bench& b) { b.need(b.can().line, "declared: refused holders keep no place in line"); }
+inline void need_line(permit_bench& b) {
+  b.need(b.can().line, "declared: refused holders keep no place in line");
+}
 
 inline void line_is_kept(permit_bench& b) {
   need_line(b);
@@ -42,7 +44,8 @@ inline void tickets_lapse(permit_bench& b) {
   take_permit(b, "key", "x", 1, b.lasting);
   expect_refused(b, "key", "a", 1, b.brief());
   expect_place(b, "key", "b", 1, 2);
-  b.eventually([&] { return b.must(command::inspect_permits{"key", 0}).waiting == 1; }, "a ticket lapses");
+  b.eventually([&] { return b.must(command::inspect_permits{"key", 0}).waiting == 1; },
+               "a ticket lapses");
   expect_place(b, "key", "b", 1, 1);
   expect_place(b, "key", "a", 1, 2);
   b.must(command::release_permit{"key", "x", 0});
@@ -57,10 +60,12 @@ inline void places_are_given_up(permit_bench& b) {
   expect_place(b, "key", "b", 1, 2);
   expect(expect_refused(b, "key", "a", 1).place == 0, "who asks without patience keeps no place");
   expect_place(b, "key", "b", 1, 1);
-  expect(!b.must(command::release_permit{"key", "b", grant.fence}).left_line, "a release by fence ends no ticket");
+  expect(!b.must(command::release_permit{"key", "b", grant.fence}).left_line,
+         "a release by fence ends no ticket");
   expect_place(b, "key", "b", 1, 1);
   auto const released = b.must(command::release_permit{"key", "b", 0});
-  expect(released.left_line && !released.freed, "a release by holder gives up the place; got " + to_text(released));
+  expect(released.left_line && !released.freed,
+         "a release by holder gives up the place; got " + to_text(released));
   expect(!b.must(command::release_permit{"key", "b", 0}).left_line, "once");
   b.must(command::release_permit{"key", "x", grant.fence});
   take_permit(b, "key", "newcomer", 1, b.lasting);
@@ -73,9 +78,13 @@ inline void retry_after_is_not_too_early(permit_bench& b) {
   take_permit(b, "key", "y", 2, b.brief());
   auto const a = expect_refused(b, "key", "a", 2, b.lasting);
   auto const c = expect_refused(b, "key", "c", 2, b.lasting);
-  auto const about = [&](duration told, duration should) { return told >= should && told <= should + b.slack(); };
-  expect(about(a.retry_after, b.brief()), "the first in line waits for the first expiry; got " + to_text(a));
-  expect(about(c.retry_after, 2 * b.brief()), "the second waits for the second: no herd; got " + to_text(c));
+  auto const about = [&](duration told, duration should) {
+    return told >= should && told <= should + b.slack();
+  };
+  expect(about(a.retry_after, b.brief()),
+         "the first in line waits for the first expiry; got " + to_text(a));
+  expect(about(c.retry_after, 2 * b.brief()),
+         "the second waits for the second: no herd; got " + to_text(c));
   b.pass(a.retry_after - b.slack() - b.grain());
   expect_refused(b, "key", "a", 2, b.lasting);
   b.pass(b.slack() + b.grain());
@@ -85,6 +94,7 @@ inline void retry_after_is_not_too_early(permit_bench& b) {
 inline void need_hints(permit_bench& b) {
   need_line(b);
   b.need(b.executes<command::await_permit>(), "the store does not execute await_permit");
+  b.need(b.source() != time_source::told, "hints come by the store's own time");
 }
 
 inline void one_permit_wakes_one(permit_bench& b) {

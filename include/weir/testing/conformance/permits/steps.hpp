@@ -20,18 +20,19 @@ namespace weir::testing::conformance {
 using permit_bench = bench<permit_commands>;
 
 /// Takes a permit, which must be there.
-inline permit_grant take_permit(
-    permit_bench& b, std::string_view key, std::string_view holder, std::uint32_t limit, duration ttl) {
+inline permit_grant take_permit(permit_bench& b, std::string_view key, std::string_view holder,
+                                std::uint32_t limit, duration ttl) {
   command::acquire_permit const c{key, holder, limit, ttl, {}};
   auto const grant = b.must(c);
   expect(grant.granted, to_text(c) + " should have been granted; got " + to_text(grant));
-  expect(grant.fence > 0 && grant.in_use > 0, to_text(c) + " was granted without a fence or a count");
+  expect(grant.fence > 0 && grant.in_use > 0,
+         to_text(c) + " was granted without a fence or a count");
   return grant;
 }
 
 /// Asks for a permit that must be refused.
-inline permit_grant expect_refused(
-    permit_bench& b, std::string_view key, std::string_view holder, std::uint32_t limit, duration patience = {}) {
+inline permit_grant expect_refused(permit_bench& b, std::string_view key, std::string_view holder,
+                                   std::uint32_t limit, duration patience = {}) {
   command::acquire_permit const c{key, holder, limit, b.lasting, patience};
   auto const answer = b.must(c);
   expect(!answer.granted, to_text(c) + " should have been refused; got " + to_text(answer));
@@ -39,7 +40,8 @@ inline permit_grant expect_refused(
 }
 
 /// Requires that this holder has a permit, by this lease.
-inline void expect_permit(permit_bench& b, std::string_view key, std::string_view holder, std::uint64_t fence) {
+inline void expect_permit(permit_bench& b, std::string_view key, std::string_view holder,
+                          std::uint64_t fence) {
   auto const census = b.must(command::inspect_permits{key, limits::batch});
   auto const same = [&](permit_info const& p) { return p.holder == holder && p.fence == fence; };
   expect(std::any_of(census.holders.begin(), census.holders.end(), same),
@@ -54,8 +56,8 @@ inline void expect_in_use(permit_bench& b, std::string_view key, std::uint32_t n
 }
 
 /// Asks for a permit and keeps a place in line, which must be this one.
-inline void expect_place(
-    permit_bench& b, std::string_view key, std::string_view holder, std::uint32_t limit, std::uint32_t place) {
+inline void expect_place(permit_bench& b, std::string_view key, std::string_view holder,
+                         std::uint32_t limit, std::uint32_t place) {
   auto const answer = expect_refused(b, key, holder, limit, b.lasting);
   expect(answer.place == place, in_quotes(holder) + " should have place " + std::to_string(place) +
                                     " in line, but the store says: " + to_text(answer));

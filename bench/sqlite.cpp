@@ -1,0 +1,351 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// What the file store costs, beside what SQLite itself costs through its C interface, on the same
+// disk in the same run. `raw` are single prepared statements, each a transaction of its own, or 256
+// in one; `weir` are commands, with so many in flight at once, that is, up to 256 in one
+// transaction. Durable: with an fsync for each transaction.
+
+#include "weir/store/sqlite.hpp"
+
+#include <benchmark/benchmark.h>
+#include <boost/asio/io_context.hpp>
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace weir;
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t million = 1'000'000;
+constexpr std::size_t most_in_flight = 1000;
+
+class directory {
+ public:
+  directory() {
+    // Beside the program, for /tmp may be memory.
+    std::string name = std::filesystem::current_path() / "weir-bench-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
+    path_ = name;
+  }
+  directory(directory const&) = delete;
+  directory& operator=(directory const&) = delete;
+  ~directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string file() const { return path_ / "bench.db"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// ------------------------------------------------------------------------------------------ raw
+
+void check(int rc) {
+  if (rc != SQLITE_OK && rc != SQLITE_DONE && rc != SQLITE_ROW) {
+    throw std::runtime_error{sqlite3_errstr(rc)};
+  }
+}
+
+struct raw {
+  explicit raw(bool durable) {
+    check(sqlite3_open(home.file().c_str(), &db));
+    run("PRAGMA journal_mode = WAL; CREATE TABLE t (k BLOB PRIMARY KEY, v INTEGER, p BLOB)");
+    run(durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  }
+  raw(raw const&) = delete;
+  raw& operator=(raw const&) = delete;
+  ~raw() {
+    for (auto* s : prepared) sqlite3_finalize(s);
+    sqlite3_close(db);
+  }
+
+  void run(char const* sql) { check(sqlite3_exec(db, sql, nullptr, nullptr, nullptr)); }
+  sqlite3_stmt* prepare(char const* sql) {
+    sqlite3_stmt* s = nullptr;
+    check(sqlite3_prepare_v2(db, sql, -1, &s, nullptr));
+    prepared.push_back(s);
+    return s;
+  }
+  static void step(sqlite3_stmt* s, std::int64_t key) {
+    sqlite3_bind_blob(s, 1, &key, sizeof(key), SQLITE_TRANSIENT);
+    for (int rc = SQLITE_ROW; rc == SQLITE_ROW;) check(rc = sqlite3_step(s));
+    sqlite3_reset(s);
+  }
+
+  directory home;
+  sqlite3* db = nullptr;
+  std::vector<sqlite3_stmt*> prepared;
+};
+
+void durable_or_not(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"durable", "together"});
+  for (int durable : {0, 1}) {
+    for (int together : {1, 256}) b->Args({durable, together});
+  }
+  b->UseRealTime();
+}
+
+/// Runs statements, `together` of them in one transaction.
+void in_transactions(benchmark::State& state, char const* first, char const* second,
+                     std::uint64_t keys) {
+  raw r{state.range(0) != 0};
+  auto* const begin = r.prepare("BEGIN IMMEDIATE");
+  auto* const commit = r.prepare("COMMIT");
+  auto* const a = r.prepare(first);
+  auto* const b = second == nullptr ? nullptr : r.prepare(second);
+  auto const one = [](sqlite3_stmt* s) {
+    check(sqlite3_step(s));
+    sqlite3_reset(s);
+  };
+  std::int64_t n = 0;
+  for (auto _ : state) {
+    one(begin);
+    for (auto i = state.range(1); i != 0; --i) {
+      auto const key = static_cast<std::int64_t>(static_cast<std::uint64_t>(++n) % keys);
+      raw::step(a, key);
+      if (b != nullptr) raw::step(b, key);
+    }
+    one(commit);
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(1));
+}
+
+void raw_insert(benchmark::State& state) {
+  in_transactions(state, "INSERT INTO t VALUES (?, 1, zeroblob(100))", nullptr, ~std::uint64_t{});
+}
+void raw_insert_and_delete(benchmark::State& state) {
+  in_transactions(state, "INSERT INTO t VALUES (?, 1, x'')", "DELETE FROM t WHERE k = ?",
+                  ~std::uint64_t{});
+}
+void raw_upsert(benchmark::State& state) {
+  in_transactions(
+      state, "INSERT INTO t VALUES (?, 1, x'') ON CONFLICT DO UPDATE SET v = v + 1 RETURNING v",
+      nullptr, 10'000);
+}
+BENCHMARK(raw_insert)->Apply(durable_or_not);
+BENCHMARK(raw_insert_and_delete)->Apply(durable_or_not);
+BENCHMARK(raw_upsert)->Apply(durable_or_not);
+
+// ------------------------------------------------------------------------------------------ weir
+
+struct rig {
+  explicit rig(bool durable) {
+    sqlite_options o;
+    o.durable = durable ? durability::power_loss : durability::process_crash;
+    store.emplace(io.get_executor(), home.file(), o);
+  }
+
+  /// Executes one command and waits for it.
+  template <class C>
+  typename C::result ask(C const& c) {
+    typename C::result out{};
+    store->async_execute(c, [&](error_code ec, typename C::result r) {
+      if (ec) throw std::runtime_error{ec.message()};
+      out = std::move(r);
+    });
+    io.restart();
+    io.run();
+    return out;
+  }
+
+  /// Starts `n` chains of operations, and waits until all have come to their ends.
+  template <class Start>
+  void together(std::int64_t n, Start&& start) {
+    for (std::int64_t i = 0; i != n; ++i) start(static_cast<std::size_t>(i));
+    io.restart();
+    io.run();
+  }
+
+  directory home;
+  boost::asio::io_context io;
+  std::optional<sqlite_store> store;
+};
+
+void in_flight(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"durable", "in_flight"});
+  for (int durable : {0, 1}) {
+    for (int n : {1, 100, 1000}) b->Args({durable, n});
+  }
+  b->UseRealTime();
+}
+
+template <class Result>
+auto must(Result& kept) {
+  return [&](error_code ec, Result r) {
+    if (ec) throw std::runtime_error{ec.message()};
+    kept = std::move(r);
+  };
+}
+
+std::string const payload(100, 'p');
+
+job_id id(std::uint64_t n) {
+  job_id out{};
+  for (std::size_t i = 0; i != 8; ++i) out.data[7 - i] = static_cast<std::uint8_t>(n >> (8 * i));
+  return out;
+}
+
+new_job job_of(std::uint64_t n) {
+  new_job j;
+  j.id = id(n);
+  j.kind = "kind";
+  j.payload = payload;
+  return j;
+}
+
+void fill(rig& r, std::string_view queue, std::uint64_t n, std::uint64_t first,
+          std::uint8_t priority = 100, duration delay = {}) {
+  std::vector<new_job> jobs;
+  for (auto end = first + n; first != end;) {
+    jobs.clear();
+    for (; first != end && jobs.size() != limits::batch; ++first) {
+      jobs.push_back(job_of(first));
+      jobs.back().priority = priority;
+      jobs.back().delay = delay;
+    }
+    r.ask(command::enqueue_jobs{queue, jobs});
+  }
+}
+
+void done(benchmark::State& state) {
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(1));
+}
+
+void weir_enqueue(benchmark::State& state) {
+  rig r{state.range(0) != 0};
+  std::uint64_t n = 1;
+  command::enqueue_jobs::result kept;
+  for (auto _ : state) {
+    r.together(state.range(1), [&](std::size_t) {
+      std::array const jobs{job_of(n++)};
+      r.store->async_execute(command::enqueue_jobs{"q", jobs}, must(kept));
+    });
+  }
+  done(state);
+}
+
+/// Takes one job and completes it, `n` times at once.
+void consume(rig& r, std::int64_t n, std::string_view queue, dequeued& kept,
+             command::complete_jobs::result& ended) {
+  r.together(n, [&](std::size_t) {
+    r.store->async_execute(
+        command::dequeue_jobs{queue, "holder", 0, 1, 1h}, [&](error_code ec, dequeued d) {
+          if (ec || d.jobs.size() != 1) throw std::runtime_error{"no job"};
+          kept = std::move(d);
+          std::array const finished{finished_job{kept.jobs[0].id, kept.jobs[0].fence, {}}};
+          r.store->async_execute(command::complete_jobs{queue, finished}, must(ended));
+        });
+  });
+}
+
+void weir_dequeue_and_complete(benchmark::State& state) {
+  rig r{state.range(0) != 0};
+  dequeued kept;
+  command::complete_jobs::result ended;
+  std::uint64_t filled = 0;
+  std::uint64_t left = 0;
+  auto const n = static_cast<std::uint64_t>(state.range(1));
+  for (auto _ : state) {
+    if (left < n) {
+      state.PauseTiming();
+      fill(r, "q", 20'000, 1 + filled);
+      filled += 20'000;
+      left += 20'000;
+      state.ResumeTiming();
+    }
+    consume(r, state.range(1), "q", kept, ended);
+    left -= n;
+  }
+  done(state);
+}
+
+void weir_acquire_and_release(benchmark::State& state) {
+  rig r{state.range(0) != 0};
+  std::vector<std::string> holders;
+  for (std::size_t i = 0; i != most_in_flight; ++i) holders.push_back("holder" + std::to_string(i));
+  lease_release kept;
+  for (auto _ : state) {
+    r.together(state.range(1), [&](std::size_t i) {
+      r.store->async_execute(command::acquire_permit{"key", holders[i], 2000, 1h, {}},
+                             [&, i](error_code ec, permit_grant const& g) {
+                               if (ec || !g.granted) throw std::runtime_error{"no permit"};
+                               r.store->async_execute(
+                                   command::release_permit{"key", holders[i], g.fence}, must(kept));
+                             });
+    });
+  }
+  done(state);
+}
+
+void weir_take(benchmark::State& state) {
+  rig r{state.range(0) != 0};
+  std::array const quotas{quota::per_second(million).burst(million)};
+  std::vector<std::string> keys;
+  for (int i = 0; i != 10'000; ++i) keys.push_back("key" + std::to_string(i));
+  std::mt19937 random{1};
+  decision kept;
+  for (auto _ : state) {
+    r.together(state.range(1), [&](std::size_t) {
+      r.store->async_execute(command::take{keys[random() % keys.size()], quotas, 1, {}},
+                             must(kept));
+    });
+  }
+  done(state);
+}
+
+BENCHMARK(weir_enqueue)->Apply(in_flight);
+BENCHMARK(weir_dequeue_and_complete)->Apply(in_flight);
+BENCHMARK(weir_acquire_and_release)->Apply(in_flight);
+BENCHMARK(weir_take)->Apply(in_flight);
+
+// ------------------------------------------------------------------------------------------ order
+
+/// Dequeues of ten jobs, which are then given back one by one outside the measurement, from a queue
+/// that has so many jobs of a higher priority that are not due.
+void weir_dequeue_behind_future_jobs(benchmark::State& state) {
+  rig r{false};
+  auto const future = static_cast<std::uint64_t>(state.range(0));
+  fill(r, "q", future, 10 * million, 1, 24h);
+  fill(r, "q", 100, 1);
+  dequeued kept;
+  for (auto _ : state) {
+    kept = r.ask(command::dequeue_jobs{"q", "holder", 0, 10, 1h});
+    if (kept.jobs.size() != 10) throw std::runtime_error{"no jobs"};
+    state.PauseTiming();
+    hint ignored;
+    for (auto const& j : kept.jobs) {
+      r.store->async_execute(command::return_job{"q", j.id, j.fence}, must(ignored));
+    }
+    r.io.restart();
+    r.io.run();
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+}
+BENCHMARK(weir_dequeue_behind_future_jobs)
+    ->ArgName("future")
+    ->Arg(0)
+    ->Arg(static_cast<std::int64_t>(million))
+    ->UseRealTime()
+    ->Iterations(5000);
+
+}  // namespace

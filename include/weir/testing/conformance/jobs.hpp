@@ -1,0 +1,35 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TESTING_CONFORMANCE_JOBS_HPP
+#define WEIR_TESTING_CONFORMANCE_JOBS_HPP
+
+#include "weir/concept.hpp"
+#include "weir/testing/conformance/jobs/concurrent.hpp"
+#include "weir/testing/conformance/jobs/histories.hpp"
+#include "weir/testing/conformance/jobs/leases.hpp"
+#include "weir/testing/conformance/jobs/order.hpp"
+#include "weir/testing/conformance/jobs/queues.hpp"
+#include "weir/testing/conformance/jobs/unique.hpp"
+#include "weir/testing/driver.hpp"
+#include "weir/testing/report.hpp"
+#include "weir/testing/settings.hpp"
+
+namespace weir::testing::conformance {
+
+/// Holds a store of jobs to its promises, and writes into the report what it found. It throws only
+/// what the driver throws while it says what it is.
+template <store_driver Driver>
+void jobs(Driver& driver, report& out, settings const& s = {}) {
+  factory<job_commands> const f{driver};
+  run_checks(f, "jobs", order_checks, out, s);
+  run_checks(f, "jobs", lease_checks, out, s);
+  run_checks(f, "jobs", unique_checks, out, s);
+  run_checks(f, "jobs", queue_checks, out, s);
+  job_histories(f, out, s);
+  job_concurrency(f, out, s);
+}
+
+}  // namespace weir::testing::conformance
+
+#endif

@@ -1,0 +1,410 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_CONFORMANCE_JOB_DEFECTS_HPP
+#define WEIR_TEST_CONFORMANCE_JOB_DEFECTS_HPP
+
+#include "conformance/mutant_store.hpp"
+#include "weir/command/jobs.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace weir::testing {
+
+enum job_defect : int {
+  key_outlives_its_job,
+  key_is_lost_on_requeue,
+  run_lock_stays,
+  enqueues_check_then_act,
+  claims_check_then_act,
+  conflicts_fail_batches,
+  dead_holders_keep,
+  extended_jobs_stay,
+  bounded_look,
+  counts_by_events,
+  leases_have_no_end,
+  queue_leases_do_not_last,
+  snooze_is_failure,
+  stale_completes,
+  stale_acts,
+  crashes_do_not_count,
+  hints_for_nobody,
+  scans_from_the_start,
+  replay_keeps_attempts,
+  letters_are_unlisted,
+  purges_are_uncounted,
+  collects_everyone,
+  stale_pointers,
+  enqueues_twice,
+  dequeues_forget,
+  priorities_are_ignored,
+  delays_are_cut,
+  pauses_are_ignored,
+  returns_count,
+  results_are_lost,
+  records_stay_not,
+  deadlines_are_ignored,
+  cancels_the_running,
+  end_frees_expiring_keys,
+  running_are_replaced,
+  queues_lose_case,
+  duplicates_count,
+  no_attempts_is_one,
+};
+
+struct job_defects : no_defects {
+  using no_defects::look;
+  using no_defects::no_defects;
+  using no_defects::splits;
+
+  using place = std::pair<std::string, std::string>;  // queue and unique key
+  using name = std::pair<std::string, job_id>;        // queue and job
+
+  std::map<place, job_id> owners;
+  std::map<place, job_id> dead_owners;
+  std::set<place> lost_keys;
+  std::set<place> stuck_locks;
+  std::map<name, place> key_of;
+  std::set<name> started_jobs;
+  std::set<name> extended;
+  std::map<name, std::uint32_t> max_attempts;
+  std::map<name, std::uint32_t> spent;
+  std::map<std::string, std::int64_t> leased;
+  std::map<std::string, std::uint64_t> duplicates;
+  std::map<std::string, time_point> stuck_pointers;
+  std::set<std::string> collected;
+  std::uint32_t copies = 0;
+
+  [[nodiscard]] waiting wait() const {
+    return which == hints_for_nobody ? waiting::never_told : waiting::as_it_should;
+  }
+
+  // ------------------------------------------------------------------------------------ races
+
+  bool splits(command::enqueue_jobs const&) const { return which == enqueues_check_then_act; }
+  bool splits(command::dequeue_jobs const&) const { return which == claims_check_then_act; }
+
+  template <class Next>
+  std::int64_t look(command::enqueue_jobs const& c, time_point now, Next const& next) {
+    if (which != enqueues_check_then_act || c.jobs.size() != 1 ||
+        !holds_while_waiting(c.jobs[0].strategy))
+      return 0;
+    auto const owner = owners.find({std::string{c.queue}, std::string{c.jobs[0].unique_key}});
+    if (owner == owners.end()) return 1;
+    auto const j = next(command::find_job{c.queue, owner->second}, now);
+    return j.has_value() && (!*j || is_terminal((*j)->state)) ? 1 : 0;
+  }
+  template <class Next>
+  std::int64_t look(command::dequeue_jobs const& c, time_point now, Next const& next) {
+    if (which != claims_check_then_act || c.limit == 0) return 0;
+    auto const best = next(command::peek_jobs{c.queue, 1}, now);
+    if (best.has_error() || best->empty()) return 0;
+    std::int64_t number = 0;
+    for (std::size_t i = 12; i < 16; ++i) number = number << 8 | best->front().id.data[i];
+    return number;
+  }
+
+  // ------------------------------------------------------------------------------------ steps
+
+  template <class C, class Next>
+  result<typename C::result> step(C c, time_point now, Next const& next, std::int64_t looked) {
+    std::string queue;
+    if constexpr (requires { c.queue; }) {
+      queue = which == queues_lose_case ? without_case(c.queue) : std::string{c.queue};
+      c.queue = queue;
+    }
+    if (which == stale_acts) {
+      if constexpr (requires {
+                      c.id;
+                      c.fence;
+                    }) {
+        auto const j = next(command::find_job{c.queue, c.id}, now);
+        if (j.has_value() && *j && (*j)->fence != 0 && c.fence != 0) c.fence = (*j)->fence;
+      }
+    }
+    if (which == delays_are_cut) {
+      if constexpr (requires { c.delay; })
+        c.delay = std::chrono::floor<std::chrono::seconds>(c.delay);
+    }
+    return act(c, now, next, looked);
+  }
+
+  template <class C, class Next>
+  result<typename C::result> act(C c, time_point now, Next const& next, std::int64_t) {
+    using namespace command;
+    if constexpr (std::is_same_v<C, list_dead_letters>) {
+      if (which == letters_are_unlisted && !c.queue.empty() && c.limit > 0) return job_page{};
+    }
+    if constexpr (std::is_same_v<C, purge_job>) {
+      if (which == purges_are_uncounted) {
+        auto const j = next(find_job{c.queue, c.id}, now);
+        if (j.has_value() && *j && is_terminal((*j)->state)) return true;
+      }
+    }
+    if constexpr (std::is_same_v<C, cancel_job>) {
+      if (which == cancels_the_running) c.running = true;
+    }
+    if constexpr (std::is_same_v<C, scan_visible_queues>) {
+      if (which == scans_from_the_start) c.entropy = 0;
+    }
+    if constexpr (std::is_same_v<C, peek_jobs>) {
+      if (which == bounded_look && crowded(c.queue, now, next)) return std::vector<job>{};
+    }
+    auto answer = next(c, now);
+    if (answer.has_error()) return answer;
+    if constexpr (std::is_same_v<C, scan_visible_queues>) {
+      std::erase_if(answer->queues, [&](auto const& q) {
+        auto const stuck = stuck_pointers.find(q);
+        return collected.contains(q) || (stuck != stuck_pointers.end() && now < stuck->second);
+      });
+    } else if constexpr (std::is_same_v<C, gc_stale_pointers>) {
+      if (which == collects_everyone) {
+        auto const due = next(scan_visible_queues{c.shard, limits::batch, 0}, now);
+        if (due.has_value()) collected.insert(due->queues.begin(), due->queues.end());
+      }
+    } else if constexpr (std::is_same_v<C, update_queue_pointer>) {
+      if (which == stale_pointers && *answer)
+        stuck_pointers[std::string{c.queue}] = saturating_add(now, **answer);
+    } else if constexpr (std::is_same_v<C, min_vesting_time>) {
+      auto const s = next(read_queue_stats{c.queue}, now);
+      if (which == leases_have_no_end && s.has_value() && s->leased > 0 &&
+          *answer > duration::zero())
+        answer->reset();
+    } else if constexpr (std::is_same_v<C, obtain_queue_lease>) {
+      if (which == queue_leases_do_not_last) next(release_queue_lease{c.queue, c.holder, 0}, now);
+    } else if constexpr (std::is_same_v<C, read_queue_stats>) {
+      if (which == counts_by_events) {
+        auto const n = std::max<std::int64_t>(leased[std::string{c.queue}], 0);
+        auto const all = answer->leased + answer->pending;
+        answer->leased = std::min(static_cast<std::uint64_t>(n), all);
+        answer->pending = all - answer->leased;
+      }
+      if (which == duplicates_count) answer->enqueued += duplicates[std::string{c.queue}];
+    } else if constexpr (std::is_same_v<C, extend_lease>) {
+      if (which == extended_jobs_stay) extended.insert({std::string{c.queue}, c.id});
+    } else if constexpr (std::is_same_v<C, bury_job>) {
+      ended(c.queue, c.id);
+    }
+    return answer;
+  }
+
+  template <class Next>
+  result<command::enqueue_jobs::result> act(command::enqueue_jobs const& c, time_point now,
+                                            Next const& next, std::int64_t looked) {
+    std::vector<new_job> jobs{c.jobs.begin(), c.jobs.end()};
+    std::string const queue{c.queue};
+    collected.erase(queue);
+    for (auto& j : jobs) {
+      place const key{queue, std::string{j.unique_key}};
+      if (which == priorities_are_ignored) j.priority = 100;
+      if (which == records_stay_not) j.retention = duration::zero();
+      if (which == deadlines_are_ignored) j.deadline = duration::zero();
+      if (which == no_attempts_is_one) j.max_attempts = std::max(j.max_attempts, 1U);
+      if (which == delays_are_cut) j.delay = std::chrono::floor<std::chrono::seconds>(j.delay);
+      if (which == crashes_do_not_count && j.max_attempts > 0) {
+        max_attempts.try_emplace({queue, j.id}, j.max_attempts);
+        j.max_attempts = limits::attempts;
+      }
+      if (which == enqueues_twice) {
+        auto const old = next(command::find_job{queue, j.id}, now);
+        if (old.has_value() && *old) j.id.data[1] = static_cast<std::uint8_t>(++copies);
+      }
+      if (which == end_frees_expiring_keys && j.strategy == unique_strategy::until_expired) {
+        j.strategy = unique_strategy::until_executed;
+        j.unique_ttl = duration::zero();
+      }
+      if (j.strategy == unique_strategy::none) continue;
+      bool const takes = which == enqueues_check_then_act && looked == 1;
+      if ((which == key_is_lost_on_requeue && lost_keys.contains(key)) || takes) {
+        j.strategy = unique_strategy::none;
+        j.unique_key = {};
+      }
+      auto const dead = dead_owners.find(key);
+      if (which == key_outlives_its_job && dead != dead_owners.end() && dead->second != j.id) {
+        return command::enqueue_jobs::result(jobs.size(),
+                                             enqueued{enqueue_outcome::duplicate, dead->second});
+      }
+      if (which == running_are_replaced && j.on_conflict == conflict_policy::replace &&
+          owners.contains(key)) {
+        next(command::cancel_job{queue, owners[key], true}, now);
+      }
+    }
+    auto answer = next(command::enqueue_jobs{c.queue, jobs}, now);
+    if (answer.has_error()) return answer;
+    bool conflict = false;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      bool const added = (*answer)[i].outcome == enqueue_outcome::enqueued ||
+                         (*answer)[i].outcome == enqueue_outcome::replaced;
+      conflict = conflict || (*answer)[i].outcome == enqueue_outcome::duplicate;
+      duplicates[queue] += added ? 0 : 1;
+      place const key{queue, std::string{c.jobs[i].unique_key}};
+      if (added && !key.second.empty()) owners[key] = c.jobs[i].id;
+      if (added) key_of[{queue, c.jobs[i].id}] = key;
+    }
+    if (which == conflicts_fail_batches && conflict && jobs.size() > 1)
+      return errc::unique_conflict;
+    return answer;
+  }
+
+  template <class Next>
+  result<dequeued> act(command::dequeue_jobs c, time_point now, Next const& next,
+                       std::int64_t looked) {
+    if (which == bounded_look && crowded(c.queue, now, next)) return dequeued{};
+    if (which == dequeues_forget) c.sequence = 0;
+    bool paused = false;
+    if (which == pauses_are_ignored && !c.queue.empty()) {
+      auto const s = next(command::read_queue_stats{c.queue}, now);
+      paused = s.has_value() && s->paused;
+      if (paused) next(command::resume_queue{c.queue}, now);
+    }
+    auto const lease = c.lease;
+    bool const valid = lease > duration::zero() && lease <= limits::span;
+    if (which == dead_holders_keep && valid) c.lease = limits::span;
+    auto answer = next(c, now);
+    if (paused) next(command::pause_queue{c.queue}, now);
+    if (answer.has_error()) return answer;
+    for (auto& j : answer->jobs) {
+      name const id{std::string{c.queue}, j.id};
+      if (which == dead_holders_keep) j.expires_in = lease;
+      if (which == crashes_do_not_count) j.max_attempts = max_attempts[id];
+      if (which == replay_keeps_attempts) j.attempt += spent[id];
+      ++leased[id.first];
+    }
+    if (which == claims_check_then_act && looked != 0 && answer->jobs.size() < c.limit) {
+      auto const id = conformance_id(static_cast<std::uint32_t>(looked));
+      auto const j = next(command::find_job{c.queue, id}, now);
+      bool const mine = std::any_of(answer->jobs.begin(), answer->jobs.end(),
+                                    [&](auto const& l) { return l.id == id; });
+      if (j.has_value() && *j && !mine && (*j)->state == job_state::leased &&
+          (*j)->holder != c.holder) {
+        leased_job twice;
+        twice.id = id;
+        twice.fence = (*j)->fence;
+        twice.expires_in = c.lease;
+        twice.attempt = (*j)->attempts;
+        twice.max_attempts = (*j)->max_attempts;
+        answer->jobs.push_back(twice);
+      }
+    }
+    return answer;
+  }
+
+  template <class Next>
+  result<command::complete_jobs::result> act(command::complete_jobs const& c, time_point now,
+                                             Next const& next, std::int64_t) {
+    std::vector<finished_job> jobs{c.jobs.begin(), c.jobs.end()};
+    for (auto& f : jobs) {
+      auto const j = next(command::find_job{c.queue, f.id}, now);
+      if (which == results_are_lost && f.result.size() <= limits::payload_size) f.result = {};
+      if (which == stale_completes && j.has_value() && *j && (*j)->fence != 0)
+        f.fence = (*j)->fence;
+      --leased[std::string{c.queue}];
+      if (extended.contains({std::string{c.queue}, f.id}) && j.has_value() && *j &&
+          (*j)->fence == f.fence) {
+        next(command::return_job{c.queue, f.id, f.fence}, now);
+        return command::complete_jobs::result(c.jobs.size(), complete_outcome::completed);
+      }
+    }
+    return next(command::complete_jobs{c.queue, jobs}, now);
+  }
+
+  template <class Next>
+  result<started> act(command::start_job const& c, time_point now, Next const& next, std::int64_t) {
+    name const id{std::string{c.queue}, c.id};
+    auto const answer = next(c, now);
+    if (answer.has_error() || answer->outcome == start_outcome::blocked) return answer;
+    if (stuck_locks.contains(key_of[id]))
+      return started{start_outcome::blocked, std::chrono::seconds{1}};
+    started_jobs.insert(id);
+    return answer;
+  }
+
+  template <class Next>
+  result<requeue_outcome> act(command::requeue_job const& c, time_point now, Next const& next,
+                              std::int64_t) {
+    name const id{std::string{c.queue}, c.id};
+    auto const j = next(command::find_job{c.queue, c.id}, now);
+    bool const own = j.has_value() && *j && (*j)->fence == c.fence && c.fence != 0;
+    auto const attempts = own ? (*j)->attempts : 0;
+    bool const last =
+        own && ((which == crashes_do_not_count && attempts >= max_attempts[id]) ||
+                (which == replay_keeps_attempts && attempts + spent[id] >= (*j)->max_attempts));
+    if (last && c.delay >= duration::zero()) {
+      next(command::bury_job{c.queue, c.id, c.fence, c.reason}, now);
+      return requeue_outcome::dead_lettered;
+    }
+    auto const answer = next(c, now);
+    if (answer.has_error()) return answer;
+    --leased[id.first];
+    if (*answer == requeue_outcome::dead_lettered) {
+      ended(c.queue, c.id);
+    } else {
+      lost_keys.insert(key_of[id]);
+    }
+    if (which == run_lock_stays && started_jobs.contains(id)) stuck_locks.insert(key_of[id]);
+    return answer;
+  }
+
+  template <class Next>
+  result<hint> act(command::snooze_job const& c, time_point now, Next const& next, std::int64_t) {
+    if (which != snooze_is_failure || c.memo.size() > limits::memo_size) return next(c, now);
+    return as_hint(next(command::requeue_job{c.queue, c.id, c.fence, c.delay, c.memo}, now));
+  }
+
+  template <class Next>
+  result<hint> act(command::return_job const& c, time_point now, Next const& next, std::int64_t) {
+    if (which != returns_count) return next(c, now);
+    return as_hint(next(command::requeue_job{c.queue, c.id, c.fence, {}, {}}, now));
+  }
+
+  template <class Next>
+  result<replay_outcome> act(command::replay_dead_letter const& c, time_point now, Next const& next,
+                             std::int64_t) {
+    auto const j = next(command::find_job{c.queue, c.id}, now);
+    auto const answer = next(c, now);
+    if (answer.has_value() && *answer == replay_outcome::replayed) {
+      spent[{std::string{c.queue}, c.id}] += (*j)->attempts;
+    }
+    return answer;
+  }
+
+ private:
+  static job_id conformance_id(std::uint32_t n) noexcept {
+    job_id id{};
+    for (std::size_t i = 0; i < 4; ++i) id.data[15 - i] = static_cast<std::uint8_t>(n >> (8 * i));
+    id.data[0] = 1;
+    id.data[6] = 0x70;
+    id.data[8] = 0x80;
+    return id;
+  }
+
+  template <class Answer>
+  static result<hint> as_hint(Answer const& a) {
+    if (a.has_error()) return a.error();
+    return hint{};
+  }
+
+  template <class Next>
+  bool crowded(std::string_view queue, time_point now, Next const& next) {
+    auto const s = next(command::read_queue_stats{queue}, now);
+    auto const visible = next(command::peek_jobs{queue, limits::batch}, now);
+    return s.has_value() && visible.has_value() && s->leased + s->pending > visible->size() + 100;
+  }
+
+  void ended(std::string_view queue, job_id const& id) {
+    auto const key = key_of.find({std::string{queue}, id});
+    if (key != key_of.end() && !key->second.second.empty()) dead_owners[key->second] = id;
+  }
+};
+
+}  // namespace weir::testing
+
+#endif

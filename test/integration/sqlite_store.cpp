@@ -1,0 +1,423 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// The file store as an asynchronous store: its thread, its groups, its time, its bounds.
+
+#include "sqlite_bed.hpp"
+#include "sqlite_disk.hpp"
+#include "weir/clock/manual.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace sqlite_test;
+namespace asio = boost::asio;
+
+static_assert(permit_store<sqlite_store> && lock_store<sqlite_store>);
+static_assert(bucket_store<sqlite_store> && job_store<sqlite_store>);
+static_assert(executes<sqlite_store, command::await_permit>);
+static_assert(executes<sqlite_store, command::await_jobs>);
+static_assert(executes<sqlite_store, command::reap_buckets>);
+static_assert(executes_at<sqlite_store, command::take>);
+static_assert(!executes_now<sqlite_store, command::take>, "SQLite blocks");
+
+command::acquire_lock lock(std::string_view key) { return {key, "holder", 1h}; }
+
+command::enqueue_jobs enqueue(std::string_view queue, std::vector<new_job> const& jobs) {
+  return {queue, jobs};
+}
+
+std::array const one_each_hour{quota::per_hour(1).burst(10)};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sqlite_store_)
+
+// -------------------------------------------------------------------------------------- groups
+
+BOOST_AUTO_TEST_CASE(what_comes_together_is_one_commit) {
+  disk d;
+  bed b{sqlite_options{}};
+  BOOST_TEST(b(lock("first"))->granted);
+  auto const alone = [&] {
+    auto const before = d.syncs.load();
+    BOOST_TEST(b(lock("alone"))->granted);
+    return d.syncs.load() - before;
+  }();
+  BOOST_TEST_REQUIRE(alone >= 1U);
+
+  auto const before = d.syncs.load();
+  constexpr std::size_t n = 2000;
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i != n; ++i) keys.push_back("k" + std::to_string(i));
+  std::size_t granted = 0;
+  for (auto const& k : keys) {
+    b.store.async_execute(lock(k), [&](error_code, lock_grant const& g) { granted += g.granted; });
+  }
+  b.io.restart();
+  b.io.run();
+  BOOST_TEST(granted == n);
+  // 2,000 commands in groups of at most 256 are 8 commits, and one or two more while they come.
+  BOOST_TEST(d.syncs.load() - before <= 40 * alone);
+}
+
+BOOST_AUTO_TEST_CASE(durability_says_whether_a_commit_waits_for_the_disk) {
+  for (auto const durable : {durability::power_loss, durability::process_crash}) {
+    disk d;
+    sqlite_options o;
+    o.durable = durable;
+    bed b{o};
+    BOOST_TEST(b(lock("first"))->granted);
+    auto const before = d.syncs.load();
+    for (int i = 0; i != 10; ++i) BOOST_TEST(b(lock("k" + std::to_string(i)))->granted);
+    auto const syncs = d.syncs.load() - before;
+    BOOST_TEST(syncs >= (durable == durability::power_loss ? 10U : 0U));
+    BOOST_TEST(syncs <= (durable == durability::power_loss ? 20U : 0U));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_changes_nothing_is_not_written) {
+  disk d;
+  bed b{sqlite_options{}};
+  std::vector<new_job> const jobs{job_of(1)};
+  BOOST_TEST(b(lock("first"))->granted);
+  BOOST_TEST(b(enqueue("q", jobs)).has_value());
+  auto const writes = d.writes.load();
+  BOOST_TEST(!b(command::acquire_lock{"first", "another", 1h})->granted);
+  BOOST_TEST(b(command::dequeue_jobs{"no such queue", "h", 1, 1, 1h})->jobs.empty());
+  BOOST_TEST(b(command::scan_visible_queues{})->queues.size() == 1U);
+  BOOST_TEST(b(command::renew_lock{"first", "holder", 1, 1h}).error() == errc::lease_lost);
+  BOOST_TEST(b(command::read_queue_stats{"q"})->enqueued == 1U);
+  BOOST_TEST(d.writes.load() == writes);
+}
+
+// -------------------------------------------------------------------------------------- asynchrony
+
+BOOST_AUTO_TEST_CASE(views_need_not_outlive_the_initiation_by_more_than_the_handler) {
+  bed b;
+  std::optional<lock_grant> got;
+  {
+    auto const key = std::make_unique<std::string>(300, 'k');
+    b.store.async_execute(lock(*key), [&](error_code, lock_grant const& g) { got = g; });
+  }
+  b.io.run();
+  BOOST_TEST(got.value().granted);
+  BOOST_TEST(b(command::inspect_lock{std::string(300, 'k')})->held);
+}
+
+BOOST_AUTO_TEST_CASE(bad_input_is_an_error_before_any_io) {
+  directory const home;
+  asio::io_context io;
+  sqlite_store const store{io.get_executor(), home.file()};
+  BOOST_TEST(ask(io, store, lock("")).error() == errc::invalid_key);
+  std::array const inexact{quota::per(10'000'019, 1s)};
+  BOOST_TEST(ask(io, store, command::await_permit{"", "h"}).error() == errc::invalid_key);
+  BOOST_TEST(!std::filesystem::exists(home.file()));
+  BOOST_TEST(ask(io, store, command::take{"k", inexact, 1, {}}).error() == errc::quota_too_large);
+  BOOST_TEST(ask(io, store, command::scan_visible_queues{.shard = 1}).error() ==
+             errc::invalid_shard);
+  BOOST_TEST(ask(io, store, command::await_jobs{1}).error() == errc::invalid_shard);
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_command_that_was_cancelled_before_its_turn_never_runs) {
+  bed b;
+  BOOST_TEST(b(lock("first"))->granted);
+  connection other{b.home.file()};
+  other.must("BEGIN IMMEDIATE");
+  asio::cancellation_signal signal;
+  std::optional<error_code> said;
+  b.store.async_execute(lock("k"),
+                        asio::bind_cancellation_slot(
+                            signal.slot(), [&](error_code ec, lock_grant const&) { said = ec; }));
+  signal.emit(asio::cancellation_type::terminal);
+  b.io.restart();
+  b.io.run();
+  BOOST_TEST((said == asio::error::operation_aborted), "it waits for somebody else's transaction");
+  other.must("ROLLBACK");
+  BOOST_TEST(!b(command::inspect_lock{"k"})->held);
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_command_that_has_begun_completes_as_if_it_had_not_been_cancelled) {
+  disk d;
+  bed b{sqlite_options{}};
+  BOOST_TEST(b(lock("first"))->granted);
+  d.halt();
+  asio::cancellation_signal signal;
+  std::optional<error_code> said;
+  b.store.async_execute(lock("k"), asio::bind_cancellation_slot(
+                                       signal.slot(), [&](error_code ec, lock_grant const& g) {
+                                         said = ec;
+                                         BOOST_TEST(g.granted);
+                                       }));
+  d.wait_for_halted();
+  signal.emit(asio::cancellation_type::terminal);
+  d.go_on();
+  b.io.restart();
+  b.io.run();
+  BOOST_TEST((said == error_code{}));
+}
+
+BOOST_AUTO_TEST_CASE(R7_an_executor_may_be_destroyed_with_operations_pending) {
+  disk d;
+  directory const home;
+  auto const alive = std::make_shared<int>(0);
+  for (bool const begun : {false, true}) {
+    std::optional<sqlite_store> store;
+    std::optional<connection> other;
+    std::thread release;
+    {
+      asio::io_context io;
+      store.emplace(io.get_executor(), home.file());
+      BOOST_TEST(ask(io, *store, lock("first"))->granted);
+      if (begun) {
+        d.halt();
+      } else {
+        other.emplace(home.file());
+        other->must("BEGIN IMMEDIATE");
+      }
+      for (int i = 0; i != 5; ++i) {
+        store->async_execute(lock("k" + std::to_string(i)), [alive](error_code, lock_grant const&) {
+          BOOST_ERROR("it was called");
+        });
+      }
+      store->async_execute(command::await_jobs{},
+                           [alive](error_code, hint) { BOOST_ERROR("it was called"); });
+      if (begun) {
+        d.wait_for_halted();
+        release = std::thread{[&] { d.go_on(); }};
+      }
+    }
+    BOOST_TEST(alive.use_count() == 1, "a handler has outlived its executor");
+    if (release.joinable()) release.join();
+    other.reset();
+    store.reset();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R7_the_last_handle_waits_for_what_was_given_and_ends_those_who_wait) {
+  directory const home;
+  asio::io_context io;
+  int done = 0;
+  std::optional<error_code> waited;
+  {
+    sqlite_store const store{io.get_executor(), home.file(), quick()};
+    for (int i = 0; i != 100; ++i) {
+      store.async_execute(lock("k" + std::to_string(i)),
+                          [&](error_code ec, lock_grant const&) { done += ec ? 0 : 1; });
+    }
+    store.async_execute(command::await_jobs{}, [&](error_code ec, hint) { waited = ec; });
+  }
+  BOOST_TEST(connection{home.file()}.number("SELECT count(*) FROM weir_locks") == 100);
+  io.run();
+  BOOST_TEST(done == 100);
+  BOOST_TEST((waited == asio::error::operation_aborted));
+}
+
+BOOST_AUTO_TEST_CASE(R7_the_last_handle_may_die_in_a_handler) {
+  directory const home;
+  asio::io_context io;
+  auto store = std::make_unique<sqlite_store>(io.get_executor(), home.file(), quick());
+  auto const& s = *store;
+  s.async_execute(lock("k"), [held = std::move(store)](error_code ec, lock_grant const&) mutable {
+    BOOST_TEST(!ec);
+    held.reset();
+  });
+  io.run();
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_store_lets_nothing_in) {
+  bed b;
+  BOOST_TEST(b(lock("k"))->granted);
+  b.store.close();
+  BOOST_TEST(b(lock("l")).error() == errc::closed);
+  BOOST_TEST(b(command::await_jobs{}).error() == errc::closed);
+}
+
+BOOST_AUTO_TEST_CASE(handles_may_be_used_by_any_number_of_threads) {
+  directory const home;
+  asio::thread_pool pool{2};
+  sqlite_store const store{pool.get_executor(), home.file(), quick()};
+  std::atomic<std::uint64_t> allowed{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t != 4; ++t) {
+    threads.emplace_back([&, mine = store] {
+      for (int i = 0; i != 50; ++i) {
+        auto const answer =
+            mine.async_execute(command::take{"k", one_each_hour, 1, {}}, asio::use_future).get();
+        allowed += answer.allowed;
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  pool.join();
+  BOOST_TEST(allowed == 10U);
+}
+
+BOOST_AUTO_TEST_CASE(R8_commands_that_wait_are_bounded) {
+  auto o = quick();
+  o.max_pending = 3;
+  bed b{o};
+  BOOST_TEST(b(lock("first"))->granted);
+  connection other{b.home.file()};
+  other.must("BEGIN IMMEDIATE");
+  int full = 0;
+  int done = 0;
+  for (int i = 0; i != 20; ++i) {
+    b.store.async_execute(lock("k" + std::to_string(i)), [&](error_code ec, lock_grant const&) {
+      ec == errc::store_full ? ++full : ++done;
+    });
+  }
+  other.must("ROLLBACK");
+  b.io.restart();
+  b.io.run();
+  BOOST_TEST(full >= 20 - 3 - 4);
+  BOOST_TEST(full + done == 20);
+  BOOST_TEST(done >= 3);
+}
+
+// -------------------------------------------------------------------------------------- time
+
+BOOST_AUTO_TEST_CASE(F52_the_file_s_time_does_not_run_backwards_nor_stand_still) {
+  directory const home;
+  asio::io_context io;
+  manual_clock early{manual_clock::default_date};
+  manual_clock late{manual_clock::default_date + 24h};
+  basic_sqlite_store<manual_clock> const ahead{io.get_executor(), home.file(), quick(), late};
+  BOOST_TEST(ask(io, ahead, command::acquire_lock{"k", "h", 10s})->granted);
+
+  // Another process's clock is a day behind: it neither finds the lease longer than it is,
+  basic_sqlite_store<manual_clock> const behind{io.get_executor(), home.file(), quick(), early};
+  BOOST_TEST((ask(io, behind, command::acquire_lock{"k", "g", 10s})->expires_in == 10s));
+  BOOST_TEST(ask(io, behind, command::acquire_lock{"l", "g", 10s})->granted);
+  // nor does it wait for a day.
+  early.advance(10s);
+  BOOST_TEST(ask(io, behind, command::acquire_lock{"k", "g", 10s})->granted);
+  // What the other one has seen since is not earlier.
+  BOOST_TEST((ask(io, ahead, command::acquire_lock{"k", "h", 10s})->expires_in <= 10s));
+  late.advance(11s);
+  BOOST_TEST(ask(io, ahead, command::acquire_lock{"k", "h", 10s})->granted);
+}
+
+BOOST_AUTO_TEST_CASE(F52_a_date_that_was_set_back_grants_nothing_twice) {
+  directory const home;
+  asio::io_context io;
+  manual_clock clock;
+  std::array const q{quota::per_second(1).burst(5)};
+  {
+    basic_sqlite_store<manual_clock> const store{io.get_executor(), home.file(), quick(), clock};
+    for (int i = 0; i != 5; ++i) {
+      BOOST_TEST(ask(io, store, command::take{"k", q, 1, {}})->allowed);
+    }
+  }
+  manual_clock const back{manual_clock::default_date - 24h * 365};
+  basic_sqlite_store<manual_clock> const again{io.get_executor(), home.file(), quick(), back};
+  auto const d = *ask(io, again, command::take{"k", q, 1, {}});
+  BOOST_TEST(!d.allowed);
+  BOOST_TEST((d.retry_after == 1s), "denied for as long as the step");
+}
+
+BOOST_AUTO_TEST_CASE(R5_fences_grow_when_the_date_is_set_back_and_the_file_is_opened_anew) {
+  directory const home;
+  asio::io_context io;
+  std::uint64_t last = 0;
+  for (int i = 0; i != 3; ++i) {
+    manual_clock const clock{manual_clock::default_date - i * 24h};
+    basic_sqlite_store<manual_clock> const store{io.get_executor(), home.file(), quick(), clock};
+    for (auto const* const key : {"k", "l"}) {
+      auto const g = *ask(io, store, command::acquire_lock{key, "h" + std::to_string(i), 1h});
+      if (!g.granted) continue;
+      BOOST_TEST(g.fence > last);
+      last = g.fence;
+      BOOST_TEST(ask(io, store, command::release_lock{key, "h" + std::to_string(i), 0})->freed);
+    }
+  }
+}
+
+// -------------------------------------------------------------------------------------- bounds
+
+BOOST_AUTO_TEST_CASE(R8_what_is_over_makes_room_and_what_is_held_does_not) {
+  auto o = quick();
+  o.max_permits = 2;
+  o.max_locks = 2;
+  manual_clock clock;
+  basic_bed<manual_clock> b{o, clock};
+  auto const permit = [&](std::string const& key) {
+    return b(command::acquire_permit{key, "h", 1, 10s, {}});
+  };
+  auto const lock_of = [&](std::string const& key) {
+    return b(command::acquire_lock{key, "h", 10s});
+  };
+  for (auto const* const key : {"a", "b"}) {
+    BOOST_TEST(permit(key)->granted);
+    BOOST_TEST(lock_of(key)->granted);
+  }
+  BOOST_TEST(permit("c").error() == errc::store_full);
+  BOOST_TEST(lock_of("c").error() == errc::store_full);
+  BOOST_TEST(permit("a")->granted, "it has it already");
+  clock.advance(10s);
+  BOOST_TEST(permit("c")->granted);
+  BOOST_TEST(lock_of("c")->granted);
+}
+
+BOOST_AUTO_TEST_CASE(F21_full_buckets_go_first_then_new_keys_are_shed_and_none_spent_forgotten) {
+  auto o = quick();
+  o.max_buckets = 3;
+  manual_clock clock;
+  basic_bed<manual_clock> b{o, clock};
+  std::array const fast{quota::per_second(10).burst(1)};
+  auto const take = [&](std::string const& key, std::span<quota const> q) {
+    return *b(command::take{key, q, 1, {}});
+  };
+  for (int i = 0; i != 10; ++i) BOOST_TEST(take("slow", one_each_hour).allowed);
+  BOOST_TEST(take("a", fast).allowed);
+  BOOST_TEST(take("b", fast).allowed);
+  BOOST_TEST(take("c", fast).shed);
+  BOOST_TEST(b(command::peek_bucket{"c", fast, 1, {}})->shed);
+  BOOST_TEST(!take("a", fast).shed, "a key that is known is not shed");
+  clock.advance(100ms);
+  BOOST_TEST(b(command::peek_bucket{"c", fast, 1, {}})->allowed);
+  BOOST_TEST(take("c", fast).allowed);
+  BOOST_TEST(!take("slow", one_each_hour).allowed);
+  clock.advance(1s);
+  auto const reaped = *b(command::reap_buckets{});
+  BOOST_TEST(reaped.kept == 1U);
+  clock.advance(24h);
+  BOOST_TEST(b(command::reap_buckets{})->kept == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(R8_queues_without_jobs_are_bounded_but_those_that_are_held_stay) {
+  auto o = quick();
+  o.max_idle_queues = 3;
+  bed b{o};
+  BOOST_TEST(b(command::pause_queue{"held"}).has_value());
+  for (std::uint64_t i = 0; i != 20; ++i) {
+    auto const queue = "q" + std::to_string(i);
+    std::vector<new_job> const jobs{job_of(i)};
+    BOOST_TEST(b(enqueue(queue, jobs)).has_value());
+    BOOST_TEST((*b(command::cancel_job{queue, id(i)}) == cancel_outcome::cancelled));
+  }
+  BOOST_TEST(b(command::list_queues{})->queues.size() <= 4U);
+  BOOST_TEST(b(command::read_queue_stats{"held"})->paused);
+  BOOST_TEST(b(command::pause_queue{"held too"}).has_value());
+  BOOST_TEST(b(command::pause_queue{"and this"}).has_value());
+  BOOST_TEST(b(command::pause_queue{"but not this"}).error() == errc::store_full);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,183 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "lease_bed.hpp"
+#include "weir/clock/manual.hpp"
+#include "weir/limiter.hpp"
+#include "weir/uniqueness.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// Primitives shared by threads: for the thread sanitizer, above all.
+using namespace bed;
+
+namespace {
+
+constexpr int tasks = 150;
+
+/// Boost.Test is not for several threads.
+std::atomic<int> mistakes{0};
+void require(bool ok) {
+  if (!ok) ++mistakes;
+}
+
+/// How many are inside, and the most there ever were.
+struct crowd {
+  void enter() {
+    auto const n = ++inside;
+    for (auto seen = most.load(); seen < n && !most.compare_exchange_weak(seen, n);) {
+    }
+  }
+  void leave() { --inside; }
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+};
+
+/// Runs `start(done)` many times on threads of a pool, and lets time pass until all are done.
+template <class Start>
+void run_all(asio::thread_pool& pool, manual_clock& clock, Start start) {
+  auto const left = std::make_shared<std::atomic<int>>(tasks);
+  for (int i = 0; i < tasks; ++i) {
+    asio::post(pool, [=] { start(i, [left] { --*left; }); });
+  }
+  while (left->load() > 0) {
+    clock.advance(50ms);
+    std::this_thread::yield();
+  }
+  pool.join();
+  BOOST_TEST(mistakes.load() == 0);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(lease_threads)
+
+BOOST_AUTO_TEST_CASE(R1_never_more_than_the_limit) {
+  asio::thread_pool pool{3};
+  manual_clock clock;
+  local_store const store{pool.get_executor(), clock};
+  limiter const of{store, {.limit = 3, .ttl = 24h}, clock};
+  crowd c;
+  run_all(pool, clock, [&](int i, auto done) {
+    if (i % 3 == 0) {
+      of.async_acquire("k", [&c, done](error_code ec, permit const& p) {
+        require(!ec);
+        require(p.in_use() <= 3u);
+        c.enter();
+        std::this_thread::yield();
+        c.leave();
+        done();
+      });
+    } else if (i % 3 == 1) {
+      auto body = [&c, ex = pool.get_executor()](permit const&) -> asio::awaitable<void> {
+        c.enter();
+        co_await asio::post(ex, asio::use_awaitable);
+        c.leave();
+      };
+      of.async_with_permit("k", std::move(body), [done](std::exception_ptr e) {
+        require(!e);
+        done();
+      });
+    } else {
+      auto p = of.try_acquire("k").value();
+      if (p) {
+        c.enter();
+        c.leave();
+      }
+      p.reset();
+      done();
+    }
+  });
+  BOOST_TEST(c.most.load() <= 3);
+  BOOST_TEST(census(store, "k").in_use == 0u);
+  BOOST_TEST(census(store, "k").waiting == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(R7_cancelled_from_all_sides) {
+  asio::thread_pool pool{3};
+  manual_clock clock;
+  local_store const store{pool.get_executor(), clock};
+  limiter const of{store, {.limit = 2, .ttl = 24h}, clock};
+  run_all(pool, clock, [&](int i, auto done) {
+    auto const strand = asio::make_strand(pool);
+    auto const signal = std::make_shared<asio::cancellation_signal>();
+    asio::post(strand, [=, &clock, &pool, &of] {
+      auto const on_strand = [&](auto handler) {
+        return asio::bind_cancellation_slot(signal->slot(),
+                                            asio::bind_executor(strand, std::move(handler)));
+      };
+      if (i % 2 == 0) {
+        of.async_acquire("k", on_strand([signal, done](error_code, permit const&) { done(); }));
+      } else {
+        auto body = [&clock, ex = pool.get_executor()]() -> asio::awaitable<void> {
+          co_await clock.async_wait_until(ex, clock.steady_now() + 200ms, asio::use_awaitable);
+        };
+        of.async_with_permit("k", std::move(body),
+                             on_strand([signal, done](std::exception_ptr) { done(); }));
+      }
+    });
+    if (i % 3 != 0) {
+      asio::post(strand, [signal] { signal->emit(asio::cancellation_type::terminal); });
+    }
+  });
+  BOOST_TEST(census(store, "k").in_use == 0u);
+  BOOST_TEST(census(store, "k").waiting == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(R2_one_at_a_time) {
+  asio::thread_pool pool{3};
+  manual_clock clock;
+  local_store const store{pool.get_executor(), clock};
+  uniqueness const of{store, {.ttl = 24h}, clock};
+  crowd c;
+  run_all(pool, clock, [&](int, auto done) {
+    auto body = [&c, ex = pool.get_executor()]() -> asio::awaitable<void> {
+      c.enter();
+      co_await asio::post(ex, asio::use_awaitable);
+      c.leave();
+    };
+    of.async_with_lock("k", {.wait = limits::span}, std::move(body),
+                       [done](std::exception_ptr e, bool ran) {
+                         require(!e);
+                         require(ran);
+                         done();
+                       });
+  });
+  BOOST_TEST(c.most.load() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R7_handles_go_in_other_threads_while_the_context_ends) {
+  for (int round = 0; round < 20; ++round) {
+    auto const wire = std::make_shared<engine>(manual_clock{});
+    auto io = std::make_unique<asio::io_context>();
+    std::vector<permit> held;
+    {
+      limiter const of{
+          remote_store{io->get_executor(), wire}, {.limit = 50, .ttl = 24h}, wire->clock};
+      for (int i = 0; i < 50; ++i) {
+        of.async_try_acquire(
+            "k", [&](error_code, std::optional<permit> p) { held.push_back(std::move(*p)); });
+      }
+      io->run();
+    }
+    BOOST_REQUIRE(held.size() == 50u);
+    std::thread other{[gone = std::move(held)]() mutable { gone.clear(); }};
+    io.reset();
+    other.join();
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
