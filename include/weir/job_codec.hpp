@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,7 +29,9 @@ template <class T>
   try {
     nlohmann::json const form = value;
     return form.dump();
-  } catch (nlohmann::json::exception const&) {
+  } catch (std::bad_alloc const&) {
+    throw;
+  } catch (...) {  // the type's own to_json may throw what it likes
     return make_error_code(errc::unencodable_payload);
   }
 }
@@ -50,8 +54,12 @@ template <class T>
   try {
     nlohmann::json::parse(payload).get_to(out.value);
     out.ok = true;
-  } catch (nlohmann::json::exception const& e) {
+  } catch (std::bad_alloc const&) {
+    throw;
+  } catch (std::exception const& e) {  // the type's own from_json may throw what it likes
     out.reason = e.what();
+  } catch (...) {
+    out.reason = "an exception that is not a std::exception";
   }
   return out;
 }

@@ -8,9 +8,6 @@
 #include <memory>
 #include <stdexcept>
 
-using namespace test;
-using kind = weir::worker_event_kind;
-
 namespace test {
 
 struct total {
@@ -18,7 +15,20 @@ struct total {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(total, sum)
 
+/// Its decoder has an opinion of its own.
+struct choosy {};
+inline void to_json(nlohmann::json& j, choosy const&) { j = 1; }
+inline void from_json(nlohmann::json const&, choosy&) { throw std::runtime_error{"not for me"}; }
+
 }  // namespace test
+
+template <>
+struct weir::job_traits<test::choosy> {
+  static constexpr std::string_view kind = "choosy";
+};
+
+using namespace test;
+using kind = weir::worker_event_kind;
 
 BOOST_FIXTURE_TEST_SUITE(worker_handlers, worker_fixture)
 
@@ -137,6 +147,15 @@ BOOST_AUTO_TEST_CASE(an_undecodable_payload_is_dead_lettered_with_the_decoders_r
   BOOST_TEST(find(broken)->reason.starts_with("undecodable payload: "));
   BOOST_TEST(find(broken)->reason.find("parse error") != std::string::npos);
   BOOST_TEST((find(other)->state == weir::job_state::dead));
+}
+
+BOOST_AUTO_TEST_CASE(a_decoder_that_throws_anything_dead_letters_its_job) {
+  auto w = make_worker();
+  w.handle<choosy>([](choosy const&) {});
+  auto const id = enqueue("choosy", "1");
+  start(w);
+  BOOST_TEST((find(id)->state == weir::job_state::dead));
+  BOOST_TEST(find(id)->reason == "undecodable payload: not for me");
 }
 
 BOOST_AUTO_TEST_CASE(F51_an_unknown_kind_waits_for_a_worker_that_knows_it) {
