@@ -80,38 +80,39 @@ class mutant_store {
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_.shard_count(); }
 
   template <class C>
-    requires detail::memory_step<C>
+    requires weir::detail::memory_step<C>
   result<typename C::result> execute(C const& c) const {
     return step(c, store_.now());
   }
   template <class C>
-    requires detail::memory_step<C>
+    requires weir::detail::memory_step<C>
   result<typename C::result> execute(command::at<C> const& a) const {
     return step(a.command, a.time);
   }
 
   template <class C, class Token>
-    requires detail::memory_step<C>
+    requires weir::detail::memory_step<C>
   auto async_execute(C const& c, Token&& token) const {
     using answer = typename C::result;
     auto initiate = [](boost::asio::any_completion_handler<void(error_code, answer)> handler,
                        mutant_store self, C command) {
       auto const ex = self.get_executor();
       if (!self.splits(command)) {
-        detail::async_lift<answer>(ex, [&] { return self.execute(command); }, std::move(handler));
+        weir::detail::async_lift<answer>(
+            ex, [&] { return self.execute(command); }, std::move(handler));
         return;
       }
       auto const looked = self.look(command);
       boost::asio::post(ex, [self, command, looked, h = std::move(handler)]() mutable {
         auto act = [&] { return self.act(command, self.store_.now(), looked); };
-        detail::async_lift<answer>(self.get_executor(), act, std::move(h));
+        weir::detail::async_lift<answer>(self.get_executor(), act, std::move(h));
       });
     };
     return boost::asio::async_initiate<Token, void(error_code, answer)>(std::move(initiate), token,
                                                                         *this, c);
   }
   template <class C, class Token>
-    requires detail::memory_wait<C>
+    requires weir::detail::memory_wait<C>
   auto async_execute(C const& c, Token&& token) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
                        mutant_store self, C command) {
@@ -120,7 +121,8 @@ class mutant_store {
           self.store_.async_execute(command, std::move(handler));
           break;
         case no_defects::waiting::told_at_once:
-          detail::post_completion(self.get_executor(), std::move(handler), error_code{}, hint{});
+          weir::detail::post_completion(self.get_executor(), std::move(handler), error_code{},
+                                        hint{});
           break;
         case no_defects::waiting::never_told: break;
       }
