@@ -96,7 +96,17 @@ class raw_key {
     std::string long_{};
   };
 
+  class reference {
+   public:
+    explicit reference(std::string_view key) noexcept : text_{key} {}
+    [[nodiscard]] std::string_view view() const noexcept { return text_; }
+
+   private:
+    std::string_view text_;
+  };
+
   [[nodiscard]] copy operator()(std::string_view key) const { return copy{key}; }
+  [[nodiscard]] reference borrow(std::string_view key) const noexcept { return reference{key}; }
 };
 
 static_assert(key_policy<sha256_key> && key_policy<hmac_key> && key_policy<raw_key>);

@@ -129,7 +129,7 @@ class rate_limiter {
   [[nodiscard]] result<decision> try_take(std::string_view key, std::uint64_t cost = 1) const
     requires executes_now<Store, command::take>
   {
-    auto const stored = agent_->policy(key);
+    auto const stored = agent_->borrow(key);
     return agent_->store.execute(agent_->take(stored.view(), cost, duration::zero()));
   }
 
@@ -139,7 +139,7 @@ class rate_limiter {
   [[nodiscard]] result<decision> reserve(std::string_view key, take_options options) const
     requires executes_now<Store, command::take>
   {
-    auto const stored = agent_->policy(key);
+    auto const stored = agent_->borrow(key);
     return agent_->store.execute(agent_->take(stored.view(), options.cost, options.wait));
   }
 
@@ -148,7 +148,7 @@ class rate_limiter {
   [[nodiscard]] result<decision> peek(std::string_view key, take_options options = {}) const
     requires executes_now<Store, command::peek_bucket>
   {
-    auto const stored = agent_->policy(key);
+    auto const stored = agent_->borrow(key);
     return agent_->store.execute(agent_->peek(stored.view(), options.cost, options.wait));
   }
 
@@ -160,7 +160,7 @@ class rate_limiter {
     requires executes_now<Store, command::refund>
   {
     if (!std::exchange(grant.allowed, false)) return refund_receipt{};
-    auto const stored = agent_->policy(key);
+    auto const stored = agent_->borrow(key);
     return agent_->store.execute(
         agent_->refund(stored.view(), grant.cost, grant.mark, options.before_instant));
   }
@@ -169,7 +169,7 @@ class rate_limiter {
   [[nodiscard]] result<void> reset(std::string_view key) const
     requires executes_now<Store, command::reset_bucket>
   {
-    auto const stored = agent_->policy(key);
+    auto const stored = agent_->borrow(key);
     auto const answer = agent_->store.execute(command::reset_bucket{.key = stored.view()});
     if (answer.has_error()) return answer.error();
     return {};

@@ -15,6 +15,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <vector>
 
 using namespace std::chrono_literals;
 using weir::decision;
@@ -81,13 +82,13 @@ BOOST_AUTO_TEST_CASE(common_rates_are_exact_to_the_nanosecond) {
   BOOST_TEST(hundred.tick == 1);
   BOOST_TEST(hundred.gain == 1);
   BOOST_TEST(hundred.price == 10'000'000);
-  BOOST_TEST(hundred.room == 1'000'000'000);
+  BOOST_TEST(hundred.room() == 1'000'000'000);
 
   auto const third = bucket_scale::of(quota::per_second(3).burst(7)).value();
   BOOST_TEST(third.tick == 1);
   BOOST_TEST(third.gain == 3);
   BOOST_TEST(third.price == 1'000'000'000);
-  BOOST_TEST(third.capacity() == 7U);
+  BOOST_TEST(third.capacity == 7U);
 
   for (auto const& q : {quota::per_minute(100), quota::per_hour(1), quota::per_day(1'000'000),
                         quota::per_second(1'000'000'000), quota::per_second(3'000'000'000)}) {
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_tick_is_the_shortest_that_fits) {
 
   auto const mebibyte = bucket_scale::of(quota::per_second(1 << 20)).value();
   BOOST_TEST(mebibyte.tick == 625);
-  BOOST_TEST(mebibyte.capacity() == 1U << 20);
+  BOOST_TEST(mebibyte.capacity == 1U << 20);
 
   BOOST_TEST(bucket_scale::of(quota::per_second(200U << 20)).value().tick == 15'625);
   BOOST_TEST(bucket_scale::of(quota::per_second(1U << 30)).value().tick == 1'953'125);
@@ -121,9 +122,29 @@ BOOST_AUTO_TEST_CASE(the_scale_says_the_rate_exactly) {
           (static_cast<std::uint64_t>(period.count()) / static_cast<std::uint64_t>(scale->tick));
       BOOST_TEST(left == n * static_cast<std::uint64_t>(scale->price));
       BOOST_TEST(period.count() % scale->tick == 0);
-      BOOST_TEST(scale->capacity() == n);
-      BOOST_TEST(scale->tick <= bucket_scale::longest_tick.count());
+      BOOST_TEST(scale->capacity == n);
+      BOOST_TEST(std::int64_t{scale->tick} <= bucket_scale::longest_tick.count());
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tokens_are_counted_without_a_division_and_exactly) {
+  std::vector<quota> quotas{quota::per(1, 1ns).burst(3'000'000'000'000'000'000),
+                            quota::per(1, 2ns).burst(5), quota::per(1, 100 * year),
+                            quota::per(1, 10 * year).burst(10)};
+  for (std::int64_t n = 1; n < 3'000'000'000'000'000'000 / 7; n = n * 7 / 3 + 1) {
+    quotas.push_back(quota::per(1, duration{n})
+                         .burst(static_cast<std::uint64_t>(3'000'000'000'000'000'000 / n)));
+  }
+  for (auto const& q : quotas) {
+    auto const scale = bucket_scale::of(q).value();
+    for (std::uint64_t n = 0; n < scale.capacity; n = n * 3 / 2 + 1) {
+      auto const exact = scale.price_of(n);
+      BOOST_TEST_REQUIRE(scale.tokens_in(exact) == n);
+      BOOST_TEST_REQUIRE(scale.tokens_in(exact + scale.price - 1) == n);
+    }
+    BOOST_TEST_REQUIRE(scale.tokens_in(scale.room()) == scale.capacity);
+    BOOST_TEST_REQUIRE(scale.tokens_in(scale.room() - 1) == scale.capacity - 1);
   }
 }
 

@@ -50,6 +50,15 @@ class bucket_agent {
   /// None, if they were too many: not valid either.
   [[nodiscard]] std::span<quota const> limits() const noexcept { return {limits_.data(), size_}; }
 
+  /// The stored key, for as long as the caller's lives.
+  [[nodiscard]] auto borrow(std::string_view key) const {
+    if constexpr (requires { policy.borrow(key); }) {
+      return policy.borrow(key);
+    } else {
+      return policy(key);
+    }
+  }
+
   [[nodiscard]] command::take take(std::string_view key, std::uint64_t cost,
                                    duration wait) const noexcept {
     return {.key = key, .quotas = limits(), .cost = cost, .max_wait = wait};

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -58,10 +59,12 @@ __extension__ using wide = unsigned __int128;  // two compilers have it, the lan
 /// One quota in integers. Made by `bucket_scale::of` only, which sees to it that nothing below can
 /// overflow.
 struct bucket_scale {
-  std::int64_t tick = 0;   ///< nanoseconds: time is rounded down to a multiple of it
-  std::int64_t gain = 0;   ///< units that a tick brings
-  std::int64_t price = 0;  ///< units of one token
-  std::int64_t room = 0;   ///< units of a full bucket
+  std::uint64_t capacity = 0;  ///< tokens of a full bucket
+  std::int64_t gain = 0;       ///< units that a tick brings
+  std::int64_t price = 0;      ///< units of one token
+  std::uint64_t inverse = 0;   ///< of the price: see `tokens_in`
+  std::int32_t tick = 0;       ///< nanoseconds: time is rounded down to a multiple of it
+  std::int32_t shift = 0;
 
   /// The arrival time of a bucket that was never seen; below every other.
   static constexpr std::int64_t never = -(std::int64_t{1} << 62);
@@ -97,16 +100,26 @@ struct bucket_scale {
     if (tick == 0) return std::nullopt;
 
     bucket_scale out;
-    out.tick = static_cast<std::int64_t>(tick);
+    out.capacity = q.capacity();
     out.gain = static_cast<std::int64_t>(t);
     out.price = static_cast<std::int64_t>(p / tick);
-    out.room = static_cast<std::int64_t>(fill / tick);
-    if (out.room < out.gain) return std::nullopt;
+    out.tick = static_cast<std::int32_t>(tick);
+    out.shift = 63 + static_cast<std::int32_t>(std::bit_width(p / tick - 1));
+    out.inverse = static_cast<std::uint64_t>((wide{1} << out.shift) / (p / tick)) + 1;
+    if (out.room() < out.gain) return std::nullopt;
     return out;
   }
 
-  [[nodiscard]] constexpr std::uint64_t capacity() const noexcept {
-    return static_cast<std::uint64_t>(room / price);
+  /// The units of a full bucket.
+  [[nodiscard]] constexpr std::int64_t room() const noexcept { return price_of(capacity); }
+
+  /// The whole tokens in so many units, from 0 to `room()`: `units / price`, multiplied by the
+  /// inverse, since a division would cost a check a tenth of its time. Exact for all 63-bit numbers
+  /// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994,
+  /// theorem 4.2).
+  [[nodiscard]] constexpr std::uint64_t tokens_in(std::int64_t units) const noexcept {
+    using detail::wide;
+    return static_cast<std::uint64_t>((static_cast<wide>(units) * inverse) >> shift);
   }
 
   /// The units of `cost` tokens, of which there must not be more than the capacity.

@@ -73,13 +73,12 @@ constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
     auto const& scale = scales[i];
     auto const at = scale.units_at(now);
     auto const ahead = std::max(arrivals[i] - at, std::int64_t{0});
-    auto const left = ahead < scale.room ? static_cast<std::uint64_t>(scale.room - ahead) /
-                                               static_cast<std::uint64_t>(scale.price)
-                                         : std::uint64_t{0};
+    auto const units = std::max(scale.room() - ahead, std::int64_t{0});
+    auto const left = scale.tokens_in(units);
     if (i == 0 || left < d.remaining) {
       d.binding = static_cast<std::uint8_t>(i);
       d.remaining = left;
-      d.capacity = scale.capacity();
+      d.capacity = scale.capacity;
     }
     if (ahead > 0) d.reset_after = std::max(d.reset_after, scale.reached(arrivals[i]) - now);
   }
@@ -87,8 +86,9 @@ constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
 
 }  // namespace detail
 
-/// Takes `cost` tokens from every quota or from none. It decides and stores nothing: if the answer
-/// is `allowed`, its mark holds the arrivals to store, and otherwise nothing changes.
+/// Takes `cost` tokens from every quota or from none, and answers in `d`. It decides and stores
+/// nothing: if the answer is `allowed`, its mark holds the arrivals to store, and otherwise nothing
+/// changes.
 ///
 /// @param scales   of the quotas; `cost` must be within the capacity of each
 /// @param arrivals what is stored; `unseen_bucket` if nothing is
@@ -96,16 +96,16 @@ constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
 /// which all allow it, so
 ///                 each holds its promise when grants count from their instants.
 template <std::size_t N>
-[[nodiscard]] constexpr decision take(std::span<bucket_scale const, N> scales,
-                                      bucket_arrivals const& arrivals, duration now,
-                                      std::uint64_t cost, duration max_wait) noexcept {
-  decision d;
+constexpr void take(decision& d, std::span<bucket_scale const, N> scales,
+                    bucket_arrivals const& arrivals, duration now, std::uint64_t cost,
+                    duration max_wait) noexcept {
+  d = decision{};
   d.cost = cost;
   now = within_horizon(now);
   duration wait{};
   for (std::size_t i = 0; i != scales.size(); ++i) {
     auto const& scale = scales[i];
-    auto const due = arrivals[i] + scale.price_of(cost) - scale.room;
+    auto const due = arrivals[i] + scale.price_of(cost) - scale.room();
     if (due > scale.units_at(now)) wait = std::max(wait, scale.reached(due) - now);
   }
   if (wait > max_wait) {
@@ -114,7 +114,7 @@ template <std::size_t N>
     d.retry_after = wait - max_wait;
     detail::describe(d, scales, arrivals, now);
     d.mark = no_mark;
-    return d;
+    return;
   }
   d.allowed = true;
   d.wait = wait;
@@ -124,6 +124,15 @@ template <std::size_t N>
     d.mark.arrival[i] = std::max(arrivals[i], scale.units_at(now + wait)) + scale.price_of(cost);
   }
   detail::describe(d, scales, d.mark.arrival, now);
+}
+
+/// The same, by value.
+template <std::size_t N>
+[[nodiscard]] constexpr decision take(std::span<bucket_scale const, N> scales,
+                                      bucket_arrivals const& arrivals, duration now,
+                                      std::uint64_t cost, duration max_wait) noexcept {
+  decision d;
+  take(d, scales, arrivals, now, cost, max_wait);
   return d;
 }
 
@@ -150,10 +159,10 @@ template <std::size_t N>
   auto back = cost;
   for (std::size_t i = 0; i != scales.size(); ++i) {
     auto const& scale = scales[i];
-    if (arrivals[i] != mark.arrival[i] || cost > scale.capacity()) return out;
+    if (arrivals[i] != mark.arrival[i] || cost > scale.capacity) return out;
     if (before_instant) continue;
     auto const ahead = std::max(arrivals[i] - scale.units_at(now), std::int64_t{0});
-    back = std::min(back, static_cast<std::uint64_t>(ahead / scale.price));
+    back = std::min(back, scale.tokens_in(ahead));
   }
   for (std::size_t i = 0; i != scales.size(); ++i) {
     auto const without = arrivals[i] - scales[i].price_of(back);
@@ -177,7 +186,7 @@ template <std::size_t N, std::size_t M>
     auto const ahead = std::max(arrivals[i] - before[i].units_at(now), std::int64_t{0});
     auto const missing = static_cast<std::uint64_t>(ahead / before[i].price) +
                          static_cast<std::uint64_t>(ahead % before[i].price != 0);
-    out[i] = after[i].units_at(now) + after[i].price_of(std::min(missing, after[i].capacity()));
+    out[i] = after[i].units_at(now) + after[i].price_of(std::min(missing, after[i].capacity));
   }
   return out;
 }

@@ -113,9 +113,9 @@ class alignas(64) bucket_shard {
 
   /// Finds a key without the lock. Missing it proves nothing. What was read of the slot concerns
   /// the key if the slot's meta is still the same afterwards. With the lock, the answer is final.
-  [[nodiscard]] sighting glimpse(bucket_key const& key) const noexcept {
+  [[nodiscard]] sighting glimpse(bucket_key const& key, std::uint64_t hash) const noexcept {
     auto const size = size_.load(std::memory_order_acquire);
-    auto i = home(key.hash(), size);
+    auto i = home(hash, size);
     for (auto left = size; left != 0; --left) {
       auto& candidate = slot(i);
       auto const meta = candidate.read_meta();
@@ -156,8 +156,9 @@ class alignas(64) bucket_shard {
   }
 
   /// Lets a key in that is not here, where there is place.
-  void insert(bucket_key const& key, quota_book::number quotas, std::int64_t arrival) noexcept {
-    place(key.hash(), key.words(), key.kind(), quotas, arrival);
+  void insert(bucket_key const& key, std::uint64_t hash, quota_book::number quotas,
+              std::int64_t arrival) noexcept {
+    place(hash, key.words(), key.kind(), quotas, arrival);
   }
 
   /// Frees a slot whose arrival is `absent` already.

@@ -6,7 +6,6 @@
 
 #include "weir/rule/buckets.hpp"
 #include "weir/store/memory/arrival_pool.hpp"
-#include "weir/store/memory/bucket_key.hpp"
 #include "weir/store/memory/bucket_shard.hpp"
 #include "weir/store/memory/quota_book.hpp"
 #include "weir/time.hpp"
@@ -48,8 +47,8 @@ class bucket_table {
     }
   }
 
-  [[nodiscard]] bucket_shard& home(bucket_key const& key) const noexcept {
-    return shards_[shard_bits_ == 0 ? 0 : key.hash() >> (64 - shard_bits_)];
+  [[nodiscard]] bucket_shard& home(std::uint64_t hash) const noexcept {
+    return shards_[shard_bits_ == 0 ? 0 : hash >> (64 - shard_bits_)];
   }
   [[nodiscard]] quota_book& book() noexcept { return book_; }
   [[nodiscard]] quota_book const& book() const noexcept { return book_; }

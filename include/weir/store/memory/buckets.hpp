@@ -57,10 +57,11 @@ class memory_buckets {
   [[nodiscard]] result<refund_receipt> apply(command::refund const& c, time_point now) {
     auto const time = since_epoch(now);
     bucket_key const key{c.key};
-    auto& home = table_.home(key);
+    auto const hash = key.hash();
+    auto& home = table_.home(hash);
     refund_receipt const nothing{.credited = 0, .forfeited = c.cost};
     std::lock_guard const lock{home.mutex()};
-    auto const seen = home.glimpse(key);
+    auto const seen = home.glimpse(key, hash);
     auto const* const set = seen ? &table_.book()[seen.meta.quotas()] : nullptr;
     if (!(set && set->equals(c.quotas)) && !rule::bucket_scales::of(c.quotas)) {
       return make_error_code(errc::quota_too_large);
@@ -84,9 +85,10 @@ class memory_buckets {
 
   [[nodiscard]] result<hint> apply(command::reset_bucket const& c, time_point) {
     bucket_key const key{c.key};
-    auto& home = table_.home(key);
+    auto const hash = key.hash();
+    auto& home = table_.home(hash);
     std::lock_guard const lock{home.mutex()};
-    if (auto const seen = home.glimpse(key)) table_.erase(home, seen.index);
+    if (auto const seen = home.glimpse(key, hash)) table_.erase(home, seen.index);
     return hint{};
   }
 
@@ -140,18 +142,17 @@ class memory_buckets {
 
   template <class Command>
   result<decision> ask(Command const& c, duration now) {
+    result<decision> answer = decision{};  // in its last place: copying it costs as much as all the
+                                           // rest
     bucket_key const key{c.key};
-    auto& home = table_.home(key);
-    if (c.quotas.size() == 1) {
-      decision answer;
-      if (ask_unlocked(c, key, home, now, answer)) return answer;
-    }
+    auto const hash = key.hash();
+    auto& home = table_.home(hash);
+    if (c.quotas.size() == 1 && ask_unlocked(c, key, hash, home, now, *answer)) return answer;
     for (bool searched = false;; searched = true) {
-      result<decision> answer = decision{};
       {
         std::lock_guard const lock{home.mutex()};
-        auto const seen = home.glimpse(key);
-        answer = seen ? ask_known(c, home, seen, now) : ask_unknown(c, key, home, now);
+        auto const seen = home.glimpse(key, hash);
+        answer = seen ? ask_known(c, home, seen, now) : ask_unknown(c, key, hash, home, now);
       }
       // Forgetting full buckets makes room for others, and sets free the quotas that they had.
       bool const full = answer.has_error() ? answer.error() == errc::store_full : answer->shed;
@@ -161,9 +162,9 @@ class memory_buckets {
 
   /// Returns whether `answer` is the answer. If not, nothing was granted.
   template <class Command>
-  bool ask_unlocked(Command const& c, bucket_key const& key, bucket_shard& home, duration now,
-                    decision& answer) const noexcept {
-    auto const seen = home.glimpse(key);
+  bool ask_unlocked(Command const& c, bucket_key const& key, std::uint64_t hash,
+                    bucket_shard const& home, duration now, decision& answer) const noexcept {
+    auto const seen = home.glimpse(key, hash);
     if (!seen) return false;
     rule::bucket_scale scale;
     if (!table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) return false;
@@ -171,7 +172,7 @@ class memory_buckets {
     auto arrival = slot.arrival.load(std::memory_order_acquire);
     for (;;) {
       if (arrival < rule::bucket_scale::never || slot.read_meta() != seen.meta) return false;
-      answer = rule::take(one_scale{&scale, 1}, only(arrival), now, c.cost, c.max_wait);
+      rule::take(answer, one_scale{&scale, 1}, only(arrival), now, c.cost, c.max_wait);
       if (!takes<Command> || !answer.allowed) return true;
       if (slot.arrival.compare_exchange_weak(arrival, answer.mark.arrival[0],
                                              std::memory_order_acq_rel,
@@ -252,8 +253,8 @@ class memory_buckets {
 
   /// For a bucket that does not exist, with its shard locked.
   template <class Command>
-  result<decision> ask_unknown(Command const& c, bucket_key const& key, bucket_shard& home,
-                               duration now) {
+  result<decision> ask_unknown(Command const& c, bucket_key const& key, std::uint64_t hash,
+                               bucket_shard& home, duration now) {
     auto const number = table_.book().hold(c.quotas);
     if (number.has_error()) return number.error();
     held_quotas held{table_.book(), *number};
@@ -269,7 +270,7 @@ class memory_buckets {
       auto const value =
           table_.value_for(held.scales().size(), answer.mark.arrival, bucket_slot::absent);
       home.lower_soonest(rule::full_from(held.scales(), answer.mark.arrival));
-      home.insert(key, held.give(), value);
+      home.insert(key, hash, held.give(), value);
       place.keep();
     }
     return answer;

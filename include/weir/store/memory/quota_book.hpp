@@ -69,10 +69,12 @@ class quota_set {
         only_.capacity.load(order) != q.capacity()) {
       return false;
     }
-    scale.tick = only_.tick.load(order);
+    scale.capacity = q.capacity();
     scale.gain = only_.gain.load(order);
     scale.price = only_.price.load(order);
-    scale.room = only_.room.load(order);
+    scale.inverse = only_.inverse.load(order);
+    scale.tick = only_.tick.load(order);
+    scale.shift = only_.shift.load(order);
     return true;
   }
 
@@ -87,10 +89,11 @@ class quota_set {
     only_.tokens.store(alone ? q.tokens() : 0, order);  // no valid quota has none
     only_.period.store(q.period().count(), order);
     only_.capacity.store(q.capacity(), order);
-    only_.tick.store(scale.tick, order);
     only_.gain.store(scale.gain, order);
     only_.price.store(scale.price, order);
-    only_.room.store(scale.room, order);
+    only_.inverse.store(scale.inverse, order);
+    only_.tick.store(scale.tick, order);
+    only_.shift.store(scale.shift, order);
     quotas_ = quotas;
     scales_ = scales;
   }
@@ -99,12 +102,14 @@ class quota_set {
     std::atomic<std::uint64_t> tokens{0};
     std::atomic<duration::rep> period{0};
     std::atomic<std::uint64_t> capacity{0};
-    std::atomic<std::int64_t> tick{0};
     std::atomic<std::int64_t> gain{0};
     std::atomic<std::int64_t> price{0};
-    std::atomic<std::int64_t> room{0};
+    std::atomic<std::uint64_t> inverse{0};
+    std::atomic<std::int32_t> tick{0};
+    std::atomic<std::int32_t> shift{0};
   };
 
+  static_assert(sizeof(single) == 64);
   single only_{};  // a cache line that every check reads, and nobody writes while the set is in use
   alignas(64) std::atomic<std::int32_t> holders_{0};  // below 0: being rewritten
   quota_list quotas_{};
