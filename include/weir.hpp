@@ -12,6 +12,7 @@
 #include "weir/clock/manual.hpp"
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
+#include "weir/enqueue.hpp"
 #include "weir/error.hpp"
 #include "weir/execute.hpp"
 #include "weir/http_fields.hpp"

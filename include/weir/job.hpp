@@ -16,8 +16,9 @@
 
 namespace weir {
 
-/// A job's identity: a version 7 UUID, made by who enqueues it, so that an enqueue may be asked
-/// again.
+/// A job's identity: a UUID made by who enqueues it, so that an enqueue may be asked again. Version
+/// 7 by default, or whatever the caller gives (`enqueue_options::ids`), but never nil. Among jobs
+/// of one priority and vesting time, the lower one is first.
 using job_id = boost::uuids::uuid;
 
 /// Where a job is. `leased` is derived from time: its lease has not expired yet.

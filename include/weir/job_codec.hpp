@@ -5,9 +5,12 @@
 #define WEIR_JOB_CODEC_HPP
 
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <string>
@@ -23,12 +26,42 @@ concept json_form = requires(nlohmann::json& j, T& t, T const& c) {
   j.get_to(t);
 };
 
-/// The payload of a job: its JSON form as text. Error: `unencodable_payload`.
+namespace detail {
+
+/// Are more than `limits::payload_depth` arrays and objects of a JSON text within each other? What
+/// copies, prints or reads such a value calls itself as deep, and a stack that overflows takes the
+/// process with it, whatever handlers it runs: a small payload would end every worker that meets
+/// it.
+[[nodiscard]] constexpr bool nested_too_deep(std::string_view json) noexcept {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    char const c = json[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '[' || c == '{') {
+      if (++depth > limits::payload_depth) return true;
+    } else if (c == ']' || c == '}') {
+      depth -= std::min<std::size_t>(depth, 1);
+    } else {
+      in_string = c == '"';
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+
+/// The payload of a job: its JSON form as text. Error: `unencodable_payload`, which is also said of
+/// a form that is nested deeper than `limits::payload_depth`.
 template <class T>
 [[nodiscard]] result<std::string> encode(T const& value) {
   try {
     nlohmann::json const form = value;
-    return form.dump();
+    auto text = form.dump();
+    if (detail::nested_too_deep(text)) return make_error_code(errc::unencodable_payload);
+    return text;
   } catch (std::bad_alloc const&) {
     throw;
   } catch (...) {  // the type's own to_json may throw what it likes
@@ -47,10 +80,15 @@ struct decoded {
 };
 
 /// The job that a payload stands for. Never throws for a bad payload: the reason says what is wrong
-/// with it.
+/// with it. Numbers are what nlohmann makes of them: where payloads come from others, a type's
+/// `from_json` must check that they fit.
 template <class T>
 [[nodiscard]] decoded<T> decode(std::string_view payload) {
   decoded<T> out;
+  if (detail::nested_too_deep(payload)) {
+    out.reason = "nested too deep";
+    return out;
+  }
   try {
     nlohmann::json::parse(payload).get_to(out.value);
     out.ok = true;

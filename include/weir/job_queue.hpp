@@ -7,6 +7,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_command.hpp"
 #include "weir/detail/enqueue_request.hpp"
+#include "weir/enqueue.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/job.hpp"
@@ -17,6 +18,7 @@
 #include <boost/asio/default_completion_token.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,20 +31,6 @@
 #include <vector>
 
 namespace weir {
-
-/// What one enqueue may say that its job's type does not.
-struct enqueue_options {
-  duration delay{};                        ///< from the enqueue to its vesting time
-  std::string_view queue{};                ///< instead of the type's queue; copied
-  std::optional<std::uint8_t> priority{};  ///< instead of the type's
-};
-
-/// What became of an enqueued job.
-struct enqueued_job {
-  job_id id{};  ///< the newcomer's
-  enqueue_outcome outcome = enqueue_outcome::enqueued;
-  job_id other{};  ///< who has the unique key, if the outcome names one
-};
 
 /// How jobs are claimed.
 struct dequeue_options {
@@ -111,25 +99,16 @@ class job_queue {
   /// @param options this enqueue's own delay, queue and priority
   /// @return `enqueued_job`; a conflict under `discard` and `log` is `duplicate`
   /// Errors: `unique_conflict` under `reject`; `unencodable_payload`, `payload_too_large` and other
-  /// bad input; `store_full`.
+  /// bad input; `invalid_option` for more than one id, or a nil one; `store_full`.
   template <class Job, class Token = default_token>
   auto async_enqueue(Job const& job, enqueue_options options = {}, Token&& token = Token{}) const {
-    check_type<Job>();
-    detail::enqueue_request request{queue_of(job, options)};
-    add(request, job, options);
+    auto request = detail::encode_jobs(std::span<Job const>{&job, 1}, options, ids_);
     auto observer = observer_;
-    constexpr auto policy = job_policy<Job>::on_conflict();
     auto first = [observer](command::enqueue_jobs::result outcomes,
                             detail::enqueue_request& asked) -> result<enqueued_job> {
       auto const& outcome = outcomes.front();
-      if (outcome.outcome == enqueue_outcome::duplicate) {
-        if (policy == conflict_policy::log) tell(observer, asked, 0, outcome);
-        if (policy == conflict_policy::reject || policy == conflict_policy::replace ||
-            policy == conflict_policy::reschedule) {
-          return make_error_code(errc::unique_conflict);
-        }
-      }
-      return enqueued_job{asked.id(0), outcome.outcome, outcome.other};
+      if (detail::is_to_be_told<Job>(outcome)) tell(observer, asked, 0, outcome);
+      return detail::outcome_of<Job>(asked.id(0), outcome);
     };
     return detail::async_command<enqueued_job>(store_, std::move(request), std::move(first),
                                                std::forward<Token>(token));
@@ -148,26 +127,18 @@ class job_queue {
   ///             type's queue of the first job, and must be the same for all (`invalid_queue`)
   /// @return an outcome for each, by position: a conflict concerns its own job only, whatever its
   /// policy
+  /// Errors: as for one; `invalid_option` when there are not as many ids as jobs.
   template <class Job, class Token = default_token>
   auto async_enqueue_many(std::span<Job const> jobs, enqueue_options options = {},
                           Token&& token = Token{}) const {
-    check_type<Job>();
-    detail::enqueue_request request{jobs.empty() ? "default" : queue_of(jobs.front(), options)};
-    for (auto const& job : jobs) {
-      if (queue_of(job, options) != request.queue())
-        request.fail(make_error_code(errc::invalid_queue));
-      add(request, job, options);
-    }
+    auto request = detail::encode_jobs(jobs, options, ids_);
     auto observer = observer_;
     auto each = [observer](command::enqueue_jobs::result outcomes,
                            detail::enqueue_request& asked) -> result<std::vector<enqueued_job>> {
       std::vector<enqueued_job> out;
       out.reserve(outcomes.size());
       for (std::size_t i = 0; i != outcomes.size(); ++i) {
-        if (outcomes[i].outcome == enqueue_outcome::duplicate &&
-            job_policy<Job>::on_conflict() == conflict_policy::log) {
-          tell(observer, asked, i, outcomes[i]);
-        }
+        if (detail::is_to_be_told<Job>(outcomes[i])) tell(observer, asked, i, outcomes[i]);
         out.push_back({asked.id(i), outcomes[i].outcome, outcomes[i].other});
       }
       return out;
@@ -436,42 +407,6 @@ class job_queue {
   }
 
  private:
-  template <class Job>
-  static constexpr void check_type() {
-    static_assert(has_kind<Job>,
-                  "weir::job_queue: specialise weir::job_traits for this job type and give it "
-                  "a `static constexpr std::string_view kind`");
-    static_assert(
-        json_form<Job>,
-        "weir::job_queue: this job type has no JSON form (nlohmann to_json and from_json)");
-  }
-
-  template <class Job>
-  static std::string queue_of(Job const& job, enqueue_options const& options) {
-    return options.queue.data() ? std::string{options.queue} : job_policy<Job>::queue(job);
-  }
-
-  /// Encodes one job under its type's policies into the request.
-  template <class Job>
-  void add(detail::enqueue_request& request, Job const& job, enqueue_options const& options) const {
-    using policy = job_policy<Job>;
-    auto payload = encode(job);
-    if (payload.has_error()) return request.fail(payload.error());
-    new_job fields;
-    fields.id = ids_.job();
-    fields.priority = options.priority.value_or(policy::priority(job));
-    fields.delay = options.delay;
-    fields.max_attempts = policy::max_attempts();
-    fields.strategy = policy::unique();
-    fields.on_conflict = policy::on_conflict();
-    fields.unique_ttl = policy::unique_ttl();
-    fields.deadline = policy::deadline();
-    fields.retention = policy::retention();
-    auto unique_key = policy::unique_key(job, payload.value());
-    request.add(detail::owned_job{fields, std::string{policy::kind()}, std::move(payload).value(),
-                                  std::move(unique_key)});
-  }
-
   static void tell(std::shared_ptr<conflict_observer const> const& observer,
                    detail::enqueue_request const& asked, std::size_t i, enqueued const& outcome) {
     if (observer && *observer) (*observer)(asked.queue(), asked.id(i), outcome.other);
@@ -488,7 +423,7 @@ class job_queue {
   }
 
   Store store_;
-  mutable id_source ids_;
+  id_source ids_;
   std::shared_ptr<conflict_observer const> observer_;
 };
 

@@ -17,6 +17,8 @@ inline constexpr std::size_t key_size = 1024;         ///< bytes of a key, queue
 inline constexpr std::size_t holder_size = 128;       ///< bytes of a holder id
 inline constexpr std::size_t payload_size = 1 << 20;  ///< bytes of a job's payload, and of its
                                                       ///< result
+inline constexpr std::size_t payload_depth = 256;  ///< arrays and objects within each other in the
+                                                   ///< JSON form of a job
 inline constexpr std::size_t memo_size = 1024;    ///< bytes of what a worker notes on a snoozed job
 inline constexpr std::size_t reason_size = 4096;  ///< bytes kept of a failure's reason; longer ones
                                                   ///< are cut

@@ -17,6 +17,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -359,6 +360,72 @@ BOOST_AUTO_TEST_CASE(R8_bad_input_is_a_typed_error_and_changes_nothing) {
     auto const [shard, i] = co_await queue.async_scan_visible_queues(7, 10, await);
     BOOST_TEST((shard == weir::errc::invalid_shard));
     BOOST_TEST((co_await queue.async_list_queues()).queues.empty());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_job_under_an_id_of_the_callers_is_enqueued_once_whatever_became_of_it) {
+  run([&]() -> asio::awaitable<void> {
+    order const o{"ann", 7};
+    order const changed{"ann", 8};
+    auto const ids = weir::id_source::seeded(99);
+    weir::job_id const own[] = {ids.job()};
+    weir::enqueue_options options;
+    options.ids = own;
+    auto const made = co_await queue.async_enqueue(o, options);
+    BOOST_TEST((made.id == own[0]));
+    for (int i = 0; i != 2; ++i) {
+      auto const again = co_await queue.async_enqueue(changed, options);
+      BOOST_TEST((again.outcome == weir::enqueue_outcome::enqueued));
+      BOOST_TEST((again.id == own[0]));
+      auto const found = co_await queue.async_find(orders, own[0]);
+      BOOST_TEST_REQUIRE(found.has_value());
+      BOOST_TEST(found->payload == R"({"customer":"ann","number":7})");
+      auto const stats = co_await queue.async_stats(orders);
+      BOOST_TEST(stats.enqueued == 1U);
+      if (i == 1) break;
+      auto const leased = co_await queue.async_obtain_lease(orders, own[0], "me", 10s);
+      co_await queue.async_complete(orders, own[0], leased->fence, "done");
+    }
+    auto const ended = co_await queue.async_find(orders, own[0]);
+    BOOST_TEST((ended->state == weir::job_state::completed));
+    BOOST_TEST(ended->result == "done");
+
+    // The record is what remembers it.
+    clock.advance(1h);
+    co_await queue.async_enqueue(changed, options);
+    auto const anew = co_await queue.async_find(orders, own[0]);
+    BOOST_TEST((anew.has_value() && anew->state == weir::job_state::pending));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(own_ids_belong_to_the_jobs_by_position_and_bad_ones_are_refused) {
+  run([&]() -> asio::awaitable<void> {
+    auto const source = weir::id_source::seeded(99);
+    std::vector<order> two(2);
+    two[0].customer = two[1].customer = "ann";
+    two[1].number = 1;
+    std::vector<weir::job_id> ids{source.job(), source.job()};
+    weir::enqueue_options options;
+    options.ids = ids;
+    std::span<order const> const both{two};
+    auto const made = co_await queue.async_enqueue_many(both, options);
+    BOOST_TEST_REQUIRE(made.size() == 2U);
+    for (std::size_t i = 0; i != 2; ++i) BOOST_TEST((made[i].id == ids[i]));
+    auto const second = co_await queue.async_find(orders, ids[1]);
+    BOOST_TEST(second->payload == R"({"customer":"ann","number":1})");
+
+    auto const [many, a] = co_await queue.async_enqueue(two[0], options, await);
+    BOOST_TEST((many == weir::errc::invalid_option));
+    ids.pop_back();
+    options.ids = ids;
+    auto const [few, b] = co_await queue.async_enqueue_many(both, options, await);
+    BOOST_TEST((few == weir::errc::invalid_option));
+    weir::job_id const nil[] = {weir::job_id{}};
+    options.ids = nil;
+    auto const [none, c] = co_await queue.async_enqueue(two[0], options, await);
+    BOOST_TEST((none == weir::errc::invalid_option));
+    auto const stats = co_await queue.async_stats(orders);
+    BOOST_TEST(stats.enqueued == 2U);
   });
 }
 

@@ -70,6 +70,30 @@ BOOST_AUTO_TEST_CASE(F39_a_busy_queue_hides_no_other) {
   BOOST_TEST(b.scan(2).queues.size() == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(F39_a_scan_begins_where_its_entropy_says) {
+  jobs_bed b;
+  for (auto const* name : {"a", "b", "c", "d"}) {
+    b.queue = name;
+    b.enqueue(1);
+    b.now += 1s;
+  }
+  b.queue = "future";
+  b.enqueue(delayed(1, 9s));
+  auto const scan = [&](std::uint32_t limit, std::uint64_t entropy) {
+    return b.get(command::scan_visible_queues{.shard = 0, .limit = limit, .entropy = entropy});
+  };
+  // The longest due has been so for 4 s; half of the way is 2 s, when "c" came.
+  constexpr auto half = std::uint64_t{1} << 63U;
+  BOOST_TEST(scan(2, half).queues == (names{"c", "d"}));
+  BOOST_TEST(scan(2, half).next_in == std::optional<duration>{-4s}, "a is left out, and due");
+  BOOST_TEST(scan(1, half).next_in == std::optional<duration>{-1s}, "d is left out, and due");
+  BOOST_TEST(scan(3, half).queues == (names{"c", "d", "a"}));
+  BOOST_TEST(scan(9, half).queues == (names{"c", "d", "a", "b"}));
+  BOOST_TEST(scan(9, half).next_in == std::optional<duration>{9s});
+  BOOST_TEST(scan(9, ~std::uint64_t{0}).queues == (names{"a", "b", "c", "d"}));
+  BOOST_TEST(scan(1, half + 1).queues == (names{"c"}), "to the nanosecond below");
+}
+
 BOOST_AUTO_TEST_CASE(F48_an_enqueue_makes_a_pointer_earlier_and_never_later) {
   jobs_bed b;
   b.enqueue(delayed(1, 100s));

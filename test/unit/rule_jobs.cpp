@@ -217,6 +217,17 @@ BOOST_AUTO_TEST_CASE(F48_a_pointer_only_gets_earlier_by_a_job) {
   static_assert(rule::pointer_with(t0, t0 - 1s) == t0 - 1s);
 }
 
+BOOST_AUTO_TEST_CASE(F39_a_scan_begins_as_far_on_the_way_as_its_entropy_says) {
+  constexpr auto all = ~std::uint64_t{0};
+  static_assert(rule::scan_start(t0, t0 + 8s, 0) == t0);
+  static_assert(rule::scan_start(t0, t0 + 8s, all / 2 + 1) == t0 + 4s);
+  static_assert(rule::scan_start(t0, t0 + 8s, all / 4 + 1) == t0 + 2s);
+  static_assert(rule::scan_start(t0, t0 + 8s, all) == t0 + 8s - 1ns);
+  static_assert(rule::scan_start(t0, t0 - 1ns, all) == t0);
+  static_assert(rule::scan_start(time_point::min(), time_point::max(), all) <= time_point::max());
+  static_assert(rule::scan_start(t0, t0 + 3ns, all) == t0 + 2ns);
+}
+
 BOOST_AUTO_TEST_CASE(a_snoozed_queue_is_scanned_from_the_end_of_its_snooze) {
   static_assert(rule::scanned_from(t0, t0 + 5s) == t0 + 5s);
   static_assert(rule::scanned_from(t0, time_point::min()) == t0);

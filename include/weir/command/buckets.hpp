@@ -48,6 +48,9 @@ struct peek_bucket {
 ///
 /// `before_instant`: the waiter gives up before its reserved instant: all of it goes back.
 /// Otherwise whole tokens, at most those that have not refilled meanwhile. The rest is forfeited.
+///
+/// A grant of which something was credited must not be refunded again: a mark is a time, to which a
+/// later take may have come back, and it would be that take's tokens that are credited.
 struct refund {
   using result = refund_receipt;
   static constexpr bool repeatable = false;

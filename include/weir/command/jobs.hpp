@@ -123,8 +123,8 @@ struct queue_page {
 namespace command {
 
 /// Adds jobs to one queue, all in one step. A conflict concerns its own job only (outcome by
-/// position). Errors before any change: bad input, `store_full`. A job whose id the queue already
-/// has is not added again.
+/// position). Errors before any change: bad input, `store_full`. A job whose id the queue has a
+/// record of, in whatever state, is not added again, nor is anything else changed: `enqueued`.
 struct enqueue_jobs {
   using result = boost::container::small_vector<enqueued, 1>;
   static constexpr bool repeatable = true;

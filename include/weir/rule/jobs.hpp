@@ -262,6 +262,21 @@ enum class enqueue_decision : std::uint8_t {
   return std::max(pointer, snoozed_until);
 }
 
+/// Where a scan begins: the instant between the longest due pointer and now that is `entropy` /
+/// 2^64 of the way (F39).
+[[nodiscard]] constexpr time_point scan_start(time_point longest_due, time_point now,
+                                              std::uint64_t entropy) noexcept {
+  if (now <= longest_due) return longest_due;
+  auto const way = static_cast<std::uint64_t>(saturating_sub(now, longest_due).count());
+  // The upper half of the product: with both factors halved into words, its parts fit.
+  constexpr unsigned word = 32;
+  constexpr std::uint64_t low = 0xffffffffU;
+  auto const middle = (way & low) * (entropy >> word) + (((way & low) * (entropy & low)) >> word);
+  auto const other = (way >> word) * (entropy & low) + (middle & low);
+  auto const part = (way >> word) * (entropy >> word) + (middle >> word) + (other >> word);
+  return longest_due + duration{static_cast<duration::rep>(part)};
+}
+
 /// Does a paused or snoozed queue give nothing out?
 [[nodiscard]] constexpr bool queue_held(bool paused, time_point snoozed_until,
                                         time_point now) noexcept {

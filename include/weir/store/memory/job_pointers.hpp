@@ -40,6 +40,10 @@ class job_pointers {
       return a.due != b.due ? a.due < b.due : a.name < b.name;
     }
   };
+  struct later_than {
+    bool operator()(scanned_queue const& q, time_point t) const noexcept { return q.due < t; }
+    bool operator()(time_point t, scanned_queue const& q) const noexcept { return t < q.due; }
+  };
   using pointers = boost::intrusive::set<scanned_queue, boost::intrusive::compare<by_due>,
                                          boost::intrusive::constant_time_size<false>>;
 
@@ -48,6 +52,10 @@ class job_pointers {
 
   [[nodiscard]] iterator begin() noexcept { return pointers_.begin(); }
   [[nodiscard]] iterator end() noexcept { return pointers_.end(); }
+  /// The longest due of those that are due at `t` or later.
+  [[nodiscard]] iterator from(time_point t) noexcept {
+    return pointers_.lower_bound(t, later_than{});
+  }
   void clear() noexcept { pointers_.clear(); }
 
   [[nodiscard]] bool any_due(time_point now) const noexcept {

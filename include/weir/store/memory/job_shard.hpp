@@ -215,13 +215,21 @@ class job_shard {
 
   result<visible_queues> apply(command::scan_visible_queues const& c, time_point now) {
     visible_queues out;
-    for (auto const& q : pointers_) {
-      if (out.queues.size() == c.limit || !rule::job_visible(q.due, now)) {
-        out.next_in = saturating_sub(q.due, now);
-        break;
+    auto const first = pointers_.begin();
+    if (first == pointers_.end()) return out;
+    auto const start = pointers_.from(rule::scan_start(first->due, now, c.entropy));
+    // Lists what is due from there on; false: something was left out, and stands at `at`.
+    auto const list = [&](job_pointers::iterator& at, job_pointers::iterator const to) {
+      for (; at != to && rule::job_visible(at->due, now); ++at) {
+        if (out.queues.size() == c.limit) return false;
+        out.queues.push_back(at->name);
       }
-      out.queues.push_back(q.name);
-    }
+      return true;
+    };
+    auto next = start;
+    auto again = first;
+    if (list(next, pointers_.end()) && !list(again, start)) next = again;
+    if (next != pointers_.end()) out.next_in = saturating_sub(next->due, now);
     return out;
   }
 
