@@ -6,20 +6,44 @@
 
 #include <boost/test/unit_test.hpp>
 
+namespace weir::testing {
+namespace {
+
 BOOST_AUTO_TEST_SUITE(memory_buckets)
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
-  weir::testing::manual_memory_driver driver;
-  weir::testing::report found;
-  weir::testing::conformance::buckets(driver, found);
-  weir::testing::require_all(found);
+  manual_memory_driver driver;
+  report found;
+  conformance::buckets(driver, found);
+  require_all(found, {told_only, no_way_back});
+  require_each(found);
+  require_numbers(found, {"F19", "F20", "F21", "F22", "F23", "F24", "F25", "F27"});
 }
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
-  weir::testing::remote_memory_driver driver;
-  weir::testing::report found;
-  weir::testing::conformance::buckets(driver, found);
-  weir::testing::require_all(found);
+  remote_memory_driver driver;
+  report found;
+  conformance::buckets(driver, found);
+  require_all(found, {no_way_back, passes, no_bound});
+}
+
+BOOST_AUTO_TEST_CASE(R3_in_long_histories) {
+  manual_memory_driver driver;
+  report found;
+  conformance::bucket_histories(factory<bucket_commands>{driver}, found, long_run());
+  require_all(found, {});
+}
+
+BOOST_AUTO_TEST_CASE(R3_in_a_crowd) {
+  manual_memory_driver manual;
+  remote_memory_driver remote;
+  report found;
+  conformance::bucket_concurrency(factory<bucket_commands>{manual}, found, crowd());
+  conformance::bucket_concurrency(factory<bucket_commands>{remote}, found, crowd());
+  require_all(found, {});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weir::testing

@@ -6,20 +6,46 @@
 
 #include <boost/test/unit_test.hpp>
 
+namespace weir::testing {
+namespace {
+
 BOOST_AUTO_TEST_SUITE(memory_jobs)
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
-  weir::testing::manual_memory_driver driver;
-  weir::testing::report found;
-  weir::testing::conformance::jobs(driver, found);
-  weir::testing::require_all(found);
+  manual_memory_driver driver;
+  report found;
+  conformance::jobs(driver, found);
+  require_all(found, {no_hints, told_only, no_transactions});
+  require_each(found, {"in the application's transaction"});
+  require_numbers(found,
+                  {"F14", "F15", "F16", "F17", "F18", "F27", "F28", "F29", "F30", "F31", "F32",
+                   "F33", "F34", "F35", "F36", "F38", "F39", "F40", "F41", "F45", "F48", "F54"});
 }
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
-  weir::testing::remote_memory_driver driver;
-  weir::testing::report found;
-  weir::testing::conformance::jobs(driver, found);
-  weir::testing::require_all(found);
+  remote_memory_driver driver;
+  report found;
+  conformance::jobs(driver, found);
+  require_all(found, {no_transactions, no_bound});
+}
+
+BOOST_AUTO_TEST_CASE(R4_in_long_histories) {
+  manual_memory_driver driver;
+  report found;
+  conformance::job_histories(factory<job_commands>{driver}, found, long_run());
+  require_all(found, {});
+}
+
+BOOST_AUTO_TEST_CASE(R4_in_a_crowd) {
+  manual_memory_driver manual;
+  remote_memory_driver remote;
+  report found;
+  conformance::job_concurrency(factory<job_commands>{manual}, found, crowd());
+  conformance::job_concurrency(factory<job_commands>{remote}, found, crowd());
+  require_all(found, {});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weir::testing

@@ -6,20 +6,44 @@
 
 #include <boost/test/unit_test.hpp>
 
+namespace weir::testing {
+namespace {
+
 BOOST_AUTO_TEST_SUITE(memory_locks)
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
-  weir::testing::manual_memory_driver driver;
-  weir::testing::report found;
-  weir::testing::conformance::locks(driver, found);
-  weir::testing::require_all(found);
+  manual_memory_driver driver;
+  report found;
+  conformance::locks(driver, found);
+  require_all(found, {told_only, not_known, no_way_back});
+  require_each(found);
+  require_numbers(found, {"F4", "F6", "F9", "F11", "F13", "F17", "F27", "F45", "F47", "F52"});
 }
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
-  weir::testing::remote_memory_driver driver;
-  weir::testing::report found;
-  weir::testing::conformance::locks(driver, found);
-  weir::testing::require_all(found);
+  remote_memory_driver driver;
+  report found;
+  conformance::locks(driver, found);
+  require_all(found, {not_known, no_way_back, no_bound});
+}
+
+BOOST_AUTO_TEST_CASE(R2_in_long_histories) {
+  manual_memory_driver driver;
+  report found;
+  conformance::lock_histories(factory<lock_commands>{driver}, found, long_run());
+  require_all(found, {});
+}
+
+BOOST_AUTO_TEST_CASE(R2_in_a_crowd) {
+  manual_memory_driver manual;
+  remote_memory_driver remote;
+  report found;
+  conformance::lock_concurrency(factory<lock_commands>{manual}, found, crowd());
+  conformance::lock_concurrency(factory<lock_commands>{remote}, found, crowd());
+  require_all(found, {});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weir::testing

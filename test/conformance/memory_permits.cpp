@@ -6,20 +6,45 @@
 
 #include <boost/test/unit_test.hpp>
 
+namespace weir::testing {
+namespace {
+
 BOOST_AUTO_TEST_SUITE(memory_permits)
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
-  weir::testing::manual_memory_driver driver;
-  weir::testing::report found;
-  weir::testing::conformance::permits(driver, found);
-  weir::testing::require_all(found);
+  manual_memory_driver driver;
+  report found;
+  conformance::permits(driver, found);
+  require_all(found, {no_hints, told_only, no_way_back});
+  require_each(found);
+  require_numbers(
+      found, {"F1", "F3", "F4", "F6", "F7", "F8", "F9", "F10", "F11", "F27", "F45", "F47", "F52"});
 }
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
-  weir::testing::remote_memory_driver driver;
-  weir::testing::report found;
-  weir::testing::conformance::permits(driver, found);
-  weir::testing::require_all(found);
+  remote_memory_driver driver;
+  report found;
+  conformance::permits(driver, found);
+  require_all(found, {no_way_back, passes, no_bound});
+}
+
+BOOST_AUTO_TEST_CASE(R1_in_long_histories) {
+  manual_memory_driver driver;
+  report found;
+  conformance::permit_histories(factory<permit_commands>{driver}, found, long_run());
+  require_all(found, {});
+}
+
+BOOST_AUTO_TEST_CASE(R1_in_a_crowd) {
+  manual_memory_driver manual;
+  remote_memory_driver remote;
+  report found;
+  conformance::permit_concurrency(factory<permit_commands>{manual}, found, crowd());
+  conformance::permit_concurrency(factory<permit_commands>{remote}, found, crowd());
+  require_all(found, {});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weir::testing

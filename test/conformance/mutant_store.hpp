@@ -6,9 +6,11 @@
 
 #include "weir/clock/manual.hpp"
 #include "weir/command/at.hpp"
+#include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/store/memory.hpp"
 #include "weir/testing/capabilities.hpp"
+#include "weir/testing/commands.hpp"
 #include "weir/testing/report.hpp"
 #include "weir/testing/settings.hpp"
 
@@ -65,12 +67,12 @@ struct no_defects {
   return out;
 }
 
-/// A memory store with a defect.
-template <class Defects>
+/// A memory store with a defect; or another one with a `now`, that executes without waiting.
+template <class Defects, class Store = basic_memory_store<manual_clock>>
 class mutant_store {
  public:
   using executor_type = boost::asio::any_io_executor;
-  using base = basic_memory_store<manual_clock>;
+  using base = Store;
 
   mutant_store(base store, int which)
       : store_{std::move(store)},
@@ -80,18 +82,18 @@ class mutant_store {
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_.shard_count(); }
 
   template <class C>
-    requires weir::detail::memory_step<C>
+    requires executes_now<Store, command::at<C>>
   result<typename C::result> execute(C const& c) const {
     return step(c, store_.now());
   }
   template <class C>
-    requires weir::detail::memory_step<C>
+    requires executes_now<Store, command::at<C>>
   result<typename C::result> execute(command::at<C> const& a) const {
     return step(a.command, a.time);
   }
 
   template <class C, class Token>
-    requires weir::detail::memory_step<C>
+    requires executes_now<Store, command::at<C>>
   auto async_execute(C const& c, Token&& token) const {
     using answer = typename C::result;
     auto initiate = [](boost::asio::any_completion_handler<void(error_code, answer)> handler,
@@ -112,7 +114,7 @@ class mutant_store {
                                                                         *this, c);
   }
   template <class C, class Token>
-    requires weir::detail::memory_wait<C>
+    requires waits_for_event<C>
   auto async_execute(C const& c, Token&& token) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
                        mutant_store self, C command) {
@@ -195,22 +197,23 @@ struct mutant_driver {
 
 struct mutant {
   int which;
-  std::string_view failure;  ///< the failure in FAILURES.md, or the promise, that it brings back
+  std::string_view failure;  ///< the known failure, or the promise broken, that it brings back
   std::string_view defect;
 };
 
 /// Runs the suite on each mutant and prints what caught it. Fails for every one that survives, and
 /// if the suite finds fault with the store that has no defect.
-template <class Defects, class Suite>
+template <class Defects, class Driver = mutant_driver<Defects>, class Suite>
 void hunt(std::span<mutant const> mutants, Suite&& suite) {
   settings s;
   s.histories = 40;
-  s.concurrent = 2;
+  s.concurrent = 4;
   s.operations = 40;
+  s.threads = 1;  // races are between the two steps of a command: the same in every run
   s.shrinking = 60;
   s.patience = std::chrono::seconds{3};
   auto const caught_by = [&](int which) {
-    mutant_driver<Defects> driver{which};
+    Driver driver{which};
     report found;
     suite(driver, found, s);
     std::string checks;
@@ -224,12 +227,15 @@ void hunt(std::span<mutant const> mutants, Suite&& suite) {
 
   auto const without = caught_by(-1);
   BOOST_TEST(without.empty(), "the suite finds fault with no defect:" << without);
+  std::size_t caught = 0;
   for (auto const& m : mutants) {
     auto const checks = caught_by(m.which);
     std::cout << "  " << std::left << std::setw(4) << m.failure << ' ' << m.defect
               << (checks.empty() ? "\n      SURVIVED" : checks) << std::endl;
+    caught += checks.empty() ? 0U : 1U;
     BOOST_TEST(!checks.empty(), "the suite does not find " << m.failure << ", " << m.defect);
   }
+  std::cout << "  " << caught << " of " << mutants.size() << " defects are caught" << std::endl;
 }
 
 }  // namespace weir::testing

@@ -14,8 +14,6 @@
 #include "weir/testing/subject.hpp"
 #include "weir/time.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -47,6 +45,37 @@ enum class time_source : std::uint8_t {
   return words[static_cast<std::size_t>(t)];
 }
 
+/// The handler of an operation that a check has started. Written out, because it is compiled once
+/// for each kind of answer, and binders cost more.
+template <class Answer>
+class awaited {
+ public:
+  struct state {
+    std::optional<result<Answer>> answer;
+    boost::asio::cancellation_signal signal;
+    int calls = 0;
+  };
+  using executor_type = boost::asio::io_context::executor_type;
+  using cancellation_slot_type = boost::asio::cancellation_slot;
+
+  awaited(std::shared_ptr<state> s, executor_type ex) : state_{std::move(s)}, executor_{ex} {}
+
+  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept {
+    return state_->signal.slot();
+  }
+
+  void operator()(error_code ec, Answer answer) {
+    ++state_->calls;
+    state_->answer.emplace(ec);
+    if (!ec) state_->answer.emplace(std::move(answer));
+  }
+
+ private:
+  std::shared_ptr<state> state_;
+  executor_type executor_;
+};
+
 /// An operation that a check has started.
 template <class C>
 class pending {
@@ -60,11 +89,7 @@ class pending {
   template <class>
   friend class bench;
 
-  struct state {
-    std::optional<result<typename C::result>> answer;
-    boost::asio::cancellation_signal signal;
-    int calls = 0;
-  };
+  using state = typename awaited<typename C::result>::state;
   std::shared_ptr<state> state_ = std::make_shared<state>();
 };
 
@@ -159,9 +184,15 @@ class bench {
   void eventually(Condition&& so, std::string_view what) {
     auto const give_up = system_clock{}.steady_now() + settings_.patience;
     constexpr int enough = 40;
-    for (int i = 0; exact() ? i < enough : system_clock{}.steady_now() < give_up; ++i) {
+    for (int i = 0; !exact() || i < enough; ++i) {
       if (so()) return;
+      if (!exact() && system_clock{}.steady_now() >= give_up) break;
+      if (exact()) let_it_think();
       pass(brief() / 4);
+    }
+    while (exact() && !made_.store.synchronous() && system_clock{}.steady_now() < give_up) {
+      if (so()) return;
+      let_it_think();
     }
     throw broken_promise{std::string{what} + ", however long one waits"};
   }
@@ -178,14 +209,7 @@ class bench {
   pending<C> start(C const& c) {
     pending<C> p;
     auto& to = way_of<C>();
-    auto on_answer = [state = p.state_](error_code ec, typename C::result answer) {
-      ++state->calls;
-      state->answer.emplace(ec);
-      if (!ec) state->answer.emplace(std::move(answer));
-    };
-    typename port<C>::handler h{boost::asio::bind_cancellation_slot(
-        p.state_->signal.slot(),
-        boost::asio::bind_executor(io_.get_executor(), std::move(on_answer)))};
+    typename port<C>::handler h{awaited<typename C::result>{p.state_, io_.get_executor()}};
     if (source_ == time_source::told && to.told()) {
       to.start_at(command::at<C>{c, now_}, std::move(h));
     } else {
@@ -239,6 +263,14 @@ class bench {
   }
 
  private:
+  /// Gives a store that has threads or a server a moment of real time.
+  void let_it_think() {
+    if (made_.store.synchronous()) return;
+    auto const work = boost::asio::make_work_guard(io_);
+    io_.restart();
+    io_.run_one_for(std::chrono::milliseconds{1});
+  }
+
   template <class C>
   port<C>& way_of() const {
     auto* const p = made_.store.template find<C>();
@@ -272,92 +304,6 @@ class bench {
   time_point now_ = std::chrono::sys_days{std::chrono::year{2026} / 6 / 1};
   steady_time started_ = system_clock{}.steady_now();
 };
-
-/// What a check is about.
-struct topic {
-  std::string_view noun;
-  std::string_view number;
-  std::string_view promise;
-
-  [[nodiscard]] finding unproven(time_source t) const {
-    return {std::string{noun},
-            std::string{number},
-            std::string{promise},
-            std::string{to_text(t)},
-            {},
-            {},
-            {}};
-  }
-};
-
-/// One promise, and what finds out whether a store keeps it.
-template <class Commands>
-struct check {
-  std::string_view number;
-  std::string_view promise;
-  void (*run)(bench<Commands>&);
-};
-
-/// The sources of time by which a store can be tested.
-template <class Commands>
-[[nodiscard]] std::vector<time_source> times_of(factory<Commands> const& f) {
-  std::vector<time_source> out;
-  boost::asio::io_context io;
-  if (f.make(io.get_executor()).store.told()) out.push_back(time_source::told);
-  out.push_back(f.advance ? time_source::advanced : time_source::real);
-  return out;
-}
-
-/// Runs one check and says what became of it.
-template <class Body>
-finding run_check(finding f, Body&& body) {
-  try {
-    body();
-    f.outcome = verdict::passed;
-  } catch (not_applicable const& e) {
-    f.outcome = verdict::skipped;
-    f.detail = e.what();
-  } catch (std::exception const& e) {
-    f.outcome = verdict::failed;
-    f.detail = e.what();
-  } catch (...) {
-    f.outcome = verdict::failed;
-    f.detail = "something was thrown that is not a std::exception";
-  }
-  return f;
-}
-
-/// Should the run stop here?
-[[nodiscard]] inline bool finished(report const& out, settings const& s) noexcept {
-  return s.until_first_failure && out.count(verdict::failed) > 0;
-}
-
-/// Runs checks, each on a store of its own. In real time a check that fails is tried again with
-/// longer leases, because the machine may have been too slow for the short ones.
-template <class Commands, class Checks>
-void run_checks(factory<Commands> const& f, std::string_view noun, Checks const& checks,
-                report& out, settings const& s) {
-  for (auto const t : times_of(f)) {
-    for (auto const& c : checks) {
-      if (finished(out, s)) return;
-      if (!s.only.empty() && c.number.find(s.only) == c.number.npos &&
-          c.promise.find(s.only) == c.promise.npos) {
-        continue;
-      }
-      auto const unproven = topic{noun, c.number, c.promise}.unproven(t);
-      auto scaled = s;
-      for (int tries = t == time_source::real ? 3 : 1; tries > 0; --tries, scaled.scale *= 4) {
-        auto found = run_check(unproven, [&] {
-          bench<Commands> b{f, t, scaled};
-          c.run(b);
-        });
-        if (found.outcome == verdict::failed && tries > 1) continue;
-        out.add(std::move(found));
-        break;
-      }
-    }
-  }
-}
 
 }  // namespace weir::testing
 

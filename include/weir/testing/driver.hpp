@@ -27,14 +27,14 @@ namespace weir::testing {
 /// A driver may also have:
 /// - `capabilities declared()`: where the store may be less than the rule;
 /// - `void advance(duration)`: moves the time of the stores that it made. Without it, the suite
-/// waits in real time,
-///   for little more than the store's precision at a time;
+///   waits in real time, for little more than the store's precision at a time;
 /// - `store make_bounded(any_io_executor, std::size_t n)`: a store with room for only `n` keys,
-/// leases or jobs;
-/// - `result<command::enqueue_jobs::result> transact(store&, command::enqueue_jobs const&, bool
-/// commit)`: executes the
-///   command in a transaction of the application's own on the store's engine, and commits it or
-///   rolls it back. It may block.
+///   leases or jobs;
+/// - `result<command::enqueue_jobs::result> transact(store&, command::enqueue_jobs const&, bool)`:
+///   executes the command in a transaction of the application's own on the store's engine, and
+///   commits it (true) or rolls it back. It may block.
+///
+/// What a driver or its store lacks is left out, and the report says so.
 template <class D>
 concept store_driver = requires(D& d, boost::asio::any_io_executor const& ex) {
   { d.make(ex) } -> store;

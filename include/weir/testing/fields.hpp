@@ -173,14 +173,13 @@ class fence_book {
     return std::nullopt;
   }
 
-  /// The store's fence for one of the rule's; 0 for 0, and one that was never given out for one
-  /// that is not known.
+  /// The store's fence for one of the rule's; 0 for 0, and the same for one that is not known.
   [[nodiscard]] std::uint64_t of_store(std::string const& scope, std::uint64_t of_rule) const {
     if (of_rule == 0) return 0;
     auto const known = scopes_.find(scope);
-    if (known == scopes_.end()) return 1;
+    if (known == scopes_.end()) return of_rule;
     auto const it = known->second.of_store.find(of_rule);
-    return it == known->second.of_store.end() ? 1 : it->second;
+    return it == known->second.of_store.end() ? of_rule : it->second;
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/testing/bench.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/dice.hpp"
 #include "weir/testing/fields.hpp"
 #include "weir/testing/report.hpp"
@@ -188,7 +189,7 @@ void check_histories(factory<Commands> const& f, time_source t, topic const& abo
   };
 
   auto const rounds = t == time_source::real ? s.real_histories : s.histories;
-  if (rounds == 0) return;
+  if (rounds == 0 || !selected(about, s)) return;
   auto blank = about.unproven(t);
   blank.seed = s.seed;
   out.add(run_check(blank, [&] {

@@ -30,6 +30,9 @@ enum class which_lease : std::uint8_t {
   return d.pick(some);
 }
 
+/// A fence that no store has given out: far above a store's microseconds.
+inline constexpr std::uint64_t nobodys_fence = std::uint64_t{1} << 62U;
+
 /// The fences that were given out, by key.
 class lease_book {
  public:
@@ -38,14 +41,13 @@ class lease_book {
     if (all.empty() || all.back().second != fence) all.emplace_back(holder, fence);
   }
 
-  /// 0 for `by_holder`; a number that is nobody's fence where there is no such lease.
+  /// 0 for `by_holder`; `nobodys_fence` where there is no such lease.
   [[nodiscard]] std::uint64_t pick(std::string const& key, std::string const& holder,
                                    which_lease which) const {
-    constexpr std::uint64_t nobodys = 1;
     if (which == which_lease::by_holder) return 0;
     auto const found = by_key_.find(key);
-    if (found == by_key_.end()) return nobodys;
-    auto picked = nobodys;
+    if (found == by_key_.end()) return nobodys_fence;
+    auto picked = nobodys_fence;
     for (auto const& [whose, fence] : found->second) {
       if ((whose == holder) == (which == which_lease::others)) continue;
       picked = fence;

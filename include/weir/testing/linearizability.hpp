@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct recorded {
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
   Event event{};
-  std::uint64_t invoked = 0;       ///< before it was asked
+  std::uint64_t invoked = 0;       ///< before it was asked; less than `returned`
   std::uint64_t returned = never;  ///< after it was answered; never: whether it was done is unknown
 };
 
@@ -79,8 +80,10 @@ template <sequential_model Model>
       entries.push_back({i, true, history[i].returned});
     }
   }
-  std::stable_sort(entries.begin() + 1, entries.end(),
-                   [](entry const& a, entry const& b) { return a.when < b.when; });
+  // What returned at the very instant at which another was asked came before it.
+  std::sort(entries.begin() + 1, entries.end(), [](entry const& a, entry const& b) {
+    return std::tuple{a.when, !a.returns, a.op} < std::tuple{b.when, !b.returns, b.op};
+  });
   std::vector<std::size_t> call_of(n, 0);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     entries[i].before = i == 0 ? 0 : i - 1;

@@ -28,7 +28,7 @@ struct finding {
   std::string promise;  ///< the same in words
   std::string time;     ///< whose time decided: told, advanced or real
   verdict outcome = verdict::passed;
-  std::string detail;                 ///< failed: what was seen; skipped: why
+  std::string detail;  ///< failed: what was seen; skipped: why; passed: what else is to be said
   std::optional<std::uint64_t> seed;  ///< of what was generated, to run the same again
 };
 
@@ -70,10 +70,10 @@ class report {
   std::vector<finding> findings_;
 };
 
-/// Writes what failed, what was skipped and why, and the totals.
+/// Writes what failed, what was skipped and why, what was remarkable, and the totals.
 inline std::ostream& operator<<(std::ostream& out, report const& r) {
   for (auto const& f : r.findings()) {
-    if (f.outcome != verdict::passed) out << f << '\n';
+    if (f.outcome != verdict::passed || !f.detail.empty()) out << f << '\n';
   }
   return out << r.count(verdict::passed) << " passed, " << r.count(verdict::failed) << " failed, "
              << r.count(verdict::skipped) << " skipped\n";
@@ -96,7 +96,8 @@ inline void expect(bool kept, std::string_view what,
                    std::source_location at = std::source_location::current()) {
   if (kept) return;
   std::string_view file = at.file_name();
-  file.remove_prefix(file.find_last_of("/\\") + 1);  // npos + 1 is 0
+  auto const folder = file.find_last_of("/\\", file.find_last_of("/\\") - 1);
+  if (folder != file.npos) file.remove_prefix(folder + 1);
   throw broken_promise{std::string{what} + "\n(" + std::string{file} + ':' +
                        std::to_string(at.line()) + ')'};
 }

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 // A store under test, without its type. The suite is written against this, so that it is compiled
@@ -83,28 +82,47 @@ class store_port final : public port<C> {
   Store& store_;
 };
 
+template <class C>
+struct port_slot {
+  std::unique_ptr<port<C>> port_of;  // null: the store does not execute it
+};
+
+// Slots and not a tuple: of many elements, that is half of what there is to compile.
+template <class List>
+struct port_slots;
+
+template <class... Cs>
+struct port_slots<command_list<Cs...>> : port_slot<Cs>... {
+  template <class Store>
+  explicit port_slots(Store& store) : port_slot<Cs>{make<Store, Cs>(store)}... {}
+
+  [[nodiscard]] bool told() const noexcept {
+    return ((waits_for_event<Cs> || way<Cs>() == nullptr || way<Cs>()->told()) && ...);
+  }
+  [[nodiscard]] bool synchronous() const noexcept {
+    return ((waits_for_event<Cs> || way<Cs>() == nullptr || way<Cs>()->synchronous()) && ...);
+  }
+  template <class C>
+  [[nodiscard]] port<C>* way() const noexcept {
+    return static_cast<port_slot<C> const&>(*this).port_of.get();
+  }
+
+ private:
+  template <class Store, class C>
+  static std::unique_ptr<port<C>> make(Store& store) {
+    if constexpr (executes<Store, C>) return std::make_unique<store_port<Store, C>>(store);
+    return nullptr;
+  }
+};
+
 }  // namespace detail
 
-template <class Commands>
-class subject;
-
 /// A store of any type that executes these commands, or some of them.
-template <class... Cs>
-class subject<command_list<Cs...>> {
+template <class Commands>
+class subject {
  public:
   template <class Store>
-  explicit subject(Store store) {
-    auto owned = std::make_shared<Store>(std::move(store));
-    ((std::get<std::unique_ptr<port<Cs>>>(ports_) = make_port<Store, Cs>(*owned)), ...);
-    if constexpr (requires { owned->shard_count(); }) shards_ = owned->shard_count();
-    if constexpr (requires { owned->async_run([](error_code) {}); }) {
-      owned->async_run([](error_code) {});
-    }
-    if constexpr (requires { owned->close(); }) {
-      close_ = [store = owned.get()] { store->close(); };
-    }
-    store_ = std::move(owned);
-  }
+  explicit subject(Store store) : subject{std::make_shared<Store>(std::move(store))} {}
 
   /// Lets go of the connection that the store may keep.
   void close() {
@@ -114,27 +132,37 @@ class subject<command_list<Cs...>> {
   /// The way to execute a command; null: the store does not.
   template <class C>
   [[nodiscard]] port<C>* find() const noexcept {
-    return std::get<std::unique_ptr<port<C>>>(ports_).get();
+    return ports_->template way<C>();
   }
 
   /// May the caller say what time it is, for every command that the store executes and that does
   /// not wait?
-  [[nodiscard]] bool told() const noexcept {
-    return ((waits_for_event<Cs> || find<Cs>() == nullptr || find<Cs>()->told()) && ...);
-  }
+  [[nodiscard]] bool told() const noexcept { return ports_->told(); }
+
+  /// Does it execute every such command without waiting, too?
+  [[nodiscard]] bool synchronous() const noexcept { return ports_->synchronous(); }
 
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
  private:
-  template <class Store, class C>
-  static std::unique_ptr<port<C>> make_port(Store& store) {
-    if constexpr (executes<Store, C>) return std::make_unique<detail::store_port<Store, C>>(store);
-    return nullptr;
+  using slots = detail::port_slots<typename Commands::list>;
+
+  template <class Store>
+  explicit subject(std::shared_ptr<Store> owned)
+      : store_{owned},
+        ports_{std::make_unique<slots>(*owned)} {
+    if constexpr (requires { owned->shard_count(); }) shards_ = owned->shard_count();
+    if constexpr (requires { owned->async_run([](error_code) {}); }) {
+      owned->async_run([](error_code) {});
+    }
+    if constexpr (requires { owned->close(); }) {
+      close_ = [store = owned.get()] { store->close(); };
+    }
   }
 
   std::shared_ptr<void> store_;
+  std::unique_ptr<slots> ports_;
   std::function<void()> close_;
-  std::tuple<std::unique_ptr<port<Cs>>...> ports_;
   std::uint32_t shards_ = 1;
 };
 

@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_BUCKETS_HPP
 
 #include "weir/concept.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/buckets/checks.hpp"
 #include "weir/testing/conformance/buckets/concurrent.hpp"
 #include "weir/testing/conformance/buckets/histories.hpp"

@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_JOBS_HPP
 
 #include "weir/concept.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/jobs/concurrent.hpp"
 #include "weir/testing/conformance/jobs/histories.hpp"
 #include "weir/testing/conformance/jobs/leases.hpp"

@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_LOCKS_HPP
 
 #include "weir/concept.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/locks/checks.hpp"
 #include "weir/testing/conformance/locks/concurrent.hpp"
 #include "weir/testing/conformance/locks/histories.hpp"

@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_PERMITS_HPP
 
 #include "weir/concept.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/permits/checks.hpp"
 #include "weir/testing/conformance/permits/concurrent.hpp"
 #include "weir/testing/conformance/permits/histories.hpp"

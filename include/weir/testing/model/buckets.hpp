@@ -90,9 +90,9 @@ class bucket_ledger {
  public:
   /// A grant of this many tokens that counts from `instant`.
   void grant(time_point instant, std::uint64_t tokens) {
-    entries_.push_back({instant, tokens});
-    std::inplace_merge(entries_.begin(), entries_.end() - 1, entries_.end(),
-                       [](entry const& a, entry const& b) { return a.instant < b.instant; });
+    auto const later = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](entry const& e) { return e.instant > instant; });
+    entries_.insert(later, {instant, tokens});
   }
 
   /// So many tokens of such a grant went back.

@@ -8,6 +8,7 @@
 #include "weir/limits.hpp"
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/testing/bench.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/buckets/refunds.hpp"
 #include "weir/testing/conformance/buckets/steps.hpp"
 #include "weir/testing/keys.hpp"

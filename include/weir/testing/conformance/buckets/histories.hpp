@@ -6,6 +6,7 @@
 
 #include "weir/command/buckets.hpp"
 #include "weir/quota.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/fields/buckets.hpp"
 #include "weir/testing/histories.hpp"
 #include "weir/testing/model/buckets.hpp"
@@ -171,12 +172,14 @@ class bucket_game {
 
   void refund(op const& o, std::string const& key, key_history& past) {
     if (past.grants.size() <= o.grant) return;
-    auto const& g = past.grants[past.grants.size() - 1 - o.grant];
+    auto const which = past.grants.end() - 1 - o.grant;
+    auto const g = *which;
     bool const early = o.early && duel_.store().now() < g.instant;
     auto const answers = duel_.ask(command::refund{key, g.quotas, g.cost, g.of_rule, early},
                                    command::refund{key, g.quotas, g.cost, g.of_store, early}, key);
-    if (!duel_.over() && answers.second.has_value())
-      past.ledger.give_back(g.instant, answers.second->credited);
+    if (duel_.over() || !answers.second.has_value() || answers.second->credited == 0) return;
+    past.ledger.give_back(g.instant, answers.second->credited);
+    past.grants.erase(which);  // once: what another take left behind may look the same
   }
 
   testing::duel<bucket_commands, bucket_model> duel_;

@@ -69,6 +69,9 @@ class job_client final : public arena<job_commands>::client {
 
   [[nodiscard]] job_records const& seen() const noexcept { return seen_; }
 
+  /// What went wrong although nothing should have; empty: nothing.
+  [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
+
   bool next() override {
     if (left_ == 0) return false;
     --left_;
@@ -99,6 +102,18 @@ class job_client final : public arena<job_commands>::client {
     return whose * most + static_cast<std::uint32_t>(dice_.below(made_ + 1));
   }
 
+  template <class Answer>
+  bool failed(Answer const& a) {
+    if (a.has_error() && failure_.empty()) failure_ = "a command failed: " + a.error().message();
+    return a.has_error();
+  }
+  template <class Answer>
+  bool failed(Answer const& a, std::size_t outcomes) {
+    if (failed(a)) return true;
+    if (a->size() != outcomes && failure_.empty()) failure_ = "an outcome is missing";
+    return a->size() != outcomes;
+  }
+
   void note(std::uint32_t number, job_event const& e, std::uint64_t invoked,
             std::uint64_t returned) {
     seen_.jobs[number].push_back({e, invoked, returned});
@@ -123,7 +138,7 @@ class job_client final : public arena<job_commands>::client {
     }
     ask(command::enqueue_jobs{queue, std::span{&job_, 1}},
         [this, number](auto const& a, std::uint64_t invoked, std::uint64_t returned) {
-          if (!a.has_value() || a->size() != 1) return;
+          if (failed(a, 1)) return;
           auto const& got = a->front();
           auto const other = got.other.is_nil() ? 0 : number_of(got.other);
           bool const added =
@@ -144,7 +159,7 @@ class job_client final : public arena<job_commands>::client {
     auto const limit = static_cast<std::uint32_t>(1 + dice_.below(3));
     ask(command::dequeue_jobs{queue, name_, ++sequence_, limit, job_bench::lasting},
         [this](auto const& a, std::uint64_t invoked, std::uint64_t returned) {
-          if (!a.has_value()) return;
+          if (failed(a)) return;
           for (auto const& j : a->jobs) {
             auto const n = number_of(j.id);
             note(n, {.what = kind::lease, .fence = j.fence, .done = true, .attempts = j.attempt},
@@ -158,7 +173,7 @@ class job_client final : public arena<job_commands>::client {
     auto const what = running ? kind::cancel_running : kind::cancel;
     ask(command::cancel_job{queue, numbered_job(number), running},
         [this, number, what](auto const& a, std::uint64_t invoked, std::uint64_t returned) {
-          if (!a.has_value()) return;
+          if (failed(a)) return;
           note(number, {.what = what, .done = *a == cancel_outcome::cancelled}, invoked, returned);
         });
   }
@@ -167,7 +182,7 @@ class job_client final : public arena<job_commands>::client {
     if (has_key(number)) ++number;
     ask(command::replay_dead_letter{queue, numbered_job(number), {}},
         [this, number](auto const& a, std::uint64_t invoked, std::uint64_t returned) {
-          if (!a.has_value()) return;
+          if (failed(a)) return;
           note(number, {.what = kind::replay, .done = *a == replay_outcome::replayed}, invoked,
                returned);
         });
@@ -193,7 +208,7 @@ class job_client final : public arena<job_commands>::client {
         finished_ = {id, l.fence, {}};
         ask(command::complete_jobs{queue, std::span{&finished_, 1}},
             [this, l](auto const& a, std::uint64_t invoked, std::uint64_t returned) {
-              if (!a.has_value() || a->size() != 1) return;
+              if (failed(a, 1)) return;
               bool const done = a->front() == complete_outcome::completed;
               note(l.number, {.what = kind::complete, .fence = l.fence, .done = done}, invoked,
                    returned);
@@ -204,7 +219,7 @@ class job_client final : public arena<job_commands>::client {
   template <class C>
   void leased(C const& c, kind what, lease l) {
     ask(c, [this, what, l](auto const& a, std::uint64_t invoked, std::uint64_t returned) {
-      if (a.has_error() && a.error() != errc::lease_lost) return;
+      if ((a.has_value() || a.error() != errc::lease_lost) && failed(a)) return;
       note(l.number, {.what = what, .fence = l.fence, .done = a.has_value()}, invoked, returned);
     });
   }
@@ -221,6 +236,7 @@ class job_client final : public arena<job_commands>::client {
   std::string key_;
   finished_job finished_;
   job_records seen_;
+  std::string failure_;
 };
 
 /// The end of each job once. Of several who were told that it had ended, one ended it: not before
@@ -255,7 +271,10 @@ inline void queues_conserve_jobs(job_bench& b, std::uint64_t seed) {
   }
   in.run({clients.begin(), clients.end()});
   job_records all;
-  for (auto const& c : clients) all.add(c->seen());
+  for (auto const& c : clients) {
+    expect(c->failure().empty(), c->failure());
+    all.add(c->seen());
+  }
 
   constexpr auto at_the_end = std::uint64_t{1} << 40U;
   std::uint64_t enqueued = 0;

@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_JOBS_HISTORIES_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/jobs/operations.hpp"
 #include "weir/testing/fields/jobs.hpp"
 #include "weir/testing/histories.hpp"
@@ -110,7 +111,7 @@ class job_game {
   [[nodiscard]] std::uint64_t fence_of(op const& o, job_id const& id) {
     if (o.stale) return leases_.pick(queue_ + to_text(id), {}, which_lease::first);
     auto const* const j = duel_.model().queues()[queue_].find(id);
-    return j == nullptr ? 1 : j->fence;
+    return j == nullptr ? nobodys_fence : j->fence;
   }
 
   template <class C, class... Rest>
@@ -174,7 +175,8 @@ class job_game {
   void complete(op const& o) {
     auto const id = meant(o, job_state::leased);
     auto const fence = fence_of(o, id);
-    finished_job const of_rule[] = {{id, fence, "done"}, {numbered_job(o.number), 1, {}}};
+    finished_job const of_rule[] = {{id, fence, "done"},
+                                    {numbered_job(o.number), nobodys_fence, {}}};
     finished_job of_store[] = {of_rule[0], of_rule[1]};
     of_store[0].fence = duel_.fences().of_store(queue_, fence);
     std::size_t const n = o.flag ? 2 : 1;

@@ -7,6 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/limits.hpp"
 #include "weir/testing/bench.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/jobs/steps.hpp"
 #include "weir/testing/keys.hpp"
 
@@ -265,6 +266,7 @@ inline void bad_job_input_is_refused(job_bench& b) {
 
 inline void transactions_are_the_applications(job_bench& b) {
   b.need(static_cast<bool>(b.transact()), "the driver does no transactions");
+  b.need(b.source() != time_source::told, "an application's transaction has the store's own time");
   auto const one = make_unique_job(1, unique_strategy::until_executed);
   auto const undone = b.transact()(command::enqueue_jobs{"queue", std::span{&one, 1}}, false);
   expect(undone.has_value() && undone->size() == 1, "enqueueing in a transaction succeeds");

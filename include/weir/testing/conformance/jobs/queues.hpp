@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/testing/bench.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/jobs/steps.hpp"
 #include "weir/testing/dice.hpp"
 

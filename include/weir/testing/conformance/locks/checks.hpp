@@ -7,6 +7,7 @@
 #include "weir/command/locks.hpp"
 #include "weir/limits.hpp"
 #include "weir/testing/bench.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/fields/locks.hpp"
 #include "weir/testing/keys.hpp"
 

@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_LOCKS_HISTORIES_HPP
 
 #include "weir/command/locks.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/fields/locks.hpp"
 #include "weir/testing/histories.hpp"
 #include "weir/testing/leases.hpp"

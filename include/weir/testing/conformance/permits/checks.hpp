@@ -7,6 +7,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/limits.hpp"
 #include "weir/testing/bench.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/permits/line.hpp"
 #include "weir/testing/conformance/permits/steps.hpp"
 #include "weir/testing/fields/permits.hpp"

@@ -17,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,12 +59,13 @@ struct permit_event {
 /// One key's permits, as long as nothing ends by time.
 struct permit_object {
   using event = permit_event;
-  static constexpr std::uint64_t untold = 1;  // the fence of a grant whose answer never came
+  /// The fence of a grant whose answer never came.
+  static constexpr auto untold = std::numeric_limits<std::uint64_t>::max();
 
   struct state {
     std::array<std::uint64_t, 10> fence{};  // by holder; 0: has none
     std::vector<std::uint8_t> line;
-    std::uint64_t last = untold;
+    std::uint64_t last = 0;
 
     [[nodiscard]] std::uint32_t live() const noexcept {
       return static_cast<std::uint32_t>(
@@ -97,7 +99,7 @@ struct permit_object {
         return !answered ||
                (!e.yes && e.in_use == s.live() && e.place == (e.patient ? ahead + 1 : 0));
       }
-      case event::kind::renew: return !answered || e.yes == (e.fence > untold && mine == e.fence);
+      case event::kind::renew: return !answered || e.yes == (mine != 0 && mine == e.fence);
       case event::kind::release: {
         bool const frees = mine != 0 && (e.fence == 0 || mine == e.fence);
         bool const leaves = e.fence == 0 && ticket != s.line.end();

@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_PERMITS_HISTORIES_HPP
 
 #include "weir/command/permits.hpp"
+#include "weir/testing/checks.hpp"
 #include "weir/testing/fields/permits.hpp"
 #include "weir/testing/histories.hpp"
 #include "weir/testing/leases.hpp"
