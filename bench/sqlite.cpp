@@ -2,11 +2,14 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 // What the file store costs, beside what SQLite itself costs through its C interface, on the same
-// disk in the same run. `raw` are single prepared statements, each a transaction of its own, or 256
-// in one; `weir` are commands, with so many in flight at once, that is, up to 256 in one
-// transaction. Durable: with an fsync for each transaction.
+// disk in the same run; at the end, both side by side. `raw` are the least that such a thing can
+// be: single prepared statements, each a transaction of its own, or 256 in one. `weir` are
+// commands, with so many in flight at once, that is, up to 256 in one transaction. Durable: with an
+// fsync for each transaction.
 
 #include "weir/store/sqlite.hpp"
+
+#include "sqlite_report.hpp"
 
 #include <benchmark/benchmark.h>
 #include <boost/asio/io_context.hpp>
@@ -19,8 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <random>
 #include <span>
@@ -36,6 +37,8 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t million = 1'000'000;
 constexpr std::size_t most_in_flight = 1000;
+constexpr std::int64_t rows_at_once = 20'000;
+constexpr std::int64_t no_end = std::int64_t{1} << 62U;
 
 class directory {
  public:
@@ -104,37 +107,52 @@ void durable_or_not(benchmark::internal::Benchmark* b) {
   b->UseRealTime();
 }
 
-/// Runs statements, `together` of them in one transaction.
+constexpr char insert_row[] = "INSERT INTO t VALUES (?, 1, zeroblob(100))";
+
+/// Runs statements, `together` of them in one transaction; the second one for the same keys in the
+/// next, as a command that needs the answer to another.
 void in_transactions(benchmark::State& state, char const* first, char const* second,
-                     std::uint64_t keys) {
+                     std::int64_t keys, bool filled = false) {
   raw r{state.range(0) != 0};
   auto* const begin = r.prepare("BEGIN IMMEDIATE");
   auto* const commit = r.prepare("COMMIT");
+  auto* const fill = r.prepare(insert_row);
   auto* const a = r.prepare(first);
   auto* const b = second == nullptr ? nullptr : r.prepare(second);
   auto const one = [](sqlite3_stmt* s) {
     check(sqlite3_step(s));
     sqlite3_reset(s);
   };
-  std::int64_t n = 0;
-  for (auto _ : state) {
+  auto const all = [&](sqlite3_stmt* s, std::int64_t from, std::int64_t n) {
     one(begin);
-    for (auto i = state.range(1); i != 0; --i) {
-      auto const key = static_cast<std::int64_t>(static_cast<std::uint64_t>(++n) % keys);
-      raw::step(a, key);
-      if (b != nullptr) raw::step(b, key);
-    }
+    for (auto key = from; key != from + n; ++key) raw::step(s, key % keys);
     one(commit);
+  };
+  auto const together = state.range(1);
+  std::int64_t next = 0;
+  std::int64_t left = 0;
+  for (auto _ : state) {
+    if (filled && left < together) {
+      state.PauseTiming();
+      all(fill, next + left, rows_at_once);
+      left += rows_at_once;
+      state.ResumeTiming();
+    }
+    all(a, next, together);
+    if (b != nullptr) all(b, next, together);
+    next += together;
+    left -= together;
   }
-  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(1));
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * together);
 }
 
-void raw_insert(benchmark::State& state) {
-  in_transactions(state, "INSERT INTO t VALUES (?, 1, zeroblob(100))", nullptr, ~std::uint64_t{});
+void raw_insert(benchmark::State& state) { in_transactions(state, insert_row, nullptr, no_end); }
+void raw_update_then_delete(benchmark::State& state) {
+  in_transactions(state, "UPDATE t SET v = v + 1 WHERE k = ?", "DELETE FROM t WHERE k = ?", no_end,
+                  true);
 }
-void raw_insert_and_delete(benchmark::State& state) {
-  in_transactions(state, "INSERT INTO t VALUES (?, 1, x'')", "DELETE FROM t WHERE k = ?",
-                  ~std::uint64_t{});
+void raw_insert_then_delete(benchmark::State& state) {
+  in_transactions(state, "INSERT INTO t VALUES (?, 1, x'')", "DELETE FROM t WHERE k = ?", no_end);
 }
 void raw_upsert(benchmark::State& state) {
   in_transactions(
@@ -142,7 +160,8 @@ void raw_upsert(benchmark::State& state) {
       nullptr, 10'000);
 }
 BENCHMARK(raw_insert)->Apply(durable_or_not);
-BENCHMARK(raw_insert_and_delete)->Apply(durable_or_not);
+BENCHMARK(raw_update_then_delete)->Apply(durable_or_not);
+BENCHMARK(raw_insert_then_delete)->Apply(durable_or_not);
 BENCHMARK(raw_upsert)->Apply(durable_or_not);
 
 // ------------------------------------------------------------------------------------------ weir
@@ -319,33 +338,56 @@ BENCHMARK(weir_take)->Apply(in_flight);
 
 // ------------------------------------------------------------------------------------------ order
 
-/// Dequeues of ten jobs, which are then given back one by one outside the measurement, from a queue
-/// that has so many jobs of a higher priority that are not due.
+/// Dequeues of ten jobs, which are then given back outside the measurement, in turn from a queue
+/// that has nothing else, and from one that has a million jobs of a higher priority that are not
+/// due. Medians, so that what else the machine does matters little.
 void weir_dequeue_behind_future_jobs(benchmark::State& state) {
-  rig r{false};
-  auto const future = static_cast<std::uint64_t>(state.range(0));
-  fill(r, "q", future, 10 * million, 1, 24h);
-  fill(r, "q", 100, 1);
-  dequeued kept;
-  for (auto _ : state) {
-    kept = r.ask(command::dequeue_jobs{"q", "holder", 0, 10, 1h});
-    if (kept.jobs.size() != 10) throw std::runtime_error{"no jobs"};
-    state.PauseTiming();
+  std::array<std::optional<rig>, 2> rigs;
+  std::array<std::vector<double>, 2> took;
+  for (auto& r : rigs) {
+    r.emplace(false);
+    if (&r == &rigs[1]) fill(*r, "q", million, 10 * million, 1, 24h);
+    fill(*r, "q", 100, 1);
+  }
+  auto const measure = [&](std::size_t which) {
+    auto& r = *rigs[which];
+    auto const start = std::chrono::steady_clock::now();
+    auto const got = r.ask(command::dequeue_jobs{"q", "holder", 0, 10, 1h});
+    std::chrono::duration<double> const time = std::chrono::steady_clock::now() - start;
+    if (got.jobs.size() != 10) throw std::runtime_error{"no jobs"};
+    took[which].push_back(time.count());
     hint ignored;
-    for (auto const& j : kept.jobs) {
+    for (auto const& j : got.jobs) {
       r.store->async_execute(command::return_job{"q", j.id, j.fence}, must(ignored));
     }
     r.io.restart();
     r.io.run();
-    state.ResumeTiming();
+    return time.count();
+  };
+  for (auto _ : state) {
+    auto const first = took[0].size() % 2;
+    auto const time = measure(first) + measure(1 - first);
+    state.SetIterationTime(time);
   }
-  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+  auto const median = [](std::vector<double>& all) {
+    auto const middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    return *middle;
+  };
+  state.counters["empty"] = 1 / median(took[0]);
+  state.counters["million"] = 1 / median(took[1]);
 }
-BENCHMARK(weir_dequeue_behind_future_jobs)
-    ->ArgName("future")
-    ->Arg(0)
-    ->Arg(static_cast<std::int64_t>(million))
-    ->UseRealTime()
-    ->Iterations(5000);
+BENCHMARK(weir_dequeue_behind_future_jobs)->UseManualTime()->Iterations(5000);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  weir_bench::side_by_side reporter{{{"enqueue", "raw_insert"},
+                                     {"dequeue_and_complete", "raw_update_then_delete"},
+                                     {"acquire_and_release", "raw_insert_then_delete"},
+                                     {"take", "raw_upsert"}}};
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  benchmark::Shutdown();
+}

@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#if __has_include(<sys/prctl.h>)
+#include <sys/prctl.h>
+#endif
+
 #include <cerrno>
 #include <stdexcept>
 #include <string>
@@ -73,6 +77,13 @@ class helper {
 [[nodiscard]] inline std::string told(char const* name) {
   char const* const value = ::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+/// For a helper to say first: it is not to outlive the test that started it, however that ends.
+inline void end_with_the_test() noexcept {
+#if __has_include(<sys/prctl.h>)
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
 }
 
 /// Memory that processes share, zero at first. `T` is made of lock-free atomics.

@@ -12,6 +12,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -121,7 +122,9 @@ struct grant {
 
 void buckets(history& h, std::vector<grant>& given, std::vector<std::string> const& names) {
   auto const& key = h.any(names);
-  auto const& q = h.chance(90) ? quotas[(&key - names.data()) % quotas.size()] : h.any(quotas);
+  auto const& q = h.chance(90)
+                      ? quotas[static_cast<std::size_t>(&key - names.data()) % quotas.size()]
+                      : h.any(quotas);
   auto const cost = 1 + h.below(3);
   auto const wait = h.chance(30) ? std::chrono::milliseconds{h.below(3000)} : 0ms;
   switch (h.below(8)) {

@@ -236,6 +236,7 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(sqlite_kills_helper, *boost::unit_test::disabled())
 
 BOOST_AUTO_TEST_CASE(writer) {
+  end_with_the_test();
   world const w{told("WEIR_TEST_WITNESS")};
   boost::asio::io_context io;
   sqlite_store const store{io.get_executor(), told("WEIR_TEST_FILE"), quick()};

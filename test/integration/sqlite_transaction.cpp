@@ -208,7 +208,8 @@ BOOST_AUTO_TEST_CASE(F30_jobs_that_are_not_due_cost_a_dequeue_nothing) {
 BOOST_AUTO_TEST_CASE(no_statement_reads_more_of_a_table_than_it_must) {
   application a;
   std::array const quotas{quota::per_hour(1).burst(5)};
-  std::vector<new_job> jobs{job_of(1, std::string(1000, 'p')), job_of(2), job_of(3), job_of(4)};
+  std::string const payload(1000, 'p');
+  std::vector<new_job> jobs{job_of(1, payload), job_of(2), job_of(3), job_of(4)};
   jobs[1].strategy = unique_strategy::until_and_while_executing;
   jobs[1].unique_key = "k";
   jobs[2].strategy = unique_strategy::until_expired;

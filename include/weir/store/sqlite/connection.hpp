@@ -52,7 +52,9 @@ class sqlite_failure : public std::exception {
 [[nodiscard]] inline error_code to_error(sqlite_failure const& f) noexcept {
   switch (f.primary()) {
     case SQLITE_FULL: return errc::disk_full;
-    case SQLITE_READONLY: return errc::store_read_only;
+    case SQLITE_READONLY:
+      return f.extended() == SQLITE_READONLY_DBMOVED ? errc::store_unavailable
+                                                     : errc::store_read_only;
     case SQLITE_NOTADB: return errc::store_foreign;
     case SQLITE_NOMEM: return make_error_code(boost::system::errc::not_enough_memory);
     case SQLITE_IOERR:

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -42,12 +43,12 @@ class sqlite_patience {
   explicit sqlite_patience(duration timeout) noexcept : left_{timeout} {}
 
   /// Sleeps a little. False: there is no time left.
-  bool wait() {
+  bool wait() noexcept {
     using namespace std::chrono_literals;
     constexpr duration longest = 10ms;
     if (left_ <= duration::zero()) return false;
     auto const half = static_cast<std::uint64_t>(next_.count()) / 2;
-    duration const nap{static_cast<duration::rep>(half + os_entropy()[0] % (half + 1))};
+    duration const nap{static_cast<duration::rep>(half + random_() % (half + 1))};
     std::this_thread::sleep_for(std::min(nap, left_));
     left_ -= nap;
     next_ = std::min(2 * next_, longest);
@@ -67,8 +68,17 @@ class sqlite_patience {
   }
 
  private:
+  static std::uint64_t seed() noexcept {
+    try {
+      return os_entropy()[0];
+    } catch (...) {  // any other number will do
+      return 1;
+    }
+  }
+
   duration left_;
   duration next_ = std::chrono::microseconds{50};
+  std::minstd_rand random_{static_cast<std::minstd_rand::result_type>(seed())};
 };
 
 /// A file that is open, with its schema as this version wants it. For one thread.
@@ -161,18 +171,23 @@ class sqlite_file {
  private:
   static constexpr int most_log_pages = 1000;
 
+  /// What fails here closes the connection, and with it ends any transaction.
   error_code prepare() {
+    // Before anything is read: SQLite would make a log beside it, as read-only as the file.
+    if (sqlite3_db_readonly(db_.handle(), "main") != 0) return errc::store_read_only;
     sqlite_run(db_, sql::begin_read);  // what is read below is of one moment
     auto const found = identify(db_, options_.in_application_database);
     sqlite_run(db_, sql::commit);
     if (found.has_error()) return found.error();
-    if (sqlite3_db_readonly(db_.handle(), "main") != 0) return errc::store_read_only;
     configure();
     {
       sqlite_query q{db_, sql::journal_mode_wal};
       if (!q.next() || q.bytes(0) != "wal") return errc::invalid_option;
     }
-    if (auto const ec = make_schema()) return ec;
+    if (found->schema != sqlite_schema) {
+      if (auto const ec = make_schema()) return ec;
+    }
+    if (sqlite_ledger::read(db_).shards != options_.shards) return errc::invalid_option;
     sqlite3_wal_hook(
         db_.handle(),
         [](void* self, sqlite3*, char const*, int pages) {
@@ -205,26 +220,13 @@ class sqlite_file {
         ("PRAGMA max_page_count = " + std::to_string(std::max<std::uint64_t>(pages, 1))).c_str());
   }
 
-  /// Makes the schema what this version wants, unless it is; also when another process is about to.
+  /// Makes the schema what this version wants, also when another process is about to.
   error_code make_schema() {
     sqlite_run(db_, sql::begin_write);
-    try {
-      auto const found = identify(db_, options_.in_application_database);
-      if (found.has_error()) {
-        rollback();
-        return found.error();
-      }
-      migrate(db_, *found, options_.shards, tables_.date());
-      auto const shards = sqlite_ledger::read(db_).shards;
-      if (shards != options_.shards) {
-        rollback();
-        return errc::invalid_option;
-      }
-      sqlite_run(db_, sql::commit);
-    } catch (...) {
-      rollback();
-      throw;
-    }
+    auto const found = identify(db_, options_.in_application_database);
+    if (found.has_error()) return found.error();
+    migrate(db_, *found, options_.shards, tables_.date());
+    sqlite_run(db_, sql::commit);
     return {};
   }
 

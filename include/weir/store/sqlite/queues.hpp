@@ -71,7 +71,7 @@ class sqlite_queue_commands {
       out.next_in = saturating_sub(*first, now);
       return out;
     }
-    auto const start = scan_start(*first, now, c.entropy);
+    auto const start = rule::scan_start(*first, now, c.entropy);
     scan rest{c.limit, out, {}};
     list(c.shard, start, just_after(now), rest);
     list(c.shard, *first, start, rest);
@@ -235,14 +235,6 @@ class sqlite_queue_commands {
   };
 
   static time_point just_after(time_point t) noexcept { return saturating_add(t, duration{1}); }
-
-  /// The instant between `first` and `now` that is `entropy` / 2^64 of the way.
-  static time_point scan_start(time_point first, time_point now, std::uint64_t entropy) noexcept {
-    auto const way = static_cast<std::uint64_t>(saturating_sub(now, first).count());
-    __extension__ using wide = unsigned __int128;
-    auto const part = static_cast<std::uint64_t>((static_cast<wide>(way) * entropy) >> 64);
-    return saturating_add(first, duration{static_cast<duration::rep>(part)});
-  }
 
   void list(std::uint32_t shard, time_point from, time_point to, scan& s) {
     if (s.next) return;

@@ -7,12 +7,14 @@
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/ledger.hpp"
 #include "weir/store/sqlite/options.hpp"
+#include "weir/time.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace weir::detail {
@@ -24,10 +26,15 @@ struct sqlite_events {
   boost::unordered_flat_set<std::string> lines{};  ///< keys whose permits or tickets changed
   boost::unordered_flat_map<std::uint32_t, std::size_t> due{};  ///< queues that are due earlier, by
                                                                 ///< shard
+  boost::unordered_flat_set<std::uint32_t> shards_watched{};  ///< in which somebody waits for jobs
+  /// When their first queues are due, if anything was changed.
+  boost::unordered_flat_map<std::uint32_t, std::optional<time_point>> first_due{};
 
   void clear() noexcept {
     lines.clear();
     due.clear();
+    shards_watched.clear();
+    first_due.clear();
   }
 };
 

@@ -139,6 +139,9 @@ class sqlite_tables {
     if (!changed) return;
     if (passed_) scope_.ledger.time = std::max(scope_.ledger.time, *passed_);
     scope_.ledger.write(scope_.db);
+    for (auto const shard : scope_.events.shards_watched) {
+      scope_.events.first_due[shard] = nouns_.first_due(shard);
+    }
   }
 
   /// To be called after the commit.

@@ -104,13 +104,11 @@ class basic_sqlite_transaction {
   }
 
   error_code look() {
-    if (known_) return {};
     auto const found = detail::identify(db_, true);
     if (found.has_error()) return found.error();
     if (found->schema == 0) return errc::store_foreign;
     // Who uses the file with an older schema does not know what this version would write.
     if (found->schema != detail::sqlite_schema) return errc::store_unavailable;
-    known_ = true;
     return {};
   }
 
@@ -123,7 +121,6 @@ class basic_sqlite_transaction {
   sqlite_options options_;
   detail::sqlite_connection db_;
   detail::sqlite_tables tables_;
-  bool known_ = false;
 };
 
 using sqlite_transaction = basic_sqlite_transaction<>;

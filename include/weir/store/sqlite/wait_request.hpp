@@ -72,6 +72,7 @@ class sqlite_wait_request final : public sqlite_request {
     invalid_ = c.shard < tables.shards() ? error_code{} : make_error_code(errc::invalid_shard);
     if (invalid_) return {};
     tables.events().queues_watched = true;
+    tables.events().shards_watched.insert(c.shard);
     auto const first = tables.jobs().first_due(c.shard);
     if (first && rule::job_visible(*first, now)) return {};
     return [this, shard = c.shard, first](auto operation) {

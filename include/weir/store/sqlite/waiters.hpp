@@ -11,6 +11,7 @@
 #include "weir/rule/jobs.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/scope.hpp"
 #include "weir/store/sqlite/tables.hpp"
 #include "weir/time.hpp"
 
@@ -36,6 +37,13 @@ class sqlite_waiters {
   [[nodiscard]] bool for_permits() const noexcept { return !lines_.empty(); }
   [[nodiscard]] bool for_jobs() const noexcept { return !shards_.empty(); }
   [[nodiscard]] bool empty() const noexcept { return lines_.empty() && shards_.empty(); }
+
+  /// Says what is to be noted in a transaction.
+  void watch(sqlite_events& events) const {
+    events.lines_watched = for_permits();
+    events.queues_watched = for_jobs();
+    for (auto const& [shard, all] : shards_) events.shards_watched.insert(shard);
+  }
 
   void add(std::string_view key, rule::occupant const& ticket, waiter w) {
     auto& line = lines_[std::string{key}];
@@ -67,7 +75,9 @@ class sqlite_waiters {
     for (auto it = shards_.begin(); it != shards_.end();) {
       auto const due = events.due.find(it->first);
       for (auto n = due == events.due.end() ? 0 : due->second; n != 0; --n) wake_one(it->second);
-      it->second.first_due = tables.jobs().first_due(it->first);
+      // As it was committed: what others have made earlier since is still to be noticed.
+      auto const first = events.first_due.find(it->first);
+      if (first != events.first_due.end()) it->second.first_due = first->second;
       it = it->second.waiting.empty() ? shards_.erase(it) : std::next(it);
     }
   }

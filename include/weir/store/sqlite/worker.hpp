@@ -138,7 +138,7 @@ class sqlite_worker {
       return ec;
     }
     auto const end =
-        std::stable_partition(all.begin(), all.end(), [](auto const& r) { return r->start(); });
+        std::remove_if(all.begin(), all.end(), [](auto const& r) { return !r->start(); });
     all = all.first(static_cast<std::size_t>(end - all.begin()));
 
     if (auto const ec = execute(all); !ec) {
@@ -178,9 +178,7 @@ class sqlite_worker {
           looked_at_.reset();
         }
         sqlite_patience{options_.busy_timeout}.until_free([&] { file_->begin(write); });
-        auto& events = file_->tables().events();
-        events.lines_watched = waiters_.for_permits();
-        events.queues_watched = waiters_.for_jobs();
+        waiters_.watch(file_->tables().events());
         return {};
       } catch (sqlite_failure const& f) {
         if (!f.busy()) file_.reset();
@@ -222,14 +220,13 @@ class sqlite_worker {
 
   /// Notices what other processes have committed, while somebody waits for that.
   void look_around(bool idle) noexcept {
-    if (waiters_.empty() || !file_) return;
+    if (waiters_.empty()) return;
     try {
       if (idle) waiters_.prune();
-      auto const version = file_->tables().data_version();
-      if (version == looked_at_ && !look_again_) return;
+      if (file_ && !look_again_ && file_->tables().data_version() == looked_at_) return;
       look_again_ = false;
       if (begin(false)) return;
-      looked_at_ = version;
+      looked_at_ = file_->tables().data_version();
       look_again_ = waiters_.look_around(file_->tables());
       file_->commit();
     } catch (...) {

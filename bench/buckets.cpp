@@ -1,0 +1,358 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// What a rate limit costs in this process: `try_take` on the memory store, clock read and all,
+// beside the bare operations that it consists of, measured in the same run. Two threads: the time
+// of one operation is per thread, the items per second are of both together.
+
+#include "weir/command/buckets.hpp"
+
+#include "weir/clock/system.hpp"
+#include "weir/key_policy.hpp"
+#include "weir/quota.hpp"
+#include "weir/rate_limiter.hpp"
+#include "weir/store/memory.hpp"
+#include "weir/store/memory/bucket_key.hpp"
+#include "weir/store/memory/buckets.hpp"
+
+#include <benchmark/benchmark.h>
+#include <boost/asio/system_executor.hpp>
+#include <boost/unordered/concurrent_flat_map.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+std::atomic<std::size_t> allocated{0};
+
+}  // namespace
+
+// Counts what the table takes.
+void* operator new(std::size_t n) {
+  allocated.fetch_add(n, std::memory_order_relaxed);
+  if (auto* const p = std::malloc(n)) return p;
+  throw std::bad_alloc{};
+}
+void* operator new(std::size_t n, std::align_val_t a) {
+  allocated.fetch_add(n, std::memory_order_relaxed);
+  auto const alignment = static_cast<std::size_t>(a);
+  if (auto* const p = std::aligned_alloc(alignment, (n + alignment - 1) / alignment * alignment))
+    return p;
+  throw std::bad_alloc{};
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t n) noexcept {
+  allocated.fetch_sub(n, std::memory_order_relaxed);
+  std::free(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t n, std::align_val_t) noexcept {
+  allocated.fetch_sub(n, std::memory_order_relaxed);
+  std::free(p);
+}
+
+namespace {
+
+using namespace weir;
+using namespace std::chrono_literals;
+
+constexpr std::size_t million = 1'000'000;
+constexpr std::size_t thousand = 1000;
+
+// Granted a billion times before the first refusal.
+constexpr auto generous = quota::per_second(100).burst(1'000'000'000);
+constexpr auto hourly = quota::per_hour(1);
+
+// 21 bytes each, on the heap.
+std::vector<std::string> const& names() {
+  static auto const made = [] {
+    std::vector<std::string> out;
+    out.reserve(million);
+    for (std::size_t i = 0; i != million; ++i) {
+      auto const digits = std::to_string(i);
+      out.push_back("tenant/" + std::string(14 - digits.size(), '0') + digits);
+    }
+    return out;
+  }();
+  return made;
+}
+
+// An order in which to ask: all names, shuffled.
+std::vector<std::uint32_t> const& order(std::size_t n) {
+  static auto const shuffled = [](std::size_t size) {
+    std::vector<std::uint32_t> out(size);
+    std::iota(out.begin(), out.end(), 0U);
+    std::shuffle(out.begin(), out.end(), std::mt19937{42});
+    return out;
+  };
+  static auto const all = shuffled(million);
+  static auto const few = shuffled(thousand);
+  return n == million ? all : few;
+}
+
+// Goes through an order from a place of its own for each thread.
+class walk {
+ public:
+  walk(benchmark::State const& state, std::size_t n)
+      : order_{order(n)},
+        next_{n / 2 * static_cast<std::size_t>(state.thread_index())} {}
+  std::string const& next() {
+    if (++next_ >= order_.size()) next_ = 0;
+    return names()[order_[next_]];
+  }
+
+ private:
+  std::vector<std::uint32_t> const& order_;
+  std::size_t next_;
+};
+
+// ---------------------------------------------------------------------------- the bare operations
+
+void bare_clock(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(system_clock::steady_now());
+}
+BENCHMARK(bare_clock)->Threads(1)->Threads(2)->UseRealTime();
+
+void bare_key_touched_and_hashed(benchmark::State& state) {
+  walk keys{state, static_cast<std::size_t>(state.range(0))};
+  for (auto _ : state) benchmark::DoNotOptimize(detail::bucket_key{keys.next()}.hash());
+}
+BENCHMARK(bare_key_touched_and_hashed)->Arg(thousand)->Arg(million);
+
+void bare_sha256(benchmark::State& state) {
+  walk keys{state, thousand};
+  for (auto _ : state) benchmark::DoNotOptimize(sha256_key{}(keys.next()).view());
+}
+BENCHMARK(bare_sha256);
+
+alignas(64) std::atomic<std::int64_t> word{0};
+
+void bare_clock_and_cas(benchmark::State& state) {
+  for (auto _ : state) {
+    auto const now = system_clock::steady_now().time_since_epoch().count();
+    auto seen = word.load(std::memory_order_relaxed);
+    while (!word.compare_exchange_weak(seen, std::max(seen, now) + 1)) {
+    }
+  }
+}
+BENCHMARK(bare_clock_and_cas)->Threads(1)->Threads(2)->UseRealTime();
+
+using flat_map = boost::concurrent_flat_map<std::string, std::int64_t>;
+std::unique_ptr<flat_map> map;
+
+void open_map(benchmark::State const& state) {
+  auto const n = static_cast<std::size_t>(state.range(0));
+  map = std::make_unique<flat_map>(n);
+  for (std::size_t i = 0; i != n; ++i) map->emplace(names()[i], 0);
+}
+void close_map(benchmark::State const&) { map.reset(); }
+
+void bare_clock_and_flat_map(benchmark::State& state) {
+  walk keys{state, static_cast<std::size_t>(state.range(0)) == million ? million : thousand};
+  bool const one = state.range(0) == 1;
+  for (auto _ : state) {
+    auto const& key = one ? names()[0] : keys.next();
+    auto const now = system_clock::steady_now().time_since_epoch().count();
+    map->visit(key, [now](auto& entry) {
+      std::atomic_ref<std::int64_t> const arrival{entry.second};
+      auto seen = arrival.load(std::memory_order_relaxed);
+      while (!arrival.compare_exchange_weak(seen, std::max(seen, now) + 1)) {
+      }
+    });
+  }
+}
+BENCHMARK(bare_clock_and_flat_map)
+    ->Setup(open_map)
+    ->Teardown(close_map)
+    ->Arg(1)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
+// ---------------------------------------------------------------------------- takes
+
+using raw_limiter = rate_limiter<memory_store, system_clock, raw_key>;
+using digest_limiter = rate_limiter<memory_store>;
+
+std::unique_ptr<memory_store> store;
+
+void open(benchmark::State const&) {
+  store = std::make_unique<memory_store>(boost::asio::system_executor{});
+}
+void close(benchmark::State const&) { store.reset(); }
+
+template <class Limiter>
+void open_filled(benchmark::State const& state) {
+  open(state);
+  Limiter const limiter{*store, generous};
+  for (std::size_t i = 0; i != static_cast<std::size_t>(state.range(0)); ++i) {
+    (void)limiter.try_take(names()[i]);
+  }
+}
+
+void one_key_accept(benchmark::State& state) {
+  raw_limiter const limiter{*store, generous};
+  for (auto _ : state) benchmark::DoNotOptimize(limiter.try_take("tenant/1"));
+}
+BENCHMARK(one_key_accept)->Setup(open)->Teardown(close)->Threads(1)->Threads(2)->UseRealTime();
+
+void one_key_accept_at_an_odd_rate(benchmark::State& state) {
+  raw_limiter const limiter{*store, quota::per_second(1'001'001).burst(1'000'000'000)};
+  for (auto _ : state) benchmark::DoNotOptimize(limiter.try_take("tenant/1"));
+}
+BENCHMARK(one_key_accept_at_an_odd_rate)->Setup(open)->Teardown(close);
+
+void one_key_refuse(benchmark::State& state) {
+  raw_limiter const limiter{*store, hourly};
+  (void)limiter.try_take("tenant/1");
+  for (auto _ : state) benchmark::DoNotOptimize(limiter.try_take("tenant/1"));
+}
+BENCHMARK(one_key_refuse)->Setup(open)->Teardown(close)->Threads(1)->Threads(2)->UseRealTime();
+
+// Without the clock: the step alone.
+void one_key_step(benchmark::State& state) {
+  detail::memory_buckets buckets{memory_options{}};
+  bool const refuse = state.range(0) == 0;
+  auto const& q = refuse ? hourly : generous;
+  time_point const now{1'700'000'000s};
+  command::take const c{.key = "tenant/1", .quotas = std::span{&q, 1}, .cost = 1, .max_wait = {}};
+  (void)buckets.apply(c, now);
+  for (auto _ : state) benchmark::DoNotOptimize(buckets.apply(c, now));
+}
+BENCHMARK(one_key_step)->ArgName("accept")->Arg(1)->Arg(0);
+
+void one_key_two_quotas(benchmark::State& state) {
+  quota const both[] = {generous, quota::per_minute(6000).burst(1'000'000'000)};
+  raw_limiter const limiter{*store, std::span<quota const>{both}};
+  for (auto _ : state) benchmark::DoNotOptimize(limiter.try_take("tenant/1"));
+}
+BENCHMARK(one_key_two_quotas)->Setup(open)->Teardown(close)->Threads(1)->Threads(2)->UseRealTime();
+
+template <class Limiter>
+void string_keys(benchmark::State& state) {
+  Limiter const limiter{*store, generous};
+  walk keys{state, static_cast<std::size_t>(state.range(0))};
+  for (auto _ : state) benchmark::DoNotOptimize(limiter.try_take(keys.next()));
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(string_keys<raw_limiter>)
+    ->Setup(open_filled<raw_limiter>)
+    ->Teardown(close)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+BENCHMARK(string_keys<digest_limiter>)
+    ->Setup(open_filled<digest_limiter>)
+    ->Teardown(close)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
+// ---------------------------------------------------------------------------- the table's life
+
+// A million new keys, one after the other, and what each of them took of memory; the slowest few
+// thousandths, too.
+void new_keys(benchmark::State& state) {
+  std::vector<std::uint32_t> took(million);
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    auto const before = allocated.load();
+    detail::memory_buckets buckets{memory_options{}};
+    time_point now{1'700'000'000s};
+    for (std::size_t i = 0; i != million; ++i) {
+      auto const begin = system_clock::steady_now();
+      command::take const c{.key = names()[i], .quotas = {&hourly, 1}, .cost = 1, .max_wait = {}};
+      if (!buckets.apply(c, now)->allowed) return state.SkipWithError("shed");
+      took[i] = static_cast<std::uint32_t>((system_clock::steady_now() - begin).count());
+      now += 100ns;
+    }
+    bytes = allocated.load() - before;
+  }
+  std::ranges::sort(took);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(million));
+  state.counters["bytes_per_key"] = static_cast<double>(bytes) / million;
+  state.counters["p99.9_ns"] = took[million - million / 1000];
+  state.counters["p99.999_ns"] = took[million - 10];
+  state.counters["max_ns"] = took.back();
+}
+BENCHMARK(new_keys)->Unit(benchmark::kMillisecond)->Iterations(3);
+
+// The table is full of spent keys, and a flood of new ones comes: each is turned away.
+void flood(benchmark::State& state) {
+  detail::memory_buckets buckets{memory_options{.max_buckets = million / 2}};
+  time_point now{1'700'000'000s};
+  auto const take = [&](std::string_view key) {
+    command::take const c{.key = key, .quotas = {&hourly, 1}, .cost = 1, .max_wait = {}};
+    return buckets.apply(c, now);
+  };
+  for (std::size_t i = 0; i != million / 2; ++i) (void)take(names()[i]);
+  std::size_t i = million / 2;
+  std::uint64_t worst = 0;
+  for (auto _ : state) {
+    auto const begin = system_clock::steady_now();
+    if (!take(names()[i])->shed) return state.SkipWithError("not shed");
+    worst =
+        std::max(worst, static_cast<std::uint64_t>((system_clock::steady_now() - begin).count()));
+    i = i + 1 == million ? million / 2 : i + 1;
+    now += 1us;
+  }
+  state.counters["max_ns"] = static_cast<double>(worst);
+}
+BENCHMARK(flood);
+
+// Keys that come, refill and are forgotten as others come: 100,000 of them live at a time.
+void churn(benchmark::State& state) {
+  detail::memory_buckets buckets{memory_options{}};
+  auto const q = quota::per(1, 1s);
+  time_point now{1'700'000'000s};
+  std::string key = "tenant/00000000000000";
+  std::uint64_t n = 0;
+  std::uint64_t worst = 0;
+  for (auto _ : state) {
+    auto digits = ++n;
+    for (auto at = key.size(); digits != 0; digits /= 10)
+      key[--at] = static_cast<char>('0' + digits % 10);
+    command::take const c{.key = key, .quotas = {&q, 1}, .cost = 1, .max_wait = {}};
+    auto const begin = system_clock::steady_now();
+    benchmark::DoNotOptimize(buckets.apply(c, now));
+    worst =
+        std::max(worst, static_cast<std::uint64_t>((system_clock::steady_now() - begin).count()));
+    now += 10us;
+  }
+  state.counters["max_ns"] = static_cast<double>(worst);
+  state.counters["kept"] = static_cast<double>(buckets.apply(command::reap_buckets{}, now)->kept);
+}
+BENCHMARK(churn);
+
+// One command over a table of a million buckets, none of which is full.
+void reap(benchmark::State& state) {
+  detail::memory_buckets buckets{memory_options{}};
+  time_point const now{1'700'000'000s};
+  for (auto const& name : names()) {
+    (void)buckets.apply(
+        command::take{.key = name, .quotas = {&hourly, 1}, .cost = 1, .max_wait = {}}, now);
+  }
+  for (auto _ : state) benchmark::DoNotOptimize(buckets.apply(command::reap_buckets{}, now));
+}
+BENCHMARK(reap)->Unit(benchmark::kMillisecond);
+
+}  // namespace
