@@ -5,6 +5,7 @@
 #define WEIR_EXAMPLE_MANIFEST_FILE_DIGEST_HPP
 
 #include "file_descriptor.hpp"
+#include "file_stamp.hpp"
 
 #include <openssl/evp.h>
 #include <sys/stat.h>
@@ -94,6 +95,7 @@ class file_digest {
   [[nodiscard]] std::uint64_t size() const noexcept {
     return static_cast<std::uint64_t>(opened_.st_size);
   }
+  [[nodiscard]] file_stamp stamp() const noexcept { return file_stamp::of(opened_); }
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
 
   /// Reads and digests up to `wanted` bytes. Less were read: that was the end.

@@ -11,11 +11,13 @@
 #include "weir/limiter.hpp"
 #include "weir/limits.hpp"
 #include "weir/rate_limiter.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -32,6 +34,9 @@ struct reading_options {
   std::uint32_t attempts = 3;
 };
 
+/// How long a lease is: what a process that was killed had in its hands is free again after this.
+inline constexpr weir::duration lease_time = std::chrono::seconds{3};
+
 /// The handler of `hash_file`: reads a file under the limit of open files and, if there is one, the
 /// byte budget.
 ///
@@ -42,7 +47,7 @@ class file_reader {
  public:
   /// @param bytes_read counts along; what a failed attempt read is taken off again
   file_reader(Store store, reading_options const& options, std::atomic<std::uint64_t>& bytes_read)
-      : open_files_{store, {.limit = options.open_files}},
+      : open_files_{store, {.limit = options.open_files, .ttl = lease_time}},
         attempts_{options.attempts},
         bytes_read_{bytes_read} {
     if (options.rate == 0) return;
@@ -97,9 +102,9 @@ class file_reader {
       counted.add(got);
       if (got < wanted) break;
     }
-    auto digest = file.finish();
+    auto const digest = file.finish();
     counted.keep();
-    co_return digest;
+    co_return result_text(digest, file.stamp());
   }
 
   weir::limiter<Store> open_files_;

@@ -24,9 +24,9 @@
 
 namespace manifest {
 
-/// The job: make the checksum of one file. Its result is the digest.
+/// The job: make the checksum of one file. Its result is the digest, and of what (`result_text`).
 struct hash_file {
-  std::string path;  ///< its bytes, whatever they are
+  std::string path;  ///< absolute, so that any process can do it; its bytes, whatever they are
 };
 
 inline void to_json(nlohmann::json& json, hash_file const& job) {
@@ -61,7 +61,7 @@ struct weir::job_traits<manifest::hash_file> {
   static constexpr jittered_backoff backoff{
       capped_backoff{exponential_backoff{std::chrono::milliseconds{200}}, std::chrono::seconds{2}},
       equal_jitter{}};
-  /// The manifest is written from the results, at the end.
+  /// The manifest is written from the results, and the next one, too.
   static constexpr duration retention = std::chrono::hours{24 * 30};
 
   static constexpr auto unique = unique_strategy::until_executed;

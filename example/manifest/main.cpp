@@ -3,7 +3,8 @@
 
 // Makes the checksum manifest of a directory tree. Every file is a job, in the queue of its
 // top-level folder; a worker runs them under a limit of open files and, if wanted, a byte budget;
-// the manifest is written from the jobs' results.
+// the manifest is written from the jobs' results. They stay in the store: a run that was killed is
+// resumed by the next, and runs at the same time share the work.
 
 #include "checksum_lines.hpp"
 #include "display.hpp"
@@ -13,8 +14,9 @@
 #include "path_text.hpp"
 #include "report.hpp"
 #include "run.hpp"
+#include "store_files.hpp"
+#include "stores.hpp"
 #include "tree_walk.hpp"
-#include "weir/store/memory.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -52,12 +54,11 @@ int complain(exit_code code, std::string_view why) {
 ///
 /// An exception, and an outcome that is `abandoned`, leave threads behind that may still use what
 /// is here: the process is to be ended without tidying up.
-template <class Store>
-manifest::outcome run_on(Store store, asio::io_context& io, asio::signal_set& signals,
-                         manifest::options const& options, manifest::tree_walk walk,
-                         manifest::output_file const& output, manifest::display& shown) {
-  auto run =
-      std::make_unique<manifest::run<Store>>(io, std::move(store), options, std::move(walk), shown);
+manifest::outcome run_on(manifest::any_store const& store, asio::io_context& io,
+                         asio::signal_set& signals, manifest::options const& options,
+                         manifest::tree_walk walk, manifest::output_file const& output,
+                         manifest::display& shown) {
+  auto run = std::make_unique<manifest::run>(io, store, options, std::move(walk), shown);
   manifest::outcome result;
   signals.async_wait([&](boost::system::error_code const& cancelled, int) {
     if (cancelled) return;
@@ -117,19 +118,28 @@ int make_manifest(manifest::options options) {
   } catch (std::system_error const& e) {
     return complain(not_written, e.what());
   }
+  manifest::store_files const own{options.in_memory ? std::string{} : options.store};
   try {
     walk.emplace(options.directory, [&](struct stat const& folder, std::string_view name) {
-      return output->is_mine(folder, name);
+      return output->is_mine(folder, name) || own.is_mine(folder, name);
     });
   } catch (std::system_error const& e) {
     return complain(wrong_usage, e.what());
   }
 
+  std::optional<manifest::any_store> store;
+  try {
+    store = options.in_memory
+                ? manifest::open_memory_store(io.get_executor())
+                : manifest::open_sqlite_store(io.get_executor(), options.store, options.fresh);
+  } catch (std::exception const& e) {
+    return complain(failed, e.what());
+  }
+
   manifest::display shown{options.plain};
   manifest::outcome result;
   try {
-    weir::memory_store store{io.get_executor()};
-    result = run_on(std::move(store), io, signals, options, std::move(*walk), *output, shown);
+    result = run_on(*store, io, signals, options, std::move(*walk), *output, shown);
   } catch (std::exception const& e) {
     output.reset();
     std::_Exit(complain(failed, e.what()));

@@ -24,13 +24,19 @@ Writes the SHA-256 checksum of every regular file under DIR (default: /usr/inclu
 The files are those that `find -H DIR -type f` prints: no symbolic link is followed but DIR itself.
 
   -o, --output FILE   where the manifest goes (default: SHA256SUMS in the current folder; -: standard output)
-      --store STORE   where the jobs live: memory (the default)
+      --store STORE   where the jobs live: memory; or sqlite[:PATH], a file (the default: sqlite:manifest.db, or
+                      the PATH given before)
+      --fresh         forgets what is in the store first, and reads every file
       --workers N     files read at the same time (default: one per core)
       --open-files N  files open at the same time, those that wait for --rate too (default: 64)
       --rate RATE     bytes read per second at most, such as 200MB/s, 1.5GiB/s or 500000 (default: no limit)
       --attempts N    how often a file is tried before it counts as unreadable (default: 3)
       --plain         progress as lines, on a terminal too
   -h, --help          this text
+
+What is in a sqlite store is not lost, however the run ends, kill -9 included: the next run takes from there the
+checksums of files that have not changed (by size, time of modification and inode), reads the others, and tries again
+those that could not be read. Runs at the same time on one store share the work, and each writes a whole manifest.
 
 Ctrl-C or SIGTERM ends the run with what is done so far in the manifest; a second one ends it at once.
 A file that changes while it is read is tried again, for no checksum can be right for it.
@@ -42,7 +48,9 @@ exit codes: 0 everything is listed; 1 some files or folders could not be read, a
 struct options {
   std::string directory = "/usr/include";
   std::string output = "SHA256SUMS";
-  std::string store = "memory";
+  bool in_memory = false;
+  std::string store = "manifest.db";  ///< the file of the sqlite store
+  bool fresh = false;
   std::uint32_t workers = std::clamp(std::thread::hardware_concurrency(), 1U, 64U);
   std::uint32_t open_files = 64;
   std::uint64_t rate = 0;  ///< bytes per second; 0: as fast as it goes
@@ -168,10 +176,17 @@ struct usage_error : std::runtime_error {
       parsed.output = value();
       if (parsed.output.empty()) throw usage_error{"--output wants the name of a file"};
     } else if (name == "--store") {
-      parsed.store = value();
-      if (parsed.store != "memory") {
-        throw usage_error{"--store knows memory, not '" + parsed.store + "'"};
+      auto const store = value();
+      constexpr std::string_view with_path = "sqlite:";
+      parsed.in_memory = store == "memory";
+      if (store.starts_with(with_path) && store != with_path) {
+        parsed.store = store.substr(with_path.size());
+      } else if (store != "memory" && store != "sqlite") {
+        throw usage_error{"--store knows memory and sqlite[:PATH], not '" + std::string{store} +
+                          "'"};
       }
+    } else if (name == "--fresh") {
+      parsed.fresh = flag();
     } else if (name == "--workers") {
       parsed.workers = parse_count(name, value(), 256);
     } else if (name == "--open-files") {

@@ -5,6 +5,7 @@
 #define WEIR_EXAMPLE_MANIFEST_TREE_WALK_HPP
 
 #include "file_descriptor.hpp"
+#include "file_stamp.hpp"
 
 #include <sys/stat.h>
 
@@ -27,6 +28,7 @@ struct found_file {
   std::string path;        ///< as `find` prints it
   std::string top;         ///< the folder right under the root that it is in; ".": the root itself
   std::uint64_t size = 0;  ///< when it was found
+  file_stamp stamp{};      ///< then; nothing where it could not be looked at
 };
 
 struct walk_problem {
@@ -57,7 +59,7 @@ class tree_walk {
     struct stat there{};
     if (::stat(path_.c_str(), &there) != 0) throw_errno(errno, path_);
     if (S_ISREG(there.st_mode)) {
-      if (!left_out(path_)) lone_file_ = {path_, ".", static_cast<std::uint64_t>(there.st_size)};
+      if (!left_out(path_)) lone_file_ = found(path_, ".", there);
       return;
     }
     if (!S_ISDIR(there.st_mode)) return;
@@ -160,10 +162,9 @@ class tree_walk {
     } else if (failed != 0) {
       // It was there a moment ago, or its folder does not let us see it. Whoever opens it will
       // learn why.
-      batch.files.push_back({path_ + entry.d_name, top(), 0});
+      batch.files.push_back({path_ + entry.d_name, top(), 0, {}});
     } else if (S_ISREG(there.st_mode)) {
-      batch.files.push_back(
-          {path_ + entry.d_name, top(), static_cast<std::uint64_t>(there.st_size)});
+      batch.files.push_back(found(path_ + entry.d_name, top(), there));
     } else if (S_ISDIR(there.st_mode)) {
       here.folders.emplace_back(entry.d_name);
     }
@@ -205,6 +206,11 @@ class tree_walk {
     if (!levels_[index].stream) return errno;
     (void)fd.release();
     return 0;
+  }
+
+  [[nodiscard]] static found_file found(std::string path, std::string top, struct stat const& s) {
+    return {std::move(path), std::move(top), static_cast<std::uint64_t>(s.st_size),
+            file_stamp::of(s)};
   }
 
   [[nodiscard]] bool left_out(std::string const& file) const {

@@ -6,11 +6,14 @@
 usage: manifest.py PROGRAM [unittest arguments]
 """
 
+import contextlib
 import os
 import pathlib
 import pty
+import random
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -34,6 +37,8 @@ class Result:
 
 
 class ManifestTest(unittest.TestCase):
+    STORE = "sqlite"
+
     def setUp(self):
         self.base = pathlib.Path(tempfile.mkdtemp(prefix="weir-manifest-"))
         os.chmod(self.base, 0o755)
@@ -42,6 +47,8 @@ class ManifestTest(unittest.TestCase):
         self.work = self.base / "work"  # where the program runs and writes
         self.work.mkdir()
         self.sums = self.work / "SHA256SUMS"
+        (self.base / "store").mkdir()
+        self.database = self.base / "store" / "jobs.db"
 
     def tearDown(self):
         # Neither minds a path that is too long.
@@ -60,9 +67,12 @@ class ManifestTest(unittest.TestCase):
         if IDENTITY:
             subprocess.run(["chown", "-hR", f"{IDENTITY['user']}:{IDENTITY['group']}", self.base], check=True)
 
+    def command(self, *arguments):
+        return [PROGRAM, "--store", "memory" if self.STORE == "memory" else f"sqlite:{self.database}", *arguments]
+
     def start(self, *arguments, **keywords):
         self.own()
-        return subprocess.Popen([PROGRAM, *arguments], cwd=self.work, stdin=subprocess.DEVNULL,
+        return subprocess.Popen(self.command(*arguments), cwd=self.work, stdin=subprocess.DEVNULL,
                                 **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **IDENTITY, **keywords})
 
     def finish(self, process):
@@ -192,7 +202,7 @@ class Manifest(ManifestTest):
         self.own()
         os.chmod(self.tree / "closed", 0)
         os.chmod(self.tree / "unsearchable", 0o444)
-        process = subprocess.Popen([PROGRAM, "../tree"], cwd=self.work, stdout=subprocess.PIPE,
+        process = subprocess.Popen(self.command("../tree"), cwd=self.work, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, **IDENTITY)
         result = self.finish(process)
         self.assertEqual(result.status, 1, result.err)
@@ -248,6 +258,246 @@ class Manifest(ManifestTest):
         self.assertIn("/changing: changed while it was read\n", result.err)
         self.assertEqual(self.sums.read_bytes().count(b"\n"), 1)
         self.check_sums()
+
+
+class ManifestInMemory(Manifest):
+    STORE = "memory"
+
+
+class Resumption(ManifestTest):
+    """What a sqlite store keeps from one run to the next, and between runs at the same time."""
+
+    def row(self, result):
+        """The last row of the table, by the names of its columns."""
+        lines = [line for line in result.err.splitlines() if line.startswith(("queue ", "all "))]
+        head, last = lines[-2].split(), lines[-1].replace(" B", "_B").replace(" kB", "_kB").replace(" MB", "_MB").split()
+        row = {"stored": 0, "others": 0}
+        row.update({name: int(text.replace(",", "")) for name, text in zip(head[1:-1], last[1:])})
+        row["read here"] = row["done"] - row["stored"] - row["others"]
+        return row
+
+    def stored_results(self):
+        """How many files' checksums are in the store, by its own tables."""
+        if not self.database.exists():
+            return 0
+        with contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=LIMIT)) as db:
+            try:
+                return db.execute("SELECT count(*) FROM weir_jobs WHERE kept IS NOT NULL").fetchone()[0]
+            except sqlite3.OperationalError:  # killed before the tables were made
+                return 0
+
+    def check_complete(self, result, directory="../tree"):
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.sums.read_bytes(), self.expected(directory))
+        self.check_sums()
+
+    def unread(self, directory):
+        """Puts every file's time of last access before its time of modification, so that a read shows."""
+        for folder, _, names in os.walk(directory):
+            for name in names:
+                path = os.path.join(folder, name)
+                os.utime(path, ns=(1, os.stat(path).st_mtime_ns))
+
+    def read_since(self, directory):
+        return sum(os.stat(os.path.join(folder, name)).st_atime_ns != 1
+                   for folder, _, names in os.walk(directory) for name in names)
+
+    def kill_and_resume(self, directory, files, *arguments):
+        """Kills runs at random moments until one reaches the end."""
+        kills = 0
+        for attempt in range(60):
+            before = self.stored_results()
+            self.unread(self.tree)
+            # Half of the runs are killed early, the others anywhere; after enough kills one may end.
+            process = self.start(directory, *(arguments if kills < 4 else ()))
+            if kills < 4:
+                time.sleep(random.uniform(0.05, 0.4) if attempt % 2 else random.uniform(0.4, 1.2))
+                process.kill()
+            result = self.finish(process)
+            # Nothing that is in the store is read again. (A file that was being read when its process died is.)
+            self.assertLessEqual(self.read_since(self.tree), files - before)
+            if result.status != 0:
+                self.assertEqual(result.status, -signal.SIGKILL, result.err)
+                self.assertFalse(self.sums.exists())
+                kills += 1
+                continue
+            row = self.row(result)
+            self.assertEqual(row["stored"], before)
+            self.assertEqual(row["read here"], files - before)
+            break
+        print(f"{kills} kills; {before} of {files} were in the store at the last", file=sys.stderr)
+        self.assertGreaterEqual(kills, 3)
+        self.assertGreater(before, 0)
+        self.check_complete(result, directory)
+
+    def test_kill_9_at_any_moment_loses_nothing_and_lists_nothing_twice(self):
+        self.slow_tree(files=600, size=5_000)
+        self.kill_and_resume("../tree", 600, "--rate", "500kB/s")
+
+    def test_kill_9_on_a_real_tree(self):
+        source = next((path for path in ("/usr/include/c++", "/usr/include/linux", "/usr/include") if
+                       os.path.isdir(path)), None)
+        if source is None:
+            self.skipTest("there is no /usr/include")
+        found = subprocess.run(["find", source, "-type", "f"], stdout=subprocess.PIPE, check=True).stdout.splitlines()
+        for i, path in enumerate(sorted(found)[:700]):
+            self.file(os.fsencode(f"{i % 9}/") + os.path.relpath(path, os.fsencode(source)),
+                      pathlib.Path(os.fsdecode(path)).read_bytes())
+        size = sum(path.stat().st_size for path in self.tree.rglob("*") if path.is_file())
+        self.kill_and_resume("../tree", len(sorted(found)[:700]), "--rate", f"{size // 3}B/s")
+
+    def test_files_that_are_in_the_store_need_not_even_be_readable(self):
+        self.slow_tree(files=20)
+        self.check_complete(self.run_program("../tree"))
+        expected = self.expected("../tree")
+        for path in self.tree.glob("*/*"):
+            path.chmod(0)
+        result = self.run_program("../tree")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.row(result)["read here"], 0)
+        self.assertEqual(self.sums.read_bytes(), expected)
+
+    def test_a_file_that_changed_is_read_again(self):
+        self.slow_tree(files=20)
+        self.check_complete(self.run_program("../tree"))
+        path = next(self.tree.glob("d0/*"))
+        was = path.stat()
+        path.write_bytes(os.urandom(was.st_size))  # the same size and inode, another time
+        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns + 1))
+        other = next(self.tree.glob("d1/*"))
+        was = other.stat()
+        (self.tree / "new").write_bytes(os.urandom(was.st_size))  # the same size and time, another inode
+        os.utime(self.tree / "new", ns=(was.st_atime_ns, was.st_mtime_ns))
+        os.replace(self.tree / "new", other)
+        result = self.run_program("../tree")
+        self.check_complete(result)
+        self.assertEqual(self.row(result)["read here"], 2)
+        self.assertEqual(self.row(result)["stored"], 18)
+
+    def test_a_file_that_changed_while_its_job_waited_is_read_as_it_is_now(self):
+        self.slow_tree(files=60)
+        process = self.start("../tree", "--rate", "200kB/s")
+        self.wait_until_walked(process)
+        process.kill()
+        self.finish(process)
+        was = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.tree.glob("*/*")}
+        for path in was:
+            path.write_bytes(b"changed " + os.fsencode(path.name))
+        self.check_complete(self.run_program("../tree"))
+        # What a waiting job of the earlier state read is read once more, and then known.
+        self.check_complete(self.run_program("../tree"))
+        result = self.run_program("../tree")
+        self.check_complete(result)
+        self.assertEqual(self.row(result)["stored"], 60)
+        # And should a file become again what it was, then a result is not its own for the id alone.
+        for path, (data, time_ns) in was.items():
+            path.write_bytes(data)
+            os.utime(path, ns=(time_ns, time_ns))
+        self.check_complete(self.run_program("../tree"))
+
+    def test_what_is_gone_is_not_listed(self):
+        self.slow_tree(files=20)
+        self.check_complete(self.run_program("../tree"))
+        shutil.rmtree(self.tree / "d0")
+        result = self.run_program("../tree")
+        self.check_complete(result)
+        self.assertEqual(self.row(result)["read here"], 0)
+
+    def test_what_waits_and_is_gone_is_no_failure(self):
+        self.slow_tree(files=60)
+        process = self.start("../tree", "--rate", "200kB/s")
+        self.wait_until_walked(process)
+        process.kill()
+        self.finish(process)
+        shutil.rmtree(self.tree / "d0")
+        self.check_complete(self.run_program("../tree"))
+
+    def test_a_dead_letter_is_tried_again_by_the_next_run(self):
+        self.slow_tree(files=5)
+        self.file("secret")
+        os.chmod(self.tree / "secret", 0)
+        for _ in range(2):
+            result = self.run_program("../tree", "--attempts", "2")
+            self.assertEqual(result.status, 1, result.err)
+            self.assertIn("/secret: Permission denied\n", result.err)
+            self.assertEqual(self.row(result)["retries"], 1)
+        os.chmod(self.tree / "secret", 0o644)
+        result = self.run_program("../tree")
+        self.check_complete(result)
+        self.assertEqual(self.row(result)["read here"], 1)
+
+    def test_fresh_reads_everything(self):
+        self.slow_tree(files=20)
+        for _ in range(2):
+            result = self.run_program("../tree", "--fresh")
+            self.check_complete(result)
+            self.assertEqual(self.row(result)["read here"], 20)
+
+    def test_fresh_takes_nothing_away_from_a_run(self):
+        self.slow_tree(files=60)
+        process = self.start("../tree", "--rate", "1MB/s")
+        self.wait_until_walked(process)
+        refused = self.run_program("../tree", "--fresh", "-o", "other")
+        self.assertEqual(refused.status, 4, refused.err)
+        self.assertIn("another run uses it", refused.err)
+        self.check_complete(self.finish(process))
+
+    def test_what_is_not_a_store_is_left_alone(self):
+        self.slow_tree(files=2)
+        with contextlib.closing(sqlite3.connect(self.database)) as db:
+            db.execute("CREATE TABLE photos (name)")
+            db.commit()
+        before = self.database.read_bytes()
+        for arguments in (["--fresh"], []):
+            result = self.run_program("../tree", *arguments)
+            self.assertEqual(result.status, 4, result.err)
+            self.assertEqual(result.err.count("\n"), 1)
+        self.assertEqual(self.database.read_bytes(), before)
+        self.database.write_bytes(b"no database at all, but long enough to be taken for one" * 100)
+        self.assertEqual(self.run_program("../tree", "--fresh").status, 4)
+
+    def test_a_store_in_its_own_tree_is_not_listed(self):
+        self.file("a")
+        self.database = self.tree / "jobs.db"
+        for _ in range(2):
+            self.assertEqual(self.run_program("../tree").status, 0)
+            self.assertEqual(self.sums.read_bytes().count(b"\n"), 1)
+
+    def test_two_trees_may_share_a_store(self):
+        self.slow_tree(files=30)
+        (self.base / "second" / "d0").mkdir(parents=True)
+        for i in range(3):
+            (self.base / "second" / "d0" / f"{i:03}").write_bytes(os.urandom(10))
+        for directory in ("../tree", "../second", "../tree", str(self.tree)):
+            self.check_complete(self.run_program(directory), directory)
+
+    def test_two_processes_share_the_work_and_both_end_with_the_whole_manifest(self):
+        files = 400
+        self.slow_tree(files=files, size=5_000)
+        self.unread(self.tree)
+        first = self.start("../tree", "--rate", "1MB/s")
+        second = self.start(str(self.tree), "--rate", "1MB/s", "-o", "other")
+        results = [self.finish(first), self.finish(second)]
+        rows = [self.row(result) for result in results]
+        print([{name: row[name] for name in ("stored", "others", "read here")} for row in rows], file=sys.stderr)
+        for row in rows:
+            self.assertEqual(row["done"], files)
+            self.assertGreater(row["read here"], 0)
+        # A lease that was over before its result was stored would be read twice, and counted twice.
+        self.assertEqual(sum(row["read here"] for row in rows), files)
+        self.check_complete(results[0])
+        self.assertEqual(results[1].status, 0, results[1].err)
+        self.assertEqual((self.work / "other").read_bytes(), self.expected(str(self.tree)))
+
+    def test_one_of_two_processes_may_be_killed(self):
+        self.slow_tree(files=200, size=5_000)
+        first = self.start("../tree", "--rate", "300kB/s", "-o", "other")
+        self.wait_until_walked(first)
+        second = self.start("../tree", "--rate", "300kB/s")
+        self.wait_until_walked(second)
+        first.kill()
+        self.finish(first)
+        self.check_complete(self.finish(second))
 
 
 class Output(ManifestTest):
@@ -396,7 +646,7 @@ class Terminal(ManifestTest):
     def on_terminal(self, *arguments):
         self.own()
         master, slave = pty.openpty()
-        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.work, stdin=subprocess.DEVNULL, stdout=slave,
+        process = subprocess.Popen(self.command(*arguments), cwd=self.work, stdin=subprocess.DEVNULL, stdout=slave,
                                    stderr=slave, env={**os.environ, "TERM": "xterm"}, **IDENTITY)
         os.close(slave)
         shown = b""

@@ -38,7 +38,9 @@ BOOST_AUTO_TEST_CASE(without_arguments_the_defaults_hold) {
   auto const o = parse({});
   BOOST_TEST(o.directory == "/usr/include");
   BOOST_TEST(o.output == "SHA256SUMS");
-  BOOST_TEST(o.store == "memory");
+  BOOST_TEST(!o.in_memory);
+  BOOST_TEST(o.store == "manifest.db");
+  BOOST_TEST(!o.fresh);
   BOOST_TEST(o.workers >= 1);
   BOOST_TEST(o.open_files == 64);
   BOOST_TEST(o.rate == 0);
@@ -62,6 +64,16 @@ BOOST_AUTO_TEST_CASE(options_take_their_value_after_a_space_or_an_equals_sign) {
   BOOST_TEST(parse({"--output", "-"}).output == "-");
 }
 
+BOOST_AUTO_TEST_CASE(a_store_is_memory_or_a_file) {
+  BOOST_TEST(parse({"--store", "memory"}).in_memory);
+  BOOST_TEST(parse({"--store", "sqlite"}).store == "manifest.db");
+  BOOST_TEST(parse({"--store=sqlite:a=b:c"}).store == "a=b:c");
+  auto const again = parse({"--store", "sqlite:/a/b", "--store", "memory", "--store", "sqlite"});
+  BOOST_TEST(again.store == "/a/b");  // the last counts, and has no PATH of its own
+  BOOST_TEST(!again.in_memory);
+  BOOST_TEST(parse({"--fresh"}).fresh);
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_may_be_named_like_an_option) {
   BOOST_TEST(parse({"--", "--rate"}).directory == "--rate");
   BOOST_TEST(parse({"--plain", "--", "-x"}).directory == "-x");
@@ -75,7 +87,11 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_followed_is_said) {
   BOOST_TEST(why({"--plain=1"}) == "--plain takes no value");
   BOOST_TEST(why({"--workers"}) == "--workers wants a value");
   BOOST_TEST(why({"--output="}) == "--output wants the name of a file");
-  BOOST_TEST(why({"--store", "sqlite"}) == "--store knows memory, not 'sqlite'");
+  for (std::string const store : {"sqlit", "sqlite:", "redis", ""}) {
+    BOOST_TEST(why({"--store", store.c_str()}) ==
+               "--store knows memory and sqlite[:PATH], not '" + store + "'");
+  }
+  BOOST_TEST(why({"--fresh=yes"}) == "--fresh takes no value");
   for (auto const* count : {"0", "-1", "257", "1.5", "many", "", " 3", "99999999999999999999"}) {
     BOOST_TEST(why({"--workers", count}) ==
                "--workers wants a number from 1 to 256, not '" + std::string{count} + "'");

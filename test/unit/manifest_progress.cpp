@@ -30,6 +30,18 @@ progress half() {
   return p;
 }
 
+manifest::queue_tally tally(std::string queue, std::uint64_t found, std::uint64_t done,
+                            std::uint64_t retries, std::uint64_t dead, std::uint64_t bytes) {
+  manifest::queue_tally q;
+  q.queue = std::move(queue);
+  q.found = found;
+  q.done = done;
+  q.retries = retries;
+  q.dead = dead;
+  q.bytes = bytes;
+  return q;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(manifest_progress)
@@ -145,9 +157,8 @@ BOOST_AUTO_TEST_CASE(lines_are_few_on_a_short_run_and_on_a_long_one) {
 
 BOOST_AUTO_TEST_CASE(the_table_has_the_largest_queues_first_and_a_sum) {
   report r;
-  r.queues = {{".", 2, 2, 0, 0, 10},
-              {"linux", 1'200, 1'198, 3, 2, 5'000'000},
-              {"\x1B[31m", 7, 7, 0, 0, 700}};
+  r.queues = {tally(".", 2, 2, 0, 0, 10), tally("linux", 1'200, 1'198, 3, 2, 5'000'000),
+              tally("\x1B[31m", 7, 7, 0, 0, 700)};
   r.time = seconds{2};
   BOOST_TEST(report_text(r) == "queue     files   done  retries  dead     read\n"
                                "linux     1,200  1,198        3     2  5.00 MB\n"
@@ -160,7 +171,7 @@ BOOST_AUTO_TEST_CASE(the_table_has_the_largest_queues_first_and_a_sum) {
 
 BOOST_AUTO_TEST_CASE(names_that_are_not_ASCII_keep_the_columns) {
   report r;
-  r.queues = {{"gr\xC3\xBC\xC3\x9F", 2, 2, 0, 0, 10}, {"abcdef", 1, 1, 0, 0, 1}};
+  r.queues = {tally("gr\xC3\xBC\xC3\x9F", 2, 2, 0, 0, 10), tally("abcdef", 1, 1, 0, 0, 1)};
   auto const text = report_text(r);
   BOOST_TEST(text.find("gr\xC3\xBC\xC3\x9F        2") != std::string::npos);
   BOOST_TEST(text.find("abcdef      1") != std::string::npos);
@@ -169,7 +180,7 @@ BOOST_AUTO_TEST_CASE(names_that_are_not_ASCII_keep_the_columns) {
 BOOST_AUTO_TEST_CASE(the_table_stays_short_however_many_there_are) {
   report r;
   for (std::uint64_t i = 0; i < 500; ++i) {
-    r.queues.push_back({"q" + std::to_string(i), 1, 1, 0, 0, 1});
+    r.queues.push_back(tally("q" + std::to_string(i), 1, 1, 0, 0, 1));
     r.dead_letters.push_back({"d" + std::to_string(i), "Permission denied"});
   }
   auto const text = report_text(r);
@@ -186,6 +197,26 @@ BOOST_AUTO_TEST_CASE(what_is_missing_is_listed_with_its_reason) {
   BOOST_TEST(text.find("\ndead letters (not in the manifest):\n  /a\\nb: Permission denied\n") !=
              std::string::npos);
   BOOST_TEST(text.find("\n  /c: Input/output error\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_read_here_has_its_own_columns) {
+  report r;
+  r.queues = {tally("a", 10, 9, 0, 1, 2'000), tally("b", 5, 5, 0, 0, 0)};
+  r.queues[0].stored = 3;
+  r.queues[1].stored = 5;
+  r.time = seconds{2};
+  BOOST_TEST(report_text(r) == "queue  files  done  retries  dead  stored     read\n"
+                               "a         10     9        0     1       3  2.00 kB\n"
+                               "b          5     5        0     0       5      0 B\n"
+                               "all       15    14        0     1       8  2.00 kB\n"
+                               "\n"
+                               "8 files unchanged, from the store\n"
+                               "6 files read, 2.00 kB in 2.0 s: 1.00 kB/s, 3 files/s\n");
+  r.queues[0].others = 6;
+  auto const text = report_text(r);
+  BOOST_TEST(text.find("dead  stored  others     read\n") != std::string::npos);
+  BOOST_TEST(text.find("\n6 files read by other processes meanwhile\n") != std::string::npos);
+  BOOST_TEST(text.find("\nnothing to read; done in 2.0 s\n") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
