@@ -15,6 +15,8 @@ class WeirConan(ConanFile):
     topics = ("asio", "coroutines", "rate-limiter", "job-queue", "semaphore", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
+    options = {"with_sqlite": [True, False]}  # weir::sqlite, the store on a file
+    default_options = {"with_sqlite": False}
     implements = ["auto_header_only"]
     no_copy_source = True
     exports = "include/weir/version.hpp"  # where the version is written, the only place
@@ -28,6 +30,8 @@ class WeirConan(ConanFile):
     def requirements(self):
         self.requires("boost/[>=1.88 <2]")
         self.requires("nlohmann_json/[>=3.10 <4]")
+        if self.options.with_sqlite:
+            self.requires("sqlite3/[>=3.37 <4]")
 
     def validate(self):
         if self.settings.get_safe("compiler.cppstd"):
@@ -44,9 +48,16 @@ class WeirConan(ConanFile):
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "weir")
-        self.cpp_info.set_property("cmake_target_name", "weir::weir")
-        self.cpp_info.bindirs = []
-        self.cpp_info.libdirs = []
-        self.cpp_info.requires = ["boost::headers", "nlohmann_json::nlohmann_json"]
+        core = self.cpp_info.components["core"]
+        core.set_property("cmake_target_name", "weir::weir")
+        core.bindirs = []
+        core.libdirs = []
+        core.requires = ["boost::headers", "nlohmann_json::nlohmann_json"]
         if self.settings.os in ("Linux", "FreeBSD"):
-            self.cpp_info.system_libs = ["pthread"]
+            core.system_libs = ["pthread"]
+        if self.options.with_sqlite:
+            sqlite = self.cpp_info.components["sqlite"]
+            sqlite.set_property("cmake_target_name", "weir::sqlite")
+            sqlite.bindirs = []
+            sqlite.libdirs = []
+            sqlite.requires = ["core", "sqlite3::sqlite3"]
