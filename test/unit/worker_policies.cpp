@@ -6,7 +6,9 @@
 #include "worker_fixture.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace test {
 
@@ -14,6 +16,15 @@ struct limited : note {};
 inline void from_json(nlohmann::json const& j, limited& l) { from_json(j, static_cast<note&>(l)); }
 inline void to_json(nlohmann::json& j, limited const& l) {
   to_json(j, static_cast<note const&>(l));
+}
+
+/// Its policy function runs between the claim and the first request for a permit.
+struct watched : note {
+  static inline std::function<void()> between;
+};
+inline void from_json(nlohmann::json const& j, watched& w) { from_json(j, static_cast<note&>(w)); }
+inline void to_json(nlohmann::json& j, watched const& w) {
+  to_json(j, static_cast<note const&>(w));
 }
 
 struct metered : note {};
@@ -53,6 +64,15 @@ struct weir::job_traits<test::limited> {
   static constexpr std::string_view kind = "limited";
   static constexpr std::uint32_t concurrency = 2;
   static constexpr std::uint32_t max_snoozes = 1000;
+};
+template <>
+struct weir::job_traits<test::watched> {
+  static constexpr std::string_view kind = "watched";
+  static constexpr std::uint32_t concurrency = 1;
+  static std::string concurrency_key(test::watched const&) {
+    if (test::watched::between) test::watched::between();
+    return "watched";
+  }
 };
 template <>
 struct weir::job_traits<test::metered> {
@@ -142,6 +162,46 @@ BOOST_AUTO_TEST_CASE(concurrency_is_shared_by_workers) {
   pass(1min);
   BOOST_TEST(g.most == 2);
   BOOST_TEST(g.starts.size() == 8U);
+}
+
+// Found by simulation: the permit's end was not looked at, and it ended while the handler ran.
+BOOST_AUTO_TEST_CASE(F6_a_permit_that_an_earlier_lost_request_took_lasts_as_long_as_its_handler) {
+  auto w = make_worker({.lease = 30s});
+  gauge g;
+  w.handle<watched>([&](watched const&) { return g.run(*this, 1min); });
+  auto const id = enqueue("watched", R"({"text":"","number":0})");
+  watched::between = [&] {
+    auto const claimed = find(id);
+    BOOST_TEST_REQUIRE(claimed.has_value());
+    auto const holder = to_string(id) + '/' + std::to_string(claimed->fence);
+    ask(weir::command::acquire_permit{
+        .key = "watched", .holder = holder, .limit = 1, .ttl = 500ms, .patience = {}});
+  };
+  start(w);
+  std::exchange(watched::between, nullptr);
+  BOOST_TEST(g.now == 1);
+  for (int i = 0; i != 59; ++i) {
+    pass(1s);
+    BOOST_TEST_REQUIRE(g.now == 1);
+    BOOST_TEST_REQUIRE(ask(weir::command::inspect_permits{"watched", 1}).in_use == 1U);
+  }
+  pass(2s);
+  BOOST_TEST(stats().completed == 1U);
+}
+
+// As when a store fails over and has forgotten the permit.
+BOOST_AUTO_TEST_CASE(F6_a_handler_whose_permit_is_lost_is_cancelled_and_its_job_given_back) {
+  auto w = make_worker({.lease = 30s});
+  gauge g;
+  w.handle<limited>([&](limited const&) { return g.run(*this, 1h); });
+  enqueue(limited{});
+  start(w);
+  BOOST_TEST(g.now == 1);
+  auto const held = ask(weir::command::inspect_permits{"limited", 1}).holders.at(0);
+  ask(weir::command::release_permit{"limited", held.holder, held.fence});
+  pass(10s);
+  BOOST_TEST(events[kind::returned] == 1);
+  BOOST_TEST(events[kind::dead_lettered] == 0);
 }
 
 BOOST_AUTO_TEST_CASE(F55_R3_a_rate_refused_job_reserves_and_runs_at_its_own_instant_in_order) {

@@ -61,6 +61,7 @@ struct active_job {
 
   std::string permit_holder;  ///< empty: it has no permit
   std::uint64_t permit_fence = 0;
+  steady_time permit_deadline = steady_time::max();  ///< from here on the permit may be over
 
   std::list<std::shared_ptr<active_job>>::iterator place;
 };

@@ -51,12 +51,15 @@ class worker_core {
   worker_core& operator=(worker_core const&) = delete;
 
   /// Asks the store, and asks again while the failure is one that may pass and `until` has not
-  /// come: every command that a worker sends this way may be repeated.
+  /// come: every command that a worker sends this way may be repeated. `asked_at` is set to the
+  /// time before the request that was answered.
   template <class Command>
-  boost::asio::awaitable<result<typename Command::result>> ask(Command command, steady_time until) {
+  boost::asio::awaitable<result<typename Command::result>> ask(Command command, steady_time until,
+                                                               steady_time* asked_at = nullptr) {
     static_assert(Command::repeatable);
     duration wait{};
     for (std::uint32_t attempt = 0;; ++attempt) {
+      if (asked_at != nullptr) *asked_at = clock.steady_now();
       auto [ec, answer] = co_await weir::async_execute(
           store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
       if (!ec) co_return std::move(answer);

@@ -73,7 +73,8 @@ class gate {
                                             .limit = job->prepared->concurrency,
                                             .ttl = core.options.lease,
                                             .patience = {}};
-      auto const grant = co_await core.ask(acquire, job->deadline);
+      steady_time asked_at{};
+      auto const grant = co_await core.ask(acquire, job->deadline, &asked_at);
       if (grant.has_error()) co_return failure(grant.error());
       if (!grant.value().granted) {
         if (job->prepared->concurrency_scope == limit_scope::queue) {
@@ -83,6 +84,24 @@ class gate {
       }
       job->permit_holder = holder;
       job->permit_fence = grant.value().fence;
+      auto const lease = core.options.lease;
+      auto expires_in = grant.value().expires_in;
+      if (expires_in < lease - lease / 3) {
+        // A request before this one took it, and its answer was lost: not much of it may be left,
+        // and the renewer comes at the job's times.
+        command::renew_permit const keep{.key = job->prepared->concurrency_key,
+                                         .holder = holder,
+                                         .fence = grant.value().fence,
+                                         .ttl = lease};
+        auto const kept = co_await core.ask(keep, job->deadline, &asked_at);
+        if (kept.has_error()) {
+          co_await leave(job);
+          if (kept.error() == errc::lease_lost) co_return refused(*job, {});
+          co_return failure(kept.error());
+        }
+        expires_in = kept.value().expires_in;
+      }
+      job->permit_deadline = Core::lease_deadline(asked_at, expires_in);
     }
 
     if (!job->prepared->rate.empty() && job->job.memo != reservation(*job)) {
@@ -99,6 +118,7 @@ class gate {
   boost::asio::awaitable<void> leave(std::shared_ptr<active_job> job) {
     if (job->permit_holder.empty()) co_return;
     std::string const holder = std::exchange(job->permit_holder, {});
+    job->permit_deadline = steady_time::max();
     command::release_permit const release{
         .key = job->prepared->concurrency_key, .holder = holder, .fence = job->permit_fence};
     auto const until = saturating_add(core_->clock.steady_now(), core_->options.lease);

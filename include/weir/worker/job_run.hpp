@@ -142,7 +142,9 @@ class job_run {
 
     // Much may have happened since the claim: a handler never starts without its lease (F12), or
     // when the worker stops.
-    if (core.clock.steady_now() >= job->deadline) job->stop(stop_cause::lease_lost);
+    auto const now = core.clock.steady_now();
+    if (now >= job->deadline) job->stop(stop_cause::lease_lost);
+    if (now >= job->permit_deadline) job->stop(stop_cause::permit_lost);
     if (core.stopping) job->stop(stop_cause::shutdown);
     if (job->cause != stop_cause::none) {
       co_await gate_.leave(job);

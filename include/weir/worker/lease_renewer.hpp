@@ -49,6 +49,11 @@ class lease_renewer {
           job->stop(stop_cause::lease_lost);
           continue;
         }
+        if (now >= job->permit_deadline) {
+          job->stop(stop_cause::permit_lost);
+        } else {
+          next = std::min(next, job->permit_deadline);
+        }
         if (now >= job->renew_at && !job->renewing) {
           job->renewing = true;
           asio::co_spawn(self->core_->strand, renew(self, job), asio::detached);
@@ -96,8 +101,12 @@ class lease_renewer {
       std::string const holder = job->permit_holder;
       command::renew_permit const keep{
           .key = key, .holder = holder, .fence = job->permit_fence, .ttl = lease};
+      auto const permit_asked_at = core.clock.steady_now();
       auto const kept = co_await core.ask_once(keep);
-      if (kept.has_error() && !job->permit_holder.empty()) {
+      bool const given_up = job->permit_holder.empty();
+      if (kept.has_value() && !given_up) {
+        job->permit_deadline = Core::lease_deadline(permit_asked_at, kept.value().expires_in);
+      } else if (!given_up) {
         renewed = false;
         if (kept.error() == errc::lease_lost) {
           job->stop(stop_cause::permit_lost);
