@@ -1,0 +1,424 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "driver.hpp"
+#include "queue_defects.hpp"
+#include "weir/execute.hpp"
+#include "weir/job_queue.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// The queues of many tenants, by every operation that there is: producers, consumers that fail,
+// forget and come too late, and administrators. Workers are in workers.cpp.
+namespace {
+
+namespace asio = boost::asio;
+using namespace weir::testing::simulation;
+using namespace std::chrono_literals;
+using weir::duration;
+using weir::job_id;
+using weir::testing::dice;
+
+using engine_type = engine_with<queue_defects>;
+
+class queues final : public program<engine_type> {
+ public:
+  using engine = engine_type;
+
+  struct knobs {
+    knobs(dice& d, bool small) {
+      constexpr duration leases[] = {500ms, 2s, 8s};
+      lease = d.pick(leases);
+      tenants = small ? 2 : 1 + d.below(6);
+      keys = 1 + d.below(3);
+      batch = static_cast<std::uint32_t>(1 + d.below(5));
+      attempts = static_cast<std::uint32_t>(1 + d.below(4));
+      producers = 1;
+      consumers = small ? 1 : 1 + d.below(2);
+      run.nodes = small ? 2 : static_cast<std::uint32_t>(1 + d.below(3));
+      run.safety = small ? 3 * lease : lease * static_cast<int>(4 + d.below(10));
+      run.network = draw_weather(d);
+      run.trouble.every = lease / static_cast<int>(1 + d.below(3));
+      run.trouble.longest = 2 * lease;
+      run.trouble.store_jumps = d.chance(60);
+    }
+
+    plan run;
+    duration lease;
+    std::uint64_t tenants;
+    std::uint64_t keys;
+    std::uint32_t batch;
+    std::uint32_t attempts;
+    std::uint64_t producers;
+    std::uint64_t consumers;
+  };
+
+  queues(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k} {}
+  ~queues() override { in_.nodes.clear(); }
+
+  static weir::memory_options engine_options(std::uint64_t seed) {
+    weir::memory_options o;
+    o.shards = 2;
+    if (seed % 4 == 0) o.max_jobs = 20;  // a store that is full now and then
+    return o;
+  }
+
+  void start(node<engine>& on) override {
+    auto const p = std::make_shared<process>(*this, on);
+    on.keep(p);
+    for (std::uint64_t i = 0; i != knobs_.producers; ++i) on.spawn(producer(p));
+    for (std::uint64_t i = 0; i != knobs_.consumers; ++i) on.spawn(consumer(p));
+    on.spawn(administrator(p));
+  }
+  bool holds_lease(node<engine>& on) override { return leased_[on.number()] > 0; }
+  void heal() override {
+    healing_ = true;
+    settled_at_ = in_.in.now() + knobs_.run.network.slowest + knobs_.run.network.client_timeout;
+    in_.in.after(settled_at_ - in_.in.now(), [] {});
+  }
+
+  /// Every job has ended, and what was acknowledged is known.
+  bool drained() override {
+    if (producers_ != 0 || in_.in.now() <= settled_at_) return false;  // more may come
+    for (auto const& [name, q] : in_.audits.jobs.queues()) {
+      if (q.waiting == 0) continue;
+      return false;
+    }
+    done_ = true;
+    for (auto const& n : in_.nodes) {
+      if (n->threads() != 0) return false;
+    }
+    for (auto const& [queue, id] : acknowledged_) {
+      auto const* const q = in_.audits.jobs.find(queue);
+      bool const known = q != nullptr && (q->records.contains(id) || q->forgotten.contains(id));
+      in_.in.expect(known, "R4", [&, name = queue] {
+        return name + ": an acknowledged enqueue is not accounted for";
+      });
+    }
+    return true;
+  }
+
+  void check() override {}
+
+ private:
+  using store_type = network_store<engine>;
+
+  struct process {
+    process(queues& p, node<engine>& n)
+        : all{p},
+          on{n},
+          store{n.make_store()},
+          ids{n.ids()},
+          queue{store, ids},
+          name{ids.holder()} {}
+    queues& all;
+    node<engine>& on;
+    store_type store;
+    weir::id_source ids;
+    weir::job_queue<store_type> queue;
+    std::string name;
+    std::vector<std::pair<std::string, job_id>> made;
+  };
+  using process_pointer = std::shared_ptr<process>;
+
+  static constexpr auto token = asio::as_tuple(asio::use_awaitable);
+
+  /// Counts for as long as it lives.
+  class counted {
+   public:
+    explicit counted(int& n) : n_{n} { ++n_; }
+    counted(counted const&) = delete;
+    counted& operator=(counted const&) = delete;
+    ~counted() { --n_; }
+
+   private:
+    int& n_;
+  };
+
+  std::string tenant() { return "tenant " + std::to_string(in_.in.choices.below(knobs_.tenants)); }
+  duration up_to(duration most) {
+    return duration{static_cast<duration::rep>(
+        1 + in_.in.choices.below(static_cast<std::uint64_t>(most.count())))};
+  }
+  static asio::awaitable<void> sleep(process_pointer p, duration d) {
+    auto const until = p->on.clock().steady_now() + d;
+    co_await p->on.clock().async_wait_until(p->on.executor(), until, token);
+  }
+  static asio::awaitable<bool> goes_on() {
+    auto const state = co_await asio::this_coro::cancellation_state;
+    co_return state.cancelled() == asio::cancellation_type::none;
+  }
+
+  // ------------------------------------------------------------------------------ producers
+
+  weir::new_job draw_job(process& p) {
+    auto& d = in_.in.choices;
+    using weir::unique_strategy;
+    weir::new_job j;
+    j.id = p.ids.job();
+    j.kind = "work";
+    j.payload = "{}";
+    j.priority = static_cast<std::uint8_t>(d.below(3));
+    if (d.chance(40)) j.delay = up_to(2 * knobs_.lease);
+    j.max_attempts = static_cast<std::uint32_t>(1 + d.below(knobs_.attempts));
+    if (d.chance(10)) j.deadline = up_to(3 * knobs_.lease);
+    if (d.chance(20)) j.retention = up_to(10 * knobs_.lease);
+    if (d.chance(40)) return j;
+    j.strategy = d.pick(
+        std::array{unique_strategy::until_executed, unique_strategy::until_executed,
+                   unique_strategy::until_executing, unique_strategy::while_executing,
+                   unique_strategy::until_and_while_executing, unique_strategy::until_expired});
+    j.on_conflict = static_cast<weir::conflict_policy>(d.below(5));
+    // Keys of different strategies are kept apart, as those of different job types are.
+    static constexpr std::string_view names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
+                                                 "j", "k", "l", "m", "n", "o", "p", "q", "r"};
+    j.unique_key = names[static_cast<std::size_t>(j.strategy) * 3 - 3 + d.below(knobs_.keys)];
+    if (j.strategy == unique_strategy::until_expired) j.unique_ttl = up_to(2 * knobs_.lease);
+    return j;
+  }
+
+  static asio::awaitable<void> producer(process_pointer p) {
+    auto& all = p->all;
+    counted const here{all.producers_};
+    auto& w = all.in_.in;
+    while (!all.healing_ && co_await goes_on()) {
+      auto const queue = all.tenant();
+      std::vector<weir::new_job> jobs;
+      auto const n = 1 + w.choices.below(all.knobs_.batch);
+      for (std::uint64_t i = 0; i != n; ++i) jobs.push_back(all.draw_job(*p));
+      weir::command::enqueue_jobs const enqueue{.queue = queue, .jobs = jobs};
+      for (int attempt = 0; attempt != 4; ++attempt) {
+        auto [ec, outcomes] = co_await weir::async_execute(p->store, enqueue, token);
+        if (!ec) all.note(*p, queue, jobs, outcomes);
+        if (ec != weir::condition::transient) break;
+        co_await sleep(p, all.up_to(all.knobs_.lease / 8));
+      }
+      co_await sleep(p, all.up_to(all.knobs_.lease / 2));
+    }
+  }
+
+  void note(process& p, std::string const& queue, std::vector<weir::new_job> const& jobs,
+            weir::command::enqueue_jobs::result const& outcomes) {
+    using weir::enqueue_outcome;
+    for (std::size_t i = 0; i != outcomes.size(); ++i) {
+      auto const o = outcomes[i].outcome;
+      if (o == enqueue_outcome::enqueued || o == enqueue_outcome::replaced) {
+        acknowledged_.emplace(queue, jobs[i].id);
+        p.made.emplace_back(queue, jobs[i].id);
+      }
+      if (o != enqueue_outcome::duplicate) continue;
+      auto const policy = jobs[i].on_conflict;
+      in_.in.reach(policy == weir::conflict_policy::discard ? rare_state::conflict_discarded
+                   : policy == weir::conflict_policy::log   ? rare_state::conflict_logged
+                                                            : rare_state::conflict_rejected);
+    }
+  }
+
+  // ------------------------------------------------------------------------------ consumers
+
+  static asio::awaitable<void> consumer(process_pointer p) {
+    auto& all = p->all;
+    auto& d = all.in_.in.choices;
+    std::uint64_t sequence = 0;
+    auto const holder = p->ids.holder();
+    while (!all.done_ && co_await goes_on()) {
+      for (std::uint32_t shard = 0; shard != p->store.shard_count(); ++shard) {
+        auto [ec, due] = co_await p->queue.async_scan_visible_queues(shard, 10, token);
+        for (auto const& queue : due.queues) {
+          if (d.chance(10)) {
+            co_await one_of(p, queue, holder);
+            continue;
+          }
+          weir::dequeue_options const o{
+              .limit = all.knobs_.batch, .lease = all.knobs_.lease, .sequence = ++sequence};
+          auto [error, got] = co_await p->queue.async_dequeue(queue, holder, o, token);
+          if (error == weir::errc::outcome_unknown) {  // the very same leases again (F54)
+            auto [again, same] = co_await p->queue.async_dequeue(queue, holder, o, token);
+            if (!again) got = std::move(same);
+          }
+          all.leased_[p->on.number()] = got.jobs.size();
+          for (auto const& j : got.jobs) {
+            co_await handle(p, queue, j);
+            --all.leased_[p->on.number()];
+          }
+          all.leased_[p->on.number()] = 0;
+        }
+      }
+      co_await sleep(p, all.up_to(all.knobs_.lease / 4));
+    }
+  }
+
+  static asio::awaitable<void> one_of(process_pointer p, std::string queue, std::string holder) {
+    auto [ec, visible] = co_await p->queue.async_peek(queue, 3, token);
+    if (ec || visible.empty()) co_return;
+    auto const id = p->all.in_.in.choices.pick(visible).id;
+    auto [error, got] =
+        co_await p->queue.async_obtain_lease(queue, id, holder, p->all.knobs_.lease, token);
+    if (!error && got) co_await handle(p, queue, *got);
+  }
+
+  static asio::awaitable<void> handle(process_pointer p, std::string queue, weir::leased_job j) {
+    auto& all = p->all;
+    auto& w = all.in_.in;
+    auto& d = w.choices;
+    auto const& lease = all.knobs_.lease;
+    if (weir::needs_start(j.strategy)) {
+      weir::command::start_job const start{.queue = queue, .id = j.id, .fence = j.fence};
+      auto [ec, started] = co_await weir::async_execute(p->store, start, token);
+      if (ec) co_return;
+      if (started.outcome == weir::start_outcome::blocked) {
+        co_await p->queue.async_snooze(queue, j.id, j.fence, all.up_to(lease / 4), "", token);
+        co_return;
+      }
+    }
+    if (all.healing_) {
+      co_await p->queue.async_complete(queue, j.id, j.fence, "done", token);
+      co_return;
+    }
+    if (d.chance(60)) co_await sleep(p, all.up_to(d.chance(15) ? 2 * lease : lease / 4));
+    if (d.chance(20)) co_await p->queue.async_extend_lease(queue, j.id, j.fence, lease, token);
+    switch (d.below(10)) {
+      case 0: co_return;  // it forgets
+      case 1:
+        co_await p->queue.async_requeue(queue, j.id, j.fence, all.up_to(lease), "failed", token);
+        co_return;
+      case 2:
+        co_await p->queue.async_requeue(queue, j.id, j.fence, duration{}, "failed", token);
+        co_return;
+      case 3:
+        w.reach(rare_state::handler_snoozed);
+        co_await p->queue.async_snooze(queue, j.id, j.fence, all.up_to(lease), "later", token);
+        co_return;
+      case 4: co_await p->queue.async_return(queue, j.id, j.fence, token); co_return;
+      case 5: co_await p->queue.async_bury(queue, j.id, j.fence, "hopeless", token); co_return;
+      default: break;
+    }
+    for (int attempt = 0; attempt != 2; ++attempt) {
+      auto [ec, _] = co_await p->queue.async_complete(queue, j.id, j.fence, "done", token);
+      if (ec != weir::condition::transient) break;
+    }
+  }
+
+  // ------------------------------------------------------------------------------ administrators
+
+  static asio::awaitable<void> administrator(process_pointer p) {
+    auto& all = p->all;
+    auto& d = all.in_.in.choices;
+    auto const& lease = all.knobs_.lease;
+    auto const& q = p->queue;
+    while (!all.done_ && co_await goes_on()) {
+      auto const queue = all.tenant();
+      if (all.healing_) {
+        for (std::uint64_t i = 0; i != all.knobs_.tenants; ++i) {
+          co_await q.async_resume("tenant " + std::to_string(i), token);
+        }
+        co_await sleep(p, lease);
+        continue;
+      }
+      switch (d.below(11)) {
+        case 0: co_await q.async_pause(queue, token); break;
+        case 1:
+        case 2: co_await q.async_resume(queue, token); break;
+        case 3: co_await q.async_snooze_queue(queue, all.up_to(lease), token); break;
+        case 4: co_await q.async_gc_stale_pointers(0, 10, all.up_to(lease / 4), token); break;
+        case 5: co_await q.async_update_queue_pointer(queue, token); break;
+        case 6: co_await q.async_stats(queue, token); break;
+        case 7: {
+          auto [ec, got] = co_await q.async_obtain_queue_lease(queue, p->name, lease, token);
+          if (got.granted) co_await q.async_release_queue_lease(queue, p->name, got.fence, token);
+          break;
+        }
+        case 8:
+          if (!p->made.empty()) {
+            auto const [where, id] = d.pick(p->made);
+            co_await q.async_cancel(where, id, d.chance(30), token);
+          }
+          break;
+        case 9:
+          if (!p->made.empty()) {
+            auto const [where, id] = d.pick(p->made);
+            co_await q.async_purge(where, id, token);
+          }
+          break;
+        default: {
+          auto [ec, page] = co_await q.async_list_dead_letters(queue, 5, "", token);
+          for (auto const& j : page.jobs) {
+            if (d.chance(50)) {
+              co_await q.async_replay(queue, j.id, all.up_to(lease), token);
+            } else if (d.chance(50)) {
+              co_await q.async_purge(queue, j.id, token);
+            }
+          }
+        }
+      }
+      co_await sleep(p, all.up_to(lease / 2));
+    }
+  }
+
+  cluster<engine>& in_;
+  knobs knobs_;
+  bool healing_ = false;
+  bool done_ = false;
+  int producers_ = 0;
+  duration settled_at_{};
+  std::set<std::pair<std::string, job_id>> acknowledged_;
+  std::map<std::uint32_t, std::size_t> leased_;
+};
+
+simulator<queues, queue_defects> const simulate{"queues"};
+
+constexpr rare_state expected[] = {
+    rare_state::request_lost,        rare_state::answer_lost,
+    rare_state::never_answered,      rare_state::unknown_then_retried,
+    rare_state::duplicate_delivered, rare_state::stale_delivery,
+    rare_state::node_partitioned,    rare_state::node_stalled,
+    rare_state::node_clock_jumped,   rare_state::node_crashed,
+    rare_state::crashed_with_lease,  rare_state::store_clock_back,
+    rare_state::store_clock_forward, rare_state::store_restarted_in_flight,
+    rare_state::dead_by_crashes,     rare_state::dead_by_failures,
+    rare_state::dead_by_giving_up,   rare_state::dead_by_deadline,
+    rare_state::conflict_rejected,   rare_state::conflict_discarded,
+    rare_state::conflict_logged,     rare_state::job_replaced,
+    rare_state::job_rescheduled,     rare_state::key_expired,
+    rare_state::run_lock_blocked,    rare_state::batch_partly_refused,
+    rare_state::dequeue_repeated,    rare_state::queue_held,
+    rare_state::pointer_collected,   rare_state::job_cancelled,
+    rare_state::running_cancelled,   rare_state::dead_replayed,
+    rare_state::replay_conflict,     rare_state::job_purged,
+    rare_state::completion_too_late, rare_state::handler_snoozed,
+    rare_state::job_returned,        rare_state::store_full,
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(queues_simulated)
+
+BOOST_AUTO_TEST_CASE(seeds) { simulate.check_seeds(2250, expected); }
+
+BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
+
+BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
+  simulate.check_interruptions(interruption::destroy, 3, 300);
+}
+
+BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
+  simulate.check_interruptions(interruption::cancel, 3, 300);
+}
+
+BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_queue_defects, 200); }
+
+BOOST_AUTO_TEST_SUITE_END()

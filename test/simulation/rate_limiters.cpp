@@ -1,0 +1,284 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "driver.hpp"
+#include "weir/rate_limiter.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Several nodes spend from the same buckets: at once, ahead, waiting, and giving back.
+namespace {
+
+namespace asio = boost::asio;
+using namespace weir::testing::simulation;
+using namespace std::chrono_literals;
+using weir::duration;
+using weir::testing::dice;
+
+/// What a store might get wrong about buckets.
+struct defects {
+  explicit defects(int w) : which{w} {}
+
+  template <class Store>
+  weir::result<weir::decision> step(weir::command::take c, Store& s) {
+    if (which == 0 && ++taken % 8 == 0) {  // its write is lost
+      return s.execute(weir::command::peek_bucket{
+          .key = c.key, .quotas = c.quotas, .cost = c.cost, .max_wait = c.max_wait});
+    }
+    if (which == 1 && s.now() < last) {
+      static_cast<void>(s.execute(weir::command::reset_bucket{.key = c.key}));
+    }
+    last = s.now();
+    if (which == 2) c.quotas = c.quotas.first(1);
+    if (which == 3) c.max_wait += 1s;
+    auto a = s.execute(c);
+    if (which == 4 && a.has_value()) a.value().retry_after = duration::zero();
+    return a;
+  }
+  template <class Store>
+  weir::result<weir::refund_receipt> step(weir::command::refund c, Store& s) {
+    auto a = s.execute(c);
+    if (which == 5 && a.has_value() && a.value().credited == 0) {
+      static_cast<void>(s.execute(weir::command::reset_bucket{.key = c.key}));
+      return weir::refund_receipt{.credited = c.cost};
+    }
+    if (which == 6 && a.has_value() && a.value().credited != 0) ++a.value().credited;
+    return a;
+  }
+
+  int which;
+  std::uint64_t taken = 0;
+  weir::time_point last{};
+};
+
+constexpr defect known_defects[] = {
+    {0, "F19", "now and then a take is not stored: its credit is granted twice"},
+    {1, "F52", "the clock steps back, and the bucket is full again"},
+    {2, "R3", "of several quotas only the first counts"},
+    {3, "R3", "a reservation lies further ahead than allowed"},
+    {4, "F24", "a denial says: now"},
+    {5, "F23", "what cannot be refunded is credited all the same"},
+    {6, "F23", "a refund says that it gave back more than was taken"},
+};
+
+using engine_type = engine_with<defects>;
+
+class rate_limiters final : public program<engine_type> {
+ public:
+  using engine = engine_type;
+
+  struct knobs {
+    knobs(dice& d, bool small) {
+      constexpr duration periods[] = {100ms, 1s, 7s};
+      period = d.pick(periods);
+      auto const tokens = 1 + d.below(10);
+      quotas.push_back(weir::quota::per(tokens, period).burst(1 + d.below(2 * tokens)));
+      if (d.chance(50)) {
+        auto const more = 1 + d.below(10 * tokens);
+        quotas.push_back(weir::quota::per(more, 3 * period).burst(1 + d.below(more)));
+      }
+      most = quotas.front().capacity();
+      for (auto const& q : quotas) most = std::min(most, q.capacity());
+      keys = 1 + d.below(2);
+      clients = small ? 2 : 1 + d.below(4);
+      run.nodes = small ? 2 : static_cast<std::uint32_t>(1 + d.below(3));
+      run.safety = small ? 3 * period : period * static_cast<int>(5 + d.below(30));
+      run.network = draw_weather(d);
+      run.trouble.every = period;
+      run.trouble.longest = 3 * period;
+      run.trouble.store_jumps = d.chance(60);
+    }
+
+    plan run;
+    duration period;
+    std::vector<weir::quota> quotas;
+    std::uint64_t most = 1;
+    std::uint64_t keys;
+    std::uint64_t clients;
+  };
+
+  rate_limiters(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k} {}
+  ~rate_limiters() override { in_.nodes.clear(); }
+
+  static weir::memory_options engine_options(std::uint64_t seed) {
+    weir::memory_options o;
+    if (seed % 4 == 0) o.max_buckets = 1;  // a store that is full now and then
+    return o;
+  }
+
+  void start(node<engine>& on) override {
+    auto const p = std::make_shared<process>(*this, on);
+    on.keep(p);
+    for (std::uint64_t i = 0; i != knobs_.clients; ++i) on.spawn(client(p));
+  }
+  bool holds_lease(node<engine>&) override { return false; }
+  void heal() override { healing_ = true; }
+
+  /// Everybody has had an answer, and in the end every bucket is full again: nothing is booked that
+  /// nobody has.
+  bool drained() override {
+    for (auto const& n : in_.nodes) {
+      if (n->threads() != 0) return false;
+    }
+    for (std::uint64_t k = 0; k != knobs_.keys; ++k) {
+      auto const key = name(k);
+      auto const peek = in_.engine().execute(weir::command::peek_bucket{
+          .key = key, .quotas = knobs_.quotas, .cost = 1, .max_wait = {}});
+      if (peek.value().remaining + 1 != knobs_.most) {
+        in_.in.after(knobs_.period, [] {});
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void check() override {}
+
+ private:
+  using limiter_type = weir::rate_limiter<network_store<engine>, simulated_clock, weir::raw_key>;
+
+  struct process {
+    process(rate_limiters& p, node<engine>& n)
+        : all{p},
+          on{n},
+          limiter{n.make_store(), std::span<weir::quota const>{p.knobs_.quotas}, n.clock()} {}
+    rate_limiters& all;
+    node<engine>& on;
+    limiter_type limiter;
+  };
+  using process_pointer = std::shared_ptr<process>;
+
+  static std::string name(std::uint64_t k) { return "key " + std::to_string(k); }
+
+  duration up_to(duration most) {
+    return duration{static_cast<duration::rep>(
+        1 + in_.in.choices.below(static_cast<std::uint64_t>(most.count())))};
+  }
+
+  static asio::awaitable<void> sleep(process_pointer p, duration d) {
+    auto const until = p->on.clock().steady_now() + d;
+    co_await p->on.clock().async_wait_until(p->on.executor(), until,
+                                            asio::as_tuple(asio::use_awaitable));
+  }
+
+  static asio::awaitable<void> client(process_pointer p) {
+    auto& all = p->all;
+    auto& d = all.in_.in.choices;
+    auto const token = asio::as_tuple(asio::use_awaitable);
+    while (!all.healing_) {
+      auto const state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none) co_return;
+      auto const key = name(d.below(all.knobs_.keys));
+      auto const cost = 1 + d.below(all.knobs_.most);
+      weir::take_options const o{.cost = cost, .wait = all.up_to(5 * all.knobs_.period)};
+      switch (d.below(7)) {
+        case 0: co_await wait_and_spend(p, key, o); break;
+        case 1: co_await give_up_waiting(p, key, o); break;
+        case 2: {
+          auto [ec, grant] = co_await p->limiter.async_reserve(key, o, token);
+          co_await sleep(p, all.up_to(all.knobs_.period / 2));
+          weir::refund_options const how{.before_instant = grant.wait > all.knobs_.period};
+          co_await p->limiter.async_refund(key, grant, how, token);
+          co_await p->limiter.async_refund(key, grant, how, token);
+          break;
+        }
+        case 3: co_await p->limiter.async_peek(key, token); break;
+        case 4:
+          if (d.chance(10)) co_await p->limiter.async_reset(key, token);
+          break;
+        default: {
+          auto [ec, grant] = co_await p->limiter.async_try_take(key, cost, token);
+          if (d.chance(30)) co_await p->limiter.async_refund(key, grant, token);
+        }
+      }
+      co_await sleep(p, all.up_to(all.knobs_.period / 4));
+    }
+  }
+
+  /// Whoever waits for a reservation is not told before its instant: not by the world's time
+  /// either, as far as clocks may differ.
+  static asio::awaitable<void> wait_and_spend(process_pointer p, std::string key,
+                                              weir::take_options o) {
+    auto& w = p->all.in_.in;
+    auto const began = p->on.clock().steady_now();
+    auto [ec, grant] = co_await p->limiter.async_take(key, o, asio::as_tuple(asio::use_awaitable));
+    if (ec || !grant.allowed) co_return;
+    auto const waited = p->on.clock().steady_now() - began;
+    w.expect(waited >= grant.wait, "R3",
+             [&] { return key + ": a waiting take completes before its instant"; });
+    if (w.choices.chance(20)) {
+      co_await p->limiter.async_refund(key, grant, asio::as_tuple(asio::use_awaitable));
+    }
+  }
+
+  static asio::awaitable<void> give_up_waiting(process_pointer p, std::string key,
+                                               weir::take_options o) {
+    using namespace asio::experimental::awaitable_operators;
+    auto& all = p->all;
+    auto const until = p->on.clock().steady_now() + all.up_to(all.knobs_.period);
+    auto either = p->limiter.async_take(key, o, asio::as_tuple(asio::use_awaitable)) ||
+                  p->on.clock().async_wait_until(p->on.executor(), until,
+                                                 asio::as_tuple(asio::use_awaitable));
+    auto got = co_await std::move(either);
+    if (got.index() == 1) all.in_.in.reach(rare_state::wait_cancelled);
+  }
+
+  cluster<engine>& in_;
+  knobs knobs_;
+  bool healing_ = false;
+};
+
+simulator<rate_limiters, defects> const simulate{"rate_limiters"};
+
+constexpr rare_state expected[] = {
+    rare_state::request_lost,
+    rare_state::answer_lost,
+    rare_state::never_answered,
+    rare_state::unknown_then_retried,
+    rare_state::duplicate_delivered,
+    rare_state::stale_delivery,
+    rare_state::node_partitioned,
+    rare_state::node_stalled,
+    rare_state::node_clock_jumped,
+    rare_state::node_crashed,
+    rare_state::store_clock_back,
+    rare_state::store_clock_forward,
+    rare_state::store_restarted_in_flight,
+    rare_state::take_denied,
+    rare_state::take_reserved,
+    rare_state::wait_cancelled,
+    rare_state::refund_credited,
+    rare_state::refund_forfeited,
+    rare_state::bucket_shed,
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(rate_limiters_simulated)
+
+BOOST_AUTO_TEST_CASE(seeds) { simulate.check_seeds(2250, expected); }
+
+BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
+
+BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
+  simulate.check_interruptions(interruption::destroy, 3, 300);
+}
+
+BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
+  simulate.check_interruptions(interruption::cancel, 3, 300);
+}
+
+BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_defects, 100); }
+
+BOOST_AUTO_TEST_SUITE_END()

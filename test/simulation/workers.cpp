@@ -1,0 +1,435 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "driver.hpp"
+#include "weir/execute.hpp"
+#include "weir/job_queue.hpp"
+#include "weir/worker.hpp"
+#include "worker_defects.hpp"
+#include "worker_jobs.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// Workers with all policies on, and handlers that fail, give up, snooze, outlive their leases and
+// do not listen.
+namespace {
+
+namespace asio = boost::asio;
+using namespace weir::testing::simulation;
+using namespace simulated;
+using namespace std::chrono_literals;
+using weir::duration;
+using weir::job_id;
+using weir::testing::dice;
+
+using engine_type = engine_with<worker_defects>;
+
+class workers final : public program<engine_type> {
+ public:
+  using engine = engine_type;
+
+  struct knobs {
+    knobs(dice& d, bool small) {
+      constexpr duration leases[] = {600ms, 2s, 5s};
+      constexpr duration polls[] = {50ms, 300ms, 1s};
+      work.lease = d.pick(leases);
+      work.poll = d.pick(polls);
+      work.concurrency = static_cast<std::uint32_t>(1 + d.below(5));
+      work.quantum = static_cast<std::uint32_t>(1 + d.below(4));
+      work.scan_limit = static_cast<std::uint32_t>(1 + d.below(10));
+      work.drain = d.chance(50) ? duration{} : work.lease;
+      work.max_reservation = d.chance(50) ? 500ms : 10s;
+      work.unknown_kind_delay = 300ms;
+      work.gc_interval = work.lease;
+      tenants = small ? 1 : 1 + d.below(4);
+      keys = 1 + d.below(2);
+      run.nodes = small ? 2 : static_cast<std::uint32_t>(1 + d.below(3));
+      run.safety = small ? 2 * work.lease : work.lease * static_cast<int>(3 + d.below(8));
+      run.network = draw_weather(d);
+      run.trouble.every = work.lease / static_cast<int>(1 + d.below(3));
+      run.trouble.longest = 2 * work.lease;
+      run.trouble.store_jumps = d.chance(60);
+    }
+
+    plan run;
+    weir::worker_options work;
+    std::uint64_t tenants;
+    std::uint64_t keys;
+  };
+
+  workers(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k} {}
+  ~workers() override { in_.nodes.clear(); }
+
+  static weir::memory_options engine_options(std::uint64_t seed) {
+    weir::memory_options o;
+    o.shards = 2;
+    if (seed % 4 == 0) o.max_jobs = 20;  // a store that is full now and then
+    return o;
+  }
+
+  void start(node<engine>& on) override {
+    auto const p = std::make_shared<process>(*this, on);
+    add_handlers(*p);
+    on.keep(p);
+    on.spawn(producer(p));
+    on.spawn(work(p));
+    if (done_) p->worker.stop();
+  }
+  bool holds_lease(node<engine>& on) override {
+    return std::any_of(running_.begin(), running_.end(),
+                       [&](auto const& h) { return h.on == &on; });
+  }
+  void heal() override {
+    healing_ = true;
+    settled_at_ = in_.in.now() + knobs_.run.network.slowest + knobs_.run.network.client_timeout;
+    in_.in.after(settled_at_ - in_.in.now(), [] {});
+  }
+
+  /// Every job has ended, the workers have stopped, and nothing is held any more.
+  bool drained() override {
+    if (producers_ != 0 || in_.in.now() <= settled_at_) return false;  // more may come
+    for (auto const& [name, q] : in_.audits.jobs.queues()) {
+      if (q.waiting == 0) continue;
+      return false;
+    }
+    if (!std::exchange(done_, true)) {
+      for (auto const& p : processes_) {
+        if (auto const alive = p.lock()) alive->worker.stop();
+      }
+    }
+    for (auto const& n : in_.nodes) {
+      if (n->threads() != 0) return false;
+    }
+    for (auto const* const key : {"limit 0", "limit 1", "strict limit"}) {
+      auto const found = in_.engine().execute(weir::command::inspect_permits{.key = key});
+      if (found.value().in_use != 0) {
+        in_.in.after(knobs_.work.lease / 4, [] {});
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void check() override {
+    auto& w = in_.in;
+    for (auto a = running_.begin(); a != running_.end(); ++a) {
+      if (!believes(*a)) continue;
+      std::uint32_t beside = 0;
+      for (auto b = running_.begin(); b != running_.end(); ++b) {
+        if (!believes(*b)) continue;
+        if (a != b && a->id == b->id) {
+          w.found_broken("R5", "two handlers of one job run under valid leases");
+        }
+        if (a != b && !a->alone.empty() && a->alone == b->alone) {
+          w.found_broken("R2", a->alone + ": two handlers of one unique key run");
+        }
+        if (!a->limit.empty() && a->limit == b->limit) ++beside;
+      }
+      w.expect(beside <= few, "R1", [&] {
+        return a->limit + ": " + std::to_string(beside) + " handlers run under one limit";
+      });
+    }
+  }
+
+ private:
+  using store_type = network_store<engine>;
+  using worker_type = weir::worker<store_type, simulated_clock>;
+
+  struct process {
+    process(workers& p, node<engine>& n)
+        : all{p},
+          on{n},
+          store{n.make_store()},
+          ids{n.ids()},
+          queue{store, ids},
+          worker{store, p.knobs_.work, n.clock(),
+                 weir::default_retry_backoff{
+                     weir::capped_backoff{weir::exponential_backoff{200ms}, 5s}},
+                 ids} {
+      worker.on_event([&all = all](weir::worker_event const& e) { all.heard(e); });
+    }
+    workers& all;
+    node<engine>& on;
+    store_type store;
+    weir::id_source ids;
+    weir::job_queue<store_type> queue;
+    worker_type worker;
+  };
+  using process_pointer = std::shared_ptr<process>;
+
+  static constexpr auto token = asio::as_tuple(asio::use_awaitable);
+
+  /// Counts for as long as it lives.
+  class counted {
+   public:
+    explicit counted(int& n) : n_{n} { ++n_; }
+    counted(counted const&) = delete;
+    counted& operator=(counted const&) = delete;
+    ~counted() { --n_; }
+
+   private:
+    int& n_;
+  };
+
+  duration up_to(duration most) {
+    return duration{static_cast<duration::rep>(
+        1 + in_.in.choices.below(static_cast<std::uint64_t>(most.count())))};
+  }
+
+  // ------------------------------------------------------------------------------ handlers
+
+  struct handling {
+    node<engine>* on;
+    weir::job_context const* context;
+    std::string queue;
+    job_id id;
+    std::uint64_t fence;
+    std::string limit;  ///< the key of its permit
+    std::string alone;  ///< the key of its run lock, with its queue
+  };
+
+  class entry {
+   public:
+    entry(workers& all, handling h) : all_{all} {
+      all_.running_.push_back(std::move(h));
+      place_ = std::prev(all_.running_.end());
+    }
+    entry(entry const&) = delete;
+    entry& operator=(entry const&) = delete;
+    ~entry() { all_.running_.erase(place_); }
+
+   private:
+    workers& all_;
+    std::list<handling>::iterator place_;
+  };
+
+  /// Does this handler's worker believe in its lease, and may it? A stalled process has not been
+  /// told yet, a store whose clock jumps ahead ends leases early, and who cancels a running job
+  /// ends its lease at once.
+  [[nodiscard]] bool believes(handling const& h) const {
+    if (h.context->stop_requested()) return false;
+    if (in_.in.stalled(h.on->context()) || h.on->context().ready() != 0) return false;
+    if (in_.audits.jobs.extended_at(h.id, h.fence) <= in_.last_jump) return false;
+    if (!h.limit.empty()) {
+      auto const holder = to_string(h.id) + '/' + std::to_string(h.fence);
+      if (in_.audits.leases.extended_at(holder) <= in_.last_jump) return false;
+    }
+    auto const* const q = in_.audits.jobs.find(h.queue);
+    auto const r = q->records.find(h.id);
+    // One that was over and that a clock which jumps back makes live again has had successors.
+    return r != q->records.end() && r->second.state != weir::job_state::cancelled &&
+           !r->second.was_over;
+  }
+
+  void heard(weir::worker_event const& e) {
+    auto& w = in_.in;
+    using kind = weir::worker_event_kind;
+    w.tell([&] {
+      return "  worker: " + std::string{to_string(e.kind)} + ' ' + std::string{e.queue} + ' ' +
+             (e.job != nullptr ? weir::testing::to_text(e.job->id) : std::string{}) + ' ' +
+             std::string{e.reason};
+    });
+    switch (e.kind) {
+      case kind::lease_lost: w.reach(rare_state::job_lease_lost); break;
+      case kind::returned: w.reach(rare_state::job_returned); break;
+      case kind::retried:
+        if (e.reason == "timed out") w.reach(rare_state::handler_timed_out);
+        break;
+      case kind::snoozed:
+        if (e.job->kind == "limited") w.reach(rare_state::permit_refused_snoozed);
+        if (e.job->kind == "rated") w.reach(rare_state::rate_refused_snoozed);
+        break;
+      case kind::started:
+        if (e.job->memo.starts_with("rate paid")) w.reach(rare_state::reservation_used);
+        w.expect(e.job->attempt <= e.job->max_attempts, "R4",
+                 [] { return std::string{"an attempt too many is started"}; });
+        break;
+      default: break;
+    }
+  }
+
+  template <class Job>
+  void add_handler(process& p, std::string limit, bool alone) {
+    auto* const raw = &p;
+    p.worker.template handle<Job>(
+        [raw, limit, alone](Job const& job, weir::job_context& c) -> asio::awaitable<int> {
+          return handle(raw->all, raw->on, c, job.key,
+                        limit.empty() || limit.back() != ' ' ? limit
+                                                             : limit + std::to_string(job.key),
+                        alone);
+        });
+  }
+
+  void add_handlers(process& p) {
+    add_handler<plain_job>(p, "", false);
+    add_handler<limited_job>(p, "limit ", false);
+    add_handler<rated_job>(p, "", false);
+    add_handler<unique_job>(p, "", false);
+    add_handler<alone_job>(p, "", true);
+    add_handler<strict_job>(p, "strict limit", true);
+    add_handler<queue_rated_job>(p, "", false);
+    std::erase_if(processes_, [](auto const& w) { return w.expired(); });
+  }
+
+  static asio::awaitable<int> handle(workers& all, node<engine>& on, weir::job_context& c, int key,
+                                     std::string limit, bool alone) {
+    auto& w = all.in_.in;
+    auto& d = w.choices;
+    std::string const queue{c.queue()};
+    std::string const lock =
+        alone ? queue + '/' + std::string{c.kind()} + '/' + std::to_string(key) : std::string{};
+    entry const here{all, {&on, &c, queue, c.id(), c.fence(), std::move(limit), lock}};
+    bool const stubborn = d.chance(15);
+    auto const clock = on.clock();
+    auto const executor = co_await asio::this_coro::executor;
+    if (stubborn) co_await asio::this_coro::throw_if_cancelled(false);
+    auto const times = all.healing_ ? 1 : 1 + d.below(4);
+    for (std::uint64_t i = 0; i != times; ++i) {
+      auto const until = clock.steady_now() + all.up_to(all.knobs_.work.lease / 2);
+      co_await clock.async_wait_until(executor, until, token);
+      if (!c.stop_requested()) continue;
+      if (!stubborn) throw std::runtime_error{"stopped"};
+      w.reach(rare_state::handler_ignored_stop);
+    }
+    if (all.healing_) co_return 0;
+    switch (d.below(8)) {
+      case 0: throw std::runtime_error{"failed"};
+      case 1: throw weir::give_up{"hopeless"};
+      case 2: w.reach(rare_state::handler_snoozed); throw weir::snooze_for{all.up_to(2s)};
+      case 3: throw 7;
+      default: co_return key;
+    }
+  }
+
+  // ------------------------------------------------------------------------------ coroutines
+
+  static asio::awaitable<void> work(process_pointer p) {
+    p->all.processes_.push_back(p);
+    auto [ec] = co_await p->worker.async_run(token);
+    p->all.in_.in.expect(!ec || ec == asio::error::operation_aborted, "R4",
+                         [&, e = ec] { return "the worker ended with " + e.message(); });
+  }
+
+  template <class Job>
+  static asio::awaitable<void> enqueue(process_pointer p, std::string queue) {
+    auto& all = p->all;
+    auto& d = all.in_.in.choices;
+    std::vector<Job> jobs(1 + d.below(4));
+    for (auto& j : jobs) j.key = static_cast<int>(d.below(all.knobs_.keys));
+    weir::enqueue_options o;
+    if (!queue.empty()) o.queue = queue;
+    if (d.chance(30)) o.delay = all.up_to(all.knobs_.work.lease);
+    if (d.chance(30)) o.priority = static_cast<std::uint8_t>(d.below(3));
+    if (jobs.size() == 1) {
+      auto [ec, made] = co_await p->queue.async_enqueue(std::as_const(jobs.front()), o, token);
+      if (ec == weir::errc::unique_conflict) all.in_.in.reach(rare_state::conflict_rejected);
+    } else {
+      std::span<Job const> const many{jobs};
+      co_await p->queue.async_enqueue_many(many, o, token);
+    }
+  }
+
+  /// A kind that no worker knows, and a payload that is not the job's.
+  static asio::awaitable<void> enqueue_odd(process_pointer p, std::string queue) {
+    weir::new_job j;
+    bool const unknown = p->all.in_.in.choices.chance(50);
+    j.id = p->ids.job();
+    j.kind = unknown ? "mystery" : "plain";
+    j.payload = unknown ? "{}" : "{";
+    j.max_attempts = 2;
+    weir::command::enqueue_jobs const one{.queue = queue, .jobs = {&j, 1}};
+    co_await weir::async_execute(p->store, one, token);
+  }
+
+  static asio::awaitable<void> producer(process_pointer p) {
+    auto& all = p->all;
+    counted const here{all.producers_};
+    auto& d = all.in_.in.choices;
+    for (int left = 25; left != 0 && !all.healing_; --left) {
+      auto const state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none) co_return;
+      auto const queue = "tenant " + std::to_string(d.below(all.knobs_.tenants));
+      switch (d.below(9)) {
+        case 0: co_await enqueue<plain_job>(p, queue); break;
+        case 1:
+        case 2: co_await enqueue<limited_job>(p, queue); break;
+        case 3: co_await enqueue<rated_job>(p, queue); break;
+        case 4: co_await enqueue<unique_job>(p, queue); break;
+        case 5: co_await enqueue<alone_job>(p, queue); break;
+        case 6: co_await enqueue<strict_job>(p, queue); break;
+        case 7: co_await enqueue<queue_rated_job>(p, {}); break;
+        default: co_await enqueue_odd(p, queue);
+      }
+      auto const until = p->on.clock().steady_now() + all.up_to(all.knobs_.work.lease / 2);
+      co_await p->on.clock().async_wait_until(p->on.executor(), until, token);
+    }
+  }
+
+  cluster<engine>& in_;
+  knobs knobs_;
+  bool healing_ = false;
+  bool done_ = false;
+  int producers_ = 0;
+  duration settled_at_{};
+  std::list<handling> running_;
+  std::vector<std::weak_ptr<process>> processes_;
+};
+
+simulator<workers, worker_defects> const simulate{"workers"};
+
+constexpr rare_state expected[] = {
+    rare_state::request_lost,         rare_state::answer_lost,
+    rare_state::never_answered,       rare_state::unknown_then_retried,
+    rare_state::duplicate_delivered,  rare_state::stale_delivery,
+    rare_state::node_partitioned,     rare_state::node_stalled,
+    rare_state::node_clock_jumped,    rare_state::node_crashed,
+    rare_state::crashed_with_lease,   rare_state::store_clock_back,
+    rare_state::store_clock_forward,  rare_state::store_restarted_in_flight,
+    rare_state::hint_dropped,         rare_state::hint_spurious,
+    rare_state::hint_delivered,       rare_state::dead_by_crashes,
+    rare_state::dead_by_failures,     rare_state::dead_by_giving_up,
+    rare_state::run_lock_blocked,     rare_state::job_replaced,
+    rare_state::queue_held,           rare_state::dequeue_repeated,
+    rare_state::completion_too_late,  rare_state::permit_refused_snoozed,
+    rare_state::rate_refused_snoozed, rare_state::reservation_used,
+    rare_state::handler_snoozed,      rare_state::handler_timed_out,
+    rare_state::handler_ignored_stop, rare_state::job_returned,
+    rare_state::job_lease_lost,       rare_state::take_reserved,
+    rare_state::store_full,
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(workers_simulated)
+
+BOOST_AUTO_TEST_CASE(seeds) { simulate.check_seeds(1000, expected); }
+
+BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
+
+BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
+  simulate.check_interruptions(interruption::destroy, sanitized ? 1 : 3, 300);
+}
+
+BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
+  simulate.check_interruptions(interruption::cancel, sanitized ? 1 : 3, 300);
+}
+
+BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_worker_defects, 200); }
+
+BOOST_AUTO_TEST_SUITE_END()
