@@ -15,8 +15,10 @@ class WeirConan(ConanFile):
     topics = ("asio", "coroutines", "rate-limiter", "job-queue", "semaphore", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"with_sqlite": [True, False]}  # weir::sqlite, the store on a file
-    default_options = {"with_sqlite": False}
+    # weir::sqlite, the store on a file; weir::redis, the store on a server: there, one source file of
+    # the program includes weir/store/redis/src.hpp
+    options = {"with_sqlite": [True, False], "with_redis": [True, False]}
+    default_options = {"with_sqlite": False, "with_redis": False}
     implements = ["auto_header_only"]
     no_copy_source = True
     exports = "include/weir/version.hpp"  # where the version is written, the only place
@@ -32,6 +34,8 @@ class WeirConan(ConanFile):
         self.requires("nlohmann_json/[>=3.10 <4]")
         if self.options.with_sqlite:
             self.requires("sqlite3/[>=3.37 <4]")
+        if self.options.with_redis:
+            self.requires("openssl/[>=1.1 <4]")
 
     def validate(self):
         if self.settings.get_safe("compiler.cppstd"):
@@ -61,3 +65,9 @@ class WeirConan(ConanFile):
             sqlite.bindirs = []
             sqlite.libdirs = []
             sqlite.requires = ["core", "sqlite3::sqlite3"]
+        if self.options.with_redis:
+            redis = self.cpp_info.components["redis"]
+            redis.set_property("cmake_target_name", "weir::redis")
+            redis.bindirs = []
+            redis.libdirs = []
+            redis.requires = ["core", "openssl::openssl"]

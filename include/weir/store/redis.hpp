@@ -1,0 +1,190 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_HPP
+#define WEIR_STORE_REDIS_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/command/at.hpp"
+#include "weir/concept.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/redis/address.hpp"
+#include "weir/store/redis/call.hpp"
+#include "weir/store/redis/compiled.hpp"
+#include "weir/store/redis/link.hpp"
+#include "weir/store/redis/options.hpp"
+#include "weir/store/redis/request.hpp"
+#include "weir/store/redis/waits.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/dispatch.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace weir {
+
+namespace detail {
+
+/// What is one run of a script.
+template <class C>
+concept redis_step =
+    requires(redis_names const& names, C const& c, redis_now now, redis_reply& reply) {
+      { encode(names, c, now) } -> std::same_as<result<redis_call>>;
+      { decode(c, reply) } -> std::same_as<result<typename C::result>>;
+    };
+
+template <class C>
+concept redis_wait =
+    std::is_same_v<C, command::await_permit> || std::is_same_v<C, command::await_jobs>;
+
+}  // namespace detail
+
+/// All four nouns on a Redis (6.2 or later) or Valkey (7.2 or later) server, shared by any number
+/// of processes and hosts.
+///
+///     weir::redis_store store{io.get_executor(), weir::redis_address::parse(url).value()};
+///     store.async_run(boost::asio::detached);
+///     weir::limiter limiter{store, ...};
+///
+/// Programs link the CMake target weir::redis, which brings Boost.Redis and OpenSSL; without it,
+/// exactly one source file includes weir/store/redis/src.hpp, and the program links OpenSSL.
+///
+/// A handle: copies share the state, and any number of threads may use them at once; none may
+/// outlive the execution context, which ends with whatever is under way. There is one
+/// connection, on a strand of its own, which exists while `async_run` runs; commands that are under
+/// way at the same time share it. A command is one script and so one round trip; the server's clock
+/// decides, in microseconds.
+///
+/// Errors of every command, besides its own: `store_unavailable` when there was no connection for
+/// `offline_patience`, or the server is loading, busy or about to change its place;
+/// `outcome_unknown` when the connection ended, or made no sense, after the command was given to
+/// it; `store_full` when `max_pending` commands are under way, or the server is out of memory;
+/// `store_read_only` for a replica, or a server that cannot write to its disk; `store_foreign` when
+/// a key has a type that is not weir's; `invalid_option` when the prefix is not valid or what is on
+/// the server has another number of shards; `closed`.
+///
+/// Not there yet: clusters, unix sockets, `WAIT`. Fail-over to a replica that was not up to date
+/// loses what it had not got, whatever was answered: leases may then be given out twice, and jobs
+/// that were enqueued last are missing. Fences still grow across it, as long as the servers' clocks
+/// agree to the time that it takes (R5): let what is guarded check them.
+///
+/// What stays on the server for good: for each queue a hash of counters and a name, for each shard
+/// a fence, and the number of shards. Jobs, dead letters and keys held by jobs stay as long as
+/// they are what they are; everything else expires, at most a minute after it is over.
+class redis_store {
+ public:
+  using executor_type = boost::asio::any_io_executor;
+  using clock_type = system_clock;
+
+  /// Connects to nothing yet.
+  ///
+  /// @param executor where the connection lives, and operations without an executor of their own
+  /// complete
+  explicit redis_store(executor_type executor, redis_address address = redis_address{},
+                       redis_options const& options = {})
+      : executor_{std::move(executor)},
+        link_{std::make_shared<detail::redis_link>(executor_, std::move(address), options)},
+        watches_{std::make_shared<detail::redis_shard_watches>()} {
+    detail::one_source_file_has_to_include_weir_store_redis_src_hpp();
+  }
+
+  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return link_->names().shards(); }
+
+  /// Keeps a connection to the server, and makes another one whenever it ends, until `close`.
+  /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
+  /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
+  template <class Token = boost::asio::deferred_t>
+  auto async_run(Token&& token = {}) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
+                       redis_store const& self) {
+      self.link_->run(detail::park<error_code>(self.executor_, std::move(handler)));
+    };
+    return boost::asio::async_initiate<Token, void(error_code)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this);
+  }
+
+  /// Executes a command, and posts its handler. Cancelling it (any kind) completes it with
+  /// `operation_aborted`: it was not executed if there was no connection, and otherwise is executed
+  /// or not.
+  template <class C, class Token>
+    requires detail::redis_step<C>
+  auto async_execute(C const& c, Token&& token) const {
+    return start(c, std::nullopt, std::forward<Token>(token));
+  }
+
+  /// Executes a command as if at `a.time`, within the years 1970 to 2223.
+  template <class C, class Token>
+    requires detail::redis_step<C>
+  auto async_execute(command::at<C> const& a, Token&& token) const {
+    return start(a.command, detail::redis_time(a.time), std::forward<Token>(token));
+  }
+
+  /// Waits for a hint: at most for `poll_interval` after there is reason for one, and usually not
+  /// as long. Cancelling it (any kind) completes it with `operation_aborted`.
+  template <detail::redis_wait C, class Token>
+  auto async_execute(C const& c, Token&& token) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
+                       redis_store const& self, C const& command) {
+      auto ec = rule::validate(command);
+      if (!ec) ec = detail::encode_wait(self.link_->names(), command).error();
+      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, hint{});
+      auto op = detail::park<error_code, hint>(self.executor_, std::move(handler));
+      self.wait(command, std::move(op));
+    };
+    return boost::asio::async_initiate<Token, void(error_code, hint)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+  }
+
+  /// Ends the connection: commands under way are `outcome_unknown`, those that wait for one, and
+  /// later ones, are `closed`, and `async_run` completes. Does not wait.
+  void close() const { link_->close(); }
+
+ private:
+  template <class C, class Token>
+  auto start(C const& c, detail::redis_now at, Token&& token) const {
+    using answer = typename C::result;
+    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
+    auto initiate = [](handler_type handler, redis_store const& self, C const& command,
+                       detail::redis_now now) {
+      auto const ec = rule::validate(command);
+      auto call = ec ? result<detail::redis_call>{ec} : encode(self.link_->names(), command, now);
+      if (call.has_error()) {
+        return detail::post_completion(self.executor_, std::move(handler), call.error(), answer{});
+      }
+      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
+      self.link_->submit(std::make_shared<detail::redis_command<C>>(std::move(op), command,
+                                                                    std::move(call).value()));
+    };
+    return boost::asio::async_initiate<Token, void(error_code, answer)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
+  }
+
+  void wait(command::await_permit const& c, detail::redis_waiter op) const {
+    auto const watch = std::make_shared<detail::redis_permit_watch>(link_, c, std::move(op));
+    boost::asio::dispatch(link_->strand(), [watch] { watch->start(); });
+  }
+  void wait(command::await_jobs const& c, detail::redis_waiter op) const {
+    boost::asio::dispatch(link_->strand(), [link = link_, watches = watches_, shard = c.shard,
+                                            op = std::move(op)] { watches->add(link, shard, op); });
+  }
+
+  executor_type executor_;
+  std::shared_ptr<detail::redis_link> link_;
+  std::shared_ptr<detail::redis_shard_watches> watches_;
+};
+
+}  // namespace weir
+
+#endif

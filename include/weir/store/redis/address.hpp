@@ -1,0 +1,162 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_ADDRESS_HPP
+#define WEIR_STORE_REDIS_ADDRESS_HPP
+
+#include "weir/error.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace weir {
+
+/// Where a Redis or Valkey server is, and as whom to speak to it.
+///
+/// Not served: unix sockets (Boost.Redis 1.88 has none), and clusters.
+class redis_address {
+ public:
+  static constexpr std::uint16_t usual_port = 6379;
+
+  /// @param host a name or an IP address, without brackets
+  explicit redis_address(std::string host = "127.0.0.1", std::uint16_t port = usual_port)
+      : host_{std::move(host)},
+        port_{port} {}
+
+  /// Reads `redis://` (plain) or `rediss://` (TLS), then
+  /// `[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]`. IPv6 addresses stand in brackets; %XX stands for a
+  /// byte in user, password and host. Error: `invalid_option` for everything else.
+  [[nodiscard]] static result<redis_address> parse(std::string_view url);
+
+  /// The user is "default" where none is named.
+  redis_address& authenticate(std::string password, std::string user = "default") {
+    password_ = std::move(password);
+    user_ = std::move(user);
+    return *this;
+  }
+  redis_address& database(std::uint32_t number) noexcept {
+    database_ = number;
+    return *this;
+  }
+  /// Encrypts, and checks that the server's certificate is for the host and signed by one of the
+  /// authorities in `ca_file`, or one of the system's if that is empty.
+  redis_address& tls(std::string ca_file = {}) {
+    tls_ = true;
+    ca_file_ = std::move(ca_file);
+    return *this;
+  }
+
+  [[nodiscard]] std::string const& host() const noexcept { return host_; }
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] std::string const& user() const noexcept { return user_; }
+  [[nodiscard]] std::string const& password() const noexcept { return password_; }
+  [[nodiscard]] std::uint32_t database() const noexcept { return database_; }
+  [[nodiscard]] bool uses_tls() const noexcept { return tls_; }
+  [[nodiscard]] std::string const& ca_file() const noexcept { return ca_file_; }
+
+ private:
+  static std::optional<std::string> unescaped(std::string_view text);
+
+  template <class Number>
+  static std::optional<Number> whole(std::string_view text) noexcept {
+    Number value{};
+    auto const* const end = text.data() + text.size();
+    auto const [at, ec] = std::from_chars(text.data(), end, value);
+    if (text.empty() || ec != std::errc{} || at != end) return std::nullopt;
+    return value;
+  }
+
+  std::string host_;
+  std::uint16_t port_;
+  std::string user_ = "default";
+  std::string password_;
+  std::uint32_t database_ = 0;
+  bool tls_ = false;
+  std::string ca_file_;
+};
+
+inline std::optional<std::string> redis_address::unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    unsigned char byte = 0;
+    auto const* const digits = text.data() + i + 1;
+    if (text.size() - i < 3) return std::nullopt;
+    auto const [at, ec] = std::from_chars(digits, digits + 2, byte, 16);
+    if (ec != std::errc{} || at != digits + 2) return std::nullopt;
+    out += static_cast<char>(byte);
+    i += 2;
+  }
+  return out;
+}
+
+inline result<redis_address> redis_address::parse(std::string_view url) {
+  auto const bad = make_error_code(errc::invalid_option);
+  bool const secret = url.starts_with("rediss://");
+  if (!secret && !url.starts_with("redis://")) return bad;
+  url.remove_prefix(url.find("//") + 2);
+  if (url.find_first_of("?#") != url.npos) return bad;
+
+  redis_address out;
+  out.tls_ = secret;
+  if (auto const slash = url.find('/'); slash != url.npos) {
+    auto const number = url.substr(slash + 1);
+    url = url.substr(0, slash);
+    constexpr std::uint32_t most = 65'535;
+    auto const database = number.empty() ? 0 : whole<std::uint32_t>(number);
+    if (!database || *database > most) return bad;
+    out.database_ = *database;
+  }
+  if (auto const at = url.rfind('@'); at != url.npos) {
+    auto const who = url.substr(0, at);
+    url = url.substr(at + 1);
+    auto const colon = who.find(':');
+    if (colon == who.npos) return bad;
+    auto user = unescaped(who.substr(0, colon));
+    auto password = unescaped(who.substr(colon + 1));
+    if (!user || !password || password->empty()) return bad;
+    if (!user->empty()) out.user_ = std::move(*user);
+    out.password_ = std::move(*password);
+  }
+
+  auto host = url;
+  std::string_view port;
+  bool named = false;
+  if (url.starts_with('[')) {
+    auto const end = url.find(']');
+    if (end == url.npos) return bad;
+    host = url.substr(1, end - 1);
+    auto const rest = url.substr(end + 1);
+    named = !rest.empty();
+    if (named && rest.front() != ':') return bad;
+    if (named) port = rest.substr(1);
+  } else if (auto const colon = url.find(':'); colon != url.npos) {
+    named = true;
+    host = url.substr(0, colon);
+    port = url.substr(colon + 1);
+  }
+  auto plain = unescaped(host);
+  auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return bad;
+  out.host_ = std::move(*plain);
+  if (named) {
+    auto const number = whole<std::uint16_t>(port);
+    if (!number || *number == 0) return bad;
+    out.port_ = *number;
+  }
+  return out;
+}
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,268 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_BUCKETS_HPP
+#define WEIR_STORE_REDIS_BUCKETS_HPP
+
+#include "weir/command/buckets.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/buckets.hpp"
+#include "weir/store/redis/bucket_scale.hpp"
+#include "weir/store/redis/call.hpp"
+#include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/script.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+namespace weir::detail {
+
+namespace lua {
+
+/// A bucket is a string: for each quota "MICROSECONDS:REST", its arrival, then "|" and what the
+/// quotas are (redis_quota_text). It expires when the bucket is full, and so equals one that was
+/// never seen.
+inline constexpr char buckets[] = R"lua(
+local key, quotas = KEYS[1], ARGV[2]
+local never = -4503599627370496
+
+local function normal(q, r, gain)
+  if r >= gain then return q + 1, r - gain end
+  if r < 0 then return q - 1, r + gain end
+  return q, r
+end
+local function before(q1, r1, q2, r2) return q1 < q2 or (q1 == q2 and r1 < r2) end
+
+local arrivals, known = {}, nil
+do
+  local value = call('GET', key)
+  if value then
+    local text
+    text, known = value:match('^([^|]*)|(.*)$')
+    if not text then error('WRONGTYPE weir: no bucket') end
+    for q, r in text:gmatch('([-%d]+):(%d+)') do
+      arrivals[#arrivals + 1] = {tonumber(q), tonumber(r)}
+    end
+  end
+end
+local function scales(text)
+  local out = {}
+  for g, q, r, c in text:gmatch('(%d+) (%d+) (%d+) (%d+) ') do
+    out[#out + 1] = {tonumber(g), tonumber(q), tonumber(r), tonumber(c)}
+  end
+  return out
+end
+local function write(to, known, ...)
+  local parts = {}
+  for i, a in ipairs(to) do parts[i] = decimal(a[1]) .. ':' .. decimal(a[2]) end
+  call('SET', key, table.concat(parts, ',') .. '|' .. known, ...)
+end
+
+-- (q, r) so many times; and how many times it goes into (aq, ar), and whether something is left.
+local function times(n, q, r, gain)
+  local sq, sr = 0, 0
+  while n > 0 do
+    if n % 2 == 1 then sq, sr = normal(sq + q, sr + r, gain) end
+    q, r = normal(q + q, r + r, gain)
+    n = math.floor(n / 2)
+  end
+  return sq, sr
+end
+local function divide(aq, ar, q, r, gain)
+  local powers, n = {}, 0
+  while not before(aq, ar, q, r) do
+    powers[#powers + 1] = {q, r}
+    q, r = normal(q + q, r + r, gain)
+  end
+  for i = #powers, 1, -1 do
+    n = n * 2
+    if not before(aq, ar, powers[i][1], powers[i][2]) then
+      aq, ar = normal(aq - powers[i][1], ar - powers[i][2], gain)
+      n = n + 1
+    end
+  end
+  return n, aq + ar > 0
+end
+)lua";
+
+/// What was spent stays spent.
+inline constexpr char changed_quotas[] = R"lua(
+if known and known ~= quotas then
+  local old, new = scales(known), scales(quotas)
+  for i, s in ipairs(new) do
+    local g, tq, tr, capacity = unpack(s)
+    local a, o = arrivals[i], old[i]
+    arrivals[i] = {never, 0}
+    if a and o then
+      local missing, more = 0, false
+      if a[1] >= now then missing, more = divide(a[1] - now, a[2], o[2], o[3], o[1]) end
+      local q, r = times(math.min(missing + (more and 1 or 0), capacity), tq, tr, g)
+      arrivals[i] = {q + now, r}
+    end
+  end
+end
+)lua";
+
+/// ARGV: now, quotas, whether to take, the longest wait, and for each quota its gain, the price of
+/// the cost, and the room.
+inline constexpr char take[] = R"lua(
+local takes, max_wait = ARGV[3] == '1', tonumber(ARGV[4])
+local asked, wait, out = {}, 0, {1, now}
+for i = 1, (#ARGV - 4) / 5 do
+  local q = {}
+  for j = 1, 5 do q[j] = tonumber(ARGV[5 * i - 1 + j]) end
+  local gain, pq, pr, rq, rr = unpack(q)
+  asked[i], arrivals[i] = q, arrivals[i] or {never, 0}
+  local a = arrivals[i]
+  out[#out + 1], out[#out + 2] = a[1], a[2]
+  local dq, dr = normal(a[1] + pq - rq, a[2] + pr - rr, gain)
+  wait = math.max(wait, (dr > 0 and dq + 1 or dq) - now)
+end
+if wait > max_wait then
+  out[1] = 0
+elseif takes then
+  local full = now
+  for i, q in ipairs(asked) do
+    local gain, pq, pr = unpack(q)
+    local a = arrivals[i]
+    if a[1] < now + wait then a = {now + wait, 0} end
+    a = {normal(a[1] + pq, a[2] + pr, gain)}
+    arrivals[i] = a
+    full = math.max(full, a[1] + 1)
+  end
+  write(arrivals, quotas, 'PX', decimal(math.ceil((full - now) / 1000) + 60000))
+end
+return out
+)lua";
+
+/// ARGV: now, quotas, cost, whether before the instant, and for each quota the mark's arrival, the
+/// period of its microseconds, and how far back it was before. Answers how many went back: none
+/// where the bucket has other quotas, since a mark is in the units of those that it was granted by.
+inline constexpr char refund[] = R"lua(
+if known ~= quotas then return 0 end
+local cost, early = tonumber(ARGV[3]), ARGV[4] == '1'
+local back, all = cost, scales(known)
+local function mark(i, n) return tonumber(ARGV[5 * i - 1 + n]) end
+for i, s in ipairs(all) do
+  local a = arrivals[i]
+  if a[1] % mark(i, 3) ~= mark(i, 1) or a[2] ~= mark(i, 2) or cost > s[4] then return 0 end
+  if not early then
+    back = math.min(back, a[1] < now and 0 or (divide(a[1] - now, a[2], s[2], s[3], s[1])))
+  end
+end
+if back == 0 then return 0 end
+for i, s in ipairs(all) do
+  local q, r = mark(i, 4), mark(i, 5)
+  if not early then q, r = times(back, s[2], s[3], s[1]) end
+  arrivals[i] = {normal(arrivals[i][1] - q, arrivals[i][2] - r, s[1])}
+end
+write(arrivals, known, 'KEEPTTL')
+return back
+)lua";
+
+inline constexpr char reset_bucket[] = R"lua(
+call('DEL', KEYS[1])
+return 1
+)lua";
+
+}  // namespace lua
+
+template <class C>
+concept redis_asks_bucket =
+    std::is_same_v<C, command::take> || std::is_same_v<C, command::peek_bucket>;
+
+template <redis_asks_bucket C>
+result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
+  static redis_script const script{lua::common, lua::buckets, lua::changed_quotas, lua::take};
+  auto const scales = redis_bucket_scales(c.quotas);
+  if (!scales) return errc::quota_too_large;
+  redis_call out{script};
+  auto const shard = names.shard_of(c.key);
+  out.key(names.key(shard, "b", c.key)).arg(now).arg(redis_quota_text(*scales));
+  out.arg(std::is_same_v<C, command::take> ? 1 : 0).arg(c.max_wait);
+  for (auto const& s : scales->span()) {
+    auto const price = redis_units::of(s.price_of(c.cost), s);
+    auto const room = redis_units::of(s.room(), s);
+    out.arg(s.gain).arg(price.micros).arg(price.rest).arg(room.micros).arg(room.rest);
+  }
+  return out;
+}
+
+/// The script has decided; the rule says the rest, and has to agree.
+template <redis_asks_bucket C>
+result<decision> decode(C const& c, redis_reply& r) {
+  auto const scales = redis_bucket_scales(c.quotas);
+  if (!scales) return errc::quota_too_large;
+  auto arrivals = rule::unseen_bucket;
+  r.array(2 + 2 * scales->size);
+  bool const allowed = r.boolean();
+  auto const now = r.template number<std::int64_t>();
+  for (std::size_t i = 0; i != scales->size; ++i) {
+    redis_units units;
+    units.micros = r.template number<std::int64_t>();
+    units.rest = r.template number<std::int64_t>();
+    auto const arrival = units.after(now, scales->each[i]);
+    if (!arrival) r.fail();
+    arrivals[i] = arrival.value_or(0);
+  }
+  // A wait that the caller allows is counted in the server's microseconds, as the script counts.
+  auto const most = std::chrono::floor<std::chrono::microseconds>(c.max_wait);
+  auto d = rule::take(scales->span(), arrivals, duration::zero(), c.cost, most);
+  if (d.allowed != allowed) r.fail();
+  if (!allowed || !std::is_same_v<C, command::take>) {
+    d.mark = rule::no_mark;
+    return d;
+  }
+  for (std::size_t i = 0; i != scales->size; ++i) {
+    auto const& s = scales->each[i];
+    auto const after = redis_units::of(d.mark.arrival[i], s);
+    auto const low = (now + after.micros) & (redis_mark_period(s) - 1);
+    d.mark.before[i] = d.mark.arrival[i] - arrivals[i];
+    d.mark.arrival[i] = low * s.gain + after.rest;
+  }
+  return d;
+}
+
+inline result<redis_call> encode(redis_names const& names, command::refund const& c,
+                                 redis_now now) {
+  static redis_script const script{lua::common, lua::buckets, lua::refund};
+  auto const scales = redis_bucket_scales(c.quotas);
+  if (!scales) return errc::quota_too_large;
+  redis_call out{script};
+  auto const shard = names.shard_of(c.key);
+  out.key(names.key(shard, "b", c.key)).arg(now).arg(redis_quota_text(*scales));
+  out.arg(c.cost).arg(c.before_instant ? 1 : 0);
+  for (std::size_t i = 0; i != scales->size; ++i) {
+    auto const& s = scales->each[i];
+    auto const arrival = redis_units::of(c.mark.arrival[i], s);
+    auto const back = redis_units::of(c.mark.before[i], s);
+    out.arg(arrival.micros).arg(arrival.rest).arg(redis_mark_period(s));
+    out.arg(back.micros).arg(back.rest);
+  }
+  return out;
+}
+inline result<refund_receipt> decode(command::refund const& c, redis_reply& r) {
+  auto const back = r.number<std::uint64_t>();
+  if (back > c.cost) r.fail();
+  return refund_receipt{.credited = back, .forfeited = c.cost - back};
+}
+
+inline result<redis_call> encode(redis_names const& names, command::reset_bucket const& c,
+                                 redis_now now) {
+  static redis_script const script{lua::common, lua::reset_bucket};
+  redis_call out{script};
+  auto const shard = names.shard_of(c.key);
+  out.key(names.key(shard, "b", c.key)).arg(now);
+  return out;
+}
+inline result<hint> decode(command::reset_bucket const&, redis_reply& r) {
+  r.number<std::int64_t>();
+  return hint{};
+}
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,419 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_LINK_HPP
+#define WEIR_STORE_REDIS_LINK_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/id_source.hpp"
+#include "weir/store/redis/address.hpp"
+#include "weir/store/redis/call.hpp"
+#include "weir/store/redis/dial.hpp"
+#include "weir/store/redis/hints.hpp"
+#include "weir/store/redis/options.hpp"
+#include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/request.hpp"
+#include "weir/store/redis/script.hpp"
+#include "weir/store/redis/sleep.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/redis/connection.hpp>
+#include <boost/redis/error.hpp>
+#include <boost/redis/logger.hpp>
+#include <boost/redis/request.hpp>
+#include <boost/redis/response.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir::detail {
+
+namespace lua {
+
+/// Notes how many shards there are, or says what was noted. KEYS: of shard 0. A server that cannot
+/// write notes it another time.
+inline constexpr char shards[] = R"lua(
+local known = call('GET', KEYS[1])
+if known then return known end
+redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
+return ARGV[2]
+)lua";
+
+}  // namespace lua
+
+/// What the link asks for itself.
+struct redis_question {
+  boost::redis::request wire;
+  boost::redis::generic_response response;
+};
+
+/// What the handles of a store share: one connection, on a strand of its own, and the commands that
+/// wait for it.
+///
+/// A command is given to the connection only while that is up. So what waits here was definitely
+/// not executed, and what was given away when the connection ends is of unknown outcome.
+class redis_link : public std::enable_shared_from_this<redis_link> {
+ public:
+  using executor_type = boost::asio::strand<boost::asio::any_io_executor>;
+
+  redis_link(boost::asio::any_io_executor const& executor, redis_address address,
+             redis_options const& options)
+      : strand_{boost::asio::make_strand(executor)},
+        address_{std::move(address)},
+        options_{bounded(options)},
+        names_{std::string{options.prefix}, options_.shards},
+        usable_{valid_prefix(options.prefix)} {
+    options_.prefix = {};  // the caller's
+  }
+  redis_link(redis_link const&) = delete;
+  redis_link& operator=(redis_link const&) = delete;
+
+  [[nodiscard]] redis_options const& options() const noexcept { return options_; }
+  [[nodiscard]] redis_names const& names() const noexcept { return names_; }
+  [[nodiscard]] executor_type const& strand() const noexcept { return strand_; }
+
+  /// Keeps a connection until `close`. May be called from any thread, as the two below.
+  void run(std::shared_ptr<parked<error_code>> op) {
+    boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
+      if (self->closed_) {
+        op->resume(make_error_code(errc::closed));
+      } else if (self->running_) {
+        op->resume(boost::asio::error::already_started);
+      } else {
+        self->running_ = op;
+        self->connect();
+      }
+    });
+  }
+
+  void submit(std::shared_ptr<redis_request> r) {
+    boost::asio::dispatch(strand_,
+                          [self = shared_from_this(), r = std::move(r)] { self->accept(r); });
+  }
+
+  void close() {
+    boost::asio::dispatch(strand_, [self = shared_from_this()] { self->close_now(); });
+  }
+
+  /// Within the strand: who is to be told of hints.
+  [[nodiscard]] redis_hints& hints() noexcept { return hints_; }
+
+ private:
+  void accept(std::shared_ptr<redis_request> const& r) {
+    if (closed_) return r->fail(errc::closed);
+    if (!usable_) return r->fail(errc::invalid_option);
+    if (refused_) return r->fail(refused_);
+    if (given_ + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
+    if (up_) return give(r);
+    r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
+    waiting_.push_back(r);
+    if (waiting_.size() == 1) sweep();
+  }
+
+  // ---------------------------------------------------------------------------- while it is down
+
+  /// Fails those that have waited for too long, and looks again when the next one will have.
+  void sweep() {
+    auto const now = system_clock{}.steady_now();
+    while (!waiting_.empty() &&
+           (!waiting_.front()->wanted() || waiting_.front()->give_up_at <= now)) {
+      auto const r = std::move(waiting_.front());
+      waiting_.pop_front();
+      r->fail(errc::store_unavailable);
+    }
+    if (waiting_.empty() || closed_) return;
+    patience_.start(strand_, waiting_.front()->give_up_at,
+                    [self = shared_from_this()] { self->sweep(); });
+  }
+
+  void fail_waiting(error_code ec) {
+    auto const all = std::exchange(waiting_, {});
+    patience_.stop();
+    for (auto const& r : all) r->fail(ec);
+  }
+
+  // ---------------------------------------------------------------------------- while it is up
+
+  void give(std::shared_ptr<redis_request> const& r) {
+    if (!r->wanted()) return;  // cancelled while it waited
+    ++given_;
+    r->response = {};
+    auto on_reply = [self = shared_from_this(), held = connection_, r](error_code ec, std::size_t) {
+      --self->given_;
+      self->answered(r, ec);
+    };
+    connection_->async_exec(r->wire(), r->response,
+                            boost::asio::bind_executor(strand_, std::move(on_reply)));
+  }
+
+  void answered(std::shared_ptr<redis_request> const& r, error_code ec) {
+    if (ec == boost::redis::error::not_connected) return r->fail(errc::store_unavailable);
+    if (ec) return r->fail(errc::outcome_unknown);
+    heard_ = true;
+    if (r->response.has_value()) {
+      redis_reply reply{r->response.value()};
+      return r->complete(reply);
+    }
+    auto const& text = r->response.error().diagnostic;
+    if (text.starts_with("NOSCRIPT")) return teach(r);
+    r->fail(redis_refusal(text));
+  }
+
+  /// The server has forgotten its scripts (F46), so this command was not executed. It is told the
+  /// script, once for all that are under way, and then asked again; where it will not keep scripts,
+  /// the command brings its own.
+  void teach(std::shared_ptr<redis_request> const& r) {
+    if (!up_) return r->fail(errc::store_unavailable);
+    switch (r->try_again()) {
+      case redis_request::attempt::by_digest: {
+        auto const* const script = &r->script();
+        if (!taught_.insert(script).second) break;
+        auto const lesson = std::make_shared<redis_question>();
+        lesson->wire.push("SCRIPT", "LOAD", script->source());
+        ask(lesson, [this, script](error_code, redis_question&) { taught_.erase(script); });
+        break;
+      }
+      case redis_request::attempt::by_source: break;
+      case redis_request::attempt::none: return r->fail(errc::store_unavailable);
+    }
+    give(r);
+  }
+
+  /// Asks something of this connection. `then` is called if the connection is still this one.
+  void ask(std::shared_ptr<redis_question> const& q,
+           std::function<void(error_code, redis_question&)> then) {
+    auto on_reply = [self = shared_from_this(), held = connection_, q,
+                     then = std::move(then)](error_code ec, std::size_t) {
+      if (held != self->connection_) return;
+      if (!ec) self->heard_ = true;
+      then(ec, *q);
+    };
+    connection_->async_exec(q->wire, q->response,
+                            boost::asio::bind_executor(strand_, std::move(on_reply)));
+  }
+
+  // ---------------------------------------------------------------------------- the connection
+
+  void connect() {
+    if (closed_) return finish();
+    try {
+      connection_ = make_redis_connection(strand_, address_);
+    } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
+      return retry();
+    }
+    taught_.clear();
+    silent_ = 0;
+    // What Boost.Redis has no limit for: the greeting.
+    constexpr int steps = 4;
+    after(steps * options_.connect_timeout, &redis_link::hang_up);
+    greet();
+    attempt_ = std::make_shared<boost::asio::cancellation_signal>();
+    connection_->async_run(
+        redis_config(address_, options_),
+        boost::redis::logger{boost::redis::logger::level::disabled},
+        boost::asio::bind_cancellation_slot(
+            attempt_->slot(),
+            boost::asio::bind_executor(strand_, [self = shared_from_this(), held = connection_,
+                                                 signal = attempt_](error_code) {
+              signal->slot().clear();
+              self->ended(held);
+            })));
+  }
+
+  /// Before any command; it waits until there is a connection.
+  void greet() {
+    static redis_script const script{lua::common, lua::shards};
+    redis_call call{script};
+    call.key(names_.key(0, "shards")).arg(redis_now{}).arg(names_.shards());
+    auto const hello = std::make_shared<redis_question>();
+    hello->wire.push_range("EVAL", call.parts_with_source());
+    ask(hello, [this](error_code ec, redis_question& q) { greeted(ec, q); });
+  }
+
+  void greeted(error_code ec, redis_question const& hello) {
+    if (ec || closed_) return;  // `ended` follows
+    error_code wrong;
+    if (hello.response.has_value()) {
+      redis_reply reply{hello.response.value()};
+      bool const same = reply.text() == std::to_string(names_.shards());
+      if (!reply.complete() || !same) wrong = make_error_code(errc::invalid_option);
+    } else {
+      wrong = redis_refusal(hello.response.error().diagnostic);
+      // Loading its data, busy, or a replica without its master: that passes, so those who wait may
+      // go on waiting.
+      if (wrong != errc::store_foreign) return hang_up();
+    }
+    refused_ = wrong;
+    listen();
+  }
+
+  /// Commands may go. Not before the subscription is answered: Boost.Redis 1.88 takes a reply that
+  /// comes while it is being written for a message, and the refusal of a subscription for the reply
+  /// to the next command; either way all later replies would go to the wrong commands.
+  void open() {
+    opening_ = false;
+    waited_ = {};
+    up_ = heard_ = true;
+    after(options_.health_check_interval, &redis_link::beat);
+    if (refused_) return fail_waiting(refused_);
+    if (options_.warn != nullptr) ask_policy();
+    auto const all = std::exchange(waiting_, {});
+    patience_.stop();
+    for (auto const& r : all) give(r);
+  }
+
+  /// Asks for a sign of life, and gives the connection up when twice there was none.
+  void beat() {
+    silent_ = std::exchange(heard_, false) ? 0 : silent_ + 1;
+    constexpr int most = 2;
+    if (silent_ == most) return hang_up();
+    auto const ping = std::make_shared<redis_question>();
+    ping->wire.push("PING");
+    ask(ping, [](error_code, redis_question&) {});
+    after(options_.health_check_interval, &redis_link::beat);
+  }
+
+  /// Where the server may not be asked, nobody is warned.
+  void ask_policy() {
+    auto const policy = std::make_shared<redis_question>();
+    policy->wire.push("CONFIG", "GET", "maxmemory-policy");
+    ask(policy, [this](error_code ec, redis_question& q) {
+      if (ec || q.response.has_error() || options_.warn == nullptr) return;
+      // A map with the one entry; its value comes last.
+      auto const& nodes = q.response.value();
+      if (nodes.empty() || nodes.back().value == "noeviction") return;
+      std::exchange(options_.warn, nullptr)(
+          "the server's maxmemory-policy is " + nodes.back().value +
+          " and not noeviction: it may forget leases, buckets and jobs when memory is short");
+    });
+  }
+
+  /// Hints that others publish.
+  void listen() {
+    opening_ = true;
+    auto const heard = std::make_shared<redis_question>();
+    heard->wire.push("SUBSCRIBE", names_.channel());
+    connection_->set_receive_response(heard->response);
+    receive(connection_, heard);
+    ask(heard, [](error_code, redis_question&) {});
+  }
+
+  void receive(redis_connection const& from, std::shared_ptr<redis_question> const& heard) {
+    from->async_receive(boost::asio::bind_executor(
+        strand_, [self = shared_from_this(), from, heard](error_code ec, std::size_t) {
+          if (ec || from != self->connection_) return;
+          self->heard_ = true;
+          if (heard->response.has_value()) {
+            // A push is "message", the channel, and what was published.
+            constexpr std::size_t length = 4;
+            auto const& nodes = heard->response.value();
+            for (std::size_t i = 0; i + length <= nodes.size(); i += nodes[i].aggregate_size + 1) {
+              if (nodes[i + 1].value == "message") self->hints_.give(nodes[i + 3].value);
+            }
+          }
+          heard->response = {};
+          if (self->opening_) self->open();  // the first: it is subscribed, or is not allowed to
+          self->receive(from, heard);
+        }));
+  }
+
+  void ended(redis_connection const& which) {
+    if (which != connection_) return;
+    up_ = opening_ = false;
+    refused_ = {};
+    beat_.stop();
+    which->cancel();  // whatever is still in it
+    connection_.reset();
+    closed_ ? finish() : retry();
+  }
+
+  void retry() {
+    connection_.reset();
+    // Doubled each time; half of it is random, so that not all come back at once.
+    waited_ =
+        std::clamp(2 * waited_, options_.least_reconnect_wait, options_.longest_reconnect_wait);
+    auto const half = waited_ / 2;
+    auto const wait = half + duration{static_cast<duration::rep>(
+                                 ids_.entropy() % static_cast<std::uint64_t>(half.count() + 1))};
+    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), wait),
+                 [self = shared_from_this()] { self->connect(); });
+  }
+
+  void close_now() {
+    if (std::exchange(closed_, true)) return;
+    fail_waiting(make_error_code(errc::closed));
+    hints_.clear();
+    if (connection_) return hang_up();
+    pause_.stop();
+    finish();
+  }
+
+  /// Makes the connection end. `ended` follows, but Boost.Redis forgets to cancel what it is told
+  /// to between two of the steps in which it connects: so it is told again.
+  void hang_up() {
+    auto const which = connection_;
+    up_ = opening_ = false;
+    attempt_->emit(boost::asio::cancellation_type::terminal);
+    which->cancel();
+    if (which == connection_) after(std::chrono::milliseconds{10}, &redis_link::hang_up);
+  }
+
+  /// Does this next of all that is done about the connection by time.
+  void after(duration wait, void (redis_link::*step)()) {
+    beat_.start(strand_, saturating_add(system_clock{}.steady_now(), wait),
+                [self = shared_from_this(), step] { ((*self).*step)(); });
+  }
+
+  void finish() {
+    if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
+  }
+
+  executor_type const strand_;
+  redis_address const address_;
+  redis_options options_;
+  redis_names const names_;
+  bool const usable_;
+  id_source ids_;
+
+  // The strand's own.
+  bool closed_ = false;
+  bool up_ = false;
+  bool opening_ = false;
+  bool heard_ = false;  // a sign of life, since the last beat
+  int silent_ = 0;      // beats without one
+  error_code refused_;
+  std::shared_ptr<parked<error_code>> running_;
+  redis_connection connection_;
+  std::shared_ptr<boost::asio::cancellation_signal> attempt_;
+  std::deque<std::shared_ptr<redis_request>> waiting_;
+  std::size_t given_ = 0;
+  boost::unordered_flat_set<redis_script const*> taught_;  // being sent
+  duration waited_{};
+  redis_sleep pause_;
+  redis_sleep patience_;
+  redis_sleep beat_;
+  redis_hints hints_;
+};
+
+}  // namespace weir::detail
+
+#endif

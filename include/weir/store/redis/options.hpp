@@ -1,0 +1,90 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_OPTIONS_HPP
+#define WEIR_STORE_REDIS_OPTIONS_HPP
+
+#include "weir/limits.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <string_view>
+
+namespace weir {
+
+namespace detail {
+
+inline void warn_on_clog(std::string_view what) { std::clog << "weir: " << what << std::endl; }
+
+}  // namespace detail
+
+/// How a Redis store behaves. Durations and counts outside their ranges are held at the ends of
+/// them. `prefix` and `shards` are properties of what is on the server: all stores that are to
+/// share it agree on them.
+struct redis_options {
+  /// What all keys begin with, in braces and with the number of a shard; copied by the store. From
+  /// 1 to 64 letters, digits, `-`, `_`, `.` and `:`; otherwise commands are `invalid_option`.
+  std::string_view prefix = "weir";
+
+  std::uint32_t shards = 1;  ///< from 1 to 1,024; for good, and checked at connect
+
+  /// How long a command waits for a connection before it is `store_unavailable`; up to
+  /// `limits::span`.
+  duration offline_patience = std::chrono::seconds{5};
+
+  duration connect_timeout = std::chrono::seconds{5};  ///< of each of: name look-up, connect, TLS,
+                                                       ///< greeting
+
+  /// How often a silent connection is asked for a sign of life; after two of these without one it
+  /// is given up. From 10 ms to 1 h.
+  duration health_check_interval = std::chrono::seconds{2};
+
+  duration least_reconnect_wait = std::chrono::milliseconds{50};  ///< doubles with each failure
+  duration longest_reconnect_wait = std::chrono::seconds{5};
+
+  /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s.
+  duration poll_interval = std::chrono::milliseconds{100};
+
+  std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`
+
+  /// Told, in the connection's strand and once for each store, when the server's maxmemory-policy
+  /// is not noeviction: it may then forget leases, buckets and jobs. Null: nobody is. Must not
+  /// throw.
+  void (*warn)(std::string_view what) = &detail::warn_on_clog;
+};
+
+namespace detail {
+
+[[nodiscard]] constexpr redis_options bounded(redis_options o) noexcept {
+  using namespace std::chrono_literals;
+  constexpr std::size_t least = 1;
+  o.shards = std::clamp(o.shards, std::uint32_t{1}, std::uint32_t{1024});
+  o.offline_patience = std::clamp(o.offline_patience, duration::zero(), limits::span);
+  o.connect_timeout = std::clamp<duration>(o.connect_timeout, 1ms, 1h);
+  o.health_check_interval = std::clamp<duration>(o.health_check_interval, 10ms, 1h);
+  o.least_reconnect_wait = std::clamp<duration>(o.least_reconnect_wait, 1ms, 1h);
+  o.longest_reconnect_wait =
+      std::clamp<duration>(o.longest_reconnect_wait, o.least_reconnect_wait, 1h);
+  o.poll_interval = std::clamp<duration>(o.poll_interval, 1ms, 10s);
+  o.max_pending = std::max(o.max_pending, least);
+  return o;
+}
+
+[[nodiscard]] constexpr bool valid_prefix(std::string_view prefix) noexcept {
+  constexpr std::size_t longest = 64;
+  constexpr std::string_view others = "-_.:";
+  auto const fits = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           others.find(c) != others.npos;
+  };
+  return !prefix.empty() && prefix.size() <= longest && std::ranges::all_of(prefix, fits);
+}
+
+}  // namespace detail
+}  // namespace weir
+
+#endif

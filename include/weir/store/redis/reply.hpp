@@ -1,0 +1,170 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_REPLY_HPP
+#define WEIR_STORE_REDIS_REPLY_HPP
+
+#include "weir/error.hpp"
+#include "weir/job.hpp"
+#include "weir/time.hpp"
+
+#include <boost/redis/resp3/node.hpp>
+#include <boost/redis/resp3/type.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace weir::detail {
+
+/// Reads a server's reply from its beginning to its end. What is not of the kind that is asked for
+/// spoils it: from then on it gives zeros and empty texts, and `good` says so in the end.
+class redis_reply {
+ public:
+  using node = boost::redis::resp3::node;
+  using kind = boost::redis::resp3::type;
+
+  explicit redis_reply(std::span<node const> nodes) noexcept : rest_{nodes} {}
+
+  [[nodiscard]] bool good() const noexcept { return good_; }
+  /// Was all of it read, and as expected?
+  [[nodiscard]] bool complete() const noexcept { return good_ && rest_.empty(); }
+  void fail() noexcept { good_ = false; }
+
+  /// The beginning of an array: the number of its elements.
+  std::size_t array() noexcept {
+    auto const* const n = take(kind::array);
+    return n == nullptr ? 0 : n->aggregate_size;
+  }
+  /// The same, which must be so many.
+  void array(std::size_t expected) noexcept {
+    if (array() != expected) fail();
+  }
+  /// Does an array come next?
+  [[nodiscard]] bool is_array() const noexcept {
+    return good_ && !rest_.empty() && rest_.front().data_type == kind::array;
+  }
+
+  template <std::integral T>
+  T number() noexcept {
+    auto const* const n = take(kind::number);
+    T value{};
+    if (n == nullptr) return value;
+    auto const* const end = n->value.data() + n->value.size();
+    auto const [at, ec] = std::from_chars(n->value.data(), end, value);
+    if (ec == std::errc{} && at == end) return value;
+    fail();
+    return T{};
+  }
+
+  bool boolean() noexcept {
+    auto const n = number<std::int64_t>();
+    if (n != 0 && n != 1) fail();
+    return good_ && n == 1;
+  }
+
+  /// A span of time that travels in microseconds.
+  duration micros() noexcept {
+    auto const n = number<std::int64_t>();
+    constexpr auto most = std::chrono::duration_cast<std::chrono::microseconds>(duration::max());
+    return std::chrono::microseconds{std::clamp(n, -most.count(), most.count())};
+  }
+
+  /// The same, or null.
+  std::optional<duration> optional_micros() noexcept {
+    if (null()) return std::nullopt;
+    return micros();
+  }
+
+  /// Any bytes.
+  std::string_view text() noexcept {
+    auto const* const n = take(kind::blob_string);
+    return n == nullptr ? std::string_view{} : std::string_view{n->value};
+  }
+
+  /// Skips an empty text; false: something else comes.
+  bool empty_text() noexcept {
+    if (!good_ || rest_.empty() || rest_.front().data_type != kind::blob_string) return false;
+    if (!rest_.front().value.empty()) return false;
+    rest_ = rest_.subspan(1);
+    return true;
+  }
+
+  job_id id() noexcept {
+    job_id out{};
+    auto const bytes = text();
+    if (bytes.size() != out.size()) {
+      fail();
+      return job_id{};
+    }
+    std::copy(bytes.begin(), bytes.end(), out.begin());
+    return out;
+  }
+
+  /// Skips a null; false: something else comes.
+  bool null() noexcept {
+    if (!good_ || rest_.empty() || rest_.front().data_type != kind::null) return false;
+    rest_ = rest_.subspan(1);
+    return true;
+  }
+
+ private:
+  node const* take(kind wanted) noexcept {
+    if (good_ && (rest_.empty() || rest_.front().data_type != wanted)) good_ = false;
+    if (!good_) return nullptr;
+    auto const* const n = &rest_.front();
+    rest_ = rest_.subspan(1);
+    return n;
+  }
+
+  std::span<node const> rest_;
+  bool good_ = true;
+};
+
+/// What the server's refusal of a command means. It puts the code first, or, where a script ran
+/// into it, somewhere within.
+[[nodiscard]] inline error_code redis_refusal(std::string_view text) noexcept {
+  struct meaning {
+    std::string_view code;
+    errc error;
+  };
+  constexpr meaning meanings[] = {
+      {"OOM command not allowed", errc::store_full},
+      {"WRONGTYPE", errc::store_foreign},
+      {"CORRUPT weir", errc::store_corrupt},
+      {"READONLY", errc::store_read_only},
+      {"MISCONF", errc::store_read_only},
+      {"LOADING", errc::store_unavailable},
+      {"BUSY", errc::store_unavailable},
+      {"MASTERDOWN", errc::store_unavailable},
+      {"CLUSTERDOWN", errc::store_unavailable},
+      {"TRYAGAIN", errc::store_unavailable},
+      {"MOVED", errc::store_unavailable},
+      {"ASK", errc::store_unavailable},
+      {"CROSSSLOT", errc::store_unavailable},
+      {"NOREPLICAS", errc::store_unavailable},
+      {"NOAUTH", errc::store_unavailable},
+      {"WRONGPASS", errc::store_unavailable},
+      {"NOPERM", errc::store_unavailable},
+  };
+  for (auto const& m : meanings) {
+    if (text.starts_with(m.code)) return m.error;
+  }
+  constexpr std::size_t within_scripts = 5;
+  for (auto const& m : std::span{meanings}.first<within_scripts>()) {
+    if (text.find(m.code) != text.npos) return m.error;
+  }
+  return errc::outcome_unknown;  // a script may have stopped half-way
+}
+
+}  // namespace weir::detail
+
+#endif

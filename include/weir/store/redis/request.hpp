@@ -1,0 +1,127 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_REQUEST_HPP
+#define WEIR_STORE_REDIS_REQUEST_HPP
+
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/store/redis/buckets.hpp"
+#include "weir/store/redis/call.hpp"
+#include "weir/store/redis/job_ends.hpp"
+#include "weir/store/redis/jobs.hpp"
+#include "weir/store/redis/locks.hpp"
+#include "weir/store/redis/permits.hpp"
+#include "weir/store/redis/queues.hpp"
+#include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/script.hpp"
+#include "weir/time.hpp"
+
+#include <boost/redis/request.hpp>
+#include <boost/redis/response.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace weir::detail {
+
+/// One run of a script, on its way. Owns all that travels, so that it may outlive the operation
+/// that it is for. Everything but making it is done in the strand of the link.
+class redis_request {
+ public:
+  explicit redis_request(redis_call call) : call_{std::move(call)}, wire_{wire_config()} {
+    wire_.push_range("EVALSHA", call_.parts());
+  }
+  redis_request(redis_request const&) = delete;
+  redis_request& operator=(redis_request const&) = delete;
+  virtual ~redis_request() = default;
+
+  /// Does somebody still want it?
+  [[nodiscard]] virtual bool wanted() const noexcept = 0;
+
+  virtual void complete(redis_reply& reply) noexcept = 0;
+  virtual void fail(error_code ec) noexcept = 0;
+  void fail(errc e) noexcept { fail(make_error_code(e)); }
+
+  [[nodiscard]] boost::redis::request const& wire() const noexcept { return wire_; }
+
+  [[nodiscard]] redis_script const& script() const noexcept { return call_.script(); }
+
+  /// How a command whose script the server does not know goes to it again.
+  enum class attempt : std::uint8_t { by_digest, by_source, none };
+  [[nodiscard]] attempt try_again() {
+    switch (++attempts_) {
+      case 1: return attempt::by_digest;
+      case 2:
+        wire_.clear();
+        wire_.push_range("EVAL", call_.parts_with_source());
+        return attempt::by_source;
+      default: return attempt::none;
+    }
+  }
+
+  boost::redis::generic_response response;
+  steady_time give_up_at{};
+
+ private:
+  static boost::redis::request::config wire_config() noexcept {
+    boost::redis::request::config out;
+    out.cancel_if_not_connected = true;
+    return out;
+  }
+
+  redis_call call_;
+  boost::redis::request wire_;
+  int attempts_ = 0;
+};
+
+/// A command. Its operation may be cancelled all the time; then the reply is nobody's.
+template <class C>
+class redis_command final : public redis_request {
+ public:
+  using answer = typename C::result;
+
+  redis_command(std::shared_ptr<parked<error_code, answer>> op, C const& c, redis_call call)
+      : redis_request{std::move(call)},
+        operation_{std::move(op)},
+        command_{c} {}
+
+  [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
+
+  void complete(redis_reply& reply) noexcept override {
+    // While it is claimed, what the command views is there.
+    if (!operation_->claim()) return;
+    try {
+      result<answer> out = make_error_code(boost::system::errc::not_enough_memory);
+      try {
+        out = decode(command_, reply);
+        if (!reply.good() || (out.has_value() && !reply.complete())) out = errc::outcome_unknown;
+      } catch (std::bad_alloc const&) {
+      }
+      if (out.has_value()) {
+        operation_->finish(error_code{}, std::move(out).value());
+      } else {
+        operation_->finish(out.error(), answer{});
+      }
+    } catch (...) {  // no memory to post it with: its handler is gone
+    }
+  }
+
+  void fail(error_code ec) noexcept override {
+    try {
+      operation_->resume(ec, answer{});
+    } catch (...) {
+    }
+  }
+  using redis_request::fail;
+
+ private:
+  std::shared_ptr<parked<error_code, answer>> operation_;
+  C command_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,87 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_SCRIPT_HPP
+#define WEIR_STORE_REDIS_SCRIPT_HPP
+
+#include <boost/hash2/sha1.hpp>
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+// The scripts that the server runs, one for each command. They restate weir/rule/*, and the same
+// tests hold them to it.
+//
+// What all of them keep to:
+// - A key is named by KEYS alone. All of a command's keys have the tag of one shard, and so one
+//   cluster slot.
+// - Times are whole microseconds in a double, which is exact up to the year 2255. They are sent and
+//   kept as decimals, written by '%.0f' or by the server's own conversion: Lua's `..` and
+//   `tostring` would round them.
+// - The server's clock decides, unless ARGV[1] says what time it is.
+// - What is read and written has the expected type, or nothing was written before that shows: a
+//   script that fails half-way keeps its first writes (F53).
+// - The work is bounded by what the caller asked for, whatever is kept.
+namespace weir::detail {
+
+/// A script and the digest by which the server knows it.
+class redis_script {
+ public:
+  redis_script(std::initializer_list<std::string_view> parts) {
+    for (auto const part : parts) source_ += part;
+    boost::hash2::sha1_160 hash;
+    hash.update(source_.data(), source_.size());
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (unsigned char const byte : hash.result()) {
+      digest_ += digits[byte >> 4U];
+      digest_ += digits[byte & 15U];
+    }
+  }
+
+  [[nodiscard]] std::string const& source() const noexcept { return source_; }
+  [[nodiscard]] std::string const& digest() const noexcept { return digest_; }
+
+ private:
+  std::string source_;
+  std::string digest_;
+};
+
+namespace lua {
+
+/// `now`; `typed(kinds)`: raises an error unless KEYS have these types, or do not exist;
+/// `next_fence(key)`; `tell(channel, key)`: publishes a hint, if that is allowed; `keep(key,
+/// until)`: lets a key live until then and a minute longer, so that a clock that steps back, and
+/// times that were told, find it.
+inline constexpr char common[] = R"lua(
+local call = redis.call
+local now = tonumber(ARGV[1])
+if not now then
+  local t = call('TIME')
+  now = t[1] * 1000000 + t[2]
+end
+local function typed(kinds)
+  for i = 1, #kinds do
+    local is = call('TYPE', KEYS[i]).ok
+    if is ~= kinds[i] and is ~= 'none' then
+      error('WRONGTYPE weir: ' .. kinds[i] .. ' expected, ' .. is .. ' found')
+    end
+  end
+end
+local function decimal(number) return string.format('%.0f', number) end
+local function next_fence(key)
+  local fence = math.max((call('GET', key) or 0) + 1, now)
+  call('SET', key, decimal(fence))
+  return fence
+end
+local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
+local function keep(key, till)
+  call('PEXPIRE', key, decimal(math.ceil((till - now) / 1000) + 60000))
+end
+)lua";
+
+}  // namespace lua
+}  // namespace weir::detail
+
+#endif

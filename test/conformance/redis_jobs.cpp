@@ -1,0 +1,18 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "conformance/redis_driver.hpp"
+#include "weir/testing/conformance/jobs.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+BOOST_AUTO_TEST_SUITE(redis_jobs)
+
+BOOST_AUTO_TEST_CASE(keep_every_promise) {
+  weir::testing::redis_driver driver;
+  weir::testing::report found;
+  weir::testing::conformance::jobs(driver, found);
+  weir::testing::require_redis(found);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

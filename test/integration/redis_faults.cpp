@@ -1,0 +1,427 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// The store on the other side of a network that breaks at every place of a conversation, and on
+// servers that die in the middle of one.
+
+#include "redis_server.hpp"
+#include "weir/command/at.hpp"
+#include "weir/testing/fault_proxy.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace redis_test;
+using weir::testing::fault_proxy;
+using weir::testing::fault_rates;
+using weir::testing::planned_fault;
+using weir::testing::proxy_ending;
+using weir::testing::proxy_fault;
+using weir::testing::traffic;
+namespace asio = boost::asio;
+
+constexpr auto tuple = asio::as_tuple(asio::use_awaitable);
+constexpr duration lasting = 1h;
+
+job_id id_of(std::uint32_t n) {
+  job_id out{};
+  for (std::size_t i = 0; i != 4; ++i) out.data[i] = static_cast<std::uint8_t>(n >> (8 * i));
+  out.data[15] = 1;
+  return out;
+}
+
+/// Nothing but what the tests ask for is said.
+redis_options quiet(std::string_view prefix) {
+  redis_options o;
+  o.prefix = prefix;
+  o.warn = nullptr;
+  o.offline_patience = 20s;
+  o.least_reconnect_wait = 1ms;
+  o.longest_reconnect_wait = 20ms;
+  o.health_check_interval = 1h;
+  return o;
+}
+
+/// The errors that a broken network may have.
+bool is_transport(error_code ec) {
+  return ec == errc::outcome_unknown || ec == errc::store_unavailable;
+}
+
+/// Asks until there is an answer.
+template <class C>
+asio::awaitable<typename C::result> insist(redis_store store, C c) {
+  static_assert(C::repeatable);
+  for (;;) {
+    auto [ec, answer] = co_await store.async_execute(c, tuple);
+    if (!ec) co_return std::move(answer);
+    BOOST_TEST_REQUIRE(is_transport(ec), ec.message());
+  }
+}
+
+void run(asio::io_context& io, asio::awaitable<void> body) {
+  std::exception_ptr failure;
+  bool done = false;
+  asio::co_spawn(io, std::move(body), [&](std::exception_ptr e) {
+    failure = e;
+    done = true;
+  });
+  io.restart();
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (!done && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(done, "it did not end");
+  if (failure) std::rethrow_exception(failure);
+}
+
+void run_out(asio::io_context& io) {
+  io.restart();
+  io.run_for(30s);
+  BOOST_TEST(io.stopped(), "something goes on for ever");
+}
+
+constexpr std::uint64_t tokens = 1000;
+quota const quotas[] = {quota::per(tokens, 24h)};
+
+/// How often something was taken: for certain, and perhaps.
+struct spent {
+  std::uint64_t certain = 0;
+  std::uint64_t unknown = 0;
+};
+
+asio::awaitable<void> converse(redis_store store, spent& takes) {
+  command::acquire_permit const permit{"key", "me", 1, lasting, {}};
+  auto const granted = co_await insist(store, permit);
+  BOOST_TEST(granted.granted);
+  command::acquire_lock const lock{"key", "me", lasting};
+  auto const held = co_await insist(store, lock);
+  BOOST_TEST(held.granted);
+
+  std::array<new_job, 3> jobs{};
+  for (std::uint32_t i = 0; i != jobs.size(); ++i) {
+    jobs[i].id = id_of(i);
+    jobs[i].kind = "kind";
+    jobs[i].payload = "payload";
+  }
+  command::enqueue_jobs const enqueue{"queue", jobs};
+  co_await insist(store, enqueue);
+  command::dequeue_jobs const dequeue{"queue", "me", 1, 2, lasting};
+  auto const got = co_await insist(store, dequeue);
+  BOOST_TEST_REQUIRE(got.jobs.size() == 2U);
+  BOOST_TEST(got.jobs[0].attempt == 1U);
+  std::array const ended{finished_job{got.jobs[0].id, got.jobs[0].fence, {}},
+                         finished_job{got.jobs[1].id, got.jobs[1].fence, {}}};
+  command::complete_jobs const complete{"queue", ended};
+  co_await insist(store, complete);
+
+  for (int i = 0; i != 3; ++i) {
+    command::take const take{"key", quotas, 1, {}};
+    auto const [ec, answer] = co_await store.async_execute(take, tuple);
+    BOOST_TEST((!ec || is_transport(ec)), ec.message());
+    if (!ec) ++takes.certain;
+    if (ec == errc::outcome_unknown) ++takes.unknown;
+  }
+  command::release_permit const back{"key", "me", granted.fence};
+  co_await insist(store, back);
+  command::release_lock const free{"key", "me", held.fence};
+  co_await insist(store, free);
+}
+
+/// What a conversation has to have done exactly once, whatever became of its answers.
+void check_done(server& s, redis_options const& o, spent const& takes) {
+  bed direct{s, o};
+  auto const stats = direct(command::read_queue_stats{"queue"}).value();
+  BOOST_TEST(stats.enqueued == 3U);
+  BOOST_TEST(stats.pending == 1U);
+  BOOST_TEST(stats.leased == 0U);
+  BOOST_TEST(!direct(command::inspect_lock{"key"}).value().held);
+  BOOST_TEST(direct(command::inspect_permits{"key", 0}).value().in_use == 0U);
+  auto const left = 1 + direct(command::peek_bucket{"key", quotas, 1, {}}).value().remaining;
+  BOOST_TEST(left <= tokens - takes.certain);
+  BOOST_TEST(left >= tokens - takes.certain - takes.unknown);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_faults)
+
+BOOST_AUTO_TEST_CASE(F45_a_connection_that_ends_anywhere_in_a_conversation_does_nothing_twice) {
+  server s;
+  std::uint64_t cuts = 0;
+  std::uint64_t unknown = 0;
+  int round = 0;
+  for (auto const direction : {traffic::to_server, traffic::to_client}) {
+    for (auto const fault :
+         {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after}) {
+      for (std::uint64_t message = 0; message != 11; ++message) {
+        auto const prefix = "r" + std::to_string(round++);
+        auto const o = quiet(prefix);
+        asio::io_context io;
+        fault_proxy const proxy{io.get_executor(), {asio::ip::address_v4::loopback(), s.port()}};
+        planned_fault cut{.fault = fault, .direction = direction, .message = message};
+        cut.bytes = 1 + 7 * (message % 3);
+        cut.ending = round % 2 == 0 ? proxy_ending::reset : proxy_ending::fin;
+        proxy.script({cut});
+        redis_store const store{io.get_executor(),
+                                redis_address{"127.0.0.1", proxy.endpoint().port()}, o};
+        store.async_run([](error_code) {});
+        spent takes;
+        BOOST_TEST_CONTEXT("round " << round << ", message " << message) {
+          run(io, converse(store, takes));
+          store.close();
+          proxy.async_close();
+          run_out(io);
+          check_done(s, o, takes);
+        }
+        auto const c = proxy.counts();
+        cuts += c.cut_before + c.cut_in + c.cut_after;
+        unknown += takes.unknown;
+      }
+    }
+  }
+  BOOST_TEST(cuts > 50U);
+  BOOST_TEST(unknown > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(R4_a_network_that_breaks_all_the_time_loses_no_job_and_repeats_none) {
+  server s;
+  constexpr std::uint32_t clients = 8;
+  constexpr std::uint32_t each = 20;
+  for (std::uint64_t seed = 1; seed != 3; ++seed) {
+    auto const prefix = "s" + std::to_string(seed);
+    auto o = quiet(prefix);
+    o.health_check_interval = 100ms;  // cut connections may be silent ones
+    asio::io_context io;
+    fault_proxy const proxy{io.get_executor(), {asio::ip::address_v4::loopback(), s.port()}};
+    fault_rates rates;
+    rates.seed = seed;
+    rates.cut_before = rates.cut_in = rates.cut_after = 1;
+    rates.delay = 5;
+    rates.silent = 10;
+    proxy.chaos(rates);
+    redis_store const store{io.get_executor(), redis_address{"127.0.0.1", proxy.endpoint().port()},
+                            o};
+    store.async_run([](error_code) {});
+
+    std::set<job_id> done;
+    std::uint32_t attempts = 0;
+    auto const client = [&](std::uint32_t number) -> asio::awaitable<void> {
+      auto const holder = std::to_string(number);
+      for (std::uint32_t i = 0; i != each; ++i) {
+        new_job j;
+        j.id = id_of(number * 1000 + i);
+        j.kind = "kind";
+        command::enqueue_jobs const enqueue{"queue", std::span{&j, 1}};
+        co_await insist(store, enqueue);
+        command::dequeue_jobs const dequeue{"queue", holder, i + 1, 1, lasting};
+        auto const got = co_await insist(store, dequeue);
+        BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
+        BOOST_TEST(done.insert(got.jobs[0].id).second);
+        attempts += got.jobs[0].attempt;
+        std::array const ended{finished_job{got.jobs[0].id, got.jobs[0].fence, {}}};
+        command::complete_jobs const complete{"queue", ended};
+        co_await insist(store, complete);
+      }
+    };
+    std::uint32_t left = clients;
+    run(io, [&]() -> asio::awaitable<void> {
+      for (std::uint32_t n = 1; n < clients; ++n) {
+        asio::co_spawn(io, client(n), [&](std::exception_ptr e) {
+          BOOST_TEST(!e);
+          --left;
+        });
+      }
+      co_await client(0);
+      --left;
+      asio::steady_timer timer{io};
+      while (left != 0) {
+        timer.expires_after(5ms);
+        co_await timer.async_wait(asio::use_awaitable);
+      }
+    }());
+    store.close();
+    proxy.async_close();
+    run_out(io);
+
+    BOOST_TEST(done.size() == std::size_t{clients} * each);
+    BOOST_TEST(attempts == clients * each);  // no lost answer burnt one (F54)
+    bed direct{s, o};
+    auto const stats = direct(command::read_queue_stats{"queue"}).value();
+    BOOST_TEST(stats.enqueued == clients * each);
+    BOOST_TEST(stats.completed == clients * each);
+    auto const c = proxy.counts();
+    BOOST_TEST(c.cut_before + c.cut_in + c.cut_after > 0U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R4_what_was_acknowledged_survives_a_kill_in_the_middle_of_it) {
+  server s{{"--appendonly", "yes", "--appendfsync", "always"}};
+  for (std::uint32_t round = 0; round != 5; ++round) {
+    bed on{s, quiet("weir")};
+    constexpr std::uint32_t all = 1000;
+    auto const queue = "queue" + std::to_string(round);
+    std::vector<new_job> jobs(all);
+    std::vector<std::optional<error_code>> ended(all);
+    std::uint32_t answered = 0;
+    for (std::uint32_t i = 0; i != all; ++i) {
+      jobs[i].id = id_of(round * all + i);
+      jobs[i].kind = "kind";
+      on.store.async_execute(command::enqueue_jobs{queue, std::span{&jobs[i], 1}},
+                             [&, i](error_code ec, command::enqueue_jobs::result const&) {
+                               ended[i] = ec;
+                               ++answered;
+                             });
+    }
+    on.io.restart();
+    while (answered < 1 + round * 150) on.io.run_one_for(100ms);
+    s.kill();
+    s.start();
+    auto const give_up = std::chrono::steady_clock::now() + 30s;
+    while (answered != all && std::chrono::steady_clock::now() < give_up) on.io.run_one_for(100ms);
+    BOOST_TEST_REQUIRE(answered == all);
+    std::set<job_id> there;
+    for (auto const& j : on(command::peek_jobs{queue, all}).value()) there.insert(j.id);
+    std::uint32_t lost = 0;
+    for (std::uint32_t i = 0; i != all; ++i) {
+      bool const found = there.contains(jobs[i].id);
+      if (*ended[i]) BOOST_TEST_REQUIRE(is_transport(*ended[i]), ended[i]->message());
+      if (!*ended[i] && !found) ++lost;
+      if (*ended[i] == errc::store_unavailable) BOOST_TEST(!found);
+    }
+    BOOST_TEST(lost == 0U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_server_that_loads_its_data_is_waited_for) {
+  server s{{"--appendonly", "yes", "--key-load-delay", "2000",
+            "--loading-process-events-interval-bytes", "1024"}};
+  bed on{s, quiet("weir")};
+  for (std::uint32_t i = 0; i != 500; ++i) {
+    auto const key = "key" + std::to_string(i);
+    BOOST_TEST_REQUIRE(on(command::acquire_lock{key, "me", lasting}).has_value());
+  }
+  s.ask("bgrewriteaof");  // into a snapshot, whose keys the server takes its time for
+  while (s.ask("info persistence").find("aof_rewrite_in_progress:0") == std::string::npos) {
+    std::this_thread::sleep_for(10ms);
+  }
+  s.kill();
+  s.start_loading();
+  BOOST_TEST(s.ask("get x").starts_with("LOADING"));
+  auto held = on(command::inspect_lock{"key0"});
+  if (held.has_error() && held.error() == errc::outcome_unknown) {
+    held = on(command::inspect_lock{"key0"});
+  }
+  BOOST_TEST_REQUIRE(held.has_value(), held.error().message());
+  BOOST_TEST(held->held);
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_store_that_is_closed_while_it_connects_lets_the_context_end) {
+  server s;
+  // Somebody who takes connections and never says a word.
+  asio::io_context other;
+  asio::ip::tcp::acceptor const mute{other, {asio::ip::address_v4::loopback(), 0}};
+  for (auto const port : {s.port(), mute.local_endpoint().port()}) {
+    for (int steps = 0; steps != 25; ++steps) {
+      auto o = quiet("weir");
+      o.connect_timeout = 1h;
+      asio::io_context io;
+      redis_store const store{io.get_executor(), redis_address{"127.0.0.1", port}, o};
+      std::optional<error_code> ended;
+      store.async_run([&](error_code ec) { ended = ec; });
+      std::optional<error_code> answer;
+      store.async_execute(command::inspect_lock{"key"},
+                          [&](error_code ec, lock_info const&) { answer = ec; });
+      for (int i = 0; i != steps; ++i) io.run_one_for(5ms);
+      store.close();
+      run_out(io);
+      BOOST_TEST(ended.has_value());
+      BOOST_TEST((ended && !*ended));
+      BOOST_TEST(answer.has_value());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F11_leases_that_are_over_count_for_nothing_however_many_are_left) {
+  server s;
+  bed on{s, quiet("weir")};
+  constexpr int many = 2500;  // a step removes a thousand
+  time_point const start{std::chrono::sys_days{std::chrono::year{2030} / 1 / 1}};
+  std::vector<std::string> holders;
+  for (int i = 0; i != many; ++i) holders.push_back(std::to_string(i));
+  int granted = 0;
+  int queued = 0;
+  for (auto const& h : holders) {
+    command::acquire_permit const permit{"key", h, many, 1s, {}};
+    on.store.async_execute(command::at{permit, start}, [&](error_code ec, permit_grant const& g) {
+      granted += !ec && g.granted;
+    });
+  }
+  for (auto const& h : holders) {
+    command::acquire_permit const ticket{"line", h, 1, 1s, 1s};
+    on.store.async_execute(command::at{ticket, start}, [&](error_code ec, permit_grant const& g) {
+      queued += !ec && !g.granted;
+    });
+  }
+  while (granted != many || queued != many - 1) {
+    BOOST_TEST_REQUIRE(on.io.run_one_for(30s) != 0U);
+  }
+  command::acquire_permit const last{"key", "last", 1, lasting, {}};
+  auto const got = on(command::at{last, start + 1s}).value();
+  BOOST_TEST(got.granted);
+  BOOST_TEST(got.in_use == 1U);
+  command::inspect_permits const look{"key", 0};
+  BOOST_TEST(on(command::at{look, start + 1s}).value().in_use == 1U);
+  command::acquire_permit const other{"key", "other", 1, lasting, {}};
+  auto const refused = on(command::at{other, start + 2s}).value();
+  BOOST_TEST(!refused.granted);
+  BOOST_TEST((refused.retry_after == lasting - 1s));
+  // Those who waited are gone as well, a thousand with each asking.
+  for (int i = 0; i != 3; ++i) {
+    command::inspect_permits const line{"line", 0};
+    BOOST_TEST(on(command::at{line, start + 1s}).value().waiting == 0U);
+    command::acquire_permit const next{"line", "next", 1, lasting, {}};
+    auto const answer = on(command::at{next, start + 1s}).value();
+    if (i == 2) BOOST_TEST(answer.granted);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F53_what_somebody_else_has_changed_is_a_typed_error) {
+  server s;
+  bed on{s, quiet("weir")};
+  s.ask("set '{weir:0}:b:key' hello");
+  BOOST_TEST((on(command::take{"key", quotas, 1, {}}).error() == errc::store_foreign));
+  BOOST_TEST(s.ask("get '{weir:0}:b:key'") == "hello");
+
+  new_job j;
+  j.id = id_of(1);
+  j.kind = "kind";
+  BOOST_TEST(on(command::enqueue_jobs{"queue", std::span{&j, 1}}).has_value());
+  s.ask("del '{weir:0}:s:queue'");
+  BOOST_TEST(
+      (on(command::dequeue_jobs{"queue", "me", 1, 1, lasting}).error() == errc::store_corrupt));
+  BOOST_TEST((on(command::peek_jobs{"queue", 1}).error() == errc::store_corrupt));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

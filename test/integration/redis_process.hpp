@@ -1,0 +1,151 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_INTEGRATION_REDIS_PROCESS_HPP
+#define WEIR_TEST_INTEGRATION_REDIS_PROCESS_HPP
+
+#include "weir/store/redis/address.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <sys/wait.h>
+
+#include <spawn.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace redis_test {
+
+using namespace weir;
+using namespace std::chrono_literals;
+
+/// A Redis server of this test's own, on the loopback interface and with a directory of its own.
+class server {
+ public:
+  /// @param options as on the command line: "--appendonly", "yes"
+  explicit server(std::vector<std::string> options = {}) : options_{std::move(options)} {
+    std::string name = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
+    directory_ = name;
+    start();
+  }
+  server(server const&) = delete;
+  server& operator=(server const&) = delete;
+  ~server() {
+    kill();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+  static std::uint16_t free_port() {
+    boost::asio::io_context io;
+    using boost::asio::ip::tcp;
+    tcp::acceptor const any{io, {boost::asio::ip::address_v4::loopback(), 0}};
+    return any.local_endpoint().port();
+  }
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] redis_address address() const { return redis_address{"127.0.0.1", port_}; }
+
+  /// Ends it as a crash would.
+  void kill() {
+    if (pid_ == 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+
+  /// Starts it again, on what it left in its directory and, if it was started before, on its port.
+  void start() {
+    // Who asks for a free port may find it taken a moment later.
+    for (int attempt = 0; attempt != 10; ++attempt) {
+      auto const port = port_ != 0 ? port_ : free_port();
+      if (spawn(port)) {
+        port_ = port;
+        return;
+      }
+    }
+    throw std::runtime_error{"redis-server does not start: is it installed?"};
+  }
+
+  /// The same, without waiting until it has read its data.
+  void start_loading() {
+    if (!spawn(port_, true)) throw std::runtime_error{"redis-server does not start again"};
+  }
+
+  /// What redis-cli prints for a command of plain words.
+  std::string ask(std::string const& words) const { return ask_at(port_, words); }
+
+ private:
+  static std::string ask_at(std::uint16_t port, std::string const& words) {
+    auto const line = "redis-cli -h 127.0.0.1 -p " + std::to_string(port) + " " + words + " 2>&1";
+    std::string out;
+    std::FILE* const pipe = ::popen(line.c_str(), "r");
+    if (pipe == nullptr) throw std::runtime_error{"redis-cli cannot be run"};
+    std::array<char, 4096> buffer{};
+    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) != 0;) {
+      out.append(buffer.data(), n);
+    }
+    ::pclose(pipe);
+    while (out.ends_with('\n')) out.pop_back();
+    return out;
+  }
+
+  bool spawn(std::uint16_t port, bool may_load = false) {
+    std::vector<std::string> words{"redis-server",     "--port",    std::to_string(port),
+                                   "--bind",           "127.0.0.1", "--dir",
+                                   directory_,         "--save",    "",
+                                   "--daemonize",      "no",        "--logfile",
+                                   directory_ + "/log"};
+    words.insert(words.end(), options_.begin(), options_.end());
+    std::vector<char*> arguments;
+    for (auto& w : words) arguments.push_back(w.data());
+    arguments.push_back(nullptr);
+    // The server is what it is called by: Debian's tools bring it under the second name.
+    int failed = ENOENT;
+    for (char const* const program : {"redis-server", "redis-check-rdb"}) {
+      if (failed != ENOENT) break;
+      failed = ::posix_spawnp(&pid_, program, nullptr, nullptr, arguments.data(), environ);
+    }
+    if (failed != 0) {
+      pid_ = 0;
+      return false;
+    }
+    for (int i = 0; i != 500; ++i) {
+      if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
+        pid_ = 0;
+        return false;
+      }
+      auto const said = ask_at(port, "ping");
+      if (said == "PONG" || said.starts_with("NOAUTH")) return true;
+      if (may_load && said.starts_with("LOADING")) return true;
+      std::this_thread::sleep_for(20ms);
+    }
+    kill();
+    return false;
+  }
+
+  std::vector<std::string> options_;
+  std::string directory_;
+  std::uint16_t port_ = 0;
+  ::pid_t pid_ = 0;
+};
+
+}  // namespace redis_test
+
+#endif

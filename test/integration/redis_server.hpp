@@ -1,0 +1,78 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_INTEGRATION_REDIS_SERVER_HPP
+#define WEIR_TEST_INTEGRATION_REDIS_SERVER_HPP
+
+#include "integration/redis_process.hpp"
+#include "weir/store/redis.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+namespace weir {
+
+inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
+  return out << make_error_code(e).message();
+}
+
+}  // namespace weir
+
+namespace redis_test {
+
+using namespace weir;
+using namespace std::chrono_literals;
+
+/// Executes one command and waits for it.
+template <class C>
+[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, redis_store const& store,
+                                             C const& c) {
+  using answer = typename C::result;
+  std::optional<result<answer>> out;
+  store.async_execute(c, [&](error_code ec, answer a) {
+    if (ec) {
+      out = ec;
+    } else {
+      out = std::move(a);
+    }
+  });
+  io.restart();
+  auto const give_up = std::chrono::steady_clock::now() + 30s;
+  while (!out && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(out.has_value(), "the operation did not end");
+  return *out;
+}
+
+/// A store that runs.
+struct bed {
+  explicit bed(server& s, redis_options const& options = {})
+      : store{io.get_executor(), s.address(), options} {
+    store.async_run([this](error_code ec) { ended = ec; });
+  }
+  bed(bed const&) = delete;
+  bed& operator=(bed const&) = delete;
+  ~bed() {
+    store.close();
+    io.restart();
+    io.run();
+  }
+
+  template <class C>
+  [[nodiscard]] result<typename C::result> operator()(C const& c) {
+    return ask(io, store, c);
+  }
+
+  boost::asio::io_context io{};
+  redis_store store;
+  std::optional<error_code> ended{};
+};
+
+}  // namespace redis_test
+
+#endif

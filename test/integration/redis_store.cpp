@@ -1,0 +1,691 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// The store on real servers that fail in the ways that servers do.
+
+#include "redis_server.hpp"
+
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace redis_test;
+
+constexpr duration lasting = 1h;
+
+job_id id_of(std::uint32_t n) {
+  job_id out{};
+  std::copy_n(reinterpret_cast<std::uint8_t const*>(&n), sizeof(n), out.begin());
+  out.data[15] = 1;
+  return out;
+}
+
+result<command::enqueue_jobs::result> enqueue(bed& on, std::uint32_t n, std::string_view payload) {
+  new_job j;
+  j.id = id_of(n);
+  j.kind = "kind";
+  j.payload = payload;
+  return on(command::enqueue_jobs{"queue", std::span{&j, 1}});
+}
+
+/// All keys of the server, one a line, with what they are left to live (-1: for ever).
+std::vector<std::pair<std::string, long>> keys_of(server const& s) {
+  std::vector<std::pair<std::string, long>> out;
+  std::istringstream names{s.ask("keys '*'")};
+  for (std::string name; std::getline(names, name);) {
+    if (!name.empty()) out.emplace_back(name, std::stol(s.ask("ttl '" + name + "'")));
+  }
+  return out;
+}
+
+template <class T>
+bool is_error(result<T> const& r, errc e) {
+  return r.has_error() && r.error() == e;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_store_on_servers)
+
+BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
+  auto const plain = redis_address::parse("redis://example.org").value();
+  BOOST_TEST(plain.host() == "example.org");
+  BOOST_TEST(plain.port() == 6379);
+  BOOST_TEST(plain.database() == 0U);
+  BOOST_TEST(plain.password().empty());
+  BOOST_TEST(!plain.uses_tls());
+
+  auto const full = redis_address::parse("rediss://me:p%40ss%3a%2F@[::1]:7000/3").value();
+  BOOST_TEST(full.host() == "::1");
+  BOOST_TEST(full.port() == 7000);
+  BOOST_TEST(full.user() == "me");
+  BOOST_TEST(full.password() == "p@ss:/");
+  BOOST_TEST(full.database() == 3U);
+  BOOST_TEST(full.uses_tls());
+
+  auto const only_password = redis_address::parse("redis://:secret@h/").value();
+  BOOST_TEST(only_password.user() == "default");
+  BOOST_TEST(only_password.password() == "secret");
+
+  for (std::string_view const bad : {"",
+                                     "redis:",
+                                     "redis:/h",
+                                     "http://h",
+                                     "redis://",
+                                     "redis://:80",
+                                     "redis://h:",
+                                     "redis://h:0",
+                                     "redis://h:65536",
+                                     "redis://h:1x",
+                                     "redis://h/x",
+                                     "redis://h/-1",
+                                     "redis://h/65536",
+                                     "redis://h/1/2",
+                                     "redis://me@h",
+                                     "redis://me:@h",
+                                     "redis://:%4@h",
+                                     "redis://:%zz@h",
+                                     "redis://[::1",
+                                     "redis://[::1]x",
+                                     "redis://[]:1",
+                                     "redis://h?x=1",
+                                     "redis://h#x",
+                                     "redis://h%00x",
+                                     "redis://a b",
+                                     "unix:///tmp/s"}) {
+    BOOST_TEST(is_error(redis_address::parse(bad), errc::invalid_option), bad);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_that_makes_no_sense_is_a_typed_error) {
+  using node = boost::redis::resp3::node;
+  using type = boost::redis::resp3::type;
+  auto const bad = [](auto const& c, std::vector<node> const& nodes) {
+    detail::redis_reply r{nodes};
+    auto const out = detail::decode(c, r);
+    BOOST_TEST((out.has_error() || !r.complete()));
+  };
+  command::acquire_permit const permit{"key", "holder", 1, lasting, {}};
+  std::vector<node> const good{{type::array, 6, 0, ""},   {type::number, 1, 1, "1"},
+                               {type::number, 1, 1, "7"}, {type::number, 1, 1, "9"},
+                               {type::number, 1, 1, "1"}, {type::number, 1, 1, "0"},
+                               {type::number, 1, 1, "0"}};
+  detail::redis_reply whole{good};
+  BOOST_TEST(detail::decode(permit, whole).value().fence == 7U);
+  BOOST_TEST(whole.complete());
+
+  bad(permit, {});
+  bad(permit, {{type::number, 1, 0, "1"}});
+  for (std::size_t n = 0; n != good.size(); ++n) {
+    auto cut = good;
+    cut.resize(n);
+    bad(permit, cut);
+    auto other = good;
+    other[n].data_type = type::blob_string;
+    bad(permit, other);
+    other = good;
+    other[n].value = "1x";
+    if (n != 0) bad(permit, other);
+  }
+  auto more = good;
+  more.push_back(good.back());
+  bad(permit, more);
+  auto negative = good;
+  negative[2].value = "-7";
+  bad(permit, negative);
+
+  bad(command::find_job{"q", id_of(1)}, {{type::array, 1, 0, ""}, {type::array, 16, 1, ""}});
+  bad(command::complete_jobs{"q", {}}, {{type::array, 1, 0, ""}, {type::number, 1, 1, "0"}});
+  bad(command::cancel_job{"q", id_of(1), false}, {{type::number, 1, 0, "4"}});
+  bad(command::inspect_lock{"k"}, {{type::null, 1, 0, ""}});
+}
+
+BOOST_AUTO_TEST_CASE(F27_keys_are_any_bytes_and_never_alias) {
+  server s;
+  bed on{s};
+  using namespace std::string_literals;
+  std::vector<std::string> keys{"plain",
+                                "with space",
+                                "'\"`",
+                                "a\0b"s,
+                                "a",
+                                "a\0"s,
+                                "\r\n",
+                                "*3\r\n$4\r\nEVAL\r\n",
+                                "{",
+                                "}",
+                                "{}",
+                                "{x}",
+                                "}{weir:0}:pe:x",
+                                "x:y",
+                                "x",
+                                ":x",
+                                "*",
+                                ">",
+                                "\\",
+                                "\xff\xfe\x80",
+                                "..",
+                                "|",
+                                "1:2|3",
+                                "%s%n",
+                                "]]",
+                                "--",
+                                std::string(1024, '\xfe'),
+                                std::string(1023, '\xfe')};
+  quota const once[] = {quota::per(1, 1h)};
+  std::set<std::uint64_t> fences;
+  for (auto const& key : keys) {
+    auto const lock = on(command::acquire_lock{key, key.substr(0, 128), lasting}).value();
+    BOOST_TEST(lock.granted);
+    auto const permit =
+        on(command::acquire_permit{key, key.substr(0, 128), 1, lasting, {}}).value();
+    BOOST_TEST(permit.granted);
+    BOOST_TEST(fences.insert(lock.fence).second);
+    BOOST_TEST(fences.insert(permit.fence).second);
+    BOOST_TEST(on(command::take{key, once, 1, {}}).value().allowed);
+    new_job j;
+    j.id = id_of(1);
+    j.kind = key;
+    j.payload = key;
+    j.strategy = unique_strategy::until_executed;
+    j.unique_key = key;
+    auto const queued = on(command::enqueue_jobs{key, std::span{&j, 1}}).value();
+    BOOST_TEST((queued[0].outcome == enqueue_outcome::enqueued));
+  }
+  for (auto const& key : keys) {
+    BOOST_TEST(on(command::inspect_lock{key}).value().holder == key.substr(0, 128));
+    auto const permits = on(command::inspect_permits{key, 9}).value();
+    BOOST_TEST_REQUIRE(permits.holders.size() == 1U);
+    BOOST_TEST(permits.holders[0].holder == key.substr(0, 128));
+    BOOST_TEST(!on(command::take{key, once, 1, {}}).value().allowed);
+    auto const jobs = on(command::dequeue_jobs{key, key.substr(0, 128), 1, 9, lasting}).value();
+    BOOST_TEST_REQUIRE(jobs.jobs.size() == 1U);
+    BOOST_TEST(jobs.jobs[0].kind == key);
+    BOOST_TEST(jobs.jobs[0].payload == key);
+    BOOST_TEST(jobs.jobs[0].unique_key == key);
+  }
+  std::set<std::string> listed;
+  std::string cursor;
+  do {
+    auto const page = on(command::list_queues{0, 5, cursor}).value();
+    listed.insert(page.queues.begin(), page.queues.end());
+    cursor = page.cursor;
+  } while (!cursor.empty());
+  BOOST_TEST((listed == std::set<std::string>(keys.begin(), keys.end())));
+
+  std::string const long_one(64 * 1024, 'x');
+  BOOST_TEST(is_error(on(command::inspect_lock{long_one}), errc::invalid_key));
+  std::string payload(limits::payload_size, '\0');
+  for (std::size_t i = 0; i != payload.size(); ++i) payload[i] = static_cast<char>(i * 7);
+  BOOST_TEST(enqueue(on, 2, payload).has_value());
+  BOOST_TEST((on(command::find_job{"queue", id_of(2)}).value()->payload == payload));
+}
+
+BOOST_AUTO_TEST_CASE(F46_forgotten_scripts_are_sent_again) {
+  server s;
+  bed on{s};
+  for (std::uint32_t i = 0; i != 20; ++i) {
+    if (i % 5 == 2) s.ask("script flush");
+    BOOST_TEST(enqueue(on, i, "x").has_value());
+    BOOST_TEST(on(command::acquire_lock{"key" + std::to_string(i), "me", lasting}).has_value());
+  }
+  BOOST_TEST(on(command::read_queue_stats{"queue"}).value().enqueued == 20U);
+}
+
+BOOST_AUTO_TEST_CASE(F45_a_connection_that_is_killed_leaves_typed_errors_and_comes_back) {
+  server s;
+  bed on{s};
+  BOOST_TEST(enqueue(on, 0, "x").has_value());
+  std::size_t done = 0;
+  std::size_t unknown = 0;
+  constexpr std::size_t all = 2000;
+  std::vector<std::string> keys(all);
+  for (std::size_t i = 0; i != all; ++i) {
+    keys[i] = "key" + std::to_string(i);
+    on.store.async_execute(command::acquire_lock{keys[i], "me", lasting}, [&](error_code ec,
+                                                                              lock_grant const& g) {
+      BOOST_TEST((ec ? ec == errc::outcome_unknown || ec == errc::store_unavailable : g.granted),
+                 ec.message());
+      ++(ec ? unknown : done);
+    });
+  }
+  on.io.restart();
+  while (done < 10) on.io.run_one_for(100ms);
+  s.ask("client kill type normal skipme yes");
+  auto const give_up = std::chrono::steady_clock::now() + 30s;
+  while (done + unknown != all && std::chrono::steady_clock::now() < give_up) {
+    on.io.run_one_for(100ms);
+  }
+  BOOST_TEST(done + unknown == all);
+  BOOST_TEST(enqueue(on, 1, "x").has_value());
+  for (auto const& key : keys) {  // an unknown outcome is asked again, and is the same lease
+    BOOST_TEST_REQUIRE(on(command::acquire_lock{key, "me", lasting}).value().granted);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R5_what_was_acknowledged_survives_a_crash_of_a_server_that_writes_all_down) {
+  server s{{"--appendonly", "yes", "--appendfsync", "always"}};
+  bed on{s};
+  auto const lock = on(command::acquire_lock{"key", "me", lasting}).value();
+  for (std::uint32_t i = 0; i != 50; ++i) BOOST_TEST(enqueue(on, i, "x").has_value());
+  auto const first = on(command::dequeue_jobs{"queue", "me", 1, 10, lasting}).value();
+  s.kill();
+  s.start();
+  auto survived = on(command::acquire_lock{"key", "me", lasting});
+  if (is_error(survived, errc::outcome_unknown)) {  // the connection had not noticed
+    survived = on(command::acquire_lock{"key", "me", lasting});
+  }
+  auto const again = survived.value();
+  BOOST_TEST(again.fence == lock.fence);
+  auto const stats = on(command::read_queue_stats{"queue"}).value();
+  BOOST_TEST(stats.pending == 40U);
+  BOOST_TEST(stats.leased == 10U);
+  auto const repeated = on(command::dequeue_jobs{"queue", "me", 1, 10, lasting}).value();
+  BOOST_TEST_REQUIRE(repeated.jobs.size() == first.jobs.size());
+  for (std::size_t i = 0; i != first.jobs.size(); ++i) {
+    BOOST_TEST(repeated.jobs[i].fence == first.jobs[i].fence);
+  }
+  BOOST_TEST(on(command::dequeue_jobs{"queue", "me", 2, 1, lasting}).value().jobs[0].fence >
+             first.jobs.back().fence);
+}
+
+BOOST_AUTO_TEST_CASE(F47_a_server_that_lost_everything_gives_no_fence_twice) {
+  server s;
+  bed on{s};
+  auto const before = on(command::acquire_lock{"key", "me", lasting}).value().fence;
+  s.kill();
+  s.start();
+  command::acquire_lock const asked{"key", "you", lasting};
+  auto after = on(asked);  // the connection may not have noticed
+  if (is_error(after, errc::outcome_unknown)) after = on(asked);
+  BOOST_TEST_REQUIRE(after.has_value(), after.error().message());
+  BOOST_TEST(after->granted);
+  BOOST_TEST(after->fence > before);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_server_without_memory_changes_nothing_and_says_so) {
+  server s;
+  bed on{s};
+  BOOST_TEST(enqueue(on, 1, "x").has_value());
+  BOOST_TEST(on(command::acquire_lock{"held", "me", lasting}).has_value());
+  s.ask("config set maxmemory 1");
+  BOOST_TEST(is_error(enqueue(on, 2, "x"), errc::store_full));
+  BOOST_TEST(is_error(on(command::acquire_lock{"key", "me", lasting}), errc::store_full));
+  BOOST_TEST(is_error(on(command::acquire_permit{"key", "me", 1, lasting, {}}), errc::store_full));
+  quota const q[] = {quota::per_second(1)};
+  BOOST_TEST(is_error(on(command::take{"key", q, 1, {}}), errc::store_full));
+  BOOST_TEST(on(command::release_lock{"held", "me", 0}).value().freed);
+  BOOST_TEST(on(command::read_queue_stats{"queue"}).value().pending == 1U);
+  s.ask("config set maxmemory 0");
+  BOOST_TEST(!on(command::inspect_lock{"key"}).value().held);
+  BOOST_TEST(on(command::inspect_permits{"key", 1}).value().in_use == 0U);
+  BOOST_TEST(on(command::take{"key", q, 1, {}}).value().allowed);
+  auto const stats = on(command::read_queue_stats{"queue"}).value();
+  BOOST_TEST(stats.enqueued == 1U);
+  BOOST_TEST(on(command::dequeue_jobs{"queue", "me", 1, 1, lasting}).value().jobs.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(F53_a_key_of_another_type_is_foreign_and_nothing_is_written) {
+  quota const q[] = {quota::per_second(1)};
+  for (std::string const kind :
+       {"pe", "pf", "pt", "pl", "pm", "l", "b", "q", "i", "s", "j", "n", "k", "r", "d", "e", "c"}) {
+    server s;
+    bed on{s};
+    auto const key = "{weir:0}:" + kind + ":queue";
+    bool const is_list = s.ask("rpush '" + key + "' x") == "1";
+    BOOST_TEST_REQUIRE(is_list);
+    auto const size = s.ask("dbsize");
+    bool found = false;
+    for (auto const& ec :
+         {on(command::acquire_permit{"queue", "me", 1, lasting, lasting}).error(),
+          on(command::acquire_lock{"queue", "me", lasting}).error(),
+          on(command::take{"queue", q, 1, {}}).error(), enqueue(on, 1, "x").error()}) {
+      if (!ec) continue;
+      BOOST_TEST((ec == errc::store_foreign), ec.message());
+      found = true;
+    }
+    BOOST_TEST(found, kind);
+    // Of the noun that found it, nothing was written: not even a fence.
+    if (kind.size() == 1 && kind != "l" && kind != "b") {
+      BOOST_TEST(s.ask("exists '{weir:0}:due' '{weir:0}:names'") == "0", kind);
+    }
+    static_cast<void>(size);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F46_no_server_is_a_typed_error_in_time) {
+  redis_options o;
+  o.offline_patience = 100ms;
+  boost::asio::io_context io;
+  redis_store const nowhere{io.get_executor(), redis_address{"127.0.0.1", 1}, o};
+  BOOST_TEST(is_error(ask(io, nowhere, command::inspect_lock{"key"}), errc::store_unavailable));
+  nowhere.async_run([](error_code) {});
+  BOOST_TEST(is_error(ask(io, nowhere, command::inspect_lock{"key"}), errc::store_unavailable));
+  nowhere.close();
+  BOOST_TEST(is_error(ask(io, nowhere, command::inspect_lock{"key"}), errc::closed));
+  io.restart();
+  io.run();  // ends: nothing is left
+}
+
+BOOST_AUTO_TEST_CASE(F38_a_half_open_connection_is_noticed) {
+  server s{{"--enable-debug-command", "yes"}};
+  redis_options o;
+  o.health_check_interval = 100ms;
+  bed on{s, o};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  std::thread sleeper{[&] { s.ask("debug sleep 2"); }};
+  std::this_thread::sleep_for(300ms);
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::outcome_unknown));
+  sleeper.join();
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_busy_server_is_unavailable) {
+  server s{{"--busy-reply-threshold", "50"}};
+  bed on{s};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  std::thread looper{[&] { s.ask("eval 'while true do end' 0"); }};
+  std::this_thread::sleep_for(400ms);
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_unavailable));
+  s.ask("script kill");
+  looper.join();
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_is_read_only) {
+  server s;
+  bed on{s};
+  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).has_value());
+  s.ask("replicaof 127.0.0.1 1");
+  BOOST_TEST(is_error(on(command::acquire_lock{"other", "me", lasting}), errc::store_read_only));
+  BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
+}
+
+BOOST_AUTO_TEST_CASE(passwords_and_databases) {
+  server s{{"--requirepass", "p@ss word"}};
+  auto const right = s.address().authenticate("p@ss word").database(3);
+  redis_options o;
+  o.offline_patience = 300ms;
+  boost::asio::io_context io;
+  redis_store const in{io.get_executor(), right, o};
+  in.async_run([](error_code) {});
+  BOOST_TEST(ask(io, in, command::acquire_lock{"key", "me", lasting}).value().granted);
+  auto const elsewhere = s.address().authenticate("p@ss word").database(4);
+  redis_store const other{io.get_executor(), elsewhere, o};
+  other.async_run([](error_code) {});
+  BOOST_TEST(!ask(io, other, command::inspect_lock{"key"}).value().held);
+  for (auto const& wrong : {s.address(), s.address().authenticate("wrong")}) {
+    redis_store const out{io.get_executor(), wrong, o};
+    out.async_run([](error_code) {});
+    BOOST_TEST(is_error(ask(io, out, command::inspect_lock{"key"}), errc::store_unavailable));
+    out.close();
+  }
+  in.close();
+  other.close();
+  io.restart();
+  io.run();
+}
+
+BOOST_AUTO_TEST_CASE(F38_who_may_not_subscribe_has_all_but_the_messages) {
+  server s;
+  s.ask("acl setuser limited on '>secret' '~*' +@all resetchannels");
+  redis_options o;
+  o.poll_interval = 10ms;
+  boost::asio::io_context io;
+  redis_store const store{io.get_executor(), s.address().authenticate("secret", "limited"), o};
+  store.async_run([](error_code) {});
+  // Several at once: an answer that went to the wrong one would show.
+  std::vector<std::string> keys;
+  for (int i = 0; i != 50; ++i) keys.push_back("key" + std::to_string(i));
+  int right = 0;
+  for (auto const& key : keys) {
+    store.async_execute(command::acquire_lock{key, key, lasting},
+                        [&](error_code ec, lock_grant const& g) { right += !ec && g.granted; });
+    store.async_execute(command::inspect_lock{key}, [&](error_code ec, lock_info const& i) {
+      right += !ec && i.holder == key;
+    });
+  }
+  io.run_for(1s);
+  BOOST_TEST(right == 100);
+
+  BOOST_TEST(ask(io, store, command::acquire_permit{"key", "x", 1, lasting, {}}).value().granted);
+  BOOST_TEST(
+      ask(io, store, command::acquire_permit{"key", "y", 1, lasting, lasting}).value().place == 1U);
+  BOOST_TEST(ask(io, store, command::release_permit{"key", "x", 0}).value().freed);
+  BOOST_TEST(ask(io, store, command::await_permit{"key", "y"}).has_value());
+  new_job j;
+  j.id = id_of(1);
+  j.kind = "kind";
+  BOOST_TEST(ask(io, store, command::enqueue_jobs{"queue", std::span{&j, 1}}).has_value());
+  BOOST_TEST(ask(io, store, command::await_jobs{0}).has_value());
+  store.close();
+  io.restart();
+  io.run();
+}
+
+BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_only) {
+  std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
+  BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);
+  auto const key = directory + "/key.pem";
+  auto const certificate = directory + "/certificate.pem";
+  auto const make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=weir -addext "
+                    "subjectAltName=IP:127.0.0.1 -keyout " +
+                    key + " -out " + certificate + " 2> /dev/null";
+  BOOST_TEST_REQUIRE(std::system(make.c_str()) == 0);
+  auto const port = server::free_port();
+  server const s{{"--tls-port", std::to_string(port), "--tls-cert-file", certificate,
+                  "--tls-key-file", key, "--tls-auth-clients", "no", "--tls-ca-cert-file",
+                  certificate}};
+  redis_options o;
+  o.offline_patience = 500ms;
+  boost::asio::io_context io;
+  auto const try_it = [&](redis_address const& address) {
+    redis_store const store{io.get_executor(), address, o};
+    store.async_run([](error_code) {});
+    auto out = ask(io, store, command::acquire_lock{"key", "me", lasting});
+    store.close();
+    return out;
+  };
+  auto const right = try_it(redis_address{"127.0.0.1", port}.tls(certificate));
+  BOOST_TEST_REQUIRE(right.has_value(), right.error().message());
+  BOOST_TEST(right->granted);
+  auto const unavailable = errc::store_unavailable;
+  BOOST_TEST(is_error(try_it(redis_address{"localhost", port}.tls(certificate)), unavailable));
+  BOOST_TEST(is_error(try_it(redis_address{"127.0.0.1", port}.tls()), unavailable));
+  BOOST_TEST(is_error(try_it(redis_address{"127.0.0.1", port}.tls("/none")), unavailable));
+  BOOST_TEST(is_error(try_it(redis_address{"127.0.0.1", port}), unavailable));
+  io.restart();
+  io.run();
+  std::filesystem::remove_all(directory);
+}
+
+BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {
+  server s;
+  redis_options four;
+  four.shards = 4;
+  bed on{s, four};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  bed one{s};
+  BOOST_TEST(is_error(one(command::inspect_lock{"key"}), errc::invalid_option));
+  redis_options bad;
+  bad.prefix = "a{b";
+  bed braces{s, bad};
+  BOOST_TEST(is_error(braces(command::inspect_lock{"key"}), errc::invalid_option));
+  for (std::uint32_t i = 0; i != 20; ++i) {
+    new_job j;
+    j.id = id_of(i);
+    j.kind = "kind";
+    auto const queue = "queue" + std::to_string(i);
+    BOOST_TEST(on(command::enqueue_jobs{queue, std::span{&j, 1}}).has_value());
+  }
+  std::size_t queues = 0;
+  for (std::uint32_t shard = 0; shard != 4; ++shard) {
+    auto const found = on(command::scan_visible_queues{shard, 100, 0}).value().queues.size();
+    BOOST_TEST(found > 0U);
+    queues += found;
+  }
+  BOOST_TEST(queues == 20U);
+  BOOST_TEST(is_error(on(command::scan_visible_queues{4, 1, 0}), errc::invalid_shard));
+}
+
+BOOST_AUTO_TEST_CASE(eviction_is_warned_of) {
+  static std::string said;
+  said.clear();
+  redis_options o;
+  o.warn = [](std::string_view what) { said += what; };
+  server s;
+  {
+    bed on{s, o};
+    BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+    BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  }
+  BOOST_TEST(said == "");
+  s.ask("config set maxmemory-policy allkeys-lru");
+  bed on{s, o};
+  for (int i = 0; i != 5; ++i) BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  BOOST_TEST(said.find("allkeys-lru") != said.npos, said);
+}
+
+BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_long_before_the_next_look) {
+  server s;
+  redis_options slow;
+  slow.poll_interval = 10s;
+  bed one{s, slow};
+  bed two{s, slow};
+  BOOST_TEST(one(command::acquire_permit{"key", "x", 1, lasting, {}}).value().granted);
+  BOOST_TEST(two(command::acquire_permit{"key", "y", 1, lasting, lasting}).value().place == 1U);
+  int woken = 0;
+  two.store.async_execute(command::await_permit{"key", "y"}, [&](error_code ec, hint) {
+    BOOST_TEST(!ec);
+    ++woken;
+  });
+  two.store.async_execute(command::await_jobs{0}, [&](error_code ec, hint) {
+    BOOST_TEST(!ec);
+    ++woken;
+  });
+  two.io.restart();
+  two.io.run_for(200ms);
+  BOOST_TEST(woken == 0);
+  auto const start = std::chrono::steady_clock::now();
+  BOOST_TEST(one(command::release_permit{"key", "x", 0}).value().freed);
+  BOOST_TEST(enqueue(one, 1, "x").has_value());
+  while (woken != 2 && std::chrono::steady_clock::now() - start < 30s) two.io.run_one_for(10ms);
+  BOOST_TEST(woken == 2);
+  BOOST_TEST((std::chrono::steady_clock::now() - start < 8s));  // sooner than anybody looked
+}
+
+BOOST_AUTO_TEST_CASE(F11_what_is_over_leaves_nothing_behind) {
+  server s;
+  bed on{s};
+  quota const q[] = {quota::per_second(10)};
+  for (int i = 0; i != 5; ++i) {
+    auto const key = "key" + std::to_string(i);
+    BOOST_TEST(on(command::acquire_lock{key, "me", 50ms}).has_value());
+    BOOST_TEST(on(command::acquire_permit{key, "me", 1, 50ms, {}}).has_value());
+    BOOST_TEST(on(command::acquire_permit{key, "you", 1, 50ms, 50ms}).has_value());
+    BOOST_TEST(on(command::take{key, q, 1, {}}).has_value());
+  }
+  for (std::uint32_t i = 0; i != 5; ++i) {
+    new_job j;
+    j.id = id_of(i);
+    j.kind = "kind";
+    j.retention = 100ms;
+    j.strategy = i % 2 == 0 ? unique_strategy::until_expired : unique_strategy::while_executing;
+    auto const key = "key" + std::to_string(i);
+    j.unique_key = key;
+    if (i % 2 == 0) j.unique_ttl = 100ms;
+    BOOST_TEST(on(command::enqueue_jobs{"queue", std::span{&j, 1}}).has_value());
+    auto const got = on(command::dequeue_jobs{"queue", "me", i + 1, 1, lasting}).value();
+    BOOST_TEST(
+        on(command::start_job{"queue", got.jobs.at(0).id, got.jobs.at(0).fence}).has_value());
+    finished_job const f{got.jobs.at(0).id, got.jobs.at(0).fence, "result"};
+    BOOST_TEST(on(command::complete_jobs{"queue", std::span{&f, 1}}).has_value());
+  }
+  std::set<std::string> const stay{"{weir:0}:shards", "{weir:0}:fence", "{weir:0}:names",
+                                   "{weir:0}:q:queue"};
+  for (auto const& [key, ttl] : keys_of(s)) {
+    // What a lease of an hour gave out is remembered for as long.
+    bool const expires = ttl >= 0 && ttl <= (key.find(":h:") != key.npos ? 3660 : 62);
+    BOOST_TEST((stay.contains(key) || expires), key << " " << ttl);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
+  server s;
+  for (int round = 0; round != 10; ++round) {
+    auto io = std::make_unique<boost::asio::io_context>();
+    auto const kept = std::make_shared<int>(1);
+    std::optional<redis_store> handle{std::in_place, io->get_executor(), s.address()};
+    auto const& store = *handle;
+    store.async_run([kept](error_code) {});
+    BOOST_TEST(ask(*io, store, command::inspect_lock{"key"}).has_value());
+    for (int i = 0; i != 50; ++i) {
+      store.async_execute(command::inspect_lock{"key"}, [kept](error_code, lock_info const&) {});
+    }
+    store.async_execute(command::await_jobs{0}, [kept](error_code, hint) {});
+    for (int i = 0; i != round; ++i) io->poll_one();
+    handle.reset();
+    io.reset();
+    BOOST_TEST(kept.use_count() == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R8_commands_under_way_are_bounded) {
+  redis_options o;
+  o.max_pending = 3;
+  boost::asio::io_context io;
+  redis_store const store{io.get_executor(), redis_address{"127.0.0.1", 1}, o};
+  int full = 0;
+  for (int i = 0; i != 10; ++i) {
+    store.async_execute(command::inspect_lock{"key"}, [&](error_code ec, lock_info const&) {
+      if (ec == errc::store_full) ++full;
+    });
+  }
+  io.poll();
+  BOOST_TEST(full == 7);
+  store.close();
+  io.restart();
+  io.run();
+}
+
+BOOST_AUTO_TEST_CASE(R7_cancelling_before_there_is_a_connection_executes_nothing) {
+  server s;
+  bed on{s};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  boost::asio::io_context io;
+  redis_store const store{io.get_executor(), s.address()};
+  std::optional<error_code> got;
+  store.async_execute(
+      command::acquire_lock{"key", "me", lasting},
+      boost::asio::cancel_after(50ms, [&](error_code ec, lock_grant const&) { got = ec; }));
+  io.run_for(500ms);
+  BOOST_TEST_REQUIRE(got.has_value());
+  BOOST_TEST((*got == boost::asio::error::operation_aborted));
+  store.async_run([](error_code) {});
+  BOOST_TEST(!ask(io, store, command::inspect_lock{"key"}).value().held);
+  store.close();
+  io.restart();
+  io.run();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
