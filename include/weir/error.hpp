@@ -41,6 +41,7 @@ enum class errc {
   store_corrupt,       ///< what the engine keeps is damaged; the command was not executed
   store_foreign,       ///< what is there was not made by weir, and was left untouched
   schema_too_new,      ///< a later version of weir made it; it was left untouched
+  schema_outdated,     ///< what weir needs is not there, or of an earlier version: migrate it
   not_in_transaction,  ///< the application's transaction is not open for writing; nothing was
                        ///< changed
 
@@ -95,6 +96,7 @@ namespace detail {
     case errc::store_corrupt: return "the store's data are damaged";
     case errc::store_foreign: return "the data there are not weir's";
     case errc::schema_too_new: return "the store was made by a later version of weir";
+    case errc::schema_outdated: return "the store is not migrated to this version of weir";
     case errc::not_in_transaction: return "no transaction is open for writing";
     case errc::invalid_key: return "the key is empty or too long";
     case errc::invalid_holder: return "the holder is empty or too long";

@@ -1,0 +1,87 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// A job that exists if and only if the order that it belongs to does: both are written in the
+// application's own PostgreSQL transaction.
+//
+//     postgres_transaction "host=127.0.0.1 dbname=shop user=shop"
+//
+// It makes a table `orders`, and weir's schema if it is not there.
+
+#include "weir/enqueue.hpp"
+#include "weir/store/postgres.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <libpq-fe.h>
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+struct pack {
+  std::string what;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(pack, what)
+
+template <>
+struct weir::job_traits<pack> {
+  static constexpr std::string_view kind = "pack";
+  static std::string queue(pack const&) { return "packing"; }
+};
+
+namespace {
+
+using connection = std::unique_ptr<PGconn, decltype([](PGconn* c) { PQfinish(c); })>;
+
+void run(connection const& db, std::string const& sql) {
+  auto* const r = PQexec(db.get(), sql.c_str());
+  auto const status = PQresultStatus(r);
+  PQclear(r);
+  if (status != PGRES_COMMAND_OK) throw std::runtime_error{PQerrorMessage(db.get())};
+}
+
+void order(connection const& db, std::string const& what, bool changes_their_mind) {
+  run(db, "BEGIN");
+  run(db, "INSERT INTO orders (what) VALUES ('" + what + "')");
+  pack const job{what};
+  weir::postgres_transaction transaction{db.get()};
+  weir::enqueue(transaction, job).value();  // throws what went wrong
+  run(db, changes_their_mind ? "ROLLBACK" : "COMMIT");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 2) {
+    std::cerr << "usage: postgres_transaction CONNINFO\n";
+    return 2;
+  }
+  boost::asio::io_context io;
+  weir::postgres_store store{io.get_executor(), argv[1]};
+  auto migrated = store.async_migrate(boost::asio::use_future);
+  io.run();
+  migrated.get();
+
+  connection const db{PQconnectdb(argv[1])};
+  if (PQstatus(db.get()) != CONNECTION_OK) throw std::runtime_error{PQerrorMessage(db.get())};
+  run(db, "CREATE TABLE IF NOT EXISTS orders (what text)");
+  order(db, "a kettle", false);
+  order(db, "two chairs", true);
+
+  auto claimed = store.async_execute(weir::command::dequeue_jobs{.queue = "packing",
+                                                                 .holder = "example",
+                                                                 .lease = std::chrono::seconds{30}},
+                                     boost::asio::use_future);
+  io.restart();
+  io.run();
+  auto const packing = claimed.get();
+  for (auto const& job : packing.jobs) std::cout << "to be packed: " << job.payload << '\n';
+  return 0;
+} catch (std::exception const& e) {
+  std::cerr << e.what() << '\n';
+  return 1;
+}

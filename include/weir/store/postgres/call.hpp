@@ -1,0 +1,192 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_CALL_HPP
+#define WEIR_STORE_POSTGRES_CALL_HPP
+
+#include "weir/job.hpp"
+#include "weir/time.hpp"
+
+#include <boost/endian/conversion.hpp>
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace weir::detail {
+
+/// How a function's argument of this type is sent: its type's number, and its bytes.
+template <class T>
+struct postgres_type;
+
+template <>
+struct postgres_type<bool> {
+  static constexpr Oid number = 16;
+  static constexpr Oid array = 1000;
+  static void put(std::string& out, bool v) { out += v ? '\1' : '\0'; }
+};
+template <>
+struct postgres_type<std::int32_t> {
+  static constexpr Oid number = 23;
+  static constexpr Oid array = 1007;
+  static void put(std::string& out, std::int32_t v) {
+    std::array<unsigned char, sizeof(v)> bytes;
+    boost::endian::store_big_s32(bytes.data(), v);
+    out.append(bytes.begin(), bytes.end());
+  }
+};
+template <>
+struct postgres_type<std::int64_t> {
+  static constexpr Oid number = 20;
+  static constexpr Oid array = 1016;
+  static void put(std::string& out, std::int64_t v) {
+    std::array<unsigned char, sizeof(v)> bytes;
+    boost::endian::store_big_s64(bytes.data(), v);
+    out.append(bytes.begin(), bytes.end());
+  }
+};
+template <>
+struct postgres_type<std::string_view> {
+  static constexpr Oid number = 17;
+  static constexpr Oid array = 1001;
+  static void put(std::string& out, std::string_view v) { out += v; }
+};
+template <>
+struct postgres_type<job_id> {
+  static constexpr Oid number = 2950;
+  static constexpr Oid array = 2951;
+  static void put(std::string& out, job_id const& v) { out.append(v.begin(), v.end()); }
+};
+
+/// A call of one of the schema's functions, with its arguments as they are sent. It views nothing.
+class postgres_call {
+ public:
+  static constexpr std::size_t most = 20;
+
+  /// @param function its name, a constant
+  explicit postgres_call(char const* function) noexcept : function_{function} {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// May it have to wait for a lock that an application's transaction has?
+  [[nodiscard]] bool may_wait() const noexcept { return may_wait_; }
+  void expect_to_wait() noexcept { may_wait_ = true; }
+
+  template <class T>
+  postgres_call& add(T const& value) {
+    if constexpr (std::is_same_v<T, std::uint64_t>) {
+      return add(static_cast<std::int64_t>(value));
+    } else if constexpr (std::is_same_v<T, std::uint32_t>) {
+      constexpr std::uint32_t top = 0x7fffffffU;
+      return add(static_cast<std::int32_t>(std::min(value, top)));
+    } else if constexpr (std::is_same_v<T, duration>) {
+      return add(std::int64_t{value.count()});
+    } else {
+      begin(postgres_type<T>::number);
+      postgres_type<T>::put(bytes_, value);
+      return end();
+    }
+  }
+
+  /// Nothing: the server's time. A time that is too far from now to count with is held at the ends.
+  postgres_call& add(std::optional<time_point> const& t) {
+    constexpr auto end_of_time = std::int64_t{1} << 62;
+    begin(postgres_type<std::int64_t>::number);
+    if (!t) {
+      null_[size_] = true;
+    } else {
+      auto const count = std::int64_t{t->time_since_epoch().count()};
+      postgres_type<std::int64_t>::put(bytes_, std::clamp(count, -end_of_time, end_of_time));
+    }
+    return end();
+  }
+
+  /// An array of what `of(element)` gives, for each element of a range that is not empty.
+  template <class T, class Range, class Of>
+  postgres_call& add_each(Range const& range, Of&& of) {
+    using number = postgres_type<std::int32_t>;
+    begin(postgres_type<T>::array);
+    auto const n = static_cast<std::int32_t>(range.size());
+    for (auto const v : {std::int32_t{1}, std::int32_t{0},
+                         static_cast<std::int32_t>(postgres_type<T>::number), n, std::int32_t{1}}) {
+      number::put(bytes_, v);
+    }
+    for (auto const& element : range) {
+      auto const at = bytes_.size();
+      number::put(bytes_, 0);
+      postgres_type<T>::put(bytes_, T{of(element)});
+      auto const length = bytes_.size() - at - sizeof(std::int32_t);
+      boost::endian::store_big_s32(reinterpret_cast<unsigned char*>(bytes_.data() + at),
+                                   static_cast<std::int32_t>(length));
+    }
+    return end();
+  }
+
+  /// The statement that calls the function.
+  [[nodiscard]] std::string text(std::string_view schema) const {
+    std::string out = "SELECT * FROM \"";
+    out.append(schema).append("\".").append(function_).append("(");
+    for (std::size_t i = 1; i <= size_; ++i) {
+      out.append(i == 1 ? "$" : ",$").append(std::to_string(i));
+    }
+    return out += ')';
+  }
+
+  /// Calls `send(n, types, values, lengths, formats)` as libpq's functions take parameters.
+  template <class Send>
+  auto with_parameters(Send&& send) const {
+    std::array<char const*, most> values;
+    std::array<int, most> lengths;
+    std::array<int, most> formats;
+    for (std::size_t i = 0; i != size_; ++i) {
+      auto const from = i == 0 ? 0 : ends_[i - 1];
+      values[i] = null_[i] ? nullptr : bytes_.data() + from;
+      lengths[i] = static_cast<int>(ends_[i] - from);
+      formats[i] = 1;
+    }
+    return send(static_cast<int>(size_), types_.data(), values.data(), lengths.data(),
+                formats.data());
+  }
+
+ private:
+  void begin(Oid type) noexcept {
+    types_[size_] = type;
+    null_[size_] = false;
+  }
+  postgres_call& end() noexcept {
+    ends_[size_++] = bytes_.size();
+    return *this;
+  }
+
+  char const* function_;
+  std::string bytes_;
+  std::array<std::size_t, most> ends_{};
+  std::array<Oid, most> types_{};
+  std::array<bool, most> null_{};
+  std::size_t size_ = 0;
+  bool may_wait_ = false;
+};
+
+/// What a call depends on beside its command.
+struct postgres_scope {
+  std::uint32_t shards = 1;
+  bool own = true;  ///< in a transaction of weir's own, not in an application's
+  std::optional<time_point> at{};
+};
+
+/// What is kept of a command to read its answer by.
+template <class C>
+struct postgres_note {
+  explicit postgres_note(C const&) noexcept {}
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,266 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_JOBS_HPP
+#define WEIR_STORE_POSTGRES_JOBS_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/jobs.hpp"
+#include "weir/store/postgres/call.hpp"
+#include "weir/store/postgres/job_row.hpp"
+#include "weir/store/postgres/queues.hpp"
+#include "weir/store/postgres/rows.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace weir::detail {
+
+template <>
+struct postgres_note<command::list_dead_letters> {
+  explicit postgres_note(command::list_dead_letters const& c) noexcept : limit{c.limit} {}
+  std::uint32_t limit;
+};
+
+/// The commands of jobs: how each is called, and how its answer is read.
+struct postgres_jobs {
+  template <class C>
+  using of = postgres_note<C> const&;
+
+  static postgres_call call(command::enqueue_jobs const& c, postgres_scope const& in) {
+    bool const plain = std::ranges::none_of(
+        c.jobs, [](new_job const& j) { return holds_while_waiting(j.strategy); });
+    postgres_call out{"enqueue_jobs"};
+    auto const number = [](auto v) { return static_cast<std::int32_t>(v); };
+    out.add(c.queue).add(postgres_shard(c.queue, in)).add(plain);
+    out.add_each<job_id>(c.jobs, [](new_job const& j) { return j.id; });
+    out.add_each<std::string_view>(c.jobs, [](new_job const& j) { return j.kind; });
+    out.add_each<std::string_view>(c.jobs, [](new_job const& j) { return j.payload; });
+    out.add_each<std::string_view>(c.jobs, [](new_job const& j) { return j.unique_key; });
+    out.add_each<std::int32_t>(c.jobs, [&](new_job const& j) { return number(j.priority); });
+    out.add_each<std::int32_t>(c.jobs, [&](new_job const& j) { return number(j.max_attempts); });
+    out.add_each<std::int32_t>(c.jobs, [&](new_job const& j) { return number(j.strategy); });
+    out.add_each<std::int32_t>(c.jobs, [&](new_job const& j) { return number(j.on_conflict); });
+    out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.delay.count(); });
+    out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.deadline.count(); });
+    out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.retention.count(); });
+    out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.unique_ttl.count(); });
+    out.add(in.own).add(in.at);
+    if (!plain) out.expect_to_wait();
+    return out;
+  }
+  static result<command::enqueue_jobs::result> answer(of<command::enqueue_jobs>,
+                                                      postgres_rows const& r) {
+    command::enqueue_jobs::result out;
+    out.reserve(static_cast<std::size_t>(r.size()));
+    for (int i = 0; i != r.size(); ++i) {
+      out.push_back({r.as<enqueue_outcome>(i, 0), r.id(i, 1)});
+    }
+    return out;
+  }
+
+  static postgres_call call(command::peek_jobs const& c, postgres_scope const& in) {
+    postgres_call out{"peek_jobs"};
+    out.add(c.queue).add(c.limit).add(in.at);
+    return out;
+  }
+  static result<std::vector<job>> answer(of<command::peek_jobs>, postgres_rows const& r) {
+    std::vector<job> out;
+    for (int i = 0; i != r.size(); ++i) out.push_back(postgres_job_row{r, i}.seen());
+    return out;
+  }
+
+  static postgres_call call(command::dequeue_jobs const& c, postgres_scope const& in) {
+    postgres_call out{"dequeue_jobs"};
+    out.add(c.queue).add(postgres_shard(c.queue, in)).add(c.holder).add(c.sequence);
+    out.add(c.limit).add(c.lease).add(in.own).add(in.at);
+    return out;
+  }
+  static result<dequeued> answer(of<command::dequeue_jobs>, postgres_rows const& r) {
+    using row = postgres_job_row;
+    dequeued out;
+    out.jobs.reserve(static_cast<std::size_t>(r.size()));
+    for (int i = 0; i < r.size() - 1; ++i) out.jobs.push_back(row{r, i}.lease());
+    row const rest{r, r.size() - 1};
+    if (rest.has_job()) throw postgres_malformed{};
+    out.dead_lettered = static_cast<std::uint32_t>(rest.number(row::attempts));
+    out.more = rest.number(row::snoozes) != 0;
+    out.held = rest.number(row::state) != 0;
+    out.next_in = rest.optional_span(row::vesting);
+    return out;
+  }
+
+  static postgres_call call(command::obtain_lease const& c, postgres_scope const& in) {
+    auto out = with_job("obtain_lease", c, in);
+    out.add(c.holder).add(c.lease).add(in.own).add(in.at);
+    return out;
+  }
+  static result<std::optional<leased_job>> answer(of<command::obtain_lease>,
+                                                  postgres_rows const& r) {
+    std::optional<leased_job> out;
+    if (r.size() != 0) out = postgres_job_row{r, 0}.lease();
+    return out;
+  }
+
+  static postgres_call call(command::extend_lease const& c, postgres_scope const& in) {
+    auto out = with_job("extend_lease", c, in);
+    out.add(c.fence).add(c.lease).add(in.own).add(in.at);
+    return out;
+  }
+  static result<lease_renewal> answer(of<command::extend_lease>, postgres_rows const& r) {
+    if (r.null(0, 0)) return errc::lease_lost;
+    return lease_renewal{r.span(0, 0)};
+  }
+
+  static postgres_call call(command::start_job const& c, postgres_scope const& in) {
+    postgres_call out{"start_job"};
+    out.add(c.queue).add(c.id).add(c.fence).add(in.at);
+    return out;
+  }
+  static result<started> answer(of<command::start_job>, postgres_rows const& r) {
+    if (r.null(0, 0)) return errc::lease_lost;
+    auto const left = r.span(0, 0);
+    if (left < duration::zero()) return started{};
+    return started{.outcome = start_outcome::blocked, .retry_after = left};
+  }
+
+  static postgres_call call(command::complete_jobs const& c, postgres_scope const& in) {
+    postgres_call out{"complete_jobs"};
+    out.add(c.queue).add(postgres_shard(c.queue, in));
+    out.add_each<job_id>(c.jobs, [](finished_job const& j) { return j.id; });
+    out.add_each<std::int64_t>(
+        c.jobs, [](finished_job const& j) { return static_cast<std::int64_t>(j.fence); });
+    out.add_each<std::string_view>(c.jobs, [](finished_job const& j) { return j.result; });
+    out.add(in.own).add(in.at);
+    return out;
+  }
+  static result<command::complete_jobs::result> answer(of<command::complete_jobs>,
+                                                       postgres_rows const& r) {
+    command::complete_jobs::result out;
+    for (int i = 0; i != r.size(); ++i) {
+      out.push_back(r.yes(i, 0) ? complete_outcome::completed : complete_outcome::lease_lost);
+    }
+    return out;
+  }
+
+  static postgres_call call(command::requeue_job const& c, postgres_scope const& in) {
+    return end_lease(c, 0, c.delay, rule::kept_reason(c.reason), in);
+  }
+  static result<requeue_outcome> answer(of<command::requeue_job>, postgres_rows const& r) {
+    if (r.null(0, 0)) return errc::lease_lost;
+    return r.yes(0, 0) ? requeue_outcome::dead_lettered : requeue_outcome::requeued;
+  }
+
+  static postgres_call call(command::snooze_job const& c, postgres_scope const& in) {
+    return end_lease(c, 1, c.delay, c.memo, in);
+  }
+  static result<hint> answer(of<command::snooze_job>, postgres_rows const& r) { return ended(r); }
+
+  static postgres_call call(command::return_job const& c, postgres_scope const& in) {
+    return end_lease(c, 2, duration::zero(), {}, in);
+  }
+  static result<hint> answer(of<command::return_job>, postgres_rows const& r) { return ended(r); }
+
+  static postgres_call call(command::bury_job const& c, postgres_scope const& in) {
+    return end_lease(c, 3, duration::zero(), rule::kept_reason(c.reason), in);
+  }
+  static result<hint> answer(of<command::bury_job>, postgres_rows const& r) { return ended(r); }
+
+  static postgres_call call(command::cancel_job const& c, postgres_scope const& in) {
+    auto out = with_job("cancel_job", c, in);
+    out.add(c.running).add(in.own).add(in.at);
+    return out;
+  }
+  static result<cancel_outcome> answer(of<command::cancel_job>, postgres_rows const& r) {
+    return r.as<cancel_outcome>(0, 0);
+  }
+
+  static postgres_call call(command::find_job const& c, postgres_scope const& in) {
+    postgres_call out{"find_job"};
+    out.add(c.queue).add(c.id).add(in.at);
+    return out;
+  }
+  static result<std::optional<job>> answer(of<command::find_job>, postgres_rows const& r) {
+    std::optional<job> out;
+    if (r.size() != 0) out = postgres_job_row{r, 0}.seen();
+    return out;
+  }
+
+  static postgres_call call(command::list_dead_letters const& c, postgres_scope const& in) {
+    postgres_call out{"list_dead_letters"};
+    out.add(c.queue).add(c.limit + 1).add(cursor(c).value_or(0)).add(in.at);
+    return out;
+  }
+  static result<job_page> answer(of<command::list_dead_letters> note, postgres_rows const& r) {
+    job_page out;
+    for (int i = 0; i != r.size(); ++i) {
+      postgres_job_row const row{r, i};
+      if (out.jobs.size() == note.limit) {
+        out.cursor = std::to_string(r.integer(i - 1, postgres_job_row::death));
+        break;
+      }
+      out.jobs.push_back(row.seen());
+    }
+    return out;
+  }
+
+  static postgres_call call(command::replay_dead_letter const& c, postgres_scope const& in) {
+    auto out = with_job("replay_dead_letter", c, in);
+    out.add(c.delay).add(in.own).add(in.at);
+    out.expect_to_wait();
+    return out;
+  }
+  static result<replay_outcome> answer(of<command::replay_dead_letter>, postgres_rows const& r) {
+    return r.as<replay_outcome>(0, 0);
+  }
+
+  static postgres_call call(command::purge_job const& c, postgres_scope const& in) {
+    auto out = with_job("purge_job", c, in);
+    out.add(in.own).add(in.at);
+    return out;
+  }
+  static result<bool> answer(of<command::purge_job>, postgres_rows const& r) { return r.yes(0, 0); }
+
+  /// The place in a listing that a cursor names; empty: no page gave it.
+  static std::optional<std::int64_t> cursor(command::list_dead_letters const& c) noexcept {
+    std::int64_t after = 0;
+    auto const* const end = c.cursor.data() + c.cursor.size();
+    if (c.cursor.empty()) return after;
+    auto const [at, ec] = std::from_chars(c.cursor.data(), end, after);
+    if (ec != std::errc{} || at != end || after < 0) return std::nullopt;
+    return after;
+  }
+
+ private:
+  template <class C>
+  static postgres_call with_job(char const* function, C const& c, postgres_scope const& in) {
+    postgres_call out{function};
+    out.add(c.queue).add(postgres_shard(c.queue, in)).add(c.id);
+    return out;
+  }
+
+  template <class C>
+  static postgres_call end_lease(C const& c, std::int32_t how, duration delay,
+                                 std::string_view text, postgres_scope const& in) {
+    auto out = with_job("end_lease", c, in);
+    out.add(c.fence).add(how).add(delay).add(text).add(in.own).add(in.at);
+    return out;
+  }
+
+  static result<hint> ended(postgres_rows const& r) {
+    if (r.null(0, 0)) return errc::lease_lost;
+    return hint{};
+  }
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,289 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_LINK_HPP
+#define WEIR_STORE_POSTGRES_LINK_HPP
+
+#include "weir/error.hpp"
+#include "weir/store/postgres/call.hpp"
+#include "weir/store/postgres/failure.hpp"
+#include "weir/store/postgres/migration.hpp"
+#include "weir/store/postgres/options.hpp"
+#include "weir/store/postgres/request.hpp"
+#include "weir/store/postgres/rows.hpp"
+#include "weir/store/postgres/socket.hpp"
+
+#include <libpq-fe.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace weir::detail {
+
+/// Who has links.
+class postgres_link_owner : public std::enable_shared_from_this<postgres_link_owner> {
+ public:
+  postgres_link_owner() = default;
+  postgres_link_owner(postgres_link_owner const&) = delete;
+  postgres_link_owner& operator=(postgres_link_owner const&) = delete;
+  virtual ~postgres_link_owner() = default;
+
+  /// The link may be used from now on.
+  virtual void connected(bool waits) = 0;
+  /// Some link has room for more.
+  virtual void progressed() = 0;
+  /// The link is closed for good; what it had under way has ended.
+  virtual void ended(error_code why, bool connected) = 0;
+};
+
+/// One connection in pipeline mode, and the commands that are under way on it. On a strand.
+///
+/// Each command is a transaction of its own, READ COMMITTED whatever the database's default is: the
+/// implicit one between two synchronization points where that is the default, and one that is begun
+/// and committed in the same round trip where it is not. An answer counts once its transaction's
+/// end was reported, not before (a commit can fail). So a command of a connection that is lost
+/// after its request left is unknown, however far it got.
+class postgres_link : public std::enable_shared_from_this<postgres_link> {
+ public:
+  /// @param waits for commands that may have to wait for an application's transaction
+  postgres_link(postgres_link_owner& owner, postgres_strand const& strand,
+                std::string const& schema, postgres_options const& options, bool waits)
+      : owner_{owner},
+        socket_{strand},
+        timer_{strand},
+        schema_{schema},
+        options_{options},
+        waits_{waits} {}
+
+  [[nodiscard]] bool waits() const noexcept { return waits_; }
+  [[nodiscard]] bool ready() const noexcept { return ready_; }
+  [[nodiscard]] bool over() const noexcept { return over_; }
+  [[nodiscard]] std::size_t load() const noexcept { return under_way_.size(); }
+
+  void open(std::string const& conninfo) {
+    socket_.begin(conninfo);
+    auto const keep = lives();
+    timer_.set(timer_.now() + options_.connect_timeout,
+               [this, keep] { end(errc::store_unavailable); });
+    socket_.connect([this, keep](error_code ec) { connected(ec); });
+  }
+
+  /// Sends a command. False: the connection turned out to be over, and nothing was sent.
+  bool send(std::unique_ptr<postgres_request>& r) {
+    if (under_way_.empty() && !alive()) {
+      end(errc::store_unavailable);
+      return false;
+    }
+    under_way_.push_back(sent{std::move(r), {}, {}, explicit_ ? 2 : 1});
+    if (under_way_.size() == 1) set_timer();
+    auto& item = under_way_.back();
+    auto* const c = socket_.get();
+    auto const text = item.request->text(schema_);
+    bool ok = !explicit_ || statement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    ok = ok && item.request->call().with_parameters([&](int n, auto types, auto values,
+                                                        auto lengths, auto formats) {
+      return PQsendQueryParams(c, text.c_str(), n, types, values, lengths, formats, 1) == 1;
+    });
+    ok = ok && PQpipelineSync(c) == 1;
+    // Whether it failed or not is known by then, and this ends either.
+    if (explicit_) ok = ok && statement("COMMIT") && PQpipelineSync(c) == 1;
+    if (!ok) {
+      end(errc::outcome_unknown);
+      return true;
+    }
+    flush();
+    read();
+    return true;
+  }
+
+  void close() { end(errc::closed); }
+
+ private:
+  struct sent {
+    std::unique_ptr<postgres_request> request;
+    postgres_result answer;
+    error_code failed;
+    int ends;  // synchronization points until it is over
+  };
+
+  /// The first statement on every connection.
+  class greeting final : public postgres_request {
+   public:
+    explicit greeting(postgres_link& to) noexcept : postgres_request{postgres_call{""}}, to_{to} {}
+    [[nodiscard]] std::string text(std::string_view schema) const override {
+      std::string out;
+      append_sql(out,
+                 "SELECT version, shards, current_setting('default_transaction_isolation') "
+                 "FROM ~.state",
+                 schema);
+      return out;
+    }
+    [[nodiscard]] bool waiting() const noexcept override { return true; }
+    void finish(error_code ec, PGresult const* r) noexcept override { to_.greeted(ec, r); }
+
+   private:
+    postgres_link& to_;
+  };
+
+  [[nodiscard]] std::pair<std::shared_ptr<void>, std::shared_ptr<void>> lives() {
+    return {owner_.shared_from_this(), shared_from_this()};
+  }
+
+  void connected(error_code ec) {
+    if (over_) return;
+    auto* const c = socket_.get();
+    if (ec || PQsetnonblocking(c, 1) != 0 || PQenterPipelineMode(c) != 1) {
+      return end(errc::store_unavailable);
+    }
+    std::unique_ptr<postgres_request> hello = std::make_unique<greeting>(*this);
+    send(hello);
+  }
+
+  void greeted(error_code ec, PGresult const* r) noexcept {
+    if (over_) return;
+    why_ = ec;
+    if (!ec) {
+      try {
+        postgres_rows const rows{r};
+        if (rows.integer(0, 0) > postgres_schema_version) why_ = errc::schema_too_new;
+        if (rows.integer(0, 0) < postgres_schema_version) why_ = errc::schema_outdated;
+        if (!why_ && rows.integer(0, 1) != options_.shards) why_ = errc::invalid_option;
+        explicit_ = rows.bytes(0, 2) != "read committed";
+      } catch (postgres_malformed const&) {
+        why_ = errc::store_foreign;
+      }
+    }
+    ready_ = !why_;
+  }
+
+  bool statement(char const* text) {
+    return PQsendQueryParams(socket_.get(), text, 0, nullptr, nullptr, nullptr, nullptr, 1) == 1;
+  }
+
+  /// Has an idle connection ended? What the server said before it ended it may have to be read
+  /// first.
+  [[nodiscard]] bool alive() {
+    auto* const c = socket_.get();
+    return PQconsumeInput(c) == 1 && PQconsumeInput(c) == 1 && PQstatus(c) == CONNECTION_OK;
+  }
+
+  void set_timer() {
+    deadline_ = timer_.now() + options_.command_timeout;
+    timer_.set(deadline_, [this, keep = lives()] { timed_out(); });
+  }
+  void timed_out() {
+    if (over_ || under_way_.empty()) return;
+    if (timer_.now() >= deadline_) return end(errc::outcome_unknown);
+    timer_.set(deadline_, [this, keep = lives()] { timed_out(); });
+  }
+
+  void flush() {
+    if (over_ || writing_) return;
+    int const left = PQflush(socket_.get());
+    if (left < 0) return read();  // what the server has said is read first
+    if (left == 0) return;
+    writing_ = true;
+    socket_.wait(postgres_socket::descriptor::wait_write, [this, keep = lives()](error_code ec) {
+      writing_ = false;
+      if (!ec) flush();
+    });
+  }
+
+  void read() {
+    if (over_ || reading_ || under_way_.empty()) return;
+    reading_ = true;
+    socket_.wait(postgres_socket::descriptor::wait_read, [this, keep = lives()](error_code ec) {
+      reading_ = false;
+      if (!over_ && !ec) readable();
+    });
+  }
+
+  void readable() {
+    bool const good = PQconsumeInput(socket_.get()) == 1;
+    deadline_ = timer_.now() + options_.command_timeout;
+    auto const before = under_way_.size();
+    bool const was_ready = ready_;
+    take_results();
+    if (over_) return;
+    if (why_) return end(why_);
+    if (ready_ && !was_ready) owner_.connected(waits_);
+    if (!good || PQstatus(socket_.get()) == CONNECTION_BAD) return end(errc::outcome_unknown);
+    flush();
+    if (under_way_.empty()) timer_.stop();
+    if (under_way_.size() != before) owner_.progressed();
+    read();
+  }
+
+  void take_results() {
+    auto* const c = socket_.get();
+    for (int nothing = 0; !under_way_.empty() && nothing < 2 && PQisBusy(c) == 0;) {
+      postgres_result r{PQgetResult(c)};
+      if (!r) {
+        ++nothing;
+        continue;
+      }
+      nothing = 0;
+      auto& first = under_way_.front();
+      switch (PQresultStatus(r.get())) {
+        case PGRES_TUPLES_OK: first.answer = std::move(r); break;
+        case PGRES_PIPELINE_SYNC:
+          if (--first.ends == 0) finish_first();
+          break;
+        case PGRES_FATAL_ERROR:
+          // Without a code it is not the server who says so: the connection is over.
+          if (PQresultErrorField(r.get(), PG_DIAG_SQLSTATE) == nullptr) return;
+          if (!first.failed) first.failed = postgres_error(r.get());
+          break;
+        default: break;
+      }
+    }
+  }
+
+  void finish_first() {
+    auto first = std::move(under_way_.front());
+    under_way_.pop_front();
+    if (!first.failed && !first.answer) first.failed = errc::store_corrupt;
+    first.request->finish(first.failed, first.answer.get());
+  }
+
+  void end(error_code why) {
+    if (std::exchange(over_, true)) return;
+    bool const was_ready = std::exchange(ready_, false);
+    timer_.stop();
+    auto const keep = lives();
+    socket_.close();
+    auto all = std::move(under_way_);
+    under_way_.clear();
+    // What has failed before it gave an answer was not done, whatever came after; the rest is
+    // unknown.
+    for (auto& s : all) {
+      bool const known = s.failed && !s.answer;
+      s.request->finish(known ? s.failed : make_error_code(errc::outcome_unknown), nullptr);
+    }
+    owner_.ended(why, was_ready);
+  }
+
+  postgres_link_owner& owner_;
+  postgres_socket socket_;
+  postgres_timer timer_;
+  std::string const& schema_;
+  postgres_options const& options_;
+  std::deque<sent> under_way_;
+  steady_time deadline_{};
+  error_code why_;  // it is of no use
+  bool const waits_;
+  bool ready_ = false;
+  bool explicit_ = false;
+  bool reading_ = false;
+  bool writing_ = false;
+  bool over_ = false;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,122 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_MIGRATION_HPP
+#define WEIR_STORE_POSTGRES_MIGRATION_HPP
+
+#include "weir/store/postgres/options.hpp"
+#include "weir/store/postgres/schema/buckets.hpp"
+#include "weir/store/postgres/schema/claims.hpp"
+#include "weir/store/postgres/schema/jobs.hpp"
+#include "weir/store/postgres/schema/leases.hpp"
+#include "weir/store/postgres/schema/queues.hpp"
+#include "weir/store/postgres/schema/tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+namespace detail {
+
+/// One step between two versions of the schema, and the way back. One that was released never
+/// changes: a change is one more step.
+struct postgres_migration {
+  std::initializer_list<char const*> up;
+  char const* down;
+};
+
+inline constexpr std::initializer_list<char const*> postgres_first = {
+    pgsql::tables, pgsql::leases, pgsql::buckets, pgsql::queues, pgsql::jobs, pgsql::claims};
+
+inline constexpr std::array postgres_migrations{
+    postgres_migration{postgres_first, "DROP SCHEMA ~ CASCADE;\n"},
+};
+
+/// What a job row is read as. See `job_row` in schema/queues.hpp.
+inline constexpr std::string_view postgres_job_columns =
+    "j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, "
+    "j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, "
+    "j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result";
+
+/// What every command is executed with. Whoever waits for longer than the lock timeout is told so
+/// instead of holding up what is behind it (F50). A plan is made once, for whatever there will be:
+/// not for the empty tables that there are at first.
+inline constexpr std::string_view postgres_function_settings =
+    "SET lock_timeout = '1s' SET enable_seqscan = off SET enable_bitmapscan = off "
+    "SET jit = off SET plan_cache_mode = force_generic_plan";
+
+/// The text with its placeholders filled in.
+inline void append_sql(std::string& out, std::string_view text, std::string_view schema) {
+  while (!text.empty()) {
+    auto const at = text.find_first_of("~{");
+    out += text.substr(0, at);
+    if (at == std::string_view::npos) return;
+    text.remove_prefix(at);
+    constexpr std::string_view job = "{job}";
+    constexpr std::string_view set = "{set}";
+    if (text.starts_with('~')) {
+      out.append("\"").append(schema).append("\"");
+      text.remove_prefix(1);
+    } else if (text.starts_with(job)) {
+      out += postgres_job_columns;
+      text.remove_prefix(job.size());
+    } else if (text.starts_with(set)) {
+      out += postgres_function_settings;
+      text.remove_prefix(set.size());
+    } else {
+      out += text.front();
+      text.remove_prefix(1);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The version of the schema that this version of weir needs.
+inline constexpr std::uint32_t postgres_schema_version = detail::postgres_migrations.size();
+
+/// The SQL that takes a database from one version of weir's schema to another, up or down, in one
+/// transaction: for those who run their own migrations. Version 0 is a database without it; going
+/// there drops the schema with all that is in it. What `async_migrate` does is
+/// `postgres_migration_sql(options)` where there is none.
+///
+/// The role that runs it must own the schema, or may create it. The role that a store connects as
+/// needs no more than USAGE on the schema, SELECT, INSERT, UPDATE and DELETE on its tables, USAGE
+/// and UPDATE on its sequences, and EXECUTE on its functions.
+///
+/// Returns an empty text where `options.schema` is no valid name.
+[[nodiscard]] inline std::string postgres_migration_sql(
+    postgres_options const& options, std::uint32_t from = 0,
+    std::uint32_t to = postgres_schema_version) {
+  std::string out;
+  if (!detail::valid_schema(options.schema)) return out;
+  auto const o = detail::bounded(options);
+  from = std::min(from, postgres_schema_version);
+  to = std::min(to, postgres_schema_version);
+  auto const add = [&](std::string_view text) { detail::append_sql(out, text, o.schema); };
+  add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n");
+  add("SELECT pg_advisory_xact_lock(hashtextextended('weir migration', 0));\n");
+  for (auto i = from; i < to; ++i) {
+    for (auto const* const part : detail::postgres_migrations[i].up) add(part);
+  }
+  for (auto i = from; i > to; --i) add(detail::postgres_migrations[i - 1].down);
+  if (from == 0 && to > 0) {
+    // Twice at once, or over another version, this fails, and nothing was done.
+    add("INSERT INTO ~.state VALUES (true, " + std::to_string(to) + ", " +
+        std::to_string(o.shards) + ", -9223372036854775808);\n");
+  } else if (to > 0) {
+    add("UPDATE ~.state SET version = " + std::to_string(to) + ";\n");
+  }
+  add("COMMIT;\n");
+  return out;
+}
+
+}  // namespace weir
+
+#endif

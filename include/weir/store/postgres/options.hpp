@@ -1,0 +1,71 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_OPTIONS_HPP
+#define WEIR_STORE_POSTGRES_OPTIONS_HPP
+
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weir {
+
+/// How a PostgreSQL store behaves. Durations and counts outside their ranges are held at the ends
+/// of them. `schema` and `shards` are properties of the database: its stores must agree on them.
+struct postgres_options {
+  /// Where weir's tables and functions are: up to 48 lower-case letters, digits and underscores,
+  /// not beginning with a digit; anything else is `invalid_option`.
+  std::string_view schema = "weir";
+
+  std::uint32_t shards = 1;  ///< of the job queues, from 1 to 1,024; for good
+
+  /// At most, from 1 to 1,000; they are made as they are needed. One of several is for enqueues
+  /// with unique keys and replays, which may have to wait for an application's transaction (F50).
+  std::uint32_t connections = 4;
+
+  /// Commands under way on one connection, of which the server executes one at a time; from 1.
+  std::uint32_t pipeline = 16;
+
+  /// Commands that wait for a connection; more are `store_full`.
+  std::size_t max_pending = 100'000;
+
+  /// How long making a connection may take; from 10 ms.
+  duration connect_timeout = std::chrono::seconds{10};
+
+  /// How long the server may be silent while commands are under way; then the connection is given
+  /// up, and they are `outcome_unknown`. From 10 ms.
+  duration command_timeout = std::chrono::seconds{30};
+
+  /// After how long, at most, a store that is used has some of what time has ended removed; from
+  /// 10 ms.
+  duration tidy_interval = std::chrono::seconds{5};
+};
+
+namespace detail {
+
+[[nodiscard]] constexpr bool valid_schema(std::string_view name) noexcept {
+  constexpr std::size_t longest = 48;
+  auto const letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  return !name.empty() && name.size() <= longest && letter(name.front()) &&
+         std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+[[nodiscard]] constexpr postgres_options bounded(postgres_options o) noexcept {
+  using namespace std::chrono_literals;
+  o.shards = std::clamp(o.shards, std::uint32_t{1}, std::uint32_t{1024});
+  o.connections = std::clamp(o.connections, std::uint32_t{1}, std::uint32_t{1000});
+  o.pipeline = std::max(o.pipeline, std::uint32_t{1});
+  o.max_pending = std::max(o.max_pending, std::size_t{1});
+  o.connect_timeout = std::max<duration>(o.connect_timeout, 10ms);
+  o.command_timeout = std::max<duration>(o.command_timeout, 10ms);
+  o.tidy_interval = std::max<duration>(o.tidy_interval, 10ms);
+  return o;
+}
+
+}  // namespace detail
+}  // namespace weir
+
+#endif

@@ -1,0 +1,248 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_POOL_HPP
+#define WEIR_STORE_POSTGRES_POOL_HPP
+
+#include "weir/backoff/capped.hpp"
+#include "weir/backoff/exponential.hpp"
+#include "weir/backoff/jittered.hpp"
+#include "weir/detail/os_entropy.hpp"
+#include "weir/error.hpp"
+#include "weir/store/postgres/call.hpp"
+#include "weir/store/postgres/link.hpp"
+#include "weir/store/postgres/options.hpp"
+#include "weir/store/postgres/request.hpp"
+#include "weir/store/postgres/socket.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// What is shared by the handles of a store: its connections, and the commands that wait for one.
+///
+/// One of several connections is for commands that may have to wait for an application's
+/// transaction, so that nothing else stands behind them (F50). Connections are made when there is
+/// more to do than those that there are can take at once; nothing keeps an executor busy while
+/// there is nothing to do. All of it happens on one strand.
+class postgres_pool final : public postgres_link_owner {
+ public:
+  postgres_pool(boost::asio::any_io_executor const& executor, std::string conninfo,
+                postgres_options const& options)
+      : strand_{boost::asio::make_strand(executor)},
+        conninfo_{std::move(conninfo)},
+        schema_{options.schema},
+        options_{bounded(options)},
+        retry_{strand_},
+        tidied_{retry_.now()} {
+    options_.schema = schema_;
+    lanes_[1].waits = true;
+  }
+
+  [[nodiscard]] postgres_options const& options() const noexcept { return options_; }
+  [[nodiscard]] std::string const& conninfo() const noexcept { return conninfo_; }
+  [[nodiscard]] postgres_strand const& strand() const noexcept { return strand_; }
+
+  /// From any thread.
+  void submit(std::unique_ptr<postgres_request> r) {
+    boost::asio::dispatch(
+        strand_, [self = self(), r = std::move(r)]() mutable { self->admit(std::move(r)); });
+  }
+
+  /// From any thread. What is under way is still answered.
+  void close() {
+    boost::asio::dispatch(strand_, [self = self()] {
+      self->closed_ = true;
+      self->retry_.stop();
+      for (auto& each : self->lanes_) self->fail(each, boost::asio::error::operation_aborted);
+      self->let_go();
+    });
+  }
+
+ private:
+  /// Commands of one kind, and the connections that they may take.
+  struct lane {
+    lane() = default;
+    std::deque<std::unique_ptr<postgres_request>> pending;
+    bool waits = false;
+    bool opening = false;
+    std::uint32_t links = 0;
+  };
+
+  /// Makes room; nobody waits for it.
+  class tidying final : public postgres_request {
+   public:
+    explicit tidying() : postgres_request{call()} {}
+    [[nodiscard]] bool waiting() const noexcept override { return true; }
+    void finish(error_code, PGresult const*) noexcept override {}
+
+   private:
+    static postgres_call call() {
+      constexpr std::int32_t at_once = 1000;
+      postgres_call out{"tidy"};
+      out.add(at_once).add(std::optional<time_point>{});
+      return out;
+    }
+  };
+
+  std::shared_ptr<postgres_pool> self() {
+    return std::static_pointer_cast<postgres_pool>(shared_from_this());
+  }
+
+  void admit(std::unique_ptr<postgres_request> r) {
+    if (closed_) return r->finish(errc::closed, nullptr);
+    if (!valid_schema(schema_)) return r->finish(errc::invalid_option, nullptr);
+    auto& to = lanes_[r->call().may_wait() && options_.connections > 1 ? 1 : 0];
+    if (to.pending.size() >= options_.max_pending) return r->finish(errc::store_full, nullptr);
+    to.pending.push_back(std::move(r));
+    pump();
+  }
+
+  void pump() {
+    if (std::exchange(pumping_, true)) return;  // a link that ended meanwhile comes back here
+    for (auto& each : lanes_) pump(each);
+    pumping_ = false;
+    if (closed_) let_go();
+  }
+
+  void pump(lane& of) {
+    while (!of.pending.empty()) {
+      auto& first = of.pending.front();
+      if (!first->waiting()) {
+        of.pending.pop_front();
+        continue;
+      }
+      auto const to = best(of);
+      if (!to) break;
+      bool const idle = to->load() == 0;
+      auto r = std::move(first);
+      of.pending.pop_front();
+      if (!to->send(r)) {
+        of.pending.push_front(std::move(r));
+        continue;
+      }
+      tidy(*to);
+      if (!idle) open(of);  // more to do than there are connections
+    }
+    if (!of.pending.empty()) open(of);
+  }
+
+  /// The connection with the least to do, if it has room.
+  [[nodiscard]] std::shared_ptr<postgres_link> best(lane const& of) const {
+    std::shared_ptr<postgres_link> out;
+    for (auto const& l : links_) {
+      if (!l->ready() || l->waits() != of.waits || l->load() >= options_.pipeline) continue;
+      if (!out || l->load() < out->load()) out = l;
+    }
+    return out;
+  }
+
+  void open(lane& of) {
+    auto const most = of.waits ? 1U : std::max(options_.connections - 1, 1U);
+    if (of.opening || of.links >= most || closed_) return;
+    if (failures_ != 0 && retry_.now() < next_attempt_) {
+      if (!retrying_) {
+        retrying_ = true;
+        retry_.set(next_attempt_, [self = self()] {
+          self->retrying_ = false;
+          self->pump();
+        });
+      }
+      return;
+    }
+    of.opening = true;
+    ++of.links;
+    auto const l = std::make_shared<postgres_link>(*this, strand_, schema_, options_, of.waits);
+    links_.push_back(l);
+    l->open(conninfo_);
+  }
+
+  void connected(bool waits) override {
+    lanes_[waits ? 1 : 0].opening = false;
+    failures_ = 0;
+  }
+
+  void progressed() override { pump(); }
+
+  void ended(error_code why, bool connected) override {
+    std::array<std::uint32_t, 2> left{};
+    std::erase_if(links_, [](auto const& l) { return l->over(); });
+    for (auto const& l : links_) ++left[l->waits() ? 1 : 0];
+    for (std::size_t i = 0; i != lanes_.size(); ++i) {
+      auto& of = lanes_[i];
+      if (of.links == left[i]) continue;
+      of.links = left[i];
+      if (connected) continue;
+      of.opening = false;
+      auto const entropy = os_entropy()[0];
+      waited_ = backoff_(failures_++, waited_, entropy);
+      next_attempt_ = saturating_add(retry_.now(), waited_);
+      if (!best_exists(of)) {
+        fail(of, why == errc::outcome_unknown ? make_error_code(errc::store_unavailable) : why);
+      }
+    }
+    if (!closed_) pump();
+  }
+
+  [[nodiscard]] bool best_exists(lane const& of) const noexcept {
+    return std::any_of(links_.begin(), links_.end(),
+                       [&](auto const& l) { return l->ready() && l->waits() == of.waits; });
+  }
+
+  void fail(lane& of, error_code ec) {
+    auto all = std::exchange(of.pending, {});
+    for (auto const& r : all) r->finish(ec, nullptr);
+  }
+
+  void tidy(postgres_link& on) {
+    if (retry_.now() - tidied_ < options_.tidy_interval || on.load() >= options_.pipeline) return;
+    tidied_ = retry_.now();
+    std::unique_ptr<postgres_request> r = std::make_unique<tidying>();
+    on.send(r);
+  }
+
+  /// Closes what has nothing to do.
+  void let_go() {
+    auto const all = links_;
+    for (auto const& l : all) {
+      if (l->load() == 0) l->close();
+    }
+  }
+
+  postgres_strand strand_;
+  std::string const conninfo_;
+  std::string const schema_;
+  postgres_options options_;
+  std::array<lane, 2> lanes_;
+  std::vector<std::shared_ptr<postgres_link>> links_;
+  jittered_backoff<capped_backoff<exponential_backoff>, equal_jitter> backoff_{
+      capped_backoff{exponential_backoff{std::chrono::milliseconds{20}}, std::chrono::seconds{2}}};
+  postgres_timer retry_;
+  steady_time tidied_;
+  steady_time next_attempt_{};
+  duration waited_{};
+  std::uint32_t failures_ = 0;
+  bool retrying_ = false;
+  bool pumping_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,223 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_SCHEMA_BUCKETS_HPP
+#define WEIR_STORE_POSTGRES_SCHEMA_BUCKETS_HPP
+
+// The commands of buckets, as rule/buckets.hpp has them. Times count from an epoch of the store's,
+// and everything is in the whole numbers of rule::bucket_scale, which the client sends along: so
+// both decide the same, and the client reads the details of the answer off the rule.
+namespace weir::detail::pgsql {
+
+inline constexpr char buckets[] = R"sql(
+-- The time since the epoch, 2026-01-01, held within the horizon of the rule.
+CREATE FUNCTION ~.bucket_time(at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE AS
+  'SELECT greatest(least(coalesce(at_, ~.clock()) - 1767225600000000000, 946080000000000000),
+                   -946080000000000000)';
+
+CREATE FUNCTION ~.units_at(now_ bigint, gain_ bigint, tick_ bigint) RETURNS bigint
+  LANGUAGE sql IMMUTABLE AS
+  'SELECT CASE WHEN tick_ = 1 THEN now_ * gain_
+               ELSE (now_ / tick_ - (now_ % tick_ < 0)::integer) * gain_ END';
+
+CREATE FUNCTION ~.reached(units_ bigint, gain_ bigint, tick_ bigint) RETURNS bigint
+  LANGUAGE sql IMMUTABLE AS
+  'SELECT CASE WHEN gain_ = 1 THEN units_ * tick_
+               ELSE (units_ / gain_ + (units_ % gain_ > 0)::integer) * tick_ END';
+
+CREATE FUNCTION ~.full_from(s_ bigint[], a_ bigint[]) RETURNS bigint
+  LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  latest bigint := -9223372036854775808;
+BEGIN
+  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
+    IF a_[i + 1] <> -4611686018427387904 THEN
+      latest := greatest(latest, ~.reached(a_[i + 1], s_[4 * i + 2], s_[4 * i + 4]));
+    END IF;
+  END LOOP;
+  RETURN latest;
+END $$;
+
+CREATE FUNCTION ~.full_bucket(s_ bigint[], a_ bigint[], now_ bigint) RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
+    IF a_[i + 1] > ~.units_at(now_, s_[4 * i + 2], s_[4 * i + 4]) THEN
+      RETURN false;
+    END IF;
+  END LOOP;
+  RETURN true;
+END $$;
+
+-- The arrivals of a bucket whose quotas are others now.
+CREATE FUNCTION ~.changed_quotas(s_ bigint[], a_ bigint[], after_ bigint[], now_ bigint)
+  RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  a bigint[] := array_fill(-4611686018427387904, ARRAY[4]);
+  ahead bigint;
+  missing bigint;
+BEGIN
+  FOR i IN 0 .. least(array_length(s_, 1), array_length(after_, 1)) / 4 - 1 LOOP
+    ahead := greatest(a_[i + 1] - ~.units_at(now_, s_[4 * i + 2], s_[4 * i + 4]), 0);
+    missing := ahead / s_[4 * i + 3] + (ahead % s_[4 * i + 3] <> 0)::integer;
+    a[i + 1] := ~.units_at(now_, after_[4 * i + 2], after_[4 * i + 4])
+                + after_[4 * i + 3] * least(missing, after_[4 * i + 1]);
+  END LOOP;
+  RETURN a;
+END $$;
+
+-- What is known of a bucket that is not there: it was forgotten as full, if time ran backwards.
+CREATE FUNCTION ~.unseen_bucket(s_ bigint[], now_ bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  a bigint[] := array_fill(-4611686018427387904, ARRAY[4]);
+  f bigint := (SELECT forgotten FROM ~.state);
+BEGIN
+  IF f <= now_ THEN
+    RETURN a;
+  END IF;
+  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
+    a[i + 1] := ~.units_at(f, s_[4 * i + 2], s_[4 * i + 4]);
+  END LOOP;
+  RETURN a;
+END $$;
+
+-- The time of the step, the arrivals before it, and whether it was allowed.
+CREATE FUNCTION ~.take(key_ bytea, quotas_ bytea, s_ bigint[], cost_ bigint, max_wait_ bigint,
+    takes_ boolean, at_ bigint, OUT now bigint, OUT allowed boolean, OUT a0 bigint, OUT a1 bigint,
+    OUT a2 bigint, OUT a3 bigint) LANGUAGE plpgsql {set} AS $$
+DECLARE
+  b record;
+  a bigint[];
+  made boolean := false;
+  wait bigint := 0;
+  due_ bigint;
+BEGIN
+  LOOP
+    IF takes_ THEN
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
+    ELSE
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k WHERE k.key = key_;
+    END IF;
+    EXIT WHEN FOUND OR NOT takes_;
+    INSERT INTO ~.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
+    made := FOUND;
+  END LOOP;
+  now := ~.bucket_time(at_);
+  a := CASE WHEN made OR b.quotas IS NULL THEN ~.unseen_bucket(s_, now)
+            WHEN b.quotas = quotas_ THEN b.arrival
+            ELSE ~.changed_quotas(b.scales, b.arrival, s_, now) END;
+  a0 := a[1]; a1 := a[2]; a2 := a[3]; a3 := a[4];
+  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
+    due_ := a[i + 1] + cost_ * s_[4 * i + 3] - s_[4 * i + 1] * s_[4 * i + 3];
+    IF due_ > ~.units_at(now, s_[4 * i + 2], s_[4 * i + 4]) THEN
+      wait := greatest(wait, ~.reached(due_, s_[4 * i + 2], s_[4 * i + 4]) - now);
+    END IF;
+  END LOOP;
+  allowed := wait <= max_wait_;
+  IF NOT takes_ THEN
+    RETURN;
+  END IF;
+  IF NOT allowed THEN
+    IF made THEN
+      DELETE FROM ~.buckets k WHERE k.key = key_;
+    END IF;
+    RETURN;
+  END IF;
+  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
+    a[i + 1] := greatest(a[i + 1], ~.units_at(now + wait, s_[4 * i + 2], s_[4 * i + 4]))
+                + cost_ * s_[4 * i + 3];
+  END LOOP;
+  IF NOT made AND b.quotas = quotas_ THEN
+    UPDATE ~.buckets k SET arrival = a WHERE k.key = key_;
+  ELSE
+    UPDATE ~.buckets k SET quotas = quotas_, scales = s_, arrival = a, due = ~.full_from(s_, a)
+      WHERE k.key = key_;
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.refund(key_ bytea, cost_ bigint, mark_ bigint[], before_ bigint[],
+    before_instant_ boolean, at_ bigint) RETURNS bigint LANGUAGE plpgsql {set} AS $$
+DECLARE
+  b record;
+  now_ bigint;
+  back bigint := cost_;
+  a bigint[];
+  price bigint;
+  rest bigint;
+BEGIN
+  SELECT k.scales AS s, k.arrival, k.due INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN 0;
+  END IF;
+  now_ := ~.bucket_time(at_);
+  a := b.arrival;
+  FOR i IN 0 .. array_length(b.s, 1) / 4 - 1 LOOP
+    IF a[i + 1] <> mark_[i + 1] OR cost_ > b.s[4 * i + 1] THEN
+      RETURN 0;
+    END IF;
+    IF NOT before_instant_ THEN
+      back := least(back, greatest(a[i + 1] - ~.units_at(now_, b.s[4 * i + 2], b.s[4 * i + 4]), 0)
+                          / b.s[4 * i + 3]);
+    END IF;
+  END LOOP;
+  IF back = 0 THEN
+    RETURN 0;
+  END IF;
+  FOR i IN 0 .. array_length(b.s, 1) / 4 - 1 LOOP
+    price := b.s[4 * i + 3];
+    rest := a[i + 1] - back * price;
+    a[i + 1] := CASE WHEN before_instant_ THEN least(before_[i + 1], rest) ELSE rest END;
+  END LOOP;
+  UPDATE ~.buckets k SET arrival = a, due = least(b.due, ~.full_from(b.s, a)) WHERE k.key = key_;
+  RETURN back;
+END $$;
+
+CREATE FUNCTION ~.reset_bucket(key_ bytea) RETURNS void LANGUAGE plpgsql {set} AS $$
+BEGIN
+  DELETE FROM ~.buckets k WHERE k.key = key_;
+END $$;
+
+-- Forgets up to so many of the full ones, and puts the order of others right. How many it looked
+-- at, and how many it forgot.
+CREATE FUNCTION ~.reap_some_buckets(limit_ integer, at_ bigint,
+    OUT looked integer, OUT removed integer) LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := ~.bucket_time(at_);
+  latest bigint := -9223372036854775808;
+  b record;
+BEGIN
+  looked := 0; removed := 0;
+  FOR b IN SELECT k.key, k.scales, k.arrival FROM ~.buckets k WHERE k.due <= now_
+      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+    looked := looked + 1;
+    IF ~.full_bucket(b.scales, b.arrival, now_) THEN
+      DELETE FROM ~.buckets k WHERE k.key = b.key;
+      latest := greatest(latest, ~.full_from(b.scales, b.arrival));
+      removed := removed + 1;
+    ELSE
+      UPDATE ~.buckets k SET due = ~.full_from(b.scales, b.arrival) WHERE k.key = b.key;
+    END IF;
+  END LOOP;
+  IF removed > 0 THEN
+    UPDATE ~.state SET forgotten = greatest(forgotten, latest) WHERE forgotten < latest;
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.reap_buckets(at_ bigint, OUT removed bigint, OUT kept bigint)
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  r record;
+BEGIN
+  removed := 0;
+  LOOP
+    r := ~.reap_some_buckets(1000, at_);
+    removed := removed + r.removed;
+    EXIT WHEN r.looked = 0;
+  END LOOP;
+  kept := (SELECT count(*) FROM ~.buckets);
+END $$;
+)sql";
+
+}  // namespace weir::detail::pgsql
+
+#endif

@@ -1,0 +1,364 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_SCHEMA_CLAIMS_HPP
+#define WEIR_STORE_POSTGRES_SCHEMA_CLAIMS_HPP
+
+// Claims and what is done under a lease, as rule/jobs.hpp has it. See queues.hpp for `own_`.
+namespace weir::detail::pgsql {
+
+inline constexpr char claims[] = R"sql(
+-- Why a visible job may not be claimed any more; NULL: it may.
+CREATE FUNCTION ~.unclaimable(attempts_ integer, max_ integer, from_ bigint, deadline_ bigint,
+    now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE AS
+  $$SELECT CASE WHEN attempts_ >= max_ THEN
+                  'its attempts are spent: the last holder let its lease end'
+                WHEN deadline_ <> 0 AND from_ + deadline_ < now_ THEN
+                  'its deadline was missed' END$$;
+
+-- First the jobs; then, with no id, the number of jobs that were buried instead (attempts),
+-- whether more are visible (snoozes), whether the queue is held (state), and when the next job
+-- vests (vesting).
+CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holder_ bytea, sequence_ bigint,
+    limit_ integer, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint;
+  held_ boolean;
+  last bigint;
+  n integer := 0;
+  more integer;
+  buried integer := 0;
+  level smallint := -1;
+  vests bigint;
+  candidates uuid[];
+  reasons text[];
+  runs boolean;
+  want integer;
+  v ~.jobs;
+  h record;
+  tail ~.job_row;
+BEGIN
+  IF sequence_ <> 0 THEN
+    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
+      SELECT d.sequence INTO last FROM ~.dequeues d
+        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
+      EXIT WHEN FOUND;
+      INSERT INTO ~.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
+    END LOOP;
+  END IF;
+  now_ := coalesce(at_, ~.clock());
+  held_ := ~.held(queue_, now_);
+  IF sequence_ <> 0 THEN
+    IF last = sequence_ THEN
+      RETURN QUERY SELECT now_, {job} FROM ~.jobs j WHERE j.queue = queue_ AND j.holder = holder_
+        AND j.sequence = sequence_ AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
+      GET DIAGNOSTICS n = ROW_COUNT;
+    END IF;
+    IF n = 0 THEN
+      UPDATE ~.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
+        WHERE d.queue = queue_ AND d.holder = holder_;
+      UPDATE ~.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
+        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
+          AND j.sequence = sequence_;
+    END IF;
+  END IF;
+
+  LOOP
+    EXIT WHEN held_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < 0;
+    SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
+      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
+      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    CONTINUE WHEN vests > now_;
+    LOOP
+      want := limit_ - n;
+      SELECT array_agg(c.id), array_agg(c.reason) FILTER (WHERE c.reason IS NOT NULL),
+          bool_or(c.holder IS NOT NULL AND c.strategy IN (3, 4))
+        INTO candidates, reasons, runs
+        FROM (SELECT j2.id, j2.holder, j2.strategy, ~.unclaimable(j2.attempts, j2.max_attempts,
+                     j2.deadline_from, j2.deadline, now_) AS reason
+                FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
+                  AND j2.vesting <= now_ ORDER BY j2.vesting, j2.id LIMIT want
+                FOR UPDATE SKIP LOCKED) c;
+      EXIT WHEN candidates IS NULL;
+      want := want - cardinality(candidates);
+      IF reasons IS NOT NULL OR runs THEN
+        -- One by one: some are buried, or leave a run lock of their last lease behind.
+        FOR i IN 1 .. cardinality(candidates) LOOP
+          SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
+          reasons[1] := ~.unclaimable(v.attempts, v.max_attempts, v.deadline_from, v.deadline,
+                                      now_);
+          IF buried >= 100 OR reasons[1] IS NOT NULL THEN
+            IF buried < 100 THEN
+              PERFORM ~.end_job(v, 3::smallint, now_, NULL, convert_to(reasons[1], 'UTF8'));
+              buried := buried + 1;
+            END IF;
+            candidates[i] := NULL;
+          ELSE
+            PERFORM ~.free_run(queue_, v);
+          END IF;
+        END LOOP;
+      END IF;
+      IF nextval('~.fences') < now_ / 1000 THEN
+        PERFORM setval('~.fences', now_ / 1000);
+      END IF;
+      RETURN QUERY WITH claimed AS (
+          UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1), holder = holder_,
+              sequence = sequence_, attempts = j2.attempts + 1, unclaimed = j2.vesting,
+              vesting = now_ + lease_
+            FROM (SELECT u.id, nextval('~.fences') AS fence FROM unnest(candidates) u(id)
+                    WHERE u.id IS NOT NULL) c
+            WHERE j2.queue = queue_ AND j2.id = c.id RETURNING j2.*)
+        SELECT now_, {job} FROM claimed j ORDER BY j.fence;
+      GET DIAGNOSTICS more = ROW_COUNT;
+      n := n + more;
+      EXIT WHEN want > 0 OR n >= limit_ OR buried >= 100;
+    END LOOP;
+  END LOOP;
+  IF buried > 0 THEN
+    PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
+  END IF;
+
+  h := ~.heads(queue_, now_);
+  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
+      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
+    PERFORM ~.move_pointer(queue_, shard_, now_, own_);
+  END IF;
+  tail.attempts := buried;
+  tail.snoozes := (h.visible AND NOT held_)::integer;
+  tail.state := held_::integer;
+  tail.vesting := h.least_ - now_;
+  RETURN NEXT tail;
+END $$;
+
+CREATE FUNCTION ~.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ bytea,
+    lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  j ~.jobs;
+  now_ bigint;
+  reason_ text;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  IF j.id IS NULL OR j.state <> 0 THEN
+    RETURN;
+  END IF;
+  IF j.vesting > now_ THEN
+    IF j.holder = holder_ THEN
+      RETURN QUERY SELECT now_, {job};
+    END IF;
+    RETURN;
+  END IF;
+  IF ~.held(queue_, now_) THEN
+    RETURN;
+  END IF;
+  reason_ := ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
+  IF reason_ IS NOT NULL THEN
+    PERFORM ~.end_job(j, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
+    PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
+    RETURN;
+  END IF;
+  PERFORM ~.free_run(queue_, j);
+  UPDATE ~.jobs k SET fence = ~.next_fence(now_, k.fence), holder = holder_, sequence = 0,
+      attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
+    WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
+  RETURN QUERY SELECT now_, {job};
+END $$;
+
+-- Locks a job with its live lease, and its key before it, if what is done may take it again. No
+-- row, or one without id: the lease is lost.
+CREATE FUNCTION ~.leased(queue_ bytea, id_ uuid, fence_ bigint, with_key_ boolean, at_ bigint,
+    OUT now bigint, OUT job ~.jobs) LANGUAGE plpgsql AS $$
+BEGIN
+  IF with_key_ THEN
+    SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+    IF job.strategy IN (2, 4) THEN
+      PERFORM pg_advisory_xact_lock(~.lock_name(1, queue_, job.unique_key));
+    END IF;
+  END IF;
+  SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now := coalesce(at_, ~.clock());
+  IF job.state <> 0 OR job.holder IS NULL OR job.vesting <= now OR job.fence <> fence_ THEN
+    job := NULL;
+  END IF;
+END $$;
+
+-- NULL: the lease is lost.
+CREATE FUNCTION ~.extend_lease(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint,
+    lease_ bigint, own_ boolean, at_ bigint) RETURNS bigint LANGUAGE plpgsql {set} AS $$
+DECLARE
+  l record;
+BEGIN
+  SELECT * INTO l FROM ~.leased(queue_, id_, fence_, false, at_);
+  IF (l.job).id IS NULL THEN
+    RETURN NULL;
+  END IF;
+  UPDATE ~.jobs k SET vesting = l.now + lease_ WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM ~.touch(queue_, shard_, l.now + lease_, own_);
+  RETURN lease_;
+END $$;
+
+-- NULL: the lease is lost; -1: started; otherwise what is left of the other's lease.
+CREATE FUNCTION ~.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint) RETURNS bigint
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  j ~.jobs;
+  l record;
+  other bigint;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  IF j.strategy IN (3, 4) THEN
+    PERFORM pg_advisory_xact_lock(~.lock_name(2, queue_, j.unique_key));
+    PERFORM 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id IN (id_, (SELECT w.owner FROM ~.keys w
+        WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key)) ORDER BY k.id FOR UPDATE;
+  END IF;
+  SELECT * INTO l FROM ~.leased(queue_, id_, fence_, false, at_);
+  j := l.job;
+  IF j.id IS NULL THEN
+    RETURN NULL;
+  END IF;
+  IF j.strategy IN (3, 4) THEN
+    SELECT k.vesting INTO other FROM ~.keys w JOIN ~.jobs k ON k.queue = w.queue AND k.id = w.owner
+      WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key AND w.owner <> id_
+        AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > l.now;
+    IF FOUND THEN
+      RETURN other - l.now;
+    END IF;
+    PERFORM ~.take_key(queue_, true, j.unique_key, id_, NULL);
+  END IF;
+  IF j.strategy IN (2, 4) THEN
+    DELETE FROM ~.keys w
+      WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key AND w.owner = id_;
+  END IF;
+  RETURN -1;
+END $$;
+
+CREATE FUNCTION ~.complete_jobs(queue_ bytea, shard_ integer, ids_ uuid[], fences_ bigint[],
+    results_ bytea[], own_ boolean, at_ bigint) RETURNS SETOF boolean
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint;
+  j ~.jobs;
+  n integer := 0;
+  done boolean[] := array_fill(false, ARRAY[cardinality(ids_)]);
+BEGIN
+  PERFORM 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = ANY (ids_) ORDER BY k.id FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  FOR i IN 1 .. cardinality(ids_) LOOP
+    SELECT k.* INTO j FROM ~.jobs k
+      WHERE k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i] AND fences_[i] <> 0
+        AND (k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
+             OR k.state = 2 AND k.kept > now_);
+    IF FOUND THEN
+      done[i] := true;
+      IF j.state = 0 THEN
+        n := n + 1;
+        PERFORM ~.end_job(j, 2::smallint, now_, nullif(results_[i], ''), NULL);
+      END IF;
+    END IF;
+  END LOOP;
+  IF n > 0 THEN
+    PERFORM ~.count_jobs(queue_, shard_, 0, n, 0, 0, 0, own_);
+  END IF;
+  RETURN QUERY SELECT unnest(done);
+END $$;
+
+-- The job waits again, with the enqueue key that its start gave up, if that is free.
+CREATE FUNCTION ~.wait_again(j ~.jobs, shard_ integer, vesting_ bigint, attempts_ integer,
+    snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean)
+  RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF j.strategy IN (2, 4) AND NOT EXISTS (SELECT 1 FROM ~.keys w WHERE w.queue = j.queue
+      AND NOT w.run AND w.key = j.unique_key AND (w.until IS NULL OR w.until > now_)) THEN
+    PERFORM ~.take_key(j.queue, false, j.unique_key, j.id, NULL);
+  END IF;
+  PERFORM ~.free_run(j.queue, j);
+  UPDATE ~.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
+      snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
+    WHERE k.queue = j.queue AND k.id = j.id;
+  PERFORM ~.touch(j.queue, shard_, vesting_, own_);
+END $$;
+
+-- Ends a lease: 0: failed, and vests after the delay or is dead (1 is answered); 1: snoozed;
+-- 2: returned; 3: buried. NULL: the lease is lost.
+CREATE FUNCTION ~.end_lease(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint, how_ integer,
+    delay_ bigint, text_ bytea, own_ boolean, at_ bigint) RETURNS integer
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  l record;
+  j ~.jobs;
+BEGIN
+  SELECT * INTO l FROM ~.leased(queue_, id_, fence_, how_ <> 3, at_);
+  j := l.job;
+  IF j.id IS NULL THEN
+    RETURN NULL;
+  END IF;
+  IF how_ = 3 OR how_ = 0 AND j.attempts >= j.max_attempts THEN
+    PERFORM ~.end_job(j, 3::smallint, l.now, NULL, text_);
+    PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
+    RETURN 1;
+  ELSIF how_ = 0 THEN
+    PERFORM ~.wait_again(j, shard_, l.now + delay_, j.attempts, j.snoozes, NULL, text_, l.now,
+                         own_);
+  ELSIF how_ = 1 THEN
+    PERFORM ~.wait_again(j, shard_, l.now + delay_, greatest(j.attempts - 1, 0), j.snoozes + 1,
+                         text_, NULL, l.now, own_);
+  ELSE
+    PERFORM ~.wait_again(j, shard_, j.unclaimed, greatest(j.attempts - 1, 0), j.snoozes, NULL, NULL,
+                         l.now, own_);
+  END IF;
+  RETURN 0;
+END $$;
+
+-- Forgets some of what time has ended; what others have locked is left to the next time.
+CREATE FUNCTION ~.tidy(limit_ integer, at_ bigint) RETURNS integer LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  all_ integer := 0;
+  n integer;
+  r record;
+BEGIN
+  DELETE FROM ~.jobs j USING (SELECT k.queue, k.id FROM ~.jobs k WHERE k.kept <= now_
+      ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+    WHERE j.queue = o.queue AND j.id = o.id;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  DELETE FROM ~.keys w USING (SELECT k.queue, k.run, k.key FROM ~.keys k WHERE k.until <= now_
+      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+    WHERE w.queue = o.queue AND w.run = o.run AND w.key = o.key;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  DELETE FROM ~.locks l USING (SELECT k.key FROM ~.locks k WHERE k.until <= now_
+      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED) o WHERE l.key = o.key;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  FOR r IN SELECT l.key FROM ~.permit_lines l WHERE l.key IN (
+      SELECT p.key FROM ~.permits p WHERE p.until <= now_ ORDER BY p.until LIMIT limit_)
+      FOR UPDATE SKIP LOCKED LOOP
+    PERFORM ~.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest)
+      FROM ~.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
+    all_ := all_ + 1;
+  END LOOP;
+  n := (~.reap_some_buckets(limit_, now_)).looked;
+  all_ := all_ + n;
+  DELETE FROM ~.dequeues d USING (SELECT k.queue, k.holder FROM ~.dequeues k
+      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+    WHERE d.queue = o.queue AND d.holder = o.holder;
+  FOR r IN SELECT c.queue, min(c.shard) AS shard FROM ~.counters c
+      GROUP BY c.queue HAVING count(*) > 32 LIMIT 100 LOOP
+    WITH gone AS (DELETE FROM ~.counters c USING (SELECT k.queue, k.stripe FROM ~.counters k
+          WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+        WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
+      INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+        SELECT r.queue, r.shard, sum(enqueued), sum(completed), sum(cancelled), sum(purged),
+            sum(dead) FROM gone HAVING count(*) > 0;
+  END LOOP;
+  RETURN all_;
+END $$;
+)sql";
+
+}  // namespace weir::detail::pgsql
+
+#endif

@@ -1,0 +1,274 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_SCHEMA_JOBS_HPP
+#define WEIR_STORE_POSTGRES_SCHEMA_JOBS_HPP
+
+// What a job goes through, as rule/jobs.hpp has it. See queues.hpp for `own_`.
+namespace weir::detail::pgsql {
+
+inline constexpr char jobs[] = R"sql(
+-- Ends the lease of a job that is locked, over or not, and with it the run lock.
+CREATE FUNCTION ~.free_run(queue_ bytea, j ~.jobs) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF j.holder IS NOT NULL AND j.strategy IN (3, 4) THEN
+    DELETE FROM ~.keys k
+      WHERE k.queue = queue_ AND k.run AND k.key = j.unique_key AND k.owner = j.id;
+  END IF;
+END $$;
+
+-- Ends a job that is locked; the counters are the caller's. `result_` NULL: as it was.
+CREATE FUNCTION ~.end_job(j ~.jobs, how_ smallint, now_ bigint, result_ bytea, reason_ bytea)
+  RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM ~.free_run(j.queue, j);
+  IF j.strategy IN (1, 2, 4) THEN
+    DELETE FROM ~.keys k
+      WHERE k.queue = j.queue AND NOT k.run AND k.key = j.unique_key AND k.owner = j.id;
+  END IF;
+  IF how_ <> 3 AND j.retention = 0 THEN
+    DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
+  ELSE
+    UPDATE ~.jobs k SET state = how_, vesting = NULL, holder = NULL, sequence = 0,
+        death = CASE WHEN how_ = 3 THEN nextval('~.deaths') END,
+        kept = CASE WHEN how_ <> 3 THEN now_ + j.retention END,
+        result = coalesce(result_, k.result), reason = coalesce(reason_, k.reason)
+      WHERE k.queue = j.queue AND k.id = j.id;
+  END IF;
+END $$;
+
+-- Gives a free key to a job, whoever had it. The key's lock and the job are the caller's.
+CREATE FUNCTION ~.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, until_ bigint)
+  RETURNS void LANGUAGE sql AS
+  'INSERT INTO ~.keys VALUES (queue_, run_, key_, owner_, until_)
+     ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until';
+
+-- Adds jobs that need no key. Returns how many there was no record of.
+CREATE FUNCTION ~.add_jobs(queue_ bytea, ids_ uuid[], kinds_ bytea[], payloads_ bytea[],
+    keys_ bytea[], priorities_ integer[], attempts_ integer[], strategies_ integer[],
+    policies_ integer[], delays_ bigint[], deadlines_ bigint[], retentions_ bigint[], now_ bigint)
+  RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  n integer;
+BEGIN
+  INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
+      policy, vesting, deadline, retention, enqueued, deadline_from)
+    SELECT queue_, u.id, u.kind, u.payload, u.key, u.priority, u.attempts, u.strategy, u.policy,
+        now_ + u.delay, u.deadline, u.retention, now_, now_
+      FROM unnest(ids_, kinds_, payloads_, keys_, priorities_, attempts_, strategies_, policies_,
+        delays_, deadlines_, retentions_) u(id, kind, payload, key, priority, attempts, strategy,
+        policy, delay, deadline, retention)
+    ON CONFLICT (queue, id) DO NOTHING;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  RETURN n;
+END $$;
+
+-- `plain_`: no job of these takes a key with its enqueue.
+CREATE FUNCTION ~.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
+    kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
+    strategies_ integer[], policies_ integer[], delays_ bigint[], deadlines_ bigint[],
+    retentions_ bigint[], ttls_ bigint[], own_ boolean, at_ bigint)
+  RETURNS TABLE (outcome integer, other uuid) LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint;
+  n integer;
+  k record;
+  o ~.jobs;
+  r record;
+  vests bigint;
+  possessor integer;  -- 0: nobody, 1: waiting, 2: running, 3: ended
+  cancelled integer := 0;
+BEGIN
+  IF plain_ THEN
+    now_ := coalesce(at_, ~.clock());
+    n := ~.add_jobs(queue_, ids_, kinds_, payloads_, keys_, priorities_, attempts_, strategies_,
+                    policies_, delays_, deadlines_, retentions_, now_);
+    IF n < cardinality(ids_) THEN
+      DELETE FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ANY (ids_) AND j.kept <= now_;
+      IF FOUND THEN
+        n := n + ~.add_jobs(queue_, ids_, kinds_, payloads_, keys_, priorities_, attempts_,
+                            strategies_, policies_, delays_, deadlines_, retentions_, now_);
+      END IF;
+    END IF;
+    IF n > 0 THEN
+      PERFORM ~.touch(queue_, shard_, now_ + (SELECT min(d) FROM unnest(delays_) d), own_);
+      PERFORM ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
+    END IF;
+    RETURN QUERY SELECT 0, NULL::uuid FROM generate_series(1, cardinality(ids_));
+    RETURN;
+  END IF;
+
+  FOR r IN SELECT DISTINCT ~.lock_name(1, queue_, u.key) AS lock
+      FROM unnest(keys_, strategies_) u(key, strategy) WHERE u.strategy NOT IN (0, 3)
+      ORDER BY 1 LOOP
+    PERFORM pg_advisory_xact_lock(r.lock);
+  END LOOP;
+  PERFORM 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id IN (
+      SELECT u.id FROM unnest(ids_) u(id)
+      UNION SELECT w.owner FROM ~.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = ANY (keys_))
+    ORDER BY j.id FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  n := 0;
+  FOR i IN 1 .. cardinality(ids_) LOOP
+    outcome := 0; other := NULL;
+    SELECT j.kept INTO r FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
+    IF FOUND THEN
+      IF r.kept IS NULL OR r.kept > now_ THEN
+        RETURN NEXT;
+        CONTINUE;
+      END IF;
+      DELETE FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
+    END IF;
+    possessor := 0;
+    IF strategies_[i] NOT IN (0, 3) THEN
+      SELECT w.owner INTO k FROM ~.keys w WHERE w.queue = queue_ AND NOT w.run AND w.key = keys_[i]
+        AND (w.until IS NULL OR w.until > now_);
+      IF FOUND THEN
+        other := k.owner;
+        SELECT j.* INTO o FROM ~.jobs j WHERE j.queue = queue_ AND j.id = k.owner;
+        possessor := CASE WHEN NOT FOUND OR o.state <> 0 THEN 3
+                          WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
+      END IF;
+    END IF;
+    IF possessor = 1 AND policies_[i] = 4 THEN
+      outcome := 3;
+      PERFORM ~.free_run(queue_, o);
+      UPDATE ~.jobs j SET holder = NULL, sequence = 0, vesting = now_ + delays_[i],
+          priority = priorities_[i] WHERE j.queue = queue_ AND j.id = o.id;
+    ELSIF possessor = 0 OR (possessor = 1 AND policies_[i] = 3) THEN
+      IF possessor = 1 THEN
+        outcome := 2;
+        PERFORM ~.end_job(o, 4::smallint, now_, NULL, NULL);
+        cancelled := cancelled + 1;
+      END IF;
+      n := n + ~.add_jobs(queue_, ids_[i:i], kinds_[i:i], payloads_[i:i], keys_[i:i],
+                          priorities_[i:i], attempts_[i:i], strategies_[i:i], policies_[i:i],
+                          delays_[i:i], deadlines_[i:i], retentions_[i:i], now_);
+      IF strategies_[i] NOT IN (0, 3) THEN
+        PERFORM ~.take_key(queue_, false, keys_[i], ids_[i],
+                           CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END);
+      END IF;
+    ELSE
+      outcome := 1;
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    vests := least(vests, now_ + delays_[i]);
+    RETURN NEXT;
+  END LOOP;
+  IF vests IS NOT NULL THEN
+    PERFORM ~.touch(queue_, shard_, vests, own_);
+    PERFORM ~.count_jobs(queue_, shard_, n, 0, cancelled, 0, 0, own_);
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.peek_jobs(queue_ bytea, limit_ integer, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  level smallint := -1;
+  left_ integer := limit_;
+  n integer;
+BEGIN
+  LOOP
+    SELECT j.priority INTO level FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
+    EXIT WHEN NOT FOUND OR left_ = 0;
+    RETURN QUERY SELECT now_, {job} FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority = level AND j.vesting <= now_
+      ORDER BY j.vesting, j.id LIMIT left_;
+    GET DIAGNOSTICS n = ROW_COUNT;
+    left_ := left_ - n;
+  END LOOP;
+END $$;
+
+CREATE FUNCTION ~.find_job(queue_ bytea, id_ uuid, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  RETURN QUERY SELECT now_, {job} FROM ~.jobs j
+    WHERE j.queue = queue_ AND j.id = id_ AND (j.kept IS NULL OR j.kept > now_);
+END $$;
+
+CREATE FUNCTION ~.list_dead_letters(queue_ bytea, limit_ integer, after_ bigint, at_ bigint)
+  RETURNS SETOF ~.job_row LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  RETURN QUERY SELECT now_, {job} FROM ~.jobs j
+    WHERE j.queue = queue_ AND j.death > after_ ORDER BY j.death LIMIT limit_;
+END $$;
+
+CREATE FUNCTION ~.cancel_job(queue_ bytea, shard_ integer, id_ uuid, running_ boolean, own_ boolean,
+    at_ bigint) RETURNS integer LANGUAGE plpgsql {set} AS $$
+DECLARE
+  j ~.jobs;
+  now_ bigint;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  IF j.id IS NULL OR j.kept <= now_ THEN
+    RETURN 3;
+  ELSIF j.state <> 0 THEN
+    RETURN CASE WHEN j.state = 4 THEN 0 ELSE 2 END;
+  ELSIF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
+    RETURN 1;
+  END IF;
+  PERFORM ~.end_job(j, 4::smallint, now_, NULL, NULL);
+  PERFORM ~.count_jobs(queue_, shard_, 0, 0, 1, 0, 0, own_);
+  RETURN 0;
+END $$;
+
+CREATE FUNCTION ~.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, delay_ bigint,
+    own_ boolean, at_ bigint) RETURNS integer LANGUAGE plpgsql {set} AS $$
+DECLARE
+  j ~.jobs;
+  now_ bigint;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  IF j.strategy NOT IN (0, 3) THEN
+    PERFORM pg_advisory_xact_lock(~.lock_name(1, queue_, j.unique_key));
+  END IF;
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  IF j.id IS NULL OR j.state <> 3 THEN
+    RETURN 2;
+  END IF;
+  IF j.strategy NOT IN (0, 3) THEN
+    IF EXISTS (SELECT 1 FROM ~.keys k WHERE k.queue = queue_ AND NOT k.run
+        AND k.key = j.unique_key AND k.owner <> id_ AND (k.until IS NULL OR k.until > now_)) THEN
+      RETURN 1;
+    END IF;
+    IF j.strategy <> 5 THEN
+      PERFORM ~.take_key(queue_, false, j.unique_key, id_, NULL);
+    END IF;
+  END IF;
+  UPDATE ~.jobs k SET state = 0, death = NULL, attempts = 0, snoozes = 0, deadline_from = now_,
+      vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM ~.touch(queue_, shard_, now_ + delay_, own_);
+  PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
+  RETURN 0;
+END $$;
+
+CREATE FUNCTION ~.purge_job(queue_ bytea, shard_ integer, id_ uuid, own_ boolean, at_ bigint)
+  RETURNS boolean LANGUAGE plpgsql {set} AS $$
+DECLARE
+  j ~.jobs;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  IF j.id IS NULL OR j.state = 0 OR j.kept <= coalesce(at_, ~.clock()) THEN
+    RETURN false;
+  END IF;
+  DELETE FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM ~.count_jobs(queue_, shard_, 0, -(j.state = 2)::integer, -(j.state = 4)::integer, 1,
+                       -(j.state = 3)::integer, own_);
+  RETURN true;
+END $$;
+)sql";
+
+}  // namespace weir::detail::pgsql
+
+#endif

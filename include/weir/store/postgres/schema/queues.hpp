@@ -1,0 +1,275 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_SCHEMA_QUEUES_HPP
+#define WEIR_STORE_POSTGRES_SCHEMA_QUEUES_HPP
+
+// Queues as a whole: pointers, counters, holds and leases.
+//
+// `own_` says that the step is a transaction of weir's own, which is short. In an application's
+// transaction a step takes no lock of a whole queue and no counter that others use, so that nobody
+// waits for it however long it stays open.
+namespace weir::detail::pgsql {
+
+inline constexpr char queues[] = R"sql(
+CREATE TYPE ~.job_row AS (
+  now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
+  attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
+  fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
+  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea);
+
+-- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
+-- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
+CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
+  RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF own_ AND pg_try_advisory_xact_lock_shared(~.lock_name(0, queue_, '')) THEN
+    IF EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
+      RETURN;
+    END IF;
+  END IF;
+  INSERT INTO ~.pointers VALUES (shard_, vesting_, queue_);
+END $$;
+
+-- The least of the heads, one probe for each level that is in use, and whether any is visible.
+CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, OUT least_ bigint, OUT visible boolean)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  level smallint := -1;
+  vests bigint;
+BEGIN
+  visible := false;
+  LOOP
+    SELECT j.priority, j.vesting INTO level, vests FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    least_ := least(least_, vests);
+    visible := visible OR vests <= now_;
+  END LOOP;
+END $$;
+
+-- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
+-- committed yet holds the lock shared, or has a pointer of its own.
+CREATE FUNCTION ~.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean)
+  RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  h record;
+BEGIN
+  IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.lock_name(0, queue_, '')) THEN
+    h := ~.heads(queue_, now_);
+    RETURN h.least_;
+  END IF;
+  h := ~.heads(queue_, now_);
+  DELETE FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_;
+  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_) THEN
+    INSERT INTO ~.pointers VALUES (shard_, h.least_, queue_);
+  END IF;
+  RETURN h.least_;
+END $$;
+
+CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
+    cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
+  RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF own_ THEN
+    UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_,
+        cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
+      WHERE c.queue = queue_ AND c.stripe = (SELECT f.stripe FROM ~.counters f
+        WHERE f.queue = queue_ LIMIT 1 FOR UPDATE SKIP LOCKED);
+    IF FOUND THEN
+      RETURN;
+    END IF;
+  END IF;
+  INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+    VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
+END $$;
+
+CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE AS
+  'SELECT coalesce((SELECT paused OR now_ < snoozed FROM ~.queues WHERE queue = queue_), false)';
+
+CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  RETURN (~.heads(queue_, now_)).least_ - now_;
+END $$;
+
+CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
+  RETURNS bigint LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  RETURN ~.move_pointer(queue_, shard_, now_, own_) - now_;
+END $$;
+
+-- First, with no queue, when the next pointer after these is due.
+CREATE FUNCTION ~.scan_visible_queues(shard_ integer, limit_ integer, entropy_ bigint, at_ bigint)
+  RETURNS TABLE (queue bytea, next_in bigint) LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  first bigint := (SELECT min(p.pointer) FROM ~.pointers p WHERE p.shard = shard_);
+  start bigint;
+  p record;
+  found_ bytea[] := '{}';
+  due bigint[] := '{}';
+  upcoming bigint;
+BEGIN
+  start := first;
+  IF now_ > first THEN
+    start := first + floor((now_ - first)
+      * (entropy_::numeric + CASE WHEN entropy_ < 0 THEN 18446744073709551616 ELSE 0 END)
+      / 18446744073709551616)::bigint;
+  END IF;
+  FOR p IN
+    (SELECT k.pointer, k.queue AS name, q.paused, q.snoozed
+       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer >= start AND k.pointer <= now_
+       ORDER BY k.pointer, k.queue)
+    UNION ALL
+    (SELECT k.pointer, k.queue, q.paused, q.snoozed
+       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer < start ORDER BY k.pointer, k.queue)
+    UNION ALL
+    (SELECT k.pointer, k.queue, q.paused, q.snoozed
+       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
+  LOOP
+    CONTINUE WHEN p.paused OR p.name = ANY (found_);
+    IF greatest(p.pointer, p.snoozed) > now_ THEN
+      upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
+      EXIT WHEN p.pointer > now_ AND coalesce(p.snoozed, p.pointer) <= p.pointer;
+    ELSIF cardinality(found_) = limit_ THEN
+      upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
+      EXIT;
+    ELSE
+      found_ := found_ || p.name;
+      due := due || greatest(p.pointer, p.snoozed);
+    END IF;
+  END LOOP;
+  queue := NULL; next_in := upcoming - now_;
+  RETURN NEXT;
+  RETURN QUERY SELECT f.name, NULL::bigint FROM unnest(found_, due) WITH ORDINALITY f(name, due, n)
+    ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
+END $$;
+
+CREATE FUNCTION ~.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)
+  RETURNS integer LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  deleted integer := 0;
+  p record;
+BEGIN
+  FOR p IN SELECT k.queue AS name, min(greatest(k.pointer, q.snoozed)) AS due
+      FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
+      WHERE k.shard = shard_ AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
+        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = k.queue AND j.vesting IS NOT NULL)
+      GROUP BY k.queue ORDER BY k.queue LIMIT limit_ LOOP
+    CONTINUE WHEN p.due >= now_ - grace_;
+    CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.lock_name(0, p.name, ''));
+    CONTINUE WHEN EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
+    DELETE FROM ~.pointers k WHERE k.queue = p.name;
+    deleted := deleted + 1;
+  END LOOP;
+  RETURN deleted;
+END $$;
+
+CREATE FUNCTION ~.open_queue(queue_ bytea, shard_ integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ~.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
+  PERFORM 1 FROM ~.queues q WHERE q.queue = queue_ FOR UPDATE;
+END $$;
+
+CREATE FUNCTION ~.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_ bigint)
+  RETURNS void LANGUAGE plpgsql {set} AS $$
+BEGIN
+  PERFORM ~.open_queue(queue_, shard_);
+  UPDATE ~.queues q SET snoozed = CASE WHEN delay_ = 0 THEN -9223372036854775808
+                                       ELSE coalesce(at_, ~.clock()) + delay_ END
+    WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION ~.pause_queue(queue_ bytea, shard_ integer) RETURNS void
+  LANGUAGE plpgsql {set} AS $$
+BEGIN
+  PERFORM ~.open_queue(queue_, shard_);
+  UPDATE ~.queues q SET paused = true WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION ~.resume_queue(queue_ bytea) RETURNS void LANGUAGE plpgsql {set} AS $$
+BEGIN
+  UPDATE ~.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION ~.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,
+    at_ bigint, OUT granted boolean, OUT fence bigint, OUT expires_in bigint, OUT holder bytea)
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  q record;
+  now_ bigint;
+BEGIN
+  PERFORM ~.open_queue(queue_, shard_);
+  SELECT k.holder, k.fence, k.until INTO q FROM ~.queues k WHERE k.queue = queue_;
+  now_ := coalesce(at_, ~.clock());
+  granted := now_ >= q.until OR q.holder = holder_;
+  IF NOT granted THEN
+    fence := 0; expires_in := q.until - now_; holder := q.holder;
+    RETURN;
+  END IF;
+  holder := '';
+  IF now_ < q.until THEN
+    fence := q.fence; expires_in := q.until - now_;
+    RETURN;
+  END IF;
+  fence := ~.next_fence(now_, q.fence); expires_in := lease_;
+  UPDATE ~.queues k SET holder = holder_, fence = obtain_queue_lease.fence, until = now_ + lease_
+    WHERE k.queue = queue_;
+END $$;
+
+CREATE FUNCTION ~.release_queue_lease(queue_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
+  RETURNS boolean LANGUAGE plpgsql {set} AS $$
+BEGIN
+  PERFORM 1 FROM ~.queues q WHERE q.queue = queue_ FOR UPDATE;
+  UPDATE ~.queues q SET until = -9223372036854775808
+    WHERE q.queue = queue_ AND q.holder = holder_ AND q.until > coalesce(at_, ~.clock())
+      AND (fence_ = 0 OR q.fence = fence_);
+  RETURN FOUND;
+END $$;
+
+-- In one statement, so from one snapshot; what is pending is what is left of what came in.
+CREATE FUNCTION ~.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint,
+    OUT leased bigint, OUT completed bigint, OUT dead bigint, OUT cancelled bigint,
+    OUT purged bigint, OUT paused boolean, OUT next_in bigint) LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  SELECT coalesce(sum(c.enqueued), 0), coalesce(sum(c.completed), 0), coalesce(sum(c.dead), 0),
+      coalesce(sum(c.cancelled), 0), coalesce(sum(c.purged), 0),
+      (SELECT count(*) FROM ~.jobs j
+         WHERE j.queue = queue_ AND j.holder IS NOT NULL AND j.state = 0 AND j.vesting > now_),
+      coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
+    INTO enqueued, completed, dead, cancelled, purged, leased, paused
+    FROM ~.counters c WHERE c.queue = queue_;
+  next_in := (~.heads(queue_, now_)).least_ - now_;
+END $$;
+
+CREATE FUNCTION ~.list_queues(shard_ integer, limit_ integer, after_ bytea) RETURNS SETOF bytea
+  LANGUAGE plpgsql {set} AS $$
+DECLARE
+  last bytea := after_;
+BEGIN
+  FOR i IN 1 .. limit_ LOOP
+    last := least((SELECT c.queue FROM ~.counters c WHERE c.shard = shard_ AND c.queue > last
+                     ORDER BY c.queue LIMIT 1),
+                  (SELECT q.queue FROM ~.queues q WHERE q.shard = shard_ AND q.queue > last
+                     ORDER BY q.queue LIMIT 1));
+    EXIT WHEN last IS NULL;
+    RETURN NEXT last;
+  END LOOP;
+END $$;
+)sql";
+
+}  // namespace weir::detail::pgsql
+
+#endif

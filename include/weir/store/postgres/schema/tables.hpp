@@ -1,0 +1,187 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_SCHEMA_TABLES_HPP
+#define WEIR_STORE_POSTGRES_SCHEMA_TABLES_HPP
+
+// What is in the schema. A `~` stands for its name, quoted. All times are nanoseconds since 1970 by
+// the server's clock, and all keys and texts are bytes, so that two different keys never are the
+// same (F27).
+//
+// Who waits for whom: a step takes the advisory locks of its unique keys first, in order, then the
+// rows of its jobs, in the order of their ids, and nothing that can be waited for after these. So
+// steps of weir's do not lock each other out.
+namespace weir::detail::pgsql {
+
+inline constexpr char tables[] = R"sql(
+CREATE SCHEMA IF NOT EXISTS ~;
+
+CREATE TABLE ~.state (
+  one       boolean PRIMARY KEY DEFAULT true CHECK (one),
+  version   integer NOT NULL,            -- how many of the migrations were made
+  shards    integer NOT NULL,
+  forgotten bigint NOT NULL              -- every bucket that is not there was full from then on
+);
+CREATE SEQUENCE ~.fences;
+CREATE SEQUENCE ~.stripes;
+CREATE SEQUENCE ~.deaths;
+
+-- A row for each key with permits or tickets: whoever has it locked has the key to itself.
+CREATE TABLE ~.permit_lines (
+  key     bytea PRIMARY KEY,
+  live    integer NOT NULL,              -- permits, and
+  waiting integer NOT NULL,              -- tickets of the key that are not known to be over
+  turn    bigint NOT NULL,               -- of the last ticket
+  fence   bigint NOT NULL,               -- of the last permit
+  soonest bigint NOT NULL                -- nothing of it is over before this
+) WITH (fillfactor = 70);
+CREATE TABLE ~.permits (
+  key     bytea NOT NULL,
+  holder  bytea NOT NULL,
+  ticket  boolean NOT NULL,
+  number  bigint NOT NULL,               -- its fence, or its turn
+  until   bigint NOT NULL,
+  PRIMARY KEY (key, holder)
+);
+CREATE INDEX permits_number ON ~.permits (key, ticket, number);
+CREATE INDEX permits_until ON ~.permits (until);
+
+CREATE TABLE ~.locks (
+  key     bytea PRIMARY KEY,
+  holder  bytea NOT NULL,
+  fence   bigint NOT NULL,
+  until   bigint NOT NULL
+);
+CREATE INDEX locks_until ON ~.locks (until);
+
+CREATE TABLE ~.buckets (
+  key     bytea PRIMARY KEY,
+  quotas  bytea NOT NULL,                -- as they were asked for
+  scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price, tick
+  arrival bigint[] NOT NULL,
+  due     bigint NOT NULL                -- it is not full before; a lower bound
+) WITH (fillfactor = 70);
+CREATE INDEX buckets_due ON ~.buckets (due);
+
+-- What a queue has beside its jobs. There is no row where all of it is as it is at first.
+CREATE TABLE ~.queues (
+  queue   bytea PRIMARY KEY,
+  shard   integer NOT NULL,
+  paused  boolean NOT NULL DEFAULT false,
+  snoozed bigint NOT NULL DEFAULT -9223372036854775808,
+  holder  bytea NOT NULL DEFAULT '',     -- of the queue lease
+  fence   bigint NOT NULL DEFAULT 0,
+  until   bigint NOT NULL DEFAULT -9223372036854775808
+);
+
+-- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
+-- for anybody; they are removed only by who has the queue's advisory lock to itself.
+CREATE TABLE ~.pointers (
+  shard   integer NOT NULL,
+  pointer bigint NOT NULL,
+  queue   bytea NOT NULL
+);
+CREATE INDEX pointers_due ON ~.pointers (shard, pointer, queue);
+CREATE INDEX pointers_queue ON ~.pointers (queue, pointer);
+
+-- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.
+CREATE TABLE ~.counters (
+  queue     bytea NOT NULL,
+  stripe    bigint NOT NULL DEFAULT nextval('~.stripes'),
+  shard     integer NOT NULL,
+  enqueued  bigint NOT NULL,
+  completed bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  purged    bigint NOT NULL,
+  dead      bigint NOT NULL,
+  PRIMARY KEY (queue, stripe)
+) WITH (fillfactor = 50);
+CREATE INDEX counters_shard ON ~.counters (shard, queue);
+
+-- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
+-- letters (death), or of the records that are kept until their retention is over (kept).
+CREATE TABLE ~.jobs (
+  queue     bytea NOT NULL,
+  id        uuid NOT NULL,
+  priority  smallint NOT NULL,
+  state     smallint NOT NULL DEFAULT 0,  -- how it ended; 0: it has not
+  strategy  smallint NOT NULL,
+  policy    smallint NOT NULL,
+  attempts  integer NOT NULL DEFAULT 0,
+  max_attempts integer NOT NULL,
+  snoozes   integer NOT NULL DEFAULT 0,
+  vesting   bigint,                       -- or when its lease ends
+  death     bigint,
+  kept      bigint,
+  fence     bigint NOT NULL DEFAULT 0,    -- of its last lease
+  sequence  bigint NOT NULL DEFAULT 0,    -- of the numbered dequeue that gave it
+  unclaimed bigint NOT NULL DEFAULT 0,    -- claimed: the vesting time whose place the lease took
+  enqueued  bigint NOT NULL,
+  deadline_from bigint NOT NULL,
+  deadline  bigint NOT NULL,              -- 0: none
+  retention bigint NOT NULL,
+  holder    bytea,                        -- of its lease, over or not; NULL: unclaimed
+  unique_key bytea NOT NULL,
+  kind      bytea NOT NULL,
+  payload   bytea NOT NULL,
+  memo      bytea NOT NULL DEFAULT '',
+  reason    bytea NOT NULL DEFAULT '',
+  result    bytea NOT NULL DEFAULT '',
+  PRIMARY KEY (queue, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0,
+        autovacuum_analyze_scale_factor = 0.05);
+CREATE INDEX jobs_order ON ~.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
+CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
+CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
+CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
+
+-- A holder's latest numbered dequeue of a queue.
+CREATE TABLE ~.dequeues (
+  queue    bytea NOT NULL,
+  holder   bytea NOT NULL,
+  sequence bigint NOT NULL,
+  day      bigint NOT NULL,
+  PRIMARY KEY (queue, holder)
+) WITH (fillfactor = 50);
+CREATE INDEX dequeues_day ON ~.dequeues (day);
+
+-- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
+-- the job that it names, or the key's advisory lock where that job is gone.
+CREATE TABLE ~.keys (
+  queue   bytea NOT NULL,
+  run     boolean NOT NULL,              -- taken by the start, and not by the enqueue
+  key     bytea NOT NULL,
+  owner   uuid NOT NULL,
+  until   bigint,                        -- NULL: its job's end frees it
+  PRIMARY KEY (queue, run, key)
+);
+CREATE INDEX keys_until ON ~.keys (until) WHERE until IS NOT NULL;
+
+CREATE FUNCTION ~.version() RETURNS integer LANGUAGE sql STABLE AS
+  'SELECT version FROM ~.state';
+
+CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE AS
+  'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';
+
+-- The fence after `last_`. The sequence makes it grow where no row remembers the last one, and its
+-- microseconds where the sequence was lost with a standby (F47).
+CREATE FUNCTION ~.next_fence(now_ bigint, last_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  f bigint := nextval('~.fences');
+BEGIN
+  IF f < now_ / 1000 THEN
+    f := setval('~.fences', now_ / 1000);
+  END IF;
+  RETURN greatest(f, last_ + 1);
+END $$;
+
+CREATE FUNCTION ~.lock_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
+  LANGUAGE sql IMMUTABLE AS
+  $$SELECT hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'),
+                            kind_ + 8 * ('~.state'::regclass::oid::bigint))$$;
+)sql";
+
+}  // namespace weir::detail::pgsql
+
+#endif

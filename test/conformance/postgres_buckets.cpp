@@ -1,0 +1,52 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "conformance/postgres_driver.hpp"
+#include "weir/testing/conformance/buckets.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace weir::testing {
+namespace {
+
+constexpr sql_mutant defects[] = {
+    {"F19", "FROM \"weir\".buckets k WHERE k.key = key_ FOR UPDATE",
+     "FROM \"weir\".buckets k WHERE k.key = key_"},
+    {"F24", "(units_ / gain_ + (units_ % gain_ > 0)::integer)", "(units_ / gain_)"},
+    {"R3", "a[i + 1] := greatest(a[i + 1],", "a[i + 1] := least(a[i + 1],"},
+    {"F23", "IF a[i + 1] <> mark_[i + 1] OR", "IF"},
+    {"R3", "ELSE \"weir\".changed_quotas(b.scales, b.arrival, s_, now) END",
+     "ELSE \"weir\".unseen_bucket(s_, now) END"},
+    {"F21", "IF \"weir\".full_bucket(b.scales, b.arrival, now_) THEN", "IF true THEN"},
+};
+
+BOOST_AUTO_TEST_SUITE(postgres_buckets)
+
+BOOST_AUTO_TEST_CASE(keep_every_promise) {
+  postgres_driver driver;
+  report found;
+  conformance::buckets(driver, found);
+  require_postgres(found);
+}
+
+// What weir's own transactions are does not depend on the database.
+BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_default) {
+  postgres_driver driver{"default_transaction_isolation = 'serializable'"};
+  settings s;
+  s.only = "concurrent";  // where it matters
+  s.concurrent = 8;
+  report found;
+  conformance::buckets(driver, found, s);
+  require_postgres(found);
+}
+
+// Each of these defects, put back into the schema, is found.
+BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
+  hunt(defects,
+       [](auto& driver, report& out, settings const& s) { conformance::buckets(driver, out, s); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,171 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_CONFORMANCE_POSTGRES_DRIVER_HPP
+#define WEIR_TEST_CONFORMANCE_POSTGRES_DRIVER_HPP
+
+#include "conformance/memory_driver.hpp"
+#include "integration/postgres_bed.hpp"
+#include "weir/command/jobs.hpp"
+#include "weir/concept.hpp"
+#include "weir/error.hpp"
+#include "weir/store/postgres.hpp"
+#include "weir/testing/capabilities.hpp"
+#include "weir/testing/report.hpp"
+#include "weir/testing/settings.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::testing {
+
+/// Several stores on one database, each of which executes some of the commands: as several
+/// processes would.
+class postgres_cluster {
+ public:
+  using executor_type = postgres_store::executor_type;
+
+  postgres_cluster(boost::asio::any_io_executor const& ex, std::string const& conninfo,
+                   postgres_options const& o) {
+    for (int i = 0; i < 3; ++i) stores_.emplace_back(ex, conninfo, o);
+  }
+
+  [[nodiscard]] executor_type get_executor() const noexcept { return stores_[0].get_executor(); }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return stores_[0].shard_count(); }
+
+  template <class C, class Token>
+    requires executes<postgres_store, C>
+  auto async_execute(C const& c, Token&& token) const {
+    return stores_[(*next_)++ % stores_.size()].async_execute(c, std::forward<Token>(token));
+  }
+
+  void close() const {
+    for (auto const& s : stores_) s.close();
+  }
+
+ private:
+  std::vector<postgres_store> stores_;
+  std::shared_ptr<std::atomic<std::size_t>> next_ = std::make_shared<std::atomic<std::size_t>>();
+};
+
+/// Stores in a database of the driver's own, emptied before each. The server's time, as weir's
+/// functions have it, stands still until it is moved.
+class postgres_driver {
+ public:
+  using store = postgres_cluster;
+
+  /// @param settings of the database
+  explicit postgres_driver(std::string const& settings = "")
+      : bed_{postgres_test::quick(), settings} {
+    stop_clock();
+  }
+
+  /// To be called again when the schema was made anew.
+  void stop_clock() {
+    bed_.db.must("CREATE TABLE weir.stopped (t bigint); "
+                 "INSERT INTO weir.stopped VALUES (1780272000000000000); "
+                 "CREATE OR REPLACE FUNCTION weir.clock() RETURNS bigint LANGUAGE sql VOLATILE AS "
+                 "'SELECT t FROM weir.stopped'");
+  }
+  void advance(duration d) {
+    bed_.db.must("UPDATE weir.stopped SET t = t + " + std::to_string(d.count()));
+  }
+
+  [[nodiscard]] capabilities declared() const {
+    capabilities c;
+    c.ends_are_final = false;  // a step that only reads writes nothing down
+    return c;
+  }
+
+  store make(boost::asio::any_io_executor const& ex) {
+    postgres_test::empty_tables(bed_.db);
+    return store{ex, conninfo(), bed_.options};
+  }
+
+  result<command::enqueue_jobs::result> transact(store&, command::enqueue_jobs const& c,
+                                                 bool commit) {
+    postgres_test::connection own{conninfo()};
+    own.must("BEGIN");
+    postgres_transaction tx{own.get(), bed_.options};
+    auto answer = tx.execute(c);
+    own.must(commit ? "COMMIT" : "ROLLBACK");
+    return answer;
+  }
+
+  /// A connection to the database.
+  [[nodiscard]] postgres_test::connection& db() noexcept { return bed_.db; }
+
+ private:
+  [[nodiscard]] std::string conninfo() const {
+    return postgres_test::the_server().conninfo(bed_.database);
+  }
+
+  postgres_test::bed bed_;
+};
+
+/// Why the suite may leave something out here.
+inline constexpr std::string_view own_time =
+    "an application's transaction has the store's own time";
+inline constexpr std::string_view too_slow = "the store was too slow for its precision to judge";
+
+inline constexpr std::string_view no_await_jobs = "the store does not execute await_jobs";
+inline constexpr std::string_view no_await_permit = "the store does not execute await_permit";
+
+/// Nothing fails, and what is left out is left out because of how time passes, or because the store
+/// has no bound but the disk.
+inline void require_postgres(report const& r) {
+  require_all(r, {no_hints, told_only, no_way_back, not_known, passes, own_time, too_slow, no_bound,
+                  no_await_jobs, no_await_permit});
+}
+
+/// A text in weir's schema, and what it is replaced by: a defect put back.
+struct sql_mutant {
+  std::string_view failure;  ///< the known failure, or the promise broken, that it brings back
+  std::string_view text;
+  std::string_view instead;
+};
+
+/// Runs the suite on the schema with each of the defects. Fails for every one that survives.
+template <class Suite>
+void hunt(std::span<sql_mutant const> mutants, Suite&& suite) {
+  settings s;
+  s.concurrent = 8;  // where it is a race that is put back
+  s.operations = 120;
+  s.shrinking = 0;
+  s.until_first_failure = true;
+  s.patience = std::chrono::seconds{10};
+  for (auto const& m : mutants) {
+    auto sql = postgres_migration_sql({});
+    auto const at = sql.find(m.text);
+    BOOST_TEST_REQUIRE((at != std::string::npos), m.text << ": is no part of the schema");
+    sql.replace(at, m.text.size(), m.instead);
+    postgres_driver driver;
+    driver.db().must("DROP SCHEMA weir CASCADE");
+    driver.db().must(sql);
+    driver.stop_clock();
+    report found;
+    suite(driver, found, s);
+    std::string by;
+    for (auto const& f : found.findings()) {
+      if (f.outcome == verdict::failed && by.empty()) by = f.number + ": " + f.promise;
+    }
+    std::cout << "  " << m.failure << "  " << m.instead << "\n      "
+              << (by.empty() ? "SURVIVED" : by) << std::endl;
+    BOOST_TEST(!by.empty(), "the suite does not find " << m.failure << ": " << m.instead);
+  }
+}
+
+}  // namespace weir::testing
+
+#endif

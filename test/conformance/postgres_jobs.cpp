@@ -1,0 +1,59 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "conformance/postgres_driver.hpp"
+#include "weir/testing/conformance/jobs.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace weir::testing {
+namespace {
+
+constexpr sql_mutant defects[] = {
+    {"F28", "AND j2.vesting <= now_ ORDER BY",
+     "AND j2.vesting <= now_ AND j2.holder IS NULL ORDER BY"},
+    {"F36", "attempts = j2.attempts + 1, unclaimed", "attempts = j2.attempts, unclaimed"},
+    {"F33", "greatest(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"},
+    {"F14", "IF j.strategy IN (1, 2, 4) THEN\n    DELETE", "IF false THEN\n    DELETE"},
+    {"F15", "IF j.strategy IN (2, 4) AND NOT EXISTS", "IF false AND NOT EXISTS"},
+    {"F16", "IF j.holder IS NOT NULL AND j.strategy IN (3, 4) THEN", "IF false THEN"},
+    {"F17", "PERFORM pg_advisory_xact_lock(r.lock);", "NULL;"},
+    {"F35", "OR job.fence <> fence_ THEN", "THEN"},
+    {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
+    {"F48", "WHERE p.queue = queue_ AND p.pointer <= vesting_)", "WHERE p.queue = queue_)"},
+    {"F54", "IF last = sequence_ THEN", "IF false THEN"},
+    {"R4", "ORDER BY j2.vesting, j2.id LIMIT want", "ORDER BY j2.id LIMIT want"},
+    {"R4", "FOR UPDATE SKIP LOCKED) c;", ") c;"},
+    {"R4", "(k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_", "(k.state = 0"},
+};
+
+BOOST_AUTO_TEST_SUITE(postgres_jobs)
+
+BOOST_AUTO_TEST_CASE(keep_every_promise) {
+  postgres_driver driver;
+  report found;
+  conformance::jobs(driver, found);
+  require_postgres(found);
+}
+
+// What weir's own transactions are does not depend on the database.
+BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_default) {
+  postgres_driver driver{"default_transaction_isolation = 'serializable'"};
+  settings s;
+  s.only = "concurrent";  // where it matters
+  s.concurrent = 8;
+  report found;
+  conformance::jobs(driver, found, s);
+  require_postgres(found);
+}
+
+// Each of these defects, put back into the schema, is found.
+BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
+  hunt(defects,
+       [](auto& driver, report& out, settings const& s) { conformance::jobs(driver, out, s); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,51 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "conformance/postgres_driver.hpp"
+#include "weir/testing/conformance/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace weir::testing {
+namespace {
+
+constexpr sql_mutant defects[] = {
+    {"F13", "AND k.holder = holder_ AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE",
+     "AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE"},
+    {"R2", "FROM \"weir\".locks k WHERE k.key = key_ FOR UPDATE",
+     "FROM \"weir\".locks k WHERE k.key = key_"},
+    {"R2", "granted := now_ >= l.until OR", "granted := now_ > l.until OR"},
+    {"F6", "now_ >= until_ OR fence_ = 0", "fence_ = 0"},
+    {"R5", "RETURN greatest(f, last_ + 1)", "RETURN last_ + 1"},
+};
+
+BOOST_AUTO_TEST_SUITE(postgres_locks)
+
+BOOST_AUTO_TEST_CASE(keep_every_promise) {
+  postgres_driver driver;
+  report found;
+  conformance::locks(driver, found);
+  require_postgres(found);
+}
+
+// What weir's own transactions are does not depend on the database.
+BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_default) {
+  postgres_driver driver{"default_transaction_isolation = 'serializable'"};
+  settings s;
+  s.only = "concurrent";  // where it matters
+  s.concurrent = 8;
+  report found;
+  conformance::locks(driver, found, s);
+  require_postgres(found);
+}
+
+// Each of these defects, put back into the schema, is found.
+BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
+  hunt(defects,
+       [](auto& driver, report& out, settings const& s) { conformance::locks(driver, out, s); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weir::testing

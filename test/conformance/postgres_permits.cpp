@@ -1,0 +1,53 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "conformance/postgres_driver.hpp"
+#include "weir/testing/conformance/permits.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace weir::testing {
+namespace {
+
+constexpr sql_mutant defects[] = {
+    {"F1", "AND (fence_ = 0 OR (NOT p.ticket AND p.number = fence_)) RETURNING", "RETURNING"},
+    {"R1", "IF l.live + ahead < limit_ THEN", "IF l.live < limit_ THEN"},
+    {"R1", "FROM \"weir\".permit_lines l WHERE l.key = key_ FOR UPDATE",
+     "FROM \"weir\".permit_lines l WHERE l.key = key_"},
+    {"F7", "l.live - freed::integer", "l.live - 1"},
+    {"F9", "p.until <= now RETURNING p.ticket", "p.until < now RETURNING p.ticket"},
+    {"R5", "RETURN greatest(f, last_ + 1)", "RETURN last_ + 1"},
+    {"F6", "AND NOT p.ticket AND p.number = fence_;", "AND NOT p.ticket;"},
+    {"F10", "ORDER BY p.until OFFSET k LIMIT 1", "ORDER BY p.until LIMIT 1"},
+};
+
+BOOST_AUTO_TEST_SUITE(postgres_permits)
+
+BOOST_AUTO_TEST_CASE(keep_every_promise) {
+  postgres_driver driver;
+  report found;
+  conformance::permits(driver, found);
+  require_postgres(found);
+}
+
+// What weir's own transactions are does not depend on the database.
+BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_default) {
+  postgres_driver driver{"default_transaction_isolation = 'serializable'"};
+  settings s;
+  s.only = "concurrent";  // where it matters
+  s.concurrent = 8;
+  report found;
+  conformance::permits(driver, found, s);
+  require_postgres(found);
+}
+
+// Each of these defects, put back into the schema, is found.
+BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
+  hunt(defects,
+       [](auto& driver, report& out, settings const& s) { conformance::permits(driver, out, s); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,410 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// What becomes of a store whose server, connections or settings are not as it wishes: every error
+// has a name, nothing hangs, and what was acknowledged stays.
+
+#include "postgres_bed.hpp"
+#include "weir/testing/fault_proxy.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace postgres_test;
+
+command::acquire_lock lock(std::string_view key, std::string_view holder = "h") {
+  return {key, holder, 1h};
+}
+
+/// Starts a command; its error once it has ended.
+template <class C>
+std::shared_ptr<std::optional<error_code>> start(postgres_store const& store, C const& c) {
+  auto out = std::make_shared<std::optional<error_code>>();
+  store.async_execute(c, [out](error_code ec, typename C::result) { *out = ec; });
+  return out;
+}
+
+void finish(boost::asio::io_context& io, std::optional<error_code> const& what) {
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (!what && std::chrono::steady_clock::now() < give_up) {
+    io.restart();
+    io.run_one_for(100ms);
+  }
+  BOOST_TEST_REQUIRE(what.has_value());
+}
+
+bool lost(error_code ec) { return ec == errc::outcome_unknown || ec == errc::store_unavailable; }
+
+/// Whoever else is connected to the database has to be connected anew.
+void end_all_backends(connection& db) {
+  db.must("SELECT count(pg_terminate_backend(pid, 20000)) FROM pg_stat_activity "
+          "WHERE datname = current_database() AND pid <> pg_backend_pid()");
+}
+
+/// Waits until somebody waits for a lock in the database.
+void until_somebody_waits(boost::asio::io_context& io, std::string const& database,
+                          int how_many = 1) {
+  connection db{the_server().conninfo(database)};  // no transaction: that would see the same again
+  for (int i = 0; i < 2000; ++i) {
+    if (db.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                  "AND datname = current_database()") >= how_many) {
+      return;
+    }
+    io.restart();
+    io.run_one_for(5ms);
+  }
+  BOOST_TEST_REQUIRE(false, "nobody waits");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(postgres_store_)
+
+BOOST_AUTO_TEST_CASE(a_database_is_migrated_once_and_a_mismatch_is_said) {
+  auto const conninfo = the_server().conninfo(bed::fresh(""));
+  boost::asio::io_context io;
+  auto const make = [&](postgres_options const& o) {
+    return postgres_store{io.get_executor(), conninfo, o};
+  };
+  auto const store = make({});
+  BOOST_TEST((ask(io, store, lock("k")).error() == errc::schema_outdated));
+
+  std::vector<error_code> ended;
+  for (int i = 0; i < 4; ++i) {
+    make({}).async_migrate([&](error_code ec) { ended.push_back(ec); });
+  }
+  io.restart();
+  io.run();
+  BOOST_TEST(ended.size() == 4U);
+  for (auto const& ec : ended) BOOST_TEST(!ec, ec.message());
+  BOOST_TEST(ask(io, store, lock("k")).has_value());
+  BOOST_TEST(!migrate(io, store));
+  BOOST_TEST(!ask(io, store, lock("k", "other"))->granted);
+
+  postgres_options o;
+  o.shards = 3;
+  BOOST_TEST((ask(io, make(o), lock("k")).error() == errc::invalid_option));
+  BOOST_TEST((migrate(io, make(o)) == errc::invalid_option));
+  o = {};
+  o.schema = "nobody's; DROP SCHEMA weir";
+  BOOST_TEST((ask(io, make(o), lock("k")).error() == errc::invalid_option));
+  BOOST_TEST((migrate(io, make(o)) == errc::invalid_option));
+  BOOST_TEST(postgres_migration_sql(o).empty());
+  o.schema = "another_one";
+  o.shards = 3;
+  BOOST_TEST(!migrate(io, make(o)));
+  BOOST_TEST(ask(io, make(o), lock("k", "other"))->granted);
+  BOOST_TEST((ask(io, make(o), command::list_queues{3, 10, {}}).error() == errc::invalid_shard));
+  BOOST_TEST(ask(io, make(o), command::list_queues{2, 10, {}}).has_value());
+
+  connection db{conninfo};
+  db.must("UPDATE weir.state SET version = version + 1");
+  BOOST_TEST((ask(io, make({}), lock("k")).error() == errc::schema_too_new));
+  BOOST_TEST((migrate(io, make({})) == errc::schema_too_new));
+  db.must("UPDATE weir.state SET version = version - 1");
+  db.must(postgres_migration_sql({}, postgres_schema_version, 0));
+  BOOST_TEST((ask(io, make({}), lock("k")).error() == errc::schema_outdated));
+  db.must(postgres_migration_sql({}));
+  BOOST_TEST(ask(io, make({}), lock("k")).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_not_there_is_said_and_found_later) {
+  boost::asio::io_context io;
+  bed const there;
+  weir::testing::fault_proxy const proxy{
+      io.get_executor(), {boost::asio::ip::address_v4::loopback(), the_server().port()}};
+  proxy.async_refuse(true);
+  postgres_store const store{io.get_executor(),
+                             server::conninfo_to(proxy.endpoint().port(), there.database), quick()};
+  for (int i = 0; i < 3; ++i) {
+    auto const ended = start(store, lock("k"));
+    finish(io, *ended);
+    BOOST_TEST((**ended == errc::store_unavailable));
+  }
+  proxy.async_refuse(false);
+  auto const ended = start(store, lock("k"));
+  finish(io, *ended);
+  BOOST_TEST(!**ended, (*ended)->message());
+  proxy.async_close();
+  postgres_store const nonsense{io.get_executor(), "no such = thing"};
+  auto const said = start(nonsense, lock("k"));
+  finish(io, *said);
+  BOOST_TEST((**said == errc::store_unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(a_backend_that_was_ended_while_idle_costs_nobody_an_error) {
+  bed b;
+  for (int i = 0; i < 5; ++i) {
+    BOOST_TEST(b(lock("k" + std::to_string(i)))->granted);
+    end_all_backends(b.db);
+    std::this_thread::sleep_for(20ms);  // for the news to arrive: what is on its way is not known
+  }
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.locks") == 5);
+}
+
+// F45, F46
+BOOST_AUTO_TEST_CASE(a_backend_that_is_ended_at_work_has_done_nothing_and_says_so) {
+  bed b;
+  BOOST_TEST(b(lock("a")).has_value());
+  for (std::string const how : {"pg_terminate_backend", "pg_cancel_backend"}) {
+    b.db.must("BEGIN; LOCK TABLE weir.locks");
+    auto const first = start(b.store, lock("b"));
+    auto const second = start(b.store, lock("c"));
+    until_somebody_waits(b.io, b.database);
+    // Not by who has the lock: its transaction sees who was there when it began to look.
+    connection{the_server().conninfo(b.database)}.must(
+        "SELECT count(" + how +
+        "(pid)) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+        "AND datname = current_database()");
+    finish(b.io, *first);
+    BOOST_TEST((**first == errc::store_unavailable), (*first)->message());
+    b.db.must("COMMIT");
+    finish(b.io, *second);
+    if (how == "pg_terminate_backend") BOOST_TEST(lost(**second), (*second)->message());
+    BOOST_TEST(!b(command::inspect_lock{"b"})->held);
+    BOOST_TEST(b(command::release_lock{"c", "h"}).has_value());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_killed_and_started_again_has_what_it_acknowledged) {
+  bed b;
+  std::vector<std::string> keys(60);
+  std::vector<std::shared_ptr<std::optional<error_code>>> ended;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = "k" + std::to_string(i);
+    ended.push_back(start(b.store, lock(keys[i])));
+  }
+  finish(b.io, *ended[10]);
+  the_server().kill(SIGKILL);
+  for (auto const& e : ended) finish(b.io, *e);
+  the_server().start();
+  connection db{the_server().conninfo(b.database)};
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    auto const& ec = **ended[i];
+    BOOST_TEST((!ec || lost(ec)), ec.message());
+    auto const held = ask(b.io, b.store, command::inspect_lock{keys[i]});
+    // The first ones may still find the server on its knees.
+    if (held.has_error()) continue;
+    if (!ec) BOOST_TEST(held->held, keys[i] << " was acknowledged");
+    if (ec == errc::store_unavailable) BOOST_TEST(!held->held, keys[i] << " was not executed");
+  }
+  BOOST_TEST(ask(b.io, b.store, lock("later")).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(what_the_server_refuses_has_a_name_and_changes_nothing) {
+  bed slow{quick(), "statement_timeout = '300ms'"};
+  BOOST_TEST(slow(lock("a")).has_value());
+  connection db{the_server().conninfo(slow.database)};
+  db.must("SET statement_timeout = 0; BEGIN; LOCK TABLE weir.locks");
+  BOOST_TEST((slow(lock("b")).error() == errc::store_unavailable));
+  db.must("COMMIT");
+  BOOST_TEST(!slow(command::inspect_lock{"b"})->held);
+  BOOST_TEST(slow(lock("b")).has_value());
+
+  bed b;
+  b.db.must("ALTER DATABASE " + b.database + " SET default_transaction_read_only = on");
+  BOOST_TEST((b(lock("a")).error() == errc::store_read_only));
+  BOOST_TEST(b(command::inspect_lock{"a"}).has_value());
+  b.db.must("ALTER DATABASE " + b.database +
+            " RESET default_transaction_read_only; "
+            "CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA weir TO guest; "
+            "GRANT SELECT ON weir.state TO guest");
+  postgres_store const guest{
+      b.io.get_executor(), the_server().conninfo(b.database) + " options='-c role=guest'", quick()};
+  BOOST_TEST((ask(b.io, guest, lock("a")).error() ==
+              make_error_code(boost::system::errc::permission_denied)));
+  b.db.must("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA weir TO guest; "
+            "GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA weir TO guest");
+  BOOST_TEST(ask(b.io, guest, lock("a"))->granted);
+}
+
+// weir's own transactions are READ COMMITTED: what waited for a lock goes on with what is there
+// then.
+BOOST_AUTO_TEST_CASE(no_command_fails_because_of_the_default_isolation) {
+  for (std::string const level : {"serializable", "repeatable read", "read committed"}) {
+    bed b{quick(), "default_transaction_isolation = '" + level + "'"};
+    b.db.must("BEGIN; LOCK TABLE weir.permit_lines");  // so that all connections get to work
+    std::vector<std::string> holders(80);
+    std::vector<std::shared_ptr<std::optional<error_code>>> ended;
+    for (std::size_t i = 0; i < holders.size(); ++i) {
+      holders[i] = "h" + std::to_string(i);
+      ended.push_back(start(b.store, command::acquire_permit{"k", holders[i], 1000, 1h}));
+    }
+    until_somebody_waits(b.io, b.database, 3);
+    b.db.must("COMMIT");
+    for (auto const& e : ended) {
+      finish(b.io, *e);
+      BOOST_TEST(!**e, level << ": " << (*e)->message());
+    }
+    BOOST_TEST(b(command::inspect_permits{"k"})->in_use == holders.size());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unknown) {
+  bed there;
+  boost::asio::io_context io;
+  weir::testing::fault_proxy const proxy{
+      io.get_executor(), {boost::asio::ip::address_v4::loopback(), the_server().port()}};
+  auto o = quick();
+  o.command_timeout = 1s;
+  postgres_store const store{
+      io.get_executor(),
+      server::conninfo_to(proxy.endpoint().port(), there.database) + " sslmode=disable", o};
+  auto const must_end = [&](std::string_view key, errc how) {
+    auto const ended = start(store, lock(key));
+    finish(io, *ended);
+    BOOST_TEST((**ended == how), key << ": " << (*ended)->message());
+    auto const again = start(store, lock(key));
+    finish(io, *again);
+    BOOST_TEST(!**again, key << ": " << (*again)->message());
+  };
+  // To the server: 0 is the start of the connection, 1 the greeting, 2 the command.
+  using weir::testing::proxy_fault;
+  using weir::testing::traffic;
+  auto const fresh = [&] {  // the next command makes a new connection
+    proxy.async_cut_all(weir::testing::proxy_ending::fin);
+    io.restart();
+    io.run_for(50ms);
+  };
+  for (auto const fault : {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after,
+                           proxy_fault::black_hole}) {
+    fresh();
+    proxy.script({{.fault = fault, .direction = traffic::to_server, .message = 2}});
+    must_end("to the server " + std::to_string(static_cast<int>(fault)), errc::outcome_unknown);
+  }
+  for (auto const fault : {proxy_fault::cut_before, proxy_fault::black_hole}) {
+    fresh();
+    proxy.script({{.fault = fault, .direction = traffic::to_client, .message = 2}});
+    must_end("to the client " + std::to_string(static_cast<int>(fault)), errc::outcome_unknown);
+  }
+  proxy.async_close();
+  io.restart();
+  io.run_for(50ms);
+}
+
+// R7
+BOOST_AUTO_TEST_CASE(commands_are_cancelled_wherever_they_are_and_die_with_their_context) {
+  bed b;
+  b.db.must("BEGIN; LOCK TABLE weir.locks");
+  auto o = quick();
+  o.connections = 1;
+  o.pipeline = 1;
+  postgres_store const store{b.io.get_executor(), the_server().conninfo(b.database), o};
+  boost::asio::cancellation_signal signals[2];
+  std::vector<error_code> ended;
+  for (auto& s : signals) {
+    store.async_execute(lock("k"),
+                        boost::asio::bind_cancellation_slot(
+                            s.slot(), [&](error_code ec, lock_grant) { ended.push_back(ec); }));
+  }
+  until_somebody_waits(b.io, b.database);  // one was sent, one waits for its turn
+  for (auto& s : signals) s.emit(boost::asio::cancellation_type::terminal);
+  b.io.restart();
+  b.io.run_for(10ms);
+  BOOST_TEST(ended.size() == 2U);
+  for (auto const& ec : ended) BOOST_TEST((ec == boost::asio::error::operation_aborted));
+  b.db.must("COMMIT");
+  BOOST_TEST(ask(b.io, store, lock("k", "h")).has_value());
+
+  bool called = false;
+  for (int const moments : {0, 1, 3, 10}) {
+    boost::asio::io_context brief;
+    postgres_store const dies{brief.get_executor(), the_server().conninfo(b.database), quick()};
+    b.db.must("BEGIN; LOCK TABLE weir.locks");
+    for (int i = 0; i < 40; ++i) {
+      dies.async_execute(lock("k"), [&](error_code, lock_grant) { called = true; });
+    }
+    dies.async_migrate([&](error_code) {});
+    for (int i = 0; i < moments; ++i) brief.run_one_for(5ms);
+    b.db.must("COMMIT");
+  }
+  BOOST_TEST(!called);
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_store_answers_what_was_sent_and_takes_nothing_more) {
+  bed b;
+  BOOST_TEST(b(lock("a")).has_value());
+  auto const sent = start(b.store, lock("b"));
+  b.io.restart();
+  b.io.poll();
+  b.store.close();
+  auto const late = start(b.store, lock("c"));
+  finish(b.io, *sent);
+  finish(b.io, *late);
+  BOOST_TEST(!**sent);
+  BOOST_TEST((**late == errc::closed));
+  b.io.restart();
+  b.io.run();  // nothing keeps it
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.locks") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(threads_share_a_store_and_its_connections) {
+  bed b;
+  boost::asio::thread_pool pool{3};
+  auto o = quick();
+  o.connections = 3;
+  postgres_store const store{pool.get_executor(), the_server().conninfo(b.database), o};
+  std::atomic<int> granted{0};
+  std::atomic<int> ended{0};
+  std::vector<std::string> holders(300);
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    holders[i] = "h" + std::to_string(i);
+    store.async_execute(command::acquire_permit{"k", holders[i], 7, 1h},
+                        [&](error_code ec, permit_grant g) {
+                          if (!ec && g.granted) ++granted;
+                          ++ended;
+                        });
+  }
+  pool.join();
+  BOOST_TEST(ended == 300);
+  BOOST_TEST(granted == 7);
+  BOOST_TEST(b.db.number("SELECT count(*) FROM pg_stat_activity "
+                         "WHERE datname = current_database() AND pid <> pg_backend_pid()") <= 3);
+}
+
+// F11
+BOOST_AUTO_TEST_CASE(what_time_has_ended_is_removed_by_a_store_that_is_used) {
+  auto o = quick();
+  o.tidy_interval = 10ms;
+  bed b{o};
+  quota const quotas[] = {quota::per_second(1000)};
+  auto j = job_of(1, "key");
+  j.strategy = unique_strategy::until_expired;
+  j.unique_ttl = 1ms;
+  j.retention = 1ms;
+  std::vector<new_job> const jobs{j};
+  for (int i = 0; i < 20; ++i) {
+    auto const key = std::to_string(i);
+    BOOST_TEST(b(command::acquire_lock{key, "h", 1ms})->granted);
+    BOOST_TEST(b(command::acquire_permit{key, "h", 1, 1ms})->granted);
+    BOOST_TEST(b(command::take{key, quotas})->allowed);
+  }
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+  BOOST_TEST((*b(command::cancel_job{"q", id(1)}) == cancel_outcome::cancelled));
+  for (int i = 0; i < 1000; ++i) {
+    std::this_thread::sleep_for(12ms);
+    BOOST_TEST(b(command::inspect_lock{"x"}).has_value());
+    auto const left = b.db.number(
+        "SELECT (SELECT count(*) FROM weir.locks) + (SELECT count(*) FROM weir.permits) + "
+        "(SELECT count(*) FROM weir.permit_lines) + (SELECT count(*) FROM weir.buckets) + "
+        "(SELECT count(*) FROM weir.jobs) + (SELECT count(*) FROM weir.keys)");
+    if (left == 0) return;
+  }
+  BOOST_TEST(false, "something is still there");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
