@@ -376,6 +376,28 @@ BOOST_AUTO_TEST_CASE(threads_share_a_store_and_its_connections) {
                          "WHERE datname = current_database() AND pid <> pg_backend_pid()") <= 3);
 }
 
+// F16
+BOOST_AUTO_TEST_CASE(a_lease_that_was_not_started_holds_no_run_lock) {
+  bed b;
+  std::vector<new_job> jobs{job_of(1, "key"), job_of(2, "key")};
+  for (auto& j : jobs) j.strategy = unique_strategy::while_executing;
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+  auto const taken = b(command::dequeue_jobs{"q", "h", 1, 2, 1h});
+  BOOST_TEST_REQUIRE(taken.has_value());
+  BOOST_TEST_REQUIRE(taken->jobs.size() == 2U);
+  auto const& first = taken->jobs[0];
+  auto const& second = taken->jobs[1];
+  auto const starts = [&](leased_job const& j) {
+    auto const answer = b(command::start_job{"q", j.id, j.fence});
+    return answer.has_value() && answer->outcome == start_outcome::started;
+  };
+  BOOST_TEST(starts(first));
+  BOOST_TEST(!starts(second));
+  BOOST_TEST(b(command::requeue_job{"q", first.id, first.fence, 0s, "no"}).has_value());
+  BOOST_TEST(b(command::obtain_lease{"q", first.id, "h", 1h}).has_value());
+  BOOST_TEST(starts(second));
+}
+
 // F11
 BOOST_AUTO_TEST_CASE(what_time_has_ended_is_removed_by_a_store_that_is_used) {
   auto o = quick();
