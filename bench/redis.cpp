@@ -170,9 +170,6 @@ double median(std::vector<double> all) {
   return all[all.size() / 2];
 }
 
-/// Of two things, one after the other.
-double both(double a, double b) { return 1 / (1 / a + 1 / b); }
-
 struct rates {
   std::vector<double> weir;
   std::vector<double> many;  // connections of redis-benchmark

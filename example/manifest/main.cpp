@@ -50,6 +50,11 @@ int complain(exit_code code, std::string_view why) {
   return code;
 }
 
+/// Threads may still use it: it stays until the process has ended.
+void leave_behind(std::unique_ptr<manifest::run> run) {
+  [[maybe_unused]] auto const* const kept = run.release();
+}
+
 /// Runs on a store, to the end or to the first signal; a second one ends the process.
 ///
 /// An exception, and an outcome that is `abandoned`, leave threads behind that may still use what
@@ -76,10 +81,10 @@ manifest::outcome run_on(manifest::any_store const& store, asio::io_context& io,
   try {
     io.run();
   } catch (...) {
-    (void)run.release();
+    leave_behind(std::move(run));
     throw;
   }
-  if (result.abandoned) (void)run.release();
+  if (result.abandoned) leave_behind(std::move(run));
   return result;
 }
 

@@ -48,8 +48,8 @@ inline constexpr std::string_view too_slow = "the store was too slow for its pre
 /// Nothing fails, and what is left out is left out because time passes by itself, or because a
 /// server has no such thing.
 inline void require_redis(report const& r) {
-  require_all(
-      r, {no_hints, told_only, no_way_back, not_known, passes, no_bound, no_transactions, forgets});
+  require_all(r, {no_hints, told_only, no_way_back, not_known, passes, no_bound, no_transactions,
+                  forgets, too_slow});
 }
 
 }  // namespace weir::testing

@@ -65,10 +65,10 @@ class sqlite_worker {
         ec = errc::store_full;
       } else {
         first = queued_.empty();
-        queued_.push_back(std::move(r));
+        queued_.push_back(std::exchange(r, nullptr));
       }
     }
-    if (ec) return r->fail(ec);
+    if (r) return r->fail(ec);
     if (first) arrived_.notify_one();  // who is at work looks again by itself
   }
 
