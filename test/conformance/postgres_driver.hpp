@@ -38,7 +38,7 @@ class postgres_cluster {
 
   postgres_cluster(boost::asio::any_io_executor const& ex, std::string const& conninfo,
                    postgres_options const& o) {
-    for (int i = 0; i < 3; ++i) stores_.emplace_back(ex, conninfo, o);
+    for (int i = 0; i < 2; ++i) stores_.emplace_back(ex, conninfo, o);
   }
 
   [[nodiscard]] executor_type get_executor() const noexcept { return stores_[0].get_executor(); }

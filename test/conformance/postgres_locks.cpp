@@ -12,8 +12,6 @@ namespace {
 constexpr sql_mutant defects[] = {
     {"F13", "AND k.holder = holder_ AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE",
      "AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE"},
-    {"R2", "FROM \"weir\".locks k WHERE k.key = key_ FOR UPDATE",
-     "FROM \"weir\".locks k WHERE k.key = key_"},
     {"R2", "granted := now_ >= l.until OR", "granted := now_ > l.until OR"},
     {"F6", "now_ >= until_ OR fence_ = 0", "fence_ = 0"},
     {"R5", "RETURN greatest(f, last_ + 1)", "RETURN last_ + 1"},

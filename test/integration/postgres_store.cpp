@@ -376,6 +376,34 @@ BOOST_AUTO_TEST_CASE(threads_share_a_store_and_its_connections) {
                          "WHERE datname = current_database() AND pid <> pg_backend_pid()") <= 3);
 }
 
+// R2: whoever reads that the lease is over has the row to itself from then on.
+BOOST_AUTO_TEST_CASE(a_lock_whose_lease_is_over_is_given_to_one_of_many) {
+  auto o = quick();
+  o.pipeline = 2;  // for the three connections that it takes
+  bed b{o};
+  time_point const then{std::chrono::sys_days{std::chrono::year{2026} / 6 / 1}};
+  BOOST_TEST(b(command::at<command::acquire_lock>{{"k", "h", 1s}, then}).has_value());
+  // Who only looks gets past this lock, and who locks or writes does not.
+  b.db.must("BEGIN; LOCK TABLE weir.locks IN EXCLUSIVE MODE");
+  std::vector<std::string> holders{"a", "b", "c", "d", "e", "f"};
+  int ended = 0;
+  int granted = 0;
+  for (auto const& h : holders) {
+    command::at<command::acquire_lock> const asks{{"k", h, 1h}, then + 2s};
+    b.store.async_execute(asks, [&](error_code ec, lock_grant g) {
+      BOOST_TEST(!ec, ec.message());
+      granted += g.granted ? 1 : 0;
+      ++ended;
+    });
+  }
+  until_somebody_waits(b.io, b.database, 3);
+  b.db.must("COMMIT");
+  b.io.restart();
+  b.io.run();
+  BOOST_TEST(ended == 6);
+  BOOST_TEST(granted == 1);
+}
+
 // F16
 BOOST_AUTO_TEST_CASE(a_lease_that_was_not_started_holds_no_run_lock) {
   bed b;
