@@ -148,6 +148,7 @@ class simulator {
         if (r.steps_in_safety < i || i >= most) break;
       }
     }
+    BOOST_TEST(runs > seeds);  // each at more than one step
     std::cout << std::dec << name_ << ": " << runs << " interrupted runs\n";
   }
 
