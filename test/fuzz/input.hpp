@@ -51,7 +51,7 @@ class input {
   Number bits() {
     std::make_unsigned_t<Number> value = 0;
     auto const n = std::min(rest_.size(), sizeof(value));
-    std::memcpy(&value, rest_.data(), n);
+    if (n != 0) std::memcpy(&value, rest_.data(), n);
     rest_.remove_prefix(n);
     return static_cast<Number>(value);
   }
