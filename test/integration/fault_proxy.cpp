@@ -482,17 +482,22 @@ BOOST_AUTO_TEST_CASE(it_may_be_told_what_to_do_from_any_thread) {
   proxy.chaos({.seed = 1, .cut_before = 2, .delay = 5, .max_delay = 100us});
 
   std::atomic<int> left{4};
+  std::atomic<std::uint64_t> progress{0};
   auto const talk = [&]() -> asio::awaitable<void> {
     client user{io.get_executor()};
     for (int done = 0; done != 50;) {
       answer const got = co_await user.ask("line\n");
       if (!got.ec) {
         ++done;
+        ++progress;
+        progress.notify_one();
       } else {
         (void)co_await user.connect(proxy.endpoint());
       }
     }
     if (--left == 0) server.close();
+    ++progress;
+    progress.notify_one();
   };
   for (int i = 0; i != 4; ++i) asio::co_spawn(io, talk(), asio::detached);
 
@@ -501,6 +506,7 @@ BOOST_AUTO_TEST_CASE(it_may_be_told_what_to_do_from_any_thread) {
   std::thread second{[&] { busy.run(); }};
   std::uint64_t seen = 0;
   for (std::uint64_t round = 0; left != 0; ++round) {
+    auto const before = progress.load();
     proxy.async_stall();
     proxy.async_refuse(round % 3 == 0);
     proxy.async_cut_all(round % 2 == 0 ? proxy_ending::reset : proxy_ending::fin);
@@ -509,7 +515,7 @@ BOOST_AUTO_TEST_CASE(it_may_be_told_what_to_do_from_any_thread) {
     auto const counts = proxy.counts();
     BOOST_TEST(counts.accepted >= seen);
     seen = counts.accepted;
-    std::this_thread::sleep_for(5ms);  // so that something gets done between two rounds
+    if (left != 0) progress.wait(before);  // something gets done between two rounds
   }
   talkers.join();
   proxy.async_close();

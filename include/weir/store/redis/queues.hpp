@@ -10,6 +10,7 @@
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/job_calls.hpp"
 #include "weir/store/redis/job_lua.hpp"
+#include "weir/store/redis/locks.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/script.hpp"
 
@@ -227,13 +228,7 @@ inline result<redis_call> encode(redis_names const& names, command::obtain_queue
   return out;
 }
 inline result<lock_grant> decode(command::obtain_queue_lease const&, redis_reply& r) {
-  lock_grant g;
-  r.array(4);
-  g.granted = r.boolean();
-  g.fence = r.number<std::uint64_t>();
-  g.expires_in = r.micros();
-  g.holder = r.text();
-  return g;
+  return decode(command::acquire_lock{}, r);  // it is answered as a lock is
 }
 
 inline result<redis_call> encode(redis_names const& names, command::release_queue_lease const& c,
@@ -244,9 +239,7 @@ inline result<redis_call> encode(redis_names const& names, command::release_queu
   return out;
 }
 inline result<lease_release> decode(command::release_queue_lease const&, redis_reply& r) {
-  lease_release out;
-  out.freed = r.boolean();
-  return out;
+  return decode(command::release_lock{}, r);
 }
 
 /// Error: `invalid_shard`.
