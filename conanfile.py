@@ -20,8 +20,9 @@ class WeirConan(ConanFile):
         # weir::redis, the store on a Redis server: one source file of the program includes
         # weir/store/redis/src.hpp
         "with_redis": [True, False],
+        "with_postgres": [True, False],  # weir::postgres, the store in a PostgreSQL database
     }
-    default_options = {"with_sqlite": False, "with_redis": False}
+    default_options = {"with_sqlite": False, "with_redis": False, "with_postgres": False}
     implements = ["auto_header_only"]
     no_copy_source = True
     exports = "include/weir/version.hpp"  # where the version is written, the only place
@@ -39,6 +40,8 @@ class WeirConan(ConanFile):
             self.requires("sqlite3/[>=3.37 <4]")
         if self.options.with_redis:
             self.requires("openssl/[>=1.1 <4]")
+        if self.options.with_postgres:
+            self.requires("libpq/[>=14 <19]")
 
     def validate(self):
         if self.settings.get_safe("compiler.cppstd"):
@@ -74,3 +77,9 @@ class WeirConan(ConanFile):
             redis.bindirs = []
             redis.libdirs = []
             redis.requires = ["core", "openssl::openssl"]
+        if self.options.with_postgres:
+            postgres = self.cpp_info.components["postgres"]
+            postgres.set_property("cmake_target_name", "weir::postgres")
+            postgres.bindirs = []
+            postgres.libdirs = []
+            postgres.requires = ["core", "libpq::libpq"]
