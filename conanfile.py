@@ -2,10 +2,15 @@ import os
 import re
 
 from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
-from conan.tools.files import copy, load
+from conan.tools.files import copy, load, save
+from conan.tools.scm import Version
 
 required_conan_version = ">=2.0"
+
+# The oldest that weir has been seen to be compiled by. Others are not refused.
+compiler_floors = {"gcc": "12", "clang": "16"}
 
 
 class WeirConan(ConanFile):
@@ -17,16 +22,15 @@ class WeirConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     options = {
         "with_sqlite": [True, False],  # weir::sqlite, the store on a file
-        # weir::redis, the store on a Redis server: one source file of the program includes
-        # weir/store/redis/src.hpp
-        "with_redis": [True, False],
+        "with_redis": [True, False],  # weir::redis, the store on a Redis or Valkey server
         "with_postgres": [True, False],  # weir::postgres, the store in a PostgreSQL database
     }
     default_options = {"with_sqlite": False, "with_redis": False, "with_postgres": False}
     implements = ["auto_header_only"]
     no_copy_source = True
     exports = "include/weir/version.hpp"  # where the version is written, the only place
-    exports_sources = "include/*", "LICENSE"
+    exports_sources = "include/*", "cmake/weirRedisSource.cmake", "LICENSE"
+    test_package_folder = "test/package"
 
     def set_version(self):
         header = load(self, os.path.join(self.recipe_folder, "include", "weir", "version.hpp"))
@@ -46,6 +50,10 @@ class WeirConan(ConanFile):
     def validate(self):
         if self.settings.get_safe("compiler.cppstd"):
             check_min_cppstd(self, 20)
+        compiler = str(self.settings.get_safe("compiler"))
+        floor = compiler_floors.get(compiler)
+        if floor and Version(self.settings.compiler.version) < floor:
+            raise ConanInvalidConfiguration(f"weir needs {compiler} {floor} or later")
 
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
@@ -54,6 +62,15 @@ class WeirConan(ConanFile):
             "*.hpp",
             os.path.join(self.source_folder, "include"),
             os.path.join(self.package_folder, "include"),
+        )
+        # Boost.Redis is compiled once in the project that links weir::redis, as without Conan.
+        cmake = os.path.join(self.package_folder, "cmake")
+        copy(self, "weirRedisSource.cmake", os.path.join(self.source_folder, "cmake"), cmake)
+        save(
+            self,
+            os.path.join(cmake, "weirRedis.cmake"),
+            'include("${CMAKE_CURRENT_LIST_DIR}/weirRedisSource.cmake")\n'
+            "target_link_libraries(weir::redis INTERFACE weir_redis_source)\n",
         )
 
     def package_info(self):
@@ -65,6 +82,11 @@ class WeirConan(ConanFile):
         core.requires = ["boost::headers", "nlohmann_json::nlohmann_json"]
         if self.settings.os in ("Linux", "FreeBSD"):
             core.system_libs = ["pthread"]
+        testing = self.cpp_info.components["testing"]
+        testing.set_property("cmake_target_name", "weir::testing")
+        testing.bindirs = []
+        testing.libdirs = []
+        testing.requires = ["core"]
         if self.options.with_sqlite:
             sqlite = self.cpp_info.components["sqlite"]
             sqlite.set_property("cmake_target_name", "weir::sqlite")
@@ -76,7 +98,9 @@ class WeirConan(ConanFile):
             redis.set_property("cmake_target_name", "weir::redis")
             redis.bindirs = []
             redis.libdirs = []
-            redis.requires = ["core", "openssl::openssl"]
+            redis.requires = ["core", "openssl::ssl", "openssl::crypto"]
+            redis.builddirs = ["cmake"]
+            self.cpp_info.set_property("cmake_build_modules", ["cmake/weirRedis.cmake"])
         if self.options.with_postgres:
             postgres = self.cpp_info.components["postgres"]
             postgres.set_property("cmake_target_name", "weir::postgres")

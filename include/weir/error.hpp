@@ -4,6 +4,8 @@
 #ifndef WEIR_ERROR_HPP
 #define WEIR_ERROR_HPP
 
+#include "weir/detail/requirements.hpp"
+
 #include <boost/system/error_category.hpp>
 #include <boost/system/error_code.hpp>
 #include <boost/system/error_condition.hpp>

@@ -4,6 +4,8 @@
 #ifndef WEIR_TIME_HPP
 #define WEIR_TIME_HPP
 
+#include "weir/detail/requirements.hpp"
+
 #include <chrono>
 #include <limits>
 

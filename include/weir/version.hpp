@@ -4,6 +4,8 @@
 #ifndef WEIR_VERSION_HPP
 #define WEIR_VERSION_HPP
 
+#include "weir/detail/requirements.hpp"
+
 #include <string_view>
 
 // The version is written here only: CMakeLists.txt and conanfile.py read these three lines.

@@ -4,6 +4,10 @@
 #ifndef WEIR_STORE_REDIS_HPP
 #define WEIR_STORE_REDIS_HPP
 
+#if !__has_include(<openssl/ssl.h>)
+#error "weir/store/redis.hpp needs OpenSSL: openssl/ssl.h is not on the include path"
+#endif
+
 #include "weir/clock/system.hpp"
 #include "weir/command/at.hpp"
 #include "weir/concept.hpp"

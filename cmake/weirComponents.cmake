@@ -1,0 +1,47 @@
+# The stores on an engine: each is a target of its own, weir::<store>, which links weir::weir and the engine's client
+# library, and exists only where that library is found. weir's own build and the installed package make them here, in the
+# project that uses them, from what is there.
+#
+# Takes weir_FIND_COMPONENTS: looks for what these need, or, where there are none, for everything.
+# Sets weir_<store>_missing: what is needed and was not found.
+
+set(weir_wanted ${weir_FIND_COMPONENTS})
+if(NOT weir_wanted)
+  set(weir_wanted sqlite redis postgres)
+endif()
+
+if("sqlite" IN_LIST weir_wanted AND NOT TARGET weir::sqlite)
+  find_package(SQLite3 3.37 QUIET) # the first with STRICT tables
+  if(SQLite3_FOUND)
+    add_library(weir_sqlite INTERFACE)
+    add_library(weir::sqlite ALIAS weir_sqlite)
+    target_link_libraries(weir_sqlite INTERFACE weir::weir SQLite::SQLite3)
+  else()
+    set(weir_sqlite_missing "SQLite 3.37 or later (SQLite3)")
+  endif()
+endif()
+
+if("redis" IN_LIST weir_wanted AND NOT TARGET weir::redis)
+  find_package(OpenSSL QUIET COMPONENTS SSL Crypto)
+  if(OpenSSL_FOUND)
+    include("${CMAKE_CURRENT_LIST_DIR}/weirRedisSource.cmake")
+    add_library(weir_redis INTERFACE)
+    add_library(weir::redis ALIAS weir_redis)
+    target_link_libraries(weir_redis INTERFACE weir::weir weir_redis_source OpenSSL::SSL OpenSSL::Crypto)
+  else()
+    set(weir_redis_missing "OpenSSL (OpenSSL)")
+  endif()
+endif()
+
+if("postgres" IN_LIST weir_wanted AND NOT TARGET weir::postgres)
+  find_package(PostgreSQL 14 QUIET) # libpq, the first with pipelines
+  if(PostgreSQL_FOUND)
+    add_library(weir_postgres INTERFACE)
+    add_library(weir::postgres ALIAS weir_postgres)
+    target_link_libraries(weir_postgres INTERFACE weir::weir PostgreSQL::PostgreSQL)
+  else()
+    set(weir_postgres_missing "libpq 14 or later (PostgreSQL)")
+  endif()
+endif()
+
+unset(weir_wanted)

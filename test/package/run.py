@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Takes weir as its users do, each way in a folder of its own, and runs what comes of it.
+
+usage: run.py --work DIR [--fast] [--conan CONAN] [--boost PREFIX] [--cxx COMPILER]
+
+Ways: an installation and find_package, add_subdirectory, plain -I, and (with --conan) a Conan package. In each,
+one program for each component that it asks for is built and run; and where a component's library is missing, what is said is
+compared with what should be. --fast does one of each kind instead of all.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+STORES = ["sqlite", "redis", "postgres"]
+# What each store's header needs: its client library's CMake name, and the linker's.
+CLIENTS = {
+    "sqlite": ("SQLite3", ["-lsqlite3"]),
+    "redis": ("OpenSSL", ["-lssl", "-lcrypto"]),
+    "postgres": ("PostgreSQL", ["-lpq"]),
+}
+# What is said where a header is missing (and all of its folder): program, header, first error.
+MISSING = [
+    ("core", "boost", "weir needs the headers of Boost 1.88 or later"),
+    ("core", "nlohmann", "weir needs the headers of nlohmann/json 3.10 or later"),
+    ("sqlite", "sqlite3.h", "weir/store/sqlite.hpp needs SQLite 3.37 or later"),
+    ("redis", "openssl", "weir/store/redis.hpp needs OpenSSL"),
+    ("postgres", "libpq-fe.h", "weir/store/postgres.hpp needs libpq 14 or later"),
+]
+# System packages under the references of the public index: header (below an include folder) and the expression in it
+# that gives the version.
+INDEX = {
+    "boost": ("boost/version.hpp", r'BOOST_LIB_VERSION "(\d+)_(\d+)(?:_(\d+))?"'),
+    "nlohmann_json": (
+        "nlohmann/json.hpp|nlohmann/detail/abi_macros.hpp",
+        r"VERSION_MAJOR (\d+)[\s\S]*?VERSION_MINOR (\d+)[\s\S]*?VERSION_PATCH (\d+)",
+    ),
+    "sqlite3": ("sqlite3.h", r'SQLITE_VERSION\s+"(\d+)\.(\d+)\.(\d+)'),
+    "openssl": ("openssl/opensslv.h", r"MAJOR\s+(\d+)[\s\S]*?MINOR\s+(\d+)[\s\S]*?PATCH\s+(\d+)"),
+    "libpq": ("pg_config.h|postgresql/pg_config.h", r'PG_VERSION "(\d+)(?:\.(\d+))?'),
+}
+
+
+class Failed(Exception):
+    pass
+
+
+def run(*command, expect=None, cwd=None, env=None):
+    """Runs a command. It has to succeed; or, with `expect`, to fail and to print what matches that."""
+    command = [str(word) for word in command]
+    done = subprocess.run(
+        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+    )
+    if expect is None and done.returncode != 0:
+        raise Failed(f"{' '.join(command)}\n{done.stdout[-6000:]}")
+    if expect is not None:
+        said = " ".join(done.stdout.split())
+        if done.returncode == 0:
+            raise Failed(f"should have failed: {' '.join(command)}")
+        if not re.search(expect, said):
+            raise Failed(f"should say /{expect}/: {' '.join(command)}\n{done.stdout[-6000:]}")
+    return done.stdout
+
+
+class Ways:
+    def __init__(self, arguments):
+        self.fast = arguments.fast
+        self.work = pathlib.Path(arguments.work).resolve()
+        self.conan = arguments.conan
+        self.cxx = arguments.cxx
+        self.boost = pathlib.Path(arguments.boost).resolve() if arguments.boost else None
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir(parents=True)
+
+    def say(self, way, programs):
+        print(f"{way}: {', '.join(programs)}", flush=True)
+
+    def cmake(self, name, *options, expect=None):
+        """Configures this folder's project in a build folder of this name."""
+        prefixes = [str(p) for p in (self.work / "prefix", self.boost) if p]
+        build = self.work / name
+        run("cmake", "-S", HERE, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={self.cxx}",
+            f"-DCMAKE_PREFIX_PATH={';'.join(prefixes)}", *options, expect=expect)
+        return build
+
+    def programs(self, build, names):
+        run("cmake", "--build", build)
+        for name in names:
+            print(f"  {run(build / name, cwd=self.work).strip().splitlines()[-1]}", flush=True)
+
+    def install(self):
+        prefixes = f"-DCMAKE_PREFIX_PATH={self.boost}" if self.boost else "-DCMAKE_PREFIX_PATH="
+        build = self.work / "weir"
+        run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={self.cxx}", prefixes,
+            "-DWEIR_BUILD_TESTS=OFF", "-DWEIR_BUILD_EXAMPLES=OFF", "-DWEIR_BUILD_BENCH=OFF")
+        run("cmake", "--install", build, "--prefix", self.work / "prefix")
+
+    # ------------------------------------------------------------------------------------ the ways
+
+    def find_package(self):
+        self.install()
+        wanted = ["testing"] + STORES
+        self.say("find_package(weir COMPONENTS …)", wanted)
+        build = self.cmake("find", f"-DWEIR_COMPONENTS={';'.join(wanted)}")
+        self.programs(build, ["core"] + wanted)
+        for store in STORES:
+            client = CLIENTS[store][0]
+            self.cmake(f"find-no-{store}", f"-DWEIR_COMPONENTS={store}",
+                       f"-DCMAKE_DISABLE_FIND_PACKAGE_{client}=ON",
+                       expect=rf"weir::{store} needs .*\({client}\), which is not found")
+        self.cmake("find-unknown", "-DWEIR_COMPONENTS=kafka", expect="weir has no component 'kafka'")
+        # Who asks for nothing gets what can be had, and is not refused for what cannot.
+        self.cmake("find-core", *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{CLIENTS[s][0]}=ON" for s in STORES))
+
+    def add_subdirectory(self):
+        wanted = ["redis"] if self.fast else ["testing"] + STORES
+        self.say("add_subdirectory", wanted)
+        build = self.cmake("subdirectory", f"-DWEIR_SOURCE={ROOT}", f"-DWEIR_COMPONENTS={';'.join(wanted)}")
+        if not self.fast:
+            self.programs(build, ["core"] + wanted)
+
+    def plain(self):
+        wanted = ["sqlite"] if self.fast else ["core", "testing"] + STORES
+        self.say("-I include", wanted)
+        include = ["-std=c++20", "-I", ROOT / "include"]
+        if self.boost:
+            include += ["-isystem", self.boost / "include"]
+        include += ["-isystem", "/usr/include/postgresql", "-pthread"]
+        build = self.work / "plain"
+        build.mkdir()
+        for name in wanted:
+            sources = [HERE / f"{name}.cpp"]
+            if name == "redis":
+                # Without its target, one source file brings Boost.Redis; the linker says which.
+                program = [self.cxx, *include, *sources, "-o", build / name, *CLIENTS[name][1]]
+                run(*program, expect="one_source_file_has_to_include_weir_store_redis_src_hpp")
+                (build / "source.cpp").write_text('#include "weir/store/redis/src.hpp"\n', encoding="utf-8")
+                sources.append(build / "source.cpp")
+            run(self.cxx, *include, *sources, "-o", build / name, *CLIENTS.get(name, ("", []))[1])
+            print(f"  {run(build / name, cwd=self.work).strip().splitlines()[-1]}", flush=True)
+
+    def missing(self):
+        """Compiles with an include path from which one header, or folder, has been taken away."""
+        self.say("-I include, without", [header for _, header, _ in MISSING])
+        said = run(self.cxx, "-std=c++20", "-E", "-v", "-x", "c++", "/dev/null")
+        folders = said.split("#include <...> search starts here:")[1].split("End of search list.")[0].split()
+        folders = [*([self.boost / "include"] if self.boost else []), *folders, "/usr/include/postgresql"]
+        for program, header, error in MISSING:
+            include = []
+            for number, folder in enumerate(pathlib.Path(f) for f in folders):
+                if (folder / header).exists():
+                    shadow = self.work / f"without-{header}" / str(number)
+                    shadow.mkdir(parents=True)
+                    for entry in folder.iterdir():
+                        if entry.name != header:
+                            (shadow / entry.name).symlink_to(entry)
+                    folder = shadow
+                include += ["-isystem", folder]
+            run(self.cxx, "-std=c++20", "-nostdinc", "-nostdinc++", "-I", ROOT / "include", *include,
+                "-fsyntax-only", HERE / f"{program}.cpp", expect=rf"^\S*In file included [^#]*error: .{{0,9}}{error}")
+        run(self.cxx, "-std=c++17", "-I", ROOT / "include", "-fsyntax-only", HERE / "core.cpp",
+            expect="weir needs C\\+\\+20 with coroutines and concepts")
+
+    # --------------------------------------------------------------------------------------- Conan
+
+    def includes(self):
+        return ([self.boost / "include"] if self.boost else []) + [
+            pathlib.Path("/usr/local/include"), pathlib.Path("/usr/include"),
+            *pathlib.Path("/usr/include").glob("*-linux-gnu")]
+
+    def system_version(self, package):
+        headers, expression = INDEX[package]
+        for folder in self.includes():
+            for header in headers.split("|"):
+                if (folder / header).is_file():
+                    text = (folder / header).read_text(encoding="utf-8", errors="replace")
+                    if found := re.search(expression, text):
+                        return ".".join(part or "0" for part in found.groups()), (folder / header)
+        raise Failed(f"no header tells which {package} this machine has")
+
+    def conan_packages(self):
+        wanted = [["sqlite", "redis", "postgres"]] if self.fast else [
+            [], ["sqlite"], ["redis"], ["postgres"], ["sqlite", "redis", "postgres"]]
+        env = dict(os.environ, CONAN_HOME=str(self.work / "conan"), CXX=self.cxx,
+                   CC="clang-19" if "clang" in self.cxx else "gcc", CMAKE_GENERATOR="Ninja")
+
+        def conan(*arguments, expect=None):
+            return run(self.conan, *arguments, env=env, cwd=self.work, expect=expect)
+
+        conan("profile", "detect")
+        conan("remote", "disable", "*")
+        options = []
+        for package in INDEX:
+            version, header = self.system_version(package)
+            conan("export", HERE / "system", f"--name={package}", f"--version={version}")
+            if package == "boost" and self.boost:
+                options += ["-o", f"boost/*:include={self.boost / 'include'}"]
+            if package == "libpq" and header.parent.name == "postgresql":
+                options += ["-o", f"libpq/*:include={header.parent}"]
+        for stores in wanted:
+            self.say("Conan, with", stores or ["nothing else"])
+            chosen = [f"-o=weir/*:with_{s}=True" for s in stores]
+            out = conan("create", ROOT, "--build=missing", "-s", "compiler.cppstd=20", *chosen, *options,
+                        "-c", f"tools.cmake.cmake_layout:test_folder={self.work / 'conan-test'}")
+            for line in re.findall(r"^(?:weir \d.*|weir::testing: .*|SQLite .*|Redis: .*|libpq .*)$", out, re.M):
+                print(f"  {line}", flush=True)
+        conan("create", ROOT, "--build=missing", "-s", "compiler.cppstd=17", *options,
+              expect="Current cppstd \\(17\\) is lower than the required C\\+\\+ standard \\(20\\)")
+        conan("create", ROOT, "--build=missing", "-s", "compiler=gcc", "-s", "compiler.version=11",
+              "-s", "compiler.cppstd=20", *options, expect="weir needs gcc 12 or later")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--conan")
+    parser.add_argument("--boost")
+    parser.add_argument("--cxx", default="g++")
+    ways = Ways(parser.parse_args())
+    try:
+        ways.find_package()
+        ways.add_subdirectory()
+        ways.plain()
+        ways.missing()
+        if ways.conan:
+            ways.conan_packages()
+    except Failed as failure:
+        print(f"FAILED: {failure}")
+        return 1
+    print("weir can be taken in all these ways")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
