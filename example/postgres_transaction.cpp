@@ -13,6 +13,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
+#include <nlohmann/json.hpp>
 
 #include <libpq-fe.h>
 

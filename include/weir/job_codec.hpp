@@ -7,7 +7,7 @@
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,10 +19,22 @@
 
 namespace weir {
 
-/// A type with a JSON form, by nlohmann's `to_json` and `from_json` (or its macros).
+namespace detail {
+
+/// nlohmann::json, looked at only where a job is encoded or decoded: whoever has jobs includes
+/// <nlohmann/json.hpp>, and nobody else pays for it.
 template <class T>
-concept json_form = requires(nlohmann::json& j, T& t, T const& c) {
-  nlohmann::json(c);
+struct json_for {
+  using type = nlohmann::json;
+};
+
+}  // namespace detail
+
+/// A type with a JSON form, by nlohmann's `to_json` and `from_json` (or its macros), for which
+/// <nlohmann/json.hpp> is to be included.
+template <class T>
+concept json_form = requires(typename detail::json_for<T>::type& j, T& t, T const& c) {
+  static_cast<typename detail::json_for<T>::type>(c);
   j.get_to(t);
 };
 
@@ -58,7 +70,7 @@ namespace detail {
 template <class T>
 [[nodiscard]] result<std::string> encode(T const& value) {
   try {
-    nlohmann::json const form = value;
+    typename detail::json_for<T>::type const form = value;
     auto text = form.dump();
     if (detail::nested_too_deep(text)) return make_error_code(errc::unencodable_payload);
     return text;
@@ -90,7 +102,7 @@ template <class T>
     return out;
   }
   try {
-    nlohmann::json::parse(payload).get_to(out.value);
+    detail::json_for<T>::type::parse(payload).get_to(out.value);
     out.ok = true;
   } catch (std::bad_alloc const&) {
     throw;

@@ -4,6 +4,7 @@
 #include "weir/job_codec.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <string>

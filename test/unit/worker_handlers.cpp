@@ -5,6 +5,8 @@
 
 #include "worker_fixture.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <memory>
 #include <stdexcept>
 

@@ -5,6 +5,8 @@
 
 #include "worker_fixture.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <functional>
 #include <string>

@@ -5,6 +5,8 @@
 #include "weir/store/memory.hpp"
 #include "weir/worker.hpp"
 
+#include <nlohmann/json.hpp>
+
 struct order {
   int n = 0;
 };

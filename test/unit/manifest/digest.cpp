@@ -6,6 +6,7 @@
 #include "weir/job_codec.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include <unistd.h>
