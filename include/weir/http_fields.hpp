@@ -28,14 +28,18 @@
 // are, the values are well-formed.
 namespace weir::http {
 
-inline constexpr std::string_view ratelimit_policy_field = "RateLimit-Policy";
-inline constexpr std::string_view ratelimit_field = "RateLimit";
-inline constexpr std::string_view retry_after_field = "Retry-After";
+inline constexpr std::string_view ratelimit_policy_field = "RateLimit-Policy";  ///< the name of the
+                                                                                ///< field with the
+                                                                                ///< quotas
+inline constexpr std::string_view ratelimit_field = "RateLimit";  ///< the name of the field with
+                                                                  ///< what is left of them
+inline constexpr std::string_view retry_after_field = "Retry-After";  ///< the name of the field of
+                                                                      ///< a refusal
 
 /// A quota under the name by which clients know it. The views must live as long as it is used.
 struct named_quota {
-  std::string_view name;  ///< printable ASCII; other bytes are written as `_`
-  quota limit;
+  std::string_view name;    ///< printable ASCII; other bytes are written as `_`
+  quota limit;              ///< as the limiter has it
   std::string_view unit{};  ///< what a token is, such as "content-bytes"; empty: a request
 };
 

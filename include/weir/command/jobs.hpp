@@ -33,7 +33,7 @@ struct new_job {
   std::string_view kind;  ///< what kind of job it is, for who runs it, 1…`limits::key_size` bytes
   std::string_view payload;     ///< any bytes, up to `limits::payload_size`; no store reads them
   std::uint8_t priority = 100;  ///< 0 goes first
-  duration delay{};             ///< from the enqueue to its vesting time
+  duration delay{};             ///< from the enqueue to its vesting time, [0, `limits::span`]
   std::uint32_t max_attempts = 25;  ///< claims before it is dead-lettered, 1…`limits::attempts`
   std::string_view unique_key;      ///< empty exactly when strategy is none
   unique_strategy strategy = unique_strategy::none;       ///< how long the unique key is taken
