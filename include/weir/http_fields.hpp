@@ -28,13 +28,12 @@
 // are, the values are well-formed.
 namespace weir::http {
 
-inline constexpr std::string_view ratelimit_policy_field = "RateLimit-Policy";  ///< the name of the
-                                                                                ///< field with the
-                                                                                ///< quotas
-inline constexpr std::string_view ratelimit_field = "RateLimit";  ///< the name of the field with
-                                                                  ///< what is left of them
-inline constexpr std::string_view retry_after_field = "Retry-After";  ///< the name of the field of
-                                                                      ///< a refusal
+/// The name of the field with the quotas.
+inline constexpr std::string_view ratelimit_policy_field = "RateLimit-Policy";
+/// The name of the field with what is left of them.
+inline constexpr std::string_view ratelimit_field = "RateLimit";
+/// The name of the field of a refusal.
+inline constexpr std::string_view retry_after_field = "Retry-After";
 
 /// A quota under the name by which clients know it. The views must live as long as it is used.
 struct named_quota {

@@ -92,14 +92,14 @@ struct leased_job {
 /// A queue's jobs by state, from one snapshot: enqueued = pending + leased + completed + dead +
 /// cancelled + purged.
 struct queue_stats {
-  std::uint64_t enqueued = 0;       ///< so far; replays are not counted again
-  std::uint64_t pending = 0;        ///< waiting, visible or not
-  std::uint64_t leased = 0;         ///< claimed, by leases that live
-  std::uint64_t completed = 0;      ///< so far, whether their records stand or not
-  std::uint64_t dead = 0;           ///< in the dead letters now
-  std::uint64_t cancelled = 0;      ///< replaced ones among them
-  std::uint64_t purged = 0;         ///< ended ones that were made forgotten
-  bool paused = false;              ///< is it held back until `resume_queue`?
+  std::uint64_t enqueued = 0;   ///< so far; replays are not counted again
+  std::uint64_t pending = 0;    ///< waiting, visible or not
+  std::uint64_t leased = 0;     ///< claimed, by leases that live
+  std::uint64_t completed = 0;  ///< ended well and not purged, whether their records stand or not
+  std::uint64_t dead = 0;       ///< in the dead letters now
+  std::uint64_t cancelled = 0;  ///< replaced ones among them
+  std::uint64_t purged = 0;     ///< ended ones that `purge_job` forgot
+  bool paused = false;          ///< is it held back until `resume_queue`?
   std::optional<duration> next_in;  ///< until the first of its jobs vests; empty: it has none
                                     ///< waiting or leased
 };

@@ -31,6 +31,7 @@
 
 namespace weir {
 
+/// A limiter's bounds, for all of its keys.
 struct limiter_options {
   std::uint32_t limit = 1;                  ///< permits of each key, 1…`limits::permits`
   duration ttl = std::chrono::seconds{30};  ///< of a permit that is not renewed, (0,
@@ -39,6 +40,7 @@ struct limiter_options {
                                             ///< (0, 24 h]
 };
 
+/// What one `limiter::async_acquire` may say.
 struct acquire_options {
   duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once;
                                  ///< `limits::span`: for ever
@@ -122,13 +124,17 @@ class limiter {
   using agent = detail::lease_agent<detail::limiter_noun, Store, Clock, Backoff>;
 
  public:
-  using store_type = Store;
-  using clock_type = Clock;
-  using executor_type = boost::asio::any_io_executor;
+  using store_type = Store;                            ///< where the state lives
+  using clock_type = Clock;                            ///< how it waits
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
-  /// @param store where the permits are; copied
-  /// @param ids   where holder ids come from
+  /// @param store   where the permits are; copied
+  /// @param options the limit and its times, for all keys
+  /// @param clock   how it waits
+  /// @param backoff how those who wait spread their asking
+  /// @param ids     where holder ids come from
   explicit limiter(Store store, limiter_options options = {}, Clock clock = Clock{},
                    Backoff backoff = detail::default_backoff<Backoff>(),
                    id_source ids = id_source{})
@@ -138,7 +144,9 @@ class limiter {
   /// The store's: where operations work, and where handlers without an executor of their own are
   /// called.
   [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
+  /// As they were given.
   [[nodiscard]] limiter_options const& options() const noexcept { return agent_->options; }
+  /// The store: for its own operations, and for other primitives on it.
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
 
   /// Renews the permits of `async_with_permit` on this executor instead of the store's: a body that

@@ -32,6 +32,7 @@
 
 namespace weir {
 
+/// How locks live and are waited for, for all keys.
 struct uniqueness_options {
   duration ttl = std::chrono::seconds{30};  ///< of a lock that is not renewed, (0, `limits::span`]
   duration poll = std::chrono::seconds{1};  ///< longest time between two asks of one that waits,
@@ -40,11 +41,13 @@ struct uniqueness_options {
                                                           ///< `discard` or `log`
 };
 
+/// What one `uniqueness::async_lock` may say.
 struct lock_options {
   duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once;
                                  ///< `limits::span`: for ever
 };
 
+/// What one `uniqueness::async_with_lock` may say.
 struct with_lock_options {
   duration wait{};  ///< how long to wait until it is a conflict, as in `lock_options`
 };
@@ -134,16 +137,20 @@ class uniqueness {
   using agent = detail::lease_agent<detail::uniqueness_noun, Store, Clock, Backoff>;
 
  public:
-  using store_type = Store;
-  using clock_type = Clock;
-  using executor_type = boost::asio::any_io_executor;
+  using store_type = Store;                            ///< where the state lives
+  using clock_type = Clock;                            ///< how it waits
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// Called for a conflict under `conflict_policy::log`: the key, and who has it.
   using conflict_observer = std::function<void(std::string_view key, std::string_view holder)>;
 
-  /// @param store where the locks are; copied
-  /// @param ids   where holder ids come from
+  /// @param store   where the locks are; copied
+  /// @param options their times, and what a conflict is
+  /// @param clock   how it waits
+  /// @param backoff how those who wait spread their asking
+  /// @param ids     where holder ids come from
   explicit uniqueness(Store store, uniqueness_options options = {}, Clock clock = Clock{},
                       Backoff backoff = detail::default_backoff<Backoff>(),
                       id_source ids = id_source{})
@@ -153,7 +160,9 @@ class uniqueness {
   /// The store's: where operations work, and where handlers without an executor of their own are
   /// called.
   [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
+  /// As they were given.
   [[nodiscard]] uniqueness_options const& options() const noexcept { return agent_->options; }
+  /// The store: for its own operations, and for other primitives on it.
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
 
   /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the body would have

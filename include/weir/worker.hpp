@@ -80,12 +80,17 @@ class worker {
   static_assert(backoff<Backoff>, "weir::worker: this Backoff does not model weir::backoff");
 
  public:
-  using store_type = Store;
-  using clock_type = Clock;
-  using executor_type = boost::asio::any_io_executor;
+  using store_type = Store;                            ///< where the state lives
+  using clock_type = Clock;                            ///< how it waits
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
+  /// @param store   where the queues, permits and buckets are; copied
   /// @param options checked by `async_run`
+  /// @param clock   how it waits
+  /// @param backoff of failed attempts whose job type has none
+  /// @param ids     where its name as a holder, and all that is random, comes from
   explicit worker(Store store, worker_options options = {}, Clock clock = Clock{},
                   Backoff backoff = default_backoff(), id_source ids = id_source{})
       : executor_{store.get_executor()},
@@ -95,6 +100,7 @@ class worker {
         backoff_{std::move(backoff)},
         ids_{std::move(ids)} {}
 
+  /// Where the bookkeeping is done.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
 
   /// Does the bookkeeping on `executor` instead of the store's.
