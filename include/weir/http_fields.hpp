@@ -105,6 +105,7 @@ inline void append_string(std::string& out, std::string_view text) {
 /// The value of `RateLimit`: what remains (`r`) of the quota that binds, and until when it must do
 /// (`t`): the same time as `Retry-After` after a denial, and until all is there again otherwise.
 ///
+/// @param d    what a take or a peek was answered
 /// @param name of the quota that binds: at position `d.binding`
 [[nodiscard]] inline std::string ratelimit(decision const& d, std::string_view name) {
   std::string out;

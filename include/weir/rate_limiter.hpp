@@ -130,7 +130,7 @@ class rate_limiter {
   [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
   /// The store: for its own operations, and for other primitives on it.
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
-  /// As they were given; empty if they are not valid.
+  /// As they were given; none if they were too many.
   [[nodiscard]] std::span<quota const> quotas() const noexcept { return agent_->limits(); }
 
   // In the calling thread, where the store can.

@@ -64,7 +64,7 @@ struct bucket_scale {
   std::int64_t price = 0;      ///< units of one token
   std::uint64_t inverse = 0;   ///< of the price: see `tokens_in`
   std::int32_t tick = 0;       ///< nanoseconds: time is rounded down to a multiple of it
-  std::int32_t shift = 0;
+  std::int32_t shift = 0;      ///< of the price: see `tokens_in`
 
   /// The arrival time of a bucket that was never seen; below every other.
   static constexpr std::int64_t never = -(std::int64_t{1} << 62);
@@ -145,8 +145,8 @@ struct bucket_scale {
 
 /// The scales of one to four quotas.
 struct bucket_scales {
-  std::array<bucket_scale, limits::quotas> each{};
-  std::size_t size = 0;
+  std::array<bucket_scale, limits::quotas> each{};  ///< by position; the first `size` of them count
+  std::size_t size = 0;                             ///< how many quotas there are
 
   /// Empty if one of the quotas cannot be represented.
   [[nodiscard]] static constexpr std::optional<bucket_scales> of(
@@ -160,6 +160,7 @@ struct bucket_scales {
     return out;
   }
 
+  /// Those that count.
   [[nodiscard]] constexpr std::span<bucket_scale const> span() const noexcept {
     return {each.data(), size};
   }
