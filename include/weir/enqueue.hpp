@@ -21,8 +21,10 @@
 #include <utility>
 #include <vector>
 
-// What an enqueue is, wherever it is executed: by a `job_queue` on a store, or here, inside an
-// application's own transaction.
+/// @file
+/// What an enqueue is, wherever it is executed: by a `job_queue` on a store, or here, inside an
+/// application's own transaction.
+
 namespace weir {
 
 /// What one enqueue may say that its job's type does not.

@@ -16,16 +16,18 @@
 #include <string>
 #include <string_view>
 
-// The values of the header fields in which a server tells its clients of their rate limits:
-//
-//     RateLimit-Policy: "burst";q=200;w=2, "daily";q=10000;w=86400
-//     RateLimit: "burst";r=137;t=1
-//     Retry-After: 3
-//
-// RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-11: Structured
-// Fields (RFC 9651), lists of strings with parameters. Retry-After is RFC 9110's, in seconds. Times
-// are rounded up to whole seconds, so that a client that obeys is never early. Whatever the names
-// are, the values are well-formed.
+/// @file
+/// The values of the header fields in which a server tells its clients of their rate limits:
+///
+///     RateLimit-Policy: "burst";q=200;w=2, "daily";q=10000;w=86400
+///     RateLimit: "burst";r=137;t=1
+///     Retry-After: 3
+///
+/// RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-11: Structured
+/// Fields (RFC 9651), lists of strings with parameters. Retry-After is RFC 9110's, in seconds.
+/// Times are rounded up to whole seconds, so that a client that obeys is never early. Whatever the
+/// names are, the values are well-formed.
+
 namespace weir::http {
 
 /// The name of the field with the quotas.

@@ -13,8 +13,10 @@
 #include <string>
 #include <string_view>
 
-// What a rate limiter's keys look like to its store. Callers' keys are often secrets (bearer
-// tokens, API keys, addresses), so by default a store sees only their digests.
+/// @file
+/// What a rate limiter's keys look like to its store. Callers' keys are often secrets (bearer
+/// tokens, API keys, addresses), so by default a store sees only their digests.
+
 namespace weir {
 
 /// Turns a caller's key into a store's: an owning value, whose `view()` is empty if and only if the

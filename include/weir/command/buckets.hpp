@@ -13,9 +13,11 @@
 #include <span>
 #include <string_view>
 
-// A bucket is a key with one to four quotas, all of which must allow a take. A key that was never
-// seen is full. When a key's quotas are changed, what was spent stays spent: each new quota starts
-// with the old one's missing tokens, by position, capped at its own capacity.
+/// @file
+/// A bucket is a key with one to four quotas, all of which must allow a take. A key that was never
+/// seen is full. When a key's quotas are changed, what was spent stays spent: each new quota starts
+/// with the old one's missing tokens, by position, capped at its own capacity.
+
 namespace weir::command {
 
 /// Takes `cost` tokens from every quota of `key`, or from none.

@@ -19,11 +19,13 @@
 #include <string_view>
 #include <vector>
 
-// Jobs wait in named queues, ordered by {priority, vesting time, id}, lower first. A job is visible
-// when its vesting time has come. A lease is a vesting time in the future, so a job whose holder
-// died is visible again by itself. Every queue with jobs has a pointer, never later than its first
-// vesting time, by which a scan finds it. The terms, and the operations' names, are those of QuiCK
-// (Foundation DB's queue at Apple; SIGMOD 2021).
+/// @file
+/// Jobs wait in named queues, ordered by {priority, vesting time, id}, lower first. A job is
+/// visible when its vesting time has come. A lease is a vesting time in the future, so a job whose
+/// holder died is visible again by itself. Every queue with jobs has a pointer, never later than
+/// its first vesting time, by which a scan finds it. The terms, and the operations' names, are
+/// those of QuiCK (Foundation DB's queue at Apple; SIGMOD 2021).
+
 namespace weir {
 
 /// A job to be enqueued. Views only: see `command::enqueue_jobs`.
@@ -94,7 +96,10 @@ struct started {
 };
 
 /// What became of a job whose attempt failed: it waits again, or its attempts are spent.
-enum class requeue_outcome : std::uint8_t { requeued, dead_lettered };
+enum class requeue_outcome : std::uint8_t {
+  requeued,       ///< it waits again
+  dead_lettered,  ///< its attempts are spent
+};
 
 /// What became of a job that was to be cancelled.
 enum class cancel_outcome : std::uint8_t {

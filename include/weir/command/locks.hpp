@@ -11,8 +11,10 @@
 #include <string>
 #include <string_view>
 
-// A lock is a lease that at most one holder has. The unique keys of queued jobs are not these: they
-// live in the job's own record (command/jobs.hpp), so that no lock outlives its job.
+/// @file
+/// A lock is a lease that at most one holder has. The unique keys of queued jobs are not these:
+/// they live in the job's own record (command/jobs.hpp), so that no lock outlives its job.
+
 namespace weir {
 
 /// The answer to `command::acquire_lock`.

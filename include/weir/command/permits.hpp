@@ -11,8 +11,10 @@
 #include <string_view>
 #include <vector>
 
-// A permit is one of `limit` leases on a key. Refused holders may keep a ticket: a place in the
-// key's line, which lapses unless they ask again within their patience.
+/// @file
+/// A permit is one of `limit` leases on a key. Refused holders may keep a ticket: a place in the
+/// key's line, which lapses unless they ask again within their patience.
+
 namespace weir {
 
 /// The answer to `command::acquire_permit`.

@@ -18,12 +18,14 @@
 #include <optional>
 #include <span>
 
-// Integer nanoseconds per token cannot say 300 million a second (they would grant 333 million), and
-// floating point drifts. So a quota's time is counted in units of its own, of which both a token
-// and a tick of the clock are whole numbers: with tokens/period = t/p in lowest terms, a tick of d
-// nanoseconds, where d divides p, is t units, and a token is p/d. The tick is a nanosecond wherever
-// an arrival time then fits into 62 bits for as long as `bucket_horizon`, and otherwise the
-// shortest one for which it does.
+/// @file
+/// Integer nanoseconds per token cannot say 300 million a second (they would grant 333 million),
+/// and floating point drifts. So a quota's time is counted in units of its own, of which both a
+/// token and a tick of the clock are whole numbers: with tokens/period = t/p in lowest terms, a
+/// tick of d nanoseconds, where d divides p, is t units, and a token is p/d. The tick is a
+/// nanosecond wherever an arrival time then fits into 62 bits for as long as `bucket_horizon`, and
+/// otherwise the shortest one for which it does.
+
 namespace weir::rule {
 
 /// How far from its epoch a store's time may be. Beyond it, time stands still for buckets.

@@ -16,14 +16,16 @@
 #include <limits>
 #include <span>
 
-// When is a take granted? The rule is the generic cell rate algorithm in its form of virtual
-// scheduling (ITU-T I.371, annex A; ATM Forum Traffic Management 4.0, section 4.4.2): a bucket is
-// one number, its theoretical arrival time, at which it will be full. A take moves it on by the
-// price of its tokens, and conforms if it then lies no further ahead than a full bucket's worth. It
-// equals a token bucket that refills continuously, and stores no token count that could drift.
-//
-// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of whoever stores
-// them. Both are whole numbers and nothing is rounded but the time, down to a whole tick.
+/// @file
+/// When is a take granted? The rule is the generic cell rate algorithm in its form of virtual
+/// scheduling (ITU-T I.371, annex A; ATM Forum Traffic Management 4.0, section 4.4.2): a bucket is
+/// one number, its theoretical arrival time, at which it will be full. A take moves it on by the
+/// price of its tokens, and conforms if it then lies no further ahead than a full bucket's worth.
+/// It equals a token bucket that refills continuously, and stores no token count that could drift.
+///
+/// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of whoever stores
+/// them. Both are whole numbers and nothing is rounded but the time, down to a whole tick.
+
 namespace weir::rule {
 
 /// One theoretical arrival time for each quota.

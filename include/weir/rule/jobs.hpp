@@ -16,14 +16,16 @@
 #include <optional>
 #include <string_view>
 
-// What happens to a job, and why: every store does this, in its own language, and is tested against
-// it.
-//
-// A job that has not ended has a vesting time, by which its queue finds it. A claim keeps that time
-// aside and puts the end of the lease in its place, so that a job whose holder died is visible
-// again by itself (F28-F31): nobody has to rescue it, and "leased" is not a state that anybody sets
-// but what the time says. Ended jobs are in no order but their own: dead letters by their time of
-// death, the others by the end of their retention.
+/// @file
+/// What happens to a job, and why: every store does this, in its own language, and is tested
+/// against it.
+///
+/// A job that has not ended has a vesting time, by which its queue finds it. A claim keeps that
+/// time aside and puts the end of the lease in its place, so that a job whose holder died is
+/// visible again by itself (F28-F31): nobody has to rescue it, and "leased" is not a state that
+/// anybody sets but what the time says. Ended jobs are in no order but their own: dead letters by
+/// their time of death, the others by the end of their retention.
+
 namespace weir::rule {
 
 // ------------------------------------------------------------------------------------------ order

@@ -13,16 +13,19 @@
 #include <string>
 #include <utility>
 
-// What the lock commands do: each function is one command's step on the state of its key, a
-// function of state, command and time alone. The state passed in is the state afterwards; a step
-// that fails or throws leaves it as it was, less what was over by then.
-//
-// Time may run backwards between steps. A lease that was over in one step is over for good.
+/// @file
+/// What the lock commands do: each function is one command's step on the state of its key, a
+/// function of state, command and time alone. The state passed in is the state afterwards; a step
+/// that fails or throws leaves it as it was, less what was over by then.
+///
+/// Time may run backwards between steps. A lease that was over in one step is over for good.
+
 namespace weir::rule {
 
 /// The state of one key: who has it, if anyone.
 class lock_state {
  public:
+  /// Nobody has it.
   lock_state() = default;
 
   /// Has anybody the lock, as of the last step?

@@ -15,12 +15,14 @@
 #include <cstdint>
 #include <string_view>
 
-// What the permit commands do: each function is one command's step on the state of its key, a
-// function of state, command and time alone. The state passed in is the state afterwards; a step
-// that fails or throws leaves it as it was, less what was over by then.
-//
-// Time may run backwards between steps. What was over in one step is over for good: no later step,
-// at an earlier time, finds it alive again.
+/// @file
+/// What the permit commands do: each function is one command's step on the state of its key, a
+/// function of state, command and time alone. The state passed in is the state afterwards; a step
+/// that fails or throws leaves it as it was, less what was over by then.
+///
+/// Time may run backwards between steps. What was over in one step is over for good: no later step,
+/// at an earlier time, finds it alive again.
+
 namespace weir::rule {
 
 /// The state of one key: its permits, and the line of those who wait for one.

@@ -13,9 +13,11 @@
 
 #include <string_view>
 
-// Is a command's input within the bounds that every store shares? Each store asks before it does
-// anything, so that bad input is a typed error and changes nothing (R8). Asked of every command by
-// overload: a command without one here does not compile.
+/// @file
+/// Is a command's input within the bounds that every store shares? Each store asks before it does
+/// anything, so that bad input is a typed error and changes nothing (R8). Asked of every command by
+/// overload: a command without one here does not compile.
+
 namespace weir::rule {
 
 /// A key, queue name or kind: 1…`limits::key_size` bytes of any kind.

@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
-// What a conformance suite says. It knows no test framework: it collects findings, which a loop
-// hands to whatever framework there is, and which print readably by themselves.
+/// @file
+/// What a conformance suite says. It knows no test framework: it collects findings, which a loop
+/// hands to whatever framework there is, and which print readably by themselves.
+
 namespace weir::testing {
 
 /// What became of a check.
