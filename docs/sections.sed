@@ -1,9 +1,9 @@
 # The closing parts of a documentation comment ("Errors: ...", "Cancellation: ...") as sections of
-# their own in the reference: they would be swallowed by the parameter or result before them. Each
-# stays on its line, so that warnings name the right one; the commands are ALIASES of the Doxyfile.
-\|^ *///| {
-  s/(^ *\/\/\/ |[.;)] )(Error|Errors|Cancellation|Executor|Thread-safety): /\1@section_\2 /g
-  s/(^ *\/\/\/ |[.;)] )Errors, as `boost::system::system_error`: /\1@section_Errors (as `boost::system::system_error`) /g
-  s/(^ *\/\/\/ |[.;)] )(Error|Errors|Cancellation|Executor|Thread-safety):$/\1@section_\2/
-  s/@section_Thread-safety/@section_Threads/
-}
+# their own in the reference: the parameter or result before them would swallow them. A line stays
+# one line, so that warnings name the right one; the commands are ALIASES of the Doxyfile.
+s|^( */// )Errors, as |\1@section_errors as |
+s|^( */// )Errors?: |\1@section_errors |
+s|^( */// )Cancellation: |\1@section_cancellation |
+s|^( */// )Cancellation, of any type: |\1@section_cancellation of any type: |
+s|^( */// )Executor: |\1@section_executor |
+s|^( */// )Thread-safety: |\1@section_threads |

@@ -152,8 +152,8 @@ result<enqueued_job> enqueue(Transaction& transaction, Job const& job, enqueue_o
 /// @param ids         where new jobs' ids come from
 /// @return an outcome for each, by position: a conflict concerns its own job only, whatever its
 /// policy
-/// Errors: as for one; `invalid_option` when there are not as many ids as jobs. Thread-safety: the
-/// transaction's.
+/// Errors: as for one; `invalid_option` when there are not as many ids as jobs.
+/// Thread-safety: the transaction's.
 template <class Transaction, class Job>
   requires executes_now<Transaction, command::enqueue_jobs>
 result<std::vector<enqueued_job>> enqueue_many(Transaction& transaction, std::span<Job const> jobs,

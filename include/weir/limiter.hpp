@@ -176,7 +176,8 @@ class limiter {
   /// Errors: `invalid_key`; `lease_lost`: it was over when it came.
   /// Cancellation: leaves nothing behind, once the store has executed the release that it starts;
   /// until then, what the store granted, for the TTL at most. So do all errors that leave the
-  /// outcome open. Executor: the handler's; the store's if it has none.
+  /// outcome open.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_try_acquire(std::string key, Token&& token = Token{}) const {
     return agent_->async_try(std::move(key), std::forward<Token>(token));
@@ -194,9 +195,10 @@ class limiter {
   /// @param token   completes with `void(error_code, permit)`
   /// @return the permit, with life left in it
   /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`,
-  /// `invalid_wait`. Cancellation: of every kind, at every point, completes it at once. It leaves
-  /// nothing behind once the store has executed the release that it starts; until then a place in
-  /// line until that lapses, or what the store granted, for the TTL at most. So do all errors.
+  /// `invalid_wait`.
+  /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind
+  /// once the store has executed the release that it starts; until then a place in line until that
+  /// lapses, or what the store granted, for the TTL at most. So do all errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_acquire(std::string key, acquire_options options, Token&& token = Token{}) const {
@@ -217,7 +219,8 @@ class limiter {
   /// @return was it freed by this? Giving back late or twice is harmless, and says `false`.
   /// Errors: `invalid_option`: it is another limiter's, and is given back there.
   /// Cancellation: the permit is given back all the same, as its destructor would. So it is after
-  /// all errors. Executor: the handler's; the store's if it has none.
+  /// all errors.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_release(permit p, Token&& token = Token{}) const {
     return agent_->async_release(std::move(p), std::forward<Token>(token));
@@ -230,8 +233,9 @@ class limiter {
   /// @param token completes with `void(error_code, steady_time)`
   /// @return the new expiry, by the limiter's clock
   /// Errors: `lease_lost`: it was over, or nothing was held; `invalid_option`: it is another
-  /// limiter's. Cancellation: it was renewed or not. Executor: the handler's; the store's if it has
-  /// none.
+  /// limiter's.
+  /// Cancellation: it was renewed or not.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_renew(permit const& p, Token&& token = Token{}) const {
     return agent_->async_renew(p, std::forward<Token>(token));
@@ -260,8 +264,9 @@ class limiter {
   ///
   /// @param token completes with `void(error_code)`
   /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not
-  /// matter. Cancellation: leaves nothing behind; the releases go on. Executor: the handler's; the
-  /// store's if it has none.
+  /// matter.
+  /// Cancellation: leaves nothing behind; the releases go on.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_drain(Token&& token = Token{}) const {
     return agent_->async_drain(std::forward<Token>(token));
@@ -284,12 +289,14 @@ class limiter {
   /// @param body    moved from; takes `permit const&` or nothing and returns
   /// `boost::asio::awaitable<T>`
   /// @param token   completes with `void(std::exception_ptr)`, or with `void(std::exception_ptr,
-  /// T)` if T is not void Errors, as `boost::system::system_error`: those of `async_acquire` (the
-  /// body was not run); `lease_lost`; and whatever the body throws. Cancellation: before the body
-  /// runs as for `async_acquire`; then it reaches the body as it is, and the operation ends as the
-  /// body does. The permit is given back in any case. Executor: the body runs on a strand of the
-  /// handler's executor (of the store's if it has none, or the system's, as with `use_future`), the
-  /// keeper on a strand of the store's or of that given to `renew_on`.
+  ///        T)` if T is not void
+  /// Errors, as `boost::system::system_error`: those of `async_acquire` (the body was not run);
+  /// `lease_lost`; and whatever the body throws.
+  /// Cancellation: before the body runs as for `async_acquire`; then it reaches the body as it is,
+  /// and the operation ends as the body does. The permit is given back in any case.
+  /// Executor: the body runs on a strand of the handler's executor (of the store's if it has none,
+  /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
+  /// to `renew_on`.
   template <class Body, class Token = default_token>
     requires detail::lease_body<Body, permit>
   auto async_with_permit(std::string key, acquire_options options, Body body,

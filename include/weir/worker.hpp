@@ -46,8 +46,9 @@ using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backof
 /// for each job's kind under the policies of its `job_traits`.
 ///
 ///     weir::worker worker{store, {.concurrency = 20}};
-///     worker.handle<send_mail>([](send_mail const& m, weir::job_context& c) ->
-///     asio::awaitable<void> { … }); co_await worker.async_run();
+///     worker.handle<send_mail>(
+///         [](send_mail const& m, weir::job_context& c) -> asio::awaitable<void> { … });
+///     co_await worker.async_run();
 ///
 /// *Policies* are asked in the order unique → concurrency → rate, and nothing is held while a job
 /// waits: what was taken is given back, and the job is snoozed, which costs it no attempt.
@@ -142,9 +143,10 @@ class worker {
   /// @return nothing: `void(error_code)`
   /// Errors: bad options (`invalid_option`, `invalid_ttl`, `invalid_wait`), before anything is
   /// done; `operation_aborted` when cancelled. The store's failures are events, not errors: the
-  /// worker goes on trying. Cancellation, of any type: drains as above; nothing is left behind but
-  /// what the store could not be told. Executor: handlers run on strands of the associated
-  /// executor.
+  /// worker goes on trying.
+  /// Cancellation, of any type: drains as above; nothing is left behind but what the store could
+  /// not be told.
+  /// Executor: handlers run on strands of the associated executor.
   template <class Token = default_token>
   auto async_run(Token&& token = Token{}) {
     namespace asio = boost::asio;
