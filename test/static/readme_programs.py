@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Holds the programs in our Markdown to those in example/, which CI builds and runs.
 
-usage: readme_programs.py              check that each block after `<!-- example/NAME.cpp -->` is that file
+usage: readme_programs.py              check that a block after `<!-- example/NAME.cpp -->` is that file
        readme_programs.py --fix        make it so
        readme_programs.py --self-test  check that this script rejects what it should
 
-What is compared is the file below its licence. Every C++ block of every Markdown file must be such a
-program, for nobody compiles any other; and the README must have some. Exits with 1 and one line per
-violation if there are any.
+What is compared is the file below its licence. Every C++ block of every Markdown file must be such
+a program, for nobody compiles any other; and the README must have some. Exits with 1 and one line
+per violation if there are any.
 """
 
 import os
