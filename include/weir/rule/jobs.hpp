@@ -28,8 +28,7 @@
 
 namespace weir::rule {
 
-// ------------------------------------------------------------------------------------------ order
-// and time
+// ---------------------------------------------------------------------------------- order and time
 
 /// Where a job stands in its queue: the lowest rank goes first.
 struct job_rank {
@@ -68,8 +67,7 @@ struct job_rank {
   return state == job_state::leased && fence == asked;
 }
 
-// ------------------------------------------------------------------------------------------
-// attempts
+// ---------------------------------------------------------------------------------------- attempts
 
 /// How many jobs one dequeue ends at most. It answers `more` where it stopped for that.
 inline constexpr std::uint32_t burials_per_dequeue = 100;
@@ -133,8 +131,7 @@ enum class claim_decision : std::uint8_t {
   return reason.substr(0, continues(n) ? limits::reason_size : n);
 }
 
-// ------------------------------------------------------------------------------------------
-// endings
+// ----------------------------------------------------------------------------------------- endings
 
 /// When the record of a completed or cancelled job goes. Its count stays. A dead letter stays until
 /// replay or purge.
@@ -179,8 +176,7 @@ enum class claim_decision : std::uint8_t {
   return key_free ? replay_outcome::replayed : replay_outcome::conflict;
 }
 
-// ------------------------------------------------------------------------------------------ unique
-// keys
+// ------------------------------------------------------------------------------------- unique keys
 //
 // A queue has two kinds of them. The *enqueue key* is taken by a newcomer and held by its job
 // (`holds_while_waiting`); the *run lock* is taken by `start_job` and held by that lease
@@ -265,8 +261,7 @@ enum class enqueue_decision : std::uint8_t {
   return holds_while_running(s) && other_runs ? start_outcome::blocked : start_outcome::started;
 }
 
-// ------------------------------------------------------------------------------------------
-// pointers
+// ---------------------------------------------------------------------------------------- pointers
 
 /// A queue's pointer after a job vests at `vesting`: it only gets earlier, so no stale value can
 /// pass a job by (F48).
