@@ -168,7 +168,7 @@ struct dequeue_jobs {
 
   std::string_view queue;      ///< its name, 1…`limits::key_size` bytes
   std::string_view holder;     ///< who claims, 1…`limits::holder_size` bytes
-  std::uint64_t sequence = 0;  ///< of this holder and queue, growing; 0: not numbered
+  std::uint64_t sequence = 0;  ///< of this holder's dequeues of the queue; 0: not numbered
   std::uint32_t limit = 10;    ///< leases at most, 1…`limits::batch`
   duration lease{};            ///< how long each lasts, (0, `limits::span`]
 };
