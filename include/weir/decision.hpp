@@ -17,12 +17,13 @@ namespace weir {
 struct bucket_mark {
   std::array<std::int64_t, limits::quotas> arrival{};  ///< after the take
   std::array<std::int64_t, limits::quotas> before{};   ///< before it: what all going back restores
+  /// Do they name the same grant?
   friend constexpr bool operator==(bucket_mark const&, bucket_mark const&) = default;
 };
 
 /// The answer to a take or a peek: a value, also when it says no.
 struct decision {
-  bool allowed = false;
+  bool allowed = false;  ///< may it be done? (`wait` says from when on)
   bool shed = false;  ///< denied because the table is full of spent keys; says nothing about this
                       ///< key
   std::uint8_t binding = 0;  ///< which quota binds, by position: the one with the fewest remaining

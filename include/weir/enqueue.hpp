@@ -21,8 +21,10 @@
 #include <utility>
 #include <vector>
 
-// What an enqueue is, wherever it is executed: by a `job_queue` on a store, or here, inside an
-// application's own transaction.
+/// @file
+/// What an enqueue is, wherever it is executed: by a `job_queue` on a store, or here, inside an
+/// application's own transaction.
+
 namespace weir {
 
 /// What one enqueue may say that its job's type does not.
@@ -41,8 +43,8 @@ struct enqueue_options {
 
 /// What became of an enqueued job.
 struct enqueued_job {
-  job_id id{};  ///< the newcomer's
-  enqueue_outcome outcome = enqueue_outcome::enqueued;
+  job_id id{};                                          ///< the newcomer's
+  enqueue_outcome outcome = enqueue_outcome::enqueued;  ///< in the queue, or why not
   job_id other{};  ///< who has the unique key, if the outcome names one
 };
 
@@ -123,6 +125,7 @@ template <class Job>
 /// if that is committed.
 ///
 /// @param transaction executes `command::enqueue_jobs`
+/// @param job         encoded before this returns
 /// @param options     this enqueue's own delay, queue, priority and id
 /// @param ids         where a new job's id comes from
 /// @return `enqueued_job`; a conflict under `discard` and `log` is `duplicate`, and nobody is told
@@ -143,10 +146,14 @@ result<enqueued_job> enqueue(Transaction& transaction, Job const& job, enqueue_o
 
 /// Enqueues jobs of one type into one queue, in one step of the transaction, all or none.
 ///
-/// @param jobs 1…`limits::batch`; all of one queue (`invalid_queue`)
+/// @param transaction executes `command::enqueue_jobs`
+/// @param jobs        1…`limits::batch`; all of one queue (`invalid_queue`)
+/// @param options     as for one, for all of them; as many ids as jobs, or none
+/// @param ids         where new jobs' ids come from
 /// @return an outcome for each, by position: a conflict concerns its own job only, whatever its
 /// policy
 /// Errors: as for one; `invalid_option` when there are not as many ids as jobs.
+/// Thread-safety: the transaction's.
 template <class Transaction, class Job>
   requires executes_now<Transaction, command::enqueue_jobs>
 result<std::vector<enqueued_job>> enqueue_many(Transaction& transaction, std::span<Job const> jobs,

@@ -16,6 +16,7 @@
 
 namespace weir {
 
+/// What operations fail with: an `errc`, an error of Asio, or one of a client library.
 using error_code = boost::system::error_code;
 
 /// A value or an `error_code`: what a synchronous operation returns.
@@ -179,23 +180,28 @@ inline bool error_category::equivalent(
 
 }  // namespace detail
 
+/// The category of `errc`.
 [[nodiscard]] inline boost::system::error_category const& error_category() noexcept {
   return detail::error_category_instance;
 }
 
+/// So that an `errc` is an `error_code`.
 [[nodiscard]] inline error_code make_error_code(errc e) noexcept {
   return {static_cast<int>(e), detail::error_category_instance};
 }
 
+/// So that an `error_code` can be compared with a `condition`.
 [[nodiscard]] inline boost::system::error_condition make_error_condition(condition c) noexcept {
   return {static_cast<int>(c), detail::condition_category_instance};
 }
 
 }  // namespace weir
 
+/// @cond  what Boost asks for
 template <>
 struct boost::system::is_error_code_enum<weir::errc> : std::true_type {};
 template <>
 struct boost::system::is_error_condition_enum<weir::condition> : std::true_type {};
+/// @endcond
 
 #endif

@@ -16,26 +16,31 @@
 #include <string>
 #include <string_view>
 
-// The values of the header fields in which a server tells its clients of their rate limits:
-//
-//     RateLimit-Policy: "burst";q=200;w=2, "daily";q=10000;w=86400
-//     RateLimit: "burst";r=137;t=1
-//     Retry-After: 3
-//
-// RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-11: Structured
-// Fields (RFC 9651), lists of strings with parameters. Retry-After is RFC 9110's, in seconds. Times
-// are rounded up to whole seconds, so that a client that obeys is never early. Whatever the names
-// are, the values are well-formed.
+/// @file
+/// The values of the header fields in which a server tells its clients of their rate limits:
+///
+///     RateLimit-Policy: "burst";q=200;w=2, "daily";q=10000;w=86400
+///     RateLimit: "burst";r=137;t=1
+///     Retry-After: 3
+///
+/// RateLimit and RateLimit-Policy are those of draft-ietf-httpapi-ratelimit-headers-11: Structured
+/// Fields (RFC 9651), lists of strings with parameters. Retry-After is RFC 9110's, in seconds.
+/// Times are rounded up to whole seconds, so that a client that obeys is never early. Whatever the
+/// names are, the values are well-formed.
+
 namespace weir::http {
 
+/// The name of the field with the quotas.
 inline constexpr std::string_view ratelimit_policy_field = "RateLimit-Policy";
+/// The name of the field with what is left of them.
 inline constexpr std::string_view ratelimit_field = "RateLimit";
+/// The name of the field of a refusal.
 inline constexpr std::string_view retry_after_field = "Retry-After";
 
 /// A quota under the name by which clients know it. The views must live as long as it is used.
 struct named_quota {
-  std::string_view name;  ///< printable ASCII; other bytes are written as `_`
-  quota limit;
+  std::string_view name;    ///< printable ASCII; other bytes are written as `_`
+  quota limit;              ///< as the limiter has it
   std::string_view unit{};  ///< what a token is, such as "content-bytes"; empty: a request
 };
 
@@ -102,6 +107,7 @@ inline void append_string(std::string& out, std::string_view text) {
 /// The value of `RateLimit`: what remains (`r`) of the quota that binds, and until when it must do
 /// (`t`): the same time as `Retry-After` after a denial, and until all is there again otherwise.
 ///
+/// @param d    what a take or a peek was answered
 /// @param name of the quota that binds: at position `d.binding`
 [[nodiscard]] inline std::string ratelimit(decision const& d, std::string_view name) {
   std::string out;

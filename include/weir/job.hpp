@@ -22,8 +22,15 @@ namespace weir {
 using job_id = boost::uuids::uuid;
 
 /// Where a job is. `leased` is derived from time: its lease has not expired yet.
-enum class job_state : std::uint8_t { pending, leased, completed, dead, cancelled };
+enum class job_state : std::uint8_t {
+  pending,    ///< waiting, visible or not
+  leased,     ///< claimed, by a lease that has not expired
+  completed,  ///< ended well; a record only while its retention lasts
+  dead,       ///< ended in the dead letters, until it is replayed or purged
+  cancelled,  ///< ended by `cancel_job`, or replaced
+};
 
+/// Its name in English, as it stands above.
 [[nodiscard]] constexpr std::string_view to_string(job_state s) noexcept {
   switch (s) {
     case job_state::pending: return "pending";
@@ -35,26 +42,28 @@ enum class job_state : std::uint8_t { pending, leased, completed, dead, cancelle
   return "?";
 }
 
+/// Has it ended? It runs again by a replay only.
 [[nodiscard]] constexpr bool is_terminal(job_state s) noexcept {
   return s != job_state::pending && s != job_state::leased;
 }
 
 /// A job as a store keeps it. Times are relative to the step that read it.
 struct job {
-  job_id id{};
-  std::string kind;
-  std::string payload;
-  std::uint8_t priority = 0;  ///< 0 is the most urgent
-  job_state state = job_state::pending;
-  std::uint32_t attempts = 0;  ///< claims so far that count
-  std::uint32_t max_attempts = 0;
-  std::uint32_t snoozes = 0;
+  job_id id{};                           ///< within its queue
+  std::string kind;                      ///< what kind of job it is
+  std::string payload;                   ///< the bytes that were enqueued
+  std::uint8_t priority = 0;             ///< 0 is the most urgent
+  job_state state = job_state::pending;  ///< at the step that read it
+  std::uint32_t attempts = 0;            ///< claims so far that count
+  std::uint32_t max_attempts = 0;        ///< claims before it is dead-lettered
+  std::uint32_t snoozes = 0;             ///< claims so far that were given back by a snooze
   duration vests_in{};  ///< until it is visible; not positive: it is. Leased: until the lease ends
   duration age{};       ///< since it was enqueued
-  std::optional<duration> deadline_in;  ///< until its deadline, negative when missed
-  unique_strategy strategy = unique_strategy::none;
-  conflict_policy on_conflict = conflict_policy::reject;
-  std::string unique_key;
+  std::optional<duration> deadline_in;               ///< until its deadline, negative when missed
+  unique_strategy strategy = unique_strategy::none;  ///< how long its unique key is taken
+  conflict_policy on_conflict = conflict_policy::reject;  ///< what it did, as a newcomer, if the
+                                                          ///< key was taken
+  std::string unique_key;   ///< empty exactly when the strategy is `none`
   std::string memo;         ///< what a worker noted when it snoozed the job
   std::string result;       ///< what `complete` stored
   std::string reason;       ///< why it last failed, or died
@@ -64,33 +73,33 @@ struct job {
 
 /// What a consumer gets when it claims a job: the lease and what it needs to run it.
 struct leased_job {
-  job_id id{};
-  std::uint64_t fence = 0;
-  duration expires_in{};  ///< of the lease, from the step that granted it
-  std::string kind;
-  std::string payload;
-  std::uint8_t priority = 0;
-  std::uint32_t attempt = 0;  ///< this one, from 1
-  std::uint32_t max_attempts = 0;
-  std::uint32_t snoozes = 0;
-  duration age{};
-  std::optional<duration> deadline_in;
-  unique_strategy strategy = unique_strategy::none;
-  std::string unique_key;
-  std::string memo;
+  job_id id{};              ///< within its queue
+  std::uint64_t fence = 0;  ///< the lease's number: what it is completed, extended and requeued by
+  duration expires_in{};    ///< of the lease, from the step that granted it
+  std::string kind;         ///< what kind of job it is
+  std::string payload;      ///< the bytes that were enqueued
+  std::uint8_t priority = 0;            ///< 0 is the most urgent
+  std::uint32_t attempt = 0;            ///< this one, from 1
+  std::uint32_t max_attempts = 0;       ///< claims before it is dead-lettered
+  std::uint32_t snoozes = 0;            ///< claims so far that were given back by a snooze
+  duration age{};                       ///< since it was enqueued
+  std::optional<duration> deadline_in;  ///< until its deadline; empty: it has none
+  unique_strategy strategy = unique_strategy::none;  ///< how long its unique key is taken
+  std::string unique_key;                            ///< empty exactly when the strategy is `none`
+  std::string memo;                                  ///< what the last snooze noted
 };
 
 /// A queue's jobs by state, from one snapshot: enqueued = pending + leased + completed + dead +
 /// cancelled + purged.
 struct queue_stats {
-  std::uint64_t enqueued = 0;
-  std::uint64_t pending = 0;
-  std::uint64_t leased = 0;
-  std::uint64_t completed = 0;
-  std::uint64_t dead = 0;
+  std::uint64_t enqueued = 0;   ///< so far; replays are not counted again
+  std::uint64_t pending = 0;    ///< waiting, visible or not
+  std::uint64_t leased = 0;     ///< claimed, by leases that live
+  std::uint64_t completed = 0;  ///< ended well and not purged, whether their records stand or not
+  std::uint64_t dead = 0;       ///< in the dead letters now
   std::uint64_t cancelled = 0;  ///< replaced ones among them
-  std::uint64_t purged = 0;
-  bool paused = false;
+  std::uint64_t purged = 0;     ///< ended ones that `purge_job` forgot
+  bool paused = false;          ///< is it held back until `resume_queue`?
   std::optional<duration> next_in;  ///< until the first of its jobs vests; empty: it has none
                                     ///< waiting or leased
 };

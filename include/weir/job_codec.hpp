@@ -84,11 +84,12 @@ template <class T>
 /// A decoded job, or why it could not be decoded.
 template <class T>
 struct decoded {
+  /// Nothing decoded yet.
   decoded() = default;
 
-  bool ok = false;
-  T value{};
-  std::string reason;
+  bool ok = false;     ///< is there a value?
+  T value{};           ///< ok: the job
+  std::string reason;  ///< not ok: why, in words
 };
 
 /// The job that a payload stands for. Never throws for a bad payload: the reason says what is wrong

@@ -21,7 +21,9 @@ namespace weir {
 /// this reason.
 class give_up : public std::exception {
  public:
+  /// @param reason kept with the dead letter; cut at `limits::reason_size` bytes
   explicit give_up(std::string reason) : reason_{std::move(reason)} {}
+  /// The reason.
   [[nodiscard]] char const* what() const noexcept override { return reason_.c_str(); }
 
  private:
@@ -34,7 +36,9 @@ class snooze_for : public std::exception {
  public:
   /// @param delay held within [0, `limits::span`]
   explicit snooze_for(duration delay) noexcept : delay_{delay} {}
+  /// How long the job is to wait, as it was given.
   [[nodiscard]] duration delay() const noexcept { return delay_; }
+  /// That it is no failure.
   [[nodiscard]] char const* what() const noexcept override { return "snoozed by its handler"; }
 
  private:
@@ -46,26 +50,34 @@ class snooze_for : public std::exception {
 /// Thread-safety: reading it is safe in any thread.
 class job_context {
  public:
+  /// For the worker: both must outlive it.
   job_context(std::string_view queue, leased_job const& job) noexcept : queue_{queue}, job_{job} {}
   job_context(job_context const&) = delete;
   job_context& operator=(job_context const&) = delete;
 
+  /// The job's, within its queue.
   [[nodiscard]] job_id id() const noexcept { return job_.id; }
+  /// The queue that it was claimed from.
   [[nodiscard]] std::string_view queue() const noexcept { return queue_; }
+  /// `job_traits<Job>::kind`.
   [[nodiscard]] std::string_view kind() const noexcept { return job_.kind; }
+  /// 0 is the most urgent.
   [[nodiscard]] std::uint8_t priority() const noexcept { return job_.priority; }
 
-  /// Which attempt this is, from 1, and how many there may be.
+  /// Which attempt this is, from 1.
   [[nodiscard]] std::uint32_t attempt() const noexcept { return job_.attempt; }
+  /// How many attempts there may be.
   [[nodiscard]] std::uint32_t max_attempts() const noexcept { return job_.max_attempts; }
+  /// How often it was snoozed before, by limits or by a handler.
   [[nodiscard]] std::uint32_t snoozes() const noexcept { return job_.snoozes; }
 
   /// Strictly grows from lease to lease: send it along with writes, and let the receiver refuse
   /// lower ones.
   [[nodiscard]] std::uint64_t fence() const noexcept { return job_.fence; }
 
-  /// Since the enqueue, and until the deadline if it has one, when the job was claimed.
+  /// Since the enqueue, when it was claimed.
   [[nodiscard]] duration age() const noexcept { return job_.age; }
+  /// Until its deadline, when it was claimed; empty: it has none.
   [[nodiscard]] std::optional<duration> deadline_in() const noexcept { return job_.deadline_in; }
 
   /// Should the handler stop? True once the lease is lost, the timeout is over, or the worker stops

@@ -71,8 +71,9 @@ class job_queue {
                                   "(it cannot execute every command of weir/command/jobs.hpp)");
 
  public:
-  using store_type = Store;
-  using executor_type = boost::asio::any_io_executor;
+  using store_type = Store;                            ///< where the queues are
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// Called for a conflict under `conflict_policy::log`: the queue, the newcomer and who has the
@@ -80,11 +81,15 @@ class job_queue {
   using conflict_observer =
       std::function<void(std::string_view queue, job_id newcomer, job_id possessor)>;
 
+  /// @param store where the queues are; copied
+  /// @param ids   where the ids of jobs come from
   explicit job_queue(Store store, id_source ids = id_source{})
       : store_{std::move(store)},
         ids_{std::move(ids)} {}
 
+  /// The store's: where handlers without an executor of their own are called.
   [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
+  /// The store: for its own operations, and for other primitives on it.
   [[nodiscard]] Store const& get_store() const noexcept { return store_; }
 
   /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the store
@@ -96,10 +101,12 @@ class job_queue {
   /// Enqueues one job under its type's policies.
   ///
   /// @param job     copied (encoded) before this returns
-  /// @param options this enqueue's own delay, queue and priority
-  /// @return `enqueued_job`; a conflict under `discard` and `log` is `duplicate`
-  /// Errors: `unique_conflict` under `reject`; `unencodable_payload`, `payload_too_large` and other
-  /// bad input; `invalid_option` for more than one id, or a nil one; `store_full`.
+  /// @param options this enqueue's own delay, queue, priority and id
+  /// @param token   completes with `void(error_code, enqueued_job)`
+  /// @return what became of it; a conflict under `discard` and `log` is `duplicate`
+  /// Errors: `unique_conflict` under `reject`, and under `replace` and `reschedule` if the other
+  /// job runs; `unencodable_payload`, `payload_too_large` and other bad input; `invalid_option` for
+  /// more than one id, or a nil one; `store_full`.
   template <class Job, class Token = default_token>
   auto async_enqueue(Job const& job, enqueue_options options = {}, Token&& token = Token{}) const {
     auto request = detail::encode_jobs(std::span<Job const>{&job, 1}, options, ids_);
@@ -122,9 +129,11 @@ class job_queue {
 
   /// Enqueues jobs of one type into one queue, in one atomic step.
   ///
-  /// @param jobs 1…`limits::batch` of them, encoded before this returns; the queue is that of
-  /// `options`, or else the
-  ///             type's queue of the first job, and must be the same for all (`invalid_queue`)
+  /// @param jobs    1…`limits::batch` of them, encoded before this returns; the queue is that of
+  ///        `options`, or else the type's queue of the first job, and must be the same for all
+  ///        (`invalid_queue`)
+  /// @param options as for one, for all of them
+  /// @param token   completes with `void(error_code, std::vector<enqueued_job>)`
   /// @return an outcome for each, by position: a conflict concerns its own job only, whatever its
   /// policy
   /// Errors: as for one; `invalid_option` when there are not as many ids as jobs.
@@ -147,7 +156,12 @@ class job_queue {
         store_, std::move(request), std::move(each), std::forward<Token>(token));
   }
 
-  /// Lists up to `limit` (1…`limits::batch`) visible jobs in order, leasing none.
+  /// Lists visible jobs in order, leasing none.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param limit how many at most, 1…`limits::batch`
+  /// @param token completes with `void(error_code, std::vector<job>)`
+  /// @return the best first
   template <class Token = default_token>
   auto async_peek(std::string queue, std::uint32_t limit = 10, Token&& token = Token{}) const {
     return ask(
@@ -156,7 +170,12 @@ class job_queue {
   }
 
   /// Claims the best visible jobs, counting an attempt for each. See `command::dequeue_jobs`.
-  /// @param holder who claims: 1…`limits::holder_size` bytes
+  ///
+  /// @param queue   its name, 1…`limits::key_size` bytes
+  /// @param holder  who claims: 1…`limits::holder_size` bytes
+  /// @param options how many, for how long, and under which number
+  /// @param token   completes with `void(error_code, dequeued)`
+  /// @return the leased jobs, and what else was found
   template <class Token = default_token>
   auto async_dequeue(std::string queue, std::string holder, dequeue_options options = {},
                      Token&& token = Token{}) const {
@@ -171,7 +190,14 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(holder));
   }
 
-  /// Claims one job, if it is visible; empty otherwise.
+  /// Claims one job, if it is visible.
+  ///
+  /// @param queue  its name, 1…`limits::key_size` bytes
+  /// @param id     of the job
+  /// @param holder who claims: 1…`limits::holder_size` bytes
+  /// @param lease  how long it lasts, (0, `limits::span`]
+  /// @param token  completes with `void(error_code, std::optional<leased_job>)`
+  /// @return the lease; empty: it is not visible, or it is gone
   template <class Token = default_token>
   auto async_obtain_lease(std::string queue, job_id id, std::string holder,
                           duration lease = std::chrono::seconds{30},
@@ -183,7 +209,15 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(holder));
   }
 
-  /// Makes a lease last `lease` from now. Error: `lease_lost`.
+  /// Makes a lease last `lease` from now.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param id    of the job
+  /// @param fence the lease's, from the claim
+  /// @param lease (0, `limits::span`]
+  /// @param token completes with `void(error_code, lease_renewal)`
+  /// @return what is left of it
+  /// Error: `lease_lost`.
   template <class Token = default_token>
   auto async_extend_lease(std::string queue, job_id id, std::uint64_t fence, duration lease,
                           Token&& token = Token{}) const {
@@ -194,8 +228,14 @@ class job_queue {
         std::forward<Token>(token), std::move(queue));
   }
 
-  /// Ends a leased job as completed and stores its result. Error: `lease_lost`; then nothing was
-  /// changed.
+  /// Ends a leased job as completed, stores its result, and frees its unique key.
+  ///
+  /// @param queue  its name, 1…`limits::key_size` bytes
+  /// @param id     of the job
+  /// @param fence  the lease's, from the claim
+  /// @param stored the result, up to `limits::payload_size` bytes; it stays for the job's retention
+  /// @param token  completes with `void(error_code, hint)`
+  /// Error: `lease_lost`; then nothing was changed.
   template <class Token = default_token>
   auto async_complete(std::string queue, job_id id, std::uint64_t fence, std::string stored = {},
                       Token&& token = Token{}) const {
@@ -211,9 +251,17 @@ class job_queue {
                                        std::forward<Token>(token));
   }
 
-  /// Ends a lease because the attempt failed. Error: `lease_lost`.
-  /// @param delay  until it vests again; @param reason kept with the job, cut at
-  /// `limits::reason_size` bytes
+  /// Ends a lease because the attempt failed: the job waits again, or is dead if its attempts are
+  /// spent.
+  ///
+  /// @param queue  its name, 1…`limits::key_size` bytes
+  /// @param id     of the job
+  /// @param fence  the lease's, from the claim
+  /// @param delay  until it vests again, [0, `limits::span`]
+  /// @param reason kept with the job, cut at `limits::reason_size` bytes
+  /// @param token  completes with `void(error_code, requeue_outcome)`
+  /// @return which of the two
+  /// Error: `lease_lost`.
   template <class Token = default_token>
   auto async_requeue(std::string queue, job_id id, std::uint64_t fence, duration delay,
                      std::string reason = {}, Token&& token = Token{}) const {
@@ -225,7 +273,15 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(reason));
   }
 
-  /// Ends a lease without a failure: the attempt is given back. Error: `lease_lost`.
+  /// Ends a lease without a failure: the attempt is given back.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param id    of the job
+  /// @param fence the lease's, from the claim
+  /// @param delay until it vests again, [0, `limits::span`]
+  /// @param memo  for who claims it next, up to `limits::memo_size` bytes
+  /// @param token completes with `void(error_code, hint)`
+  /// Error: `lease_lost`.
   template <class Token = default_token>
   auto async_snooze(std::string queue, job_id id, std::uint64_t fence, duration delay,
                     std::string memo = {}, Token&& token = Token{}) const {
@@ -237,7 +293,13 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(memo));
   }
 
-  /// Gives a claimed job back as if it had not been claimed. Error: `lease_lost`.
+  /// Gives a claimed job back as if it had not been claimed.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param id    of the job
+  /// @param fence the lease's, from the claim
+  /// @param token completes with `void(error_code, hint)`
+  /// Error: `lease_lost`.
   template <class Token = default_token>
   auto async_return(std::string queue, job_id id, std::uint64_t fence,
                     Token&& token = Token{}) const {
@@ -248,7 +310,14 @@ class job_queue {
         std::forward<Token>(token), std::move(queue));
   }
 
-  /// Ends a leased job in the dead letters at once. Error: `lease_lost`.
+  /// Ends a leased job in the dead letters at once, whatever attempts it has left.
+  ///
+  /// @param queue  its name, 1…`limits::key_size` bytes
+  /// @param id     of the job
+  /// @param fence  the lease's, from the claim
+  /// @param reason kept with the job, cut at `limits::reason_size` bytes
+  /// @param token  completes with `void(error_code, hint)`
+  /// Error: `lease_lost`.
   template <class Token = default_token>
   auto async_bury(std::string queue, job_id id, std::uint64_t fence, std::string reason,
                   Token&& token = Token{}) const {
@@ -259,7 +328,13 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(reason));
   }
 
-  /// Cancels a waiting job; with `running`, a leased one too: its holder finds its lease lost.
+  /// Cancels a waiting job.
+  ///
+  /// @param queue   its name, 1…`limits::key_size` bytes
+  /// @param id      of the job
+  /// @param running a leased one too: its holder finds its lease lost
+  /// @param token   completes with `void(error_code, cancel_outcome)`
+  /// @return cancelled, or why not
   template <class Token = default_token>
   auto async_cancel(std::string queue, job_id id, bool running = false,
                     Token&& token = Token{}) const {
@@ -270,22 +345,35 @@ class job_queue {
         std::forward<Token>(token), std::move(queue));
   }
 
-  /// Reads one job in whatever state, its result and its reason with it; empty: there is no record.
+  /// Reads one job in whatever state, its result and its reason with it.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param id    of the job
+  /// @param token completes with `void(error_code, std::optional<job>)`
+  /// @return the job; empty: there is no record of it
   template <class Token = default_token>
   auto async_find(std::string queue, job_id id, Token&& token = Token{}) const {
     return ask([id](std::string_view q) { return command::find_job{.queue = q, .id = id}; },
                std::forward<Token>(token), std::move(queue));
   }
 
-  /// Until the first job of the queue vests or the first lease ends; not positive: one is visible;
-  /// empty: it has none.
+  /// Until the first job of the queue vests, or the first of its leases ends.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param token completes with `void(error_code, std::optional<duration>)`
+  /// @return not positive: one is visible; empty: it has none
   template <class Token = default_token>
   auto async_min_vesting_time(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::min_vesting_time{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
 
-  /// Lists up to `limit` due queues of a shard (below the store's `shard_count()`).
+  /// Lists due queues of a shard, the longest due first.
+  ///
+  /// @param shard below the store's `shard_count()` (`invalid_shard`)
+  /// @param limit how many at most, 1…`limits::batch`
+  /// @param token completes with `void(error_code, visible_queues)`
+  /// @return their names, and when to look again
   template <class Token = default_token>
   auto async_scan_visible_queues(std::uint32_t shard = 0, std::uint32_t limit = 100,
                                  Token&& token = Token{}) const {
@@ -294,15 +382,24 @@ class job_queue {
         std::forward<Token>(token));
   }
 
-  /// Recomputes a queue's pointer; gives its min vesting time.
+  /// Recomputes a queue's pointer.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param token completes with `void(error_code, std::optional<duration>)`
+  /// @return its min vesting time; empty: it has no jobs, and no pointer now
   template <class Token = default_token>
   auto async_update_queue_pointer(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::update_queue_pointer{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
 
-  /// Deletes the pointers of up to `limit` empty queues of a shard, due for longer than `grace`;
-  /// gives their number.
+  /// Deletes pointers of empty queues of a shard.
+  ///
+  /// @param shard below the store's `shard_count()` (`invalid_shard`)
+  /// @param limit how many at most, 1…`limits::batch`
+  /// @param grace only those that were due for longer, [0, `limits::span`]
+  /// @param token completes with `void(error_code, std::uint32_t)`
+  /// @return how many were deleted
   template <class Token = default_token>
   auto async_gc_stale_pointers(std::uint32_t shard = 0, std::uint32_t limit = 100,
                                duration grace = std::chrono::minutes{1},
@@ -315,6 +412,12 @@ class job_queue {
   }
 
   /// Takes the queue's advisory lease.
+  ///
+  /// @param queue  its name, 1…`limits::key_size` bytes
+  /// @param holder who asks: 1…`limits::holder_size` bytes
+  /// @param lease  how long it lasts, (0, `limits::span`]
+  /// @param token  completes with `void(error_code, lock_grant)`
+  /// @return whether it has the lease, and else who has
   template <class Token = default_token>
   auto async_obtain_queue_lease(std::string queue, std::string holder,
                                 duration lease = std::chrono::seconds{30},
@@ -327,6 +430,12 @@ class job_queue {
   }
 
   /// Ends the queue lease of this holder and fence; late or twice is harmless and says so.
+  ///
+  /// @param queue  its name, 1…`limits::key_size` bytes
+  /// @param holder who has it
+  /// @param fence  its number, from the grant; 0: any
+  /// @param token  completes with `void(error_code, lease_release)`
+  /// @return what ended
   template <class Token = default_token>
   auto async_release_queue_lease(std::string queue, std::string holder, std::uint64_t fence,
                                  Token&& token = Token{}) const {
@@ -337,7 +446,11 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(holder));
   }
 
-  /// Holds the whole queue back for `delay`; 0 ends it.
+  /// Holds the whole queue back.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param delay for how long, [0, `limits::span`]; 0 ends it
+  /// @param token completes with `void(error_code, hint)`
   template <class Token = default_token>
   auto async_snooze_queue(std::string queue, duration delay, Token&& token = Token{}) const {
     return ask(
@@ -345,20 +458,32 @@ class job_queue {
         std::forward<Token>(token), std::move(queue));
   }
 
-  /// Gives out nothing of this queue until `async_resume`. What runs goes on.
+  /// Gives out nothing of this queue until `async_resume`. What runs goes on, and so does
+  /// enqueueing.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param token completes with `void(error_code, hint)`
   template <class Token = default_token>
   auto async_pause(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::pause_queue{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
 
+  /// Ends a pause, and a snooze.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param token completes with `void(error_code, hint)`
   template <class Token = default_token>
   auto async_resume(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::resume_queue{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
 
-  /// The queue's jobs by state, from one snapshot.
+  /// Counts the queue's jobs by state, in one snapshot.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param token completes with `void(error_code, queue_stats)`
+  /// @return the counts
   template <class Token = default_token>
   auto async_stats(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::read_queue_stats{.queue = q}; },
@@ -366,7 +491,12 @@ class job_queue {
   }
 
   /// One page of the queue's dead letters, the oldest first.
+  ///
+  /// @param queue  its name, 1…`limits::key_size` bytes
+  /// @param limit  how many at most, 1…`limits::batch`
   /// @param cursor that of the page before; empty to begin
+  /// @param token  completes with `void(error_code, job_page)`
+  /// @return the page; its cursor is empty at the end
   template <class Token = default_token>
   auto async_list_dead_letters(std::string queue, std::uint32_t limit = 100,
                                std::string cursor = {}, Token&& token = Token{}) const {
@@ -377,7 +507,13 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(cursor));
   }
 
-  /// Makes a dead job pending again with no attempts spent.
+  /// Makes a dead job pending again with no attempts spent, if its unique key is free.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param id    of the job
+  /// @param delay until it vests, [0, `limits::span`]
+  /// @param token completes with `void(error_code, replay_outcome)`
+  /// @return pending again, or why not
   template <class Token = default_token>
   auto async_replay(std::string queue, job_id id, duration delay = {},
                     Token&& token = Token{}) const {
@@ -388,7 +524,12 @@ class job_queue {
         std::forward<Token>(token), std::move(queue));
   }
 
-  /// Forgets one ended job; false: there is no record of one.
+  /// Forgets one ended job.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param id    of the job
+  /// @param token completes with `void(error_code, bool)`
+  /// @return false: there is no record of an ended one by this id
   template <class Token = default_token>
   auto async_purge(std::string queue, job_id id, Token&& token = Token{}) const {
     return ask([id](std::string_view q) { return command::purge_job{.queue = q, .id = id}; },
@@ -396,6 +537,12 @@ class job_queue {
   }
 
   /// One page of the names of a shard's queues.
+  ///
+  /// @param shard  below the store's `shard_count()` (`invalid_shard`)
+  /// @param limit  how many at most, 1…`limits::batch`
+  /// @param cursor that of the page before; empty to begin
+  /// @param token  completes with `void(error_code, queue_page)`
+  /// @return the page; its cursor is empty at the end
   template <class Token = default_token>
   auto async_list_queues(std::uint32_t shard = 0, std::uint32_t limit = 100,
                          std::string cursor = {}, Token&& token = Token{}) const {

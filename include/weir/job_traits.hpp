@@ -31,27 +31,30 @@ namespace weir {
 ///       static constexpr weir::quota rate = weir::quota::per_second(50);
 ///     };
 ///
+// clang-format off: it would join the rows
 /// | member | type | default | what it is |
 /// |---|---|---|---|
-/// | `kind` | string_view | required | the name under which handlers know the type, stored with
-/// every job | | `queue` (job) | string | `"default"` | the queue it goes to | | `priority` (job) |
-/// uint8_t | 100 | 0 is the most urgent | | `max_attempts` | uint32_t | 25 | claims before the dead
-/// letters | | `max_snoozes` | uint32_t | 1,000,000 | refusals by limits before the dead letters |
+/// | `kind` | string_view | required | the name under which handlers know the type, stored with every job |
+/// | `queue` (job) | string | `"default"` | the queue it goes to |
+/// | `priority` (job) | uint8_t | 100 | 0 is the most urgent |
+/// | `max_attempts` | uint32_t | 25 | claims before the dead letters |
+/// | `max_snoozes` | uint32_t | 1,000,000 | refusals by limits before the dead letters |
 /// | `backoff` | a backoff | the worker's | how long a failed attempt waits |
-/// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled; the
-/// attempt has failed | | `deadline` | duration | 0: none | claimed later than this after the
-/// enqueue, it is dead-lettered | | `retention` | duration | 0: none | how long its record and
-/// result stay after it ends well | | `unique` | unique_strategy | none | how long its key is taken
-/// | | `unique_key` (job) | string | the payload | the key, within its queue | | `unique_ttl` |
-/// duration | required by `until_expired` | how long its key stays taken | | `on_conflict` |
-/// conflict_policy | reject | what a newcomer with a taken key does | | `concurrency` | uint32_t |
-/// 0: no limit | how many with the same concurrency key run at once, anywhere | | `concurrency_key`
-/// (job) | string | the kind | a `limiter` on the same store with this key shares the limit | |
-/// `concurrency_scope` | limit_scope | job | see `limit_scope` | | `rate` | quota, or an array of
-/// up to 4 | none | how often ones with the same rate key start, anywhere | | `rate_key` (job) |
-/// string | the kind | a `rate_limiter` on the same store with this key shares the budget | |
-/// `rate_cost` (job) | uint64_t | 1 | tokens that one start costs | | `rate_scope` | limit_scope |
-/// job | see `limit_scope` |
+/// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled; the attempt has failed |
+/// | `deadline` | duration | 0: none | claimed later than this after the enqueue, it is dead-lettered |
+/// | `retention` | duration | 0: none | how long its record and result stay after it ends well |
+/// | `unique` | unique_strategy | none | how long its key is taken |
+/// | `unique_key` (job) | string | the payload | the key, within its queue |
+/// | `unique_ttl` | duration | required by `until_expired` | how long its key stays taken |
+/// | `on_conflict` | conflict_policy | reject | what a newcomer with a taken key does |
+/// | `concurrency` | uint32_t | 0: no limit | how many with the same concurrency key run at once, anywhere |
+/// | `concurrency_key` (job) | string | the kind | a `limiter` on the same store with this key shares the limit |
+/// | `concurrency_scope` | limit_scope | job | see `limit_scope` |
+/// | `rate` | quota, or an array of up to 4 | none | how often ones with the same rate key start, anywhere |
+/// | `rate_key` (job) | string | the kind | a `rate_limiter` on the same store with this key shares the budget |
+/// | `rate_cost` (job) | uint64_t | 1 | tokens that one start costs |
+/// | `rate_scope` | limit_scope | job | see `limit_scope` |
+// clang-format on
 template <class Job>
 struct job_traits {};
 
@@ -73,10 +76,12 @@ concept has_kind = requires {
 /// have to name.
 template <class Job>
 struct job_policy {
-  using traits = job_traits<Job>;
+  using traits = job_traits<Job>;  ///< what is read
 
+  /// `kind`; there is no default.
   static constexpr std::string_view kind() noexcept { return traits::kind; }
 
+  /// `queue` for this job, or `"default"`.
   static std::string queue([[maybe_unused]] Job const& job) {
     if constexpr (requires { std::string{traits::queue(job)}; }) {
       return std::string{traits::queue(job)};
@@ -87,6 +92,7 @@ struct job_policy {
     }
   }
 
+  /// `priority` for this job, or 100.
   static std::uint8_t priority([[maybe_unused]] Job const& job) {
     if constexpr (requires { std::uint8_t{traits::priority(job)}; }) {
       return traits::priority(job);
@@ -98,6 +104,7 @@ struct job_policy {
     }
   }
 
+  /// `max_attempts`, or 25.
   static constexpr std::uint32_t max_attempts() noexcept {
     if constexpr (requires { traits::max_attempts; }) {
       return traits::max_attempts;
@@ -106,6 +113,7 @@ struct job_policy {
     }
   }
 
+  /// `max_snoozes`, or 1,000,000.
   static constexpr std::uint32_t max_snoozes() noexcept {
     if constexpr (requires { traits::max_snoozes; }) {
       return traits::max_snoozes;
@@ -114,8 +122,10 @@ struct job_policy {
     }
   }
 
+  /// Has the type a `backoff` of its own?
   static constexpr bool has_backoff = requires { traits::backoff; };
 
+  /// `timeout`, or 0: none.
   static constexpr duration timeout() noexcept {
     if constexpr (requires { traits::timeout; }) {
       return traits::timeout;
@@ -124,6 +134,7 @@ struct job_policy {
     }
   }
 
+  /// `deadline`, or 0: none.
   static constexpr duration deadline() noexcept {
     if constexpr (requires { traits::deadline; }) {
       return traits::deadline;
@@ -132,6 +143,7 @@ struct job_policy {
     }
   }
 
+  /// `retention`, or 0: none.
   static constexpr duration retention() noexcept {
     if constexpr (requires { traits::retention; }) {
       return traits::retention;
@@ -140,6 +152,7 @@ struct job_policy {
     }
   }
 
+  /// `unique`, or `none`.
   static constexpr unique_strategy unique() noexcept {
     if constexpr (requires { traits::unique; }) {
       return traits::unique;
@@ -148,7 +161,7 @@ struct job_policy {
     }
   }
 
-  /// Empty exactly when the type is not unique.
+  /// `unique_key` for this job, or its payload; empty exactly when the type is not unique.
   static std::string unique_key([[maybe_unused]] Job const& job,
                                 [[maybe_unused]] std::string_view payload) {
     if constexpr (unique() == unique_strategy::none) {
@@ -160,6 +173,7 @@ struct job_policy {
     }
   }
 
+  /// `unique_ttl`, or 0; `until_expired` must have it.
   static constexpr duration unique_ttl() noexcept {
     if constexpr (requires { traits::unique_ttl; }) {
       return traits::unique_ttl;
@@ -170,6 +184,7 @@ struct job_policy {
     }
   }
 
+  /// `on_conflict`, or `reject`.
   static constexpr conflict_policy on_conflict() noexcept {
     if constexpr (requires { traits::on_conflict; }) {
       return traits::on_conflict;
@@ -178,6 +193,7 @@ struct job_policy {
     }
   }
 
+  /// `concurrency`, or 0: no limit.
   static constexpr std::uint32_t concurrency() noexcept {
     if constexpr (requires { traits::concurrency; }) {
       return traits::concurrency;
@@ -186,6 +202,7 @@ struct job_policy {
     }
   }
 
+  /// `concurrency_key` for this job, or its kind.
   static std::string concurrency_key([[maybe_unused]] Job const& job) {
     if constexpr (requires { std::string{traits::concurrency_key(job)}; }) {
       return std::string{traits::concurrency_key(job)};
@@ -196,6 +213,7 @@ struct job_policy {
     }
   }
 
+  /// `concurrency_scope`, or `job`.
   static constexpr limit_scope concurrency_scope() noexcept {
     if constexpr (requires { traits::concurrency_scope; }) {
       return traits::concurrency_scope;
@@ -204,6 +222,7 @@ struct job_policy {
     }
   }
 
+  /// `rate` as an array of quotas; empty: no limit.
   static constexpr auto rate() noexcept {
     if constexpr (!requires { traits::rate; }) {
       return std::array<quota, 0>{};
@@ -214,6 +233,7 @@ struct job_policy {
     }
   }
 
+  /// `rate_key` for this job, or its kind.
   static std::string rate_key([[maybe_unused]] Job const& job) {
     if constexpr (requires { std::string{traits::rate_key(job)}; }) {
       return std::string{traits::rate_key(job)};
@@ -224,6 +244,7 @@ struct job_policy {
     }
   }
 
+  /// `rate_cost` of this job, or 1.
   static std::uint64_t rate_cost([[maybe_unused]] Job const& job) {
     if constexpr (requires { std::uint64_t{traits::rate_cost(job)}; }) {
       return traits::rate_cost(job);
@@ -234,6 +255,7 @@ struct job_policy {
     }
   }
 
+  /// `rate_scope`, or `job`.
   static constexpr limit_scope rate_scope() noexcept {
     if constexpr (requires { traits::rate_scope; }) {
       return traits::rate_scope;

@@ -13,8 +13,10 @@
 #include <string>
 #include <string_view>
 
-// What a rate limiter's keys look like to its store. Callers' keys are often secrets (bearer
-// tokens, API keys, addresses), so by default a store sees only their digests.
+/// @file
+/// What a rate limiter's keys look like to its store. Callers' keys are often secrets (bearer
+/// tokens, API keys, addresses), so by default a store sees only their digests.
+
 namespace weir {
 
 /// Turns a caller's key into a store's: an owning value, whose `view()` is empty if and only if the
@@ -29,10 +31,13 @@ concept key_policy = std::copy_constructible<P> && requires(P const& policy, std
 /// 32 bytes, or none for an empty key.
 class digest_key {
  public:
+  /// Of an empty key.
   digest_key() = default;
+  /// Of a digest.
   explicit digest_key(boost::hash2::digest<32> const& digest) noexcept : size_{bytes_.size()} {
     std::memcpy(bytes_.data(), digest.data(), bytes_.size());
   }
+  /// What the store is given: the 32 bytes, or nothing. It lives as long as this.
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
 
  private:
@@ -45,6 +50,7 @@ class digest_key {
 /// can be guessed, use `hmac_key`.
 class sha256_key {
  public:
+  /// The digest of a key.
   [[nodiscard]] digest_key operator()(std::string_view key) const noexcept {
     if (key.empty()) return {};
     boost::hash2::sha2_256 hash;
@@ -61,6 +67,7 @@ class hmac_key {
   /// of use
   explicit hmac_key(std::string_view secret) noexcept : keyed_{secret.data(), secret.size()} {}
 
+  /// The keyed digest of a key.
   [[nodiscard]] digest_key operator()(std::string_view key) const noexcept {
     if (key.empty()) return {};
     auto hash = keyed_;
@@ -79,6 +86,7 @@ class raw_key {
   /// A copy: short keys are kept without an allocation.
   class copy {
    public:
+    /// Copies the key.
     explicit copy(std::string_view key) : size_{key.size()} {
       if (size_ > short_.size()) {
         long_ = key;
@@ -86,6 +94,7 @@ class raw_key {
         std::memcpy(short_.data(), key.data(), size_);
       }
     }
+    /// The key. It lives as long as this, and is not moved with it.
     [[nodiscard]] std::string_view view() const noexcept {
       return {size_ > short_.size() ? long_.data() : short_.data(), size_};
     }
@@ -96,16 +105,21 @@ class raw_key {
     std::string long_{};
   };
 
+  /// The key itself, not copied: for steps that are over before the caller goes on.
   class reference {
    public:
+    /// The key must outlive it.
     explicit reference(std::string_view key) noexcept : text_{key} {}
+    /// The key.
     [[nodiscard]] std::string_view view() const noexcept { return text_; }
 
    private:
     std::string_view text_;
   };
 
+  /// A copy of the key.
   [[nodiscard]] copy operator()(std::string_view key) const { return copy{key}; }
+  /// The key itself, which must outlive the result.
   [[nodiscard]] reference borrow(std::string_view key) const noexcept { return reference{key}; }
 };
 

@@ -132,6 +132,7 @@ class lease {
   void release() noexcept { owner_.release(); }
 
  protected:
+  /// @cond  for `permit` and `lock`
   lease() noexcept = default;
   explicit lease(detail::lease_owner owner) noexcept : owner_{std::move(owner)} {}
   lease(lease&&) noexcept = default;
@@ -140,6 +141,7 @@ class lease {
 
   void swap_with(lease& other) noexcept { std::swap(owner_, other.owner_); }
   [[nodiscard]] detail::held_lease const& state() const noexcept { return *owner_.state(); }
+  /// @endcond
 
  private:
   friend struct detail::lease_access;
@@ -153,12 +155,15 @@ class lease {
 /// key at once, and the one with the lower number may well be the one that writes last.
 class permit final : public lease {
  public:
+  /// Holds nothing.
   permit() noexcept = default;
 
   /// How many permits of the key were in use right after this one was granted, this one included.
   [[nodiscard]] std::uint32_t in_use() const noexcept { return *this ? state().in_use : 0; }
 
+  /// Exchanges what they hold.
   void swap(permit& other) noexcept { swap_with(other); }
+  /// Exchanges what they hold.
   friend void swap(permit& a, permit& b) noexcept { a.swap(b); }
 
  private:
@@ -171,9 +176,12 @@ class permit final : public lease {
 /// orders writers.
 class lock final : public lease {
  public:
+  /// Holds nothing.
   lock() noexcept = default;
 
+  /// Exchanges what they hold.
   void swap(lock& other) noexcept { swap_with(other); }
+  /// Exchanges what they hold.
   friend void swap(lock& a, lock& b) noexcept { a.swap(b); }
 
  private:

@@ -31,6 +31,7 @@
 
 namespace weir {
 
+/// A limiter's bounds, for all of its keys.
 struct limiter_options {
   std::uint32_t limit = 1;                  ///< permits of each key, 1…`limits::permits`
   duration ttl = std::chrono::seconds{30};  ///< of a permit that is not renewed, (0,
@@ -39,6 +40,7 @@ struct limiter_options {
                                             ///< (0, 24 h]
 };
 
+/// What one `limiter::async_acquire` may say.
 struct acquire_options {
   duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once;
                                  ///< `limits::span`: for ever
@@ -122,13 +124,17 @@ class limiter {
   using agent = detail::lease_agent<detail::limiter_noun, Store, Clock, Backoff>;
 
  public:
-  using store_type = Store;
-  using clock_type = Clock;
-  using executor_type = boost::asio::any_io_executor;
+  using store_type = Store;                            ///< where the state lives
+  using clock_type = Clock;                            ///< how it waits
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
-  /// @param store where the permits are; copied
-  /// @param ids   where holder ids come from
+  /// @param store   where the permits are; copied
+  /// @param options the limit and its times, for all keys
+  /// @param clock   how it waits
+  /// @param backoff how those who wait spread their asking
+  /// @param ids     where holder ids come from
   explicit limiter(Store store, limiter_options options = {}, Clock clock = Clock{},
                    Backoff backoff = detail::default_backoff<Backoff>(),
                    id_source ids = id_source{})
@@ -138,7 +144,9 @@ class limiter {
   /// The store's: where operations work, and where handlers without an executor of their own are
   /// called.
   [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
+  /// As they were given.
   [[nodiscard]] limiter_options const& options() const noexcept { return agent_->options; }
+  /// The store: for its own operations, and for other primitives on it.
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
 
   /// Renews the permits of `async_with_permit` on this executor instead of the store's: a body that
@@ -168,7 +176,8 @@ class limiter {
   /// Errors: `invalid_key`; `lease_lost`: it was over when it came.
   /// Cancellation: leaves nothing behind, once the store has executed the release that it starts;
   /// until then, what the store granted, for the TTL at most. So do all errors that leave the
-  /// outcome open. Executor: the handler's; the store's if it has none.
+  /// outcome open.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_try_acquire(std::string key, Token&& token = Token{}) const {
     return agent_->async_try(std::move(key), std::forward<Token>(token));
@@ -186,9 +195,10 @@ class limiter {
   /// @param token   completes with `void(error_code, permit)`
   /// @return the permit, with life left in it
   /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`,
-  /// `invalid_wait`. Cancellation: of every kind, at every point, completes it at once. It leaves
-  /// nothing behind once the store has executed the release that it starts; until then a place in
-  /// line until that lapses, or what the store granted, for the TTL at most. So do all errors.
+  /// `invalid_wait`.
+  /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind
+  /// once the store has executed the release that it starts; until then a place in line until that
+  /// lapses, or what the store granted, for the TTL at most. So do all errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_acquire(std::string key, acquire_options options, Token&& token = Token{}) const {
@@ -209,7 +219,8 @@ class limiter {
   /// @return was it freed by this? Giving back late or twice is harmless, and says `false`.
   /// Errors: `invalid_option`: it is another limiter's, and is given back there.
   /// Cancellation: the permit is given back all the same, as its destructor would. So it is after
-  /// all errors. Executor: the handler's; the store's if it has none.
+  /// all errors.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_release(permit p, Token&& token = Token{}) const {
     return agent_->async_release(std::move(p), std::forward<Token>(token));
@@ -222,8 +233,9 @@ class limiter {
   /// @param token completes with `void(error_code, steady_time)`
   /// @return the new expiry, by the limiter's clock
   /// Errors: `lease_lost`: it was over, or nothing was held; `invalid_option`: it is another
-  /// limiter's. Cancellation: it was renewed or not. Executor: the handler's; the store's if it has
-  /// none.
+  /// limiter's.
+  /// Cancellation: it was renewed or not.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_renew(permit const& p, Token&& token = Token{}) const {
     return agent_->async_renew(p, std::forward<Token>(token));
@@ -252,8 +264,9 @@ class limiter {
   ///
   /// @param token completes with `void(error_code)`
   /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not
-  /// matter. Cancellation: leaves nothing behind; the releases go on. Executor: the handler's; the
-  /// store's if it has none.
+  /// matter.
+  /// Cancellation: leaves nothing behind; the releases go on.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_drain(Token&& token = Token{}) const {
     return agent_->async_drain(std::forward<Token>(token));
@@ -276,12 +289,14 @@ class limiter {
   /// @param body    moved from; takes `permit const&` or nothing and returns
   /// `boost::asio::awaitable<T>`
   /// @param token   completes with `void(std::exception_ptr)`, or with `void(std::exception_ptr,
-  /// T)` if T is not void Errors, as `boost::system::system_error`: those of `async_acquire` (the
-  /// body was not run); `lease_lost`; and whatever the body throws. Cancellation: before the body
-  /// runs as for `async_acquire`; then it reaches the body as it is, and the operation ends as the
-  /// body does. The permit is given back in any case. Executor: the body runs on a strand of the
-  /// handler's executor (of the store's if it has none, or the system's, as with `use_future`), the
-  /// keeper on a strand of the store's or of that given to `renew_on`.
+  ///        T)` if T is not void
+  /// Errors, as `boost::system::system_error`: those of `async_acquire` (the body was not run);
+  /// `lease_lost`; and whatever the body throws.
+  /// Cancellation: before the body runs as for `async_acquire`; then it reaches the body as it is,
+  /// and the operation ends as the body does. The permit is given back in any case.
+  /// Executor: the body runs on a strand of the handler's executor (of the store's if it has none,
+  /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
+  /// to `renew_on`.
   template <class Body, class Token = default_token>
     requires detail::lease_body<Body, permit>
   auto async_with_permit(std::string key, acquire_options options, Body body,

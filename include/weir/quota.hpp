@@ -20,21 +20,26 @@ namespace weir {
 ///     constexpr auto q = weir::quota::per_second(100).burst(200);
 class quota {
  public:
+  /// No quota: `errc::invalid_quota` wherever it is used.
   constexpr quota() = default;
 
   /// `tokens` in every `period`, with a burst of the same size.
   [[nodiscard]] static constexpr quota per(std::uint64_t tokens, duration period) noexcept {
     return quota{tokens, period, tokens};
   }
+  /// `tokens` in every second, with a burst of the same size.
   [[nodiscard]] static constexpr quota per_second(std::uint64_t tokens) noexcept {
     return per(tokens, std::chrono::seconds{1});
   }
+  /// `tokens` in every minute, with a burst of the same size.
   [[nodiscard]] static constexpr quota per_minute(std::uint64_t tokens) noexcept {
     return per(tokens, std::chrono::minutes{1});
   }
+  /// `tokens` in every hour, with a burst of the same size.
   [[nodiscard]] static constexpr quota per_hour(std::uint64_t tokens) noexcept {
     return per(tokens, std::chrono::hours{1});
   }
+  /// `tokens` in every 24 hours, with a burst of the same size.
   [[nodiscard]] static constexpr quota per_day(std::uint64_t tokens) noexcept {
     return per(tokens, std::chrono::hours{24});
   }
@@ -44,10 +49,14 @@ class quota {
     return quota{tokens_, period_, capacity};
   }
 
+  /// How many tokens a period brings.
   [[nodiscard]] constexpr std::uint64_t tokens() const noexcept { return tokens_; }
+  /// In what time.
   [[nodiscard]] constexpr duration period() const noexcept { return period_; }
+  /// How many tokens the bucket holds.
   [[nodiscard]] constexpr std::uint64_t capacity() const noexcept { return capacity_; }
 
+  /// Are they written alike? 60 a minute is not 1 a second.
   friend constexpr bool operator==(quota const&, quota const&) = default;
 
  private:

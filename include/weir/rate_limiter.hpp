@@ -33,11 +33,13 @@
 
 namespace weir {
 
+/// What one take may say.
 struct take_options {
   std::uint64_t cost = 1;  ///< tokens, 1…the smallest capacity
   duration wait{};  ///< how far ahead they may lie, [0, `limits::span`]; 0: now or not at all
 };
 
+/// What one refund may say.
 struct refund_options {
   /// The grant was a reservation, its instant has not come, and nothing was done under it: all of
   /// it goes back.
@@ -91,22 +93,27 @@ class rate_limiter {
   using agent = detail::bucket_agent<Store, Clock, KeyPolicy, detail::context_gate>;
 
  public:
-  using store_type = Store;
-  using clock_type = Clock;
-  using key_policy_type = KeyPolicy;
-  using executor_type = boost::asio::any_io_executor;
+  using store_type = Store;                            ///< where the state lives
+  using clock_type = Clock;                            ///< how it waits
+  using key_policy_type = KeyPolicy;                   ///< what the store gets to see of keys
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
-  /// @param store where the buckets are; copied
-  /// @param limit the one quota
+  /// @param store  where the buckets are; copied
+  /// @param limit  the one quota; if it is not valid, every operation fails with `invalid_quota`
+  /// @param clock  how it waits
+  /// @param policy what the store gets to see of keys
   explicit rate_limiter(Store store, quota limit, Clock clock = Clock{},
                         KeyPolicy policy = KeyPolicy{})
       : rate_limiter{std::move(store), std::span<quota const>{&limit, 1}, std::move(clock),
                      std::move(policy)} {}
 
+  /// @param store  where the buckets are; copied
   /// @param limits one to `limits::quotas` quotas, all of which must allow a take; copied. If they
-  /// are not valid, every
-  ///               operation fails with `invalid_quota`.
+  ///        are not valid, every operation fails with `invalid_quota`.
+  /// @param clock  how it waits
+  /// @param policy what the store gets to see of keys
   explicit rate_limiter(Store store, std::span<quota const> limits, Clock clock = Clock{},
                         KeyPolicy policy = KeyPolicy{})
       : agent_{make_agent(std::move(store), limits, std::move(clock), std::move(policy))} {}
@@ -118,13 +125,21 @@ class rate_limiter {
     return rule::valid_quotas(limits) ? error_code{} : make_error_code(errc::invalid_quota);
   }
 
+  /// The store's: where operations work, and where handlers without an executor of their own are
+  /// called.
   [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
+  /// The store: for its own operations, and for other primitives on it.
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
+  /// As they were given; none if they were too many.
   [[nodiscard]] std::span<quota const> quotas() const noexcept { return agent_->limits(); }
 
   // In the calling thread, where the store can.
 
   /// Takes tokens if they are there now.
+  ///
+  /// @param key  whose bucket: 1…`limits::key_size` bytes after the key policy
+  /// @param cost tokens, 1…the smallest capacity
+  /// @return `decision::allowed`, or after what time it would be
   /// Errors: `invalid_cost`; `cost_exceeds_capacity`: it can never be granted.
   [[nodiscard]] result<decision> try_take(std::string_view key, std::uint64_t cost = 1) const
     requires executes_now<Store, command::take>
@@ -134,8 +149,12 @@ class rate_limiter {
   }
 
   /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them:
-  /// the grant counts from `decision::wait` from now. Later takes queue behind it. Errors:
-  /// `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
+  /// the grant counts from `decision::wait` from now. Later takes queue behind it.
+  ///
+  /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
+  /// @param options how many tokens, and how far ahead they may lie
+  /// @return `decision::allowed` and `decision::wait`, or after what time it would be
+  /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
   [[nodiscard]] result<decision> reserve(std::string_view key, take_options options) const
     requires executes_now<Store, command::take>
   {
@@ -144,6 +163,10 @@ class rate_limiter {
   }
 
   /// What `reserve` would answer now; changes nothing.
+  ///
+  /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
+  /// @param options how many tokens, and how far ahead they may lie
+  /// @return what a take would be answered
   /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
   [[nodiscard]] result<decision> peek(std::string_view key, take_options options = {}) const
     requires executes_now<Store, command::peek_bucket>
@@ -153,8 +176,13 @@ class rate_limiter {
   }
 
   /// Gives a grant back.
-  /// @param grant of this key; consumed, whatever the outcome. If it is none, or was consumed
-  /// before: nothing goes back.
+  ///
+  /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
+  /// @param grant   of this key; consumed, whatever the outcome. If it is none, or was consumed
+  ///        before: nothing goes back.
+  /// @param options was anything done under it?
+  /// @return how much went back, and how much did not
+  /// Errors: none of its own.
   [[nodiscard]] result<refund_receipt> refund(std::string_view key, decision& grant,
                                               refund_options options = {}) const
     requires executes_now<Store, command::refund>
@@ -166,6 +194,9 @@ class rate_limiter {
   }
 
   /// Makes the key's bucket full.
+  ///
+  /// @param key whose bucket: 1…`limits::key_size` bytes after the key policy
+  /// Errors: none of its own.
   [[nodiscard]] result<void> reset(std::string_view key) const
     requires executes_now<Store, command::reset_bucket>
   {
@@ -179,8 +210,10 @@ class rate_limiter {
 
   /// Takes tokens if they are there now.
   ///
+  /// @param key   whose bucket: 1…`limits::key_size` bytes after the key policy
   /// @param cost  tokens, 1…the smallest capacity
   /// @param token completes with `void(error_code, decision)`
+  /// @return `decision::allowed`, or after what time it would be
   /// Errors: `invalid_cost`; `cost_exceeds_capacity`: it can never be granted.
   /// Cancellation: they were taken or not; if they were, they count as spent.
   /// Executor: the handler's; the store's if it has none.
@@ -200,16 +233,17 @@ class rate_limiter {
   /// waits for their instant, without asking again. If that would be further ahead than
   /// `options.wait`, it is a refusal, at once.
   ///
+  /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
   /// @param options how many, and how long to wait at most, from the store's step on
   /// @param token   completes with `void(error_code, decision)`, at the instant or after it: the
-  /// grant counts from now.
-  ///                `decision::wait` says how long that was.
+  ///        grant counts from now. `decision::wait` says how long that was.
+  /// @return `decision::allowed`, or after what time it would be
   /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
   /// Cancellation: of every kind, at every point before the instant, completes it at once, and so
   /// does destroying it. What it took or reserved goes back, as far as nothing was taken after it:
   /// at once where the store executes refunds in the calling thread; otherwise in the background,
-  /// as long as the store can be reached and its executor exists. Executor: the handler's; the
-  /// store's if it has none.
+  /// as long as the store can be reached and its executor exists.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_take(std::string_view key, take_options options, Token&& token = Token{}) const {
     return detail::async_take_and_wait(agent_, agent_->policy(key), options.cost, options.wait,
@@ -219,7 +253,10 @@ class rate_limiter {
   /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them:
   /// the grant counts from `decision::wait` from now. Later takes queue behind it.
   ///
-  /// @param token completes with `void(error_code, decision)`
+  /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
+  /// @param options how many tokens, and how far ahead they may lie
+  /// @param token   completes with `void(error_code, decision)`
+  /// @return `decision::allowed` and `decision::wait`, or after what time it would be
   /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
   /// Cancellation: they were taken or not; if they were, they count as spent.
   /// Executor: the handler's; the store's if it has none.
@@ -234,7 +271,9 @@ class rate_limiter {
 
   /// What `async_reserve` would answer now; changes nothing.
   ///
-  /// @param token completes with `void(error_code, decision)`
+  /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
+  /// @param options how many tokens, and how far ahead they may lie
+  /// @param token   completes with `void(error_code, decision)`
   /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
   /// Cancellation: leaves nothing behind.
   /// Executor: the handler's; the store's if it has none.
@@ -256,10 +295,13 @@ class rate_limiter {
 
   /// Gives a grant back.
   ///
-  /// @param grant of this key; consumed before this returns, whatever the outcome. If it is none,
-  /// or was consumed before:
-  ///              nothing goes back.
-  /// @param token completes with `void(error_code, refund_receipt)`
+  /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
+  /// @param grant   of this key; consumed before this returns, whatever the outcome. If it is none,
+  ///        or was consumed before: nothing goes back.
+  /// @param options was anything done under it?
+  /// @param token   completes with `void(error_code, refund_receipt)`
+  /// @return how much went back, and how much did not
+  /// Errors: none of its own.
   /// Cancellation: it went back or not.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
@@ -290,7 +332,9 @@ class rate_limiter {
 
   /// Makes the key's bucket full.
   ///
+  /// @param key   whose bucket: 1…`limits::key_size` bytes after the key policy
   /// @param token completes with `void(error_code, hint)`
+  /// Errors: none of its own.
   /// Cancellation: it was made full or not.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>

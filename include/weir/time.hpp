@@ -21,11 +21,11 @@ using time_point = std::chrono::sys_time<duration>;
 /// The time base of `steady_time`: it names a type and reads nothing, for only a Clock policy reads
 /// clocks.
 struct steady_base {
-  using duration = weir::duration;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<steady_base, duration>;
-  static constexpr bool is_steady = true;
+  using duration = weir::duration;                                    ///< as everywhere
+  using rep = duration::rep;                                          ///< of the duration
+  using period = duration::period;                                    ///< of the duration
+  using time_point = std::chrono::time_point<steady_base, duration>;  ///< `steady_time`
+  static constexpr bool is_steady = true;                             ///< it never runs backwards
 };
 
 /// An instant by a Clock policy, meaningful in one process only. It goes on while the host is

@@ -32,6 +32,7 @@
 
 namespace weir {
 
+/// How locks live and are waited for, for all keys.
 struct uniqueness_options {
   duration ttl = std::chrono::seconds{30};  ///< of a lock that is not renewed, (0, `limits::span`]
   duration poll = std::chrono::seconds{1};  ///< longest time between two asks of one that waits,
@@ -40,11 +41,13 @@ struct uniqueness_options {
                                                           ///< `discard` or `log`
 };
 
+/// What one `uniqueness::async_lock` may say.
 struct lock_options {
   duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once;
                                  ///< `limits::span`: for ever
 };
 
+/// What one `uniqueness::async_with_lock` may say.
 struct with_lock_options {
   duration wait{};  ///< how long to wait until it is a conflict, as in `lock_options`
 };
@@ -105,8 +108,8 @@ struct uniqueness_noun {
 /// belong to the job.)
 ///
 ///     weir::uniqueness once{store, {.ttl = 30s, .on_conflict = weir::conflict_policy::discard}};
-///     bool const ran = co_await once.async_with_lock("report", body);            //
-///     while_executing if (co_await once.async_claim("payment 17", 24h)) { ... } // until_expired
+///     bool const ran = co_await once.async_with_lock("report", body);  // while executing
+///     if (co_await once.async_claim("payment 17", 24h)) { ... }        // until expired
 ///     std::optional<weir::lock> l = co_await once.async_try_lock("leader");
 ///
 /// A handle: copies share their state. Options outside their ranges do no harm here: every
@@ -134,16 +137,20 @@ class uniqueness {
   using agent = detail::lease_agent<detail::uniqueness_noun, Store, Clock, Backoff>;
 
  public:
-  using store_type = Store;
-  using clock_type = Clock;
-  using executor_type = boost::asio::any_io_executor;
+  using store_type = Store;                            ///< where the state lives
+  using clock_type = Clock;                            ///< how it waits
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// Called for a conflict under `conflict_policy::log`: the key, and who has it.
   using conflict_observer = std::function<void(std::string_view key, std::string_view holder)>;
 
-  /// @param store where the locks are; copied
-  /// @param ids   where holder ids come from
+  /// @param store   where the locks are; copied
+  /// @param options their times, and what a conflict is
+  /// @param clock   how it waits
+  /// @param backoff how those who wait spread their asking
+  /// @param ids     where holder ids come from
   explicit uniqueness(Store store, uniqueness_options options = {}, Clock clock = Clock{},
                       Backoff backoff = detail::default_backoff<Backoff>(),
                       id_source ids = id_source{})
@@ -153,7 +160,9 @@ class uniqueness {
   /// The store's: where operations work, and where handlers without an executor of their own are
   /// called.
   [[nodiscard]] executor_type get_executor() const noexcept { return agent_->executor; }
+  /// As they were given.
   [[nodiscard]] uniqueness_options const& options() const noexcept { return agent_->options; }
+  /// The store: for its own operations, and for other primitives on it.
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
 
   /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the body would have
@@ -187,7 +196,8 @@ class uniqueness {
   /// Errors: `invalid_key`; `lease_lost`: it was over when it came.
   /// Cancellation: leaves nothing behind, once the store has executed the release that it starts;
   /// until then, what the store granted, for the TTL at most. So do all errors that leave the
-  /// outcome open. Executor: the handler's; the store's if it has none.
+  /// outcome open.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_try_lock(std::string key, Token&& token = Token{}) const {
     return agent_->async_try(std::move(key), std::forward<Token>(token));
@@ -205,10 +215,11 @@ class uniqueness {
   /// @param token   completes with `void(error_code, lock)`
   /// @return the lock, with life left in it
   /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`,
-  /// `invalid_wait`. Cancellation: of every kind, at every point, completes it at once. It leaves
-  /// nothing behind once the store has executed the release that it starts; until then, what the
-  /// store granted, for the TTL at most. So do all errors. Executor: the handler's; the store's if
-  /// it has none.
+  /// `invalid_wait`.
+  /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind
+  /// once the store has executed the release that it starts; until then, what the store granted,
+  /// for the TTL at most. So do all errors.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_lock(std::string key, lock_options options, Token&& token = Token{}) const {
     return detail::async_pursue(agent_, std::move(key), options.wait, std::forward<Token>(token));
@@ -245,7 +256,8 @@ class uniqueness {
   /// @return was it freed by this? Giving back late or twice is harmless, and says `false`.
   /// Errors: `invalid_option`: it is another object's, and is given back there.
   /// Cancellation: the lock is given back all the same, as its destructor would. So it is after all
-  /// errors. Executor: the handler's; the store's if it has none.
+  /// errors.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_release(lock l, Token&& token = Token{}) const {
     return agent_->async_release(std::move(l), std::forward<Token>(token));
@@ -258,8 +270,9 @@ class uniqueness {
   /// @param token completes with `void(error_code, steady_time)`
   /// @return the new expiry, by this object's clock
   /// Errors: `lease_lost`: it was over, or nothing was held; `invalid_option`: it is another
-  /// object's. Cancellation: it was renewed or not. Executor: the handler's; the store's if it has
-  /// none.
+  /// object's.
+  /// Cancellation: it was renewed or not.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_renew(lock const& l, Token&& token = Token{}) const {
     return agent_->async_renew(l, std::forward<Token>(token));
@@ -285,8 +298,9 @@ class uniqueness {
   ///
   /// @param token completes with `void(error_code)`
   /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not
-  /// matter. Cancellation: leaves nothing behind; the releases go on. Executor: the handler's; the
-  /// store's if it has none.
+  /// matter.
+  /// Cancellation: leaves nothing behind; the releases go on.
+  /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_drain(Token&& token = Token{}) const {
     return agent_->async_drain(std::forward<Token>(token));
@@ -315,11 +329,12 @@ class uniqueness {
   ///                if T is void
   /// @return what the body returned, or that it ran; nothing, or `false`, after a conflict
   /// Errors, as `boost::system::system_error`: those of `async_lock` but for `timed_out` (the body
-  /// was not run); `unique_conflict`; `lease_lost`; and whatever the body throws. Cancellation:
-  /// before the body runs as for `async_lock`; then it reaches the body as it is, and the operation
-  /// ends as the body does. The lock is given back in any case. Executor: the body runs on a strand
-  /// of the handler's executor (of the store's if it has none, or the system's, as with
-  /// `use_future`), the keeper on a strand of the store's or of that given to `renew_on`.
+  /// was not run); `unique_conflict`; `lease_lost`; and whatever the body throws.
+  /// Cancellation: before the body runs as for `async_lock`; then it reaches the body as it is, and
+  /// the operation ends as the body does. The lock is given back in any case.
+  /// Executor: the body runs on a strand of the handler's executor (of the store's if it has none,
+  /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
+  /// to `renew_on`.
   template <class Body, class Token = default_token>
     requires detail::lease_body<Body, lock>
   auto async_with_lock(std::string key, with_lock_options options, Body body,

@@ -8,16 +8,30 @@
 
 #include <string_view>
 
+/// @file
+/// Which version of weir this is.
+
 // The version is written here only: CMakeLists.txt and conanfile.py read these three lines.
 #define WEIR_VERSION_MAJOR 0
 #define WEIR_VERSION_MINOR 1
 #define WEIR_VERSION_PATCH 0
 
-// For #if: two digits each for minor and patch, so that versions compare as numbers.
+/// @def WEIR_VERSION_MAJOR
+/// Before 1.0 the interface may change with the minor version.
+/// @def WEIR_VERSION_MINOR
+/// What is new.
+/// @def WEIR_VERSION_PATCH
+/// What is only corrected.
+
+/// For `#if`: two digits each for minor and patch, so that versions compare as numbers.
 #define WEIR_VERSION (WEIR_VERSION_MAJOR * 10000 + WEIR_VERSION_MINOR * 100 + WEIR_VERSION_PATCH)
 
+/// @cond
 #define WEIR_DETAIL_STRINGIZE_(x) #x
 #define WEIR_DETAIL_STRINGIZE(x) WEIR_DETAIL_STRINGIZE_(x)
+/// @endcond
+
+/// The same as text, "major.minor.patch".
 #define WEIR_VERSION_STRING                                                                        \
   WEIR_DETAIL_STRINGIZE(WEIR_VERSION_MAJOR)                                                        \
   "." WEIR_DETAIL_STRINGIZE(WEIR_VERSION_MINOR) "." WEIR_DETAIL_STRINGIZE(WEIR_VERSION_PATCH)

@@ -46,8 +46,9 @@ using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backof
 /// for each job's kind under the policies of its `job_traits`.
 ///
 ///     weir::worker worker{store, {.concurrency = 20}};
-///     worker.handle<send_mail>([](send_mail const& m, weir::job_context& c) ->
-///     asio::awaitable<void> { … }); co_await worker.async_run();
+///     worker.handle<send_mail>(
+///         [](send_mail const& m, weir::job_context& c) -> asio::awaitable<void> { … });
+///     co_await worker.async_run();
 ///
 /// *Policies* are asked in the order unique → concurrency → rate, and nothing is held while a job
 /// waits: what was taken is given back, and the job is snoozed, which costs it no attempt.
@@ -80,12 +81,17 @@ class worker {
   static_assert(backoff<Backoff>, "weir::worker: this Backoff does not model weir::backoff");
 
  public:
-  using store_type = Store;
-  using clock_type = Clock;
-  using executor_type = boost::asio::any_io_executor;
+  using store_type = Store;                            ///< where the state lives
+  using clock_type = Clock;                            ///< how it waits
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
+  /// @param store   where the queues, permits and buckets are; copied
   /// @param options checked by `async_run`
+  /// @param clock   how it waits
+  /// @param backoff of failed attempts whose job type has none
+  /// @param ids     where its name as a holder, and all that is random, comes from
   explicit worker(Store store, worker_options options = {}, Clock clock = Clock{},
                   Backoff backoff = default_backoff(), id_source ids = id_source{})
       : executor_{store.get_executor()},
@@ -95,6 +101,7 @@ class worker {
         backoff_{std::move(backoff)},
         ids_{std::move(ids)} {}
 
+  /// Where the bookkeeping is done.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
 
   /// Does the bookkeeping on `executor` instead of the store's.
@@ -136,9 +143,10 @@ class worker {
   /// @return nothing: `void(error_code)`
   /// Errors: bad options (`invalid_option`, `invalid_ttl`, `invalid_wait`), before anything is
   /// done; `operation_aborted` when cancelled. The store's failures are events, not errors: the
-  /// worker goes on trying. Cancellation, of any type: drains as above; nothing is left behind but
-  /// what the store could not be told. Executor: handlers run on strands of the associated
-  /// executor.
+  /// worker goes on trying.
+  /// Cancellation, of any type: drains as above; nothing is left behind but what the store could
+  /// not be told.
+  /// Executor: handlers run on strands of the associated executor.
   template <class Token = default_token>
   auto async_run(Token&& token = Token{}) {
     namespace asio = boost::asio;

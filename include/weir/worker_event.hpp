@@ -14,6 +14,7 @@
 
 namespace weir {
 
+/// What a worker did.
 enum class worker_event_kind : std::uint8_t {
   started,    ///< a handler is about to run
   completed,  ///< its result is stored
@@ -30,6 +31,7 @@ enum class worker_event_kind : std::uint8_t {
   store_failed,   ///< a command failed with `error`; it is tried again where that is safe
 };
 
+/// Its name in English, as it stands above.
 [[nodiscard]] constexpr std::string_view to_string(worker_event_kind k) noexcept {
   switch (k) {
     case worker_event_kind::started: return "started";
@@ -47,15 +49,15 @@ enum class worker_event_kind : std::uint8_t {
 
 /// Something that a worker did. The views live for the length of the call.
 struct worker_event {
-  worker_event_kind kind = worker_event_kind::started;
-  std::string_view queue{};
+  worker_event_kind kind = worker_event_kind::started;  ///< what it did
+  std::string_view queue{};         ///< of which queue; empty where it concerns none
   leased_job const* job = nullptr;  ///< null where it concerns no single job, or a job that the
                                     ///< store ended
   std::uint32_t count = 1;          ///< how many jobs it concerns
-  std::string_view reason{};
-  std::string_view result{};  ///< completed: what was stored
-  duration delay{};
-  error_code error{};
+  std::string_view reason{};        ///< why, in words, where there is something to say
+  std::string_view result{};        ///< completed: what was stored
+  duration delay{};                 ///< retried and snoozed: until it vests again
+  error_code error{};               ///< store_failed: the store's error
 };
 
 /// Is told of everything a worker does, one event at a time, on the worker's own strand: it must be

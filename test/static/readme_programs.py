@@ -1,41 +1,119 @@
 #!/usr/bin/env python3
-"""Holds the README's programs to those in example/, which CI builds and runs.
+"""Holds the programs in our Markdown to those in example/, which CI builds and runs.
 
-usage: readme_programs.py          check that each block after `<!-- example/NAME.cpp -->` is that file
-       readme_programs.py --fix    make it so
+usage: readme_programs.py              check that a block after `<!-- example/NAME.cpp -->` is that file
+       readme_programs.py --fix        make it so
+       readme_programs.py --self-test  check that this script rejects what it should
 
-What is compared is the file below its licence. Every C++ block of the README must be such a program.
+What is compared is the file below its licence. Every C++ block of every Markdown file must be such
+a program, for nobody compiles any other; and the README must have some. Exits with 1 and one line
+per violation if there are any.
 """
 
+import os
 import pathlib
 import re
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOT_OURS = {"build", ".deps", ".git", ".cache"}
 BLOCK = re.compile(r"<!-- (example/\S+\.cpp) -->\n(?:```cpp\n.*?\n```\n)?", re.DOTALL)
+FENCE = re.compile(r"^ {0,3}(?:> ?)*(?:```+|~~~+) *([^\s`]*)", re.MULTILINE)
+CPP = {"cpp", "c++", "cxx", "cc", "hpp", "h++"}
 
 
-def program(name: str) -> str:
-    text = (ROOT / name).read_text(encoding="utf-8")
+def documents(root: pathlib.Path) -> list[pathlib.Path]:
+    """Our Markdown files."""
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(f for f in folders if f not in NOT_OURS)
+        found += [pathlib.Path(folder) / f for f in sorted(files) if f.lower().endswith(".md")]
+    return found
+
+
+def program(root: pathlib.Path, name: str) -> str:
+    text = (root / name).read_text(encoding="utf-8")
     return text.split("\n\n", 1)[1].rstrip("\n")
 
 
+def check(root: pathlib.Path, fix: bool) -> tuple[list[str], int]:
+    """What is wrong, and how many programs there are."""
+    wrong: list[str] = []
+    shown = 0
+    for path in documents(root):
+        name = path.relative_to(root)
+        old = path.read_text(encoding="utf-8")
+        missing = sorted({n for n in BLOCK.findall(old) if not (root / n).is_file()})
+        wrong += [f"{name}: there is no {n}" for n in missing]
+        if missing:
+            continue
+        new = BLOCK.sub(lambda m: f"<!-- {m[1]} -->\n```cpp\n{program(root, m[1])}\n```\n", old)
+        # What is shown of a file may itself have fences in it; what stands elsewhere may not.
+        others = [t for t in FENCE.findall(BLOCK.sub("", new)) if t.lower() in CPP]
+        named = len(BLOCK.findall(new))
+        if others:
+            wrong.append(f"{name}: {len(others)} of its C++ blocks do not name their program")
+        if str(name) == "README.md" and named == 0:
+            wrong.append(f"{name}: it shows no program")
+        if fix and new != old:
+            path.write_text(new, encoding="utf-8")
+        elif new != old:
+            wrong.append(f"{name} does not show what is in example/: "
+                         "run test/static/readme_programs.py --fix")
+        shown += named
+    return wrong, shown
+
+
+def self_test() -> int:
+    licence = "// Copyright\n// Licence\n\n"
+    shown = "<!-- example/a.cpp -->\n```cpp\nint main() {}\n```\n"
+    plain = "```cpp\nint main() {}\n```\n"
+    # Markdown files, and whether there is something wrong with them.
+    cases = [
+        ({"README.md": shown}, False),
+        ({"README.md": shown, "docs/deep/x.md": shown + "```sh\nls\n```\n"}, False),
+        ({"README.md": shown, "build/x.md": plain, ".deps/boost/y.md": plain}, False),
+        ({"README.md": ""}, True),
+        ({"README.md": plain}, True),
+        ({"README.md": shown, "docs/x.md": plain}, True),
+        ({"README.md": shown, "x.md": "~~~ C++\nint i;\n~~~\n"}, True),
+        ({"README.md": shown, "x.md": "> ```c++\n> int i;\n> ```\n"}, True),
+        ({"README.md": shown, "x.md": shown.replace("{}", "{ }")}, True),
+        ({"README.md": shown, "x.md": shown.replace("a.cpp", "b.cpp")}, True),
+        ({"README.md": "<!-- example/a.cpp -->\n"}, True),
+    ]
+    failed = 0
+    for files, bad in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in {**files, "example/a.cpp": licence + "int main() {}\n"}.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, encoding="utf-8")
+            wrong, _ = check(root, fix=False)
+            if bool(wrong) != bad:
+                print(f"self-test: {files}: {wrong or 'nothing found'}")
+                failed += 1
+            # What can be corrected is, and then stays as it is.
+            if bad and any("--fix" in w for w in wrong):
+                check(root, fix=True)
+                if check(root, fix=False)[0]:
+                    print(f"self-test: {files}: not corrected")
+                    failed += 1
+    if not failed:
+        print(f"self-test: {len(cases)} cases, each found right or wrong as it is")
+    return 1 if failed else 0
+
+
 def main() -> int:
-    readme = ROOT / "README.md"
-    old = readme.read_text(encoding="utf-8")
-    new = BLOCK.sub(lambda m: f"<!-- {m[1]} -->\n```cpp\n{program(m[1])}\n```\n", old)
-    named = len(BLOCK.findall(new))
-    blocks = len(re.findall(r"^```cpp$", new, re.MULTILINE))
-    if named == 0 or named != blocks:
-        print(f"README.md has {blocks} C++ blocks, and {named} of them name their program")
-        return 1
-    if "--fix" in sys.argv[1:]:
-        readme.write_text(new, encoding="utf-8")
-    elif new != old:
-        print("README.md does not show what is in example/: run test/static/readme_programs.py --fix")
-        return 1
-    print(f"README.md shows {named} programs of example/")
-    return 0
+    if "--self-test" in sys.argv[1:]:
+        return self_test()
+    wrong, shown = check(ROOT, "--fix" in sys.argv[1:])
+    for line in wrong:
+        print(line)
+    if not wrong:
+        print(f"our Markdown shows {shown} programs of example/, and no other")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

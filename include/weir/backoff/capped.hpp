@@ -26,6 +26,7 @@ class capped_backoff {
       : inner_{std::move(inner)},
         most_{detail::as_wait(most)} {}
 
+  /// The inner wait, held within [0, most].
   [[nodiscard]] constexpr duration operator()(std::uint32_t attempt, duration previous,
                                               std::uint64_t entropy) const
       noexcept(noexcept(std::declval<B const&>()(attempt, previous, entropy))) {

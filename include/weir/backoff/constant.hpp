@@ -17,6 +17,7 @@ class constant_backoff {
   /// @param wait held within [0, `limits::span`]
   constexpr explicit constant_backoff(duration wait) noexcept : wait_{detail::as_wait(wait)} {}
 
+  /// The wait, whatever came before.
   [[nodiscard]] constexpr duration operator()(std::uint32_t /*attempt*/, duration /*previous*/,
                                               std::uint64_t /*entropy*/) const noexcept {
     return wait_;

@@ -31,6 +31,7 @@ class decaying_backoff {
         least_{detail::as_wait(least)},
         ratio_{inverse_exp(rate > 0 ? std::min(rate, 64.0) : 0)} {}
 
+  /// The wait before retry `attempt`, from 0.
   [[nodiscard]] constexpr duration operator()(std::uint32_t attempt, duration /*previous*/,
                                               std::uint64_t /*entropy*/) const noexcept {
     double const left = static_cast<double>(amplitude_.count()) * detail::power(ratio_, attempt);

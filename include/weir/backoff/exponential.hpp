@@ -20,6 +20,7 @@ class exponential_backoff {
       : first_{detail::as_wait(first)},
         factor_{factor > 1 ? factor : 1} {}
 
+  /// The wait before retry `attempt`, from 0; at most `limits::span`.
   [[nodiscard]] constexpr duration operator()(std::uint32_t attempt, duration /*previous*/,
                                               std::uint64_t /*entropy*/) const noexcept {
     return detail::as_wait(static_cast<double>(first_.count()) * detail::power(factor_, attempt));

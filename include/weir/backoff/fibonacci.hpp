@@ -17,6 +17,7 @@ class fibonacci_backoff {
   /// @param first the first two waits, held within [0, `limits::span`]
   constexpr explicit fibonacci_backoff(duration first) noexcept : first_{detail::as_wait(first)} {}
 
+  /// The wait before retry `attempt`, from 0; at most `limits::span`.
   [[nodiscard]] constexpr duration operator()(std::uint32_t attempt, duration /*previous*/,
                                               std::uint64_t /*entropy*/) const noexcept {
     duration wait = first_;

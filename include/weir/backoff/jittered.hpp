@@ -17,6 +17,7 @@ namespace weir {
 
 /// Anywhere from 0 to the wait: spreads callers best.
 struct full_jitter {
+  /// A wait from [0, what the inner backoff says].
   template <class B>
   [[nodiscard]] constexpr duration operator()(B const& inner, std::uint32_t attempt,
                                               duration previous, std::uint64_t entropy) const {
@@ -27,6 +28,7 @@ struct full_jitter {
 
 /// Anywhere from half the wait to the wait: never returns at once.
 struct equal_jitter {
+  /// A wait from [half of what the inner backoff says, all of it].
   template <class B>
   [[nodiscard]] constexpr duration operator()(B const& inner, std::uint32_t attempt,
                                               duration previous, std::uint64_t entropy) const {
@@ -38,6 +40,7 @@ struct equal_jitter {
 /// Anywhere from the inner backoff's first wait to three times the previous wait. It grows from
 /// what was drawn and not with the attempt, so it wants a `capped_backoff` around it.
 struct decorrelated_jitter {
+  /// A wait from [the inner backoff's first, three times `previous` or that first].
   template <class B>
   [[nodiscard]] constexpr duration operator()(B const& inner, std::uint32_t /*attempt*/,
                                               duration previous, std::uint64_t entropy) const {
@@ -56,10 +59,13 @@ struct decorrelated_jitter {
 template <backoff B, class Jitter = full_jitter>
 class jittered_backoff {
  public:
+  /// @param inner  what is drawn from
+  /// @param jitter how
   constexpr explicit jittered_backoff(B inner, Jitter jitter = {})
       : inner_{std::move(inner)},
         jitter_{std::move(jitter)} {}
 
+  /// A wait drawn by `entropy`; at most `limits::span`. `previous` is what this gave before.
   [[nodiscard]] constexpr duration operator()(std::uint32_t attempt, duration previous,
                                               std::uint64_t entropy) const
       noexcept(noexcept(std::declval<B const&>()(attempt, previous, entropy))) {

@@ -20,6 +20,7 @@ class linear_backoff {
       : first_{detail::as_wait(first)},
         step_{detail::as_wait(step)} {}
 
+  /// The wait before retry `attempt`, from 0; at most `limits::span`.
   [[nodiscard]] constexpr duration operator()(std::uint32_t attempt, duration /*previous*/,
                                               std::uint64_t /*entropy*/) const noexcept {
     return detail::add_waits(first_, detail::multiply_wait(step_, attempt));

@@ -31,6 +31,7 @@ class polynomial_backoff {
         jitter_{detail::as_wait(jitter)},
         power_{power} {}
 
+  /// The wait before retry `attempt`, from 0, drawn by `entropy`; at most `limits::span`.
   [[nodiscard]] constexpr duration operator()(std::uint32_t attempt, duration /*previous*/,
                                               std::uint64_t entropy) const noexcept {
     duration const grown = detail::as_wait(static_cast<double>(unit_.count()) *

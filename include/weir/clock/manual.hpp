@@ -45,13 +45,21 @@ namespace weir {
 /// context is destroyed, its handler is destroyed with it.
 class manual_clock {
  public:
-  static constexpr time_point default_date = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
-  static constexpr steady_time default_uptime = steady_time{std::chrono::hours{24}};
+  static constexpr time_point default_date =
+      std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};  ///< the date of a new clock
+  static constexpr steady_time default_uptime = steady_time{std::chrono::hours{24}};  ///< the
+                                                                                      ///< steady
+                                                                                      ///< time of a
+                                                                                      ///< new clock
 
+  /// @param date   what `system_now` says at first
+  /// @param uptime what `steady_now` says at first
   explicit manual_clock(time_point date = default_date, steady_time uptime = default_uptime)
       : state_{std::make_shared<state>(date, uptime)} {}
 
+  /// The time, as it was last set.
   [[nodiscard]] steady_time steady_now() const noexcept { return state_->steady_now(); }
+  /// The date, as it was last set.
   [[nodiscard]] time_point system_now() const noexcept { return state_->system_now(); }
 
   /// Moves time and date on by `d`, and posts what has become due: by deadline, then in the order

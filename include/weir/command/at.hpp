@@ -13,11 +13,11 @@ namespace weir::command {
 /// for production on a shared store.
 template <class Command>
 struct at {
-  using result = typename Command::result;
-  static constexpr bool repeatable = Command::repeatable;
+  using result = typename Command::result;                 ///< the command's own
+  static constexpr bool repeatable = Command::repeatable;  ///< if the command is
 
-  Command command;
-  time_point time;
+  Command command;  ///< what is executed
+  time_point time;  ///< when, as far as this step is concerned; it does not set the store's time
 };
 
 }  // namespace weir::command

@@ -13,9 +13,11 @@
 #include <span>
 #include <string_view>
 
-// A bucket is a key with one to four quotas, all of which must allow a take. A key that was never
-// seen is full. When a key's quotas are changed, what was spent stays spent: each new quota starts
-// with the old one's missing tokens, by position, capped at its own capacity.
+/// @file
+/// A bucket is a key with one to four quotas, all of which must allow a take. A key that was never
+/// seen is full. When a key's quotas are changed, what was spent stays spent: each new quota starts
+/// with the old one's missing tokens, by position, capped at its own capacity.
+
 namespace weir::command {
 
 /// Takes `cost` tokens from every quota of `key`, or from none.
@@ -23,25 +25,27 @@ namespace weir::command {
 /// With `max_wait` > 0 the tokens may lie in the future: the take is granted with `decision::wait`
 /// ≤ `max_wait`, and later takes queue behind it. A denial changes nothing.
 struct take {
-  using result = decision;
-  static constexpr bool repeatable = false;  // asked again, it would take again: an unknown outcome
-                                             // counts as spent
+  using result = decision;                   ///< granted or not, and what is left
+  static constexpr bool repeatable = false;  ///< asked again, it would take again: an unknown
+                                             ///< outcome counts as spent
 
-  std::string_view key;
-  std::span<quota const> quotas;
-  std::uint64_t cost = 1;
-  duration max_wait{};
+  std::string_view key;           ///< whose bucket, 1…`limits::key_size` bytes
+  std::span<quota const> quotas;  ///< 1…`limits::quotas` of them, all of which must allow it
+  std::uint64_t cost = 1;         ///< tokens, 1…the smallest capacity
+  duration max_wait{};  ///< how far ahead the tokens may lie, [0, `limits::span`]; 0: now or not at
+                        ///< all
 };
 
 /// What `take` would answer, changing nothing.
 struct peek_bucket {
-  using result = decision;
-  static constexpr bool repeatable = true;
+  using result = decision;                  ///< what a take would answer
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view key;
-  std::span<quota const> quotas;
-  std::uint64_t cost = 1;
-  duration max_wait{};
+  std::string_view key;           ///< whose bucket, 1…`limits::key_size` bytes
+  std::span<quota const> quotas;  ///< 1…`limits::quotas` of them, all of which must allow it
+  std::uint64_t cost = 1;         ///< tokens, 1…the smallest capacity
+  duration max_wait{};  ///< how far ahead the tokens may lie, [0, `limits::span`]; 0: now or not at
+                        ///< all
 };
 
 /// Gives a granted take back, if nothing was taken after it (its mark still stands).
@@ -52,22 +56,23 @@ struct peek_bucket {
 /// A grant of which something was credited must not be refunded again: a mark is a time, to which a
 /// later take may have come back, and it would be that take's tokens that are credited.
 struct refund {
-  using result = refund_receipt;
-  static constexpr bool repeatable = false;
+  using result = refund_receipt;             ///< what went back, and what did not
+  static constexpr bool repeatable = false;  ///< the mark may have come back meanwhile: see above
 
-  std::string_view key;
-  std::span<quota const> quotas;
-  std::uint64_t cost = 1;
-  bucket_mark mark{};
-  bool before_instant = false;
+  std::string_view key;           ///< whose bucket, 1…`limits::key_size` bytes
+  std::span<quota const> quotas;  ///< those of the take
+  std::uint64_t cost = 1;         ///< that of the take
+  bucket_mark mark{};             ///< its `decision::mark`
+  bool before_instant = false;    ///< the reserved instant has not come, and nothing was done under
+                                  ///< the grant
 };
 
 /// Makes the bucket full, and forgets it.
 struct reset_bucket {
-  using result = hint;
-  static constexpr bool repeatable = true;
+  using result = hint;                      ///< nothing but that it was done
+  static constexpr bool repeatable = true;  ///< a full bucket stays full
 
-  std::string_view key;
+  std::string_view key;  ///< whose bucket, 1…`limits::key_size` bytes
 };
 
 /// The answer to `reap_buckets`.
@@ -79,8 +84,8 @@ struct reaped {
 /// Forgets every bucket that is full again: it equals a fresh one. A store whose engine expires
 /// keys by itself need not have this.
 struct reap_buckets {
-  using result = reaped;
-  static constexpr bool repeatable = true;
+  using result = reaped;                    ///< how many it forgot
+  static constexpr bool repeatable = true;  ///< it changes nothing that a take could tell
 };
 
 }  // namespace weir::command

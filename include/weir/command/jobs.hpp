@@ -19,29 +19,33 @@
 #include <string_view>
 #include <vector>
 
-// Jobs wait in named queues, ordered by {priority, vesting time, id}, lower first. A job is visible
-// when its vesting time has come. A lease is a vesting time in the future, so a job whose holder
-// died is visible again by itself. Every queue with jobs has a pointer, never later than its first
-// vesting time, by which a scan finds it. The terms, and the operations' names, are those of QuiCK
-// (Foundation DB's queue at Apple; SIGMOD 2021).
+/// @file
+/// Jobs wait in named queues, ordered by {priority, vesting time, id}, lower first. A job is
+/// visible when its vesting time has come. A lease is a vesting time in the future, so a job whose
+/// holder died is visible again by itself. Every queue with jobs has a pointer, never later than
+/// its first vesting time, by which a scan finds it. The terms, and the operations' names, are
+/// those of QuiCK (Foundation DB's queue at Apple; SIGMOD 2021).
+
 namespace weir {
 
 /// A job to be enqueued. Views only: see `command::enqueue_jobs`.
 struct new_job {
-  job_id id{};
-  std::string_view kind;
-  std::string_view payload;
-  std::uint8_t priority = 100;
-  duration delay{};  ///< from the enqueue to its vesting time
-  std::uint32_t max_attempts = 25;
-  std::string_view unique_key;  ///< empty exactly when strategy is none
-  unique_strategy strategy = unique_strategy::none;
-  conflict_policy on_conflict = conflict_policy::reject;
+  job_id id{};  ///< made by who enqueues it, never nil; one that the queue has a record of is not
+                ///< added again
+  std::string_view kind;  ///< what kind of job it is, for who runs it, 1…`limits::key_size` bytes
+  std::string_view payload;     ///< any bytes, up to `limits::payload_size`; no store reads them
+  std::uint8_t priority = 100;  ///< 0 goes first
+  duration delay{};             ///< from the enqueue to its vesting time, [0, `limits::span`]
+  std::uint32_t max_attempts = 25;  ///< claims before it is dead-lettered, 1…`limits::attempts`
+  std::string_view unique_key;      ///< empty exactly when strategy is none
+  unique_strategy strategy = unique_strategy::none;       ///< how long the unique key is taken
+  conflict_policy on_conflict = conflict_policy::reject;  ///< what is done if it is
   duration unique_ttl{};  ///< until_expired: how long the key stays taken
   duration deadline{};   ///< from the enqueue; claimed later than that it is dead-lettered; 0: none
   duration retention{};  ///< how long its record and result stay after it ends well; 0: not at all
 };
 
+/// What became of a job that was to be enqueued.
 enum class enqueue_outcome : std::uint8_t {
   enqueued,     ///< it is in the queue; also when a job with this id already was (the same enqueue
                 ///< asked again)
@@ -50,8 +54,9 @@ enum class enqueue_outcome : std::uint8_t {
   rescheduled,  ///< `other`, which waits, took this job's vesting time and priority
 };
 
+/// What became of one of the jobs of `command::enqueue_jobs`.
 struct enqueued {
-  enqueue_outcome outcome = enqueue_outcome::enqueued;
+  enqueue_outcome outcome = enqueue_outcome::enqueued;  ///< in the queue, or why not
   job_id other{};  ///< the job in possession of the unique key, where the outcome names one
 };
 
@@ -67,35 +72,44 @@ struct dequeued {
 
 /// A job and how it went, for `command::complete_jobs`. Views only.
 struct finished_job {
-  job_id id{};
-  std::uint64_t fence = 0;
-  std::string_view result;
+  job_id id{};              ///< of the job
+  std::uint64_t fence = 0;  ///< the lease's number, from the claim
+  std::string_view result;  ///< what to keep with the record, up to `limits::payload_size` bytes
 };
 
+/// What became of one of the jobs of `command::complete_jobs`.
 enum class complete_outcome : std::uint8_t {
   completed,   ///< also when the same lease had completed it before and its record still stands
   lease_lost,  ///< the lease is over; nothing was changed
 };
 
+/// May the handler start?
 enum class start_outcome : std::uint8_t {
-  started,
+  started,  ///< the run lock, if the job has one, is its own
   blocked,  ///< another job of the same unique key runs; nothing was changed
 };
 
+/// The answer to `command::start_job`.
 struct started {
-  start_outcome outcome = start_outcome::started;
-  duration retry_after{};  ///< blocked: what is left of the other's lease
+  start_outcome outcome = start_outcome::started;  ///< may it start?
+  duration retry_after{};                          ///< blocked: what is left of the other's lease
 };
 
-enum class requeue_outcome : std::uint8_t { requeued, dead_lettered };
+/// What became of a job whose attempt failed: it waits again, or its attempts are spent.
+enum class requeue_outcome : std::uint8_t {
+  requeued,       ///< it waits again
+  dead_lettered,  ///< its attempts are spent
+};
 
+/// What became of a job that was to be cancelled.
 enum class cancel_outcome : std::uint8_t {
   cancelled,  ///< it will not run; also when it was cancelled before and its record still stands
   running,    ///< it is leased and was left alone
   ended,      ///< it has ended another way
-  not_found,
+  not_found,  ///< there is no record of it, or no longer
 };
 
+/// What became of a dead job that was to be replayed.
 enum class replay_outcome : std::uint8_t {
   replayed,   ///< it is pending again with no attempts spent
   conflict,   ///< its unique key was taken meanwhile; nothing was changed
@@ -104,20 +118,21 @@ enum class replay_outcome : std::uint8_t {
 
 /// Due queues of one shard, the longest due first.
 struct visible_queues {
-  std::vector<std::string> queues;
+  std::vector<std::string> queues;  ///< their names, the longest due first
   std::optional<duration> next_in;  ///< until the next pointer after these is due; empty: there is
                                     ///< none
 };
 
 /// One page of a listing; `cursor` continues it, empty at the end.
 struct job_page {
-  std::vector<job> jobs;
-  std::string cursor;
+  std::vector<job> jobs;  ///< in the order of the listing
+  std::string cursor;     ///< for the next page, meaningful to the store only
 };
 
+/// One page of names; `cursor` continues it, empty at the end.
 struct queue_page {
-  std::vector<std::string> queues;
-  std::string cursor;
+  std::vector<std::string> queues;  ///< by name
+  std::string cursor;               ///< for the next page, meaningful to the store only
 };
 
 namespace command {
@@ -126,20 +141,20 @@ namespace command {
 /// position). Errors before any change: bad input, `store_full`. A job whose id the queue has a
 /// record of, in whatever state, is not added again, nor is anything else changed: `enqueued`.
 struct enqueue_jobs {
-  using result = boost::container::small_vector<enqueued, 1>;
-  static constexpr bool repeatable = true;
+  using result = boost::container::small_vector<enqueued, 1>;  ///< what became of each, by position
+  static constexpr bool repeatable = true;                     ///< by their ids
 
-  std::string_view queue;
-  std::span<new_job const> jobs;
+  std::string_view queue;         ///< where they go: its name, 1…`limits::key_size` bytes
+  std::span<new_job const> jobs;  ///< 1…`limits::batch` of them
 };
 
 /// Lists up to `limit` visible jobs in order, leasing none.
 struct peek_jobs {
-  using result = std::vector<job>;
-  static constexpr bool repeatable = true;
+  using result = std::vector<job>;          ///< best first
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view queue;
-  std::uint32_t limit = 10;
+  std::string_view queue;    ///< its name, 1…`limits::key_size` bytes
+  std::uint32_t limit = 10;  ///< 1…`limits::batch`
 };
 
 /// Leases up to `limit` visible jobs in order, counting an attempt for each.
@@ -148,137 +163,138 @@ struct peek_jobs {
 /// dead-lettered instead. `sequence` numbers a holder's dequeues of this queue: the same number
 /// again gives those of the same leases that still live, instead of more. 0: not numbered.
 struct dequeue_jobs {
-  using result = dequeued;
-  static constexpr bool repeatable = true;  // by its sequence
+  using result = dequeued;                  ///< the leases, and what else was found
+  static constexpr bool repeatable = true;  ///< by its sequence
 
-  std::string_view queue;
-  std::string_view holder;
-  std::uint64_t sequence = 0;
-  std::uint32_t limit = 10;
-  duration lease{};
+  std::string_view queue;      ///< its name, 1…`limits::key_size` bytes
+  std::string_view holder;     ///< who claims, 1…`limits::holder_size` bytes
+  std::uint64_t sequence = 0;  ///< of this holder's dequeues of the queue; 0: not numbered
+  std::uint32_t limit = 10;    ///< leases at most, 1…`limits::batch`
+  duration lease{};            ///< how long each lasts, (0, `limits::span`]
 };
 
 /// Leases one job, if it is visible. Empty: it is not, or it is gone. A holder that has its lease
 /// gets the same again.
 struct obtain_lease {
-  using result = std::optional<leased_job>;
-  static constexpr bool repeatable = true;
+  using result = std::optional<leased_job>;  ///< the lease, if there is one
+  static constexpr bool repeatable = true;   ///< a holder that asks again is given the same lease
 
-  std::string_view queue;
-  job_id id{};
-  std::string_view holder;
-  duration lease{};
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  job_id id{};              ///< of the job
+  std::string_view holder;  ///< who claims, 1…`limits::holder_size` bytes
+  duration lease{};         ///< how long it lasts, (0, `limits::span`]
 };
 
 /// Makes a live lease last `lease` from now. Error: `lease_lost`.
 struct extend_lease {
-  using result = lease_renewal;
-  static constexpr bool repeatable = true;
+  using result = lease_renewal;             ///< what is left of it now
+  static constexpr bool repeatable = true;  ///< asked again, it counts from then
 
-  std::string_view queue;
-  job_id id{};
-  std::uint64_t fence = 0;
-  duration lease{};
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  job_id id{};              ///< of the job
+  std::uint64_t fence = 0;  ///< the lease's number, from the claim
+  duration lease{};         ///< from this step on, (0, `limits::span`]
 };
 
 /// Says that the handler of a leased job is about to start: gives up a key held until_executing and
 /// takes the one held while_executing, in one step. Error: `lease_lost`.
 struct start_job {
-  using result = started;
-  static constexpr bool repeatable = true;
+  using result = started;                   ///< may it start?
+  static constexpr bool repeatable = true;  ///< a lease that has its run lock keeps it
 
-  std::string_view queue;
-  job_id id{};
-  std::uint64_t fence = 0;
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  job_id id{};              ///< of the job
+  std::uint64_t fence = 0;  ///< the lease's number, from the claim
 };
 
 /// Ends leased jobs as completed, each with its result, and frees their unique keys. Outcomes by
 /// position.
 struct complete_jobs {
-  using result = boost::container::small_vector<complete_outcome, 1>;
-  static constexpr bool repeatable = true;
+  using result = boost::container::small_vector<complete_outcome, 1>;  ///< what became of each, by
+                                                                       ///< position
+  static constexpr bool repeatable = true;                             ///< by their leases' numbers
 
-  std::string_view queue;
-  std::span<finished_job const> jobs;
+  std::string_view queue;              ///< its name, 1…`limits::key_size` bytes
+  std::span<finished_job const> jobs;  ///< 1…`limits::batch` of them
 };
 
 /// Ends a lease because the attempt failed: the job vests again after `delay`, or is dead-lettered
 /// if its attempts are spent. Its run lock is freed, its unique key kept or, in the dead letters,
 /// freed. Error: `lease_lost`.
 struct requeue_job {
-  using result = requeue_outcome;
-  static constexpr bool repeatable = true;  // the lease ends with it: a repeat changes nothing and
-                                            // says lease_lost
+  using result = requeue_outcome;           ///< waits again, or dead
+  static constexpr bool repeatable = true;  ///< the lease ends with it: a repeat changes nothing
+                                            ///< and says lease_lost
 
-  std::string_view queue;
-  job_id id{};
-  std::uint64_t fence = 0;
-  duration delay{};
-  std::string_view reason;
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  job_id id{};              ///< of the job
+  std::uint64_t fence = 0;  ///< the lease's number, from the claim
+  duration delay{};         ///< until it vests again, [0, `limits::span`]
+  std::string_view reason;  ///< what went wrong; cut at `limits::reason_size` bytes
 };
 
 /// Ends a lease without a failure: the attempt is given back, `snoozes` is counted, and the job
 /// vests after `delay` with `memo` noted on it. Error: `lease_lost`.
 struct snooze_job {
-  using result = hint;
-  static constexpr bool repeatable = true;  // as for requeue_job
+  using result = hint;                      ///< nothing but that it was done
+  static constexpr bool repeatable = true;  ///< as for requeue_job
 
-  std::string_view queue;
-  job_id id{};
-  std::uint64_t fence = 0;
-  duration delay{};
-  std::string_view memo;
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  job_id id{};              ///< of the job
+  std::uint64_t fence = 0;  ///< the lease's number, from the claim
+  duration delay{};         ///< until it vests again, [0, `limits::span`]
+  std::string_view memo;    ///< for who claims it next, up to `limits::memo_size` bytes
 };
 
 /// Gives a claimed job back as if it had not been claimed: attempt, order and memo as before.
 /// Error: `lease_lost`.
 struct return_job {
-  using result = hint;
-  static constexpr bool repeatable = true;  // as for requeue_job
+  using result = hint;                      ///< nothing but that it was done
+  static constexpr bool repeatable = true;  ///< as for requeue_job
 
-  std::string_view queue;
-  job_id id{};
-  std::uint64_t fence = 0;
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  job_id id{};              ///< of the job
+  std::uint64_t fence = 0;  ///< the lease's number, from the claim
 };
 
 /// Ends a leased job in the dead letters at once, whatever attempts it has left. Error:
 /// `lease_lost`.
 struct bury_job {
-  using result = hint;
-  static constexpr bool repeatable = true;  // as for requeue_job
+  using result = hint;                      ///< nothing but that it was done
+  static constexpr bool repeatable = true;  ///< as for requeue_job
 
-  std::string_view queue;
-  job_id id{};
-  std::uint64_t fence = 0;
-  std::string_view reason;
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  job_id id{};              ///< of the job
+  std::uint64_t fence = 0;  ///< the lease's number, from the claim
+  std::string_view reason;  ///< why it can never succeed; cut at `limits::reason_size` bytes
 };
 
 /// Ends a waiting job as cancelled. A leased one is left alone unless `running` is set: then it
 /// ends too, and its holder finds its lease lost.
 struct cancel_job {
-  using result = cancel_outcome;
-  static constexpr bool repeatable = true;
+  using result = cancel_outcome;            ///< cancelled, or why not
+  static constexpr bool repeatable = true;  ///< what was cancelled stays so
 
-  std::string_view queue;
-  job_id id{};
-  bool running = false;
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
+  job_id id{};             ///< of the job
+  bool running = false;    ///< also if somebody has a lease of it
 };
 
 /// Reads one job, in whatever state. Empty: there is no record of it.
 struct find_job {
-  using result = std::optional<job>;
-  static constexpr bool repeatable = true;
+  using result = std::optional<job>;        ///< the job, if there is a record
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view queue;
-  job_id id{};
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
+  job_id id{};             ///< of the job
 };
 
 /// Until the first job of the queue vests, or the first of its leases ends. Empty: there is none.
 struct min_vesting_time {
-  using result = std::optional<duration>;
-  static constexpr bool repeatable = true;
+  using result = std::optional<duration>;   ///< not positive: a job is visible now
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view queue;
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
 /// Lists up to `limit` queues of a shard whose pointer is due and which are not held.
@@ -287,135 +303,136 @@ struct min_vesting_time {
 /// longest due and now that the 64 random bits pick, and from the longest due again after the end:
 /// consumers spread out, and no number of backlogged queues hides another for ever (F39).
 struct scan_visible_queues {
-  using result = visible_queues;
-  static constexpr bool repeatable = true;
+  using result = visible_queues;            ///< the queues, and when to look again
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::uint32_t shard = 0;
-  std::uint32_t limit = 100;
-  std::uint64_t entropy = 0;
+  std::uint32_t shard = 0;    ///< below the store's `shard_count()`
+  std::uint32_t limit = 100;  ///< 1…`limits::batch`
+  std::uint64_t entropy = 0;  ///< random bits, or 0
 };
 
 /// Recomputes a queue's pointer in one step: its min vesting time, or none where it has no jobs.
 /// Gives that time.
 struct update_queue_pointer {
-  using result = std::optional<duration>;
-  static constexpr bool repeatable = true;
+  using result = std::optional<duration>;   ///< as for `min_vesting_time`
+  static constexpr bool repeatable = true;  ///< it is computed anew each time
 
-  std::string_view queue;
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
 /// Deletes the pointers of up to `limit` queues of a shard that are empty and were due for longer
 /// than `grace`.
 struct gc_stale_pointers {
-  using result = std::uint32_t;
-  static constexpr bool repeatable = true;
+  using result = std::uint32_t;             ///< how many were deleted
+  static constexpr bool repeatable = true;  ///< what is gone is gone
 
-  std::uint32_t shard = 0;
-  std::uint32_t limit = 100;
-  duration grace = std::chrono::minutes{1};
+  std::uint32_t shard = 0;                   ///< below the store's `shard_count()`
+  std::uint32_t limit = 100;                 ///< 1…`limits::batch`
+  duration grace = std::chrono::minutes{1};  ///< [0, `limits::span`]
 };
 
 /// Takes the queue's advisory lease: it spares consumers work, and safety never depends on it.
 struct obtain_queue_lease {
-  using result = lock_grant;
-  static constexpr bool repeatable = true;
+  using result = lock_grant;                ///< as for a lock
+  static constexpr bool repeatable = true;  ///< a holder that asks again is given the same lease
 
-  std::string_view queue;
-  std::string_view holder;
-  duration lease{};
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  std::string_view holder;  ///< who asks, 1…`limits::holder_size` bytes
+  duration lease{};         ///< how long it lasts, (0, `limits::span`]
 };
 
 /// Ends the queue lease of this holder and fence (0: whatever this holder has).
 struct release_queue_lease {
-  using result = lease_release;
-  static constexpr bool repeatable = true;
+  using result = lease_release;             ///< what ended in this step
+  static constexpr bool repeatable = true;  ///< what is over stays over
 
-  std::string_view queue;
-  std::string_view holder;
-  std::uint64_t fence = 0;
+  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
+  std::string_view holder;  ///< who has it
+  std::uint64_t fence = 0;  ///< its number, from the grant; 0: any
 };
 
 /// Holds the whole queue back for `delay`: it leaves the scan and gives out nothing. 0 ends a
 /// snooze.
 struct snooze_queue {
-  using result = hint;
-  static constexpr bool repeatable = true;
+  using result = hint;                      ///< nothing but that it was done
+  static constexpr bool repeatable = true;  ///< asked again, it counts from then
 
-  std::string_view queue;
-  duration delay{};
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
+  duration delay{};        ///< [0, `limits::span`]
 };
 
 /// Holds a queue back until `resume_queue`. What is leased goes on; enqueueing goes on.
 struct pause_queue {
-  using result = hint;
-  static constexpr bool repeatable = true;
+  using result = hint;                      ///< nothing but that it was done
+  static constexpr bool repeatable = true;  ///< a paused queue stays paused
 
-  std::string_view queue;
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
 /// Ends a pause, and a snooze.
 struct resume_queue {
-  using result = hint;
-  static constexpr bool repeatable = true;
+  using result = hint;                      ///< nothing but that it was done
+  static constexpr bool repeatable = true;  ///< what goes on goes on
 
-  std::string_view queue;
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
 /// Counts the queue's jobs by state, in one snapshot.
 struct read_queue_stats {
-  using result = queue_stats;
-  static constexpr bool repeatable = true;
+  using result = queue_stats;               ///< the counts
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view queue;
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
 /// Lists the dead letters of a queue, the oldest first; `cursor` from the page before, empty to
 /// begin.
 struct list_dead_letters {
-  using result = job_page;
-  static constexpr bool repeatable = true;
+  using result = job_page;                  ///< the dead jobs, and how to go on
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view queue;
-  std::uint32_t limit = 100;
-  std::string_view cursor;
+  std::string_view queue;     ///< its name, 1…`limits::key_size` bytes
+  std::uint32_t limit = 100;  ///< 1…`limits::batch`
+  std::string_view cursor;    ///< of the page before
 };
 
 /// Makes a dead job pending again, with no attempts spent, if its unique key is free.
 struct replay_dead_letter {
-  using result = replay_outcome;
-  static constexpr bool repeatable = true;
+  using result = replay_outcome;            ///< pending again, or why not
+  static constexpr bool repeatable = true;  ///< asked again, it is `not_found`, and nothing is
+                                            ///< changed
 
-  std::string_view queue;
-  job_id id{};
-  duration delay{};
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
+  job_id id{};             ///< of the job
+  duration delay{};        ///< until it vests, [0, `limits::span`]
 };
 
 /// Forgets one ended job, counting it as purged. False: no record of an ended job by this id.
 struct purge_job {
-  using result = bool;
-  static constexpr bool repeatable = true;
+  using result = bool;                      ///< was there a record?
+  static constexpr bool repeatable = true;  ///< what is forgotten stays so; a repeat says false
 
-  std::string_view queue;
-  job_id id{};
+  std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
+  job_id id{};             ///< of the job
 };
 
 /// Lists the queues of a shard by name; `cursor` from the page before, empty to begin.
 struct list_queues {
-  using result = queue_page;
-  static constexpr bool repeatable = true;
+  using result = queue_page;                ///< the names, and how to go on
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::uint32_t shard = 0;
-  std::uint32_t limit = 100;
-  std::string_view cursor;
+  std::uint32_t shard = 0;    ///< below the store's `shard_count()`
+  std::uint32_t limit = 100;  ///< 1…`limits::batch`
+  std::string_view cursor;    ///< of the page before
 };
 
 /// Completes when some queue of the shard may have become due. An optional capability: polling is
 /// always bounded.
 struct await_jobs {
-  using result = hint;
-  static constexpr bool repeatable = true;
+  using result = hint;                      ///< nothing but that it is time to ask again
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::uint32_t shard = 0;
+  std::uint32_t shard = 0;  ///< below the store's `shard_count()`
 };
 
 }  // namespace command

@@ -11,13 +11,15 @@
 #include <string>
 #include <string_view>
 
-// A lock is a lease that at most one holder has. The unique keys of queued jobs are not these: they
-// live in the job's own record (command/jobs.hpp), so that no lock outlives its job.
+/// @file
+/// A lock is a lease that at most one holder has. The unique keys of queued jobs are not these:
+/// they live in the job's own record (command/jobs.hpp), so that no lock outlives its job.
+
 namespace weir {
 
 /// The answer to `command::acquire_lock`.
 struct lock_grant {
-  bool granted = false;
+  bool granted = false;     ///< it has the lock after this step; false is an answer, not an error
   std::uint64_t fence = 0;  ///< granted: the lease's number; refused: 0
   duration expires_in{};    ///< granted: what is left of the lease; refused: of the other holder's
   std::string holder;       ///< refused: who has it
@@ -25,10 +27,10 @@ struct lock_grant {
 
 /// The answer to `command::inspect_lock`.
 struct lock_info {
-  bool held = false;
-  std::string holder;
-  std::uint64_t fence = 0;
-  duration expires_in{};
+  bool held = false;        ///< somebody has it
+  std::string holder;       ///< held: who
+  std::uint64_t fence = 0;  ///< held: the number of the lease
+  duration expires_in{};    ///< held: what is left of the lease
 };
 
 namespace command {
@@ -36,42 +38,44 @@ namespace command {
 /// Takes the lock `key` for `ttl` if nobody has it. A holder that has it already is given the same
 /// one, unchanged.
 struct acquire_lock {
-  using result = lock_grant;
-  static constexpr bool repeatable = true;
+  using result = lock_grant;                ///< whether it has the lock, and else who has
+  static constexpr bool repeatable = true;  ///< a holder that asks again is given the same lease
 
-  std::string_view key;
-  std::string_view holder;
-  duration ttl{};
+  std::string_view key;     ///< what is locked, 1…`limits::key_size` bytes
+  std::string_view holder;  ///< who asks, 1…`limits::holder_size` bytes: a new one for each lock
+                            ///< that is wanted
+  duration ttl{};           ///< how long the lease lives unless it is renewed, (0, `limits::span`]
 };
 
 /// Makes a held lock last `ttl` from now. Error: `lease_lost` when holder and fence do not name the
 /// live lease.
 struct renew_lock {
-  using result = lease_renewal;
-  static constexpr bool repeatable = true;
+  using result = lease_renewal;             ///< what is left of it now
+  static constexpr bool repeatable = true;  ///< asked again, it counts from then
 
-  std::string_view key;
-  std::string_view holder;
-  std::uint64_t fence = 0;
-  duration ttl{};
+  std::string_view key;     ///< of the lock
+  std::string_view holder;  ///< who has it
+  std::uint64_t fence = 0;  ///< its number, from the grant
+  duration ttl{};           ///< from this step on, (0, `limits::span`]
 };
 
 /// Ends the lease of this holder and fence. With fence 0: whatever this holder has on the key.
 struct release_lock {
-  using result = lease_release;
-  static constexpr bool repeatable = true;
+  using result = lease_release;             ///< what ended in this step
+  static constexpr bool repeatable = true;  ///< what is over stays over: a repeat frees nothing,
+                                            ///< and says so
 
-  std::string_view key;
-  std::string_view holder;
-  std::uint64_t fence = 0;
+  std::string_view key;     ///< of the lock
+  std::string_view holder;  ///< who has it
+  std::uint64_t fence = 0;  ///< its number, from the grant; 0: whatever the holder has
 };
 
 /// Says who holds the lock now.
 struct inspect_lock {
-  using result = lock_info;
-  static constexpr bool repeatable = true;
+  using result = lock_info;                 ///< who has it
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view key;
+  std::string_view key;  ///< of the lock
 };
 
 }  // namespace command

@@ -11,13 +11,15 @@
 #include <string_view>
 #include <vector>
 
-// A permit is one of `limit` leases on a key. Refused holders may keep a ticket: a place in the
-// key's line, which lapses unless they ask again within their patience.
+/// @file
+/// A permit is one of `limit` leases on a key. Refused holders may keep a ticket: a place in the
+/// key's line, which lapses unless they ask again within their patience.
+
 namespace weir {
 
 /// The answer to `command::acquire_permit`.
 struct permit_grant {
-  bool granted = false;
+  bool granted = false;     ///< it has a permit after this step; false is an answer, not an error
   std::uint64_t fence = 0;  ///< granted: the lease's number, greater than every earlier one of this
                             ///< key
   duration expires_in{};    ///< granted: what is left of the lease
@@ -45,9 +47,9 @@ struct hint {};
 
 /// One live permit, as `command::inspect_permits` lists it.
 struct permit_info {
-  std::string holder;
-  std::uint64_t fence = 0;
-  duration expires_in{};
+  std::string holder;       ///< who has it, as its acquire named it
+  std::uint64_t fence = 0;  ///< its number
+  duration expires_in{};    ///< what is left of it
 };
 
 /// The answer to `command::inspect_permits`.
@@ -66,57 +68,62 @@ namespace command {
 /// one again, unchanged. Refused with `patience` > 0, it keeps (or takes, at the end) its place for
 /// that long; with `patience` = 0 it keeps none.
 struct acquire_permit {
-  using result = permit_grant;
-  static constexpr bool repeatable = true;
+  using result = permit_grant;              ///< whether it has a permit, and else when to ask again
+  static constexpr bool repeatable = true;  ///< a holder that asks again is given the same permit,
+                                            ///< or keeps its place
 
-  std::string_view key;
-  std::string_view holder;
-  std::uint32_t limit = 1;
-  duration ttl{};
-  duration patience{};
+  std::string_view key;     ///< what is limited, 1…`limits::key_size` bytes
+  std::string_view holder;  ///< who asks, 1…`limits::holder_size` bytes: a new one for each permit
+                            ///< that is wanted
+  std::uint32_t limit = 1;  ///< permits of the key, 1…`limits::permits`; what this command says
+                            ///< decides this step
+  duration ttl{};           ///< how long the permit lives unless it is renewed, (0, `limits::span`]
+  duration patience{};      ///< how long a refused holder keeps its place unless it asks again, [0,
+                            ///< `limits::span`]
 };
 
 /// Makes a live permit last `ttl` from now. Error: `lease_lost` when holder and fence do not name a
 /// live permit.
 struct renew_permit {
-  using result = lease_renewal;
-  static constexpr bool repeatable = true;
+  using result = lease_renewal;             ///< what is left of it now
+  static constexpr bool repeatable = true;  ///< asked again, it counts from then
 
-  std::string_view key;
-  std::string_view holder;
-  std::uint64_t fence = 0;
-  duration ttl{};
+  std::string_view key;     ///< of the permit
+  std::string_view holder;  ///< who has it
+  std::uint64_t fence = 0;  ///< its number, from the grant
+  duration ttl{};           ///< from this step on, (0, `limits::span`]
 };
 
 /// Ends the permit of this holder and fence. With fence 0: whatever this holder has on the key,
 /// permit or ticket.
 struct release_permit {
-  using result = lease_release;
-  static constexpr bool repeatable = true;
+  using result = lease_release;             ///< what ended in this step
+  static constexpr bool repeatable = true;  ///< what is over stays over: a repeat frees nothing,
+                                            ///< and says so
 
-  std::string_view key;
-  std::string_view holder;
-  std::uint64_t fence = 0;
+  std::string_view key;     ///< of the permit, or of the line
+  std::string_view holder;  ///< who has it, or waits
+  std::uint64_t fence = 0;  ///< its number, from the grant; 0: whatever the holder has
 };
 
 /// Completes when this holder, which has a ticket, has reason to ask again. Completes at once if it
 /// has one now, or has no ticket. One freed permit wakes one waiter. An optional capability:
 /// waiting never depends on it.
 struct await_permit {
-  using result = hint;
-  static constexpr bool repeatable = true;
+  using result = hint;                      ///< nothing but that it is time to ask again
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view key;
-  std::string_view holder;
+  std::string_view key;     ///< in whose line the holder waits
+  std::string_view holder;  ///< whose ticket it is
 };
 
 /// Counts the live permits and tickets of a key and lists up to `limit` holders (0: none).
 struct inspect_permits {
-  using result = permit_census;
-  static constexpr bool repeatable = true;
+  using result = permit_census;             ///< who has the permits, and how many wait
+  static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::string_view key;
-  std::uint32_t limit = 0;
+  std::string_view key;     ///< whose permits
+  std::uint32_t limit = 0;  ///< holders to list, 0…`limits::batch`
 };
 
 }  // namespace command

@@ -18,12 +18,14 @@
 #include <optional>
 #include <span>
 
-// Integer nanoseconds per token cannot say 300 million a second (they would grant 333 million), and
-// floating point drifts. So a quota's time is counted in units of its own, of which both a token
-// and a tick of the clock are whole numbers: with tokens/period = t/p in lowest terms, a tick of d
-// nanoseconds, where d divides p, is t units, and a token is p/d. The tick is a nanosecond wherever
-// an arrival time then fits into 62 bits for as long as `bucket_horizon`, and otherwise the
-// shortest one for which it does.
+/// @file
+/// Integer nanoseconds per token cannot say 300 million a second (they would grant 333 million),
+/// and floating point drifts. So a quota's time is counted in units of its own, of which both a
+/// token and a tick of the clock are whole numbers: with tokens/period = t/p in lowest terms, a
+/// tick of d nanoseconds, where d divides p, is t units, and a token is p/d. The tick is a
+/// nanosecond wherever an arrival time then fits into 62 bits for as long as `bucket_horizon`, and
+/// otherwise the shortest one for which it does.
+
 namespace weir::rule {
 
 /// How far from its epoch a store's time may be. Beyond it, time stands still for buckets.
@@ -64,7 +66,7 @@ struct bucket_scale {
   std::int64_t price = 0;      ///< units of one token
   std::uint64_t inverse = 0;   ///< of the price: see `tokens_in`
   std::int32_t tick = 0;       ///< nanoseconds: time is rounded down to a multiple of it
-  std::int32_t shift = 0;
+  std::int32_t shift = 0;      ///< of the price: see `tokens_in`
 
   /// The arrival time of a bucket that was never seen; below every other.
   static constexpr std::int64_t never = -(std::int64_t{1} << 62);
@@ -145,8 +147,8 @@ struct bucket_scale {
 
 /// The scales of one to four quotas.
 struct bucket_scales {
-  std::array<bucket_scale, limits::quotas> each{};
-  std::size_t size = 0;
+  std::array<bucket_scale, limits::quotas> each{};  ///< by position; the first `size` of them count
+  std::size_t size = 0;                             ///< how many quotas there are
 
   /// Empty if one of the quotas cannot be represented.
   [[nodiscard]] static constexpr std::optional<bucket_scales> of(
@@ -160,6 +162,7 @@ struct bucket_scales {
     return out;
   }
 
+  /// Those that count.
   [[nodiscard]] constexpr std::span<bucket_scale const> span() const noexcept {
     return {each.data(), size};
   }

@@ -16,14 +16,16 @@
 #include <limits>
 #include <span>
 
-// When is a take granted? The rule is the generic cell rate algorithm in its form of virtual
-// scheduling (ITU-T I.371, annex A; ATM Forum Traffic Management 4.0, section 4.4.2): a bucket is
-// one number, its theoretical arrival time, at which it will be full. A take moves it on by the
-// price of its tokens, and conforms if it then lies no further ahead than a full bucket's worth. It
-// equals a token bucket that refills continuously, and stores no token count that could drift.
-//
-// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of whoever stores
-// them. Both are whole numbers and nothing is rounded but the time, down to a whole tick.
+/// @file
+/// When is a take granted? The rule is the generic cell rate algorithm in its form of virtual
+/// scheduling (ITU-T I.371, annex A; ATM Forum Traffic Management 4.0, section 4.4.2): a bucket is
+/// one number, its theoretical arrival time, at which it will be full. A take moves it on by the
+/// price of its tokens, and conforms if it then lies no further ahead than a full bucket's worth.
+/// It equals a token bucket that refills continuously, and stores no token count that could drift.
+///
+/// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of whoever stores
+/// them. Both are whole numbers and nothing is rounded but the time, down to a whole tick.
+
 namespace weir::rule {
 
 /// One theoretical arrival time for each quota.
@@ -90,11 +92,13 @@ constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
 /// nothing: if the answer is `allowed`, its mark holds the arrivals to store, and otherwise nothing
 /// changes.
 ///
+/// @param d        the answer
 /// @param scales   of the quotas; `cost` must be within the capacity of each
 /// @param arrivals what is stored; `unseen_bucket` if nothing is
+/// @param now      since the epoch of whoever stores them
+/// @param cost     tokens, at least 1
 /// @param max_wait how far ahead the tokens may lie. All quotas are booked at the one instant from
-/// which all allow it, so
-///                 each holds its promise when grants count from their instants.
+///        which all allow it, so each holds its promise when grants count from their instants.
 template <std::size_t N>
 constexpr void take(decision& d, std::span<bucket_scale const, N> scales,
                     bucket_arrivals const& arrivals, duration now, std::uint64_t cost,
@@ -138,17 +142,22 @@ template <std::size_t N>
 
 /// What a refund does: the arrivals to store, if something was credited.
 struct refund_outcome {
-  bucket_arrivals arrivals{};
-  refund_receipt receipt{};
+  bucket_arrivals arrivals{};  ///< what the bucket is after it
+  refund_receipt receipt{};    ///< what went back, and what did not
 };
 
 /// Gives a grant back. Only the latest one can be: as long as nothing was taken after it, the
 /// bucket stands as if the grant had been for fewer tokens, or had not been at all. Taking it out
 /// from below a later one would book that one's time twice.
 ///
+/// @param scales         of the quotas
+/// @param arrivals       what is stored
+/// @param mark           the grant's
+/// @param cost           the grant's, in tokens
 /// @param before_instant the whole grant goes back, as if it had not been. Otherwise only whole
-/// tokens do, and none that
-///                       would have refilled by now anyway.
+///        tokens do, and none that would have refilled by now anyway.
+/// @param now            since the epoch of whoever stores them
+/// @return the arrivals to store, if something was credited
 template <std::size_t N>
 [[nodiscard]] constexpr refund_outcome refund(std::span<bucket_scale const, N> scales,
                                               bucket_arrivals const& arrivals,

@@ -16,26 +16,29 @@
 #include <optional>
 #include <string_view>
 
-// What happens to a job, and why: every store does this, in its own language, and is tested against
-// it.
-//
-// A job that has not ended has a vesting time, by which its queue finds it. A claim keeps that time
-// aside and puts the end of the lease in its place, so that a job whose holder died is visible
-// again by itself (F28-F31): nobody has to rescue it, and "leased" is not a state that anybody sets
-// but what the time says. Ended jobs are in no order but their own: dead letters by their time of
-// death, the others by the end of their retention.
+/// @file
+/// What happens to a job, and why: every store does this, in its own language, and is tested
+/// against it.
+///
+/// A job that has not ended has a vesting time, by which its queue finds it. A claim keeps that
+/// time aside and puts the end of the lease in its place, so that a job whose holder died is
+/// visible again by itself (F28-F31): nobody has to rescue it, and "leased" is not a state that
+/// anybody sets but what the time says. Ended jobs are in no order but their own: dead letters by
+/// their time of death, the others by the end of their retention.
+
 namespace weir::rule {
 
-// ------------------------------------------------------------------------------------------ order
-// and time
+// ---------------------------------------------------------------------------------- order and time
 
 /// Where a job stands in its queue: the lowest rank goes first.
 struct job_rank {
-  std::uint8_t priority = 0;
-  time_point vesting{};
-  job_id id{};
+  std::uint8_t priority = 0;  ///< first
+  time_point vesting{};       ///< then the earlier
+  job_id id{};                ///< then the lower
 
+  /// The same place: the same job.
   friend bool operator==(job_rank const&, job_rank const&) = default;
+  /// Which goes first?
   friend std::strong_ordering operator<=>(job_rank const& a, job_rank const& b) noexcept {
     if (auto const c = a.priority <=> b.priority; c != 0) return c;
     if (auto const c = a.vesting <=> b.vesting; c != 0) return c;
@@ -45,6 +48,7 @@ struct job_rank {
   }
 };
 
+/// Has its time come?
 [[nodiscard]] constexpr bool job_visible(time_point vesting, time_point now) noexcept {
   return vesting <= now;
 }
@@ -63,16 +67,18 @@ struct job_rank {
   return state == job_state::leased && fence == asked;
 }
 
-// ------------------------------------------------------------------------------------------
-// attempts
+// ---------------------------------------------------------------------------------------- attempts
 
 /// How many jobs one dequeue ends at most. It answers `more` where it stopped for that.
 inline constexpr std::uint32_t burials_per_dequeue = 100;
 
+/// Why a job was dead-lettered that nobody failed.
 inline constexpr std::string_view reason_spent =
     "its attempts are spent: the last holder let its lease end";
+/// Why a job was dead-lettered that nobody claimed in time.
 inline constexpr std::string_view reason_missed = "its deadline was missed";
 
+/// What becomes of a visible job that somebody claims.
 enum class claim_decision : std::uint8_t {
   lease,       ///< an attempt is counted, now, so that a crash counts too (F36)
   bury_spent,  ///< dead letter with `reason_spent`: the last attempt's holder neither completed nor
@@ -125,14 +131,14 @@ enum class claim_decision : std::uint8_t {
   return reason.substr(0, continues(n) ? limits::reason_size : n);
 }
 
-// ------------------------------------------------------------------------------------------
-// endings
+// ----------------------------------------------------------------------------------------- endings
 
 /// When the record of a completed or cancelled job goes. Its count stays. A dead letter stays until
 /// replay or purge.
 [[nodiscard]] constexpr time_point kept_until(time_point ended, duration retention) noexcept {
   return saturating_add(ended, retention);
 }
+/// Is it gone?
 [[nodiscard]] constexpr bool record_gone(time_point kept_until, time_point now) noexcept {
   return kept_until <= now;
 }
@@ -147,6 +153,8 @@ enum class claim_decision : std::uint8_t {
              : complete_outcome::lease_lost;
 }
 
+/// What cancelling says of a job in this state; of no record: empty. `running_too`: a lease does
+/// not protect it.
 [[nodiscard]] constexpr cancel_outcome on_cancel(std::optional<job_state> state,
                                                  bool running_too) noexcept {
   if (!state) return cancel_outcome::not_found;
@@ -168,8 +176,7 @@ enum class claim_decision : std::uint8_t {
   return key_free ? replay_outcome::replayed : replay_outcome::conflict;
 }
 
-// ------------------------------------------------------------------------------------------ unique
-// keys
+// ------------------------------------------------------------------------------------- unique keys
 //
 // A queue has two kinds of them. The *enqueue key* is taken by a newcomer and held by its job
 // (`holds_while_waiting`); the *run lock* is taken by `start_job` and held by that lease
@@ -178,13 +185,20 @@ enum class claim_decision : std::uint8_t {
 
 /// What the job in possession of an enqueue key does. `ended` is only met where the key is held
 /// until_expired.
-enum class possessor : std::uint8_t { nobody, waiting, running, ended };
+enum class possessor : std::uint8_t {
+  nobody,   ///< the key is free
+  waiting,  ///< it is pending
+  running,  ///< it is leased
+  ended,    ///< it is over, and the key is not free yet
+};
 
+/// What the possessor of a key does, by its state; empty: its record is gone, and so it has ended.
 [[nodiscard]] constexpr possessor possessor_in(std::optional<job_state> state) noexcept {
   if (state == job_state::pending) return possessor::waiting;
   return state == job_state::leased ? possessor::running : possessor::ended;
 }
 
+/// What becomes of a newcomer.
 enum class enqueue_decision : std::uint8_t {
   add,         ///< the newcomer is added and holds the key
   duplicate,   ///< nothing changes; the policy says how the caller is told
@@ -205,6 +219,7 @@ enum class enqueue_decision : std::uint8_t {
   return enqueue_decision::duplicate;
 }
 
+/// The same, as its caller is told.
 [[nodiscard]] constexpr enqueue_outcome outcome_of(enqueue_decision d) noexcept {
   switch (d) {
     case enqueue_decision::add: return enqueue_outcome::enqueued;
@@ -246,8 +261,7 @@ enum class enqueue_decision : std::uint8_t {
   return holds_while_running(s) && other_runs ? start_outcome::blocked : start_outcome::started;
 }
 
-// ------------------------------------------------------------------------------------------
-// pointers
+// ---------------------------------------------------------------------------------------- pointers
 
 /// A queue's pointer after a job vests at `vesting`: it only gets earlier, so no stale value can
 /// pass a job by (F48).

@@ -13,29 +13,39 @@
 #include <string>
 #include <utility>
 
-// What the lock commands do: each function is one command's step on the state of its key, a
-// function of state, command and time alone. The state passed in is the state afterwards; a step
-// that fails or throws leaves it as it was, less what was over by then.
-//
-// Time may run backwards between steps. A lease that was over in one step is over for good.
+/// @file
+/// What the lock commands do: each function is one command's step on the state of its key, a
+/// function of state, command and time alone. The state passed in is the state afterwards; a step
+/// that fails or throws leaves it as it was, less what was over by then.
+///
+/// Time may run backwards between steps. A lease that was over in one step is over for good.
+
 namespace weir::rule {
 
 /// The state of one key: who has it, if anyone.
 class lock_state {
  public:
+  /// Nobody has it.
   lock_state() = default;
 
+  /// Has anybody the lock, as of the last step?
   [[nodiscard]] bool held() const noexcept { return fence_ != 0; }
+  /// Held: by whom.
   [[nodiscard]] std::string const& holder() const noexcept { return holder_; }
+  /// Held: the lease's number.
   [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+  /// Held: when the lease is over.
   [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
 
+  /// Gives it to a holder, under a fence that is not 0.
   void take(std::string holder, std::uint64_t fence, time_point expiry) noexcept {
     holder_ = std::move(holder);
     fence_ = fence;
     expiry_ = expiry;
   }
+  /// Moves the end of the lease.
   void prolong(time_point expiry) noexcept { expiry_ = expiry; }
+  /// Takes it from whoever has it.
   void free() noexcept { fence_ = 0; }
 
  private:
@@ -59,11 +69,15 @@ namespace detail {
 
 }  // namespace detail
 
+/// What `acquire_lock` does.
+///
+/// @param lock       the state of the key; afterwards, too
+/// @param c          the command, valid
+/// @param now        the store's time
 /// @param last_fence the last fence of the key, or of any set of keys that it belongs to; advanced
-/// by a grant
+///        by a grant
 /// @param room       asked before a lock is taken: is there room for one more? If not, the result
-/// is `errc::store_full`
-///                   and nothing has changed.
+///        is `errc::store_full` and nothing has changed.
 template <class Room>
 result<lock_grant> apply(lock_state& lock, command::acquire_lock const& c, time_point now,
                          std::uint64_t& last_fence, Room&& room) {
@@ -86,6 +100,7 @@ result<lock_grant> apply(lock_state& lock, command::acquire_lock const& c, time_
   return grant;
 }
 
+/// The same, with room for any number of locks.
 inline result<lock_grant> apply(lock_state& lock, command::acquire_lock const& c, time_point now,
                                 std::uint64_t& last_fence) {
   return apply(lock, c, now, last_fence, [] { return true; });
@@ -102,6 +117,7 @@ inline result<lease_renewal> apply(lock_state& lock, command::renew_lock const& 
   return lease_renewal{saturating_sub(lock.expiry(), now)};
 }
 
+/// What `release_lock` does; fence 0: whatever the holder has.
 inline lease_release apply(lock_state& lock, command::release_lock const& c,
                            time_point now) noexcept {
   expire(lock, now);
@@ -113,6 +129,7 @@ inline lease_release apply(lock_state& lock, command::release_lock const& c,
   return released;
 }
 
+/// What `inspect_lock` says.
 inline lock_info apply(lock_state& lock, command::inspect_lock const&, time_point now) {
   expire(lock, now);
   lock_info info;

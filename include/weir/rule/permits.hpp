@@ -15,20 +15,23 @@
 #include <cstdint>
 #include <string_view>
 
-// What the permit commands do: each function is one command's step on the state of its key, a
-// function of state, command and time alone. The state passed in is the state afterwards; a step
-// that fails or throws leaves it as it was, less what was over by then.
-//
-// Time may run backwards between steps. What was over in one step is over for good: no later step,
-// at an earlier time, finds it alive again.
+/// @file
+/// What the permit commands do: each function is one command's step on the state of its key, a
+/// function of state, command and time alone. The state passed in is the state afterwards; a step
+/// that fails or throws leaves it as it was, less what was over by then.
+///
+/// Time may run backwards between steps. What was over in one step is over for good: no later step,
+/// at an earlier time, finds it alive again.
+
 namespace weir::rule {
 
 /// The state of one key: its permits, and the line of those who wait for one.
 struct permit_line {
-  roster<1> permits;
-  roster<0> tickets;
+  roster<1> permits;            ///< by holder; numbered by their fences
+  roster<0> tickets;            ///< by holder; numbered by their turns
   std::uint64_t last_turn = 0;  ///< of the tickets, in order of arrival
 
+  /// Permits and tickets, as of the last step.
   [[nodiscard]] std::size_t size() const noexcept { return permits.size() + tickets.size(); }
 
   /// Nothing of it is over before this.
@@ -39,6 +42,7 @@ struct permit_line {
 
 /// There is always room for one more permit or ticket.
 struct boundless {
+  /// Is there room?
   [[nodiscard]] constexpr bool operator()() const noexcept { return true; }
 };
 
@@ -50,6 +54,7 @@ void expire(permit_line& line, time_point now, Lapsed&& lapsed) noexcept {
   line.tickets.expire(now, lapsed);
 }
 
+/// The same, telling nobody.
 inline void expire(permit_line& line, time_point now) noexcept {
   expire(line, now, [](occupant const&) {});
 }
@@ -90,11 +95,15 @@ namespace detail {
 
 }  // namespace detail
 
+/// What `acquire_permit` does.
+///
+/// @param line       the state of the key; afterwards, too
+/// @param c          the command, valid
+/// @param now        the store's time
 /// @param last_fence the last fence of the key, or of any set of keys that it belongs to; advanced
-/// by a grant
+///        by a grant
 /// @param room       asked before a permit or a ticket is added: is there room for one more? If
-/// not, the result is
-///                   `errc::store_full` and nothing has changed.
+///        not, the result is `errc::store_full` and nothing has changed.
 template <class Room = boundless>
 result<permit_grant> apply(permit_line& line, command::acquire_permit const& c, time_point now,
                            std::uint64_t& last_fence, Room&& room = {}) {
@@ -155,6 +164,7 @@ inline result<lease_renewal> apply(permit_line& line, command::renew_permit cons
   return lease_renewal{saturating_sub(expiry, now)};
 }
 
+/// What `release_permit` does; fence 0: whatever the holder has, permit and ticket.
 inline lease_release apply(permit_line& line, command::release_permit const& c,
                            time_point now) noexcept {
   expire(line, now);
@@ -172,6 +182,7 @@ inline lease_release apply(permit_line& line, command::release_permit const& c,
   return released;
 }
 
+/// What `inspect_permits` says.
 inline permit_census apply(permit_line& line, command::inspect_permits const& c, time_point now) {
   expire(line, now);
   permit_census census;

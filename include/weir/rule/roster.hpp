@@ -27,13 +27,14 @@ namespace weir::rule {
 
 /// Somebody who has something until an instant: a permit of a key, or a place in its line.
 struct occupant {
+  /// Copies the name of the holder.
   occupant(std::string_view h, std::uint64_t n, time_point end, std::uint32_t l)
       : holder{h},
         number{n},
         until{end},
         limit{l} {}
 
-  std::string holder;
+  std::string holder;    ///< who
   std::uint64_t number;  ///< the permit's fence, or the ticket's turn
   time_point until;      ///< over at this instant, whether or not anyone came since
   std::uint32_t limit;   ///< of the command that it stems from
@@ -80,19 +81,24 @@ using crowd = boost::multi_index_container<
 template <std::size_t Inline>
 class roster {
  public:
+  /// How many are simply scanned.
   static constexpr std::size_t few = 16;
 
+  /// Nobody.
   roster() = default;
+  /// The same ones once more.
   roster(roster const& other)
       : few_{other.few_},
         soonest_{other.soonest_},
         many_{other.many_ ? std::make_unique<detail::crowd>(*other.many_) : nullptr} {}
+  /// Those of `other`, which has nobody then.
   roster(roster&& other) noexcept
       : few_{std::move(other.few_)},
         soonest_{std::exchange(other.soonest_, time_point::max())},
         many_{std::move(other.many_)} {
     other.few_.clear();
   }
+  /// Those of `other` instead.
   roster& operator=(roster other) noexcept {
     few_ = std::move(other.few_);
     soonest_ = other.soonest_;
@@ -101,13 +107,16 @@ class roster {
   }
   ~roster() = default;
 
+  /// How many there are, whether their ends have come or not.
   [[nodiscard]] std::size_t size() const noexcept { return many_ ? many_->size() : few_.size(); }
+  /// Is there nobody?
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
   /// Nobody's end is before this. It may be too early after somebody left or was prolonged, until
   /// `expire` passes it.
   [[nodiscard]] time_point soonest() const noexcept { return soonest_; }
 
+  /// By name; null: there is none. Valid until the next change.
   [[nodiscard]] occupant const* find(std::string_view holder) const noexcept {
     if (many_) {
       auto const found = many_->find(holder);
@@ -119,6 +128,7 @@ class roster {
     return nullptr;
   }
 
+  /// By number; null: there is none. Valid until the next change.
   [[nodiscard]] occupant const* find(std::uint64_t number) const noexcept {
     if (many_) {
       auto const& index = many_->get<detail::by_number>();
@@ -194,6 +204,7 @@ class roster {
     soonest_ = std::min(soonest_, until);
   }
 
+  /// Gives one of them another end and limit.
   void change(occupant const& o, time_point until, std::uint32_t limit) {
     auto const set = [&](occupant& changed) {
       changed.until = until;
@@ -207,6 +218,7 @@ class roster {
     soonest_ = std::min(soonest_, until);
   }
 
+  /// Removes one of them.
   void erase(occupant const& o) noexcept {
     if (many_) {
       many_->erase(many_->iterator_to(o));

@@ -13,15 +13,19 @@
 
 #include <string_view>
 
-// Is a command's input within the bounds that every store shares? Each store asks before it does
-// anything, so that bad input is a typed error and changes nothing (R8). Asked of every command by
-// overload: a command without one here does not compile.
+/// @file
+/// Is a command's input within the bounds that every store shares? Each store asks before it does
+/// anything, so that bad input is a typed error and changes nothing (R8). Asked of every command by
+/// overload: a command without one here does not compile.
+
 namespace weir::rule {
 
+/// A key, queue name or kind: 1…`limits::key_size` bytes of any kind.
 [[nodiscard]] constexpr bool valid_key(std::string_view key) noexcept {
   return !key.empty() && key.size() <= limits::key_size;
 }
 
+/// A holder: 1…`limits::holder_size` bytes of any kind.
 [[nodiscard]] constexpr bool valid_holder(std::string_view holder) noexcept {
   return !holder.empty() && holder.size() <= limits::holder_size;
 }
@@ -36,6 +40,7 @@ namespace weir::rule {
   return wait >= duration::zero() && wait <= limits::span;
 }
 
+/// A number of jobs or rows: 1…`limits::batch`.
 [[nodiscard]] constexpr bool valid_batch(std::size_t n) noexcept {
   return n > 0 && n <= limits::batch;
 }
@@ -63,6 +68,9 @@ class verdict {
 
 // Permits.
 
+/// @{
+
+/// What is wrong with a command, if anything: the first error in the order of its fields.
 [[nodiscard]] inline error_code validate(command::acquire_permit const& c) noexcept {
   return detail::verdict{}
       .require(valid_key(c.key), errc::invalid_key)
@@ -93,8 +101,13 @@ class verdict {
       .require(c.limit <= limits::batch, errc::invalid_batch);
 }
 
+/// @}
+
 // Locks.
 
+/// @{
+
+/// What is wrong with a command, if anything: the first error in the order of its fields.
 [[nodiscard]] inline error_code validate(command::acquire_lock const& c) noexcept {
   return detail::verdict{}
       .require(valid_key(c.key), errc::invalid_key)
@@ -116,9 +129,12 @@ class verdict {
   return detail::verdict{}.require(valid_key(c.key), errc::invalid_key);
 }
 
+/// @}
+
 // Buckets. That a store can represent the quotas exactly is the store's own check
 // (`quota_too_large`).
 
+/// 1…`limits::quotas` quotas, each with tokens, a period and room.
 [[nodiscard]] constexpr bool valid_quotas(std::span<quota const> quotas) noexcept {
   if (quotas.empty() || quotas.size() > limits::quotas) return false;
   for (auto const& q : quotas) {
@@ -127,6 +143,7 @@ class verdict {
   return true;
 }
 
+/// Can it ever be granted? Each quota has room for that many tokens.
 [[nodiscard]] constexpr bool within_capacity(std::span<quota const> quotas,
                                              std::uint64_t cost) noexcept {
   for (auto const& q : quotas) {
@@ -148,6 +165,9 @@ namespace detail {
 
 }  // namespace detail
 
+/// @{
+
+/// What is wrong with a command, if anything: the first error in the order of its fields.
 [[nodiscard]] inline error_code validate(command::take const& c) noexcept {
   return detail::bucket_verdict(c.key, c.quotas, c.cost)
       .require(valid_wait(c.max_wait), errc::invalid_wait);
@@ -164,6 +184,8 @@ namespace detail {
 }
 [[nodiscard]] inline error_code validate(command::reap_buckets const&) noexcept { return {}; }
 
+/// @}
+
 // Jobs.
 
 namespace detail {
@@ -174,6 +196,9 @@ namespace detail {
 
 }  // namespace detail
 
+/// @{
+
+/// What is wrong with a command, if anything: the first error in the order of its fields.
 [[nodiscard]] inline error_code validate(new_job const& j) noexcept {
   bool const unique = j.strategy != unique_strategy::none;
   bool const expires = j.strategy == unique_strategy::until_expired;
@@ -295,6 +320,8 @@ namespace detail {
   return detail::verdict{}.require(valid_batch(c.limit), errc::invalid_batch);
 }
 [[nodiscard]] inline error_code validate(command::await_jobs const&) noexcept { return {}; }
+
+/// @}
 
 }  // namespace weir::rule
 

@@ -70,12 +70,13 @@ concept memory_wait =
 template <host_clock Clock = system_clock>
 class basic_memory_store {
  public:
-  using executor_type = boost::asio::any_io_executor;
-  using clock_type = Clock;
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  using clock_type = Clock;                            ///< whose time it keeps
 
   /// @param executor where operations without an executor of their own complete; it need not run
-  /// for `execute`
+  ///        for `execute`
   /// @param options  bounds; values of 0 count as 1, shards are held within 1…1,024
+  /// @param clock    whose time it keeps
   explicit basic_memory_store(executor_type executor, memory_options options = {},
                               Clock clock = Clock{})
       : executor_{std::move(executor)},
@@ -84,8 +85,11 @@ class basic_memory_store {
         started_{clock_.steady_now()},
         state_{std::make_shared<detail::memory_state>(bounded(options))} {}
 
+  /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  /// As it was given.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
+  /// How many shards the job queues have, as bounded.
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return state_->shard_count(); }
 
   /// The store's time now. It is what every command without an `at` is executed at.
@@ -148,6 +152,7 @@ class basic_memory_store {
   std::shared_ptr<detail::memory_state> state_;
 };
 
+/// In this process, by the host's clocks.
 using memory_store = basic_memory_store<>;
 
 }  // namespace weir

@@ -78,13 +78,15 @@ concept sqlite_wait =
 template <host_clock Clock = system_clock>
 class basic_sqlite_store {
  public:
-  using executor_type = boost::asio::any_io_executor;
-  using clock_type = Clock;
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  using clock_type = Clock;                            ///< whose time it keeps
 
   /// Opens nothing yet.
   ///
   /// @param executor where operations without an executor of their own complete
   /// @param path     of the file, which is made if it is not there; SQLite keeps two more beside it
+  /// @param options  bounds and times; held within their ranges
+  /// @param clock    whose time it keeps
   explicit basic_sqlite_store(executor_type executor, std::string path, sqlite_options options = {},
                               Clock clock = Clock{})
       : executor_{std::move(executor)},
@@ -92,8 +94,11 @@ class basic_sqlite_store {
         engine_{std::make_shared<detail::sqlite_engine>(std::make_shared<detail::sqlite_worker>(
             std::move(path), detail::bounded(options), detail::make_sqlite_clock(clock_)))} {}
 
+  /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  /// As it was given.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
+  /// How many shards the job queues have, as bounded.
   [[nodiscard]] std::uint32_t shard_count() const noexcept {
     return engine_->worker().options().shards;
   }
@@ -176,6 +181,7 @@ class basic_sqlite_store {
   std::shared_ptr<detail::sqlite_engine> engine_;
 };
 
+/// In a file, by the host's clocks.
 using sqlite_store = basic_sqlite_store<>;
 
 }  // namespace weir

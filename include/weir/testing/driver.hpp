@@ -48,6 +48,7 @@ using transaction_hook =
 template <class Commands>
 class factory {
  public:
+  /// Finds out what the driver has.
   template <store_driver Driver>
   explicit factory(Driver& driver)
       : make{[&driver](boost::asio::any_io_executor const& ex) {
@@ -66,14 +67,18 @@ class factory {
     }
   }
 
+  /// A store that was made.
   struct made {
-    subject<Commands> store;
-    transaction_hook transact;
+    subject<Commands> store;    ///< the store without its type
+    transaction_hook transact;  ///< the application's transactions on it
   };
 
-  capabilities can;
+  capabilities can;  ///< what the driver declared, or that the store is no less than the rule
+  /// A fresh store.
   std::function<made(boost::asio::any_io_executor const&)> make;
+  /// A fresh store with room for that many; empty where the driver cannot.
   std::function<made(boost::asio::any_io_executor const&, std::size_t)> make_bounded;
+  /// Moves the stores' time; empty where the driver cannot.
   std::function<void(duration)> advance;
 
  private:

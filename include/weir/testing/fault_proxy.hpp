@@ -173,17 +173,19 @@ class proxy_state : public std::enable_shared_from_this<proxy_state> {
 /// these, `counts` and the operations may be used from any thread.
 class fault_proxy {
  public:
-  using executor_type = boost::asio::any_io_executor;
-  using endpoint_type = boost::asio::ip::tcp::endpoint;
+  using executor_type = boost::asio::any_io_executor;    ///< of any kind
+  using endpoint_type = boost::asio::ip::tcp::endpoint;  ///< a port of a host
 
-  /// @param target where connections are forwarded to
-  /// Throws `boost::system::system_error` when it cannot listen.
+  /// @param executor where it forwards
+  /// @param target   where connections are forwarded to
+  /// @throws boost::system::system_error when it cannot listen
   fault_proxy(executor_type executor, endpoint_type target)
       : executor_{std::move(executor)},
         state_{std::make_shared<detail::proxy_state>(executor_, std::move(target))} {
     on_strand([](detail::proxy_state& s) { s.start(); });
   }
 
+  /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
 
   /// Where clients connect to.

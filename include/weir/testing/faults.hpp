@@ -21,7 +21,7 @@ namespace weir::testing {
 
 /// What can happen to a command on its way.
 enum class fault : std::uint8_t {
-  none,
+  none,         ///< it is executed and answered
   delay,        ///< it is executed later
   late_answer,  ///< it is executed at once and answered later: what was read is stale by then
   fail_before,  ///< it is not executed: `store_unavailable`
@@ -32,17 +32,18 @@ enum class fault : std::uint8_t {
   silence,      ///< it is executed and never answered, until it is cancelled
 };
 
+/// How many kinds of faults there are, `none` among them.
 inline constexpr std::size_t fault_kinds = 8;
 
 /// How often what happens, in thousandths of the commands.
 struct fault_rates {
-  std::uint32_t delay = 0;
-  std::uint32_t late_answer = 0;
-  std::uint32_t fail_before = 0;
-  std::uint32_t fail_after = 0;
-  std::uint32_t duplicate = 0;
-  std::uint32_t never = 0;
-  std::uint32_t silence = 0;
+  std::uint32_t delay = 0;                           ///< `fault::delay`
+  std::uint32_t late_answer = 0;                     ///< `fault::late_answer`
+  std::uint32_t fail_before = 0;                     ///< `fault::fail_before`
+  std::uint32_t fail_after = 0;                      ///< `fault::fail_after`
+  std::uint32_t duplicate = 0;                       ///< `fault::duplicate`
+  std::uint32_t never = 0;                           ///< `fault::never`
+  std::uint32_t silence = 0;                         ///< `fault::silence`
   duration longest_delay = std::chrono::seconds{1};  ///< delays are between 0 and this
 };
 
@@ -53,9 +54,9 @@ class fault_injector {
  public:
   /// What happens to one command.
   struct injected {
-    fault what = fault::none;
-    duration delay{};
-    bool second = false;  ///< duplicate: it is the second answer that comes
+    fault what = fault::none;  ///< which
+    duration delay{};          ///< delay and late_answer: by how much
+    bool second = false;       ///< duplicate: it is the second answer that comes
   };
 
   /// Nothing happens but what is scripted.

@@ -39,23 +39,29 @@ namespace weir::testing {
 template <store Store, clock Clock = system_clock>
 class faulty_store {
  public:
-  using executor_type = boost::asio::any_io_executor;
-  using clock_type = Clock;
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  using clock_type = Clock;                            ///< by which delays are waited for
 
+  /// @param store  what is behind the faults; copied
   /// @param faults may be kept by the caller, too, to script what happens and to read the counts
+  /// @param clock  by which delays are waited for
   faulty_store(Store store, fault_injector faults, Clock clock = Clock{})
       : store_{std::move(store)},
         faults_{std::move(faults)},
         clock_{std::move(clock)} {}
 
+  /// The other store's.
   [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
+  /// As it was given.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
+  /// The other store's.
   [[nodiscard]] std::uint32_t shard_count() const noexcept
     requires requires(Store const& s) { s.shard_count(); }
   {
     return store_.shard_count();
   }
 
+  /// Executes a command, if nothing befalls it: see above.
   template <class C, class Token>
     requires executes<Store, C>
   auto async_execute(C const& c, Token&& token) const {

@@ -15,19 +15,26 @@
 #include <utility>
 #include <vector>
 
-// What a conformance suite says. It knows no test framework: it collects findings, which a loop
-// hands to whatever framework there is, and which print readably by themselves.
+/// @file
+/// What a conformance suite says. It knows no test framework: it collects findings, which a loop
+/// hands to whatever framework there is, and which print readably by themselves.
+
 namespace weir::testing {
 
-enum class verdict : std::uint8_t { passed, failed, skipped };
+/// What became of a check.
+enum class verdict : std::uint8_t {
+  passed,   ///< the promise held
+  failed,   ///< it was broken
+  skipped,  ///< it does not apply to this store, or the driver cannot ask
+};
 
 /// What became of one check.
 struct finding {
-  std::string noun;     ///< permits, locks, buckets or jobs
-  std::string number;   ///< the promise or the failure that the check holds: R1, F13
-  std::string promise;  ///< the same in words
-  std::string time;     ///< whose time decided: told, advanced or real
-  verdict outcome = verdict::passed;
+  std::string noun;                   ///< permits, locks, buckets or jobs
+  std::string number;                 ///< the promise or the failure that the check holds: R1, F13
+  std::string promise;                ///< the same in words
+  std::string time;                   ///< whose time decided: told, advanced or real
+  verdict outcome = verdict::passed;  ///< what became of it
   std::string detail;  ///< failed: what was seen; skipped: why; passed: what else is to be said
   std::optional<std::uint64_t> seed;  ///< of what was generated, to run the same again
 };
@@ -51,10 +58,13 @@ inline std::ostream& operator<<(std::ostream& out, finding const& f) {
 /// What a run of the suite found.
 class report {
  public:
+  /// Adds one; the suite does.
   void add(finding f) { findings_.push_back(std::move(f)); }
 
+  /// All of them, in the order of the checks.
   [[nodiscard]] std::vector<finding> const& findings() const noexcept { return findings_; }
 
+  /// How many checks ended so.
   [[nodiscard]] std::size_t count(verdict v) const noexcept {
     std::size_t n = 0;
     for (auto const& f : findings_) n += f.outcome == v ? 1U : 0U;

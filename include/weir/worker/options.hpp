@@ -12,6 +12,8 @@
 
 namespace weir {
 
+/// How a worker works. Options outside their ranges end `worker::async_run` at once:
+/// `invalid_option` for counts, `invalid_ttl` for the lease, `invalid_wait` for the other times.
 struct worker_options {
   std::uint32_t concurrency = 10;  ///< handlers at once, 1…`limits::batch`
   std::uint32_t quantum = 10;      ///< jobs claimed from one queue before the next has its turn,

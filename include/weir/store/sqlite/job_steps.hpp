@@ -105,8 +105,7 @@ class sqlite_job_steps : public sqlite_job_reader {
     return describe_lease(std::move(*r), now);
   }
 
-  // ------------------------------------------------------------------------------------ with a
-  // live lease
+  // ----------------------------------------------------------------------------- with a live lease
 
   void extend(sqlite_queue const& q, sqlite_job& r, duration lease, time_point now) {
     r.vesting = saturating_add(now, lease);

@@ -29,7 +29,7 @@ enum class durability : std::uint8_t {
 /// them. All but `durable`, the times and `max_group` are properties of the file: its stores should
 /// agree on them.
 struct sqlite_options {
-  durability durable = durability::power_loss;
+  durability durable = durability::power_loss;  ///< what an acknowledged command survives
 
   /// How long a group of commands waits for other processes' transactions to end before it is
   /// `store_unavailable`; up to `limits::span`.

@@ -48,6 +48,7 @@ class basic_sqlite_transaction {
  public:
   /// @param db      the application's connection; its main database is the store's file
   /// @param options bounds, as those of the stores on the file; the others do not matter here
+  /// @param clock   whose time it is, as for the stores on the file
   explicit basic_sqlite_transaction(sqlite3* db, sqlite_options const& options = {},
                                     Clock const& clock = Clock{})
       : options_{detail::bounded(options)},
@@ -123,6 +124,7 @@ class basic_sqlite_transaction {
   detail::sqlite_tables tables_;
 };
 
+/// By the host's clocks.
 using sqlite_transaction = basic_sqlite_transaction<>;
 
 }  // namespace weir

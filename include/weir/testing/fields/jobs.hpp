@@ -56,8 +56,7 @@ namespace weir::testing {
   return words[static_cast<std::size_t>(o)];
 }
 
-// ------------------------------------------------------------------------------------------
-// answers
+// ----------------------------------------------------------------------------------------- answers
 
 inline void fields(field_list& out, std::optional<duration> const& a) {
   out.add("any", a.has_value()).add("in", a.value_or(duration::zero()));
@@ -143,8 +142,7 @@ inline void fields(field_list& out, queue_page const& a) {
   for (auto const& q : a.queues) out.add("queue", q);
 }
 
-// ------------------------------------------------------------------------------------------
-// commands
+// ---------------------------------------------------------------------------------------- commands
 
 inline void fields(field_list& out, new_job const& j) {
   out.add_word("id", to_text(j.id)).add("kind", j.kind).add("payload", j.payload);

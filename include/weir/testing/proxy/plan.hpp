@@ -22,10 +22,14 @@
 namespace weir::testing {
 
 /// Which way bytes go.
-enum class traffic : std::uint8_t { to_server, to_client };
+enum class traffic : std::uint8_t {
+  to_server,  ///< what the client says
+  to_client,  ///< what the server says
+};
 
+/// What happens to a message, or from it on.
 enum class proxy_fault : std::uint8_t {
-  none,
+  none,        ///< it is forwarded
   cut_before,  ///< the connection ends before the message
   cut_in,      ///< after some of its bytes
   cut_after,   ///< after all of it
@@ -43,26 +47,26 @@ enum class proxy_ending : std::uint8_t {
 
 /// A fault of one connection.
 struct planned_fault {
-  proxy_fault fault = proxy_fault::none;
-  traffic direction = traffic::to_server;
-  std::uint64_t message = 0;  ///< which one of that direction, from 0
-  std::size_t bytes = 1;      ///< cut_in: so many get through, but never the whole message
-  duration delay{};
-  proxy_ending ending = proxy_ending::fin;
+  proxy_fault fault = proxy_fault::none;   ///< what happens
+  traffic direction = traffic::to_server;  ///< to messages of which direction
+  std::uint64_t message = 0;               ///< which one of that direction, from 0
+  std::size_t bytes = 1;  ///< cut_in: so many get through, but never the whole message
+  duration delay{};       ///< delay: how much later
+  proxy_ending ending = proxy_ending::fin;  ///< how a connection that is cut ends
 };
 
 /// Faults that a seed picks, for each message: chances in percent, tried in this order.
 struct fault_rates {
-  std::uint64_t seed = 0;
-  std::uint32_t cut_before = 0;
-  std::uint32_t cut_in = 0;
-  std::uint32_t cut_after = 0;
-  std::uint32_t delay = 0;
-  std::uint32_t stall = 0;
-  std::uint32_t black_hole = 0;
-  std::uint32_t reset = 50;  ///< of the cuts, those that end in a reset; the rest end by FIN
-  std::uint32_t silent = 0;  ///< of the cuts, those of which the client is told nothing
-  duration max_delay = std::chrono::milliseconds{20};
+  std::uint64_t seed = 0;        ///< equal seeds and equal conversations have equal faults
+  std::uint32_t cut_before = 0;  ///< `proxy_fault::cut_before`
+  std::uint32_t cut_in = 0;      ///< `proxy_fault::cut_in`
+  std::uint32_t cut_after = 0;   ///< `proxy_fault::cut_after`
+  std::uint32_t delay = 0;       ///< `proxy_fault::delay`
+  std::uint32_t stall = 0;       ///< `proxy_fault::stall`
+  std::uint32_t black_hole = 0;  ///< `proxy_fault::black_hole`
+  std::uint32_t reset = 50;      ///< of the cuts, those that end in a reset; the rest end by FIN
+  std::uint32_t silent = 0;      ///< of the cuts, those of which the client is told nothing
+  duration max_delay = std::chrono::milliseconds{20};  ///< delays are between 0 and this
 };
 
 /// The size of the first message in the bytes that have come; 0: it is not complete yet.
@@ -76,18 +80,19 @@ struct proxy_counts {
   std::uint64_t accepted = 0;     ///< connections
   std::uint64_t unreachable = 0;  ///< connections closed because the target did not take them
   std::uint64_t messages_to_server = 0;  ///< that went through whole
-  std::uint64_t messages_to_client = 0;
-  std::uint64_t bytes_to_server = 0;  ///< of cut messages too
-  std::uint64_t bytes_to_client = 0;
-  std::uint64_t cut_before = 0;
-  std::uint64_t cut_in = 0;
-  std::uint64_t cut_after = 0;
-  std::uint64_t cut_all = 0;  ///< connections ended by `cut_all`
-  std::uint64_t delayed = 0;
-  std::uint64_t stalled = 0;    ///< times that something began to stall
-  std::uint64_t swallowed = 0;  ///< messages lost in a black hole
-  std::uint64_t resets = 0;     ///< connections that ended by RST
-  std::uint64_t silenced = 0;   ///< connections whose client was told nothing
+  std::uint64_t messages_to_client = 0;  ///< that went through whole
+  std::uint64_t bytes_to_server = 0;     ///< of cut messages too
+  std::uint64_t bytes_to_client = 0;     ///< of cut messages too
+  std::uint64_t cut_before = 0;          ///< connections that ended by `proxy_fault::cut_before`
+  std::uint64_t cut_in = 0;              ///< connections that ended by `proxy_fault::cut_in`
+  std::uint64_t cut_after = 0;           ///< connections that ended by `proxy_fault::cut_after`
+  std::uint64_t cut_all = 0;             ///< connections ended by `cut_all`
+  std::uint64_t delayed = 0;             ///< messages that came later
+  std::uint64_t stalled = 0;             ///< times that something began to stall
+  std::uint64_t swallowed = 0;           ///< messages lost in a black hole
+  std::uint64_t resets = 0;              ///< connections that ended by RST
+  std::uint64_t silenced = 0;            ///< connections whose client was told nothing
+  /// Did they do as much?
   friend constexpr bool operator==(proxy_counts const&, proxy_counts const&) = default;
 };
 
