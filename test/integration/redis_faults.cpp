@@ -37,7 +37,7 @@ namespace {
 
 using namespace redis_test;
 using weir::testing::fault_proxy;
-using weir::testing::fault_rates;
+using weir::testing::proxy_rates;
 using weir::testing::planned_fault;
 using weir::testing::proxy_ending;
 using weir::testing::proxy_fault;
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(R4_a_network_that_breaks_all_the_time_loses_no_job_and_repe
     o.health_check_interval = 100ms;  // cut connections may be silent ones
     asio::io_context io;
     fault_proxy const proxy{io.get_executor(), {asio::ip::address_v4::loopback(), s.port()}};
-    fault_rates rates;
+    proxy_rates rates;
     rates.seed = seed;
     rates.cut_before = rates.cut_in = rates.cut_after = 1;
     rates.delay = 5;

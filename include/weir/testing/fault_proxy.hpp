@@ -105,7 +105,7 @@ class proxy_state : public std::enable_shared_from_this<proxy_state> {
 
   std::shared_ptr<proxy_common> common;
   std::deque<std::vector<planned_fault>> scripts;
-  fault_rates rates;
+  proxy_rates rates;
   splitter_factory splitters;
 
  private:
@@ -208,7 +208,7 @@ class fault_proxy {
   }
 
   /// Lets a seed plan what no script does.
-  void chaos(fault_rates const& rates) const {
+  void chaos(proxy_rates const& rates) const {
     on_strand([rates](detail::proxy_state& s) { s.rates = rates; });
   }
 

@@ -56,7 +56,7 @@ struct planned_fault {
 };
 
 /// Faults that a seed picks, for each message: chances in percent, tried in this order.
-struct fault_rates {
+struct proxy_rates {
   std::uint64_t seed = 0;        ///< equal seeds and equal conversations have equal faults
   std::uint32_t cut_before = 0;  ///< `proxy_fault::cut_before`
   std::uint32_t cut_in = 0;      ///< `proxy_fault::cut_in`
@@ -101,7 +101,7 @@ namespace detail {
 /// The faults of one direction of one connection, message by message.
 class proxy_plan {
  public:
-  proxy_plan(std::vector<planned_fault> scripted, traffic direction, fault_rates const& rates,
+  proxy_plan(std::vector<planned_fault> scripted, traffic direction, proxy_rates const& rates,
              std::uint64_t connection)
       : scripted_{std::move(scripted)},
         direction_{direction},
@@ -147,7 +147,7 @@ class proxy_plan {
  private:
   std::vector<planned_fault> scripted_;
   traffic direction_;
-  fault_rates rates_;
+  proxy_rates rates_;
   dice dice_;
   std::uint64_t next_ = 0;
 };
