@@ -5,6 +5,7 @@
 
 #include "weir/http_fields.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/status.hpp>
@@ -12,7 +13,7 @@
 #include <boost/system/system_error.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <span>
@@ -107,7 +108,8 @@ asio::awaitable<response> answers::ask_the_backend(request const& asked) {
         body["answer"] = *passed.answer;
         reply = reply_with(status::ok, body);
       } else {
-        complain("the backend", passed.answer.error());
+        bool const client_gone = passed.answer.error() == asio::error::operation_aborted;
+        if (!client_gone) complain("the backend", passed.answer.error());
         reply = refusal(status::bad_gateway, "the backend failed");
       }
       break;
