@@ -30,7 +30,7 @@ using work = std::function<asio::awaitable<weir::result<std::string>>()>;
 enum class verdict {
   done,         ///< the work has ended; `answer` is what it said
   too_often,    ///< the key has used up its quota: `rate.retry_after`
-  no_turn,      ///< too many run at once, and it did not come to its turn; its token went back
+  no_turn,      ///< too many run at once, and its turn did not come; its token went back
   permit_lost,  ///< it ran, and may have run beside others: its answer is not to be used
   failed,       ///< the store failed: `problem`
 };

@@ -58,9 +58,10 @@ asio::awaitable<void> server::accept() {
 void server::welcome(tcp::socket socket) {
   auto const place =
       sessions_.insert(sessions_.end(), std::make_shared<session>(std::move(socket), answers_));
-  (*place)->start([this, place] {
-    asio::dispatch(strand_, [this, place] {
+  (*place)->start([this, place](bool cut_off) {
+    asio::dispatch(strand_, [this, place, cut_off] {
       sessions_.erase(place);
+      if (cut_off) ++cut_off_;
       left_.cancel();
     });
   });
@@ -74,10 +75,9 @@ asio::awaitable<std::size_t> server::finish(weir::duration patience) {
   while (!sessions_.empty() && std::chrono::steady_clock::now() < deadline) {
     co_await until_somebody_left(deadline);
   }
-  auto const rest = sessions_.size();
   for (auto const& each : sessions_) each->cut_off();
   while (!sessions_.empty()) co_await until_somebody_left(asio::steady_timer::time_point::max());
-  co_return rest;
+  co_return cut_off_;
 }
 
 asio::awaitable<void> server::until_somebody_left(asio::steady_timer::time_point deadline) {

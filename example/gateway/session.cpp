@@ -54,11 +54,11 @@ std::optional<response> objection(beast::error_code const& ec) {
 
 session::session(tcp::socket socket, answers& how) : stream_{std::move(socket)}, answers_{how} {}
 
-void session::start(std::function<void()> ended) {
+void session::start(std::function<void(bool)> ended) {
   auto done = [self = shared_from_this(), ended = std::move(ended)](std::exception_ptr) {
     beast::error_code ignored;
     self->stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    ended();
+    ended(self->unanswered_);
   };
   auto work = run();
   asio::co_spawn(stream_.get_executor(), std::move(work),
@@ -68,12 +68,13 @@ void session::start(std::function<void()> ended) {
 void session::finish() {
   asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
     self->finishing_ = true;
-    if (self->reading_) self->stream_.cancel();
+    if (!self->working_) self->stream_.cancel();
   });
 }
 
 void session::cut_off() {
   asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+    self->unanswered_ = self->working_;
     self->cut_off_.emit(asio::cancellation_type::terminal);
   });
 }
@@ -90,9 +91,7 @@ asio::awaitable<session::after> session::serve_one() {
   http::request_parser<http::string_body> parser;
   parser.body_limit(largest_question);
   stream_.expires_after(client_patience);
-  reading_ = true;
   auto const [unread, size] = co_await http::async_read(stream_, buffer_, parser, as_answer);
-  reading_ = false;
   if (unread) {
     auto reply = objection(unread);
     if (reply) co_await send(std::move(*reply), false);
@@ -101,9 +100,12 @@ asio::awaitable<session::after> session::serve_one() {
   }
   auto const asked = parser.release();
   stream_.expires_never();
+  working_ = true;
   auto reply = co_await answer_unless_gone(asked);
   if (!reply) co_return after::end;
-  co_return co_await send(std::move(*reply), asked.keep_alive());
+  auto const next = co_await send(std::move(*reply), asked.keep_alive());
+  working_ = false;
+  co_return next;
 }
 
 asio::awaitable<session::after> session::send(response reply, bool keep_alive) {

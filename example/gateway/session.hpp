@@ -26,8 +26,9 @@ class session : public std::enable_shared_from_this<session> {
  public:
   session(asio::ip::tcp::socket socket, answers& how);
 
-  /// @param ended is called on the socket's executor; must not throw
-  void start(std::function<void()> ended);
+  /// @param ended is called on the socket's executor, and told whether a request was cut off; must
+  /// not throw
+  void start(std::function<void(bool)> ended);
 
   /// Ends after the request that is being worked on; at once if there is none.
   void finish();
@@ -51,7 +52,8 @@ class session : public std::enable_shared_from_this<session> {
   answers& answers_;
   asio::cancellation_signal cut_off_;
   bool finishing_ = false;
-  bool reading_ = false;
+  bool working_ = false;  ///< on a request, until its response is sent
+  bool unanswered_ = false;
 };
 
 }  // namespace gateway

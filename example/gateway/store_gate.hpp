@@ -73,7 +73,8 @@ class store_gate final : public gate {
     return e.code();
   }
 
-  /// It was not served, so it need not pay: as far as nothing was taken after it.
+  /// It was not served, so it need not pay: as far as nothing was
+  /// taken after it, and it has not refilled.
   asio::awaitable<void> give_back(std::string_view api_key, weir::decision& rate) {
     auto grant = rate;
     try {

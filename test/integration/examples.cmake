@@ -8,7 +8,9 @@ foreach(program IN ITEMS gateway outbox)
   add_dependencies(integration.${program} ${program})
   add_test(NAME integration.${program}
     COMMAND Python3::Interpreter
-      ${CMAKE_CURRENT_LIST_DIR}/${program}.py $<TARGET_FILE:${program}>)
+      ${CMAKE_CURRENT_LIST_DIR}/${program}.py $<TARGET_FILE:${program}>
+      $<$<AND:$<STREQUAL:${program},gateway>,$<TARGET_EXISTS:weir::redis>>:--redis>
+    COMMAND_EXPAND_LISTS)
   set_tests_properties(integration.${program} PROPERTIES
     LABELS integration TIMEOUT 600 ENVIRONMENT "${test_environment}")
 endforeach()
