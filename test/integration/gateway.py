@@ -43,7 +43,7 @@ class Backend:
                 if question == "fail":
                     self.send_error(500)
                     return
-                backend.open.wait(LIMIT)
+                backend.open.wait()  # `close` opens it at the latest
                 answer = f"re: {question}".encode()
                 try:
                     self.send_response(200)
@@ -254,6 +254,7 @@ class TwoGateways(GatewayTest):
         self.wait_for(lambda: self.backend.asked == ["first"])
         second = self.start(limit="1", ttl="1s")
         thread = second.ask_in_background(results, "second")
+        self.wait_for_status(second, running=1, waiting=1)
         first.end(signal.SIGKILL)
         self.backend.open.set()
         thread.join(LIMIT)
