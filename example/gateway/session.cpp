@@ -1,0 +1,168 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "session.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <tuple>
+#include <utility>
+
+namespace gateway {
+
+namespace {
+
+namespace beast = boost::beast;
+namespace http = beast::http;
+using tcp = asio::ip::tcp;
+
+constexpr auto as_answer = asio::as_tuple(asio::use_awaitable);
+constexpr std::uint64_t largest_question = 64 * 1024;
+constexpr std::chrono::seconds client_patience{30};  // for a request to come, or a response to go
+
+/// What a request is answered with that cannot be read; nothing if nobody is there to be told.
+std::optional<response> objection(beast::error_code const& ec) {
+  if (ec == http::error::body_limit) {
+    return refusal(http::status::payload_too_large, "64 KiB at most");
+  }
+  if (ec == http::error::header_limit) {
+    return refusal(http::status::request_header_fields_too_large, "8 KiB at most");
+  }
+  bool const malformed = ec.category() == http::make_error_code(http::error::bad_value).category();
+  if (!malformed || ec == http::error::end_of_stream || ec == http::error::partial_message) {
+    return std::nullopt;
+  }
+  return refusal(http::status::bad_request, ec.message());
+}
+
+}  // namespace
+
+session::session(tcp::socket socket, answers& how) : stream_{std::move(socket)}, answers_{how} {}
+
+void session::start(std::function<void(bool)> ended) {
+  auto done = [self = shared_from_this(), ended = std::move(ended)](std::exception_ptr) {
+    beast::error_code ignored;
+    self->stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    ended(self->unanswered_);
+  };
+  auto work = run();
+  asio::co_spawn(stream_.get_executor(), std::move(work),
+                 asio::bind_cancellation_slot(cut_off_.slot(), std::move(done)));
+}
+
+void session::finish() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+    self->finishing_ = true;
+    if (!self->working_) self->stream_.cancel();
+  });
+}
+
+void session::cut_off() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+    self->unanswered_ = self->working_;
+    self->cut_off_.emit(asio::cancellation_type::terminal);
+  });
+}
+
+asio::awaitable<void> session::run() {
+  beast::error_code ignored;
+  stream_.socket().set_option(tcp::no_delay{true}, ignored);
+  stream_.socket().non_blocking(true, ignored);  // for `client_gone`
+  while (!finishing_ && co_await serve_one() == after::next_request) {
+  }
+}
+
+asio::awaitable<session::after> session::serve_one() {
+  http::request_parser<http::string_body> parser;
+  parser.body_limit(largest_question);
+  stream_.expires_after(client_patience);
+  auto const [unread, size] = co_await http::async_read(stream_, buffer_, parser, as_answer);
+  if (unread) {
+    auto reply = objection(unread);
+    if (reply) co_await send(std::move(*reply), false);
+    if (reply) co_await linger();
+    co_return after::end;
+  }
+  auto const asked = parser.release();
+  stream_.expires_never();
+  working_ = true;
+  auto reply = co_await answer_unless_gone(asked);
+  if (!reply) co_return after::end;
+  auto const next = co_await send(std::move(*reply), asked.keep_alive());
+  working_ = false;
+  co_return next;
+}
+
+asio::awaitable<session::after> session::send(response reply, bool keep_alive) {
+  reply.keep_alive(keep_alive && !finishing_);
+  reply.prepare_payload();
+  stream_.expires_after(client_patience);
+  auto const [unsent, size] = co_await http::async_write(stream_, reply, as_answer);
+  co_return unsent || !reply.keep_alive() ? after::end : after::next_request;
+}
+
+/// Who closes what has not been read breaks the connection, and the client may never see its
+/// response.
+asio::awaitable<void> session::linger() {
+  beast::error_code ignored;
+  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+  stream_.expires_after(std::chrono::seconds{1});
+  std::array<char, 4096> unread;
+  while (std::get<0>(co_await stream_.async_read_some(asio::buffer(unread), as_answer)) ==
+         beast::error_code{}) {
+  }
+}
+
+// Whoever has gone waits for nothing: its place in line, or its permit, is another's then.
+asio::awaitable<std::optional<response>> session::answer_unless_gone(request const& asked) {
+  using namespace asio::experimental::awaitable_operators;
+  auto answered = answer(asked);
+  auto gone = client_gone();
+  auto both = std::move(answered) || std::move(gone);
+  auto first = co_await std::move(both);
+  if (first.index() != 0) co_return std::nullopt;
+  co_return std::get<0>(std::move(first));
+}
+
+/// Empty if there is nothing to be said, since it was cancelled.
+asio::awaitable<std::optional<response>> session::answer(request const& asked) {
+  try {
+    co_return co_await answers_.answer(asked);
+  } catch (std::exception const&) {
+    co_return std::nullopt;
+  }
+}
+
+/// Ends when the client has closed its end, or all of the connection.
+asio::awaitable<void> session::client_gone() {
+  auto& socket = stream_.socket();
+  for (;;) {
+    co_await socket.async_wait(tcp::socket::wait_read, asio::use_awaitable);
+    char next = 0;
+    beast::error_code ec;
+    auto const size = socket.receive(asio::buffer(&next, 1), tcp::socket::message_peek, ec);
+    if (ec == asio::error::would_block) continue;
+    if (ec || size == 0) co_return;
+    // Its next request is here already, and hides what comes behind: only a broken connection
+    // shows.
+    co_await socket.async_wait(tcp::socket::wait_error, asio::use_awaitable);
+    co_return;
+  }
+}
+
+}  // namespace gateway

@@ -1,0 +1,61 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_EXAMPLE_GATEWAY_SESSION_HPP
+#define WEIR_EXAMPLE_GATEWAY_SESSION_HPP
+
+#include "answers.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace gateway {
+
+/// One client's connection: one request after the other, each watched for that the client goes.
+///
+/// Thread-safety: all functions may be called in any thread, for everything happens on the
+/// executor of the socket, a strand.
+class session : public std::enable_shared_from_this<session> {
+ public:
+  session(asio::ip::tcp::socket socket, answers& how);
+
+  /// @param ended is called on the socket's executor, and told whether a request was cut off; must
+  /// not throw
+  void start(std::function<void(bool)> ended);
+
+  /// Ends after the request that is being worked on; at once if there is none.
+  void finish();
+
+  /// Ends now.
+  void cut_off();
+
+ private:
+  enum class after { next_request, end };
+
+  asio::awaitable<void> run();
+  asio::awaitable<after> serve_one();
+  asio::awaitable<after> send(response reply, bool keep_alive);
+  asio::awaitable<std::optional<response>> answer_unless_gone(request const& asked);
+  asio::awaitable<std::optional<response>> answer(request const& asked);
+  asio::awaitable<void> client_gone();
+  asio::awaitable<void> linger();
+
+  boost::beast::tcp_stream stream_;
+  boost::beast::flat_buffer buffer_;
+  answers& answers_;
+  asio::cancellation_signal cut_off_;
+  bool finishing_ = false;
+  bool working_ = false;  ///< on a request, until its response is sent
+  bool unanswered_ = false;
+};
+
+}  // namespace gateway
+
+#endif
