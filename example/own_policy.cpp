@@ -8,6 +8,8 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
