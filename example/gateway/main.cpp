@@ -14,6 +14,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -60,7 +61,6 @@ void examine(asio::io_context& io, gateway::gate& gate, std::string const& name)
   });
   while (!answered && io.run_one() != 0) {
   }
-  io.restart();  // it stops when it has nothing to do
   try {
     if (problem) std::rethrow_exception(problem);
   } catch (boost::system::system_error const& e) {
@@ -70,6 +70,7 @@ void examine(asio::io_context& io, gateway::gate& gate, std::string const& name)
 
 int run(gateway::options const& options) {
   asio::io_context io{static_cast<int>(options.threads)};
+  auto more_to_come = asio::make_work_guard(io);  // or it would stop for good between two things
   asio::signal_set signals{io, SIGINT, SIGTERM};
   auto const backend = gateway::make_backend(options);
   auto const gate = gateway::open_gate(io.get_executor(), options);
@@ -84,6 +85,7 @@ int run(gateway::options const& options) {
                    if (e) std::rethrow_exception(e);
                    code = reached;
                  });
+  more_to_come.reset();
   {
     // A worker does nothing but take handlers, and one that throws is a mistake of ours: it ends
     // the process.

@@ -60,8 +60,8 @@ void session::start(std::function<void(bool)> ended) {
     self->stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
     ended(self->unanswered_);
   };
-  auto work = run();
-  asio::co_spawn(stream_.get_executor(), std::move(work),
+  auto running = run();
+  asio::co_spawn(stream_.get_executor(), std::move(running),
                  asio::bind_cancellation_slot(cut_off_.slot(), std::move(done)));
 }
 
