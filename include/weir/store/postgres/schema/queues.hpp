@@ -20,15 +20,18 @@ CREATE TYPE ~.job_row AS (
 
 -- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
 -- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
+-- Returns whether it did. (A function that returns something is called for less by an assignment
+-- than by PERFORM, which is a statement to execute.)
 CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
-  RETURNS void LANGUAGE plpgsql AS $$
+  RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF own_ AND pg_try_advisory_xact_lock_shared(~.lock_name(0, queue_, '')) THEN
     IF EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
-      RETURN;
+      RETURN false;
     END IF;
   END IF;
   INSERT INTO ~.pointers VALUES (shard_, vesting_, queue_);
+  RETURN true;
 END $$;
 
 -- The least of the heads, one probe for each level that is in use, and whether any is visible.
@@ -70,19 +73,21 @@ END $$;
 
 CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
     cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
-  RETURNS void LANGUAGE plpgsql AS $$
+  RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF own_ THEN
     UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_,
         cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
-      WHERE c.queue = queue_ AND c.stripe = (SELECT f.stripe FROM ~.counters f
-        WHERE f.queue = queue_ LIMIT 1 FOR UPDATE SKIP LOCKED);
+      WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
+        FROM ~.counters f WHERE f.shard = shard_ AND f.queue = queue_
+        LIMIT 1 FOR UPDATE SKIP LOCKED);
     IF FOUND THEN
-      RETURN;
+      RETURN false;
     END IF;
   END IF;
   INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
     VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
+  RETURN true;
 END $$;
 
 CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE AS
