@@ -82,21 +82,21 @@ BEGIN
     CONTINUE WHEN vests > now_;
     LOOP
       IF nextval('~.fences') < now_ / 1000 THEN
-        PERFORM setval('~.fences', now_ / 1000);
+        PERFORM ~.raise_fences(now_);
       END IF;
-      RETURN QUERY WITH claimed AS (
+      RETURN QUERY WITH chosen AS MATERIALIZED (  -- once, whatever the plan of the update is
+          SELECT l.id, row_number() OVER () AS place, nextval('~.fences') AS fence
+            FROM (SELECT j3.* FROM ~.jobs j3 WHERE j3.queue = queue_ AND j3.priority = level
+                    AND j3.vesting <= now_ ORDER BY j3.vesting, j3.id LIMIT limit_ - n
+                    FOR UPDATE SKIP LOCKED) l
+            WHERE (l.holder IS NULL OR l.strategy NOT IN (3, 4))
+              AND ~.unclaimable(l.attempts, l.max_attempts, l.deadline_from, l.deadline, now_)
+                  IS NULL),
+        claimed AS (
           UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
               holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
               attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
-            FROM (SELECT l.id, row_number() OVER () AS place, nextval('~.fences') AS fence
-                    FROM (SELECT j3.* FROM ~.jobs j3 WHERE j3.queue = queue_
-                            AND j3.priority = level AND j3.vesting <= now_
-                            ORDER BY j3.vesting, j3.id LIMIT limit_ - n
-                            FOR UPDATE SKIP LOCKED) l
-                    WHERE (l.holder IS NULL OR l.strategy NOT IN (3, 4))
-                      AND ~.unclaimable(l.attempts, l.max_attempts, l.deadline_from, l.deadline,
-                                        now_) IS NULL) c
-            WHERE j2.queue = queue_ AND j2.id = c.id RETURNING j2.*, c.place)
+            FROM chosen c WHERE j2.queue = queue_ AND j2.id = c.id RETURNING j2.*, c.place)
         SELECT now_, {job} FROM claimed j ORDER BY j.place;
       GET DIAGNOSTICS more = ROW_COUNT;
       n := n + more;
