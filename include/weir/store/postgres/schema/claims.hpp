@@ -33,6 +33,7 @@ DECLARE
   vests bigint;
   candidates uuid[];
   reasons text[];
+  fences bigint[];
   runs boolean;
   want integer;
   v ~.jobs;
@@ -101,16 +102,17 @@ BEGIN
         END LOOP;
       END IF;
       IF nextval('~.fences') < now_ / 1000 THEN
-        PERFORM setval('~.fences', now_ / 1000);
+        PERFORM ~.raise_fences(now_);
       END IF;
+      -- In the order of the candidates, whatever the plan of the update is.
+      fences := ARRAY(SELECT nextval('~.fences') FROM generate_series(1, cardinality(candidates)));
       RETURN QUERY WITH claimed AS (
           UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1), holder = holder_,
               sequence = sequence_, attempts = j2.attempts + 1, unclaimed = j2.vesting,
               vesting = now_ + lease_
-            FROM (SELECT u.id, nextval('~.fences') AS fence FROM unnest(candidates) u(id)
-                    WHERE u.id IS NOT NULL) c
-            WHERE j2.queue = queue_ AND j2.id = c.id RETURNING j2.*)
-        SELECT now_, {job} FROM claimed j ORDER BY j.fence;
+            FROM unnest(candidates, fences) WITH ORDINALITY c(id, fence, place)
+            WHERE j2.queue = queue_ AND j2.id = c.id RETURNING j2.*, c.place)
+        SELECT now_, {job} FROM claimed j ORDER BY j.place;
       GET DIAGNOSTICS more = ROW_COUNT;
       n := n + more;
       EXIT WHEN want > 0 OR n >= limit_ OR buried >= 100;
