@@ -21,9 +21,11 @@ constexpr sql_mutant defects[] = {
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
     {"F48", "WHERE p.queue = queue_ AND p.pointer <= vesting_)", "WHERE p.queue = queue_)"},
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},
-    {"R4", "ORDER BY j2.vesting, j2.id LIMIT want", "ORDER BY j2.id LIMIT want"},
-    {"R4", "FOR UPDATE SKIP LOCKED) c;", ") c;"},
+    {"R4", "ORDER BY j2.vesting, j2.id LIMIT limit_ - n", "ORDER BY j2.id LIMIT limit_ - n"},
+    {"R4", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.runs = 0)"},
+    {"F31", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.reason IS NULL)"},
     {"R4", "(k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_", "(k.state = 0"},
+    {"R4", "AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;", ";"},
 };
 
 BOOST_AUTO_TEST_SUITE(postgres_jobs)

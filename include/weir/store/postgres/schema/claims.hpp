@@ -32,6 +32,7 @@ DECLARE
   last bigint;
   n integer := 0;
   more integer;
+  idle integer := 0;
   buried integer := 0;
   level smallint := -1;
   vests bigint;
@@ -84,24 +85,30 @@ BEGIN
       IF nextval('~.fences') < now_ / 1000 THEN
         PERFORM ~.raise_fences(now_);
       END IF;
-      RETURN QUERY WITH chosen AS MATERIALIZED (  -- once, whatever the plan of the update is
-          SELECT l.id, row_number() OVER () AS place, nextval('~.fences') AS fence
-            FROM (SELECT j3.* FROM ~.jobs j3 WHERE j3.queue = queue_ AND j3.priority = level
-                    AND j3.vesting <= now_ ORDER BY j3.vesting, j3.id LIMIT limit_ - n
-                    FOR UPDATE SKIP LOCKED) l
-            WHERE (l.holder IS NULL OR l.strategy NOT IN (3, 4))
-              AND ~.unclaimable(l.attempts, l.max_attempts, l.deadline_from, l.deadline, now_)
-                  IS NULL),
+      -- Chosen once, whatever the plan of the update is; up to the first one that leaves a run lock
+      -- of its last lease behind, and without those that are to be buried.
+      RETURN QUERY WITH chosen AS MATERIALIZED (
+          SELECT o.tid, row_number() OVER () AS place, nextval('~.fences') AS fence
+            FROM (SELECT l.tid, count(*) FILTER (WHERE l.holder IS NOT NULL
+                      AND l.strategy IN (3, 4)) OVER (ROWS UNBOUNDED PRECEDING) AS runs,
+                      ~.unclaimable(l.attempts, l.max_attempts, l.deadline_from, l.deadline, now_)
+                      AS reason
+                    FROM (SELECT j2.ctid AS tid, j2.* FROM ~.jobs j2 WHERE j2.queue = queue_
+                            AND j2.priority = level AND j2.vesting <= now_
+                            ORDER BY j2.vesting, j2.id LIMIT limit_ - n
+                            FOR UPDATE SKIP LOCKED) l) o
+            WHERE o.runs = 0 AND o.reason IS NULL),
         claimed AS (
           UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
               holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
               attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
-            FROM chosen c WHERE j2.queue = queue_ AND j2.id = c.id RETURNING j2.*, c.place)
+            FROM chosen c WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
         SELECT now_, {job} FROM claimed j ORDER BY j.place;
       GET DIAGNOSTICS more = ROW_COUNT;
       n := n + more;
       EXIT WHEN n >= limit_;
-      -- There are no more, or some are to be buried, or leave a run lock of their last lease behind.
+      idle := CASE WHEN more = 0 THEN idle + 1 ELSE 0 END;
+      EXIT WHEN idle > 3;  -- others are faster
       SELECT array_agg(c.id) INTO candidates
         FROM (SELECT j2.id FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
                 AND j2.vesting <= now_ ORDER BY j2.vesting, j2.id LIMIT limit_ - n
@@ -114,10 +121,12 @@ BEGIN
           CONTINUE WHEN buried >= 100;
           PERFORM ~.end_job(v, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
           buried := buried + 1;
+          idle := 0;
         ELSIF v.holder IS NOT NULL AND v.strategy IN (3, 4) THEN
           PERFORM ~.free_run(queue_, v);
           UPDATE ~.jobs j2 SET holder = NULL, sequence = 0
             WHERE j2.queue = queue_ AND j2.id = v.id;
+          idle := 0;
         END IF;
       END LOOP;
       EXIT WHEN buried >= 100;
@@ -250,28 +259,37 @@ DECLARE
   j ~.jobs;
   n integer := 0;
   plain_ boolean;
-  ended bigint[];
+  found_ uuid[];
+  places tid[];
+  numbers integer[];
+  ended integer[];
   counted boolean;
   done boolean[];
 BEGIN
-  SELECT bool_and(l.plain) INTO plain_
-    FROM (SELECT k.retention = 0 AND k.strategy IN (0, 5) AS plain FROM ~.jobs k
-            WHERE k.queue = queue_ AND k.id = ANY (ids_) ORDER BY k.id FOR UPDATE) l;
+  -- Those of other fences are lost, and whatever becomes of them.
+  SELECT bool_and(l.plain), array_agg(l.place), array_agg(l.id), array_agg(l.i)
+    INTO plain_, places, found_, numbers
+    FROM (SELECT k.ctid AS place, k.id, i, k.retention = 0 AND k.strategy IN (0, 5) AS plain
+            FROM generate_series(1, cardinality(ids_)) i
+            JOIN ~.jobs k ON k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i]
+            WHERE k.fence <> 0 ORDER BY k.id FOR UPDATE OF k) l;
   now_ := coalesce(at_, ~.clock());
-  IF plain_ THEN  -- no record is kept, and no key freed: all at once
-    WITH gone AS (DELETE FROM ~.jobs k
-          USING unnest(ids_, fences_) WITH ORDINALITY u(id, fence, place)
-          WHERE k.queue = queue_ AND k.id = u.id AND k.fence = u.fence AND u.fence <> 0
-            AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
-          RETURNING u.place)
-      SELECT array_agg(g.place) INTO ended FROM gone g;
-    n := coalesce(cardinality(ended), 0);
+  IF plain_ THEN  -- no record is kept, and no key freed: all at once, and the rows stay in place
+    DELETE FROM ~.jobs k WHERE k.ctid = ANY (places)
+      AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;
+    GET DIAGNOSTICS n = ROW_COUNT;
   END IF;
   IF n < cardinality(ids_) THEN
     done := array_fill(false, ARRAY[cardinality(ids_)]);
-    FOR i IN 1 .. n LOOP
-      done[ended[i]] := true;
-    END LOOP;
+    IF n > 0 THEN  -- of those that were found, the first one of each id that is gone
+      SELECT array_agg(f.i) INTO ended
+        FROM (SELECT min(u.i) AS i FROM unnest(found_, numbers) u(id, i)
+                WHERE u.id NOT IN (SELECT k.id FROM ~.jobs k
+                  WHERE k.queue = queue_ AND k.id = ANY (found_)) GROUP BY u.id) f;
+      FOR i IN 1 .. n LOOP
+        done[ended[i]] := true;
+      END LOOP;
+    END IF;
   END IF;
   IF NOT plain_ THEN
     FOR i IN 1 .. cardinality(ids_) LOOP
@@ -291,7 +309,9 @@ BEGIN
   IF n > 0 THEN
     counted := ~.count_jobs(queue_, shard_, 0, n, 0, 0, 0, own_);
   END IF;
-  RETURN QUERY SELECT coalesce(done[i], true) FROM generate_series(1, cardinality(ids_)) i;
+  FOR i IN 1 .. cardinality(ids_) LOOP
+    RETURN NEXT coalesce(done[i], true);
+  END LOOP;
 END $$;
 
 -- The job waits again, with the enqueue key that its start gave up, if that is free.

@@ -67,11 +67,10 @@ BEGIN
       WITH added AS (
           INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
               strategy, policy, vesting, deadline, retention, enqueued, deadline_from)
-            SELECT queue_, u.id, u.kind, u.payload, u.key, u.priority, u.attempts, u.strategy,
-                u.policy, now_ + u.delay, u.deadline, u.retention, now_, now_
-              FROM unnest(ids_, kinds_, payloads_, keys_, priorities_, attempts_, strategies_,
-                policies_, delays_, deadlines_, retentions_) u(id, kind, payload, key, priority,
-                attempts, strategy, policy, delay, deadline, retention)
+            SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
+                attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
+                retentions_[i], now_, now_
+              FROM generate_series(1, cardinality(ids_)) i
             ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
         SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
       n := coalesce(n, 0) + added_;
@@ -83,7 +82,10 @@ BEGIN
       done := ~.touch(queue_, shard_, vests, own_);
       done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
     END IF;
-    RETURN QUERY SELECT 0, NULL::uuid FROM generate_series(1, cardinality(ids_));
+    outcome := 0;
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      RETURN NEXT;
+    END LOOP;
     RETURN;
   END IF;
 
