@@ -10,8 +10,7 @@ namespace weir::testing {
 namespace {
 
 constexpr sql_mutant defects[] = {
-    {"F28", "AND j2.vesting <= now_ ORDER BY",
-     "AND j2.vesting <= now_ AND j2.holder IS NULL ORDER BY"},
+    {"F28", "AND j2.vesting <= now_\n", "AND j2.vesting <= now_ AND j2.holder IS NULL\n"},
     {"F36", "attempts = j2.attempts + 1, unclaimed", "attempts = j2.attempts, unclaimed"},
     {"F33", "greatest(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"},
     {"F14", "IF j.strategy IN (1, 2, 4) THEN\n    DELETE", "IF false THEN\n    DELETE"},
@@ -23,7 +22,7 @@ constexpr sql_mutant defects[] = {
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},
     {"R4", "ORDER BY j2.vesting, j2.id LIMIT limit_ - n", "ORDER BY j2.id LIMIT limit_ - n"},
     {"R4", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.runs = 0)"},
-    {"F31", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.reason IS NULL)"},
+    {"R4", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.reason IS NULL)"},
     {"R4", "(k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_", "(k.state = 0"},
     {"R4", "AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;", ";"},
 };

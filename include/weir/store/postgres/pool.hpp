@@ -60,11 +60,13 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
         retry_{strand_},
         tidied_{retry_.now()} {
     options_.schema = schema_;
+    options_.listen_conninfo = {};  // is not copied here
     lanes_[1].waits = true;
   }
 
   [[nodiscard]] postgres_options const& options() const noexcept { return options_; }
   [[nodiscard]] std::string const& conninfo() const noexcept { return conninfo_; }
+  [[nodiscard]] std::string const& schema() const noexcept { return schema_; }
   [[nodiscard]] postgres_strand const& strand() const noexcept { return strand_; }
 
   /// From any thread.

@@ -390,6 +390,8 @@ BEGIN
       FROM ~.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
     all_ := all_ + 1;
   END LOOP;
+  DELETE FROM ~.hints h USING (SELECT k.topic FROM ~.hints k WHERE k.since < now_ - 3600000000000
+      LIMIT limit_ FOR UPDATE SKIP LOCKED) o WHERE h.topic = o.topic;
   n := (~.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
   DELETE FROM ~.dequeues d USING (SELECT k.queue, k.holder FROM ~.dequeues k

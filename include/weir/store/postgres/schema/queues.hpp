@@ -31,6 +31,7 @@ BEGIN
     END IF;
   END IF;
   INSERT INTO ~.pointers VALUES (shard_, vesting_, queue_);
+  PERFORM ~.tell('j' || shard_, own_);
   RETURN true;
 END $$;
 
@@ -159,6 +160,20 @@ BEGIN
     ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
 END $$;
 
+-- Is a queue of the shard due? Otherwise, when the next one will be, and who is told of an earlier
+-- one: what is committed after the second look.
+CREATE FUNCTION ~.await_jobs(shard_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
+    OUT topic_ text) LANGUAGE plpgsql {set} AS $$
+BEGIN
+  topic_ := 'j' || shard_;
+  FOR i IN 1 .. 2 LOOP
+    SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
+      FROM ~.scan_visible_queues(shard_, 1, 0, at_) s;
+    EXIT WHEN due OR i = 2;
+    INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
+  END LOOP;
+END $$;
+
 CREATE FUNCTION ~.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)
   RETURNS integer LANGUAGE plpgsql {set} AS $$
 DECLARE
@@ -205,6 +220,7 @@ END $$;
 CREATE FUNCTION ~.resume_queue(queue_ bytea) RETURNS void LANGUAGE plpgsql {set} AS $$
 BEGIN
   UPDATE ~.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
+  PERFORM ~.tell('j' || q.shard, true) FROM ~.queues q WHERE q.queue = queue_;
 END $$;
 
 CREATE FUNCTION ~.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,

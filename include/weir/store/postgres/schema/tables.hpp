@@ -41,6 +41,7 @@ CREATE TABLE ~.permits (
   ticket  boolean NOT NULL,
   number  bigint NOT NULL,               -- its fence, or its turn
   until   bigint NOT NULL,
+  top     integer NOT NULL DEFAULT 0,    -- the limit that its ticket waits for
   PRIMARY KEY (key, holder)
 );
 CREATE INDEX permits_number ON ~.permits (key, ticket, number);
@@ -158,6 +159,14 @@ CREATE TABLE ~.keys (
 );
 CREATE INDEX keys_until ON ~.keys (until) WHERE until IS NOT NULL;
 
+-- What somebody waits for. The first who has news of it takes the row, and notifies: that takes a
+-- lock on the whole server at the commit, so it happens once for each time that somebody begins to
+-- wait, and never where nobody does (F43).
+CREATE UNLOGGED TABLE ~.hints (
+  topic   text PRIMARY KEY,
+  since   bigint NOT NULL
+);
+
 CREATE FUNCTION ~.version() RETURNS integer LANGUAGE sql STABLE AS
   'SELECT version FROM ~.state';
 
@@ -191,6 +200,24 @@ BEGIN
   END IF;
   RETURN greatest(f, last_ + 1);
 END $$;
+
+-- Whoever waits for this is to look, once this is committed. In an application's transaction, which
+-- may stay open, the news is left for others to give, too.
+CREATE FUNCTION ~.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF own_ THEN
+    DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
+      FOR UPDATE SKIP LOCKED);
+  ELSE
+    PERFORM 1 FROM ~.hints k WHERE k.topic = topic_;
+  END IF;
+  IF FOUND THEN
+    PERFORM pg_notify(btrim('~', '"'), topic_);
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.permit_topic(key_ bytea) RETURNS text LANGUAGE sql IMMUTABLE AS
+  $$SELECT 'p' || left(encode(sha256(key_), 'hex'), 32)$$;
 
 CREATE FUNCTION ~.lock_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
   LANGUAGE sql IMMUTABLE AS
