@@ -109,11 +109,11 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
       return std::any_of(watch_->waiters_.begin(), watch_->waiters_.end(),
                          [](auto const& w) { return w->waiting(); });
     }
-    void finish(error_code ec, PGresult const* r) noexcept override {
+    void finish(error_code ec, postgres_rows const& rows) noexcept override {
       watch_->asking_ = false;
       if (ec) return watch_->fail(ec);
       try {
-        watch_->answered(postgres_rows{r});
+        watch_->answered(rows);
       } catch (postgres_malformed const&) {
         watch_->fail(errc::store_corrupt);
       } catch (...) {  // no memory
