@@ -16,6 +16,8 @@
 
 #include "postgres_rig.hpp"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -388,9 +390,10 @@ settings arguments(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   auto const s = arguments(argc, argv);
-  // Not /tmp, which may be memory, nor here, where who runs the server may not look.
-  postgres_test::server const server{
-      {"shared_buffers=256MB", "max_wal_size=4GB", "autovacuum_naptime=1s"}, "/var/tmp"};
+  // Not in /tmp, which may be memory, unless somebody says so.
+  ::setenv("TMPDIR", "/var/tmp", 0);
+  postgres_test::server const server{{.settings = {"fsync=on", "shared_buffers=256MB",
+                                                   "max_wal_size=4GB", "autovacuum_naptime=1s"}}};
   std::string json;
   for (bool const durable : {true, false}) {
     std::printf("%s, %llu connections each; jobs per second, medians of %llu\n",

@@ -4,7 +4,7 @@
 #ifndef WEIR_BENCH_POSTGRES_RIG_HPP
 #define WEIR_BENCH_POSTGRES_RIG_HPP
 
-#include "../test/integration/postgres_process.hpp"
+#include "../test/integration/postgres_server.hpp"
 #include "weir/store/postgres.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -104,7 +104,7 @@ class rig {
   double pgbench(std::string const& script, std::uint64_t transactions) const {
     auto const file = (std::filesystem::temp_directory_path() / ("weir-" + database_ + ".sql"));
     std::ofstream{file} << script;
-    auto const line = postgres_test::server::binary("pgbench") + " -h 127.0.0.1 -p " +
+    auto const line = postgres_test::program::find("pgbench") + " -h 127.0.0.1 -p " +
                       std::to_string(server_.port()) + " -U postgres -n -M prepared -j 1 -c " +
                       std::to_string(connections_) + " -t " +
                       std::to_string(std::max<std::uint64_t>(transactions / connections_, 1)) +

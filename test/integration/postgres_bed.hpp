@@ -4,7 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_POSTGRES_BED_HPP
 #define WEIR_TEST_INTEGRATION_POSTGRES_BED_HPP
 
-#include "postgres_process.hpp"
+#include "postgres_server.hpp"
 #include "weir/store/postgres.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -34,12 +35,6 @@ namespace postgres_test {
 
 using namespace weir;
 using namespace std::chrono_literals;
-
-/// The one of this program.
-inline server& the_server() {
-  static server s;
-  return s;
-}
 
 /// A connection of the test's own.
 class connection {
@@ -117,11 +112,12 @@ inline error_code migrate(boost::asio::io_context& io, postgres_store const& sto
 
 /// A fresh store in a database of its own.
 struct bed {
-  explicit bed(postgres_options const& o = quick(), std::string const& settings = "")
-      : database{fresh(settings)},
+  explicit bed(postgres_options const& o = quick(), std::string const& settings = "",
+               server const& on = the_server())
+      : database{fresh(settings, on)},
         options{o},
-        db{the_server().conninfo(database)},
-        store{io.get_executor(), the_server().conninfo(database), o} {
+        db{on.conninfo(database)},
+        store{io.get_executor(), on.conninfo(database), o} {
     BOOST_TEST_REQUIRE(!migrate(io, store));
   }
 
@@ -130,10 +126,10 @@ struct bed {
     return ask(io, store, c);
   }
 
-  static std::string fresh(std::string const& settings) {
+  static std::string fresh(std::string const& settings, server const& on = the_server()) {
     static int made = 0;
     auto const name = "bed" + std::to_string(++made);
-    connection there{the_server().conninfo()};
+    connection there{on.conninfo()};
     there.must("CREATE DATABASE " + name);
     if (!settings.empty()) there.must("ALTER DATABASE " + name + " SET " + settings);
     return name;
@@ -159,6 +155,53 @@ struct bed {
   out.unique_key = unique_key;
   if (!unique_key.empty()) out.strategy = unique_strategy::until_executed;
   return out;
+}
+
+[[nodiscard]] inline command::acquire_lock lock(std::string_view key,
+                                                std::string_view holder = "h") {
+  return {key, holder, 1h};
+}
+
+/// Starts a command; its error once it has ended.
+template <class C>
+std::shared_ptr<std::optional<error_code>> start(postgres_store const& store, C const& c) {
+  auto out = std::make_shared<std::optional<error_code>>();
+  store.async_execute(c, [out](error_code ec, typename C::result) { *out = ec; });
+  return out;
+}
+
+inline void finish(boost::asio::io_context& io, std::optional<error_code> const& what) {
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (!what && std::chrono::steady_clock::now() < give_up) {
+    io.restart();
+    io.run_one_for(100ms);
+  }
+  BOOST_TEST_REQUIRE(what.has_value());
+}
+
+[[nodiscard]] inline bool lost(error_code ec) {
+  return ec == errc::outcome_unknown || ec == errc::store_unavailable;
+}
+
+/// Whoever else is connected to the database has to be connected anew.
+inline void end_all_backends(connection& db) {
+  db.must("SELECT count(pg_terminate_backend(pid, 20000)) FROM pg_stat_activity "
+          "WHERE datname = current_database() AND pid <> pg_backend_pid()");
+}
+
+/// Waits until somebody waits for a lock in the database.
+inline void until_somebody_waits(boost::asio::io_context& io, std::string const& database,
+                                 int how_many = 1) {
+  connection db{the_server().conninfo(database)};  // no transaction: that would see the same again
+  for (int i = 0; i < 2000; ++i) {
+    if (db.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                  "AND datname = current_database()") >= how_many) {
+      return;
+    }
+    io.restart();
+    io.run_one_for(5ms);
+  }
+  BOOST_TEST_REQUIRE(false, "nobody waits");
 }
 
 }  // namespace postgres_test
