@@ -36,6 +36,8 @@ DECLARE
   buried integer := 0;
   level smallint := -1;
   vests bigint;
+  first smallint;
+  start bigint;
   candidates uuid[];
   reason_ text;
   done boolean;
@@ -80,6 +82,9 @@ BEGIN
       WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
       ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
     EXIT WHEN NOT FOUND;
+    IF first IS NULL THEN
+      first := level; start := vests;
+    END IF;
     CONTINUE WHEN vests > now_;
     LOOP
       IF nextval('~.fences') < now_ / 1000 THEN
@@ -94,7 +99,8 @@ BEGIN
                       ~.unclaimable(l.attempts, l.max_attempts, l.deadline_from, l.deadline, now_)
                       AS reason
                     FROM (SELECT j2.ctid AS tid, j2.* FROM ~.jobs j2 WHERE j2.queue = queue_
-                            AND j2.priority = level AND j2.vesting <= now_
+                            AND j2.priority = level AND j2.vesting >= vests
+                            AND j2.vesting <= now_
                             ORDER BY j2.vesting, j2.id LIMIT limit_ - n
                             FOR UPDATE SKIP LOCKED) l) o
             WHERE o.runs = 0 AND o.reason IS NULL),
@@ -111,7 +117,8 @@ BEGIN
       EXIT WHEN idle > 3;  -- others are faster
       SELECT array_agg(c.id) INTO candidates
         FROM (SELECT j2.id FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
-                AND j2.vesting <= now_ ORDER BY j2.vesting, j2.id LIMIT limit_ - n
+                AND j2.vesting >= vests AND j2.vesting <= now_
+                ORDER BY j2.vesting, j2.id LIMIT limit_ - n
                 FOR UPDATE SKIP LOCKED) c;
       EXIT WHEN candidates IS NULL;
       FOR i IN 1 .. cardinality(candidates) LOOP
@@ -136,7 +143,7 @@ BEGIN
     done := ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
   END IF;
 
-  h := ~.heads(queue_, now_);
+  h := ~.heads(queue_, now_, first, start);
   IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
       WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
     PERFORM ~.move_pointer(queue_, shard_, now_, own_);

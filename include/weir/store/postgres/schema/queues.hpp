@@ -35,14 +35,21 @@ BEGIN
   RETURN true;
 END $$;
 
--- The least of the heads, one probe for each level that is in use, and whether any is visible.
-CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, OUT least_ bigint, OUT visible boolean)
-  LANGUAGE plpgsql AS $$
+-- The least of the heads, one probe for each level that is in use, and whether any is visible. Who
+-- has just looked at the first level says where its head was: what is dead before it, and not yet
+-- removed by a vacuum, is not gone through once more.
+CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, first_ smallint, from_ bigint,
+    OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
 DECLARE
-  level smallint := -1;
+  level smallint := coalesce(first_, -1);
   vests bigint;
 BEGIN
-  visible := false;
+  IF first_ IS NOT NULL THEN
+    SELECT j.vesting INTO least_ FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority = first_ AND j.vesting >= from_
+      ORDER BY j.vesting, j.id LIMIT 1;
+  END IF;
+  visible := coalesce(least_ <= now_, false);
   LOOP
     SELECT j.priority, j.vesting INTO level, vests FROM ~.jobs j
       WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
@@ -61,10 +68,10 @@ DECLARE
   h record;
 BEGIN
   IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.lock_name(0, queue_, '')) THEN
-    h := ~.heads(queue_, now_);
+    h := ~.heads(queue_, now_, NULL, NULL);
     RETURN h.least_;
   END IF;
-  h := ~.heads(queue_, now_);
+  h := ~.heads(queue_, now_, NULL, NULL);
   DELETE FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_;
   IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_) THEN
     INSERT INTO ~.pointers VALUES (shard_, h.least_, queue_);
@@ -99,7 +106,7 @@ CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN (~.heads(queue_, now_)).least_ - now_;
+  RETURN (~.heads(queue_, now_, NULL, NULL)).least_ - now_;
 END $$;
 
 CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
@@ -272,7 +279,7 @@ BEGIN
       coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
     FROM ~.counters c WHERE c.queue = queue_;
-  next_in := (~.heads(queue_, now_)).least_ - now_;
+  next_in := (~.heads(queue_, now_, NULL, NULL)).least_ - now_;
 END $$;
 
 CREATE FUNCTION ~.list_queues(shard_ integer, limit_ integer, after_ bytea) RETURNS SETOF bytea
