@@ -666,8 +666,9 @@ class OnServer(ManifestTest):
 
     def test_a_server_that_is_not_there_is_said(self):
         self.file("a")
-        url = self.server.url().replace(str(self.server.port), "1")
-        process = subprocess.Popen([PROGRAM, "--store", url, str(self.tree)], cwd=self.base, stdin=subprocess.DEVNULL,
+        self.own()
+        url = self.server.url().replace(f":{self.server.port}", ":1")
+        process = subprocess.Popen([PROGRAM, "--store", url, str(self.tree)], cwd=self.work, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, **IDENTITY)
         result = self.finish(process)
         self.assertEqual(result.status, 4, result.err)
