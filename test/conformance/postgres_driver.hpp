@@ -6,6 +6,7 @@
 
 #include "conformance/memory_driver.hpp"
 #include "integration/postgres_bed.hpp"
+#include "integration/postgres_pooler.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/concept.hpp"
 #include "weir/error.hpp"
@@ -66,8 +67,13 @@ class postgres_driver {
   using store = postgres_cluster;
 
   /// @param settings of the database
-  explicit postgres_driver(std::string const& settings = "")
-      : bed_{postgres_test::quick(), settings} {
+  /// @param through  a pooler in front of it
+  explicit postgres_driver(std::string const& settings = "",
+                           postgres_test::pooler const* through = nullptr)
+      : bed_{postgres_test::quick(), settings},
+        through_{through} {
+    // Notifications do not come through it.
+    if (through != nullptr) bed_.options.listen_conninfo = direct_;
     // Whether it outlives the server is not the subject here.
     bed_.db.must("ALTER DATABASE " + bed_.database + " SET synchronous_commit = off");
     stop_clock();
@@ -110,10 +116,12 @@ class postgres_driver {
 
  private:
   [[nodiscard]] std::string conninfo() const {
-    return postgres_test::the_server().conninfo(bed_.database);
+    return through_ == nullptr ? direct_ : through_->conninfo(bed_.database);
   }
 
   postgres_test::bed bed_;
+  std::string direct_ = postgres_test::the_server().conninfo(bed_.database);
+  postgres_test::pooler const* through_;
 };
 
 /// Why the suite may leave something out here.

@@ -15,6 +15,7 @@ constexpr sql_mutant defects[] = {
     {"F33", "greatest(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"},
     {"F14", "IF j.strategy IN (1, 2, 4) THEN\n    DELETE", "IF false THEN\n    DELETE"},
     {"F15", "IF j.strategy IN (2, 4) AND NOT EXISTS", "IF false AND NOT EXISTS"},
+    {"F16", "bool_or(c.holder IS NOT NULL AND c.strategy IN (3, 4))", "false"},
     {"F17", "PERFORM pg_advisory_xact_lock(r.lock);", "NULL;"},
     {"F35", "OR job.fence <> fence_ THEN", "THEN"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
