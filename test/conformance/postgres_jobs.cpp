@@ -15,7 +15,7 @@ constexpr sql_mutant defects[] = {
     {"F33", "greatest(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"},
     {"F14", "IF j.strategy IN (1, 2, 4) THEN\n    DELETE", "IF false THEN\n    DELETE"},
     {"F15", "IF j.strategy IN (2, 4) AND NOT EXISTS", "IF false AND NOT EXISTS"},
-    {"F16", "bool_or(c.holder IS NOT NULL AND c.strategy IN (3, 4))", "false"},
+    {"F16", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.reason IS NULL)"},
     {"F17", "PERFORM pg_advisory_xact_lock(r.lock);", "NULL;"},
     {"F35", "OR job.fence <> fence_ THEN", "THEN"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
@@ -23,7 +23,6 @@ constexpr sql_mutant defects[] = {
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},
     {"R4", "ORDER BY j2.vesting, j2.id LIMIT limit_ - n", "ORDER BY j2.id LIMIT limit_ - n"},
     {"R4", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.runs = 0)"},
-    {"R4", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.reason IS NULL)"},
     {"R4", "(k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_", "(k.state = 0"},
     {"R4", "AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;", ";"},
 };

@@ -129,12 +129,15 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
     pump();
   }
 
-  /// Sends what was gathered, once those have run who are about to add to it.
+  /// Sends what was gathered, once those have run who are about to add to it. Not by way of the
+  /// strand's own queue: there it would come before what they are about to submit.
   void gather() {
     if (std::exchange(gathering_, true)) return;
-    boost::asio::post(strand_, [self = self()] {
-      self->gathering_ = false;
-      self->pump();
+    boost::asio::post(strand_.get_inner_executor(), [self = self()] {
+      boost::asio::dispatch(self->strand_, [self] {
+        self->gathering_ = false;
+        self->pump();
+      });
     });
   }
 
