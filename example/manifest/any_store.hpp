@@ -42,6 +42,7 @@ class executes_all : public executes_one<Commands>... {
   virtual ~executes_all() = default;
   using executes_one<Commands>::execute...;
   [[nodiscard]] virtual std::uint32_t shard_count() const noexcept = 0;
+  virtual void close() = 0;
 
   template <class C>
   static constexpr bool has = (std::same_as<C, Commands> || ...);
@@ -72,6 +73,9 @@ class any_store {
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_->shard_count(); }
 
+  /// Ends what keeps the context busy though nobody waits for it, such as a connection.
+  void close() const { store_->close(); }
+
   template <class C, class Token>
     requires(ask::all::has<C>)
   auto async_execute(C const& c, Token&& token) const {
@@ -101,6 +105,9 @@ class store_link : public Base {
  public:
   explicit store_link(Store store) : store_{std::move(store)} {}
   [[nodiscard]] std::uint32_t shard_count() const noexcept override { return store_.shard_count(); }
+  void close() override {
+    if constexpr (requires(Store s) { s.close(); }) store_.close();
+  }
 
  protected:
   Store store_;

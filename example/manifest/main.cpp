@@ -18,6 +18,7 @@
 #include "stores.hpp"
 #include "tree_walk.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -76,6 +77,7 @@ manifest::outcome run_on(manifest::any_store const& store, asio::io_context& io,
     if (failure) std::rethrow_exception(failure);
     result = std::move(reached);
     signals.cancel();
+    if (!options.server.empty()) store.close();
     if (result.abandoned) io.stop();
   });
   try {
@@ -109,6 +111,18 @@ std::uint32_t descriptors() {
                                     others);
 }
 
+manifest::any_store open_store(asio::any_io_executor const& executor,
+                               manifest::options const& options) {
+  if (manifest::on_redis(options.server)) {
+    return manifest::open_redis_store(executor, options.server);
+  }
+  if (manifest::on_postgres(options.server)) {
+    return manifest::open_postgres_store(executor, options.server);
+  }
+  if (options.in_memory) return manifest::open_memory_store(executor);
+  return manifest::open_sqlite_store(executor, options.store, options.fresh);
+}
+
 int make_manifest(manifest::options options) {
   options.open_files = std::min(options.open_files, descriptors());
   asio::io_context io{1};
@@ -123,7 +137,8 @@ int make_manifest(manifest::options options) {
   } catch (std::system_error const& e) {
     return complain(not_written, e.what());
   }
-  manifest::store_files const own{options.in_memory ? std::string{} : options.store};
+  bool const in_file = !options.in_memory && options.server.empty();
+  manifest::store_files const own{in_file ? options.store : std::string{}};
   try {
     walk.emplace(options.directory, [&](struct stat const& folder, std::string_view name) {
       return output->is_mine(folder, name) || own.is_mine(folder, name);
@@ -134,9 +149,7 @@ int make_manifest(manifest::options options) {
 
   std::optional<manifest::any_store> store;
   try {
-    store = options.in_memory
-                ? manifest::open_memory_store(io.get_executor())
-                : manifest::open_sqlite_store(io.get_executor(), options.store, options.fresh);
+    store = open_store(io.get_executor(), options);
   } catch (std::exception const& e) {
     return complain(failed, e.what());
   }

@@ -25,8 +25,9 @@ The files are those that `find -H DIR -type f` prints: no symbolic link is follo
 
   -o, --output FILE   where the manifest goes (default: SHA256SUMS in the current folder; -: standard output)
       --store STORE   where the jobs live: memory; or sqlite[:PATH], a file (the default: sqlite:manifest.db, or
-                      the PATH given before)
-      --fresh         forgets what is in the store first, and reads every file
+                      the PATH given before); or a server: redis://HOST:PORT, rediss://... with TLS, or
+                      postgres://USER@HOST:PORT/DATABASE, where a schema named weir is made
+      --fresh         forgets what is in the store first, and reads every file (not on a server, which others use)
       --workers N     files read at the same time (default: one per core)
       --open-files N  files open at the same time, those that wait for --rate too (default: 64)
       --rate RATE     bytes read per second at most, such as 200MB/s, 1.5GiB/s or 500000 (default: no limit)
@@ -34,9 +35,10 @@ The files are those that `find -H DIR -type f` prints: no symbolic link is follo
       --plain         progress as lines, on a terminal too
   -h, --help          this text
 
-What is in a sqlite store is not lost, however the run ends, kill -9 included: the next run takes from there the
-checksums of files that have not changed (by size, time of modification and inode), reads the others, and tries again
-those that could not be read. Runs at the same time on one store share the work, and each writes a whole manifest.
+What is in a sqlite store or on a server is not lost, however the run ends, kill -9 included: the next run takes from
+there the checksums of files that have not changed (by size, time of modification and inode), reads the others, and
+tries again those that could not be read. Runs at the same time on one store share the work, and each writes a whole
+manifest; those on several hosts have to see the same files under the same path.
 
 Ctrl-C or SIGTERM ends the run with what is done so far in the manifest; a second one ends it at once.
 A file that changes while it is read is tried again, for no checksum can be right for it.
@@ -50,6 +52,7 @@ struct options {
   std::string output = "SHA256SUMS";
   bool in_memory = false;
   std::string store = "manifest.db";  ///< the file of the sqlite store
+  std::string server;                 ///< its URL; empty: none
   bool fresh = false;
   std::uint32_t workers = std::clamp(std::thread::hardware_concurrency(), 1U, 64U);
   std::uint32_t open_files = 64;
@@ -134,6 +137,14 @@ struct usage_error : std::runtime_error {
   return value;
 }
 
+/// Which server a URL is of.
+[[nodiscard]] inline bool on_redis(std::string_view store) noexcept {
+  return store.starts_with("redis://") || store.starts_with("rediss://");
+}
+[[nodiscard]] inline bool on_postgres(std::string_view store) noexcept {
+  return store.starts_with("postgres://") || store.starts_with("postgresql://");
+}
+
 /// Reads the arguments after the program's name; of an option given twice, the last counts. Throws
 /// `usage_error`.
 [[nodiscard]] inline options parse_options(std::span<char const* const> arguments) {
@@ -179,11 +190,15 @@ struct usage_error : std::runtime_error {
       auto const store = value();
       constexpr std::string_view with_path = "sqlite:";
       parsed.in_memory = store == "memory";
-      if (store.starts_with(with_path) && store != with_path) {
+      parsed.server.clear();
+      if (on_redis(store) || on_postgres(store)) {
+        parsed.server = store;
+      } else if (store.starts_with(with_path) && store != with_path) {
         parsed.store = store.substr(with_path.size());
       } else if (store != "memory" && store != "sqlite") {
-        throw usage_error{"--store knows memory and sqlite[:PATH], not '" + std::string{store} +
-                          "'"};
+        throw usage_error{
+            "--store knows memory, sqlite[:PATH], redis://, rediss:// and postgres://, not '" +
+            std::string{store} + "'"};
       }
     } else if (name == "--fresh") {
       parsed.fresh = flag();
@@ -202,6 +217,9 @@ struct usage_error : std::runtime_error {
     } else {
       throw usage_error{"there is no option '" + std::string{name} + "'"};
     }
+  }
+  if (parsed.fresh && !parsed.server.empty()) {
+    throw usage_error{"--fresh forgets nothing on a server, which others use"};
   }
   return parsed;
 }

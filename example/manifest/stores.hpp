@@ -23,6 +23,19 @@ namespace manifest {
 [[nodiscard]] any_store open_sqlite_store(asio::any_io_executor const& executor,
                                           std::string const& path, bool fresh);
 
+/// The jobs live on a Redis server, for any number of processes on any number of hosts.
+///
+/// @param url redis:// or, with TLS, rediss://
+/// Throws `std::runtime_error`, which says what is wrong with the server. Blocks.
+[[nodiscard]] any_store open_redis_store(asio::any_io_executor const& executor,
+                                         std::string const& url);
+
+/// The same in a PostgreSQL database, where weir's schema is made if need be.
+///
+/// @param url postgres:// or postgresql://, as libpq has it
+[[nodiscard]] any_store open_postgres_store(asio::any_io_executor const& executor,
+                                            std::string const& url);
+
 }  // namespace manifest
 
 #endif

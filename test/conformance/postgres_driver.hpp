@@ -6,6 +6,7 @@
 
 #include "conformance/memory_driver.hpp"
 #include "integration/postgres_bed.hpp"
+#include "integration/postgres_pooler.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/concept.hpp"
 #include "weir/error.hpp"
@@ -66,8 +67,15 @@ class postgres_driver {
   using store = postgres_cluster;
 
   /// @param settings of the database
-  explicit postgres_driver(std::string const& settings = "")
-      : bed_{postgres_test::quick(), settings} {
+  /// @param through  a pooler in front of it
+  explicit postgres_driver(std::string const& settings = "",
+                           postgres_test::pooler const* through = nullptr)
+      : bed_{postgres_test::quick(), settings},
+        through_{through} {
+    // Notifications do not come through it.
+    if (through != nullptr) bed_.options.listen_conninfo = direct_;
+    // Whether it outlives the server is not the subject here.
+    bed_.db.must("ALTER DATABASE " + bed_.database + " SET synchronous_commit = off");
     stop_clock();
   }
 
@@ -108,10 +116,12 @@ class postgres_driver {
 
  private:
   [[nodiscard]] std::string conninfo() const {
-    return postgres_test::the_server().conninfo(bed_.database);
+    return through_ == nullptr ? direct_ : through_->conninfo(bed_.database);
   }
 
   postgres_test::bed bed_;
+  std::string direct_ = postgres_test::the_server().conninfo(bed_.database);
+  postgres_test::pooler const* through_;
 };
 
 /// Why the suite may leave something out here.
@@ -119,14 +129,11 @@ inline constexpr std::string_view own_time =
     "an application's transaction has the store's own time";
 inline constexpr std::string_view too_slow = "the store was too slow for its precision to judge";
 
-inline constexpr std::string_view no_await_jobs = "the store does not execute await_jobs";
-inline constexpr std::string_view no_await_permit = "the store does not execute await_permit";
-
 /// Nothing fails, and what is left out is left out because of how time passes, or because the store
 /// has no bound but the disk.
 inline void require_postgres(report const& r) {
-  require_all(r, {no_hints, told_only, no_way_back, not_known, passes, own_time, too_slow, no_bound,
-                  no_await_jobs, no_await_permit});
+  require_all(r,
+              {no_hints, told_only, no_way_back, not_known, passes, own_time, too_slow, no_bound});
 }
 
 /// A text in weir's schema, and what it is replaced by: a defect put back.

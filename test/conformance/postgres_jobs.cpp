@@ -10,20 +10,21 @@ namespace weir::testing {
 namespace {
 
 constexpr sql_mutant defects[] = {
-    {"F28", "AND j2.vesting <= now_ ORDER BY",
-     "AND j2.vesting <= now_ AND j2.holder IS NULL ORDER BY"},
+    {"F28", "AND j2.vesting <= now_\n", "AND j2.vesting <= now_ AND j2.holder IS NULL\n"},
     {"F36", "attempts = j2.attempts + 1, unclaimed", "attempts = j2.attempts, unclaimed"},
     {"F33", "greatest(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"},
     {"F14", "IF j.strategy IN (1, 2, 4) THEN\n    DELETE", "IF false THEN\n    DELETE"},
     {"F15", "IF j.strategy IN (2, 4) AND NOT EXISTS", "IF false AND NOT EXISTS"},
+    {"F16", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.reason IS NULL)"},
     {"F17", "PERFORM pg_advisory_xact_lock(r.lock);", "NULL;"},
     {"F35", "OR job.fence <> fence_ THEN", "THEN"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
     {"F48", "WHERE p.queue = queue_ AND p.pointer <= vesting_)", "WHERE p.queue = queue_)"},
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},
-    {"R4", "ORDER BY j2.vesting, j2.id LIMIT want", "ORDER BY j2.id LIMIT want"},
-    {"R4", "FOR UPDATE SKIP LOCKED) c;", ") c;"},
+    {"R4", "ORDER BY j2.vesting, j2.id LIMIT limit_ - n", "ORDER BY j2.id LIMIT limit_ - n"},
+    {"R4", "WHERE o.runs = 0 AND o.reason IS NULL)", "WHERE o.runs = 0)"},
     {"R4", "(k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_", "(k.state = 0"},
+    {"R4", "AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;", ";"},
 };
 
 BOOST_AUTO_TEST_SUITE(postgres_jobs)
@@ -41,6 +42,16 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_d
   settings s;
   s.only = "concurrent";  // where it matters
   s.concurrent = 8;
+  report found;
+  conformance::jobs(driver, found, s);
+  require_postgres(found);
+}
+
+// Nor do the answers depend on the plans, which depend on what autovacuum happened to see.
+BOOST_AUTO_TEST_CASE(keep_every_promise_whatever_the_plans_are) {
+  postgres_driver driver{"enable_hashjoin = off"};
+  settings s;
+  s.only = "generated";
   report found;
   conformance::jobs(driver, found, s);
   require_postgres(found);

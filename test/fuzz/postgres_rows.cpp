@@ -52,7 +52,7 @@ detail::postgres_result answer_from(fuzz::input& in) {
 
 template <class C>
 void read(C const& c, PGresult const* r) {
-  auto const answer = detail::read_answer<C>(detail::postgres_note<C>{c}, r);
+  auto const answer = detail::read_answer<C>(detail::postgres_note<C>{c}, detail::postgres_rows{r});
   if (answer.has_value()) return;
   auto const ec = answer.error();
   fuzz::require(ec == weir::errc::store_corrupt || ec == weir::errc::lease_lost,

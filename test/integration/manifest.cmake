@@ -17,8 +17,17 @@ set_tests_properties(unit.manifest_digest PROPERTIES
 if(Python3_FOUND)
   add_custom_target(integration.manifest) # what has to be built for the test of this name
   add_dependencies(integration.manifest manifest)
+  # The servers for whose stores the program is built; what is left out has been said.
+  set(servers)
+  foreach(store redis postgres)
+    if(TARGET weir::${store})
+      list(APPEND servers ${store})
+    endif()
+  endforeach()
+  list(JOIN servers "," servers)
   add_test(NAME integration.manifest
-    COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/manifest.py $<TARGET_FILE:manifest>)
+    COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/manifest.py $<TARGET_FILE:manifest>
+      --servers "${servers}")
   set_tests_properties(integration.manifest PROPERTIES
     LABELS integration TIMEOUT 600 ENVIRONMENT "${test_environment}")
 endif()

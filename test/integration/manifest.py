@@ -3,16 +3,20 @@
 # Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 """Holds the program `manifest` to what `find` and `sha256sum` say.
 
-usage: manifest.py PROGRAM [unittest arguments]
+usage: manifest.py PROGRAM [--servers redis,postgres] [unittest arguments]
+
+--servers: which ones the program was built for; the test starts its own.
 """
 
 import contextlib
+import glob
 import os
 import pathlib
 import pty
 import random
 import shutil
 import signal
+import socket
 import sqlite3
 import stat
 import subprocess
@@ -107,6 +111,15 @@ class ManifestTest(unittest.TestCase):
         while not what():
             self.assertLess(time.monotonic(), deadline, "what was waited for does not come")
             time.sleep(0.005)
+
+    def row(self, result):
+        """The last row of the table, by the names of its columns."""
+        lines = [line for line in result.err.splitlines() if line.startswith(("queue ", "all "))]
+        head, last = lines[-2].split(), lines[-1].replace(" B", "_B").replace(" kB", "_kB").replace(" MB", "_MB").split()
+        row = {"stored": 0, "others": 0}
+        row.update({name: int(text.replace(",", "")) for name, text in zip(head[1:-1], last[1:])})
+        row["read here"] = row["done"] - row["stored"] - row["others"]
+        return row
 
     def slow_tree(self, files=40, size=50_000):
         for i in range(files):
@@ -266,15 +279,6 @@ class ManifestInMemory(Manifest):
 
 class Resumption(ManifestTest):
     """What a sqlite store keeps from one run to the next, and between runs at the same time."""
-
-    def row(self, result):
-        """The last row of the table, by the names of its columns."""
-        lines = [line for line in result.err.splitlines() if line.startswith(("queue ", "all "))]
-        head, last = lines[-2].split(), lines[-1].replace(" B", "_B").replace(" kB", "_kB").replace(" MB", "_MB").split()
-        row = {"stored": 0, "others": 0}
-        row.update({name: int(text.replace(",", "")) for name, text in zip(head[1:-1], last[1:])})
-        row["read here"] = row["done"] - row["stored"] - row["others"]
-        return row
 
     def stored_results(self):
         """How many files' checksums are in the store, by its own tables."""
@@ -500,6 +504,181 @@ class Resumption(ManifestTest):
         self.check_complete(self.finish(second))
 
 
+class Server:
+    """A server of the test's own, on the loopback interface, in a directory that goes with it."""
+
+    def __init__(self):
+        self.home = tempfile.mkdtemp(prefix="weir-manifest-server-")
+        if IDENTITY:
+            os.chown(self.home, IDENTITY["user"], IDENTITY["group"])
+        self.prepare()
+        for _ in range(10):  # who asks for a free port may find it taken a moment later
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                self.port = free.getsockname()[1]
+            with open(os.path.join(self.home, "log"), "ab") as log:
+                self.process = subprocess.Popen(self.command(), cwd="/", stdin=subprocess.DEVNULL, stdout=log,
+                                                stderr=log, **self.keywords(), **IDENTITY)
+            deadline = time.monotonic() + LIMIT
+            while self.process.poll() is None and time.monotonic() < deadline:
+                if self.answers():
+                    return
+                time.sleep(0.02)
+            self.end()
+        raise RuntimeError("the server does not start: " + pathlib.Path(self.home, "log").read_text(errors="replace"))
+
+    def prepare(self):
+        pass
+
+    def keywords(self):
+        return {}
+
+    def end(self):
+        self.process.send_signal(signal.SIGQUIT if self.process.poll() is None else 0)
+        try:
+            self.process.wait(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def close(self):
+        self.end()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class RedisServer(Server):
+    def command(self):
+        return ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.home, "--save", "",
+                "--maxmemory-policy", "noeviction"]
+
+    def keywords(self):
+        # Debian's package of tools has the server by another name; it is what it is called.
+        return {"executable": shutil.which("redis-server") or shutil.which("redis-check-rdb")}
+
+    def answers(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(5) == b"+PONG"
+        except OSError:
+            return False
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}"
+
+
+class PostgresServer(Server):
+    def binary(self, name):
+        return max(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), default=name)
+
+    def prepare(self):
+        subprocess.run([self.binary("initdb"), "-D", self.home + "/data", "-U", "postgres", "-A", "trust", "-N", "-E",
+                        "UTF8", "--locale=C"], cwd="/", stdout=subprocess.DEVNULL, check=True, **IDENTITY)
+
+    def command(self):
+        return [self.binary("postgres"), "-D", self.home + "/data", "-k", self.home, "-p", str(self.port), "-c",
+                "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+
+    def answers(self):
+        ready = [self.binary("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(ready, cwd="/").returncode == 0
+
+    def url(self):
+        return f"postgres://postgres@127.0.0.1:{self.port}/postgres"
+
+
+class OnServer(ManifestTest):
+    """Several processes on a server."""
+
+    SERVER = None  # a class
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = cls.SERVER()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def command(self, *arguments):
+        return [PROGRAM, "--store", self.server.url(), *arguments]
+
+    def start_three(self, *arguments):
+        return [self.start(str(self.tree), "-o", f"sums{i}", *arguments) for i in range(3)]
+
+    def check_all(self, results):
+        expected = self.expected(str(self.tree))
+        for i, result in enumerate(results):
+            self.assertEqual(result.status, 0, result.err)
+            self.sums = self.work / f"sums{i}"
+            self.assertEqual(self.sums.read_bytes(), expected)
+            self.check_sums()
+
+    def test_three_processes_read_every_file_exactly_once(self):
+        files = 400
+        self.slow_tree(files=files, size=5_000)
+        results = [self.finish(process) for process in self.start_three("--rate", "1MB/s")]
+        rows = [self.row(result) for result in results]
+        print([{name: row[name] for name in ("stored", "others", "read here")} for row in rows], file=sys.stderr)
+        for row in rows:
+            self.assertEqual(row["done"], files)
+            self.assertGreater(row["read here"], 0)
+        self.assertEqual(sum(row["read here"] for row in rows), files)
+        self.check_all(results)
+
+    def test_one_of_three_is_killed_and_its_run_is_resumed(self):
+        files = 300
+        self.slow_tree(files=files, size=5_000)
+        processes = self.start_three("--rate", "300kB/s")
+        for process in processes:
+            self.wait_until_walked(process)
+        processes[0].kill()
+        results = [self.finish(process) for process in processes]
+        self.assertEqual(results[0].status, -signal.SIGKILL)
+        self.assertFalse((self.work / "sums0").exists())
+        # What it was reading when it died is read by another, once its lease is over.
+        self.assertLess(sum(self.row(result)["read here"] for result in results[1:]), files)
+        results[0] = self.run_program(str(self.tree), "-o", "sums0")
+        self.assertEqual(self.row(results[0])["stored"], files)
+        self.assertEqual(self.row(results[0])["read here"], 0)
+        self.check_all(results)
+
+    def test_all_are_killed_and_nothing_that_was_stored_is_read_again(self):
+        files = 300
+        self.slow_tree(files=files, size=5_000)
+        processes = self.start_three("--rate", "300kB/s")
+        for process in processes:
+            self.wait_until_walked(process)
+        time.sleep(0.3)
+        for process in processes:
+            process.kill()
+        for process in processes:
+            self.finish(process)
+        result = self.run_program(str(self.tree), "-o", "sums0")
+        row = self.row(result)
+        print(f"{row['stored']} of {files} were on the server", file=sys.stderr)
+        self.assertGreater(row["stored"], 0)
+        self.assertEqual(row["stored"] + row["read here"], files)
+        self.check_all([result])
+
+    def test_a_server_that_is_not_there_is_said(self):
+        self.file("a")
+        self.own()
+        url = self.server.url().replace(f":{self.server.port}", ":1")
+        process = subprocess.Popen([PROGRAM, "--store", url, str(self.tree)], cwd=self.work, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **IDENTITY)
+        result = self.finish(process)
+        self.assertEqual(result.status, 4, result.err)
+        self.assertEqual(result.err.count("\n"), 1)
+
+    def test_fresh_is_refused(self):
+        self.file("a")
+        self.assertEqual(self.run_program(str(self.tree), "--fresh").status, 2)
+
+
 class Output(ManifestTest):
     def test_a_manifest_in_its_own_tree_does_not_list_itself(self):
         self.file("a")
@@ -681,6 +860,15 @@ class Terminal(ManifestTest):
 
 if __name__ == "__main__":
     program = os.path.abspath(sys.argv.pop(1))
+    servers = []
+    if len(sys.argv) > 2 and sys.argv[1] == "--servers":
+        servers = sys.argv.pop(2).split(",")
+        sys.argv.pop(1)
+    for name, kind in (("redis", RedisServer), ("postgres", PostgresServer)):
+        if name in servers:
+            class_name = "On" + kind.__name__
+            globals()[class_name] = type(class_name, (OnServer,), {"SERVER": kind})
+    del OnServer  # it is none by itself
     home = tempfile.mkdtemp(prefix="weir-manifest-program-")
     try:
         os.chmod(home, 0o755)

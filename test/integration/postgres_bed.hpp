@@ -4,39 +4,22 @@
 #ifndef WEIR_TEST_INTEGRATION_POSTGRES_BED_HPP
 #define WEIR_TEST_INTEGRATION_POSTGRES_BED_HPP
 
+#include "postgres_server.hpp"
 #include "weir/store/postgres.hpp"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/test/unit_test.hpp>
-#include <sys/types.h>
-#include <sys/wait.h>
 
-#include <fcntl.h>
-#include <grp.h>
 #include <libpq-fe.h>
-#include <pwd.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#if __has_include(<sys/prctl.h>)
-#include <sys/prctl.h>
-#endif
-
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -52,140 +35,6 @@ namespace postgres_test {
 
 using namespace weir;
 using namespace std::chrono_literals;
-
-/// A PostgreSQL server of this test's own: on 127.0.0.1, in a directory that goes with it, run by
-/// somebody without privileges. It does not outlive the test.
-class server {
- public:
-  server() {
-    auto name = (std::filesystem::temp_directory_path() / "weir-postgres-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
-    home_ = name;
-    if (::geteuid() == 0) {
-      for (auto const* const user : {"postgres", "nobody"}) {
-        if (auto const* const p = ::getpwnam(user)) {
-          user_ = p->pw_uid;
-          group_ = p->pw_gid;
-          break;
-        }
-      }
-      if (!user_ || ::chown(home_.c_str(), *user_, group_) != 0) {
-        throw std::runtime_error{"nobody to run the server as"};
-      }
-    }
-    auto const made = run({binary("initdb"), "-D", data(), "-U", "postgres", "-A", "trust", "-N",
-                           "-E", "UTF8", "--locale=C"});
-    int status = 0;
-    ::waitpid(made, &status, 0);
-    if (status != 0) throw std::runtime_error{"initdb failed"};
-    start();
-  }
-  server(server const&) = delete;
-  server& operator=(server const&) = delete;
-  ~server() {
-    kill(SIGQUIT);
-    std::error_code ignored;
-    std::filesystem::remove_all(home_, ignored);
-  }
-
-  /// Starts it on a free port, or on the one that it had.
-  void start() {
-    bool const again = port_ != 0;
-    for (int attempt = 0; attempt < 100; ++attempt) {
-      if (!again) port_ = free_port();
-      pid_ = run({binary("postgres"), "-D", data(), "-k", home_.string(), "-p",
-                  std::to_string(port_), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off",
-                  "-c", "max_connections=120", "-c", "autovacuum_naptime=5s"});
-      if (answers()) return;
-      kill(SIGQUIT);  // the port was taken, or what was killed is not quite gone
-      std::this_thread::sleep_for(50ms);
-    }
-    throw std::runtime_error{"the server does not start"};
-  }
-
-  /// Ends it: SIGQUIT as soon as may be, SIGKILL at once.
-  void kill(int how) noexcept {
-    if (pid_ <= 0) return;
-    ::kill(pid_, how);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
-  }
-
-  [[nodiscard]] unsigned short port() const noexcept { return port_; }
-  [[nodiscard]] std::string conninfo(std::string const& database = "postgres") const {
-    return conninfo_to(port_, database);
-  }
-  [[nodiscard]] static std::string conninfo_to(unsigned short port,
-                                               std::string const& database = "postgres") {
-    return "host=127.0.0.1 port=" + std::to_string(port) + " user=postgres dbname=" + database;
-  }
-
- private:
-  [[nodiscard]] std::string data() const { return home_ / "data"; }
-
-  static std::string binary(std::string const& name) {
-    std::vector<std::filesystem::path> found;
-    std::error_code ignored;
-    for (auto const& version :
-         std::filesystem::directory_iterator{"/usr/lib/postgresql", ignored}) {
-      auto const path = version.path() / "bin" / name;
-      if (std::filesystem::exists(path)) found.push_back(path);
-    }
-    return found.empty() ? name : std::ranges::max(found).string();
-  }
-
-  static unsigned short free_port() {
-    boost::asio::io_context io;
-    boost::asio::ip::tcp::acceptor const a{io, {boost::asio::ip::address_v4::loopback(), 0}};
-    return a.local_endpoint().port();
-  }
-
-  ::pid_t run(std::vector<std::string> arguments) {
-    std::vector<char*> pointers;
-    for (auto& a : arguments) pointers.push_back(a.data());
-    pointers.push_back(nullptr);
-    auto const log = (home_ / "log").string();
-    auto const pid = ::fork();
-    if (pid != 0) return pid;
-    int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    ::dup2(out, STDOUT_FILENO);
-    ::dup2(out, STDERR_FILENO);
-    if (::chdir("/") != 0) ::_exit(1);
-    if (user_ && (::setgroups(0, nullptr) != 0 || ::setgid(group_) != 0 || ::setuid(*user_) != 0)) {
-      ::_exit(1);
-    }
-#if __has_include(<sys/prctl.h>)
-    ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
-#endif
-    ::execvp(pointers[0], pointers.data());
-    ::_exit(1);
-  }
-
-  bool answers() {
-    for (int i = 0; i < 600; ++i) {
-      if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
-        pid_ = -1;
-        return false;
-      }
-      if (PQping(conninfo().c_str()) == PQPING_OK) return true;
-      std::this_thread::sleep_for(20ms);
-    }
-    return false;
-  }
-
-  std::filesystem::path home_;
-  std::optional<::uid_t> user_;
-  ::gid_t group_ = 0;
-  ::pid_t pid_ = -1;
-  unsigned short port_ = 0;
-};
-
-/// The one of this program.
-inline server& the_server() {
-  static server s;
-  return s;
-}
 
 /// A connection of the test's own.
 class connection {
@@ -215,15 +64,21 @@ class connection {
 [[nodiscard]] inline postgres_options quick() {
   postgres_options o;
   o.tidy_interval = limits::span;
+  o.poll_interval = 20ms;
   return o;
 }
 
-/// All tables as they are at first.
+/// All tables as they are at first. A TRUNCATE of so many takes ten times as long.
 inline void empty_tables(connection& db) {
-  db.must("TRUNCATE weir.permit_lines, weir.permits, weir.locks, weir.buckets, weir.queues, "
-          "weir.pointers, weir.counters, weir.jobs, weir.dequeues, weir.keys RESTART IDENTITY; "
-          "UPDATE weir.state SET forgotten = -9223372036854775808; "
-          "SELECT setval('weir.fences', 1)");
+  std::string sql = "SELECT setval('weir.fences', 1)";
+  std::string names;
+  for (std::string const table : {"permit_lines", "permits", "locks", "buckets", "queues",
+                                  "pointers", "counters", "jobs", "dequeues", "keys", "hints"}) {
+    sql += "; DELETE FROM weir." + table;
+    names += (names.empty() ? "weir." : ", weir.") + table;
+  }
+  db.must(sql + "; UPDATE weir.state SET forgotten = -9223372036854775808");
+  db.must("VACUUM " + names);
 }
 
 /// Executes one command and waits for it.
@@ -257,11 +112,12 @@ inline error_code migrate(boost::asio::io_context& io, postgres_store const& sto
 
 /// A fresh store in a database of its own.
 struct bed {
-  explicit bed(postgres_options const& o = quick(), std::string const& settings = "")
-      : database{fresh(settings)},
+  explicit bed(postgres_options const& o = quick(), std::string const& settings = "",
+               server const& on = the_server())
+      : database{fresh(settings, on)},
         options{o},
-        db{the_server().conninfo(database)},
-        store{io.get_executor(), the_server().conninfo(database), o} {
+        db{on.conninfo(database)},
+        store{io.get_executor(), on.conninfo(database), o} {
     BOOST_TEST_REQUIRE(!migrate(io, store));
   }
 
@@ -270,10 +126,10 @@ struct bed {
     return ask(io, store, c);
   }
 
-  static std::string fresh(std::string const& settings) {
+  static std::string fresh(std::string const& settings, server const& on = the_server()) {
     static int made = 0;
     auto const name = "bed" + std::to_string(++made);
-    connection there{the_server().conninfo()};
+    connection there{on.conninfo()};
     there.must("CREATE DATABASE " + name);
     if (!settings.empty()) there.must("ALTER DATABASE " + name + " SET " + settings);
     return name;
@@ -299,6 +155,53 @@ struct bed {
   out.unique_key = unique_key;
   if (!unique_key.empty()) out.strategy = unique_strategy::until_executed;
   return out;
+}
+
+[[nodiscard]] inline command::acquire_lock lock(std::string_view key,
+                                                std::string_view holder = "h") {
+  return {key, holder, 1h};
+}
+
+/// Starts a command; its error once it has ended.
+template <class C>
+std::shared_ptr<std::optional<error_code>> start(postgres_store const& store, C const& c) {
+  auto out = std::make_shared<std::optional<error_code>>();
+  store.async_execute(c, [out](error_code ec, typename C::result) { *out = ec; });
+  return out;
+}
+
+inline void finish(boost::asio::io_context& io, std::optional<error_code> const& what) {
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (!what && std::chrono::steady_clock::now() < give_up) {
+    io.restart();
+    io.run_one_for(100ms);
+  }
+  BOOST_TEST_REQUIRE(what.has_value());
+}
+
+[[nodiscard]] inline bool lost(error_code ec) {
+  return ec == errc::outcome_unknown || ec == errc::store_unavailable;
+}
+
+/// Whoever else is connected to the database has to be connected anew.
+inline void end_all_backends(connection& db) {
+  db.must("SELECT count(pg_terminate_backend(pid, 20000)) FROM pg_stat_activity "
+          "WHERE datname = current_database() AND pid <> pg_backend_pid()");
+}
+
+/// Waits until somebody waits for a lock in the database.
+inline void until_somebody_waits(boost::asio::io_context& io, std::string const& database,
+                                 int how_many = 1) {
+  connection db{the_server().conninfo(database)};  // no transaction: that would see the same again
+  for (int i = 0; i < 2000; ++i) {
+    if (db.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                  "AND datname = current_database()") >= how_many) {
+      return;
+    }
+    io.restart();
+    io.run_one_for(5ms);
+  }
+  BOOST_TEST_REQUIRE(false, "nobody waits");
 }
 
 }  // namespace postgres_test

@@ -22,55 +22,7 @@
 #include <thread>
 #include <vector>
 
-namespace {
-
 using namespace postgres_test;
-
-command::acquire_lock lock(std::string_view key, std::string_view holder = "h") {
-  return {key, holder, 1h};
-}
-
-/// Starts a command; its error once it has ended.
-template <class C>
-std::shared_ptr<std::optional<error_code>> start(postgres_store const& store, C const& c) {
-  auto out = std::make_shared<std::optional<error_code>>();
-  store.async_execute(c, [out](error_code ec, typename C::result) { *out = ec; });
-  return out;
-}
-
-void finish(boost::asio::io_context& io, std::optional<error_code> const& what) {
-  auto const give_up = std::chrono::steady_clock::now() + 60s;
-  while (!what && std::chrono::steady_clock::now() < give_up) {
-    io.restart();
-    io.run_one_for(100ms);
-  }
-  BOOST_TEST_REQUIRE(what.has_value());
-}
-
-bool lost(error_code ec) { return ec == errc::outcome_unknown || ec == errc::store_unavailable; }
-
-/// Whoever else is connected to the database has to be connected anew.
-void end_all_backends(connection& db) {
-  db.must("SELECT count(pg_terminate_backend(pid, 20000)) FROM pg_stat_activity "
-          "WHERE datname = current_database() AND pid <> pg_backend_pid()");
-}
-
-/// Waits until somebody waits for a lock in the database.
-void until_somebody_waits(boost::asio::io_context& io, std::string const& database,
-                          int how_many = 1) {
-  connection db{the_server().conninfo(database)};  // no transaction: that would see the same again
-  for (int i = 0; i < 2000; ++i) {
-    if (db.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-                  "AND datname = current_database()") >= how_many) {
-      return;
-    }
-    io.restart();
-    io.run_one_for(5ms);
-  }
-  BOOST_TEST_REQUIRE(false, "nobody waits");
-}
-
-}  // namespace
 
 BOOST_AUTO_TEST_SUITE(postgres_store_)
 

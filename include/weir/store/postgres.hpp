@@ -14,6 +14,7 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/validate.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/migration.hpp"
 #include "weir/store/postgres/migrator.hpp"
@@ -22,6 +23,7 @@
 #include "weir/store/postgres/request.hpp"
 #include "weir/store/postgres/step.hpp"
 #include "weir/store/postgres/transaction.hpp"
+#include "weir/store/postgres/waits.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -71,7 +73,7 @@ namespace weir {
 ///
 /// Known: a queue's record of what came in, and whether it is paused, is kept for good, a row or
 /// two for each name; read_queue_stats counts the leases of its queue. There is no bound but the
-/// disk. `await_jobs` and `await_permit` are not executed: waiting polls.
+/// disk.
 class postgres_store {
  public:
   using executor_type = boost::asio::any_io_executor;
@@ -84,7 +86,10 @@ class postgres_store {
   explicit postgres_store(executor_type executor, std::string conninfo,
                           postgres_options const& options = {})
       : executor_{std::move(executor)},
-        pool_{std::make_shared<detail::postgres_pool>(executor_, std::move(conninfo), options)} {}
+        pool_{std::make_shared<detail::postgres_pool>(executor_, std::move(conninfo), options)},
+        waits_{std::make_shared<detail::postgres_waits>(
+            pool_, options.listen_conninfo.empty() ? pool_->conninfo()
+                                                   : std::string{options.listen_conninfo})} {}
 
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
@@ -127,10 +132,31 @@ class postgres_store {
     return start(a.command, a.time, std::forward<Token>(token));
   }
 
-  /// Lets nothing more in: later commands are `closed`. Those that wait for a connection end with
-  /// `operation_aborted`, what was sent is still answered, and then the connections are closed.
-  /// Does not wait.
-  void close() const { pool_->close(); }
+  /// Waits for a hint: at most for `poll_interval` after there is reason for one, and usually not
+  /// as long. Cancelling it (any kind) completes it with `operation_aborted`, and so does the end
+  /// of the last handle of the store.
+  template <detail::postgres_wait C, class Token>
+  auto async_execute(C const& c, Token&& token) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
+                       postgres_store const& self, C const& command) {
+      auto ec = rule::validate(command);
+      if constexpr (requires { command.shard; }) {
+        if (!ec && command.shard >= self.shard_count()) ec = errc::invalid_shard;
+      }
+      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, hint{});
+      self.waits_->wait(self.executor_, std::move(handler), command);
+    };
+    return boost::asio::async_initiate<Token, void(error_code, hint)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+  }
+
+  /// Lets nothing more in: later commands are `closed`, and so are waits. Those that wait for a
+  /// connection end with `operation_aborted`, what was sent is still answered, and then the
+  /// connections are closed. Does not wait.
+  void close() const {
+    waits_->close();
+    pool_->close();
+  }
 
  private:
   template <class C, class Token>
@@ -153,6 +179,7 @@ class postgres_store {
   executor_type executor_;
   [[no_unique_address]] system_clock clock_;
   std::shared_ptr<detail::postgres_pool> pool_;
+  std::shared_ptr<detail::postgres_waits> waits_;
 };
 
 }  // namespace weir

@@ -114,6 +114,7 @@ class postgres_call {
     using number = postgres_type<std::int32_t>;
     begin(postgres_type<T>::array);
     auto const n = static_cast<std::int32_t>(range.size());
+    count_[size_] = n;
     for (auto const v : {std::int32_t{1}, std::int32_t{0},
                          static_cast<std::int32_t>(postgres_type<T>::number), n, std::int32_t{1}}) {
       number::put(bytes_, v);
@@ -127,6 +128,59 @@ class postgres_call {
                                    static_cast<std::int32_t>(length));
     }
     return end();
+  }
+
+  /// Says that such calls may be made as one, where all but their arrays is the same: by one call,
+  /// whose arrays are theirs behind one another.
+  ///
+  /// @param rows how many rows of the answer are this call's, at most
+  /// @param tail one more row follows, which is everybody's
+  void let_join(std::size_t rows, bool tail) noexcept {
+    rows_ = static_cast<int>(rows);
+    tail_ = tail;
+  }
+  [[nodiscard]] bool joinable() const noexcept { return rows_ != 0; }
+  [[nodiscard]] int rows() const noexcept { return rows_; }
+  [[nodiscard]] bool tail() const noexcept { return tail_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.size(); }
+
+  /// What calls that may be made as one have in common.
+  [[nodiscard]] std::string common() const {
+    std::string out{function_};
+    for (std::size_t i = 0; i != size_; ++i) {
+      out += null_[i] ? '-' : '+';
+      if (count_[i] != 0) continue;
+      postgres_type<std::int32_t>::put(out, static_cast<std::int32_t>(argument(i).size()));
+      out += argument(i);
+    }
+    return out;
+  }
+
+  /// The one that is made instead of several. `range` is not empty, and `of(element)` a call.
+  template <class Range, class Of>
+  [[nodiscard]] static postgres_call joined(Range const& range, Of&& of) {
+    postgres_call const& first = of(*range.begin());
+    postgres_call out{first.function_};
+    out.types_ = first.types_;
+    out.null_ = first.null_;
+    out.tail_ = first.tail_;
+    for (auto const& each : range) out.rows_ += of(each).rows_;
+    for (std::size_t i = 0; i != first.size_; ++i) {
+      auto const at = out.bytes_.size();
+      out.bytes_ += first.argument(i);
+      if (first.count_[i] != 0) {
+        out.bytes_.resize(at + array_header);
+        for (auto const& each : range) {
+          postgres_call const& c = of(each);
+          out.bytes_ += c.argument(i).substr(array_header);
+          out.count_[i] += c.count_[i];
+        }
+        boost::endian::store_big_s32(
+            reinterpret_cast<unsigned char*>(out.bytes_.data() + at + array_count), out.count_[i]);
+      }
+      out.end();
+    }
+    return out;
   }
 
   /// The statement that calls the function.
@@ -146,9 +200,9 @@ class postgres_call {
     std::array<int, most> lengths;
     std::array<int, most> formats;
     for (std::size_t i = 0; i != size_; ++i) {
-      auto const from = i == 0 ? 0 : ends_[i - 1];
-      values[i] = null_[i] ? nullptr : bytes_.data() + from;
-      lengths[i] = static_cast<int>(ends_[i] - from);
+      auto const bytes = argument(i);
+      values[i] = null_[i] ? nullptr : bytes.data();
+      lengths[i] = static_cast<int>(bytes.size());
       formats[i] = 1;
     }
     return send(static_cast<int>(size_), types_.data(), values.data(), lengths.data(),
@@ -156,9 +210,18 @@ class postgres_call {
   }
 
  private:
+  // Of an array as it is sent: dimensions, whether there are NULLs, the type of its elements, how
+  // many there are, and the number of the first one.
+  static constexpr std::size_t array_header = 5 * sizeof(std::int32_t);
+  static constexpr std::size_t array_count = 3 * sizeof(std::int32_t);
+
   void begin(Oid type) noexcept {
     types_[size_] = type;
     null_[size_] = false;
+  }
+  [[nodiscard]] std::string_view argument(std::size_t i) const noexcept {
+    auto const from = i == 0 ? 0 : ends_[i - 1];
+    return std::string_view{bytes_}.substr(from, ends_[i] - from);
   }
   postgres_call& end() noexcept {
     ends_[size_++] = bytes_.size();
@@ -169,8 +232,11 @@ class postgres_call {
   std::string bytes_;
   std::array<std::size_t, most> ends_{};
   std::array<Oid, most> types_{};
+  std::array<std::int32_t, most> count_{};  // of an array's elements; 0: it is none
   std::array<bool, most> null_{};
   std::size_t size_ = 0;
+  int rows_ = 0;
+  bool tail_ = false;
   bool may_wait_ = false;
 };
 

@@ -13,9 +13,11 @@
 #include "weir/store/postgres/rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,7 +56,11 @@ struct postgres_jobs {
     out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.retention.count(); });
     out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.unique_ttl.count(); });
     out.add(in.own).add(in.at);
-    if (!plain) out.expect_to_wait();
+    if (plain) {
+      out.let_join(c.jobs.size(), false);
+    } else {
+      out.expect_to_wait();
+    }
     return out;
   }
   static result<command::enqueue_jobs::result> answer(of<command::enqueue_jobs>,
@@ -80,8 +86,11 @@ struct postgres_jobs {
 
   static postgres_call call(command::dequeue_jobs const& c, postgres_scope const& in) {
     postgres_call out{"dequeue_jobs"};
-    out.add(c.queue).add(postgres_shard(c.queue, in)).add(c.holder).add(c.sequence);
-    out.add(c.limit).add(c.lease).add(in.own).add(in.at);
+    out.add(c.queue).add(postgres_shard(c.queue, in));
+    out.add_each<std::string_view>(std::array{c.holder}, std::identity{});
+    out.add_each<std::int32_t>(std::array{static_cast<std::int32_t>(c.limit)}, std::identity{});
+    out.add(c.sequence).add(c.lease).add(in.own).add(in.at);
+    if (c.sequence == 0) out.let_join(c.limit, true);
     return out;
   }
   static result<dequeued> answer(of<command::dequeue_jobs>, postgres_rows const& r) {
@@ -91,7 +100,7 @@ struct postgres_jobs {
     for (int i = 0; i < r.size() - 1; ++i) out.jobs.push_back(row{r, i}.lease());
     row const rest{r, r.size() - 1};
     if (rest.has_job()) throw postgres_malformed{};
-    out.dead_lettered = static_cast<std::uint32_t>(rest.number(row::attempts));
+    if (r.leads()) out.dead_lettered = static_cast<std::uint32_t>(rest.number(row::attempts));
     out.more = rest.number(row::snoozes) != 0;
     out.held = rest.number(row::state) != 0;
     out.next_in = rest.optional_span(row::vesting);
@@ -140,6 +149,7 @@ struct postgres_jobs {
         c.jobs, [](finished_job const& j) { return static_cast<std::int64_t>(j.fence); });
     out.add_each<std::string_view>(c.jobs, [](finished_job const& j) { return j.result; });
     out.add(in.own).add(in.at);
+    out.let_join(c.jobs.size(), false);
     return out;
   }
   static result<command::complete_jobs::result> answer(of<command::complete_jobs>,

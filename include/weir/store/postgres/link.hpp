@@ -63,7 +63,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   [[nodiscard]] bool waits() const noexcept { return waits_; }
   [[nodiscard]] bool ready() const noexcept { return ready_; }
   [[nodiscard]] bool over() const noexcept { return over_; }
+  /// What is under way on it, and how much of that is several commands in one.
   [[nodiscard]] std::size_t load() const noexcept { return under_way_.size(); }
+  [[nodiscard]] std::size_t joined() const noexcept { return joined_; }
 
   void open(std::string const& conninfo) {
     socket_.begin(conninfo);
@@ -79,6 +81,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       end(errc::store_unavailable);
       return false;
     }
+    if (r->call().joinable()) ++joined_;
     under_way_.push_back(sent{std::move(r), {}, {}, explicit_ ? 2 : 1});
     if (under_way_.size() == 1) set_timer();
     auto& item = under_way_.back();
@@ -124,7 +127,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       return out;
     }
     [[nodiscard]] bool waiting() const noexcept override { return true; }
-    void finish(error_code ec, PGresult const* r) noexcept override { to_.greeted(ec, r); }
+    void finish(error_code ec, postgres_rows const& r) noexcept override { to_.greeted(ec, r); }
 
    private:
     postgres_link& to_;
@@ -144,12 +147,11 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     send(hello);
   }
 
-  void greeted(error_code ec, PGresult const* r) noexcept {
+  void greeted(error_code ec, postgres_rows const& rows) noexcept {
     if (over_) return;
     why_ = ec;
     if (!ec) {
       try {
-        postgres_rows const rows{r};
         if (rows.integer(0, 0) > postgres_schema_version) why_ = errc::schema_too_new;
         if (rows.integer(0, 0) < postgres_schema_version) why_ = errc::schema_outdated;
         if (!why_ && rows.integer(0, 1) != options_.shards) why_ = errc::invalid_option;
@@ -247,8 +249,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   void finish_first() {
     auto first = std::move(under_way_.front());
     under_way_.pop_front();
+    if (first.request->call().joinable()) --joined_;
     if (!first.failed && !first.answer) first.failed = errc::store_corrupt;
-    first.request->finish(first.failed, first.answer.get());
+    first.request->finish(first.failed, postgres_rows{first.answer.get()});
   }
 
   void end(error_code why) {
@@ -263,7 +266,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     // unknown.
     for (auto& s : all) {
       bool const known = s.failed && !s.answer;
-      s.request->finish(known ? s.failed : make_error_code(errc::outcome_unknown), nullptr);
+      s.request->finish(known ? s.failed : make_error_code(errc::outcome_unknown), {});
     }
     owner_.ended(why, was_ready);
   }
@@ -274,6 +277,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   std::string const& schema_;
   postgres_options const& options_;
   std::deque<sent> under_way_;
+  std::size_t joined_ = 0;
   steady_time deadline_{};
   error_code why_;  // it is of no use
   bool const waits_;

@@ -49,7 +49,8 @@ inline constexpr std::string_view postgres_job_columns =
 /// not for the empty tables that there are at first.
 inline constexpr std::string_view postgres_function_settings =
     "SET lock_timeout = '1s' SET enable_seqscan = off SET enable_bitmapscan = off "
-    "SET jit = off SET plan_cache_mode = force_generic_plan";
+    "SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off "
+    "SET plan_cache_mode = force_generic_plan";
 
 /// The text with its placeholders filled in.
 inline void append_sql(std::string& out, std::string_view text, std::string_view schema) {

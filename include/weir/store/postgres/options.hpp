@@ -39,6 +39,18 @@ struct postgres_options {
   /// up, and they are `outcome_unknown`. From 10 ms.
   duration command_timeout = std::chrono::seconds{30};
 
+  /// How often who waits for a hint (`await_jobs`, `await_permit`) looks whether there is reason
+  /// for one; from 1 ms.
+  duration poll_interval = std::chrono::seconds{1};
+
+  /// Whether the server is to say when to look besides, by NOTIFY, on a connection of its own that
+  /// exists once somebody waited.
+  bool listen = true;
+
+  /// Where to listen, as a connection string; empty: where commands go. A pooler in between that
+  /// assigns connections to transactions does not pass notifications on: name the server itself.
+  std::string_view listen_conninfo = "";
+
   /// After how long, at most, a store that is used has some of what time has ended removed; from
   /// 10 ms.
   duration tidy_interval = std::chrono::seconds{5};
@@ -61,6 +73,7 @@ namespace detail {
   o.max_pending = std::max(o.max_pending, std::size_t{1});
   o.connect_timeout = std::max<duration>(o.connect_timeout, 10ms);
   o.command_timeout = std::max<duration>(o.command_timeout, 10ms);
+  o.poll_interval = std::max<duration>(o.poll_interval, 1ms);
   o.tidy_interval = std::max<duration>(o.tidy_interval, 10ms);
   return o;
 }

@@ -10,15 +10,18 @@
 #include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
+#include "weir/store/postgres/gathering.hpp"
 #include "weir/store/postgres/link.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/request.hpp"
+#include "weir/store/postgres/rows.hpp"
 #include "weir/store/postgres/socket.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 
 #include <algorithm>
@@ -27,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +45,11 @@ namespace weir::detail {
 /// transaction, so that nothing else stands behind them (F50). Connections are made when there is
 /// more to do than those that there are can take at once; nothing keeps an executor busy while
 /// there is nothing to do. All of it happens on one strand.
-class postgres_pool final : public postgres_link_owner {
+///
+/// Commands that may be made as one (postgres_gathering) wait until what is ready to run has run,
+/// so that those that are issued together go together, and while each connection has two such calls
+/// under way, one of which the server executes. None waits for a time to pass.
+class postgres_pool final : public postgres_link_owner, private postgres_second_try {
  public:
   postgres_pool(boost::asio::any_io_executor const& executor, std::string conninfo,
                 postgres_options const& options)
@@ -52,11 +60,13 @@ class postgres_pool final : public postgres_link_owner {
         retry_{strand_},
         tidied_{retry_.now()} {
     options_.schema = schema_;
+    options_.listen_conninfo = {};  // is not copied here
     lanes_[1].waits = true;
   }
 
   [[nodiscard]] postgres_options const& options() const noexcept { return options_; }
   [[nodiscard]] std::string const& conninfo() const noexcept { return conninfo_; }
+  [[nodiscard]] std::string const& schema() const noexcept { return schema_; }
   [[nodiscard]] postgres_strand const& strand() const noexcept { return strand_; }
 
   /// From any thread.
@@ -90,7 +100,7 @@ class postgres_pool final : public postgres_link_owner {
    public:
     explicit tidying() : postgres_request{call()} {}
     [[nodiscard]] bool waiting() const noexcept override { return true; }
-    void finish(error_code, PGresult const*) noexcept override {}
+    void finish(error_code, postgres_rows const&) noexcept override {}
 
    private:
     static postgres_call call() {
@@ -106,17 +116,46 @@ class postgres_pool final : public postgres_link_owner {
   }
 
   void admit(std::unique_ptr<postgres_request> r) {
-    if (closed_) return r->finish(errc::closed, nullptr);
-    if (!valid_schema(schema_)) return r->finish(errc::invalid_option, nullptr);
+    if (closed_) return r->finish(errc::closed, {});
+    if (!valid_schema(schema_)) return r->finish(errc::invalid_option, {});
+    if (r->call().joinable()) {
+      if (gathered_.size() >= options_.max_pending) return r->finish(errc::store_full, {});
+      gathered_.add(std::move(r));
+      return gather();
+    }
     auto& to = lanes_[r->call().may_wait() && options_.connections > 1 ? 1 : 0];
-    if (to.pending.size() >= options_.max_pending) return r->finish(errc::store_full, nullptr);
+    if (to.pending.size() >= options_.max_pending) return r->finish(errc::store_full, {});
     to.pending.push_back(std::move(r));
     pump();
+  }
+
+  /// Sends what was gathered, once those have run who are about to add to it. Not by way of the
+  /// strand's own queue: there it would come before what they are about to submit.
+  void gather() {
+    if (std::exchange(gathering_, true)) return;
+    boost::asio::post(strand_.get_inner_executor(), [self = self()] {
+      boost::asio::dispatch(self->strand_, [self] {
+        self->gathering_ = false;
+        self->pump();
+      });
+    });
+  }
+
+  void refused(std::vector<std::unique_ptr<postgres_request>> parts) override {
+    auto const ec = closed_ ? boost::asio::error::operation_aborted : error_code{};
+    for (auto& each : parts) {
+      if (ec) {
+        each->finish(ec, {});
+      } else {
+        lanes_[0].pending.push_back(std::move(each));
+      }
+    }
   }
 
   void pump() {
     if (std::exchange(pumping_, true)) return;  // a link that ended meanwhile comes back here
     for (auto& each : lanes_) pump(each);
+    if (!gathering_) pump_gathered();
     pumping_ = false;
     if (closed_) let_go();
   }
@@ -143,11 +182,33 @@ class postgres_pool final : public postgres_link_owner {
     if (!of.pending.empty()) open(of);
   }
 
+  void pump_gathered() {
+    auto& of = lanes_[0];
+    while (!gathered_.empty()) {
+      auto const to = best(of, calls_at_once);
+      if (!to) break;
+      bool const idle = to->load() == 0;
+      auto r = gathered_.take(*this);
+      if (!r) break;
+      if (!to->send(r)) {
+        gathered_.give_back(std::move(r));
+        continue;
+      }
+      tidy(*to);
+      if (!idle) open(of);
+    }
+    if (!gathered_.empty()) open(of);
+  }
+
   /// The connection with the least to do, if it has room.
-  [[nodiscard]] std::shared_ptr<postgres_link> best(lane const& of) const {
+  ///
+  /// @param joined how many calls that are several commands may be under way on it
+  [[nodiscard]] std::shared_ptr<postgres_link> best(
+      lane const& of, std::size_t joined = std::numeric_limits<std::size_t>::max()) const {
     std::shared_ptr<postgres_link> out;
     for (auto const& l : links_) {
       if (!l->ready() || l->waits() != of.waits || l->load() >= options_.pipeline) continue;
+      if (l->joined() >= joined) continue;
       if (!out || l->load() < out->load()) out = l;
     }
     return out;
@@ -207,7 +268,8 @@ class postgres_pool final : public postgres_link_owner {
 
   void fail(lane& of, error_code ec) {
     auto all = std::exchange(of.pending, {});
-    for (auto const& r : all) r->finish(ec, nullptr);
+    for (auto const& r : all) r->finish(ec, {});
+    if (!of.waits) gathered_.fail(ec);
   }
 
   void tidy(postgres_link& on) {
@@ -229,7 +291,10 @@ class postgres_pool final : public postgres_link_owner {
   std::string const conninfo_;
   std::string const schema_;
   postgres_options options_;
+  static constexpr std::size_t calls_at_once = 2;
+
   std::array<lane, 2> lanes_;
+  postgres_gathering gathered_;
   std::vector<std::shared_ptr<postgres_link>> links_;
   jittered_backoff<capped_backoff<exponential_backoff>, equal_jitter> backoff_{
       capped_backoff{exponential_backoff{std::chrono::milliseconds{20}}, std::chrono::seconds{2}}};
@@ -240,6 +305,7 @@ class postgres_pool final : public postgres_link_owner {
   std::uint32_t failures_ = 0;
   bool retrying_ = false;
   bool pumping_ = false;
+  bool gathering_ = false;
   bool closed_ = false;
 };
 

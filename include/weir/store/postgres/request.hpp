@@ -7,9 +7,8 @@
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
+#include "weir/store/postgres/rows.hpp"
 #include "weir/store/postgres/step.hpp"
-
-#include <libpq-fe.h>
 
 #include <memory>
 #include <string>
@@ -35,7 +34,7 @@ class postgres_request {
   [[nodiscard]] virtual bool waiting() const noexcept = 0;
 
   /// Ends it: with an answer that was committed, or with an error.
-  virtual void finish(error_code ec, PGresult const* answer) noexcept = 0;
+  virtual void finish(error_code ec, postgres_rows const& answer) noexcept = 0;
 
  private:
   postgres_call call_;
@@ -53,7 +52,7 @@ class postgres_command final : public postgres_request {
 
   [[nodiscard]] bool waiting() const noexcept override { return operation_->waiting(); }
 
-  void finish(error_code ec, PGresult const* r) noexcept override {
+  void finish(error_code ec, postgres_rows const& r) noexcept override {
     if (!operation_->waiting()) return;  // cancelled: nobody wants to know
     try {
       result<typename C::result> answer{ec};

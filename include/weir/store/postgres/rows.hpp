@@ -26,22 +26,40 @@ class postgres_malformed : public std::exception {
   [[nodiscard]] char const* what() const noexcept override { return "not an answer of weir's"; }
 };
 
-/// An answer, in binary. Whatever is not as it should be is thrown as `postgres_malformed`.
+/// An answer, in binary, or one call's part of the answer to several that were made as one.
+/// Whatever is not as it should be is thrown as `postgres_malformed`.
 class postgres_rows {
  public:
-  explicit postgres_rows(PGresult const* r) noexcept : result_{r} {}
+  /// No answer.
+  postgres_rows() = default;
+  explicit postgres_rows(PGresult const* r) noexcept : result_{r}, size_{PQntuples(r)} {}
 
-  [[nodiscard]] int size() const noexcept { return PQntuples(result_); }
+  /// The part of up to `n` rows from that one on.
+  ///
+  /// @param tail the answer's last row is not one of them, but the last one of each part
+  [[nodiscard]] postgres_rows part(int from, int n, bool tail) const noexcept {
+    postgres_rows out{*this};
+    int const rows = std::max(size_ - (tail ? 1 : 0), 0);
+    out.leads_ = from == 0;
+    out.from_ = std::min(from, rows);
+    out.size_ = std::min(n, rows - out.from_);
+    if (tail && size_ > 0) out.tail_ = out.size_++;
+    return out;
+  }
+
+  /// Is it the whole answer, or the first part? What is said once of all is said to that one.
+  [[nodiscard]] bool leads() const noexcept { return leads_; }
+
+  [[nodiscard]] int size() const noexcept { return size_; }
 
   [[nodiscard]] bool null(int row, int column) const {
-    check(row, column);
-    return PQgetisnull(result_, row, column) != 0;
+    return PQgetisnull(result_, at(row, column), column) != 0;
   }
 
   [[nodiscard]] std::string_view bytes(int row, int column) const {
-    check(row, column);
-    return {PQgetvalue(result_, row, column),
-            static_cast<std::size_t>(PQgetlength(result_, row, column))};
+    int const place = at(row, column);
+    return {PQgetvalue(result_, place, column),
+            static_cast<std::size_t>(PQgetlength(result_, place, column))};
   }
   [[nodiscard]] std::string text(int row, int column) const {
     return std::string{bytes(row, column)};
@@ -79,11 +97,16 @@ class postgres_rows {
   }
 
  private:
-  void check(int row, int column) const {
-    if (row >= size() || column >= PQnfields(result_)) throw postgres_malformed{};
+  [[nodiscard]] int at(int row, int column) const {
+    if (row < 0 || row >= size_ || column >= PQnfields(result_)) throw postgres_malformed{};
+    return row == tail_ ? PQntuples(result_) - 1 : from_ + row;
   }
 
-  PGresult const* result_;
+  PGresult const* result_ = nullptr;
+  int from_ = 0;
+  int size_ = 0;
+  int tail_ = -1;
+  bool leads_ = true;
 };
 
 }  // namespace weir::detail

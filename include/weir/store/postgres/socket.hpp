@@ -117,6 +117,12 @@ class postgres_socket {
     descriptor_->async_wait(what, std::forward<Handler>(h));
   }
 
+  /// Ends its waits.
+  void cancel() noexcept {
+    error_code ignored;
+    if (descriptor_) descriptor_->cancel(ignored);
+  }
+
   [[nodiscard]] std::string message() const {
     return connection_ ? PQerrorMessage(connection_.get()) : "";
   }

@@ -15,8 +15,6 @@
 #include "weir/store/postgres/queues.hpp"
 #include "weir/store/postgres/rows.hpp"
 
-#include <libpq-fe.h>
-
 #include <concepts>
 #include <new>
 #include <type_traits>
@@ -57,9 +55,9 @@ template <postgres_step C>
 /// Reads an answer. Error: `store_corrupt` where it is none.
 template <postgres_step C>
 [[nodiscard]] result<typename C::result> read_answer(postgres_note<C> const& note,
-                                                     PGresult const* r) {
+                                                     postgres_rows const& r) {
   try {
-    return postgres_nouns::answer(note, postgres_rows{r});
+    return postgres_nouns::answer(note, r);
   } catch (postgres_malformed const&) {
     return errc::store_corrupt;
   } catch (std::bad_alloc const&) {

@@ -10,6 +10,7 @@
 #include "weir/store/postgres/failure.hpp"
 #include "weir/store/postgres/migration.hpp"
 #include "weir/store/postgres/options.hpp"
+#include "weir/store/postgres/rows.hpp"
 #include "weir/store/postgres/socket.hpp"
 #include "weir/store/postgres/step.hpp"
 #include "weir/time.hpp"
@@ -80,7 +81,7 @@ class postgres_transaction {
     if (auto const ec = detail::refusal(c, in)) return ec;
     detail::postgres_result answer;
     if (auto const ec = run(detail::postgres_nouns::call(c, in), answer)) return ec;
-    return detail::read_answer<C>(detail::postgres_note<C>{c}, answer.get());
+    return detail::read_answer<C>(detail::postgres_note<C>{c}, detail::postgres_rows{answer.get()});
   }
 
   error_code run(detail::postgres_call const& call, detail::postgres_result& answer) {

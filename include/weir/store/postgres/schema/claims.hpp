@@ -16,25 +16,31 @@ CREATE FUNCTION ~.unclaimable(attempts_ integer, max_ integer, from_ bigint, dea
                 WHEN deadline_ <> 0 AND from_ + deadline_ < now_ THEN
                   'its deadline was missed' END$$;
 
--- First the jobs; then, with no id, the number of jobs that were buried instead (attempts),
--- whether more are visible (snoozes), whether the queue is held (state), and when the next job
--- vests (vesting).
-CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holder_ bytea, sequence_ bigint,
-    limit_ integer, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
+-- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
+-- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
+-- were buried instead (attempts), whether more are visible (snoozes), whether the queue is held
+-- (state), and when the next job vests (vesting).
+CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
+    sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
   LANGUAGE plpgsql {set} AS $$
 DECLARE
   now_ bigint;
   held_ boolean;
+  holder_ bytea := holders_[1];
+  limit_ integer := limits_[1];
+  whose bytea[];  -- NULL: all of it is the first one's
   last bigint;
   n integer := 0;
   more integer;
+  idle integer := 0;
   buried integer := 0;
   level smallint := -1;
   vests bigint;
+  first smallint;
+  start bigint;
   candidates uuid[];
-  reasons text[];
-  runs boolean;
-  want integer;
+  reason_ text;
+  done boolean;
   v ~.jobs;
   h record;
   tail ~.job_row;
@@ -45,6 +51,12 @@ BEGIN
         WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
       EXIT WHEN FOUND;
       INSERT INTO ~.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
+    END LOOP;
+  ELSIF cardinality(limits_) > 1 THEN
+    limit_ := 0;
+    FOR i IN 1 .. cardinality(limits_) LOOP
+      whose := whose || array_fill(holders_[i], ARRAY[limits_[i]]);
+      limit_ := limit_ + limits_[i];
     END LOOP;
   END IF;
   now_ := coalesce(at_, ~.clock());
@@ -70,57 +82,68 @@ BEGIN
       WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
       ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
     EXIT WHEN NOT FOUND;
+    IF first IS NULL THEN
+      first := level; start := vests;
+    END IF;
     CONTINUE WHEN vests > now_;
     LOOP
-      want := limit_ - n;
-      SELECT array_agg(c.id), array_agg(c.reason) FILTER (WHERE c.reason IS NOT NULL),
-          bool_or(c.holder IS NOT NULL AND c.strategy IN (3, 4))
-        INTO candidates, reasons, runs
-        FROM (SELECT j2.id, j2.holder, j2.strategy, ~.unclaimable(j2.attempts, j2.max_attempts,
-                     j2.deadline_from, j2.deadline, now_) AS reason
-                FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
-                  AND j2.vesting <= now_ ORDER BY j2.vesting, j2.id LIMIT want
-                FOR UPDATE SKIP LOCKED) c;
-      EXIT WHEN candidates IS NULL;
-      want := want - cardinality(candidates);
-      IF reasons IS NOT NULL OR runs THEN
-        -- One by one: some are buried, or leave a run lock of their last lease behind.
-        FOR i IN 1 .. cardinality(candidates) LOOP
-          SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
-          reasons[1] := ~.unclaimable(v.attempts, v.max_attempts, v.deadline_from, v.deadline,
-                                      now_);
-          IF buried >= 100 OR reasons[1] IS NOT NULL THEN
-            IF buried < 100 THEN
-              PERFORM ~.end_job(v, 3::smallint, now_, NULL, convert_to(reasons[1], 'UTF8'));
-              buried := buried + 1;
-            END IF;
-            candidates[i] := NULL;
-          ELSE
-            PERFORM ~.free_run(queue_, v);
-          END IF;
-        END LOOP;
-      END IF;
       IF nextval('~.fences') < now_ / 1000 THEN
-        PERFORM setval('~.fences', now_ / 1000);
+        PERFORM ~.raise_fences(now_);
       END IF;
-      RETURN QUERY WITH claimed AS (
-          UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1), holder = holder_,
-              sequence = sequence_, attempts = j2.attempts + 1, unclaimed = j2.vesting,
-              vesting = now_ + lease_
-            FROM (SELECT u.id, nextval('~.fences') AS fence FROM unnest(candidates) u(id)
-                    WHERE u.id IS NOT NULL) c
-            WHERE j2.queue = queue_ AND j2.id = c.id RETURNING j2.*)
-        SELECT now_, {job} FROM claimed j ORDER BY j.fence;
+      -- Chosen once, whatever the plan of the update is; up to the first one that leaves a run lock
+      -- of its last lease behind, and without those that are to be buried.
+      RETURN QUERY WITH chosen AS MATERIALIZED (
+          SELECT o.tid, row_number() OVER () AS place, nextval('~.fences') AS fence
+            FROM (SELECT l.tid, count(*) FILTER (WHERE l.holder IS NOT NULL
+                      AND l.strategy IN (3, 4)) OVER (ROWS UNBOUNDED PRECEDING) AS runs,
+                      ~.unclaimable(l.attempts, l.max_attempts, l.deadline_from, l.deadline, now_)
+                      AS reason
+                    FROM (SELECT j2.ctid AS tid, j2.* FROM ~.jobs j2 WHERE j2.queue = queue_
+                            AND j2.priority = level AND j2.vesting >= vests
+                            AND j2.vesting <= now_
+                            ORDER BY j2.vesting, j2.id LIMIT limit_ - n
+                            FOR UPDATE SKIP LOCKED) l) o
+            WHERE o.runs = 0 AND o.reason IS NULL),
+        claimed AS (
+          UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
+              holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
+              attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
+            FROM chosen c WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
+        SELECT now_, {job} FROM claimed j ORDER BY j.place;
       GET DIAGNOSTICS more = ROW_COUNT;
       n := n + more;
-      EXIT WHEN want > 0 OR n >= limit_ OR buried >= 100;
+      EXIT WHEN n >= limit_;
+      idle := CASE WHEN more = 0 THEN idle + 1 ELSE 0 END;
+      EXIT WHEN idle > 3;  -- others are faster
+      SELECT array_agg(c.id) INTO candidates
+        FROM (SELECT j2.id FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
+                AND j2.vesting >= vests AND j2.vesting <= now_
+                ORDER BY j2.vesting, j2.id LIMIT limit_ - n
+                FOR UPDATE SKIP LOCKED) c;
+      EXIT WHEN candidates IS NULL;
+      FOR i IN 1 .. cardinality(candidates) LOOP
+        SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
+        reason_ := ~.unclaimable(v.attempts, v.max_attempts, v.deadline_from, v.deadline, now_);
+        IF reason_ IS NOT NULL THEN
+          CONTINUE WHEN buried >= 100;
+          PERFORM ~.end_job(v, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
+          buried := buried + 1;
+          idle := 0;
+        ELSIF v.holder IS NOT NULL AND v.strategy IN (3, 4) THEN
+          PERFORM ~.free_run(queue_, v);
+          UPDATE ~.jobs j2 SET holder = NULL, sequence = 0
+            WHERE j2.queue = queue_ AND j2.id = v.id;
+          idle := 0;
+        END IF;
+      END LOOP;
+      EXIT WHEN buried >= 100;
     END LOOP;
   END LOOP;
   IF buried > 0 THEN
-    PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
+    done := ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
   END IF;
 
-  h := ~.heads(queue_, now_);
+  h := ~.heads(queue_, now_, first, start);
   IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
       WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
     PERFORM ~.move_pointer(queue_, shard_, now_, own_);
@@ -242,27 +265,60 @@ DECLARE
   now_ bigint;
   j ~.jobs;
   n integer := 0;
-  done boolean[] := array_fill(false, ARRAY[cardinality(ids_)]);
+  plain_ boolean;
+  found_ uuid[];
+  places tid[];
+  numbers integer[];
+  ended integer[];
+  counted boolean;
+  done boolean[];
 BEGIN
-  PERFORM 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = ANY (ids_) ORDER BY k.id FOR UPDATE;
+  -- Those of other fences are lost, and whatever becomes of them.
+  SELECT bool_and(l.plain), array_agg(l.place), array_agg(l.id), array_agg(l.i)
+    INTO plain_, places, found_, numbers
+    FROM (SELECT k.ctid AS place, k.id, i, k.retention = 0 AND k.strategy IN (0, 5) AS plain
+            FROM generate_series(1, cardinality(ids_)) i
+            JOIN ~.jobs k ON k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i]
+            WHERE k.fence <> 0 ORDER BY k.id FOR UPDATE OF k) l;
   now_ := coalesce(at_, ~.clock());
-  FOR i IN 1 .. cardinality(ids_) LOOP
-    SELECT k.* INTO j FROM ~.jobs k
-      WHERE k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i] AND fences_[i] <> 0
-        AND (k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
-             OR k.state = 2 AND k.kept > now_);
-    IF FOUND THEN
-      done[i] := true;
-      IF j.state = 0 THEN
-        n := n + 1;
-        PERFORM ~.end_job(j, 2::smallint, now_, nullif(results_[i], ''), NULL);
-      END IF;
-    END IF;
-  END LOOP;
-  IF n > 0 THEN
-    PERFORM ~.count_jobs(queue_, shard_, 0, n, 0, 0, 0, own_);
+  IF plain_ THEN  -- no record is kept, and no key freed: all at once, and the rows stay in place
+    DELETE FROM ~.jobs k WHERE k.ctid = ANY (places)
+      AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;
+    GET DIAGNOSTICS n = ROW_COUNT;
   END IF;
-  RETURN QUERY SELECT unnest(done);
+  IF n < cardinality(ids_) THEN
+    done := array_fill(false, ARRAY[cardinality(ids_)]);
+    IF n > 0 THEN  -- of those that were found, the first one of each id that is gone
+      SELECT array_agg(f.i) INTO ended
+        FROM (SELECT min(u.i) AS i FROM unnest(found_, numbers) u(id, i)
+                WHERE u.id NOT IN (SELECT k.id FROM ~.jobs k
+                  WHERE k.queue = queue_ AND k.id = ANY (found_)) GROUP BY u.id) f;
+      FOR i IN 1 .. n LOOP
+        done[ended[i]] := true;
+      END LOOP;
+    END IF;
+  END IF;
+  IF NOT plain_ THEN
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      SELECT k.* INTO j FROM ~.jobs k
+        WHERE k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i] AND fences_[i] <> 0
+          AND (k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
+               OR k.state = 2 AND k.kept > now_);
+      IF FOUND THEN
+        done[i] := true;
+        IF j.state = 0 THEN
+          n := n + 1;
+          PERFORM ~.end_job(j, 2::smallint, now_, nullif(results_[i], ''), NULL);
+        END IF;
+      END IF;
+    END LOOP;
+  END IF;
+  IF n > 0 THEN
+    counted := ~.count_jobs(queue_, shard_, 0, n, 0, 0, 0, own_);
+  END IF;
+  FOR i IN 1 .. cardinality(ids_) LOOP
+    RETURN NEXT coalesce(done[i], true);
+  END LOOP;
 END $$;
 
 -- The job waits again, with the enqueue key that its start gave up, if that is free.
@@ -341,6 +397,8 @@ BEGIN
       FROM ~.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
     all_ := all_ + 1;
   END LOOP;
+  DELETE FROM ~.hints h USING (SELECT k.topic FROM ~.hints k WHERE k.since < now_ - 3600000000000
+      LIMIT limit_ FOR UPDATE SKIP LOCKED) o WHERE h.topic = o.topic;
   n := (~.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
   DELETE FROM ~.dequeues d USING (SELECT k.queue, k.holder FROM ~.dequeues k

@@ -43,26 +43,6 @@ CREATE FUNCTION ~.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, 
   'INSERT INTO ~.keys VALUES (queue_, run_, key_, owner_, until_)
      ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until';
 
--- Adds jobs that need no key. Returns how many there was no record of.
-CREATE FUNCTION ~.add_jobs(queue_ bytea, ids_ uuid[], kinds_ bytea[], payloads_ bytea[],
-    keys_ bytea[], priorities_ integer[], attempts_ integer[], strategies_ integer[],
-    policies_ integer[], delays_ bigint[], deadlines_ bigint[], retentions_ bigint[], now_ bigint)
-  RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-  n integer;
-BEGIN
-  INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
-      policy, vesting, deadline, retention, enqueued, deadline_from)
-    SELECT queue_, u.id, u.kind, u.payload, u.key, u.priority, u.attempts, u.strategy, u.policy,
-        now_ + u.delay, u.deadline, u.retention, now_, now_
-      FROM unnest(ids_, kinds_, payloads_, keys_, priorities_, attempts_, strategies_, policies_,
-        delays_, deadlines_, retentions_) u(id, kind, payload, key, priority, attempts, strategy,
-        policy, delay, deadline, retention)
-    ON CONFLICT (queue, id) DO NOTHING;
-  GET DIAGNOSTICS n = ROW_COUNT;
-  RETURN n;
-END $$;
-
 -- `plain_`: no job of these takes a key with its enqueue.
 CREATE FUNCTION ~.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
     kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
@@ -76,25 +56,36 @@ DECLARE
   o ~.jobs;
   r record;
   vests bigint;
+  added_ integer;
+  done boolean;
   possessor integer;  -- 0: nobody, 1: waiting, 2: running, 3: ended
   cancelled integer := 0;
 BEGIN
   IF plain_ THEN
     now_ := coalesce(at_, ~.clock());
-    n := ~.add_jobs(queue_, ids_, kinds_, payloads_, keys_, priorities_, attempts_, strategies_,
-                    policies_, delays_, deadlines_, retentions_, now_);
-    IF n < cardinality(ids_) THEN
+    LOOP  -- once, or once more where a record was in the way that time has ended
+      WITH added AS (
+          INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
+              strategy, policy, vesting, deadline, retention, enqueued, deadline_from)
+            SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
+                attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
+                retentions_[i], now_, now_
+              FROM generate_series(1, cardinality(ids_)) i
+            ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
+        SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
+      n := coalesce(n, 0) + added_;
+      EXIT WHEN n = cardinality(ids_);
       DELETE FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ANY (ids_) AND j.kept <= now_;
-      IF FOUND THEN
-        n := n + ~.add_jobs(queue_, ids_, kinds_, payloads_, keys_, priorities_, attempts_,
-                            strategies_, policies_, delays_, deadlines_, retentions_, now_);
-      END IF;
-    END IF;
+      EXIT WHEN NOT FOUND;
+    END LOOP;
     IF n > 0 THEN
-      PERFORM ~.touch(queue_, shard_, now_ + (SELECT min(d) FROM unnest(delays_) d), own_);
-      PERFORM ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
+      done := ~.touch(queue_, shard_, vests, own_);
+      done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
     END IF;
-    RETURN QUERY SELECT 0, NULL::uuid FROM generate_series(1, cardinality(ids_));
+    outcome := 0;
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      RETURN NEXT;
+    END LOOP;
     RETURN;
   END IF;
 
@@ -142,9 +133,14 @@ BEGIN
         PERFORM ~.end_job(o, 4::smallint, now_, NULL, NULL);
         cancelled := cancelled + 1;
       END IF;
-      n := n + ~.add_jobs(queue_, ids_[i:i], kinds_[i:i], payloads_[i:i], keys_[i:i],
-                          priorities_[i:i], attempts_[i:i], strategies_[i:i], policies_[i:i],
-                          delays_[i:i], deadlines_[i:i], retentions_[i:i], now_);
+      INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
+          policy, vesting, deadline, retention, enqueued, deadline_from)
+        VALUES (queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i], attempts_[i],
+          strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i], retentions_[i], now_,
+          now_)
+        ON CONFLICT (queue, id) DO NOTHING;
+      GET DIAGNOSTICS added_ = ROW_COUNT;
+      n := n + added_;
       IF strategies_[i] NOT IN (0, 3) THEN
         PERFORM ~.take_key(queue_, false, keys_[i], ids_[i],
                            CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END);

@@ -96,13 +96,16 @@ BEGIN
       l.turn := own;
       l.waiting := l.waiting + 1;
     END IF;
-    INSERT INTO ~.permits VALUES (key_, holder_, true, own, l.now + patience_)
-      ON CONFLICT (key, holder) DO UPDATE SET until = excluded.until;
+    INSERT INTO ~.permits VALUES (key_, holder_, true, own, l.now + patience_, limit_)
+      ON CONFLICT (key, holder) DO UPDATE SET until = excluded.until, top = excluded.top;
     l.soonest := least(l.soonest, l.now + patience_);
   ELSE
     IF has_ticket THEN
       DELETE FROM ~.permits p WHERE p.key = key_ AND p.holder = holder_;
       l.waiting := l.waiting - 1;
+      IF l.waiting > 0 THEN
+        PERFORM ~.tell(~.permit_topic(key_), true);
+      END IF;
     END IF;
     ahead := l.waiting;  -- whoever comes without a place comes last
   END IF;
@@ -156,6 +159,30 @@ BEGIN
   END IF;
   PERFORM ~.close_line(key_, l.live - freed::integer, l.waiting - left_line::integer, l.turn,
                        l.fence, l.soonest);
+  IF (freed OR left_line) AND l.waiting > left_line::integer THEN
+    PERFORM ~.tell(~.permit_topic(key_), true);
+  END IF;
+END $$;
+
+-- Has the holder reason to ask again: is it its turn, or is it not in line? Otherwise, when
+-- something of the key is over, and who is told that something else happened.
+CREATE FUNCTION ~.await_permit(key_ bytea, holder_ bytea, at_ bigint, OUT due boolean,
+    OUT due_in bigint, OUT topic_ text) LANGUAGE plpgsql {set} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  topic_ := ~.permit_topic(key_);
+  FOR i IN 1 .. 2 LOOP
+    SELECT o.number IS NULL OR o.top > count(p.key) FILTER (WHERE NOT p.ticket OR
+          p.number < o.number), min(p.until) - now_ INTO due, due_in
+      FROM (SELECT) one
+      LEFT JOIN ~.permits o
+        ON o.key = key_ AND o.holder = holder_ AND o.ticket AND o.until > now_
+      LEFT JOIN ~.permits p ON p.key = key_ AND p.until > now_
+      GROUP BY o.number, o.top;
+    EXIT WHEN due OR i = 2;
+    INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
+  END LOOP;
 END $$;
 
 -- First how many permits and tickets there are, then some of the holders.

@@ -20,25 +20,36 @@ CREATE TYPE ~.job_row AS (
 
 -- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
 -- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
+-- Returns whether it did. (A function that returns something is called for less by an assignment
+-- than by PERFORM, which is a statement to execute.)
 CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
-  RETURNS void LANGUAGE plpgsql AS $$
+  RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF own_ AND pg_try_advisory_xact_lock_shared(~.lock_name(0, queue_, '')) THEN
     IF EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
-      RETURN;
+      RETURN false;
     END IF;
   END IF;
   INSERT INTO ~.pointers VALUES (shard_, vesting_, queue_);
+  PERFORM ~.tell('j' || shard_, own_);
+  RETURN true;
 END $$;
 
--- The least of the heads, one probe for each level that is in use, and whether any is visible.
-CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, OUT least_ bigint, OUT visible boolean)
-  LANGUAGE plpgsql AS $$
+-- The least of the heads, one probe for each level that is in use, and whether any is visible. Who
+-- has just looked at the first level says where its head was: what is dead before it, and not yet
+-- removed by a vacuum, is not gone through once more.
+CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, first_ smallint, from_ bigint,
+    OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
 DECLARE
-  level smallint := -1;
+  level smallint := coalesce(first_, -1);
   vests bigint;
 BEGIN
-  visible := false;
+  IF first_ IS NOT NULL THEN
+    SELECT j.vesting INTO least_ FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority = first_ AND j.vesting >= from_
+      ORDER BY j.vesting, j.id LIMIT 1;
+  END IF;
+  visible := coalesce(least_ <= now_, false);
   LOOP
     SELECT j.priority, j.vesting INTO level, vests FROM ~.jobs j
       WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
@@ -57,10 +68,10 @@ DECLARE
   h record;
 BEGIN
   IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.lock_name(0, queue_, '')) THEN
-    h := ~.heads(queue_, now_);
+    h := ~.heads(queue_, now_, NULL, NULL);
     RETURN h.least_;
   END IF;
-  h := ~.heads(queue_, now_);
+  h := ~.heads(queue_, now_, NULL, NULL);
   DELETE FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_;
   IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_) THEN
     INSERT INTO ~.pointers VALUES (shard_, h.least_, queue_);
@@ -70,19 +81,21 @@ END $$;
 
 CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
     cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
-  RETURNS void LANGUAGE plpgsql AS $$
+  RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF own_ THEN
     UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_,
         cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
-      WHERE c.queue = queue_ AND c.stripe = (SELECT f.stripe FROM ~.counters f
-        WHERE f.queue = queue_ LIMIT 1 FOR UPDATE SKIP LOCKED);
+      WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
+        FROM ~.counters f WHERE f.shard = shard_ AND f.queue = queue_
+        LIMIT 1 FOR UPDATE SKIP LOCKED);
     IF FOUND THEN
-      RETURN;
+      RETURN false;
     END IF;
   END IF;
   INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
     VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
+  RETURN true;
 END $$;
 
 CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE AS
@@ -93,7 +106,7 @@ CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN (~.heads(queue_, now_)).least_ - now_;
+  RETURN (~.heads(queue_, now_, NULL, NULL)).least_ - now_;
 END $$;
 
 CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
@@ -154,6 +167,20 @@ BEGIN
     ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
 END $$;
 
+-- Is a queue of the shard due? Otherwise, when the next one will be, and who is told of an earlier
+-- one: what is committed after the second look.
+CREATE FUNCTION ~.await_jobs(shard_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
+    OUT topic_ text) LANGUAGE plpgsql {set} AS $$
+BEGIN
+  topic_ := 'j' || shard_;
+  FOR i IN 1 .. 2 LOOP
+    SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
+      FROM ~.scan_visible_queues(shard_, 1, 0, at_) s;
+    EXIT WHEN due OR i = 2;
+    INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
+  END LOOP;
+END $$;
+
 CREATE FUNCTION ~.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)
   RETURNS integer LANGUAGE plpgsql {set} AS $$
 DECLARE
@@ -200,6 +227,7 @@ END $$;
 CREATE FUNCTION ~.resume_queue(queue_ bytea) RETURNS void LANGUAGE plpgsql {set} AS $$
 BEGIN
   UPDATE ~.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
+  PERFORM ~.tell('j' || q.shard, true) FROM ~.queues q WHERE q.queue = queue_;
 END $$;
 
 CREATE FUNCTION ~.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,
@@ -251,7 +279,7 @@ BEGIN
       coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
     FROM ~.counters c WHERE c.queue = queue_;
-  next_in := (~.heads(queue_, now_)).least_ - now_;
+  next_in := (~.heads(queue_, now_, NULL, NULL)).least_ - now_;
 END $$;
 
 CREATE FUNCTION ~.list_queues(shard_ integer, limit_ integer, after_ bytea) RETURNS SETOF bytea

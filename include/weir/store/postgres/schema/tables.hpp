@@ -41,6 +41,7 @@ CREATE TABLE ~.permits (
   ticket  boolean NOT NULL,
   number  bigint NOT NULL,               -- its fence, or its turn
   until   bigint NOT NULL,
+  top     integer NOT NULL DEFAULT 0,    -- the limit that its ticket waits for
   PRIMARY KEY (key, holder)
 );
 CREATE INDEX permits_number ON ~.permits (key, ticket, number);
@@ -158,23 +159,65 @@ CREATE TABLE ~.keys (
 );
 CREATE INDEX keys_until ON ~.keys (until) WHERE until IS NOT NULL;
 
+-- What somebody waits for. The first who has news of it takes the row, and notifies: that takes a
+-- lock on the whole server at the commit, so it happens once for each time that somebody begins to
+-- wait, and never where nobody does (F43).
+CREATE UNLOGGED TABLE ~.hints (
+  topic   text PRIMARY KEY,
+  since   bigint NOT NULL
+);
+
 CREATE FUNCTION ~.version() RETURNS integer LANGUAGE sql STABLE AS
   'SELECT version FROM ~.state';
 
 CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE AS
   'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';
 
--- The fence after `last_`. The sequence makes it grow where no row remembers the last one, and its
--- microseconds where the sequence was lost with a standby (F47).
+-- Sets the sequence of fences ahead of its clock, by 100 ms. So what it gives is never behind the
+-- clock, and above all that a lost primary gave, if failing over takes longer than twice that (F47).
+-- Who sets it does so alone, or it might be set back: the end of the inner transaction, and no other
+-- way, lets go of the lock now and leaves the sequence as it is. What others draw between the look
+-- and the step are fewer than the 100,000 that are left out.
+CREATE FUNCTION ~.raise_fences(now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(~.lock_name(3, '', ''));
+  IF nextval('~.fences') < now_ / 1000 THEN
+    PERFORM setval('~.fences', now_ / 1000 + 100000);
+  END IF;
+  RAISE SQLSTATE 'WEIR0';
+EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
+  NULL;
+END $$;
+
+-- The fence after `last_`. The sequence makes it grow where no row remembers the last one.
 CREATE FUNCTION ~.next_fence(now_ bigint, last_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   f bigint := nextval('~.fences');
 BEGIN
   IF f < now_ / 1000 THEN
-    f := setval('~.fences', now_ / 1000);
+    PERFORM ~.raise_fences(now_);
+    f := nextval('~.fences');
   END IF;
   RETURN greatest(f, last_ + 1);
 END $$;
+
+-- Whoever waits for this is to look, once this is committed. In an application's transaction, which
+-- may stay open, the news is left for others to give, too.
+CREATE FUNCTION ~.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF own_ THEN
+    DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
+      FOR UPDATE SKIP LOCKED);
+  ELSE
+    PERFORM 1 FROM ~.hints k WHERE k.topic = topic_;
+  END IF;
+  IF FOUND THEN
+    PERFORM pg_notify(btrim('~', '"'), topic_);
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.permit_topic(key_ bytea) RETURNS text LANGUAGE sql IMMUTABLE AS
+  $$SELECT 'p' || left(encode(sha256(key_), 'hex'), 32)$$;
 
 CREATE FUNCTION ~.lock_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
   LANGUAGE sql IMMUTABLE AS

@@ -158,6 +158,43 @@ inline void the_run_lock_ends_with_the_lease(job_bench& b) {
   }
 }
 
+inline void a_lease_holds_no_run_lock_until_its_start(job_bench& b) {
+  using namespace std::string_view_literals;
+  std::uint32_t n = 1;
+  for (auto const how :
+       {"requeued"sv, "snoozed"sv, "returned"sv, "dead"sv, "dead, found again"sv}) {
+    std::string const story{"a lease that was not started holds no run lock, also of a job that " +
+                            std::string{"ran before: "} + std::string{how}};
+    auto first = make_unique_job(n, unique_strategy::while_executing);
+    auto second = make_unique_job(n + 1, unique_strategy::while_executing);
+    second.priority = 200;
+    first.max_attempts = second.max_attempts = 10;
+    add(b, "queue", first);
+    add(b, "queue", second);
+    auto const dies = how.starts_with("dead");
+    auto const ran = claim(b, "queue", n, dies ? b.brief() : b.lasting, "one");
+    auto const waits = claim(b, "queue", n + 1, 2 * b.lasting, "two");
+    auto const start = [&](leased_job const& j) {
+      return b.must(command::start_job{"queue", j.id, j.fence}).outcome;
+    };
+    expect(start(ran) == start_outcome::started, "the first of a key starts");
+    if (how == "requeued") b.must(command::requeue_job{"queue", ran.id, ran.fence, {}, {}});
+    if (how == "snoozed") b.must(command::snooze_job{"queue", ran.id, ran.fence, {}, {}});
+    if (how == "returned") b.must(command::return_job{"queue", ran.id, ran.fence});
+    if (dies) b.pass(2 * b.brief());
+    if (how == "dead") {
+      claim(b, "queue", n, b.lasting, "three");
+    } else {
+      auto const again = b.must(command::obtain_lease{"queue", ran.id, "three", b.lasting});
+      expect(again.has_value(), "it can be leased again");
+    }
+    expect(start(waits) == start_outcome::started, story);
+    expect_completed(b, "queue", waits);
+    b.must(command::cancel_job{"queue", ran.id, true});
+    n += 2;
+  }
+}
+
 inline void keys_that_time_frees(job_bench& b) {
   auto j = make_unique_job(1, unique_strategy::until_expired);
   j.unique_ttl = b.exact() ? 4 * b.brief() : 2 * b.brief();
@@ -265,6 +302,8 @@ inline constexpr check<job_commands> unique_checks[] = {
      &keys_given_up_at_the_start},
     {"F16", "a run lock is free as soon as its job's lease is over",
      &the_run_lock_ends_with_the_lease},
+    {"F16", "a lease that was not started holds no run lock",
+     &a_lease_holds_no_run_lock_until_its_start},
     {"R2", "a key held until_expired is freed by time alone", &keys_that_time_frees},
     {"F18", "a conflict concerns its own job", &a_conflict_concerns_its_own_job},
     {"R2", "a newcomer replaces or reschedules what waits, never what runs",

@@ -1,0 +1,278 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_WAITS_HPP
+#define WEIR_STORE_POSTGRES_WAITS_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/store/postgres/call.hpp"
+#include "weir/store/postgres/listener.hpp"
+#include "weir/store/postgres/options.hpp"
+#include "weir/store/postgres/pool.hpp"
+#include "weir/store/postgres/request.hpp"
+#include "weir/store/postgres/rows.hpp"
+#include "weir/store/postgres/socket.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// Waiting for hints. Who waits asks the server again and again, at the poll interval, and at once
+// when the listener hears that it may be worth while: so a lost notification delays, and strands
+// nobody.
+namespace weir::detail {
+
+using postgres_waiter = std::shared_ptr<parked<error_code, hint>>;
+
+/// Who has watches. Watches do not keep it, or what they have asked would keep itself.
+class postgres_watch_owner : public postgres_audience {
+ public:
+  [[nodiscard]] virtual postgres_pool& pool() noexcept = 0;
+  /// Somebody does not wait any more.
+  virtual void prune() = 0;
+};
+
+/// Those who wait for one thing, a shard's jobs or a holder's turn. Lives as long as it waits for
+/// an answer, or for the time to ask again.
+class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
+ public:
+  postgres_watch(std::weak_ptr<postgres_watch_owner> owner, postgres_strand const& strand,
+                 postgres_call call)
+      : owner_{std::move(owner)},
+        question_{std::move(call)},
+        sleep_{strand} {}
+
+  /// Is this what it waits for, or does it not know yet?
+  [[nodiscard]] bool concerns(std::string_view topic) const noexcept {
+    return topic_.empty() || topic_ == topic;
+  }
+
+  void add(postgres_waiter op) {
+    waiters_.push_back(std::move(op));
+    look();
+  }
+
+  /// Asks now, unless it is asking; then once more afterwards.
+  void look() {
+    if (!wanted()) return;
+    if (asking_) {
+      again_ = true;
+      return;
+    }
+    auto const owner = owner_.lock();
+    if (!owner) return waiters_.clear();  // and the store: they are told that it was aborted
+    sleep_.stop();
+    asking_ = true;
+    again_ = false;
+    owner->pool().submit(std::make_unique<question>(question_, shared_from_this()));
+  }
+
+  /// Does anybody still wait? If not, it lets go of the time.
+  [[nodiscard]] bool wanted() {
+    std::erase_if(waiters_, [](auto const& w) { return !w->waiting(); });
+    if (waiters_.empty()) sleep_.stop();
+    return !waiters_.empty();
+  }
+
+  void fail(error_code ec) noexcept {
+    for (auto const& w : std::exchange(waiters_, {})) wake(w, ec);
+    sleep_.stop();
+    if (auto const owner = owner_.lock()) owner->prune();
+  }
+
+ private:
+  class question final : public postgres_request {
+   public:
+    question(postgres_call call, std::shared_ptr<postgres_watch> watch)
+        : postgres_request{std::move(call)},
+          watch_{std::move(watch)} {}
+
+    [[nodiscard]] bool waiting() const noexcept override {
+      return std::any_of(watch_->waiters_.begin(), watch_->waiters_.end(),
+                         [](auto const& w) { return w->waiting(); });
+    }
+    void finish(error_code ec, postgres_rows const& rows) noexcept override {
+      watch_->asking_ = false;
+      if (ec) return watch_->fail(ec);
+      try {
+        watch_->answered(rows);
+      } catch (postgres_malformed const&) {
+        watch_->fail(errc::store_corrupt);
+      } catch (...) {  // no memory
+        watch_->fail(make_error_code(boost::system::errc::not_enough_memory));
+      }
+    }
+
+   private:
+    std::shared_ptr<postgres_watch> watch_;
+  };
+
+  static void wake(postgres_waiter const& w, error_code ec = {}) noexcept {
+    try {
+      w->resume(ec, hint{});
+    } catch (...) {  // it could not be posted; a hint promises nothing
+    }
+  }
+
+  /// Each look that finds something wakes one of those who wait, so that it is no herd.
+  void answered(postgres_rows const& rows) {
+    topic_ = rows.text(0, 2);
+    bool const due = rows.yes(0, 0);
+    if (due && wanted()) {
+      wake(waiters_.front());
+      waiters_.pop_front();
+    }
+    auto const owner = owner_.lock();
+    if (!owner) return waiters_.clear();
+    if (!wanted()) return owner->prune();
+    if (again_) return look();
+    auto until = owner->pool().options().poll_interval;
+    if (!due && !rows.null(0, 1)) until = std::clamp(rows.span(0, 1), least_sleep, until);
+    sleep_.set(saturating_add(sleep_.now(), until),
+               [self = shared_from_this(), owner] { self->look(); });
+  }
+
+  // What is due may be found a moment later than the clock says.
+  static constexpr duration least_sleep = std::chrono::milliseconds{1};
+
+  std::weak_ptr<postgres_watch_owner> owner_;
+  postgres_call question_;
+  postgres_timer sleep_;
+  std::string topic_;
+  std::deque<postgres_waiter> waiters_;  // first come, first woken
+  bool asking_ = false;
+  bool again_ = false;
+};
+
+template <class C>
+concept postgres_wait =
+    std::is_same_v<C, command::await_jobs> || std::is_same_v<C, command::await_permit>;
+
+/// Who waits, and the listener for them. On the pool's strand.
+class postgres_waits final : public postgres_watch_owner {
+ public:
+  postgres_waits(std::shared_ptr<postgres_pool> pool, std::string listen_at)
+      : pool_{std::move(pool)},
+        listener_{*this, pool_->strand(), std::move(listen_at), pool_->schema(), pool_->options()} {
+  }
+
+  /// From any thread.
+  template <postgres_wait C>
+  void wait(boost::asio::any_io_executor const& executor,
+            boost::asio::any_completion_handler<void(error_code, hint)> handler, C const& c) {
+    auto op = park<error_code, hint>(executor, std::move(handler),
+                                     [weak = self_weakly(), strand = pool_->strand()]() noexcept {
+                                       try {
+                                         if (auto const self = weak.lock())
+                                           boost::asio::post(strand, [self] { self->prune(); });
+                                       } catch (...) {  // then the next look notices
+                                       }
+                                     });
+    std::optional<std::uint32_t> shard;
+    if constexpr (std::is_same_v<C, command::await_jobs>) shard = c.shard;
+    boost::asio::dispatch(pool_->strand(), [self = self_weakly().lock(), call = call(c), shard,
+                                            op = std::move(op)]() mutable {
+      self->add(std::move(call), shard, std::move(op));
+    });
+  }
+
+  /// From any thread.
+  void close() {
+    boost::asio::dispatch(pool_->strand(), [self = self_weakly().lock()] {
+      self->closed_ = true;
+      for (auto const& w : self->all()) w->fail(errc::closed);
+      self->listener_.close();
+    });
+  }
+
+ private:
+  [[nodiscard]] std::weak_ptr<postgres_waits> self_weakly() {
+    return std::static_pointer_cast<postgres_waits>(shared_from_this());
+  }
+
+  static postgres_call call(command::await_jobs const& c) {
+    postgres_call out{"await_jobs"};
+    out.add(c.shard).add(std::optional<time_point>{});
+    return out;
+  }
+  static postgres_call call(command::await_permit const& c) {
+    postgres_call out{"await_permit"};
+    out.add(c.key).add(c.holder).add(std::optional<time_point>{});
+    return out;
+  }
+
+  void add(postgres_call call, std::optional<std::uint32_t> shard, postgres_waiter op) {
+    if (closed_) {
+      op->resume(errc::closed, hint{});
+      return;
+    }
+    std::shared_ptr<postgres_watch> watch;
+    if (shard) watch = shards_[*shard].lock();
+    if (!watch) {
+      watch = std::make_shared<postgres_watch>(self_weakly(), pool_->strand(), std::move(call));
+      if (shard) shards_[*shard] = watch;
+    }
+    auto const known = [&](auto const& weak) { return weak.lock() == watch; };
+    if (std::ranges::none_of(watches_, known)) watches_.push_back(watch);
+    watch->add(std::move(op));
+    prune();
+  }
+
+  [[nodiscard]] std::vector<std::shared_ptr<postgres_watch>> all() const {
+    std::vector<std::shared_ptr<postgres_watch>> out;
+    for (auto const& weak : watches_) {
+      if (auto w = weak.lock()) out.push_back(std::move(w));
+    }
+    return out;
+  }
+
+  [[nodiscard]] postgres_pool& pool() noexcept override { return *pool_; }
+
+  /// Listens while somebody waits.
+  void prune() override {
+    std::erase_if(watches_, [](auto const& weak) {
+      auto const w = weak.lock();
+      return !w || !w->wanted();
+    });
+    if (closed_) return;
+    if (watches_.empty()) return listener_.pause();
+    if (pool_->options().listen) listener_.resume();
+  }
+
+  void heard(std::string_view topic) override {
+    for (auto const& w : all()) {
+      if (w->concerns(topic)) w->look();
+    }
+  }
+  void listening() override {
+    for (auto const& w : all()) w->look();
+  }
+
+  std::shared_ptr<postgres_pool> pool_;
+  postgres_listener listener_;
+  std::vector<std::weak_ptr<postgres_watch>> watches_;
+  std::map<std::uint32_t, std::weak_ptr<postgres_watch>> shards_;
+  bool closed_ = false;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,176 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Commands that are issued together go together, and each has its own answer.
+
+#include "postgres_bed.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace postgres_test;
+
+/// Commands, all of which are issued before any is answered.
+template <class C>
+class together {
+ public:
+  explicit together(bed& b) : bed_{b} {}
+
+  void add(C const& c) {
+    auto& place = answers_.emplace_back();
+    bed_.store.async_execute(c, [&place](error_code ec, typename C::result r) {
+      if (ec) {
+        place.emplace(ec);
+      } else {
+        place.emplace(std::move(r));
+      }
+    });
+  }
+
+  /// What was answered, in the order of the commands.
+  std::vector<result<typename C::result>> all() {
+    auto const give_up = std::chrono::steady_clock::now() + 60s;
+    std::vector<result<typename C::result>> out;
+    for (auto& a : answers_) {
+      while (!a && std::chrono::steady_clock::now() < give_up) {
+        bed_.io.restart();
+        bed_.io.run_one_for(100ms);
+      }
+      BOOST_TEST_REQUIRE(a.has_value());
+      out.push_back(*a);
+    }
+    return out;
+  }
+
+ private:
+  bed& bed_;
+  std::deque<std::optional<result<typename C::result>>> answers_;
+};
+
+using enqueues = together<command::enqueue_jobs>;
+using dequeues = together<command::dequeue_jobs>;
+using completions = together<command::complete_jobs>;
+
+constexpr int many = 50;
+
+std::deque<std::array<new_job, 1>> singles(int n) {
+  std::deque<std::array<new_job, 1>> out;
+  for (int i = 1; i <= n; ++i) out.push_back({job_of(static_cast<std::uint8_t>(i))});
+  return out;
+}
+
+void fill(bed& b, int n) {
+  std::vector<new_job> jobs;
+  for (auto const& each : singles(n)) jobs.push_back(each[0]);
+  BOOST_TEST_REQUIRE(b(command::enqueue_jobs{"q", jobs}).has_value());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(postgres_joined_)
+
+BOOST_AUTO_TEST_CASE(commands_that_are_issued_together_share_a_transaction) {
+  bed b;
+  fill(b, 1);  // there is a connection
+  auto const jobs = singles(many);
+  enqueues all{b};
+  for (auto const& each : jobs) all.add({"q", each});
+  for (auto const& each : all.all()) {
+    BOOST_TEST_REQUIRE(each.has_value());
+    BOOST_TEST(each->size() == 1U);
+  }
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == many);
+  BOOST_TEST(b.db.number("SELECT count(DISTINCT xmin::text) FROM weir.jobs") <= 4);
+  auto const stats = b(command::read_queue_stats{"q"});
+  BOOST_TEST(stats->enqueued == std::uint64_t{many});
+}
+
+// R4: no job is given twice, each to who has asked.
+BOOST_AUTO_TEST_CASE(dequeues_that_go_together_share_what_there_is) {
+  bed b;
+  fill(b, many);
+  std::deque<std::string> holders;
+  dequeues all{b};
+  for (std::uint32_t i = 0; i < 2 * many; ++i) {
+    all.add({"q", holders.emplace_back("h" + std::to_string(i)), 0, 1 + i % 3, 1h});
+  }
+  std::set<job_id> seen;
+  std::size_t asked = 0;
+  auto const answers = all.all();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    BOOST_TEST_REQUIRE(answers[i].has_value());
+    std::size_t const limit = 1 + i % 3;
+    asked += limit;
+    BOOST_TEST(answers[i]->jobs.size() <= limit);
+    if (asked <= many) BOOST_TEST(answers[i]->jobs.size() == limit, i);
+    for (auto const& j : answers[i]->jobs) {
+      BOOST_TEST(seen.insert(j.id).second, "given twice");
+      auto const found = b(command::find_job{"q", j.id});
+      BOOST_TEST_REQUIRE(found->has_value());
+      BOOST_TEST((*found)->holder == holders[i]);
+      BOOST_TEST((*found)->fence == j.fence);
+    }
+  }
+  BOOST_TEST(seen.size() == std::size_t{many});
+}
+
+// R5
+BOOST_AUTO_TEST_CASE(completions_that_go_together_are_each_held_to_their_fence) {
+  bed b;
+  fill(b, many);
+  auto const taken = b(command::dequeue_jobs{"q", "h", 0, many, 1h});
+  BOOST_TEST_REQUIRE(taken->jobs.size() == std::size_t{many});
+  std::deque<std::vector<finished_job>> ended;
+  completions all{b};
+  for (std::size_t i = 0; i < taken->jobs.size(); ++i) {
+    auto const& j = taken->jobs[i];
+    ended.push_back({{j.id, j.fence + i % 2, {}}, {j.id, j.fence, {}}, {j.id, j.fence, {}}});
+  }
+  for (auto const& each : ended) all.add({"q", each});
+  auto const answers = all.all();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    BOOST_TEST_REQUIRE(answers[i].has_value());
+    BOOST_TEST_REQUIRE(answers[i]->size() == 3U);
+    // Once, by the first one that has the fence.
+    for (std::size_t k = 0; k < 3; ++k) {
+      bool const first = k == i % 2;
+      BOOST_TEST(((*answers[i])[k] == complete_outcome::completed) == first, i << ", " << k);
+    }
+  }
+  auto const stats = b(command::read_queue_stats{"q"});
+  BOOST_TEST(stats->completed == std::uint64_t{many});
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 0);
+}
+
+// F50: an application's transaction that has enqueued one of the jobs stays open.
+BOOST_AUTO_TEST_CASE(no_command_fails_because_of_another_that_it_went_with) {
+  bed b;
+  fill(b, 1);
+  auto const jobs = singles(20);
+  connection own{the_server().conninfo(b.database)};
+  own.must("BEGIN");
+  postgres_transaction tx{own.get(), b.options};
+  BOOST_TEST_REQUIRE(tx.execute(command::enqueue_jobs{"q", jobs[9]}).has_value());
+  enqueues all{b};
+  for (auto const& each : jobs) all.add({"q", each});
+  auto const answers = all.all();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    BOOST_TEST(answers[i].has_value() == (i != 9), i);
+  }
+  BOOST_TEST((answers[9].error() == errc::store_unavailable));
+  own.must("ROLLBACK");
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 19);
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs[9]}).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

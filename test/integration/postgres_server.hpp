@@ -1,0 +1,235 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_INTEGRATION_POSTGRES_SERVER_HPP
+#define WEIR_TEST_INTEGRATION_POSTGRES_SERVER_HPP
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <libpq-fe.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#if __has_include(<sys/prctl.h>)
+#include <sys/prctl.h>
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// The programs that tests start: each on 127.0.0.1, in a directory that goes with it, run by
+// somebody without privileges, and not outliving the test.
+namespace postgres_test {
+
+using namespace std::chrono_literals;
+
+/// A directory, and at most one program that is run in it at a time.
+class program {
+ public:
+  program() {
+    auto name = (std::filesystem::temp_directory_path() / "weir-postgres-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
+    home_ = name;
+    if (::geteuid() != 0) return;
+    for (auto const* const user : {"postgres", "nobody"}) {
+      if (auto const* const p = ::getpwnam(user)) {
+        user_ = p->pw_uid;
+        group_ = p->pw_gid;
+        break;
+      }
+    }
+    if (!user_ || ::chown(home_.c_str(), *user_, group_) != 0) {
+      throw std::runtime_error{"nobody to run the server as"};
+    }
+  }
+  program(program const&) = delete;
+  program& operator=(program const&) = delete;
+  ~program() {
+    kill(SIGQUIT);
+    std::error_code ignored;
+    std::filesystem::remove_all(home_, ignored);
+  }
+
+  [[nodiscard]] std::filesystem::path const& home() const noexcept { return home_; }
+  [[nodiscard]] unsigned short port() const noexcept { return port_; }
+  void choose_port() { port_ = free_port(); }
+
+  /// Runs something to its end.
+  void must(std::vector<std::string> arguments) {
+    auto const what = arguments.front();
+    start(std::move(arguments), {});
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    if (status != 0) throw std::runtime_error{what + " failed"};
+  }
+
+  /// Starts something that goes on. @param preload a library that it is to load first
+  void start(std::vector<std::string> arguments, std::string const& preload) {
+    std::vector<char*> pointers;
+    for (auto& a : arguments) pointers.push_back(a.data());
+    pointers.push_back(nullptr);
+    auto const log = (home_ / "log").string();
+    auto const full = (home_ / "full").string();
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(out, STDERR_FILENO);
+    if (::chdir("/") != 0) ::_exit(1);
+    if (user_ && (::setgroups(0, nullptr) != 0 || ::setgid(group_) != 0 || ::setuid(*user_) != 0)) {
+      ::_exit(1);
+    }
+#if __has_include(<sys/prctl.h>)
+    ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
+#endif
+    if (!preload.empty()) {
+      ::setenv("LD_PRELOAD", preload.c_str(), 1);
+      ::setenv("WEIR_TEST_FULL", full.c_str(), 1);
+    }
+    ::execvp(pointers[0], pointers.data());
+    ::_exit(1);
+  }
+
+  /// Ends it: SIGQUIT as soon as may be, SIGKILL at once.
+  void kill(int how) noexcept {
+    if (pid_ <= 0) return;
+    ::kill(pid_, how);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+  }
+
+  /// Waits until somebody answers at this place; false: the program has ended.
+  [[nodiscard]] bool answers(std::string const& conninfo) {
+    for (int i = 0; i < 1500; ++i) {
+      if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
+        pid_ = -1;
+        return false;
+      }
+      if (PQping(conninfo.c_str()) == PQPING_OK) return true;
+      std::this_thread::sleep_for(20ms);
+    }
+    return false;
+  }
+
+  /// Where a program of PostgreSQL's is: of the latest version that there is.
+  [[nodiscard]] static std::string find(std::string const& name) {
+    std::vector<std::filesystem::path> found;
+    std::error_code ignored;
+    for (auto const& version :
+         std::filesystem::directory_iterator{"/usr/lib/postgresql", ignored}) {
+      auto const path = version.path() / "bin" / name;
+      if (std::filesystem::exists(path)) found.push_back(path);
+    }
+    for (std::filesystem::path const bin : {"/usr/sbin", "/usr/local/sbin"}) {
+      if (found.empty() && std::filesystem::exists(bin / name)) found.push_back(bin / name);
+    }
+    return found.empty() ? name : std::ranges::max(found).string();
+  }
+
+ private:
+  static unsigned short free_port() {
+    boost::asio::io_context io;
+    boost::asio::ip::tcp::acceptor const a{io, {boost::asio::ip::address_v4::loopback(), 0}};
+    return a.local_endpoint().port();
+  }
+
+  std::filesystem::path home_;
+  std::optional<::uid_t> user_;
+  ::gid_t group_ = 0;
+  ::pid_t pid_ = -1;
+  unsigned short port_ = 0;
+};
+
+[[nodiscard]] inline std::string conninfo_to(unsigned short port,
+                                             std::string const& database = "postgres") {
+  return "host=127.0.0.1 port=" + std::to_string(port) + " user=postgres dbname=" + database;
+}
+
+/// A PostgreSQL server.
+class server {
+ public:
+  /// What is special about one.
+  struct kind {
+    server const* primary = nullptr;  ///< of which it is a hot standby
+    std::string preload{};            ///< a library that is loaded into it
+    std::vector<std::string> settings{};
+  };
+
+  server() : server{kind{}} {}
+  explicit server(kind k) : kind_{std::move(k)} {
+    if (kind_.primary != nullptr) {
+      program_.must({program::find("pg_basebackup"), "-D", data(), "-R", "-X", "stream", "-c",
+                     "fast", "-d", kind_.primary->conninfo()});
+    } else {
+      program_.must({program::find("initdb"), "-D", data(), "-U", "postgres", "-A", "trust", "-N",
+                     "-E", "UTF8", "--locale=C"});
+    }
+    start();
+  }
+
+  /// Starts it on a free port, or on the one that it had.
+  void start() {
+    bool const again = port() != 0;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      if (!again) program_.choose_port();
+      std::vector<std::string> command{
+          program::find("postgres"), "-D", data(), "-k", program_.home().string(), "-p",
+          std::to_string(port())};
+      for (std::string const setting : {"listen_addresses=127.0.0.1", "fsync=off",
+                                        "max_connections=120", "autovacuum_naptime=5s"}) {
+        command.insert(command.end(), {"-c", setting});
+      }
+      for (auto const& setting : kind_.settings) command.insert(command.end(), {"-c", setting});
+      program_.start(std::move(command), kind_.preload);
+      if (program_.answers(conninfo())) return;
+      kill(SIGQUIT);  // the port was taken, or what was killed is not quite gone
+      std::this_thread::sleep_for(50ms);
+    }
+    throw std::runtime_error{"the server does not start"};
+  }
+
+  /// Ends it: SIGQUIT as soon as may be, SIGKILL at once.
+  void kill(int how) noexcept { program_.kill(how); }
+
+  [[nodiscard]] std::filesystem::path const& home() const noexcept { return program_.home(); }
+  [[nodiscard]] unsigned short port() const noexcept { return program_.port(); }
+  [[nodiscard]] std::string conninfo(std::string const& database = "postgres") const {
+    return conninfo_to(port(), database);
+  }
+  [[nodiscard]] static std::string conninfo_to(unsigned short port,
+                                               std::string const& database = "postgres") {
+    return postgres_test::conninfo_to(port, database);
+  }
+
+ private:
+  [[nodiscard]] std::string data() const { return program_.home() / "data"; }
+
+  kind kind_;
+  program program_;
+};
+
+/// The one of this program.
+inline server& the_server() {
+  static server s;
+  return s;
+}
+
+}  // namespace postgres_test
+
+#endif

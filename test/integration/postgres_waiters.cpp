@@ -1,0 +1,234 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Who waits for a hint is told by the server, and finds out alone where that fails (F38, F43).
+
+#include "postgres_bed.hpp"
+#include "weir/testing/fault_proxy.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace postgres_test;
+using weir::testing::fault_proxy;
+
+postgres_options waits(duration poll) {
+  auto o = quick();
+  o.poll_interval = poll;
+  return o;
+}
+
+struct waiting_bed : bed {
+  explicit waiting_bed(duration poll) : bed{waits(poll)} {}
+
+  using ending = std::shared_ptr<std::optional<error_code>>;
+
+  template <class C>
+  ending wait(postgres_store const& s, C const& c) {
+    auto out = std::make_shared<std::optional<error_code>>();
+    s.async_execute(c, [out](error_code ec, hint) { *out = ec; });
+    return out;
+  }
+
+  /// Runs until this is so.
+  template <class Condition>
+  void until(Condition so) {
+    auto const give_up = std::chrono::steady_clock::now() + 60s;
+    while (!so() && std::chrono::steady_clock::now() < give_up) {
+      io.restart();
+      io.run_one_for(20ms);
+    }
+    BOOST_TEST_REQUIRE(so());
+  }
+  void ends_well(ending const& e) {
+    until([&] { return e->has_value(); });
+    BOOST_TEST(!**e, (*e)->message());
+  }
+
+  /// Until so many stores listen.
+  void until_listened_to(int stores = 1) {
+    until([&] {
+      return db.number("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND "
+                       "state = 'idle' AND datname = current_database()") >= stores;
+    });
+    io.restart();
+    io.run_for(50ms);
+  }
+
+  void enqueue(std::uint8_t n) {
+    std::vector<new_job> const jobs{job_of(n)};
+    BOOST_TEST(ask(io, other, command::enqueue_jobs{"q", jobs}).has_value());
+  }
+
+  /// Another process's, as far as the first can see.
+  postgres_store other{io.get_executor(), the_server().conninfo(database), quick()};
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(postgres_waiters)
+
+BOOST_AUTO_TEST_CASE(who_waits_is_told_by_the_server_alone) {
+  waiting_bed b{1h};
+  auto const jobs = b.wait(b.store, command::await_jobs{});
+  b.until_listened_to();
+  BOOST_TEST(!jobs->has_value());
+  b.enqueue(1);
+  b.ends_well(jobs);
+  BOOST_TEST(b(command::dequeue_jobs{"q", "h", 1, 10, 1min})->jobs.size() == 1U);
+
+  BOOST_TEST(b(command::acquire_permit{"k", "x", 1, 1h})->granted);
+  BOOST_TEST(b(command::acquire_permit{"k", "y", 1, 1h, 1h})->place == 1U);
+  auto const permit = b.wait(b.store, command::await_permit{"k", "y"});
+  b.until_listened_to();
+  BOOST_TEST(!permit->has_value());
+  BOOST_TEST(ask(b.io, b.other, command::release_permit{"k", "x", 0})->freed);
+  b.ends_well(permit);
+  BOOST_TEST(b(command::acquire_permit{"k", "y", 1, 1h, 1h})->granted);
+
+  // What vests while it waits needs no news.
+  auto later = job_of(2);
+  later.delay = 300ms;
+  std::vector<new_job> const some{later};
+  auto const vested = b.wait(b.store, command::await_jobs{});
+  b.until_listened_to();
+  BOOST_TEST(ask(b.io, b.other, command::enqueue_jobs{"q", some}).has_value());
+  b.ends_well(vested);
+}
+
+BOOST_AUTO_TEST_CASE(an_applications_commit_tells_who_waits) {
+  waiting_bed b{1h};
+  auto const jobs = b.wait(b.store, command::await_jobs{});
+  b.until_listened_to();
+  connection own{the_server().conninfo(b.database)};
+  own.must("BEGIN");
+  postgres_transaction tx{own.get()};
+  std::vector<new_job> const some{job_of(1)};
+  BOOST_TEST(tx.execute(command::enqueue_jobs{"q", some}).has_value());
+  b.io.restart();
+  b.io.run_for(50ms);
+  BOOST_TEST(!jobs->has_value());
+  own.must("COMMIT");
+  b.ends_well(jobs);
+}
+
+// F43
+BOOST_AUTO_TEST_CASE(it_is_said_once_for_each_wait_and_not_for_each_job) {
+  waiting_bed b{1h};
+  connection ear{the_server().conninfo(b.database)};
+  ear.must("LISTEN weir");
+  auto const heard = [&] {
+    ear.must("SELECT 1");
+    int n = 0;
+    while (auto* const news = PQnotifies(ear.get())) {
+      PQfreemem(news);
+      ++n;
+    }
+    return n;
+  };
+  for (std::uint8_t i = 1; i <= 20; ++i) b.enqueue(i);
+  BOOST_TEST(heard() == 0);  // nobody waits
+  BOOST_TEST(b(command::dequeue_jobs{"q", "h", 1, 100, 1min})->jobs.size() == 20U);
+  auto const jobs = b.wait(b.store, command::await_jobs{});
+  b.until_listened_to();
+  for (std::uint8_t i = 21; i <= 60; ++i) b.enqueue(i);
+  b.ends_well(jobs);
+  BOOST_TEST(heard() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_finds_out_alone_where_nobody_can_tell) {
+  waiting_bed b{10ms};
+  fault_proxy const proxy{b.io.get_executor(),
+                          {boost::asio::ip::address_v4::loopback(), the_server().port()}};
+  auto const ear = server::conninfo_to(proxy.endpoint().port(), b.database);
+  auto o = waits(10ms);
+  o.listen_conninfo = ear;
+  postgres_store const deaf{b.io.get_executor(), the_server().conninfo(b.database), o};
+  o.listen = false;
+  postgres_store const silent{b.io.get_executor(), the_server().conninfo(b.database), o};
+  // Refused from the beginning; then cut while it listens, and refused.
+  for (bool const listens : {false, true}) {
+    proxy.async_refuse(!listens);
+    auto const jobs = b.wait(deaf, command::await_jobs{});
+    auto const polls = b.wait(silent, command::await_jobs{});
+    if (listens) b.until_listened_to();
+    proxy.async_refuse(true);
+    proxy.async_cut_all(weir::testing::proxy_ending::reset);
+    b.io.restart();
+    b.io.run_for(100ms);
+    BOOST_TEST(!jobs->has_value());
+    b.enqueue(listens ? 1 : 2);
+    b.ends_well(jobs);
+    b.ends_well(polls);
+    BOOST_TEST(b(command::dequeue_jobs{"q", "h", listens ? 1U : 2U, 10, 1min})->jobs.size() == 1U);
+  }
+  proxy.async_close();
+}
+
+// F38: a connection that says nothing any more, without being closed, is noticed and made anew.
+BOOST_AUTO_TEST_CASE(a_listener_that_hears_nothing_any_more_is_replaced) {
+  waiting_bed b{1h};
+  fault_proxy const proxy{b.io.get_executor(),
+                          {boost::asio::ip::address_v4::loopback(), the_server().port()}};
+  auto const ear = server::conninfo_to(proxy.endpoint().port(), b.database) + " sslmode=disable";
+  auto o = waits(1h);
+  o.listen_conninfo = ear;
+  o.command_timeout = 200ms;
+  postgres_store const store{b.io.get_executor(), the_server().conninfo(b.database), o};
+  // From the answer to LISTEN, from the first sign of life, and not at all.
+  for (std::uint64_t const message : {1U, 2U}) {
+    proxy.script({{.fault = weir::testing::proxy_fault::black_hole,
+                   .direction = weir::testing::traffic::to_client,
+                   .message = message}});
+  }
+  auto const jobs = b.wait(store, command::await_jobs{});
+  b.until([&] { return proxy.counts().accepted >= 2; });
+  BOOST_TEST(!jobs->has_value());
+  b.enqueue(1);
+  b.ends_well(jobs);
+  proxy.async_close();
+}
+
+// R7
+BOOST_AUTO_TEST_CASE(a_wait_that_is_cancelled_or_closed_leaves_nothing_running) {
+  waiting_bed b{1h};
+  boost::asio::cancellation_signal signal;
+  std::optional<error_code> ended;
+  b.store.async_execute(
+      command::await_jobs{},
+      boost::asio::bind_cancellation_slot(signal.slot(), [&](error_code ec, hint) { ended = ec; }));
+  b.until_listened_to();
+  signal.emit(boost::asio::cancellation_type::terminal);
+  b.io.restart();
+  b.io.run();  // nothing keeps it
+  BOOST_TEST_REQUIRE(ended.has_value());
+  BOOST_TEST((*ended == boost::asio::error::operation_aborted));
+
+  auto const again = b.wait(b.store, command::await_jobs{});
+  b.until_listened_to();
+  b.store.close();
+  b.io.restart();
+  b.io.run();
+  BOOST_TEST_REQUIRE(again->has_value());
+  BOOST_TEST((**again == errc::closed));
+
+  boost::asio::io_context brief;  // and it dies with its context
+  postgres_store const dies{brief.get_executor(), the_server().conninfo(b.database), waits(1h)};
+  bool called = false;
+  dies.async_execute(command::await_jobs{}, [&](error_code, hint) { called = true; });
+  dies.async_execute(command::await_permit{"k", "h"}, [&](error_code, hint) {});
+  brief.run_for(200ms);
+  BOOST_TEST(!called);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
