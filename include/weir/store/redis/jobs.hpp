@@ -182,7 +182,7 @@ inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs
     out.arg(static_cast<unsigned>(j.strategy)).arg(static_cast<unsigned>(j.on_conflict));
     out.arg(j.max_attempts).arg(redis_ceil(j.delay)).arg(redis_ceil(j.unique_ttl));
     out.arg(redis_ceil(j.deadline)).arg(redis_ceil(j.retention)).arg(j.unique_key);
-    out.arg(redis_body(j.kind, j.payload));
+    add_redis_body(out, j.kind, j.payload);
   }
   return out;
 }
@@ -221,7 +221,7 @@ inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs
   static redis_script const script{lua::common, lua::jobs, lua::dequeue_jobs};
   auto latest = names.key(names.shard_of(c.queue), "h", std::to_string(c.queue.size()));
   latest.append(":").append(c.queue).append(c.holder);
-  auto out = queue_call(script, names, c, now, std::move(latest));
+  auto out = queue_call(script, names, c, now, latest);
   out.arg(c.holder).arg(c.sequence).arg(c.limit).arg(redis_ceil(c.lease));
   return out;
 }

@@ -9,6 +9,7 @@
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
+#include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/hints.hpp"
@@ -26,7 +27,9 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/redis/adapter/any_adapter.hpp>
 #include <boost/redis/connection.hpp>
 #include <boost/redis/error.hpp>
 #include <boost/redis/logger.hpp>
@@ -41,9 +44,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -71,7 +76,8 @@ struct redis_question {
 ///
 /// A command is given to the connection only while that is up. So what waits here was definitely
 /// not executed, and what was given away when the connection ends is of unknown outcome.
-class redis_link : public std::enable_shared_from_this<redis_link> {
+class redis_link final : public std::enable_shared_from_this<redis_link>,
+                         private redis_batch_owner {
  public:
   using executor_type = boost::asio::strand<boost::asio::any_io_executor>;
 
@@ -84,8 +90,7 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
         usable_{valid_prefix(options.prefix)} {
     options_.prefix = {};  // the caller's
   }
-  redis_link(redis_link const&) = delete;
-  redis_link& operator=(redis_link const&) = delete;
+  ~redis_link() = default;
 
   [[nodiscard]] redis_options const& options() const noexcept { return options_; }
   [[nodiscard]] redis_names const& names() const noexcept { return names_; }
@@ -153,36 +158,78 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
 
   // ---------------------------------------------------------------------------- while it is up
 
+  /// Takes a command along with all others of this turn of the strand.
   void give(std::shared_ptr<redis_request> const& r) {
-    if (!r->wanted()) return;  // cancelled while it waited
     ++given_;
-    r->response = {};
-    auto on_reply = [self = shared_from_this(), held = connection_, r](error_code ec, std::size_t) {
-      --self->given_;
-      self->answered(r, ec);
-    };
-    connection_->async_exec(r->wire(), r->response,
-                            boost::asio::bind_executor(strand_, std::move(on_reply)));
+    if (!next_) {
+      if (!spare_.empty()) {
+        next_ = std::move(spare_.back());
+        spare_.pop_back();
+      } else {
+        next_ = std::make_shared<redis_batch>();
+      }
+      boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
+    }
+    next_->add(r);
   }
 
-  void answered(std::shared_ptr<redis_request> const& r, error_code ec) {
-    if (ec == boost::redis::error::not_connected) return r->fail(errc::store_unavailable);
-    if (ec) return r->fail(errc::outcome_unknown);
-    heard_ = true;
-    if (r->response.has_value()) {
-      redis_reply reply{r->response.value()};
-      return r->complete(reply);
+  void send() {
+    auto const batch = std::move(next_);
+    given_ -= batch->drop_unwanted();
+    if (!up_) {  // it ended meanwhile, and they were not sent
+      given_ -= batch->unanswered().size();
+      for (auto const& r : batch->unanswered()) accept(r);
+      return;
     }
-    auto const& text = r->response.error().diagnostic;
-    if (text.starts_with("NOSCRIPT")) return teach(r);
-    r->fail(redis_refusal(text));
+    if (batch->unanswered().empty()) return;
+    batch->encode();
+    redis_batch::replies replies{batch.get(), this};
+    auto on_end = [self = shared_from_this(), held = connection_,
+                   batch](error_code ec, std::size_t) { self->sent(batch, ec); };
+    connection_->async_exec(batch->wire(), boost::redis::any_adapter{replies},
+                            boost::asio::bind_executor(strand_, std::move(on_end)));
   }
+
+  /// What was not answered by now never will be.
+  void sent(std::shared_ptr<redis_batch> const& batch, error_code ec) {
+    bool const unsent = ec == boost::redis::error::not_connected;
+    given_ -= batch->unanswered().size();
+    for (auto const& r : batch->unanswered()) {
+      unsent ? not_given(r) : r->fail(errc::outcome_unknown);
+    }
+    constexpr std::size_t enough = 8;
+    if (ec || spare_.size() >= enough) return;
+    batch->clear();
+    spare_.push_back(batch);
+  }
+
+  void answered(std::shared_ptr<redis_request> const& r,
+                std::span<redis_reply::node const> nodes) override {
+    --given_;
+    heard_ = true;
+    using kind = redis_reply::kind;
+    auto const& first = nodes.front();
+    if (first.data_type == kind::simple_error || first.data_type == kind::blob_error) {
+      return refused(r, first.value);
+    }
+    redis_reply reply{nodes};
+    r->complete(reply);
+  }
+
+  void refused(std::shared_ptr<redis_request> const& r, std::string_view text) {
+    if (!text.starts_with("NOSCRIPT")) return r->fail(redis_refusal(text));
+    // Not from here: the connection is in the middle of reading.
+    boost::asio::post(strand_, [self = shared_from_this(), r] { self->teach(r); });
+  }
+
+  /// It was not executed, because of the connection.
+  void not_given(std::shared_ptr<redis_request> const& r) { r->fail(errc::store_unavailable); }
 
   /// The server has forgotten its scripts (F46), so this command was not executed. It is told the
   /// script, once for all that are under way, and then asked again; where it will not keep scripts,
   /// the command brings its own.
   void teach(std::shared_ptr<redis_request> const& r) {
-    if (!up_) return r->fail(errc::store_unavailable);
+    if (!up_) return not_given(r);
     switch (r->try_again()) {
       case redis_request::attempt::by_digest: {
         auto const* const script = &r->script();
@@ -193,7 +240,7 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
         break;
       }
       case redis_request::attempt::by_source: break;
-      case redis_request::attempt::none: return r->fail(errc::store_unavailable);
+      case redis_request::attempt::none: return not_given(r);
     }
     give(r);
   }
@@ -245,7 +292,7 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
     redis_call call{script};
     call.key(names_.key(0, "shards")).arg(redis_now{}).arg(names_.shards());
     auto const hello = std::make_shared<redis_question>();
-    hello->wire.push_range("EVAL", call.parts_with_source());
+    call.push_with_source(hello->wire);
     ask(hello, [this](error_code ec, redis_question& q) { greeted(ec, q); });
   }
 
@@ -406,6 +453,8 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
   std::shared_ptr<boost::asio::cancellation_signal> attempt_;
   std::deque<std::shared_ptr<redis_request>> waiting_;
   std::size_t given_ = 0;
+  std::shared_ptr<redis_batch> next_;  // will be sent at the end of this turn
+  std::vector<std::shared_ptr<redis_batch>> spare_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   duration waited_{};
   redis_sleep pause_;

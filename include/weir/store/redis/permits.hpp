@@ -164,9 +164,9 @@ redis_call permit_call(redis_script const& script, redis_names const& names, C c
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
   for (char const* const kind : {"pe", "pf", "pt", "pl", "pm"}) {
-    out.key(names.key(shard, kind, c.key));
+    out.key(names, shard, kind, c.key);
   }
-  out.key(names.key(shard, "fence"));
+  out.key(names, shard, "fence");
   out.arg(now);
   if constexpr (requires { c.holder; }) {
     out.arg(c.holder);

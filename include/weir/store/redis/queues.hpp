@@ -150,7 +150,7 @@ return {first and first - now or false}
 inline redis_call shard_call(redis_script const& script, redis_names const& names,
                              std::uint32_t shard, redis_now now) {
   redis_call out{script};
-  out.key(names.key(shard, "due")).key(names.key(shard, "names")).arg(now);
+  out.key(names, shard, "due").key(names, shard, "names").arg(now);
   return out;
 }
 

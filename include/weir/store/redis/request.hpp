@@ -18,7 +18,6 @@
 #include "weir/time.hpp"
 
 #include <boost/redis/request.hpp>
-#include <boost/redis/response.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -31,9 +30,7 @@ namespace weir::detail {
 /// that it is for. Everything but making it is done in the strand of the link.
 class redis_request {
  public:
-  explicit redis_request(redis_call call) : call_{std::move(call)}, wire_{wire_config()} {
-    wire_.push_range("EVALSHA", call_.parts());
-  }
+  explicit redis_request(redis_call call) : call_{std::move(call)} {}
   redis_request(redis_request const&) = delete;
   redis_request& operator=(redis_request const&) = delete;
   virtual ~redis_request() = default;
@@ -45,36 +42,31 @@ class redis_request {
   virtual void fail(error_code ec) noexcept = 0;
   void fail(errc e) noexcept { fail(make_error_code(e)); }
 
-  [[nodiscard]] boost::redis::request const& wire() const noexcept { return wire_; }
+  /// Adds it to what travels.
+  void push(boost::redis::request& to) const {
+    if (by_source_) return call_.push_with_source(to);
+    call_.push(to);
+  }
 
   [[nodiscard]] redis_script const& script() const noexcept { return call_.script(); }
+  [[nodiscard]] std::uint32_t shard() const noexcept { return call_.shard(); }
 
   /// How a command whose script the server does not know goes to it again.
   enum class attempt : std::uint8_t { by_digest, by_source, none };
   [[nodiscard]] attempt try_again() {
     switch (++attempts_) {
       case 1: return attempt::by_digest;
-      case 2:
-        wire_.clear();
-        wire_.push_range("EVAL", call_.parts_with_source());
-        return attempt::by_source;
+      case 2: by_source_ = true; return attempt::by_source;
       default: return attempt::none;
     }
   }
 
-  boost::redis::generic_response response;
   steady_time give_up_at{};
 
  private:
-  static boost::redis::request::config wire_config() noexcept {
-    boost::redis::request::config out;
-    out.cancel_if_not_connected = true;
-    return out;
-  }
-
   redis_call call_;
-  boost::redis::request wire_;
   int attempts_ = 0;
+  bool by_source_ = false;
 };
 
 /// A command. Its operation may be cancelled all the time; then the reply is nobody's.

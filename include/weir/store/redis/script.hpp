@@ -6,6 +6,8 @@
 
 #include <boost/hash2/sha1.hpp>
 
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -26,6 +28,20 @@
 // - The work is bounded by what the caller asked for, whatever is kept.
 namespace weir::detail {
 
+/// How a bulk string of so many bytes begins.
+inline void redis_bulk_size(std::string& to, std::size_t size) {
+  constexpr std::size_t most = 24;
+  std::array<char, most> digits;
+  auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), size).ptr;
+  to.append("$").append(digits.data(), end).append("\r\n");
+}
+[[nodiscard]] inline std::string redis_bulk(std::string_view bytes) {
+  std::string out;
+  redis_bulk_size(out, bytes.size());
+  out.append(bytes).append("\r\n");
+  return out;
+}
+
 /// A script and the digest by which the server knows it.
 class redis_script {
  public:
@@ -38,14 +54,17 @@ class redis_script {
       digest_ += digits[byte >> 4U];
       digest_ += digits[byte & 15U];
     }
+    encoded_digest_ = redis_bulk(digest_);
   }
 
   [[nodiscard]] std::string const& source() const noexcept { return source_; }
   [[nodiscard]] std::string const& digest() const noexcept { return digest_; }
+  [[nodiscard]] std::string const& encoded_digest() const noexcept { return encoded_digest_; }
 
  private:
   std::string source_;
   std::string digest_;
+  std::string encoded_digest_;
 };
 
 namespace lua {
