@@ -27,7 +27,7 @@ redis_call queue_call(redis_script const& script, redis_names const& names, C co
                       redis_now now, std::string const& other = {}) {
   redis_call out{script};
   auto const shard = names.shard_of(c.queue);
-  for (char const* const kind : {"q", "i", "s", "j", "n", "k", "r", "d", "e", "c"}) {
+  for (char const* const kind : {"q", "i", "j", "k", "r", "d", "e", "c"}) {
     out.key(names, shard, kind, c.queue);
   }
   for (char const* const kind : {"fence", "due", "names"}) out.key(names, shard, kind);

@@ -69,10 +69,8 @@ class redis_script {
 
 namespace lua {
 
-/// `now`; `typed(kinds)`: raises an error unless KEYS have these types, or do not exist;
-/// `next_fence(key)`; `tell(channel, key)`: publishes a hint, if that is allowed; `keep(key,
-/// until)`: lets a key live until then and a minute longer, so that a clock that steps back, and
-/// times that were told, find it.
+/// `now`. Each piece that a script is made of costs it the making of its functions, at each run: so
+/// a script has only those that it uses.
 inline constexpr char common[] = R"lua(
 local call = redis.call
 local now = tonumber(ARGV[1])
@@ -80,6 +78,11 @@ if not now then
   local t = call('TIME')
   now = t[1] * 1000000 + t[2]
 end
+local function decimal(number) return string.format('%.0f', number) end
+)lua";
+
+/// Raises an error unless KEYS have these types, or do not exist.
+inline constexpr char typed[] = R"lua(
 local function typed(kinds)
   for i = 1, #kinds do
     local is = call('TYPE', KEYS[i]).ok
@@ -88,13 +91,26 @@ local function typed(kinds)
     end
   end
 end
-local function decimal(number) return string.format('%.0f', number) end
-local function next_fence(key)
-  local fence = math.max((call('GET', key) or 0) + 1, now)
-  call('SET', key, decimal(fence))
-  return fence
+)lua";
+
+/// The first of the next n fences. The clock is nearly always ahead of the last one.
+inline constexpr char next_fences[] = R"lua(
+local function next_fences(key, n)
+  local last = tonumber(call('SET', key, decimal(now + n - 1), 'GET') or 0)
+  if last < now then return now end
+  call('SET', key, decimal(last + n))
+  return last + 1
 end
+)lua";
+
+/// Publishes a hint, if that is allowed.
+inline constexpr char tell[] = R"lua(
 local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
+)lua";
+
+/// Lets a key live until then and a minute longer, so that a clock that steps back, and times that
+/// were told, find it.
+inline constexpr char keep[] = R"lua(
 local function keep(key, till)
   call('PEXPIRE', key, decimal(math.ceil((till - now) / 1000) + 60000))
 end
