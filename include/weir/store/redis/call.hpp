@@ -10,6 +10,7 @@
 #include <boost/hash2/fnv1a.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -56,6 +58,22 @@ class redis_names {
     boost::hash2::fnv1a_64 hash;
     hash.update(name.data(), name.size());
     return static_cast<std::uint32_t>(hash.result() % shards_);
+  }
+
+  /// By what a cluster places the keys of a shard.
+  [[nodiscard]] std::string tag(std::uint32_t shard) const {
+    return prefix_ + ":" + std::to_string(shard);
+  }
+
+  /// The shard of one of the store's keys; empty: it is none.
+  [[nodiscard]] std::optional<std::uint32_t> shard_in(std::string_view key) const noexcept {
+    auto const end = key.find('}');
+    if (end == key.npos || end <= prefix_.size() + 2) return std::nullopt;
+    std::uint32_t out = 0;
+    auto const* const last = key.data() + end;
+    auto const [at, ec] = std::from_chars(key.data() + prefix_.size() + 2, last, out);
+    if (ec != std::errc{} || at != last || out >= shards_) return std::nullopt;
+    return out;
   }
 
   /// A key of the shard itself.
@@ -100,6 +118,21 @@ class redis_call {
   [[nodiscard]] std::vector<std::string> const& parts_with_source() {
     parts_[0] = script_->source();
     return parts();
+  }
+
+  [[nodiscard]] std::vector<std::string> const& parts_with_digest() {
+    parts_[0] = script_->digest();
+    return parts();
+  }
+
+  /// That of all its keys.
+  [[nodiscard]] std::uint32_t shard() const noexcept {
+    std::uint32_t out = 0;
+    std::string_view const key = parts_[2];
+    auto const end = key.find('}');
+    auto const begin = key.rfind(':', end) + 1;
+    std::from_chars(key.data() + begin, key.data() + end, out);
+    return out;
   }
 
   /// Keys come before all arguments.

@@ -48,6 +48,27 @@ class redis_request {
   [[nodiscard]] boost::redis::request const& wire() const noexcept { return wire_; }
 
   [[nodiscard]] redis_script const& script() const noexcept { return call_.script(); }
+  [[nodiscard]] std::uint32_t shard() const noexcept { return call_.shard(); }
+
+  /// It was sent elsewhere, where scripts may be unknown once more.
+  void anew() {
+    attempts_ = 0;
+    asking_ = false;
+    wire_.clear();
+    wire_.push_range("EVALSHA", call_.parts_with_digest());
+  }
+  /// It is for a node that takes a slot over: such a node executes only what asks for that right
+  /// before. With its source, so that nothing has to be said in between.
+  void ask_first() {
+    wire_.clear();
+    wire_.push("ASKING");
+    wire_.push_range("EVAL", call_.parts_with_source());
+    asking_ = true;
+  }
+  /// Does another reply come before its own?
+  [[nodiscard]] bool asks_first() const noexcept { return asking_; }
+  /// How often it was sent elsewhere.
+  [[nodiscard]] int& redirections() noexcept { return redirections_; }
 
   /// How a command whose script the server does not know goes to it again.
   enum class attempt : std::uint8_t { by_digest, by_source, none };
@@ -75,6 +96,8 @@ class redis_request {
   redis_call call_;
   boost::redis::request wire_;
   int attempts_ = 0;
+  int redirections_ = 0;
+  bool asking_ = false;
 };
 
 /// A command. Its operation may be cancelled all the time; then the reply is nobody's.
