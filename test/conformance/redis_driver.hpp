@@ -5,6 +5,7 @@
 #define WEIR_TEST_CONFORMANCE_REDIS_DRIVER_HPP
 
 #include "conformance/memory_driver.hpp"
+#include "integration/redis_nodes.hpp"
 #include "integration/redis_server.hpp"
 #include "weir/store/redis.hpp"
 #include "weir/testing/capabilities.hpp"
@@ -14,14 +15,25 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace weir::testing {
 
-/// Stores with prefixes of their own on one server, which goes with the driver.
+/// Stores with prefixes of their own on one server, or, if WEIR_TEST_REDIS_CLUSTER is set, on one
+/// cluster, which goes with the driver.
 class redis_driver {
  public:
+  redis_driver() {
+    if (std::getenv("WEIR_TEST_REDIS_CLUSTER") != nullptr) {
+      cluster_.emplace();
+    } else {
+      server_.emplace();
+    }
+  }
+
   [[nodiscard]] static capabilities declared() {
     capabilities c;
     c.precision = std::chrono::microseconds{1};
@@ -34,11 +46,16 @@ class redis_driver {
     redis_options o;
     o.prefix = prefix;
     o.poll_interval = std::chrono::milliseconds{5};
-    return redis_store{ex, server_.address(), o};
+    if (cluster_) {
+      o.shards = 4;  // on several nodes, nearly always
+      return redis_store{ex, cluster_->address(made_ % redis_test::cluster::size), o};
+    }
+    return redis_store{ex, server_->address(), o};
   }
 
  private:
-  redis_test::server server_{};
+  std::optional<redis_test::server> server_;
+  std::optional<redis_test::cluster> cluster_;
   std::size_t made_ = 0;
 };
 

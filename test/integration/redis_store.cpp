@@ -67,6 +67,15 @@ bool is_error(result<T> const& r, errc e) {
 
 BOOST_AUTO_TEST_SUITE(redis_store_on_servers)
 
+BOOST_AUTO_TEST_CASE(the_server_is_the_one_that_was_asked_for) {
+  server const s;
+  auto const* const asked = std::getenv("WEIR_TEST_REDIS_SERVER");
+  bool const is_valkey =
+      asked != nullptr && std::string_view{asked}.find("valkey") != std::string_view::npos;
+  auto const said = s.ask("info server");
+  BOOST_TEST((said.find("valkey_version:") != said.npos) == is_valkey);
+}
+
 BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
   auto const plain = redis_address::parse("redis://example.org").value();
   BOOST_TEST(plain.host() == "example.org");
@@ -87,7 +96,26 @@ BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
   BOOST_TEST(only_password.user() == "default");
   BOOST_TEST(only_password.password() == "secret");
 
+  auto const cluster = redis_address::parse("rediss+cluster://:secret@a:1,[::2]:2,c").value();
+  BOOST_TEST(cluster.is_cluster());
+  BOOST_TEST(cluster.uses_tls());
+  BOOST_TEST(cluster.host() == "a");
+  BOOST_TEST(cluster.port() == 1);
+  BOOST_TEST_REQUIRE(cluster.others().size() == 2U);
+  BOOST_TEST((cluster.others()[0] == std::pair{std::string{"::2"}, std::uint16_t{2}}));
+  BOOST_TEST((cluster.others()[1] == std::pair{std::string{"c"}, std::uint16_t{6379}}));
+  BOOST_TEST(!plain.is_cluster());
+  BOOST_TEST(redis_address::parse("redis+cluster://a/0").value().is_cluster());
+
   for (std::string_view const bad : {"",
+                                     "redis+cluster://a,",
+                                     "redis+cluster://,a",
+                                     "redis+cluster://a,,b",
+                                     "redis+cluster://a/1",
+                                     "redis+clusters://a",
+                                     "redis+://a",
+                                     "+cluster://a",
+                                     "redis://a,b",
                                      "redis:",
                                      "redis:/h",
                                      "http://h",

@@ -12,7 +12,9 @@
 #include "weir/error.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/redis/address.hpp"
+#include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/cluster.hpp"
 #include "weir/store/redis/compiled.hpp"
 #include "weir/store/redis/link.hpp"
 #include "weir/store/redis/options.hpp"
@@ -94,7 +96,7 @@ class redis_store {
   explicit redis_store(executor_type executor, redis_address address = redis_address{},
                        redis_options const& options = {})
       : executor_{std::move(executor)},
-        link_{std::make_shared<detail::redis_link>(executor_, std::move(address), options)},
+        link_{make_backend(executor_, std::move(address), options)},
         watches_{std::make_shared<detail::redis_shard_watches>()} {
     detail::one_source_file_has_to_include_weir_store_redis_src_hpp();
   }
@@ -152,6 +154,15 @@ class redis_store {
   void close() const { link_->close(); }
 
  private:
+  static std::shared_ptr<detail::redis_backend> make_backend(executor_type const& executor,
+                                                             redis_address address,
+                                                             redis_options const& options) {
+    if (address.is_cluster()) {
+      return std::make_shared<detail::redis_cluster>(executor, address, options);
+    }
+    return std::make_shared<detail::redis_link>(executor, std::move(address), options);
+  }
+
   template <class C, class Token>
   auto start(C const& c, detail::redis_now at, Token&& token) const {
     using answer = typename C::result;
@@ -181,7 +192,7 @@ class redis_store {
   }
 
   executor_type executor_;
-  std::shared_ptr<detail::redis_link> link_;
+  std::shared_ptr<detail::redis_backend> link_;
   std::shared_ptr<detail::redis_shard_watches> watches_;
 };
 

@@ -14,13 +14,13 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace weir {
 
-/// Where a Redis or Valkey server is, and as whom to speak to it.
-///
-/// Not served: unix sockets (Boost.Redis 1.88 has none), and clusters.
+/// Where a Redis or Valkey server is, or some servers of a cluster, and as whom to speak to it.
 class redis_address {
  public:
   static constexpr std::uint16_t usual_port = 6379;
@@ -33,6 +33,10 @@ class redis_address {
   /// Reads `redis://` (plain) or `rediss://` (TLS), then
   /// `[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]`. IPv6 addresses stand in brackets; %XX stands for a
   /// byte in user, password and host. Error: `invalid_option` for everything else.
+  ///
+  /// A cluster is `redis+cluster://` or `rediss+cluster://`, then
+  /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]...`: one or more of its nodes, from which the
+  /// others are learned; they have the same user, password and encryption.
   [[nodiscard]] static result<redis_address> parse(std::string_view url);
 
   /// The user is "default" where none is named.
@@ -53,6 +57,32 @@ class redis_address {
     return *this;
   }
 
+  /// The server is a node of a cluster, and the store is to use all of it. A cluster has no
+  /// databases but 0.
+  redis_address& cluster() noexcept {
+    cluster_ = true;
+    return *this;
+  }
+  /// Another node of the cluster to ask if the first one cannot be reached.
+  redis_address& cluster_with(std::string host, std::uint16_t port) {
+    cluster_ = true;
+    others_.emplace_back(std::move(host), port);
+    return *this;
+  }
+
+  [[nodiscard]] bool is_cluster() const noexcept { return cluster_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint16_t>> const& others() const noexcept {
+    return others_;
+  }
+
+  /// The same in all but the place.
+  [[nodiscard]] redis_address at(std::string host, std::uint16_t port) const {
+    auto out = *this;
+    out.host_ = std::move(host);
+    out.port_ = port;
+    return out;
+  }
+
   [[nodiscard]] std::string const& host() const noexcept { return host_; }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] std::string const& user() const noexcept { return user_; }
@@ -63,6 +93,7 @@ class redis_address {
 
  private:
   static std::optional<std::string> unescaped(std::string_view text);
+  static std::optional<std::pair<std::string, std::uint16_t>> place(std::string_view text);
 
   template <class Number>
   static std::optional<Number> whole(std::string_view text) noexcept {
@@ -80,6 +111,8 @@ class redis_address {
   std::uint32_t database_ = 0;
   bool tls_ = false;
   std::string ca_file_;
+  bool cluster_ = false;
+  std::vector<std::pair<std::string, std::uint16_t>> others_;
 };
 
 inline std::optional<std::string> redis_address::unescaped(std::string_view text) {
@@ -100,21 +133,54 @@ inline std::optional<std::string> redis_address::unescaped(std::string_view text
   return out;
 }
 
+/// A host, and perhaps a port.
+inline std::optional<std::pair<std::string, std::uint16_t>> redis_address::place(
+    std::string_view text) {
+  auto host = text;
+  std::string_view port;
+  bool named = false;
+  if (text.starts_with('[')) {
+    auto const end = text.find(']');
+    if (end == text.npos) return std::nullopt;
+    host = text.substr(1, end - 1);
+    auto const rest = text.substr(end + 1);
+    named = !rest.empty();
+    if (named && rest.front() != ':') return std::nullopt;
+    if (named) port = rest.substr(1);
+  } else if (auto const colon = text.find(':'); colon != text.npos) {
+    named = true;
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+  }
+  auto plain = unescaped(host);
+  auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return std::nullopt;
+  if (!named) return std::pair{std::move(*plain), usual_port};
+  auto const number = whole<std::uint16_t>(port);
+  if (!number || *number == 0) return std::nullopt;
+  return std::pair{std::move(*plain), *number};
+}
+
 inline result<redis_address> redis_address::parse(std::string_view url) {
   auto const bad = make_error_code(errc::invalid_option);
-  bool const secret = url.starts_with("rediss://");
-  if (!secret && !url.starts_with("redis://")) return bad;
-  url.remove_prefix(url.find("//") + 2);
+  auto const start = url.find("://");
+  if (start == url.npos) return bad;
+  auto const scheme = url.substr(0, start);
+  redis_address out;
+  out.tls_ = scheme.starts_with("rediss");
+  out.cluster_ = scheme.ends_with("+cluster");
+  if (scheme != (out.tls_ ? "rediss" : "redis") + std::string{out.cluster_ ? "+cluster" : ""}) {
+    return bad;
+  }
+  url.remove_prefix(start + 3);
   if (url.find_first_of("?#") != url.npos) return bad;
 
-  redis_address out;
-  out.tls_ = secret;
   if (auto const slash = url.find('/'); slash != url.npos) {
     auto const number = url.substr(slash + 1);
     url = url.substr(0, slash);
     constexpr std::uint32_t most = 65'535;
     auto const database = number.empty() ? 0 : whole<std::uint32_t>(number);
-    if (!database || *database > most) return bad;
+    if (!database || *database > (out.cluster_ ? 0 : most)) return bad;
     out.database_ = *database;
   }
   if (auto const at = url.rfind('@'); at != url.npos) {
@@ -129,31 +195,19 @@ inline result<redis_address> redis_address::parse(std::string_view url) {
     out.password_ = std::move(*password);
   }
 
-  auto host = url;
-  std::string_view port;
-  bool named = false;
-  if (url.starts_with('[')) {
-    auto const end = url.find(']');
-    if (end == url.npos) return bad;
-    host = url.substr(1, end - 1);
-    auto const rest = url.substr(end + 1);
-    named = !rest.empty();
-    if (named && rest.front() != ':') return bad;
-    if (named) port = rest.substr(1);
-  } else if (auto const colon = url.find(':'); colon != url.npos) {
-    named = true;
-    host = url.substr(0, colon);
-    port = url.substr(colon + 1);
-  }
-  auto plain = unescaped(host);
-  auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return bad;
-  out.host_ = std::move(*plain);
-  if (named) {
-    auto const number = whole<std::uint16_t>(port);
-    if (!number || *number == 0) return bad;
-    out.port_ = *number;
-  }
+  bool first = true;
+  do {
+    auto const comma = out.cluster_ ? url.find(',') : url.npos;
+    auto where = place(url.substr(0, comma));
+    if (!where) return bad;
+    if (std::exchange(first, false)) {
+      std::tie(out.host_, out.port_) = std::move(*where);
+    } else {
+      out.others_.push_back(std::move(*where));
+    }
+    url = comma == url.npos ? std::string_view{} : url.substr(comma + 1);
+    if (comma != url.npos && url.empty()) return bad;
+  } while (!url.empty());
   return out;
 }
 

@@ -154,6 +154,10 @@ class redis_batch {
   void take(Node const& n, redis_batch_owner& owner, boost::system::error_code& ec) {
     try {
       if (!pieces_.add(n)) return;
+      if (commands_[answered_]->asks_first() && !std::exchange(asked_, true)) {
+        return pieces_.clear();
+      }
+      asked_ = false;
       auto const r = std::move(commands_[answered_++]);
       owner.answered(r, pieces_.all());
       pieces_.clear();
@@ -164,6 +168,7 @@ class redis_batch {
 
   std::vector<std::shared_ptr<redis_request>> commands_;
   std::size_t answered_ = 0;
+  bool asked_ = false;  // for the right to execute the next one
   boost::redis::request wire_;
   redis_pieces pieces_;
 };

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace weir::detail {
@@ -88,14 +89,14 @@ class redis_names {
  public:
   redis_names(std::string const& prefix, std::uint32_t shards)
       : channel_{"{" + prefix + "}:hints"} {
-    tags_.reserve(shards);
+    heads_.reserve(shards);
     for (std::uint32_t i = 0; i != shards; ++i) {
-      tags_.push_back("{" + prefix + ":" + std::to_string(i) + "}:");
+      heads_.push_back("{" + prefix + ":" + std::to_string(i) + "}:");
     }
   }
 
   [[nodiscard]] std::uint32_t shards() const noexcept {
-    return static_cast<std::uint32_t>(tags_.size());
+    return static_cast<std::uint32_t>(heads_.size());
   }
 
   /// A shard is a matter of the name alone, and of how many there are.
@@ -103,17 +104,36 @@ class redis_names {
     if (shards() == 1) return 0;
     boost::hash2::fnv1a_64 hash;
     hash.update(name.data(), name.size());
-    return static_cast<std::uint32_t>(hash.result() % tags_.size());
+    return static_cast<std::uint32_t>(hash.result() % heads_.size());
   }
 
   /// What the keys of a shard begin with. The shard is one of those that there are.
-  [[nodiscard]] std::string_view tag(std::uint32_t shard) const noexcept { return tags_[shard]; }
+  [[nodiscard]] std::string_view head(std::uint32_t shard) const noexcept { return heads_[shard]; }
+
+  /// By what a cluster places the keys of a shard: what is between the braces.
+  [[nodiscard]] std::string_view tag(std::uint32_t shard) const noexcept {
+    auto const whole = head(shard);
+    return whole.substr(1, whole.size() - 3);
+  }
+
+  /// The shard of one of the store's keys; empty: it is none.
+  [[nodiscard]] std::optional<std::uint32_t> shard_in(std::string_view key) const noexcept {
+    auto const end = key.find('}');
+    auto const begin = key.find_last_of(':', end) + 1;
+    if (end == key.npos || begin == 0) return std::nullopt;
+    std::uint32_t out = 0;
+    auto const* const last = key.data() + end;
+    auto const [at, ec] = std::from_chars(key.data() + begin, last, out);
+    if (ec != std::errc{} || at != last || out >= shards()) return std::nullopt;
+    if (!key.starts_with(head(out))) return std::nullopt;
+    return out;
+  }
 
   /// A key of the shard itself.
   [[nodiscard]] std::string key(std::uint32_t shard, std::string_view kind) const {
     std::string out;
-    out.reserve(tags_[shard].size() + kind.size());
-    out.append(tags_[shard]).append(kind);
+    out.reserve(heads_[shard].size() + kind.size());
+    out.append(heads_[shard]).append(kind);
     return out;
   }
   [[nodiscard]] std::string key(std::uint32_t shard, std::string_view kind,
@@ -128,7 +148,7 @@ class redis_names {
   [[nodiscard]] std::string const& channel() const noexcept { return channel_; }
 
  private:
-  std::vector<std::string> tags_;
+  std::vector<std::string> heads_;
   std::string channel_;
 };
 
@@ -168,13 +188,13 @@ class redis_call {
   redis_call& key(redis_names const& names, std::uint32_t shard, std::string_view kind) {
     ++keys_;
     shard_ = shard;
-    return whole(names.tag(shard), kind);
+    return whole(names.head(shard), kind);
   }
   redis_call& key(redis_names const& names, std::uint32_t shard, std::string_view kind,
                   std::string_view user) {
     ++keys_;
     shard_ = shard;
-    return whole(names.tag(shard), kind, ":", user);
+    return whole(names.head(shard), kind, ":", user);
   }
 
   redis_call& arg(std::string_view bytes) { return whole(bytes); }

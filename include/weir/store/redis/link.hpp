@@ -9,6 +9,7 @@
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
+#include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/dial.hpp"
@@ -17,6 +18,7 @@
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/script.hpp"
+#include "weir/store/redis/shard_count.hpp"
 #include "weir/store/redis/sleep.hpp"
 #include "weir/time.hpp"
 
@@ -52,52 +54,60 @@
 
 namespace weir::detail {
 
-namespace lua {
-
-/// Notes how many shards there are, or says what was noted. KEYS: of shard 0. A server that cannot
-/// write notes it another time.
-inline constexpr char shards[] = R"lua(
-local known = call('GET', KEYS[1])
-if known then return known end
-redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
-return ARGV[2]
-)lua";
-
-}  // namespace lua
-
 /// What the link asks for itself.
 struct redis_question {
   boost::redis::request wire;
   boost::redis::generic_response response;
 };
 
-/// What the handles of a store share: one connection, on a strand of its own, and the commands that
-/// wait for it.
+class redis_link;
+
+/// Who has several links in one strand, decides which one a command goes by, and keeps those that
+/// cannot go.
+class redis_switchboard {
+ public:
+  redis_switchboard() = default;
+  redis_switchboard(redis_switchboard const&) = delete;
+  redis_switchboard& operator=(redis_switchboard const&) = delete;
+  virtual ~redis_switchboard() = default;
+
+  /// What the server answered to CLUSTER SLOTS, which is asked first of all; false: it is of no
+  /// use.
+  virtual bool greeted(redis_link& by, boost::redis::generic_response const& answer) = 0;
+  virtual void opened(redis_link& which) = 0;
+  virtual void ended(redis_link& which) = 0;  ///< or could not be made
+  virtual void heard(redis_link& by, std::string const& key) = 0;
+
+  /// A command that was not executed.
+  virtual void not_given(std::shared_ptr<redis_request> const& r) = 0;
+  /// The same, because of what the server said; false: it is for who asked.
+  virtual bool refused(redis_link& by, std::shared_ptr<redis_request> const& r,
+                       std::string_view text) = 0;
+};
+
+/// One connection, on a strand of its own or on that of a switchboard, and the commands that wait
+/// for it.
 ///
 /// A command is given to the connection only while that is up. So what waits here was definitely
 /// not executed, and what was given away when the connection ends is of unknown outcome.
-class redis_link final : public std::enable_shared_from_this<redis_link>,
+class redis_link final : public redis_backend,
+                         public std::enable_shared_from_this<redis_link>,
                          private redis_batch_owner {
  public:
-  using executor_type = boost::asio::strand<boost::asio::any_io_executor>;
-
   redis_link(boost::asio::any_io_executor const& executor, redis_address address,
              redis_options const& options)
-      : strand_{boost::asio::make_strand(executor)},
+      : redis_backend{boost::asio::make_strand(executor), options},
+        address_{std::move(address)} {}
+
+  /// One of several.
+  redis_link(std::weak_ptr<redis_switchboard> board, executor_type const& strand,
+             redis_address address, redis_options const& options)
+      : redis_backend{strand, options},
         address_{std::move(address)},
-        options_{bounded(options)},
-        names_{std::string{options.prefix}, options_.shards},
-        usable_{valid_prefix(options.prefix)} {
-    options_.prefix = {};  // the caller's
-  }
-  ~redis_link() = default;
+        board_{std::move(board)},
+        is_one_of_several_{true} {}
 
-  [[nodiscard]] redis_options const& options() const noexcept { return options_; }
-  [[nodiscard]] redis_names const& names() const noexcept { return names_; }
-  [[nodiscard]] executor_type const& strand() const noexcept { return strand_; }
-
-  /// Keeps a connection until `close`. May be called from any thread, as the two below.
-  void run(std::shared_ptr<parked<error_code>> op) {
+  void run(std::shared_ptr<parked<error_code>> op) override {
     boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
       if (self->closed_) {
         op->resume(make_error_code(errc::closed));
@@ -110,17 +120,47 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
     });
   }
 
-  void submit(std::shared_ptr<redis_request> r) {
+  void submit(std::shared_ptr<redis_request> r) override {
     boost::asio::dispatch(strand_,
                           [self = shared_from_this(), r = std::move(r)] { self->accept(r); });
   }
 
-  void close() {
+  void close() override {
     boost::asio::dispatch(strand_, [self = shared_from_this()] { self->close_now(); });
   }
 
-  /// Within the strand: who is to be told of hints.
-  [[nodiscard]] redis_hints& hints() noexcept { return hints_; }
+  // For the switchboard, within the strand.
+
+  [[nodiscard]] redis_address const& address() const noexcept { return address_; }
+  [[nodiscard]] bool up() const noexcept { return up_; }
+  [[nodiscard]] std::size_t under_way() const noexcept { return given_; }
+
+  /// Makes a connection, and others after it, until `close`.
+  void start() { connect(); }
+
+  /// What is asked is answered while the connection lasts, or not at all.
+  void ask_slots(std::function<void(boost::redis::generic_response const&)> then) {
+    auto const slots = std::make_shared<redis_question>();
+    slots->wire.push("CLUSTER", "SLOTS");
+    ask(slots, [then = std::move(then)](error_code ec, redis_question& q) {
+      if (!ec) then(q.response);
+    });
+  }
+
+  /// Sends it while it is up, with all others of this turn of the strand.
+  void give(std::shared_ptr<redis_request> const& r) {
+    ++given_;
+    if (!next_) {
+      if (!spare_.empty()) {
+        next_ = std::move(spare_.back());
+        spare_.pop_back();
+      } else {
+        next_ = std::make_shared<redis_batch>();
+      }
+      boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
+    }
+    next_->add(r);
+  }
 
  private:
   void accept(std::shared_ptr<redis_request> const& r) {
@@ -158,27 +198,12 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
 
   // ---------------------------------------------------------------------------- while it is up
 
-  /// Takes a command along with all others of this turn of the strand.
-  void give(std::shared_ptr<redis_request> const& r) {
-    ++given_;
-    if (!next_) {
-      if (!spare_.empty()) {
-        next_ = std::move(spare_.back());
-        spare_.pop_back();
-      } else {
-        next_ = std::make_shared<redis_batch>();
-      }
-      boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
-    }
-    next_->add(r);
-  }
-
   void send() {
     auto const batch = std::move(next_);
     given_ -= batch->drop_unwanted();
     if (!up_) {  // it ended meanwhile, and they were not sent
       given_ -= batch->unanswered().size();
-      for (auto const& r : batch->unanswered()) accept(r);
+      for (auto const& r : batch->unanswered()) is_one_of_several_ ? not_given(r) : accept(r);
       return;
     }
     if (batch->unanswered().empty()) return;
@@ -209,21 +234,27 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
     heard_ = true;
     using kind = redis_reply::kind;
     auto const& first = nodes.front();
-    if (first.data_type == kind::simple_error || first.data_type == kind::blob_error) {
-      return refused(r, first.value);
+    if (first.data_type != kind::simple_error && first.data_type != kind::blob_error) {
+      redis_reply reply{nodes};
+      return r->complete(reply);
     }
-    redis_reply reply{nodes};
-    r->complete(reply);
+    // Not from here: the connection is in the middle of reading.
+    boost::asio::post(
+        strand_, [self = shared_from_this(), r, text = first.value] { self->refused(r, text); });
   }
 
   void refused(std::shared_ptr<redis_request> const& r, std::string_view text) {
-    if (!text.starts_with("NOSCRIPT")) return r->fail(redis_refusal(text));
-    // Not from here: the connection is in the middle of reading.
-    boost::asio::post(strand_, [self = shared_from_this(), r] { self->teach(r); });
+    if (text.starts_with("NOSCRIPT")) return teach(r);
+    auto const board = board_.lock();
+    if (board && board->refused(*this, r, text)) return;
+    r->fail(redis_refusal(text));
   }
 
-  /// It was not executed, because of the connection.
-  void not_given(std::shared_ptr<redis_request> const& r) { r->fail(errc::store_unavailable); }
+  /// It was definitely not executed.
+  void not_given(std::shared_ptr<redis_request> const& r) {
+    if (auto const board = board_.lock()) return board->not_given(r);
+    r->fail(errc::store_unavailable);
+  }
 
   /// The server has forgotten its scripts (F46), so this command was not executed. It is told the
   /// script, once for all that are under way, and then asked again; where it will not keep scripts,
@@ -288,10 +319,16 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
 
   /// Before any command; it waits until there is a connection.
   void greet() {
-    static redis_script const script{lua::common, lua::shards};
-    redis_call call{script};
-    call.key(names_.key(0, "shards")).arg(redis_now{}).arg(names_.shards());
     auto const hello = std::make_shared<redis_question>();
+    if (is_one_of_several_) {
+      hello->wire.push("CLUSTER", "SLOTS");
+      return ask(hello, [this](error_code ec, redis_question& q) {
+        if (ec || closed_) return;  // `ended` follows
+        auto const board = board_.lock();
+        board && board->greeted(*this, q.response) ? listen() : hang_up();
+      });
+    }
+    auto const call = redis_shard_count_call(names_);
     call.push_with_source(hello->wire);
     ask(hello, [this](error_code ec, redis_question& q) { greeted(ec, q); });
   }
@@ -301,13 +338,12 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
     error_code wrong;
     if (hello.response.has_value()) {
       redis_reply reply{hello.response.value()};
-      bool const same = reply.text() == std::to_string(names_.shards());
-      if (!reply.complete() || !same) wrong = make_error_code(errc::invalid_option);
+      wrong = redis_shard_count_error(names_, reply);
     } else {
       wrong = redis_refusal(hello.response.error().diagnostic);
       // Loading its data, busy, or a replica without its master: that passes, so those who wait may
       // go on waiting.
-      if (wrong != errc::store_foreign) return hang_up();
+      if (wrong != errc::store_foreign && wrong != errc::invalid_option) return hang_up();
     }
     refused_ = wrong;
     listen();
@@ -326,6 +362,7 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
     auto const all = std::exchange(waiting_, {});
     patience_.stop();
     for (auto const& r : all) give(r);
+    if (auto const board = board_.lock()) board->opened(*this);
   }
 
   /// Asks for a sign of life, and gives the connection up when twice there was none.
@@ -374,13 +411,18 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
             constexpr std::size_t length = 4;
             auto const& nodes = heard->response.value();
             for (std::size_t i = 0; i + length <= nodes.size(); i += nodes[i].aggregate_size + 1) {
-              if (nodes[i + 1].value == "message") self->hints_.give(nodes[i + 3].value);
+              if (nodes[i + 1].value == "message") self->hint(nodes[i + 3].value);
             }
           }
           heard->response = {};
           if (self->opening_) self->open();  // the first: it is subscribed, or is not allowed to
           self->receive(from, heard);
         }));
+  }
+
+  void hint(std::string const& key) {
+    if (!is_one_of_several_) return hints_.give(key);
+    if (auto const board = board_.lock()) board->heard(*this, key);
   }
 
   void ended(redis_connection const& which) {
@@ -403,6 +445,7 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
                                  ids_.entropy() % static_cast<std::uint64_t>(half.count() + 1))};
     pause_.start(strand_, saturating_add(system_clock{}.steady_now(), wait),
                  [self = shared_from_this()] { self->connect(); });
+    if (auto const board = board_.lock()) board->ended(*this);
   }
 
   void close_now() {
@@ -434,11 +477,9 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
     if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
   }
 
-  executor_type const strand_;
   redis_address const address_;
-  redis_options options_;
-  redis_names const names_;
-  bool const usable_;
+  std::weak_ptr<redis_switchboard> const board_;
+  bool const is_one_of_several_ = false;
   id_source ids_;
 
   // The strand's own.
@@ -460,7 +501,6 @@ class redis_link final : public std::enable_shared_from_this<redis_link>,
   redis_sleep pause_;
   redis_sleep patience_;
   redis_sleep beat_;
-  redis_hints hints_;
 };
 
 }  // namespace weir::detail

@@ -44,12 +44,26 @@ class redis_request {
 
   /// Adds it to what travels.
   void push(boost::redis::request& to) const {
+    if (asking_) to.push("ASKING");
     if (by_source_) return call_.push_with_source(to);
     call_.push(to);
   }
 
   [[nodiscard]] redis_script const& script() const noexcept { return call_.script(); }
   [[nodiscard]] std::uint32_t shard() const noexcept { return call_.shard(); }
+
+  /// It was sent elsewhere, where scripts may be unknown once more.
+  void anew() noexcept {
+    attempts_ = 0;
+    by_source_ = asking_ = false;
+  }
+  /// It is for a node that takes a slot over: such a node executes only what asks for that right
+  /// before. With its source, so that nothing has to be said in between.
+  void ask_first() noexcept { by_source_ = asking_ = true; }
+  /// Does another reply come before its own?
+  [[nodiscard]] bool asks_first() const noexcept { return asking_; }
+  /// How often it was sent elsewhere.
+  [[nodiscard]] int& redirections() noexcept { return redirections_; }
 
   /// How a command whose script the server does not know goes to it again.
   enum class attempt : std::uint8_t { by_digest, by_source, none };
@@ -66,7 +80,9 @@ class redis_request {
  private:
   redis_call call_;
   int attempts_ = 0;
+  int redirections_ = 0;
   bool by_source_ = false;
+  bool asking_ = false;
 };
 
 /// A command. Its operation may be cancelled all the time; then the reply is nobody's.
