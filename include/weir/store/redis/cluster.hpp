@@ -61,9 +61,9 @@ class redis_cluster final : public redis_backend,
   void run(std::shared_ptr<parked<error_code>> op) override {
     boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
       if (self->closed_) {
-        op->resume(make_error_code(errc::closed));
-      } else if (self->running_) {
-        op->resume(boost::asio::error::already_started);
+        if (op) op->resume(make_error_code(errc::closed));
+      } else if (std::exchange(self->runs_, true)) {
+        if (op) op->resume(boost::asio::error::already_started);
       } else {
         self->running_ = op;
         self->look();
@@ -362,6 +362,7 @@ class redis_cluster final : public redis_backend,
   // The strand's own.
   bool closed_ = false;
   error_code refused_;
+  bool runs_ = false;
   std::shared_ptr<parked<error_code>> running_;
   std::vector<shard_place> shards_;
   redis_nodes nodes_;

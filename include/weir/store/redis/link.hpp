@@ -14,6 +14,7 @@
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/options.hpp"
+#include "weir/store/redis/relay.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/script.hpp"
@@ -28,6 +29,7 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/redis/connection.hpp>
 #include <boost/redis/error.hpp>
@@ -47,6 +49,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -54,6 +57,12 @@ namespace weir::detail {
 struct redis_question {
   boost::redis::request wire;
   boost::redis::generic_response response;
+};
+
+/// A command that the server has done, and its reply.
+struct redis_done {
+  std::shared_ptr<redis_request> command;
+  std::vector<redis_reply::node> reply;
 };
 
 class redis_link;
@@ -104,9 +113,9 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
   void run(std::shared_ptr<parked<error_code>> op) override {
     boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
       if (self->closed_) {
-        op->resume(make_error_code(errc::closed));
-      } else if (self->running_) {
-        op->resume(boost::asio::error::already_started);
+        if (op) op->resume(make_error_code(errc::closed));
+      } else if (std::exchange(self->runs_, true)) {
+        if (op) op->resume(boost::asio::error::already_started);
       } else {
         self->running_ = op;
         self->connect();
@@ -127,7 +136,7 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
 
   [[nodiscard]] redis_address const& address() const noexcept { return address_; }
   [[nodiscard]] bool up() const noexcept { return up_; }
-  [[nodiscard]] std::size_t under_way() const noexcept { return given_; }
+  [[nodiscard]] std::size_t under_way() const noexcept { return given_ + done_.size(); }
 
   /// Makes a connection, and others after it, until `close`.
   void start() { connect(); }
@@ -159,7 +168,7 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
     if (closed_) return r->fail(errc::closed);
     if (!usable_) return r->fail(errc::invalid_option);
     if (refused_) return r->fail(refused_);
-    if (given_ + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
+    if (under_way() + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
     if (up_) return give(r);
     r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
     waiting_.push_back(r);
@@ -197,13 +206,52 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
     if (r->response.has_value()) {
       std::span<redis_reply::node const> nodes{r->response.value()};
       redis_reply reply{r->asks_first() && !nodes.empty() ? nodes.subspan(1) : nodes};
-      return r->complete(reply);
+      return options_.replicas == 0 ? r->complete(reply) : confirm(r, nodes);
     }
     auto const& text = r->response.error().diagnostic;
     if (text.starts_with("NOSCRIPT")) return teach(r);
     auto const board = board_.lock();
     if (board && board->refused(*this, r, text)) return;
     r->fail(redis_refusal(text));
+  }
+
+  /// It is done. Whether the replicas have it, the server is asked, for all that are done by then.
+  void confirm(std::shared_ptr<redis_request> const& r, std::span<redis_reply::node const> nodes) {
+    done_.push_back({r, {nodes.begin(), nodes.end()}});
+    if (std::exchange(confirming_, true)) return;
+    boost::asio::post(strand_, [self = shared_from_this()] { self->ask_replicas(); });
+  }
+
+  void ask_replicas() {
+    auto const batch = std::make_shared<std::vector<redis_done>>(std::exchange(done_, {}));
+    if (!up_) return confirmed(*batch, false);
+    auto const timeout = std::chrono::ceil<std::chrono::milliseconds>(options_.replica_timeout);
+    auto const wait = std::make_shared<redis_question>();
+    wait->wire.push("WAIT", options_.replicas, timeout.count());
+    auto on_reply = [self = shared_from_this(), held = connection_, wait, batch](error_code ec,
+                                                                                 std::size_t) {
+      bool enough = false;
+      if (!ec && wait->response.has_value()) {
+        self->heard_ = true;
+        redis_reply reply{wait->response.value()};
+        enough = reply.number<std::uint32_t>() >= self->options_.replicas && reply.complete();
+      }
+      self->confirmed(*batch, enough);
+    };
+    connection_->async_exec(wait->wire, wait->response,
+                            boost::asio::bind_executor(strand_, std::move(on_reply)));
+  }
+
+  void confirmed(std::vector<redis_done> const& batch, bool enough) {
+    confirming_ = false;
+    if (!done_.empty()) {
+      confirming_ = true;
+      ask_replicas();
+    }
+    for (auto const& d : batch) {
+      redis_reply reply{d.reply};
+      enough ? d.command->complete(reply) : d.command->fail(errc::outcome_unknown);
+    }
   }
 
   /// It was definitely not executed.
@@ -249,8 +297,14 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
 
   void connect() {
     if (closed_) return finish();
+    auto address = address_;
     try {
       connection_ = make_redis_connection(strand_, address_);
+      if (!address_.path().empty()) {
+        relay_ = std::make_shared<redis_relay>(strand_, address_.path());
+        address = address_.at("127.0.0.1", relay_->port());
+        relay_->start(connection_);
+      }
     } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
       return retry();
     }
@@ -262,7 +316,7 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
     greet();
     attempt_ = std::make_shared<boost::asio::cancellation_signal>();
     connection_->async_run(
-        redis_config(address_, options_),
+        redis_config(address, options_),
         boost::redis::logger{boost::redis::logger::level::disabled},
         boost::asio::bind_cancellation_slot(
             attempt_->slot(),
@@ -281,7 +335,7 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
       return ask(hello, [this](error_code ec, redis_question& q) {
         if (ec || closed_) return;  // `ended` follows
         auto const board = board_.lock();
-        board && board->greeted(*this, q.response) ? listen() : hang_up();
+        board && board->greeted(*this, q.response) ? welcome() : hang_up();
       });
     }
     auto call = redis_shard_count_call(names_);
@@ -302,8 +356,11 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
       if (wrong != errc::store_foreign && wrong != errc::invalid_option) return hang_up();
     }
     refused_ = wrong;
-    listen();
+    welcome();
   }
+
+  /// Nobody waits for hints where commands are to be confirmed.
+  void welcome() { options_.replicas == 0 ? listen() : open(); }
 
   /// Commands may go. Not before the subscription is answered: Boost.Redis 1.88 takes a reply that
   /// comes while it is being written for a message, and the refusal of a subscription for the reply
@@ -388,6 +445,8 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
     beat_.stop();
     which->cancel();  // whatever is still in it
     connection_.reset();
+    if (auto const relay = std::exchange(relay_, {})) relay->close();
+    for (auto const& d : std::exchange(done_, {})) d.command->fail(errc::outcome_unknown);
     closed_ ? finish() : retry();
   }
 
@@ -445,11 +504,15 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
   bool heard_ = false;  // a sign of life, since the last beat
   int silent_ = 0;      // beats without one
   error_code refused_;
+  bool runs_ = false;
   std::shared_ptr<parked<error_code>> running_;
   redis_connection connection_;
+  std::shared_ptr<redis_relay> relay_;  // to a unix socket
   std::shared_ptr<boost::asio::cancellation_signal> attempt_;
   std::deque<std::shared_ptr<redis_request>> waiting_;
   std::size_t given_ = 0;
+  std::vector<redis_done> done_;  // to be confirmed
+  bool confirming_ = false;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   duration waited_{};
   redis_sleep pause_;
