@@ -17,6 +17,7 @@
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/shard_count.hpp"
 #include "weir/store/redis/sleep.hpp"
+#include "weir/store/redis/waiting.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/dispatch.hpp>
@@ -29,7 +30,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -108,14 +108,11 @@ class redis_cluster final : public redis_backend,
     keep(r);
   }
 
-  void keep(std::shared_ptr<redis_request> const& r) {
-    waiting_.push_back(r);
-    if (waiting_.size() == 1) sweep();
-  }
+  void keep(std::shared_ptr<redis_request> const& r) { waiting_.add(*this, r); }
 
   /// All that wait may try.
   void flush() {
-    for (auto const& r : std::exchange(waiting_, {})) {
+    for (auto const& r : waiting_.take()) {
       if (r->wanted()) route(r);
     }
   }
@@ -131,33 +128,8 @@ class redis_cluster final : public redis_backend,
                  [self = shared_from_this()] {
                    self->holding_ = false;
                    self->flush();
-                   if (!self->holding_ && self->waiting_.empty()) self->held_for_ = {};
+                   if (!self->holding_ && self->waiting_.size() == 0) self->held_for_ = {};
                  });
-  }
-
-  /// Fails those that have waited for too long, and looks again when the next one will have.
-  void sweep() {
-    if (waiting_.empty() || closed_) return;
-    auto const now = system_clock{}.steady_now();
-    std::vector<std::shared_ptr<redis_request>> over;
-    auto next = steady_time::max();
-    std::erase_if(waiting_, [&](auto const& r) {
-      bool const stays = r->wanted() && r->give_up_at > now;
-      if (stays) next = std::min(next, r->give_up_at);
-      if (!stays) over.push_back(r);
-      return !stays;
-    });
-    for (auto const& r : over) r->fail(errc::store_unavailable);
-    if (waiting_.empty()) return;
-    // Each time it looks at all of them; and those that came back may have less patience left.
-    next = std::clamp(next, saturating_add(now, std::chrono::milliseconds{10}),
-                      saturating_add(now, std::chrono::milliseconds{100}));
-    patience_.start(strand_, next, [self = shared_from_this()] { self->sweep(); });
-  }
-
-  void fail_waiting(error_code ec) {
-    patience_.stop();
-    for (auto const& r : std::exchange(waiting_, {})) r->fail(ec);
   }
 
   // ---------------------------------------------------------------------------- what links say
@@ -341,12 +313,12 @@ class redis_cluster final : public redis_backend,
 
   void refuse(error_code ec) {
     refused_ = ec;
-    fail_waiting(ec);
+    waiting_.fail(ec);
   }
 
   void close_now() {
     if (std::exchange(closed_, true)) return;
-    fail_waiting(make_error_code(errc::closed));
+    waiting_.fail(make_error_code(errc::closed));
     hints_.clear();
     tick_.stop();
     again_.stop();
@@ -367,7 +339,7 @@ class redis_cluster final : public redis_backend,
   std::vector<shard_place> shards_;
   redis_nodes nodes_;
   redis_kept_options asked_;
-  std::deque<std::shared_ptr<redis_request>> waiting_;
+  redis_waiting waiting_;
   bool counted_ = false;
   std::shared_ptr<redis_request> count_;  // under way
   bool looking_ = false;                  // soon
@@ -377,7 +349,6 @@ class redis_cluster final : public redis_backend,
   duration held_for_{};
   redis_sleep tick_;
   redis_sleep again_;
-  redis_sleep patience_;
 };
 
 }  // namespace weir::detail

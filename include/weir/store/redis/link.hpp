@@ -10,7 +10,9 @@
 #include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/backend.hpp"
+#include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/confirm.hpp"
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/options.hpp"
@@ -20,6 +22,8 @@
 #include "weir/store/redis/script.hpp"
 #include "weir/store/redis/shard_count.hpp"
 #include "weir/store/redis/sleep.hpp"
+#include "weir/store/redis/switchboard.hpp"
+#include "weir/store/redis/waiting.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -31,6 +35,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/redis/adapter/any_adapter.hpp>
 #include <boost/redis/connection.hpp>
 #include <boost/redis/error.hpp>
 #include <boost/redis/logger.hpp>
@@ -42,7 +47,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -59,43 +63,14 @@ struct redis_question {
   boost::redis::generic_response response;
 };
 
-/// A command that the server has done, and its reply.
-struct redis_done {
-  std::shared_ptr<redis_request> command;
-  std::vector<redis_reply::node> reply;
-};
-
-class redis_link;
-
-/// Who has several links in one strand, decides which one a command goes by, and keeps those that
-/// cannot go.
-class redis_switchboard {
- public:
-  redis_switchboard() = default;
-  redis_switchboard(redis_switchboard const&) = delete;
-  redis_switchboard& operator=(redis_switchboard const&) = delete;
-  virtual ~redis_switchboard() = default;
-
-  /// What the server answered to CLUSTER SLOTS, which is asked first of all; false: it is of no
-  /// use.
-  virtual bool greeted(redis_link& by, boost::redis::generic_response const& answer) = 0;
-  virtual void opened(redis_link& which) = 0;
-  virtual void ended(redis_link& which) = 0;  ///< or could not be made
-  virtual void heard(redis_link& by, std::string const& key) = 0;
-
-  /// A command that was not executed.
-  virtual void not_given(std::shared_ptr<redis_request> const& r) = 0;
-  /// The same, because of what the server said; false: it is for who asked.
-  virtual bool refused(redis_link& by, std::shared_ptr<redis_request> const& r,
-                       std::string_view text) = 0;
-};
-
 /// One connection, on a strand of its own or on that of a switchboard, and the commands that wait
 /// for it.
 ///
 /// A command is given to the connection only while that is up. So what waits here was definitely
 /// not executed, and what was given away when the connection ends is of unknown outcome.
-class redis_link final : public redis_backend, public std::enable_shared_from_this<redis_link> {
+class redis_link final : public redis_backend,
+                         public std::enable_shared_from_this<redis_link>,
+                         private redis_batch_owner {
  public:
   redis_link(boost::asio::any_io_executor const& executor, redis_address address,
              redis_options const& options)
@@ -136,7 +111,7 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
 
   [[nodiscard]] redis_address const& address() const noexcept { return address_; }
   [[nodiscard]] bool up() const noexcept { return up_; }
-  [[nodiscard]] std::size_t under_way() const noexcept { return given_ + done_.size(); }
+  [[nodiscard]] std::size_t under_way() const noexcept { return given_ + unconfirmed_.size(); }
 
   /// Makes a connection, and others after it, until `close`.
   void start() { connect(); }
@@ -150,17 +125,19 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
     });
   }
 
-  /// Sends it while it is up.
+  /// Sends it while it is up, with all others of this turn of the strand.
   void give(std::shared_ptr<redis_request> const& r) {
-    if (!r->wanted()) return;  // cancelled while it waited
     ++given_;
-    r->response = {};
-    auto on_reply = [self = shared_from_this(), held = connection_, r](error_code ec, std::size_t) {
-      --self->given_;
-      self->answered(r, ec);
-    };
-    connection_->async_exec(r->wire(), r->response,
-                            boost::asio::bind_executor(strand_, std::move(on_reply)));
+    if (!next_) {
+      if (!spare_.empty()) {
+        next_ = std::move(spare_.back());
+        spare_.pop_back();
+      } else {
+        next_ = std::make_shared<redis_batch>();
+      }
+      boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
+    }
+    next_->add(r);
   }
 
  private:
@@ -171,44 +148,58 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
     if (under_way() + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
     if (up_) return give(r);
     r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
-    waiting_.push_back(r);
-    if (waiting_.size() == 1) sweep();
-  }
-
-  // ---------------------------------------------------------------------------- while it is down
-
-  /// Fails those that have waited for too long, and looks again when the next one will have.
-  void sweep() {
-    auto const now = system_clock{}.steady_now();
-    while (!waiting_.empty() &&
-           (!waiting_.front()->wanted() || waiting_.front()->give_up_at <= now)) {
-      auto const r = std::move(waiting_.front());
-      waiting_.pop_front();
-      r->fail(errc::store_unavailable);
-    }
-    if (waiting_.empty() || closed_) return;
-    patience_.start(strand_, waiting_.front()->give_up_at,
-                    [self = shared_from_this()] { self->sweep(); });
-  }
-
-  void fail_waiting(error_code ec) {
-    auto const all = std::exchange(waiting_, {});
-    patience_.stop();
-    for (auto const& r : all) r->fail(ec);
+    waiting_.add(*this, r);
   }
 
   // ---------------------------------------------------------------------------- while it is up
 
-  void answered(std::shared_ptr<redis_request> const& r, error_code ec) {
-    if (ec == boost::redis::error::not_connected) return not_given(r);
-    if (ec) return r->fail(errc::outcome_unknown);
-    heard_ = true;
-    if (r->response.has_value()) {
-      std::span<redis_reply::node const> nodes{r->response.value()};
-      redis_reply reply{r->asks_first() && !nodes.empty() ? nodes.subspan(1) : nodes};
-      return options_.replicas == 0 ? r->complete(reply) : confirm(r, nodes);
+  void send() {
+    auto const batch = std::move(next_);
+    given_ -= batch->drop_unwanted();
+    if (!up_) {  // it ended meanwhile, and they were not sent
+      given_ -= batch->unanswered().size();
+      for (auto const& r : batch->unanswered()) is_one_of_several_ ? not_given(r) : accept(r);
+      return;
     }
-    auto const& text = r->response.error().diagnostic;
+    if (batch->unanswered().empty()) return;
+    batch->encode();
+    redis_batch::replies replies{batch.get(), this};
+    auto on_end = [self = shared_from_this(), held = connection_,
+                   batch](error_code ec, std::size_t) { self->sent(batch, ec); };
+    connection_->async_exec(batch->wire(), boost::redis::any_adapter{replies},
+                            boost::asio::bind_executor(strand_, std::move(on_end)));
+  }
+
+  /// What was not answered by now never will be.
+  void sent(std::shared_ptr<redis_batch> const& batch, error_code ec) {
+    bool const unsent = ec == boost::redis::error::not_connected;
+    given_ -= batch->unanswered().size();
+    for (auto const& r : batch->unanswered()) {
+      unsent ? not_given(r) : r->fail(errc::outcome_unknown);
+    }
+    constexpr std::size_t enough = 8;
+    if (ec || spare_.size() >= enough) return;
+    batch->clear();
+    spare_.push_back(batch);
+  }
+
+  void answered(std::shared_ptr<redis_request> const& r,
+                std::span<redis_reply::node const> nodes) override {
+    --given_;
+    heard_ = true;
+    using kind = redis_reply::kind;
+    auto const& first = nodes.front();
+    if (first.data_type != kind::simple_error && first.data_type != kind::blob_error) {
+      if (options_.replicas != 0) return confirm(r, nodes);
+      redis_reply reply{nodes};
+      return r->complete(reply);
+    }
+    // Not from here: the connection is in the middle of reading.
+    boost::asio::post(
+        strand_, [self = shared_from_this(), r, text = first.value] { self->refused(r, text); });
+  }
+
+  void refused(std::shared_ptr<redis_request> const& r, std::string_view text) {
     if (text.starts_with("NOSCRIPT")) return teach(r);
     auto const board = board_.lock();
     if (board && board->refused(*this, r, text)) return;
@@ -217,13 +208,12 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
 
   /// It is done. Whether the replicas have it, the server is asked, for all that are done by then.
   void confirm(std::shared_ptr<redis_request> const& r, std::span<redis_reply::node const> nodes) {
-    done_.push_back({r, {nodes.begin(), nodes.end()}});
-    if (std::exchange(confirming_, true)) return;
+    if (!unconfirmed_.add(r, nodes)) return;
     boost::asio::post(strand_, [self = shared_from_this()] { self->ask_replicas(); });
   }
 
   void ask_replicas() {
-    auto const batch = std::make_shared<std::vector<redis_done>>(std::exchange(done_, {}));
+    auto const batch = std::make_shared<redis_unconfirmed::batch>(unconfirmed_.take());
     if (!up_) return confirmed(*batch, false);
     auto const timeout = std::chrono::ceil<std::chrono::milliseconds>(options_.replica_timeout);
     auto const wait = std::make_shared<redis_question>();
@@ -242,16 +232,9 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
                             boost::asio::bind_executor(strand_, std::move(on_reply)));
   }
 
-  void confirmed(std::vector<redis_done> const& batch, bool enough) {
-    confirming_ = false;
-    if (!done_.empty()) {
-      confirming_ = true;
-      ask_replicas();
-    }
-    for (auto const& d : batch) {
-      redis_reply reply{d.reply};
-      enough ? d.command->complete(reply) : d.command->fail(errc::outcome_unknown);
-    }
+  void confirmed(redis_unconfirmed::batch const& batch, bool enough) {
+    if (unconfirmed_.more()) ask_replicas();
+    redis_unconfirmed::settle(batch, enough);
   }
 
   /// It was definitely not executed.
@@ -338,8 +321,8 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
         board && board->greeted(*this, q.response) ? welcome() : hang_up();
       });
     }
-    auto call = redis_shard_count_call(names_);
-    hello->wire.push_range("EVAL", call.parts_with_source());
+    auto const call = redis_shard_count_call(names_);
+    call.push_with_source(hello->wire);
     ask(hello, [this](error_code ec, redis_question& q) { greeted(ec, q); });
   }
 
@@ -370,11 +353,9 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
     waited_ = {};
     up_ = heard_ = true;
     after(options_.health_check_interval, &redis_link::beat);
-    if (refused_) return fail_waiting(refused_);
+    if (refused_) return waiting_.fail(refused_);
     if (options_.warn != nullptr) ask_policy();
-    auto const all = std::exchange(waiting_, {});
-    patience_.stop();
-    for (auto const& r : all) give(r);
+    for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
   }
 
@@ -446,7 +427,7 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
     which->cancel();  // whatever is still in it
     connection_.reset();
     if (auto const relay = std::exchange(relay_, {})) relay->close();
-    for (auto const& d : std::exchange(done_, {})) d.command->fail(errc::outcome_unknown);
+    redis_unconfirmed::settle(unconfirmed_.take(), false);
     closed_ ? finish() : retry();
   }
 
@@ -465,7 +446,7 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
 
   void close_now() {
     if (std::exchange(closed_, true)) return;
-    fail_waiting(make_error_code(errc::closed));
+    waiting_.fail(make_error_code(errc::closed));
     hints_.clear();
     if (connection_) return hang_up();
     pause_.stop();
@@ -509,14 +490,14 @@ class redis_link final : public redis_backend, public std::enable_shared_from_th
   redis_connection connection_;
   std::shared_ptr<redis_relay> relay_;  // to a unix socket
   std::shared_ptr<boost::asio::cancellation_signal> attempt_;
-  std::deque<std::shared_ptr<redis_request>> waiting_;
+  redis_waiting waiting_;
   std::size_t given_ = 0;
-  std::vector<redis_done> done_;  // to be confirmed
-  bool confirming_ = false;
+  std::shared_ptr<redis_batch> next_;  // will be sent at the end of this turn
+  std::vector<std::shared_ptr<redis_batch>> spare_;
+  redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   duration waited_{};
   redis_sleep pause_;
-  redis_sleep patience_;
   redis_sleep beat_;
 };
 
