@@ -160,7 +160,8 @@ BOOST_AUTO_TEST_CASE(F47_a_promoted_replica_that_was_behind_gives_no_fence_twice
     bed on{master};
     auto const first = on(command::acquire_lock{"key", "me", lasting}).value();
     BOOST_TEST(first.granted);
-    master.ask("wait 1 10000");
+    cluster::wait("lock on the replica",
+                  [&] { return replica.ask("exists '{weir:0}:l:key'") == "1"; });
     replica.ask("replicaof no one");
     // Only the old one has this, and then nobody.
     last = on(command::acquire_lock{"lost", "me", lasting}).value().fence;

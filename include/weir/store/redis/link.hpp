@@ -5,7 +5,6 @@
 #define WEIR_STORE_REDIS_LINK_HPP
 
 #include "weir/clock/system.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
@@ -14,8 +13,8 @@
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/confirm.hpp"
 #include "weir/store/redis/dial.hpp"
-#include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/options.hpp"
+#include "weir/store/redis/question.hpp"
 #include "weir/store/redis/relay.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
@@ -31,8 +30,6 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/redis/adapter/any_adapter.hpp>
@@ -53,24 +50,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace weir::detail {
-
-/// What the link asks for itself.
-struct redis_question {
-  boost::redis::request wire;
-  boost::redis::generic_response response;
-};
 
 /// One connection, on a strand of its own or on that of a switchboard, and the commands that wait
 /// for it.
 ///
 /// A command is given to the connection only while that is up. So what waits here was definitely
 /// not executed, and what was given away when the connection ends is of unknown outcome.
-class redis_link final : public redis_backend,
-                         public std::enable_shared_from_this<redis_link>,
-                         private redis_batch_owner {
+class redis_link final : public redis_backend, private redis_batch_owner {
  public:
   redis_link(boost::asio::any_io_executor const& executor, redis_address address,
              redis_options const& options)
@@ -85,28 +73,6 @@ class redis_link final : public redis_backend,
         board_{std::move(board)},
         is_one_of_several_{true} {}
 
-  void run(std::shared_ptr<parked<error_code>> op) override {
-    boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
-      if (self->closed_) {
-        if (op) op->resume(make_error_code(errc::closed));
-      } else if (std::exchange(self->runs_, true)) {
-        if (op) op->resume(boost::asio::error::already_started);
-      } else {
-        self->running_ = op;
-        self->connect();
-      }
-    });
-  }
-
-  void submit(std::shared_ptr<redis_request> r) override {
-    boost::asio::dispatch(strand_,
-                          [self = shared_from_this(), r = std::move(r)] { self->accept(r); });
-  }
-
-  void close() override {
-    boost::asio::dispatch(strand_, [self = shared_from_this()] { self->close_now(); });
-  }
-
   // For the switchboard, within the strand.
 
   [[nodiscard]] redis_address const& address() const noexcept { return address_; }
@@ -114,7 +80,7 @@ class redis_link final : public redis_backend,
   [[nodiscard]] std::size_t under_way() const noexcept { return given_ + unconfirmed_.size(); }
 
   /// Makes a connection, and others after it, until `close`.
-  void start() { connect(); }
+  void start() override { connect(); }
 
   /// What is asked is answered while the connection lasts, or not at all.
   void ask_slots(std::function<void(boost::redis::generic_response const&)> then) {
@@ -129,19 +95,18 @@ class redis_link final : public redis_backend,
   void give(std::shared_ptr<redis_request> const& r) {
     ++given_;
     if (!next_) {
-      if (!spare_.empty()) {
-        next_ = std::move(spare_.back());
-        spare_.pop_back();
-      } else {
-        next_ = std::make_shared<redis_batch>();
-      }
+      next_ = spare_.take();
       boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
     }
     next_->add(r);
   }
 
  private:
-  void accept(std::shared_ptr<redis_request> const& r) {
+  std::shared_ptr<redis_link> shared_from_this() {
+    return std::static_pointer_cast<redis_link>(redis_backend::shared_from_this());
+  }
+
+  void accept(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
     if (!usable_) return r->fail(errc::invalid_option);
     if (refused_) return r->fail(refused_);
@@ -177,10 +142,7 @@ class redis_link final : public redis_backend,
     for (auto const& r : batch->unanswered()) {
       unsent ? not_given(r) : r->fail(errc::outcome_unknown);
     }
-    constexpr std::size_t enough = 8;
-    if (ec || spare_.size() >= enough) return;
-    batch->clear();
-    spare_.push_back(batch);
+    if (!ec) spare_.keep(batch);
   }
 
   void answered(std::shared_ptr<redis_request> const& r,
@@ -370,18 +332,13 @@ class redis_link final : public redis_backend,
     after(options_.health_check_interval, &redis_link::beat);
   }
 
-  /// Where the server may not be asked, nobody is warned.
   void ask_policy() {
     auto const policy = std::make_shared<redis_question>();
     policy->wire.push("CONFIG", "GET", "maxmemory-policy");
-    ask(policy, [this](error_code ec, redis_question& q) {
-      if (ec || q.response.has_error() || options_.warn == nullptr) return;
-      // A map with the one entry; its value comes last.
-      auto const& nodes = q.response.value();
-      if (nodes.empty() || nodes.back().value == "noeviction") return;
-      std::exchange(options_.warn, nullptr)(
-          "the server's maxmemory-policy is " + nodes.back().value +
-          " and not noeviction: it may forget leases, buckets and jobs when memory is short");
+    ask(policy, [this](error_code, redis_question& q) {
+      auto const warning = redis_eviction_warning(q.response);
+      if (warning.empty() || options_.warn == nullptr) return;
+      std::exchange(options_.warn, nullptr)(warning);
     });
   }
 
@@ -401,12 +358,7 @@ class redis_link final : public redis_backend,
           if (ec || from != self->connection_) return;
           self->heard_ = true;
           if (heard->response.has_value()) {
-            // A push is "message", the channel, and what was published.
-            constexpr std::size_t length = 4;
-            auto const& nodes = heard->response.value();
-            for (std::size_t i = 0; i + length <= nodes.size(); i += nodes[i].aggregate_size + 1) {
-              if (nodes[i + 1].value == "message") self->hint(nodes[i + 3].value);
-            }
+            redis_messages(heard->response.value(), [&](auto const& key) { self->hint(key); });
           }
           heard->response = {};
           if (self->opening_) self->open();  // the first: it is subscribed, or is not allowed to
@@ -444,8 +396,7 @@ class redis_link final : public redis_backend,
     if (auto const board = board_.lock()) board->ended(*this);
   }
 
-  void close_now() {
-    if (std::exchange(closed_, true)) return;
+  void stop() override {
     waiting_.fail(make_error_code(errc::closed));
     hints_.clear();
     if (connection_) return hang_up();
@@ -469,31 +420,24 @@ class redis_link final : public redis_backend,
                 [self = shared_from_this(), step] { ((*self).*step)(); });
   }
 
-  void finish() {
-    if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
-  }
-
   redis_address const address_;
   std::weak_ptr<redis_switchboard> const board_;
   bool const is_one_of_several_ = false;
   id_source ids_;
 
   // The strand's own.
-  bool closed_ = false;
   bool up_ = false;
   bool opening_ = false;
   bool heard_ = false;  // a sign of life, since the last beat
   int silent_ = 0;      // beats without one
   error_code refused_;
-  bool runs_ = false;
-  std::shared_ptr<parked<error_code>> running_;
   redis_connection connection_;
   std::shared_ptr<redis_relay> relay_;  // to a unix socket
   std::shared_ptr<boost::asio::cancellation_signal> attempt_;
   redis_waiting waiting_;
   std::size_t given_ = 0;
   std::shared_ptr<redis_batch> next_;  // will be sent at the end of this turn
-  std::vector<std::shared_ptr<redis_batch>> spare_;
+  redis_spare_batches spare_;
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   duration waited_{};

@@ -30,8 +30,7 @@ class redis_waiting {
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
 
   /// Its `give_up_at` is set.
-  template <class Backend>
-  void add(Backend& backend, command const& r) {
+  void add(redis_backend& backend, command const& r) {
     all_.push_back(r);
     if (all_.size() == 1) sweep(backend.shared_from_this());
   }
