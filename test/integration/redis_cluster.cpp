@@ -326,7 +326,11 @@ BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_tw
     BOOST_TEST(on(command::enqueue_jobs{key, std::span{&j, 1}}).has_value());
   }
   // The replicas have it, which nobody promises but WAIT.
-  for (std::size_t i = 0; i != cluster::masters; ++i) nodes[i].ask("wait 1 10000");
+  for (std::size_t i = 0; i != cluster::masters; ++i) {
+    auto const& replica = nodes[nodes.replica_of(i)];
+    cluster::wait("replica that has it all",
+                  [&] { return replication_offset(nodes[i]) == replication_offset(replica); });
+  }
   auto const dead = nodes.serves("weir:0");
   auto const heir = nodes.replica_of(dead);
 

@@ -71,6 +71,10 @@ class server {
     ::waitpid(std::exchange(pid_, 0), nullptr, 0);
   }
 
+  /// Lets it do nothing until `resume`.
+  void pause() const { ::kill(pid_, SIGSTOP); }
+  void resume() const { ::kill(pid_, SIGCONT); }
+
   /// Starts it again, on what it left in its directory and, if it was started before, on its port.
   void start() {
     // Who asks for a free port may find it taken a moment later.

@@ -37,6 +37,9 @@ class redis_address {
   /// A cluster is `redis+cluster://` or `rediss+cluster://`, then
   /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]...`: one or more of its nodes, from which the
   /// others are learned; they have the same user, password and encryption.
+  ///
+  /// A unix socket is `unix://` or `redis+unix://`, then `[[USER]:PASSWORD@]/PATH[?db=DATABASE]`,
+  /// with %XX in the path, too.
   [[nodiscard]] static result<redis_address> parse(std::string_view url);
 
   /// The user is "default" where none is named.
@@ -70,6 +73,16 @@ class redis_address {
     return *this;
   }
 
+  /// The server listens on this path of the file system. It is no faster than the loopback
+  /// interface, over which the bytes go to a relay within this process: Boost.Redis knows no unix
+  /// sockets. Without encryption.
+  redis_address& unix_socket(std::string path) {
+    path_ = std::move(path);
+    return *this;
+  }
+  /// Empty: it has a host and a port.
+  [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
   [[nodiscard]] bool is_cluster() const noexcept { return cluster_; }
   [[nodiscard]] std::vector<std::pair<std::string, std::uint16_t>> const& others() const noexcept {
     return others_;
@@ -94,6 +107,9 @@ class redis_address {
  private:
   static std::optional<std::string> unescaped(std::string_view text);
   static std::optional<std::pair<std::string, std::uint16_t>> place(std::string_view text);
+  bool read_who(std::string_view& url);
+  bool read_database(std::string_view number, std::uint32_t most);
+  static result<redis_address> parse_unix(std::string_view url);
 
   template <class Number>
   static std::optional<Number> whole(std::string_view text) noexcept {
@@ -111,6 +127,7 @@ class redis_address {
   std::uint32_t database_ = 0;
   bool tls_ = false;
   std::string ca_file_;
+  std::string path_;
   bool cluster_ = false;
   std::vector<std::pair<std::string, std::uint16_t>> others_;
 };
@@ -152,6 +169,7 @@ inline std::optional<std::pair<std::string, std::uint16_t>> redis_address::place
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
   }
+  if (host.find(',') != host.npos) return std::nullopt;  // several, of what is no cluster
   auto plain = unescaped(host);
   auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return std::nullopt;
@@ -161,8 +179,56 @@ inline std::optional<std::pair<std::string, std::uint16_t>> redis_address::place
   return std::pair{std::move(*plain), *number};
 }
 
+/// Takes "USER:PASSWORD@" off the front, if it is there.
+inline bool redis_address::read_who(std::string_view& url) {
+  auto const at = url.rfind('@');
+  if (at == url.npos) return true;
+  auto const who = url.substr(0, at);
+  url = url.substr(at + 1);
+  auto const colon = who.find(':');
+  if (colon == who.npos) return false;
+  auto user = unescaped(who.substr(0, colon));
+  auto password = unescaped(who.substr(colon + 1));
+  if (!user || !password || password->empty()) return false;
+  if (!user->empty()) user_ = std::move(*user);
+  password_ = std::move(*password);
+  return true;
+}
+
+inline bool redis_address::read_database(std::string_view number, std::uint32_t most) {
+  auto const database = whole<std::uint32_t>(number);
+  if (!database || *database > most) return false;
+  database_ = *database;
+  return true;
+}
+
+inline result<redis_address> redis_address::parse_unix(std::string_view url) {
+  auto const bad = make_error_code(errc::invalid_option);
+  redis_address out;
+  constexpr std::string_view database = "?db=";
+  if (auto const query = url.find('?'); query != url.npos) {
+    constexpr std::uint32_t most = 65'535;
+    auto const rest = url.substr(query);
+    if (!rest.starts_with(database)) return bad;
+    if (!out.read_database(rest.substr(database.size()), most)) return bad;
+    url = url.substr(0, query);
+  }
+  auto const slash = url.find('/');
+  if (slash == url.npos || url.find('#') != url.npos) return bad;
+  auto who = url.substr(0, slash);
+  if (!out.read_who(who) || !who.empty()) return bad;
+  auto path = unescaped(url.substr(slash));
+  constexpr std::size_t longest = 107;  // what the system has room for
+  if (!path || path->size() > longest || path->find('\0') != path->npos) return bad;
+  out.path_ = std::move(*path);
+  return out;
+}
+
 inline result<redis_address> redis_address::parse(std::string_view url) {
   auto const bad = make_error_code(errc::invalid_option);
+  for (std::string_view const scheme : {"unix://", "redis+unix://"}) {
+    if (url.starts_with(scheme)) return parse_unix(url.substr(scheme.size()));
+  }
   auto const start = url.find("://");
   if (start == url.npos) return bad;
   auto const scheme = url.substr(0, start);
@@ -176,25 +242,12 @@ inline result<redis_address> redis_address::parse(std::string_view url) {
   if (url.find_first_of("?#") != url.npos) return bad;
 
   if (auto const slash = url.find('/'); slash != url.npos) {
+    constexpr std::uint32_t most = 65'535;
     auto const number = url.substr(slash + 1);
     url = url.substr(0, slash);
-    constexpr std::uint32_t most = 65'535;
-    auto const database = number.empty() ? 0 : whole<std::uint32_t>(number);
-    if (!database || *database > (out.cluster_ ? 0 : most)) return bad;
-    out.database_ = *database;
+    if (!number.empty() && !out.read_database(number, out.cluster_ ? 0 : most)) return bad;
   }
-  if (auto const at = url.rfind('@'); at != url.npos) {
-    auto const who = url.substr(0, at);
-    url = url.substr(at + 1);
-    auto const colon = who.find(':');
-    if (colon == who.npos) return bad;
-    auto user = unescaped(who.substr(0, colon));
-    auto password = unescaped(who.substr(colon + 1));
-    if (!user || !password || password->empty()) return bad;
-    if (!user->empty()) out.user_ = std::move(*user);
-    out.password_ = std::move(*password);
-  }
-
+  if (!out.read_who(url)) return bad;
   bool first = true;
   do {
     auto const comma = out.cluster_ ? url.find(',') : url.npos;

@@ -11,6 +11,8 @@
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/request.hpp"
 
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
 
 #include <memory>
@@ -21,7 +23,7 @@ namespace weir::detail {
 
 /// What executes a store's commands: a server, or the servers of a cluster. The handles of a store
 /// share it.
-class redis_backend {
+class redis_backend : public std::enable_shared_from_this<redis_backend> {
  public:
   using executor_type = boost::asio::strand<boost::asio::any_io_executor>;
 
@@ -41,19 +43,54 @@ class redis_backend {
   [[nodiscard]] executor_type const& strand() const noexcept { return strand_; }
 
   /// Keeps its connections until `close`. May be called from any thread, as the two below.
-  virtual void run(std::shared_ptr<parked<error_code>> op) = 0;
-  virtual void submit(std::shared_ptr<redis_request> r) = 0;
-  virtual void close() = 0;
+  /// @param op told of the end; or null
+  void run(std::shared_ptr<parked<error_code>> op) {
+    boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
+      if (self->closed_) {
+        if (op) op->resume(make_error_code(errc::closed));
+      } else if (std::exchange(self->runs_, true)) {
+        if (op) op->resume(boost::asio::error::already_started);
+      } else {
+        self->running_ = op;
+        self->start();
+      }
+    });
+  }
+
+  void submit(std::shared_ptr<redis_request> r) {
+    boost::asio::dispatch(strand_,
+                          [self = shared_from_this(), r = std::move(r)] { self->accept(r); });
+  }
+
+  void close() {
+    boost::asio::dispatch(strand_, [self = shared_from_this()] {
+      if (!std::exchange(self->closed_, true)) self->stop();
+    });
+  }
 
   /// Within the strand: who is to be told of hints.
   [[nodiscard]] redis_hints& hints() noexcept { return hints_; }
 
  protected:
+  // All in the strand, as what follows.
+  virtual void start() = 0;
+  virtual void accept(std::shared_ptr<redis_request> const& r) = 0;
+  virtual void stop() = 0;
+
+  void finish() {
+    if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
+  }
+
   executor_type const strand_;
   redis_options options_;
   redis_names const names_;
   bool const usable_;
-  redis_hints hints_;  // the strand's own
+
+  // The strand's own.
+  bool closed_ = false;
+  bool runs_ = false;
+  std::shared_ptr<parked<error_code>> running_;
+  redis_hints hints_;
 };
 
 }  // namespace weir::detail

@@ -173,6 +173,27 @@ class redis_batch {
   redis_pieces pieces_;
 };
 
+/// Batches that were answered, to be used again.
+class redis_spare_batches {
+ public:
+  [[nodiscard]] std::shared_ptr<redis_batch> take() {
+    if (all_.empty()) return std::make_shared<redis_batch>();
+    auto out = std::move(all_.back());
+    all_.pop_back();
+    return out;
+  }
+
+  void keep(std::shared_ptr<redis_batch> batch) {
+    constexpr std::size_t enough = 8;
+    if (all_.size() >= enough) return;
+    batch->clear();
+    all_.push_back(std::move(batch));
+  }
+
+ private:
+  std::vector<std::shared_ptr<redis_batch>> all_;
+};
+
 }  // namespace weir::detail
 
 #endif

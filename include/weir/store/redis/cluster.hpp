@@ -17,6 +17,7 @@
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/shard_count.hpp"
 #include "weir/store/redis/sleep.hpp"
+#include "weir/store/redis/waiting.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/dispatch.hpp>
@@ -29,7 +30,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,9 +44,7 @@ namespace weir::detail {
 /// Every command is for one shard, and so for one slot. It is given to the link of the node that
 /// serves that slot; a node that serves it no longer has not executed it and says where it is to
 /// go. What is kept here was definitely not executed, so it may go anywhere.
-class redis_cluster final : public redis_backend,
-                            public redis_switchboard,
-                            public std::enable_shared_from_this<redis_cluster> {
+class redis_cluster final : public redis_backend, public redis_switchboard {
  public:
   redis_cluster(boost::asio::any_io_executor const& executor, redis_address const& address,
                 redis_options const& options)
@@ -58,29 +56,11 @@ class redis_cluster final : public redis_backend,
     }
   }
 
-  void run(std::shared_ptr<parked<error_code>> op) override {
-    boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
-      if (self->closed_) {
-        op->resume(make_error_code(errc::closed));
-      } else if (self->running_) {
-        op->resume(boost::asio::error::already_started);
-      } else {
-        self->running_ = op;
-        self->look();
-      }
-    });
-  }
-
-  void submit(std::shared_ptr<redis_request> r) override {
-    boost::asio::dispatch(strand_,
-                          [self = shared_from_this(), r = std::move(r)] { self->accept(r); });
-  }
-
-  void close() override {
-    boost::asio::dispatch(strand_, [self = shared_from_this()] { self->close_now(); });
-  }
-
  private:
+  std::shared_ptr<redis_cluster> shared_from_this() {
+    return std::static_pointer_cast<redis_cluster>(redis_backend::shared_from_this());
+  }
+
   struct shard_place {
     std::uint16_t slot;
     redis_node* node;  // of nodes_; null: unknown
@@ -88,7 +68,9 @@ class redis_cluster final : public redis_backend,
 
   // ---------------------------------------------------------------------------- commands
 
-  void accept(std::shared_ptr<redis_request> const& r) {
+  void start() override { look(); }
+
+  void accept(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
     if (!usable_) return r->fail(errc::invalid_option);
     if (refused_) return r->fail(refused_);
@@ -108,14 +90,11 @@ class redis_cluster final : public redis_backend,
     keep(r);
   }
 
-  void keep(std::shared_ptr<redis_request> const& r) {
-    waiting_.push_back(r);
-    if (waiting_.size() == 1) sweep();
-  }
+  void keep(std::shared_ptr<redis_request> const& r) { waiting_.add(*this, r); }
 
   /// All that wait may try.
   void flush() {
-    for (auto const& r : std::exchange(waiting_, {})) {
+    for (auto const& r : waiting_.take()) {
       if (r->wanted()) route(r);
     }
   }
@@ -131,33 +110,8 @@ class redis_cluster final : public redis_backend,
                  [self = shared_from_this()] {
                    self->holding_ = false;
                    self->flush();
-                   if (!self->holding_ && self->waiting_.empty()) self->held_for_ = {};
+                   if (!self->holding_ && self->waiting_.size() == 0) self->held_for_ = {};
                  });
-  }
-
-  /// Fails those that have waited for too long, and looks again when the next one will have.
-  void sweep() {
-    if (waiting_.empty() || closed_) return;
-    auto const now = system_clock{}.steady_now();
-    std::vector<std::shared_ptr<redis_request>> over;
-    auto next = steady_time::max();
-    std::erase_if(waiting_, [&](auto const& r) {
-      bool const stays = r->wanted() && r->give_up_at > now;
-      if (stays) next = std::min(next, r->give_up_at);
-      if (!stays) over.push_back(r);
-      return !stays;
-    });
-    for (auto const& r : over) r->fail(errc::store_unavailable);
-    if (waiting_.empty()) return;
-    // Each time it looks at all of them; and those that came back may have less patience left.
-    next = std::clamp(next, saturating_add(now, std::chrono::milliseconds{10}),
-                      saturating_add(now, std::chrono::milliseconds{100}));
-    patience_.start(strand_, next, [self = shared_from_this()] { self->sweep(); });
-  }
-
-  void fail_waiting(error_code ec) {
-    patience_.stop();
-    for (auto const& r : std::exchange(waiting_, {})) r->fail(ec);
   }
 
   // ---------------------------------------------------------------------------- what links say
@@ -277,8 +231,8 @@ class redis_cluster final : public redis_backend,
 
   redis_node& node(redis_place const& place) {
     return nodes_.at(place, [this](redis_address address) {
-      auto link = std::make_shared<redis_link>(weak_from_this(), strand_, std::move(address),
-                                               asked_.options());
+      auto link = std::make_shared<redis_link>(std::weak_ptr{shared_from_this()}, strand_,
+                                               std::move(address), asked_.options());
       // Not now: whoever asks is in the middle of something.
       boost::asio::post(strand_, [link] { link->start(); });
       return link;
@@ -322,9 +276,10 @@ class redis_cluster final : public redis_backend,
   void count_shards() {
     if (counted_ || count_) return;
     if (shards_[0].node == nullptr || !shards_[0].node->link->up()) return;
-    count_ = std::make_shared<redis_shard_count>(names_, [weak = weak_from_this()](error_code ec) {
-      if (auto const self = weak.lock()) self->counted(ec);
-    });
+    count_ = std::make_shared<redis_shard_count>(
+        names_, [weak = std::weak_ptr{shared_from_this()}](error_code ec) {
+          if (auto const self = weak.lock()) self->counted(ec);
+        });
     count_->give_up_at = steady_time::max();
     route(count_);
   }
@@ -341,18 +296,17 @@ class redis_cluster final : public redis_backend,
 
   void refuse(error_code ec) {
     refused_ = ec;
-    fail_waiting(ec);
+    waiting_.fail(ec);
   }
 
-  void close_now() {
-    if (std::exchange(closed_, true)) return;
-    fail_waiting(make_error_code(errc::closed));
+  void stop() override {
+    waiting_.fail(make_error_code(errc::closed));
     hints_.clear();
     tick_.stop();
     again_.stop();
     for (auto& shard : shards_) shard.node = nullptr;
     nodes_.clear();
-    if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
+    finish();
   }
 
   static constexpr duration longest_hold = std::chrono::seconds{1};
@@ -360,13 +314,11 @@ class redis_cluster final : public redis_backend,
   id_source ids_;
 
   // The strand's own.
-  bool closed_ = false;
   error_code refused_;
-  std::shared_ptr<parked<error_code>> running_;
   std::vector<shard_place> shards_;
   redis_nodes nodes_;
   redis_kept_options asked_;
-  std::deque<std::shared_ptr<redis_request>> waiting_;
+  redis_waiting waiting_;
   bool counted_ = false;
   std::shared_ptr<redis_request> count_;  // under way
   bool looking_ = false;                  // soon
@@ -376,7 +328,6 @@ class redis_cluster final : public redis_backend,
   duration held_for_{};
   redis_sleep tick_;
   redis_sleep again_;
-  redis_sleep patience_;
 };
 
 }  // namespace weir::detail
