@@ -291,9 +291,12 @@ int main(int argc, char** argv) {
     measure_jobs(r, in_flight, jobs);
     sidekiq = sidekiq && measure_sidekiq(r, jobs);
   }
+  double load = 0;
+  ::getloadavg(&load, 1);
+  std::printf("Load of the machine, ours among it: %.1f.\n", load);
   auto const print = show_commands(all, in_flight);
   auto const more = show_jobs(jobs, sidekiq);
-  nlohmann::json const out{{"commands", print}, {"jobs", more}};
+  nlohmann::json const out{{"load", load}, {"commands", print}, {"jobs", more}};
   auto const file = std::string{argv[0]} + ".json";
   std::ofstream{file} << out.dump(2) << '\n';
   std::printf("written: %s\n", file.c_str());

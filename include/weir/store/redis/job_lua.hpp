@@ -34,13 +34,15 @@ local PENDING, LEASED, COMPLETED, DEAD, CANCELLED = 0, 1, 2, 3, 4
 /// What travels and is kept of a job. After `queue`.
 inline constexpr char record[] = R"lua(
 local form = '>BBBBI4I4I4I8I8I8I8I8I8I8I8I2'
+-- All fields at once: a table that grows is made several times.
 local function parse(id, state)
-  local j, size, at = {id = id}
-  j.priority, j.ended, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting,
-    j.unclaimed, j.enqueued, j.deadline_from, j.deadline, j.retention, j.fence, j.death, size, at =
-    struct.unpack(form, state)
-  j.key, j.holder = state:sub(at, at + size - 1), state:sub(at + size)
-  return j
+  local priority, ended, strategy, policy, attempts, max_attempts, snoozes, vesting, unclaimed,
+    enqueued, deadline_from, deadline, retention, by, death, size, at = struct.unpack(form, state)
+  return {id = id, priority = priority, ended = ended, strategy = strategy, policy = policy,
+    attempts = attempts, max_attempts = max_attempts, snoozes = snoozes, vesting = vesting,
+    unclaimed = unclaimed, enqueued = enqueued, deadline_from = deadline_from,
+    deadline = deadline, retention = retention, fence = by, death = death,
+    key = state:sub(at, at + size - 1), holder = state:sub(at + size)}
 end
 local function packed(j)
   return struct.pack(form, j.priority, j.ended, j.strategy, j.policy, j.attempts, j.max_attempts,
@@ -108,6 +110,7 @@ local function heads()
     any = any or vesting <= now
     if priority == 255 then return least, any end
     from = '[' .. string.char(priority + 1)
+    if call('ZLEXCOUNT', index, from, '+') == 0 then return least, any end
   end
 end
 )lua";
@@ -218,6 +221,7 @@ end
 /// `ends`.
 inline constexpr char tidy[] = R"lua(
 local function tidy(n)
+  if call('ZCARD', kept) == 0 then return end
   for _, what in ipairs(call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, 2 * n + 2)) do
     call('ZREM', kept, what)
     if what:sub(1, 1) == 'k' then call('HDEL', keys, what:sub(2)) else erase(what:sub(2)) end

@@ -59,11 +59,12 @@ end
 
 inline constexpr char acquire_permit[] = R"lua(
 local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local over, dead = call('ZRANGEBYSCORE', ends, '-inf', decimal(now), 'LIMIT', 0, 1000), 0
-if #over > 0 then
+local dead = call('ZCOUNT', ends, '-inf', decimal(now))
+if dead > 0 then
+  local over = call('ZRANGE', ends, 0, math.min(dead, 1000) - 1)
   call('ZREM', fences, unpack(over))
   call('ZREM', ends, unpack(over))
-  if #over == 1000 then dead = call('ZCOUNT', ends, '-inf', decimal(now)) end
+  dead = dead - #over
 end
 local line = tickets()
 local live = call('ZCARD', ends) - dead
