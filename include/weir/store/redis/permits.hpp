@@ -47,12 +47,13 @@ local function held()
 end
 )lua";
 
-/// Lets keys live until then and one minute longer, or two: so it need not be said each time.
+/// Lets keys live until then and half a minute longer, or a whole one: so it need not be said each
+/// time.
 inline constexpr char keep_all[] = R"lua(
 local function keep_all(till, first, ...)
-  local least = math.ceil((till - now) / 1000) + 60000
+  local least = math.ceil((till - now) / 1000) + 30000
   if call('PTTL', first) >= least then return end
-  for _, key in ipairs({first, ...}) do call('PEXPIRE', key, decimal(least + 60000)) end
+  for _, key in ipairs({first, ...}) do call('PEXPIRE', key, decimal(least + 30000)) end
 end
 )lua";
 
