@@ -313,6 +313,44 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   BOOST_TEST(on(command::release_lock{key, "me", 0}).value().freed);
 }
 
+BOOST_AUTO_TEST_CASE(F45_a_connection_to_a_node_that_is_killed_takes_nothing_twice) {
+  auto& nodes = shared();
+  bed on{nodes.address(), spread()};
+  auto const key = one_of_each()[5] + "once";
+  detail::redis_names const names{"weir", shards};
+  auto& node = nodes[nodes.serves("weir:" + std::to_string(names.shard_of(key)))];
+  constexpr std::uint64_t tokens = 100'000;
+  quota const quotas[] = {quota::per(tokens, 24h)};
+  std::uint64_t certain = 0;
+  std::uint64_t unknown = 0;
+  std::uint64_t ended = 0;
+  constexpr std::uint64_t each = 2000;
+  for (int round = 0; round != 5; ++round) {
+    auto const before = ended;
+    for (std::uint64_t i = 0; i != each; ++i) {
+      on.store.async_execute(command::take{key, quotas, 1, {}},
+                             [&](error_code ec, decision const& d) {
+                               BOOST_TEST((!ec || is_transport(ec)), ec.message());
+                               certain += !ec && d.allowed;
+                               unknown += ec == errc::outcome_unknown;
+                               ++ended;
+                             });
+    }
+    on.io.restart();
+    while (ended < before + 10) on.io.run_one_for(100ms);
+    node.ask("client kill type normal skipme yes");
+    auto const give_up = std::chrono::steady_clock::now() + 30s;
+    while (ended != before + each && std::chrono::steady_clock::now() < give_up) {
+      on.io.run_one_for(100ms);
+    }
+    BOOST_TEST_REQUIRE(ended == before + each);
+  }
+  BOOST_TEST(unknown > 0U);
+  auto const left = 1 + on(command::peek_bucket{key, quotas, 1, {}}).value().remaining;
+  BOOST_TEST(left >= tokens - certain - unknown);
+  BOOST_TEST(left <= tokens - certain + 100);  // what came back meanwhile
+}
+
 BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_twice) {
   cluster nodes;
   bed on{nodes.address(), spread()};
@@ -333,6 +371,16 @@ BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_tw
   }
   auto const dead = nodes.serves("weir:0");
   auto const heir = nodes.replica_of(dead);
+  // Who knows nobody but the one that dies has heard of others.
+  auto few = spread();
+  few.shards = 1;
+  std::string prefix;
+  for (int i = 0; prefix.empty() || nodes.serves(prefix + ":0") != dead; ++i) {
+    prefix = "few" + std::to_string(i);
+  }
+  few.prefix = prefix;
+  bed lonely{nodes.address(dead), few};
+  BOOST_TEST(lonely(command::acquire_lock{"key", "me", lasting}).has_value());
 
   // What is under way may be lost, and is of unknown outcome then.
   std::size_t ended = 0;
@@ -363,6 +411,7 @@ BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_tw
     BOOST_TEST(got.jobs[0].fence > fences[i]);
   }
   BOOST_TEST(nodes.serves("weir:0") == heir);
+  BOOST_TEST(insist(lonely, command::acquire_lock{"key", "me", lasting}).granted);
 
   // It comes back as its successor's replica, and nobody minds.
   nodes[dead].start();

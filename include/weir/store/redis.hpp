@@ -69,18 +69,25 @@ concept redis_wait =
 /// decides, in microseconds.
 ///
 /// Errors of every command, besides its own: `store_unavailable` when there was no connection for
-/// `offline_patience`, or the server is loading, busy or about to change its place;
-/// `outcome_unknown` when the connection ended, or made no sense, after the command was given to
-/// it, or too few replicas have it (`redis_options::replicas`); `store_full` when `max_pending`
-/// commands are under way, or the server is out of memory; `store_read_only` for a replica, or a
-/// server that cannot write to its disk; `store_foreign` when a key has a type that is not weir's;
-/// `invalid_option` when the prefix is not valid or what is on the server has another number of
-/// shards; `closed`.
+/// `offline_patience`, or the server is loading or busy; `outcome_unknown` when the connection
+/// ended, or made no sense, after the command was given to it, or too few replicas have it
+/// (`redis_options::replicas`); `store_full` when `max_pending` commands are under way, or the
+/// server is out of memory; `store_read_only` for a replica, or a server that cannot write to its
+/// disk; `store_foreign` when a key has a type that is not weir's; `invalid_option` when the prefix
+/// is not valid, what is on the server has another number of shards, or the address says that it is
+/// a cluster and it is none, or the other way round; `closed`.
 ///
-/// Not there yet: clusters, unix sockets, `WAIT`. Fail-over to a replica that was not up to date
-/// loses what it had not got, whatever was answered: leases may then be given out twice, and jobs
-/// that were enqueued last are missing. Fences still grow across it, as long as the servers' clocks
-/// agree to the time that it takes (R5): let what is guarded check them.
+/// A cluster (`redis_address::cluster`): each shard is in one slot, and a connection goes to each
+/// node that serves a shard, so more shards use more nodes. Slots that move are followed. While
+/// Redis itself moves a slot's keys, it refuses commands of several keys, which are nearly all:
+/// they wait until it is done, up to `offline_patience`, as they do while a dead master has no
+/// successor. What had been given to a master that dies is `outcome_unknown`.
+///
+/// Fail-over to a replica that was not up to date, in a cluster or without one, loses what it had
+/// not got, whatever was answered: leases may then be given out twice, jobs that were enqueued last
+/// are missing, and some that were completed last run again. Fences still grow across it, as long
+/// as the servers' clocks agree to the time that it takes (R5): let what is guarded check them.
+/// `redis_options::replicas` makes such a loss less likely.
 ///
 /// What stays on the server for good: for each queue a hash of counters and a name, for each shard
 /// a fence, and the number of shards. Jobs, dead letters and keys held by jobs stay as long as
