@@ -3,7 +3,8 @@
 
 // What the store adds to what its scripts cost: commands of the store, so many in flight at once on
 // its one connection, beside redis-benchmark, which sends the same scripts to the same server, so
-// many in flight over as many connections, or over one. Medians of the rounds.
+// many in flight over as many connections, or over one. And what jobs cost, beside Sidekiq on the
+// same server, where it is installed. Medians of the rounds.
 //
 //     bench_redis [commands in a round] [in flight] [rounds]
 //
@@ -12,146 +13,31 @@
 
 #include "weir/store/redis.hpp"
 
-#include "../test/integration/redis_process.hpp"
+#include "redis_rig.hpp"
+#include "redis_worker.hpp"
 
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
-#include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 namespace {
 
-using namespace redis_test;
-
-constexpr std::uint64_t million = 1'000'000;
-std::array const quotas{quota::per_second(million).burst(million)};
-// 257 bytes: its size has no zero byte, which would end an argument of a program.
-std::string const kind(257, 'k');
-std::string const payload(100, 'p');
-
-/// Eleven random digits and a letter, as redis-benchmark makes them.
-constexpr std::string_view random_digits = "__rand_int__";
-
-job_id id_of(std::string_view text) {
-  job_id out{};
-  std::copy_n(text.begin(), std::min(text.size(), out.size()), out.begin());
-  return out;
-}
-
-new_job job_of(job_id const& id) {
-  new_job j;
-  j.id = id;
-  j.kind = kind;
-  j.payload = payload;
-  return j;
-}
-
-class rig {
- public:
-  rig(std::uint64_t commands, std::uint64_t in_flight)
-      : commands_{commands},
-        in_flight_{in_flight} {
-    store_.async_run(boost::asio::detached);
-  }
-  rig(rig const&) = delete;
-  rig& operator=(rig const&) = delete;
-  ~rig() {
-    store_.close();
-    io_.restart();
-    io_.run();
-  }
-
-  [[nodiscard]] redis_store const& store() const noexcept { return store_; }
-
-  /// Runs chains, in each of which one follows the other, until there were enough. `one(n, next)`
-  /// does the n-th, and calls `next`. Returns how many there were in a second.
-  double together(std::function<void(std::uint64_t, std::function<void()>)> const& one) {
-    std::uint64_t begun = 0;
-    std::uint64_t ended = 0;
-    std::function<void()> next = [&] {
-      if (begun != commands_)
-        one(begun++, [&] {
-          ++ended;
-          next();
-        });
-    };
-    auto const start = std::chrono::steady_clock::now();
-    for (std::uint64_t i = 0; i != in_flight_; ++i) next();
-    io_.restart();
-    while (ended != commands_) io_.run_one();
-    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
-    return static_cast<double>(commands_) / took.count();
-  }
-
-  /// The same script from redis-benchmark.
-  template <class C>
-  double raw(C const& c, bool one_connection) const {
-    auto call = detail::encode(detail::redis_names{"weir", 1}, c, {}).value();
-    auto const n = std::to_string(in_flight_);
-    std::string line = "redis-benchmark -q -h 127.0.0.1 -p " + std::to_string(server_.port()) +
-                       " -n " + std::to_string(commands_) + " -r 100000000000";
-    line += one_connection ? " -c 1 -P " + n : " -c " + n;
-    line += " EVALSHA";
-    for (auto const& part : call.parts()) line += " '" + part + "'";
-    std::string out;
-    std::FILE* const pipe = ::popen(line.c_str(), "r");
-    if (pipe == nullptr) throw std::runtime_error{"redis-benchmark cannot be run"};
-    std::array<char, 4096> buffer{};
-    for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) != 0;) {
-      out.append(buffer.data(), got);
-    }
-    ::pclose(pipe);
-    auto const end = out.rfind(" requests per second");
-    auto const begin = end == out.npos ? out.npos : out.rfind(' ', end - 1);
-    if (begin == out.npos) throw std::runtime_error{"redis-benchmark says: " + out};
-    return std::strtod(out.c_str() + begin, nullptr);
-  }
-
-  void forget_all() const { server_.ask("flushall"); }
-
-  template <class C>
-  void must(C const& c) {
-    bool done = false;
-    store_.async_execute(c, [&](error_code ec, typename C::result const&) {
-      if (ec) throw std::runtime_error{ec.message()};
-      done = true;
-    });
-    io_.restart();
-    while (!done) io_.run_one();
-  }
-
-  /// Puts so many jobs into the queue.
-  void fill(std::uint64_t n) {
-    std::vector<new_job> jobs;
-    for (std::uint64_t i = 0; i != n;) {
-      jobs.clear();
-      for (; i != n && jobs.size() != 1000; ++i) {
-        jobs.push_back(job_of(id_of("f" + std::to_string(million * 10 + i))));
-      }
-      must(command::enqueue_jobs{"queue", jobs});
-    }
-  }
-
- private:
-  std::uint64_t commands_;
-  std::uint64_t in_flight_;
-  server server_{};
-  boost::asio::io_context io_{};
-  redis_store store_{io_.get_executor(), server_.address()};
-};
+using namespace weir_bench;
 
 /// A handler that goes on, and ends the program if the command failed.
 template <class Result, class Next, class Check>
@@ -165,27 +51,32 @@ auto then(Next next, Check check) {
 constexpr auto fine = [](auto const&) { return true; };
 
 double median(std::vector<double> all) {
+  if (all.empty()) return 0;
   std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2),
                    all.end());
   return all[all.size() / 2];
 }
 
-struct rates {
-  std::vector<double> weir;
-  std::vector<double> many;  // connections of redis-benchmark
-  std::vector<double> one;
+/// All rounds of a row.
+struct row {
+  std::vector<figure> weir;
+  std::vector<figure> many;  ///< redis-benchmark, over as many connections
+  std::vector<figure> one;   ///< over one
 };
 
-void measure(rig& r, std::uint64_t commands, std::map<std::string, rates>& out) {
+double median(std::vector<figure> const& all, double figure::* of) {
+  std::vector<double> values;
+  for (auto const& f : all) values.push_back(f.*of);
+  return median(std::move(values));
+}
+
+void measure(rig& r, std::map<std::string, row>& out) {
   auto const& store = r.store();
+  auto const commands = r.commands();
   auto const raw = [&](auto const&... c) {
-    return [&](bool one) {
-      double time = 0;
-      ((time += 1 / r.raw(c, one)), ...);
-      return 1 / time;
-    };
+    return [&](bool one) { return (r.raw(c, one) + ...); };
   };
-  auto const note = [&](std::string const& what, double weir, auto const& other) {
+  auto const note = [&](std::string const& what, figure const& weir, auto const& other) {
     auto& to = out[what];
     to.weir.push_back(weir);
     to.many.push_back(other(false));
@@ -222,7 +113,7 @@ void measure(rig& r, std::uint64_t commands, std::map<std::string, rates>& out) 
 
   r.forget_all();
   auto const enqueue = r.together([&](std::uint64_t n, std::function<void()> next) {
-    std::array const jobs{job_of(id_of("e" + std::to_string(million * 10 + n)))};
+    std::array const jobs{job_of(rig::numbered('e', n))};
     store.async_execute(command::enqueue_jobs{"queue", jobs},
                         then<command::enqueue_jobs::result>(std::move(next), fine));
   });
@@ -251,6 +142,132 @@ void measure(rig& r, std::uint64_t commands, std::map<std::string, rates>& out) 
            command::complete_jobs{"queue", nothing}));
 }
 
+/// The jobs' rows, each with the target of this kind of machine.
+struct job_rows {
+  std::map<std::string, std::vector<double>> weir;
+  std::map<std::string, std::vector<double>> sidekiq;
+};
+
+void measure_jobs(rig& r, std::uint64_t in_flight, job_rows& out) {
+  auto const& store = r.store();
+  auto const n = r.commands();
+  static std::string const small = R"({"sent":0})";
+  r.forget_all();
+  auto const one_by_one = r.together(100, [&](std::uint64_t i, std::function<void()> next) {
+    std::array const jobs{no_op_job(rig::numbered('e', i), small)};
+    store.async_execute(command::enqueue_jobs{"queue", jobs},
+                        then<command::enqueue_jobs::result>(std::move(next), fine));
+  });
+  out.weir["enqueue one by one, 100 in flight"].push_back(one_by_one.rate);
+  r.forget_all();
+  out.weir["enqueue in bulk"].push_back(enqueue_in_bulk(r, n, 4).rate);
+  auto const many =
+      process(r, n, {.concurrency = static_cast<std::uint32_t>(4 * in_flight), .quantum = 128});
+  out.weir["worker, no-op jobs, 256 at once"].push_back(many.speed.rate);
+  out.weir["  scripts for each job"].push_back(many.scripts);
+  out.weir["  client, us for each job"].push_back(many.speed.client);
+  out.weir["  server, us for each job"].push_back(many.speed.server);
+  r.forget_all();
+  enqueue_in_bulk(r, n, 4);
+  auto const ten = process(r, n, {.concurrency = 10});
+  out.weir["worker, no-op jobs, 10 at once"].push_back(ten.speed.rate);
+  r.forget_all();
+  auto const latencies = idle_latencies(r, 300);
+  out.weir["enqueue to handler, idle, p50, us"].push_back(latencies[latencies.size() / 2]);
+  out.weir["enqueue to handler, idle, p99, us"].push_back(latencies[latencies.size() * 99 / 100]);
+}
+
+/// Sidekiq on the same server; false: it is not installed.
+bool measure_sidekiq(rig& r, job_rows& out) {
+  static std::map<std::string, std::string> const rows{
+      {"push", "enqueue one by one, 100 in flight"},
+      {"push_bulk", "enqueue in bulk"},
+      {"process", "worker, no-op jobs, 10 at once"},
+      {"latency_p50", "enqueue to handler, idle, p50, us"},
+      {"latency_p99", "enqueue to handler, idle, p99, us"}};
+  r.forget_all();
+  std::filesystem::path const here{__FILE__};
+  auto const said =
+      rig::said_by("ruby '" + (here.parent_path() / "redis_sidekiq.rb").string() + "' " +
+                   std::to_string(r.port()) + " " +
+                   std::to_string(std::min<std::uint64_t>(r.commands(), 20'000)) + " 2>/dev/null");
+  std::istringstream lines{said};
+  std::string what;
+  double value = 0;
+  bool any = false;
+  while (lines >> what >> value) {
+    auto const found = rows.find(what);
+    if (found == rows.end()) continue;
+    out.sidekiq[found->second].push_back(value);
+    any = true;
+  }
+  return any;
+}
+
+nlohmann::json show_commands(std::map<std::string, row> const& all, std::uint64_t in_flight) {
+  auto const cores = std::thread::hardware_concurrency();
+  std::printf(
+      "Per second, %llu in flight, medians; in brackets the processor time of each, in us: of the\n"
+      "client, and of the server. redis-benchmark sends one constant command and looks at no "
+      "reply.\n"
+      "%u cores; the ratios are to hold 0.85.\n\n",
+      static_cast<unsigned long long>(in_flight), cores);
+  std::printf("%-20s %22s   %29s   %29s\n", "", "weir, one connection", "redis-benchmark, many",
+              "redis-benchmark, one");
+  auto out = nlohmann::json::object();
+  for (auto const& [what, of] : all) {
+    auto const value = [](auto const& figures, double figure::* field) {
+      return median(figures, field);
+    };
+    auto const weir = value(of.weir, &figure::rate);
+    auto const many = value(of.many, &figure::rate);
+    auto const one = value(of.one, &figure::rate);
+    auto& to = out[what];
+    std::printf("%-20s %8.0f (%5.2f, %5.2f)", what.c_str(), weir, value(of.weir, &figure::client),
+                value(of.weir, &figure::server));
+    for (auto const& [name, figures, rate] :
+         {std::tuple{"many", &of.many, many}, std::tuple{"one", &of.one, one}}) {
+      std::printf("   %8.0f (%5.2f, %5.2f) %5.2f", rate, value(*figures, &figure::client),
+                  value(*figures, &figure::server), weir / rate);
+      to[name] = {{"rate", rate},
+                  {"client_us", value(*figures, &figure::client)},
+                  {"server_us", value(*figures, &figure::server)},
+                  {"ratio", weir / rate}};
+    }
+    std::printf("\n");
+    to["weir"] = {{"rate", weir},
+                  {"client_us", value(of.weir, &figure::client)},
+                  {"server_us", value(of.weir, &figure::server)}};
+  }
+  return out;
+}
+
+nlohmann::json show_jobs(job_rows const& jobs, bool sidekiq) {
+  static std::map<std::string, char const*> const targets{
+      {"enqueue one by one, 100 in flight", ">= 90,000"},
+      {"enqueue in bulk", ">= 200,000"},
+      {"worker, no-op jobs, 256 at once", ">= 80,000"},
+      {"enqueue to handler, idle, p50, us", "<= 200"},
+      {"enqueue to handler, idle, p99, us", "<= 600"}};
+  std::printf("\n%-36s %12s %12s %12s\n", "", "weir", "target", "Sidekiq");
+  auto out = nlohmann::json::object();
+  for (auto const& [what, values] : jobs.weir) {
+    auto const target = targets.find(what);
+    auto const peer = jobs.sidekiq.find(what);
+    out[what]["weir"] = median(values);
+    std::printf("%-36s %12.2f %12s", what.c_str(), median(values),
+                target == targets.end() ? "" : target->second);
+    if (peer != jobs.sidekiq.end()) {
+      out[what]["sidekiq"] = median(peer->second);
+      std::printf(" %12.2f", median(peer->second));
+    }
+    std::printf("\n");
+  }
+  std::printf(sidekiq ? "Sidekiq's enqueues one by one come from one thread, each waiting for its "
+                        "answer; 10 at once.\n"
+                      : "Sidekiq is not installed: Debian's package is ruby-sidekiq.\n");
+  return out;
+}
 std::uint64_t argument(int argc, char** argv, int n, std::uint64_t usual) {
   return argc > n ? std::strtoull(argv[n], nullptr, 10) : usual;
 }
@@ -265,19 +282,22 @@ int main(int argc, char** argv) {
     std::fputs("usage: bench_redis [commands] [in flight, up to 900] [rounds]\n", stderr);
     return 2;
   }
-  std::map<std::string, rates> all;
+  std::map<std::string, row> all;
+  job_rows jobs;
+  bool sidekiq = true;
   for (std::uint64_t i = 0; i != rounds; ++i) {
     rig r{commands, in_flight};
-    measure(r, commands, all);
+    measure(r, all);
+    measure_jobs(r, in_flight, jobs);
+    sidekiq = sidekiq && measure_sidekiq(r, jobs);
   }
-  std::printf("per second, %llu in flight   %10s   %s\n",
-              static_cast<unsigned long long>(in_flight), "weir",
-              "redis-benchmark: as many connections; one connection");
-  for (auto const& [what, of] : all) {
-    auto const weir = median(of.weir);
-    auto const many = median(of.many);
-    auto const one = median(of.one);
-    std::printf("%-27s %10.0f   %10.0f (weir has %.2f of it)   %10.0f (%.2f)\n", what.c_str(), weir,
-                many, weir / many, one, weir / one);
-  }
+  double load = 0;
+  ::getloadavg(&load, 1);
+  std::printf("Load of the machine, ours among it: %.1f.\n", load);
+  auto const print = show_commands(all, in_flight);
+  auto const more = show_jobs(jobs, sidekiq);
+  nlohmann::json const out{{"load", load}, {"commands", print}, {"jobs", more}};
+  auto const file = std::string{argv[0]} + ".json";
+  std::ofstream{file} << out.dump(2) << '\n';
+  std::printf("written: %s\n", file.c_str());
 }

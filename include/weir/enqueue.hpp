@@ -77,7 +77,7 @@ template <class Job>
     if (i != 0 && queue_for(job, options) != out.queue()) {
       out.fail(make_error_code(errc::invalid_queue));
     }
-    auto payload = encode(job);
+    auto payload = weir::encode(job);
     if (payload.has_error()) {
       out.fail(payload.error());
       return out;

@@ -35,7 +35,8 @@ namespace redis_test {
 using namespace weir;
 using namespace std::chrono_literals;
 
-/// A Redis server of this test's own, on the loopback interface and with a directory of its own.
+/// A server of this test's own, on the loopback interface and with a directory of its own: Redis,
+/// or the program that WEIR_TEST_REDIS_SERVER names.
 class server {
  public:
   /// @param options as on the command line: "--appendonly", "yes"
@@ -69,6 +70,10 @@ class server {
     ::kill(pid_, SIGKILL);
     ::waitpid(std::exchange(pid_, 0), nullptr, 0);
   }
+
+  /// Lets it do nothing until `resume`.
+  void pause() const { ::kill(pid_, SIGSTOP); }
+  void resume() const { ::kill(pid_, SIGCONT); }
 
   /// Starts it again, on what it left in its directory and, if it was started before, on its port.
   void start() {
@@ -117,8 +122,11 @@ class server {
     for (auto& w : words) arguments.push_back(w.data());
     arguments.push_back(nullptr);
     // The server is what it is called by: Debian's tools bring it under the second name.
+    auto const* const asked = std::getenv("WEIR_TEST_REDIS_SERVER");
+    std::vector<char const*> programs{"redis-server", "redis-check-rdb"};
+    if (asked != nullptr) programs = {asked};
     int failed = ENOENT;
-    for (char const* const program : {"redis-server", "redis-check-rdb"}) {
+    for (char const* const program : programs) {
       if (failed != ENOENT) break;
       failed = ::posix_spawnp(&pid_, program, nullptr, nullptr, arguments.data(), environ);
     }

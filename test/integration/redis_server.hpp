@@ -51,8 +51,9 @@ template <class C>
 
 /// A store that runs.
 struct bed {
-  explicit bed(server& s, redis_options const& options = {})
-      : store{io.get_executor(), s.address(), options} {
+  explicit bed(server& s, redis_options const& options = {}) : bed{s.address(), options} {}
+  bed(redis_address address, redis_options const& options)
+      : store{io.get_executor(), std::move(address), options} {
     store.async_run([this](error_code ec) { ended = ec; });
   }
   bed(bed const&) = delete;

@@ -67,6 +67,15 @@ bool is_error(result<T> const& r, errc e) {
 
 BOOST_AUTO_TEST_SUITE(redis_store_on_servers)
 
+BOOST_AUTO_TEST_CASE(the_server_is_the_one_that_was_asked_for) {
+  server const s;
+  auto const* const asked = std::getenv("WEIR_TEST_REDIS_SERVER");
+  bool const is_valkey =
+      asked != nullptr && std::string_view{asked}.find("valkey") != std::string_view::npos;
+  auto const said = s.ask("info server");
+  BOOST_TEST((said.find("valkey_version:") != said.npos) == is_valkey);
+}
+
 BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
   auto const plain = redis_address::parse("redis://example.org").value();
   BOOST_TEST(plain.host() == "example.org");
@@ -87,7 +96,36 @@ BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
   BOOST_TEST(only_password.user() == "default");
   BOOST_TEST(only_password.password() == "secret");
 
+  auto const cluster = redis_address::parse("rediss+cluster://:secret@a:1,[::2]:2,c").value();
+  BOOST_TEST(cluster.is_cluster());
+  BOOST_TEST(cluster.uses_tls());
+  BOOST_TEST(cluster.host() == "a");
+  BOOST_TEST(cluster.port() == 1);
+  BOOST_TEST_REQUIRE(cluster.others().size() == 2U);
+  BOOST_TEST((cluster.others()[0] == std::pair{std::string{"::2"}, std::uint16_t{2}}));
+  BOOST_TEST((cluster.others()[1] == std::pair{std::string{"c"}, std::uint16_t{6379}}));
+  BOOST_TEST(!plain.is_cluster());
+  BOOST_TEST(redis_address::parse("redis+cluster://a/0").value().is_cluster());
+
+  auto const socket = redis_address::parse("redis+unix://me:p%40@/tmp/a%20b@c?db=3").value();
+  BOOST_TEST(socket.path() == "/tmp/a b@c");
+  BOOST_TEST(socket.user() == "me");
+  BOOST_TEST(socket.password() == "p@");
+  BOOST_TEST(socket.database() == 3U);
+  BOOST_TEST(redis_address::parse("unix:///s").value().path() == "/s");
+  BOOST_TEST(plain.path().empty());
+  BOOST_TEST(
+      is_error(redis_address::parse("unix:///" + std::string(107, 'x')), errc::invalid_option));
+
   for (std::string_view const bad : {"",
+                                     "redis+cluster://a,",
+                                     "redis+cluster://,a",
+                                     "redis+cluster://a,,b",
+                                     "redis+cluster://a/1",
+                                     "redis+clusters://a",
+                                     "redis+://a",
+                                     "+cluster://a",
+                                     "redis://a,b",
                                      "redis:",
                                      "redis:/h",
                                      "http://h",
@@ -112,7 +150,16 @@ BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
                                      "redis://h#x",
                                      "redis://h%00x",
                                      "redis://a b",
-                                     "unix:///tmp/s"}) {
+                                     "unix://",
+                                     "unix://tmp/s",
+                                     "unix://me@/tmp/s",
+                                     "unix:///tmp/s?db=",
+                                     "unix:///tmp/s?db=1&x=1",
+                                     "unix:///tmp/s?x=1",
+                                     "unix:///tmp/s#x",
+                                     "unix:///tmp/%00",
+                                     "rediss+unix:///tmp/s",
+                                     "redis+unix:/tmp/s"}) {
     BOOST_TEST(is_error(redis_address::parse(bad), errc::invalid_option), bad);
   }
 }
@@ -348,7 +395,7 @@ BOOST_AUTO_TEST_CASE(F46_a_server_without_memory_changes_nothing_and_says_so) {
 BOOST_AUTO_TEST_CASE(F53_a_key_of_another_type_is_foreign_and_nothing_is_written) {
   quota const q[] = {quota::per_second(1)};
   for (std::string const kind :
-       {"pe", "pf", "pt", "pl", "pm", "l", "b", "q", "i", "s", "j", "n", "k", "r", "d", "e", "c"}) {
+       {"pe", "pf", "pt", "pl", "pm", "l", "b", "q", "i", "j", "k", "r", "d", "e", "c"}) {
     server s;
     bed on{s};
     auto const key = "{weir:0}:" + kind + ":queue";
@@ -358,6 +405,7 @@ BOOST_AUTO_TEST_CASE(F53_a_key_of_another_type_is_foreign_and_nothing_is_written
     bool found = false;
     for (auto const& ec :
          {on(command::acquire_permit{"queue", "me", 1, lasting, lasting}).error(),
+          on(command::acquire_permit{"queue", "you", 1, lasting, lasting}).error(),  // in line
           on(command::acquire_lock{"queue", "me", lasting}).error(),
           on(command::take{"queue", q, 1, {}}).error(), enqueue(on, 1, "x").error()}) {
       if (!ec) continue;
@@ -481,6 +529,51 @@ BOOST_AUTO_TEST_CASE(F38_who_may_not_subscribe_has_all_but_the_messages) {
   store.close();
   io.restart();
   io.run();
+}
+
+BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
+  std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
+  BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);
+  auto const path = directory + "/server";
+  {
+    server s{{"--unixsocket", path, "--unixsocketperm", "700"}};
+    s.ask("acl setuser me on '>secret' '~*' '&*' +@all");
+    auto const url = "redis+unix://me:secret@" + path + "?db=3";
+    redis_options slow;
+    slow.poll_interval = 10s;
+    bed on{redis_address::parse(url).value(), slow};
+    BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).value().granted);
+    BOOST_TEST(s.ask("-n 3 exists '{weir:0}:l:key'") == "1");
+    std::string payload(limits::payload_size, '\0');
+    for (std::size_t i = 0; i != payload.size(); ++i) payload[i] = static_cast<char>(i * 7);
+    BOOST_TEST(enqueue(on, 1, payload).has_value());
+    BOOST_TEST((on(command::find_job{"queue", id_of(1)}).value()->payload == payload));
+
+    // Hints come, too; and a connection that ends comes back.
+    bool woken = false;
+    BOOST_TEST(on(command::dequeue_jobs{"queue", "me", 1, 1, lasting}).value().jobs.size() == 1U);
+    on.store.async_execute(command::await_jobs{0}, [&](error_code ec, hint) {
+      BOOST_TEST(!ec);
+      woken = true;
+    });
+    on.io.restart();
+    on.io.run_for(100ms);
+    BOOST_TEST(!woken);
+    BOOST_TEST(enqueue(on, 2, "x").has_value());
+    auto const start = std::chrono::steady_clock::now();
+    while (!woken && std::chrono::steady_clock::now() - start < 30s) on.io.run_one_for(10ms);
+    BOOST_TEST((std::chrono::steady_clock::now() - start < 8s));
+    s.ask("client kill type normal skipme yes");
+    auto again = on(command::inspect_lock{"key"});
+    if (is_error(again, errc::outcome_unknown)) again = on(command::inspect_lock{"key"});
+    BOOST_TEST_REQUIRE(again.has_value(), again.error().message());
+    BOOST_TEST(again->held);
+  }
+  redis_options hasty;
+  hasty.offline_patience = 100ms;
+  bed nobody{redis_address{}.unix_socket(directory + "/none"), hasty};
+  BOOST_TEST(is_error(nobody(command::inspect_lock{"key"}), errc::store_unavailable));
+  std::filesystem::remove_all(directory);
 }
 
 BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_only) {

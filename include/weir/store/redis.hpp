@@ -16,7 +16,9 @@
 #include "weir/error.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/redis/address.hpp"
+#include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/cluster.hpp"
 #include "weir/store/redis/compiled.hpp"
 #include "weir/store/redis/link.hpp"
 #include "weir/store/redis/options.hpp"
@@ -71,17 +73,25 @@ concept redis_wait =
 /// decides, in microseconds.
 ///
 /// Errors of every command, besides its own: `store_unavailable` when there was no connection for
-/// `offline_patience`, or the server is loading, busy or about to change its place;
-/// `outcome_unknown` when the connection ended, or made no sense, after the command was given to
-/// it; `store_full` when `max_pending` commands are under way, or the server is out of memory;
-/// `store_read_only` for a replica, or a server that cannot write to its disk; `store_foreign` when
-/// a key has a type that is not weir's; `invalid_option` when the prefix is not valid or what is on
-/// the server has another number of shards; `closed`.
+/// `offline_patience`, or the server is loading or busy; `outcome_unknown` when the connection
+/// ended, or made no sense, after the command was given to it, or too few replicas have it
+/// (`redis_options::replicas`); `store_full` when `max_pending` commands are under way, or the
+/// server is out of memory; `store_read_only` for a replica, or a server that cannot write to its
+/// disk; `store_foreign` when a key has a type that is not weir's; `invalid_option` when the prefix
+/// is not valid, what is on the server has another number of shards, or the address says that it is
+/// a cluster and it is none, or the other way round; `closed`.
 ///
-/// Not there yet: clusters, unix sockets, `WAIT`. Fail-over to a replica that was not up to date
-/// loses what it had not got, whatever was answered: leases may then be given out twice, and jobs
-/// that were enqueued last are missing. Fences still grow across it, as long as the servers' clocks
-/// agree to the time that it takes (R5): let what is guarded check them.
+/// A cluster (`redis_address::cluster`): each shard is in one slot, and a connection goes to each
+/// node that serves a shard, so more shards use more nodes. Slots that move are followed. While
+/// Redis itself moves a slot's keys, it refuses commands of several keys, which are nearly all:
+/// they wait until it is done, up to `offline_patience`, as they do while a dead master has no
+/// successor. What had been given to a master that dies is `outcome_unknown`.
+///
+/// Fail-over to a replica that was not up to date, in a cluster or without one, loses what it had
+/// not got, whatever was answered: leases may then be given out twice, jobs that were enqueued last
+/// are missing, and some that were completed last run again. Fences still grow across it, as long
+/// as the servers' clocks agree to the time that it takes (R5): let what is guarded check them.
+/// `redis_options::replicas` makes such a loss less likely.
 ///
 /// What stays on the server for good: for each queue a hash of counters and a name, for each shard
 /// a fence, and the number of shards. Jobs, dead letters and keys held by jobs stay as long as
@@ -95,10 +105,12 @@ class redis_store {
   ///
   /// @param executor where the connection lives, and operations without an executor of their own
   /// complete
-  explicit redis_store(executor_type executor, redis_address address = redis_address{},
+  explicit redis_store(executor_type executor, redis_address const& address = redis_address{},
                        redis_options const& options = {})
       : executor_{std::move(executor)},
-        link_{std::make_shared<detail::redis_link>(executor_, std::move(address), options)},
+        link_{make_backend(executor_, address, without_replicas(options))},
+        sure_{options.replicas == 0 ? nullptr
+                                    : make_backend(executor_, address, without_hints(options))},
         watches_{std::make_shared<detail::redis_shard_watches>()} {
     detail::one_source_file_has_to_include_weir_store_redis_src_hpp();
   }
@@ -114,6 +126,7 @@ class redis_store {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
                        redis_store const& self) {
       self.link_->run(detail::park<error_code>(self.executor_, std::move(handler)));
+      if (self.sure_) self.sure_->run({});
     };
     return boost::asio::async_initiate<Token, void(error_code)>(
         detail::bound_initiation{executor_, std::move(initiate)}, token, *this);
@@ -153,9 +166,29 @@ class redis_store {
 
   /// Ends the connection: commands under way are `outcome_unknown`, those that wait for one, and
   /// later ones, are `closed`, and `async_run` completes. Does not wait.
-  void close() const { link_->close(); }
+  void close() const {
+    link_->close();
+    if (sure_) sure_->close();
+  }
 
  private:
+  static redis_options without_replicas(redis_options options) noexcept {
+    options.replicas = 0;
+    return options;
+  }
+  static redis_options without_hints(redis_options options) noexcept {
+    options.warn = nullptr;
+    return options;
+  }
+  static std::shared_ptr<detail::redis_backend> make_backend(executor_type const& executor,
+                                                             redis_address const& address,
+                                                             redis_options const& options) {
+    if (address.is_cluster()) {
+      return std::make_shared<detail::redis_cluster>(executor, address, options);
+    }
+    return std::make_shared<detail::redis_link>(executor, address, options);
+  }
+
   template <class C, class Token>
   auto start(C const& c, detail::redis_now at, Token&& token) const {
     using answer = typename C::result;
@@ -168,8 +201,9 @@ class redis_store {
         return detail::post_completion(self.executor_, std::move(handler), call.error(), answer{});
       }
       auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
-      self.link_->submit(std::make_shared<detail::redis_command<C>>(std::move(op), command,
-                                                                    std::move(call).value()));
+      auto const& way = detail::redis_changes<C> && self.sure_ ? self.sure_ : self.link_;
+      way->submit(std::make_shared<detail::redis_command<C>>(std::move(op), command,
+                                                             std::move(call).value()));
     };
     return boost::asio::async_initiate<Token, void(error_code, answer)>(
         detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
@@ -185,7 +219,8 @@ class redis_store {
   }
 
   executor_type executor_;
-  std::shared_ptr<detail::redis_link> link_;
+  std::shared_ptr<detail::redis_backend> link_;
+  std::shared_ptr<detail::redis_backend> sure_;  // for what replicas are to confirm; or null
   std::shared_ptr<detail::redis_shard_watches> watches_;
 };
 

@@ -67,7 +67,7 @@ std::string result_text(T&& value) {
   if constexpr (std::convertible_to<T, std::string>) {
     return std::string{std::forward<T>(value)};
   } else {
-    return encode(value).value();
+    return weir::encode(value).value();
   }
 }
 
@@ -175,7 +175,7 @@ class typed_handler final : public any_handler {
 
   [[nodiscard]] std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                       std::string& reason) const override {
-    auto job = decode<Job>(payload);
+    auto job = weir::decode<Job>(payload);
     if (!job.ok) {
       reason = std::move(job.reason);
       return nullptr;

@@ -14,13 +14,13 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace weir {
 
-/// Where a Redis or Valkey server is, and as whom to speak to it.
-///
-/// Not served: unix sockets (Boost.Redis 1.88 has none), and clusters.
+/// Where a Redis or Valkey server is, or some servers of a cluster, and as whom to speak to it.
 class redis_address {
  public:
   static constexpr std::uint16_t usual_port = 6379;
@@ -33,6 +33,13 @@ class redis_address {
   /// Reads `redis://` (plain) or `rediss://` (TLS), then
   /// `[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]`. IPv6 addresses stand in brackets; %XX stands for a
   /// byte in user, password and host. Error: `invalid_option` for everything else.
+  ///
+  /// A cluster is `redis+cluster://` or `rediss+cluster://`, then
+  /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]...`: one or more of its nodes, from which the
+  /// others are learned; they have the same user, password and encryption.
+  ///
+  /// A unix socket is `unix://` or `redis+unix://`, then `[[USER]:PASSWORD@]/PATH[?db=DATABASE]`,
+  /// with %XX in the path, too.
   [[nodiscard]] static result<redis_address> parse(std::string_view url);
 
   /// The user is "default" where none is named.
@@ -53,6 +60,42 @@ class redis_address {
     return *this;
   }
 
+  /// The server is a node of a cluster, and the store is to use all of it. A cluster has no
+  /// databases but 0.
+  redis_address& cluster() noexcept {
+    cluster_ = true;
+    return *this;
+  }
+  /// Another node of the cluster to ask if the first one cannot be reached.
+  redis_address& cluster_with(std::string host, std::uint16_t port) {
+    cluster_ = true;
+    others_.emplace_back(std::move(host), port);
+    return *this;
+  }
+
+  /// The server listens on this path of the file system. It is no faster than the loopback
+  /// interface, over which the bytes go to a relay within this process: Boost.Redis knows no unix
+  /// sockets. Without encryption.
+  redis_address& unix_socket(std::string path) {
+    path_ = std::move(path);
+    return *this;
+  }
+  /// Empty: it has a host and a port.
+  [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
+  [[nodiscard]] bool is_cluster() const noexcept { return cluster_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint16_t>> const& others() const noexcept {
+    return others_;
+  }
+
+  /// The same in all but the place.
+  [[nodiscard]] redis_address at(std::string host, std::uint16_t port) const {
+    auto out = *this;
+    out.host_ = std::move(host);
+    out.port_ = port;
+    return out;
+  }
+
   [[nodiscard]] std::string const& host() const noexcept { return host_; }
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] std::string const& user() const noexcept { return user_; }
@@ -63,6 +106,10 @@ class redis_address {
 
  private:
   static std::optional<std::string> unescaped(std::string_view text);
+  static std::optional<std::pair<std::string, std::uint16_t>> place(std::string_view text);
+  bool read_who(std::string_view& url);
+  bool read_database(std::string_view number, std::uint32_t most);
+  static result<redis_address> parse_unix(std::string_view url);
 
   template <class Number>
   static std::optional<Number> whole(std::string_view text) noexcept {
@@ -80,6 +127,9 @@ class redis_address {
   std::uint32_t database_ = 0;
   bool tls_ = false;
   std::string ca_file_;
+  std::string path_;
+  bool cluster_ = false;
+  std::vector<std::pair<std::string, std::uint16_t>> others_;
 };
 
 inline std::optional<std::string> redis_address::unescaped(std::string_view text) {
@@ -100,60 +150,117 @@ inline std::optional<std::string> redis_address::unescaped(std::string_view text
   return out;
 }
 
-inline result<redis_address> redis_address::parse(std::string_view url) {
-  auto const bad = make_error_code(errc::invalid_option);
-  bool const secret = url.starts_with("rediss://");
-  if (!secret && !url.starts_with("redis://")) return bad;
-  url.remove_prefix(url.find("//") + 2);
-  if (url.find_first_of("?#") != url.npos) return bad;
-
-  redis_address out;
-  out.tls_ = secret;
-  if (auto const slash = url.find('/'); slash != url.npos) {
-    auto const number = url.substr(slash + 1);
-    url = url.substr(0, slash);
-    constexpr std::uint32_t most = 65'535;
-    auto const database = number.empty() ? 0 : whole<std::uint32_t>(number);
-    if (!database || *database > most) return bad;
-    out.database_ = *database;
-  }
-  if (auto const at = url.rfind('@'); at != url.npos) {
-    auto const who = url.substr(0, at);
-    url = url.substr(at + 1);
-    auto const colon = who.find(':');
-    if (colon == who.npos) return bad;
-    auto user = unescaped(who.substr(0, colon));
-    auto password = unescaped(who.substr(colon + 1));
-    if (!user || !password || password->empty()) return bad;
-    if (!user->empty()) out.user_ = std::move(*user);
-    out.password_ = std::move(*password);
-  }
-
-  auto host = url;
+/// A host, and perhaps a port.
+inline std::optional<std::pair<std::string, std::uint16_t>> redis_address::place(
+    std::string_view text) {
+  auto host = text;
   std::string_view port;
   bool named = false;
-  if (url.starts_with('[')) {
-    auto const end = url.find(']');
-    if (end == url.npos) return bad;
-    host = url.substr(1, end - 1);
-    auto const rest = url.substr(end + 1);
+  if (text.starts_with('[')) {
+    auto const end = text.find(']');
+    if (end == text.npos) return std::nullopt;
+    host = text.substr(1, end - 1);
+    auto const rest = text.substr(end + 1);
     named = !rest.empty();
-    if (named && rest.front() != ':') return bad;
+    if (named && rest.front() != ':') return std::nullopt;
     if (named) port = rest.substr(1);
-  } else if (auto const colon = url.find(':'); colon != url.npos) {
+  } else if (auto const colon = text.find(':'); colon != text.npos) {
     named = true;
-    host = url.substr(0, colon);
-    port = url.substr(colon + 1);
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
   }
+  if (host.find(',') != host.npos) return std::nullopt;  // several, of what is no cluster
   auto plain = unescaped(host);
   auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return bad;
-  out.host_ = std::move(*plain);
-  if (named) {
-    auto const number = whole<std::uint16_t>(port);
-    if (!number || *number == 0) return bad;
-    out.port_ = *number;
+  if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return std::nullopt;
+  if (!named) return std::pair{std::move(*plain), usual_port};
+  auto const number = whole<std::uint16_t>(port);
+  if (!number || *number == 0) return std::nullopt;
+  return std::pair{std::move(*plain), *number};
+}
+
+/// Takes "USER:PASSWORD@" off the front, if it is there.
+inline bool redis_address::read_who(std::string_view& url) {
+  auto const at = url.rfind('@');
+  if (at == url.npos) return true;
+  auto const who = url.substr(0, at);
+  url = url.substr(at + 1);
+  auto const colon = who.find(':');
+  if (colon == who.npos) return false;
+  auto user = unescaped(who.substr(0, colon));
+  auto password = unescaped(who.substr(colon + 1));
+  if (!user || !password || password->empty()) return false;
+  if (!user->empty()) user_ = std::move(*user);
+  password_ = std::move(*password);
+  return true;
+}
+
+inline bool redis_address::read_database(std::string_view number, std::uint32_t most) {
+  auto const database = whole<std::uint32_t>(number);
+  if (!database || *database > most) return false;
+  database_ = *database;
+  return true;
+}
+
+inline result<redis_address> redis_address::parse_unix(std::string_view url) {
+  auto const bad = make_error_code(errc::invalid_option);
+  redis_address out;
+  constexpr std::string_view database = "?db=";
+  if (auto const query = url.find('?'); query != url.npos) {
+    constexpr std::uint32_t most = 65'535;
+    auto const rest = url.substr(query);
+    if (!rest.starts_with(database)) return bad;
+    if (!out.read_database(rest.substr(database.size()), most)) return bad;
+    url = url.substr(0, query);
   }
+  auto const slash = url.find('/');
+  if (slash == url.npos || url.find('#') != url.npos) return bad;
+  auto who = url.substr(0, slash);
+  if (!out.read_who(who) || !who.empty()) return bad;
+  auto path = unescaped(url.substr(slash));
+  constexpr std::size_t longest = 107;  // what the system has room for
+  if (!path || path->size() > longest || path->find('\0') != path->npos) return bad;
+  out.path_ = std::move(*path);
+  return out;
+}
+
+inline result<redis_address> redis_address::parse(std::string_view url) {
+  auto const bad = make_error_code(errc::invalid_option);
+  for (std::string_view const scheme : {"unix://", "redis+unix://"}) {
+    if (url.starts_with(scheme)) return parse_unix(url.substr(scheme.size()));
+  }
+  auto const start = url.find("://");
+  if (start == url.npos) return bad;
+  auto const scheme = url.substr(0, start);
+  redis_address out;
+  out.tls_ = scheme.starts_with("rediss");
+  out.cluster_ = scheme.ends_with("+cluster");
+  if (scheme != (out.tls_ ? "rediss" : "redis") + std::string{out.cluster_ ? "+cluster" : ""}) {
+    return bad;
+  }
+  url.remove_prefix(start + 3);
+  if (url.find_first_of("?#") != url.npos) return bad;
+
+  if (auto const slash = url.find('/'); slash != url.npos) {
+    constexpr std::uint32_t most = 65'535;
+    auto const number = url.substr(slash + 1);
+    url = url.substr(0, slash);
+    if (!number.empty() && !out.read_database(number, out.cluster_ ? 0 : most)) return bad;
+  }
+  if (!out.read_who(url)) return bad;
+  bool first = true;
+  do {
+    auto const comma = out.cluster_ ? url.find(',') : url.npos;
+    auto where = place(url.substr(0, comma));
+    if (!where) return bad;
+    if (std::exchange(first, false)) {
+      std::tie(out.host_, out.port_) = std::move(*where);
+    } else {
+      out.others_.push_back(std::move(*where));
+    }
+    url = comma == url.npos ? std::string_view{} : url.substr(comma + 1);
+    if (comma != url.npos && url.empty()) return bad;
+  } while (!url.empty());
   return out;
 }
 

@@ -181,7 +181,7 @@ result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
   if (!scales) return errc::quota_too_large;
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
-  out.key(names.key(shard, "b", c.key)).arg(now).arg(redis_quota_text(*scales));
+  out.key(names, shard, "b", c.key).arg(now).arg(redis_quota_text(*scales));
   out.arg(std::is_same_v<C, command::take> ? 1 : 0).arg(c.max_wait);
   for (auto const& s : scales->span()) {
     auto const price = redis_units::of(s.price_of(c.cost), s);
@@ -233,7 +233,7 @@ inline result<redis_call> encode(redis_names const& names, command::refund const
   if (!scales) return errc::quota_too_large;
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
-  out.key(names.key(shard, "b", c.key)).arg(now).arg(redis_quota_text(*scales));
+  out.key(names, shard, "b", c.key).arg(now).arg(redis_quota_text(*scales));
   out.arg(c.cost).arg(c.before_instant ? 1 : 0);
   for (std::size_t i = 0; i != scales->size; ++i) {
     auto const& s = scales->each[i];
@@ -255,7 +255,7 @@ inline result<redis_call> encode(redis_names const& names, command::reset_bucket
   static redis_script const script{lua::common, lua::reset_bucket};
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
-  out.key(names.key(shard, "b", c.key)).arg(now);
+  out.key(names, shard, "b", c.key).arg(now);
   return out;
 }
 inline result<hint> decode(command::reset_bucket const&, redis_reply& r) {

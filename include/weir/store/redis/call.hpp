@@ -8,16 +8,20 @@
 #include "weir/time.hpp"
 
 #include <boost/hash2/fnv1a.hpp>
+#include <boost/redis/request.hpp>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <system_error>
 #include <vector>
 
 namespace weir::detail {
@@ -26,6 +30,46 @@ namespace weir::detail {
 [[nodiscard]] constexpr duration redis_ceil(duration d) noexcept {
   return std::chrono::ceil<std::chrono::microseconds>(d);
 }
+
+/// So many parts of a command that are encoded already: Boost.Redis counts them, and is given the
+/// bytes of all of them with the first.
+class redis_encoded {
+ public:
+  using pieces = std::array<std::string_view, 3>;
+
+  /// What it is given; its own way of encoding is not used.
+  struct part {
+    pieces const* all;
+    friend void boost_redis_to_bulk(std::string& to, part const& p) {
+      if (p.all == nullptr) return;
+      for (auto const piece : *p.all) to.append(piece);
+    }
+  };
+
+  using iterator_category = std::random_access_iterator_tag;
+  using value_type = part;
+  using difference_type = std::ptrdiff_t;
+  using pointer = part const*;
+  using reference = part;
+
+  redis_encoded(pieces const* all, std::size_t at) noexcept : all_{all}, at_{at} {}
+
+  part operator*() const noexcept { return {at_ == 0 ? all_ : nullptr}; }
+  redis_encoded& operator++() noexcept {
+    ++at_;
+    return *this;
+  }
+  friend difference_type operator-(redis_encoded const& a, redis_encoded const& b) noexcept {
+    return static_cast<difference_type>(a.at_ - b.at_);
+  }
+  friend bool operator==(redis_encoded const& a, redis_encoded const& b) noexcept {
+    return a.at_ == b.at_;
+  }
+
+ private:
+  pieces const* all_;
+  std::size_t at_;
+};
 
 /// What time a script is told that it is; empty: the server's own.
 using redis_now = std::optional<std::int64_t>;
@@ -43,27 +87,53 @@ using redis_now = std::optional<std::int64_t>;
 /// has no colon, so no two keys are the same that differ in anything.
 class redis_names {
  public:
-  redis_names(std::string prefix, std::uint32_t shards)
-      : prefix_{std::move(prefix)},
-        shards_{shards},
-        channel_{"{" + prefix_ + "}:hints"} {}
+  redis_names(std::string const& prefix, std::uint32_t shards)
+      : channel_{"{" + prefix + "}:hints"} {
+    heads_.reserve(shards);
+    for (std::uint32_t i = 0; i != shards; ++i) {
+      heads_.push_back("{" + prefix + ":" + std::to_string(i) + "}:");
+    }
+  }
 
-  [[nodiscard]] std::uint32_t shards() const noexcept { return shards_; }
+  [[nodiscard]] std::uint32_t shards() const noexcept {
+    return static_cast<std::uint32_t>(heads_.size());
+  }
 
   /// A shard is a matter of the name alone, and of how many there are.
   [[nodiscard]] std::uint32_t shard_of(std::string_view name) const noexcept {
-    if (shards_ == 1) return 0;
+    if (shards() == 1) return 0;
     boost::hash2::fnv1a_64 hash;
     hash.update(name.data(), name.size());
-    return static_cast<std::uint32_t>(hash.result() % shards_);
+    return static_cast<std::uint32_t>(hash.result() % heads_.size());
+  }
+
+  /// What the keys of a shard begin with. The shard is one of those that there are.
+  [[nodiscard]] std::string_view head(std::uint32_t shard) const noexcept { return heads_[shard]; }
+
+  /// By what a cluster places the keys of a shard: what is between the braces.
+  [[nodiscard]] std::string_view tag(std::uint32_t shard) const noexcept {
+    auto const whole = head(shard);
+    return whole.substr(1, whole.size() - 3);
+  }
+
+  /// The shard of one of the store's keys; empty: it is none.
+  [[nodiscard]] std::optional<std::uint32_t> shard_in(std::string_view key) const noexcept {
+    auto const end = key.find('}');
+    auto const begin = key.find_last_of(':', end) + 1;
+    if (end == key.npos || begin == 0) return std::nullopt;
+    std::uint32_t out = 0;
+    auto const* const last = key.data() + end;
+    auto const [at, ec] = std::from_chars(key.data() + begin, last, out);
+    if (ec != std::errc{} || at != last || out >= shards()) return std::nullopt;
+    if (!key.starts_with(head(out))) return std::nullopt;
+    return out;
   }
 
   /// A key of the shard itself.
   [[nodiscard]] std::string key(std::uint32_t shard, std::string_view kind) const {
     std::string out;
-    out.reserve(prefix_.size() + kind.size() + 16);
-    out.append("{").append(prefix_).append(":").append(std::to_string(shard)).append("}:");
-    out.append(kind);
+    out.reserve(heads_[shard].size() + kind.size());
+    out.append(heads_[shard]).append(kind);
     return out;
   }
   [[nodiscard]] std::string key(std::uint32_t shard, std::string_view kind,
@@ -78,48 +148,64 @@ class redis_names {
   [[nodiscard]] std::string const& channel() const noexcept { return channel_; }
 
  private:
-  std::string prefix_;
-  std::uint32_t shards_;
+  std::vector<std::string> heads_;
   std::string channel_;
 };
 
-/// One run of a script: EVALSHA with its keys and arguments.
+/// One run of a script with its keys and arguments, as it travels.
 class redis_call {
  public:
-  explicit redis_call(redis_script const& script) : script_{&script}, parts_{script.digest(), {}} {}
+  explicit redis_call(redis_script const& script) : script_{&script} { wire_.reserve(usual_size); }
 
   [[nodiscard]] redis_script const& script() const noexcept { return *script_; }
+  /// Whose keys it has.
+  [[nodiscard]] std::uint32_t shard() const noexcept { return shard_; }
 
-  /// All that follows the command's name; the first is the digest.
-  [[nodiscard]] std::vector<std::string> const& parts() {
-    parts_[1] = std::to_string(keys_);
-    return parts_;
+  /// Adds EVALSHA, or EVAL, to a request.
+  void push(boost::redis::request& to) const { push_as(to, "EVALSHA", script_->encoded_digest()); }
+  void push_with_source(boost::redis::request& to) const {
+    push_as(to, "EVAL", redis_bulk(script_->source()));
   }
 
-  /// The same with the source in place of the digest, for EVAL.
-  [[nodiscard]] std::vector<std::string> const& parts_with_source() {
-    parts_[0] = script_->source();
-    return parts();
+  /// All that follows EVALSHA, one by one.
+  [[nodiscard]] std::vector<std::string> parts() const {
+    std::vector<std::string> out{script_->digest(), std::to_string(keys_)};
+    for (std::string_view rest = wire_; !rest.empty();) {
+      auto const end = rest.find('\r');
+      std::size_t size = 0;
+      std::from_chars(rest.data() + 1, rest.data() + end, size);
+      out.emplace_back(rest.substr(end + 2, size));
+      rest.remove_prefix(end + 2 + size + 2);
+    }
+    return out;
   }
 
-  /// Keys come before all arguments.
-  redis_call& key(std::string name) {
-    parts_.push_back(std::move(name));
+  /// Keys come before all arguments, and all of them are of one shard.
+  redis_call& key(std::string_view name) {
     ++keys_;
-    return *this;
+    return arg(name);
   }
-  redis_call& arg(std::string_view bytes) {
-    parts_.emplace_back(bytes);
-    return *this;
+  redis_call& key(redis_names const& names, std::uint32_t shard, std::string_view kind) {
+    ++keys_;
+    shard_ = shard;
+    return whole(names.head(shard), kind);
   }
-  redis_call& arg(std::string bytes) {
-    parts_.push_back(std::move(bytes));
-    return *this;
+  redis_call& key(redis_names const& names, std::uint32_t shard, std::string_view kind,
+                  std::string_view user) {
+    ++keys_;
+    shard_ = shard;
+    return whole(names.head(shard), kind, ":", user);
   }
-  redis_call& arg(char const* text) { return arg(std::string_view{text}); }
+
+  redis_call& arg(std::string_view bytes) { return whole(bytes); }
+  redis_call& arg(std::string const& bytes) { return whole(bytes); }
+  redis_call& arg(char const* text) { return whole(std::string_view{text}); }
   template <std::integral T>
   redis_call& arg(T number) {
-    return arg(std::to_string(number));
+    constexpr std::size_t most = 24;
+    std::array<char, most> digits;
+    auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    return whole(std::string_view{digits.data(), static_cast<std::size_t>(end - digits.data())});
   }
   /// In microseconds.
   redis_call& arg(duration d) {
@@ -127,10 +213,34 @@ class redis_call {
   }
   redis_call& arg(redis_now now) { return now ? arg(*now) : arg(""); }
 
+  /// An argument of several pieces.
+  template <class... Pieces>
+  redis_call& whole(Pieces const&... pieces) {
+    ++parts_;
+    redis_bulk_size(wire_, (std::string_view{pieces}.size() + ...));
+    (wire_.append(pieces), ...);
+    wire_.append("\r\n");
+    return *this;
+  }
+
  private:
+  static constexpr std::size_t usual_size = 768;
+
+  void push_as(boost::redis::request& to, std::string_view command, std::string_view script) const {
+    redis_call counter{*script_, counting{}};
+    counter.arg(keys_);
+    std::array const pieces{script, std::string_view{counter.wire_}, std::string_view{wire_}};
+    to.push_range(command, redis_encoded{&pieces, 0}, redis_encoded{&pieces, parts_ + 2});
+  }
+
+  struct counting {};
+  redis_call(redis_script const& script, counting) : script_{&script} {}
+
   redis_script const* script_;
+  std::uint32_t shard_ = 0;
   std::size_t keys_ = 0;
-  std::vector<std::string> parts_;
+  std::size_t parts_ = 0;
+  std::string wire_;
 };
 
 }  // namespace weir::detail

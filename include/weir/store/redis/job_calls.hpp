@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 // How jobs travel between a script and here: see store/redis/job_lua.hpp.
 namespace weir::detail {
@@ -25,28 +24,30 @@ namespace weir::detail {
 /// A call on one queue: its keys, perhaps with one more, and the arguments that all of them have.
 template <class C>
 redis_call queue_call(redis_script const& script, redis_names const& names, C const& c,
-                      redis_now now, std::string other = {}) {
+                      redis_now now, std::string const& other = {}) {
   redis_call out{script};
   auto const shard = names.shard_of(c.queue);
-  for (char const* const kind : {"q", "i", "s", "j", "n", "k", "r", "d", "e", "c"}) {
-    out.key(names.key(shard, kind, c.queue));
+  for (char const* const kind : {"q", "i", "j", "k", "r", "d", "e", "c"}) {
+    out.key(names, shard, kind, c.queue);
   }
-  out.key(names.key(shard, "fence")).key(names.key(shard, "due")).key(names.key(shard, "names"));
-  if (!other.empty()) out.key(std::move(other));
+  for (char const* const kind : {"fence", "due", "names"}) out.key(names, shard, kind);
+  if (!other.empty()) out.key(other);
   out.arg(now).arg(c.queue).arg(names.channel());
   return out;
 }
 
-[[nodiscard]] inline std::string redis_id(job_id const& id) { return {id.begin(), id.end()}; }
+/// As bytes of a string.
+[[nodiscard]] inline std::string_view redis_id(job_id const& id) noexcept {
+  return {reinterpret_cast<char const*>(id.data()), id.size()};
+}
 
-/// What never changes of a job, as scripts pass it on: the size of its kind, its kind, its payload.
-[[nodiscard]] inline std::string redis_body(std::string_view kind, std::string_view payload) {
+/// Adds what never changes of a job, as scripts pass it on: the size of its kind, its kind, its
+/// payload.
+inline void add_redis_body(redis_call& to, std::string_view kind, std::string_view payload) {
   std::array<unsigned char, 2> size{};
   boost::endian::store_big_u16(size.data(), static_cast<std::uint16_t>(kind.size()));
-  std::string out;
-  out.reserve(size.size() + kind.size() + payload.size());
-  out.append(size.begin(), size.end()).append(kind).append(payload);
-  return out;
+  to.whole(std::string_view{reinterpret_cast<char const*>(size.data()), size.size()}, kind,
+           payload);
 }
 
 template <class Job>

@@ -86,21 +86,44 @@ settle()
 return 1
 )lua";
 
-/// ARGV: 3 for each job.
+/// ARGV: 3 for each job. Jobs that are simply over are written together.
 inline constexpr char complete_jobs[] = R"lua(
-local out = {}
-local n = (#ARGV - 3) / 3
+local n, out, seen = (#ARGV - 3) / 3, {}, {}
+local found, ranks, ids, fields = find_all(n, 4, 3), {}, {}, {}
+local function write()
+  if #ids == 0 then return end
+  call('ZREM', index, unpack(ranks))
+  call('ZREM', claimed, unpack(ids))
+  call('HDEL', jobs, unpack(fields))
+  count('completed', #ids)
+  ranks, ids, fields = {}, {}, {}
+end
+local function over(j)
+  local k, id = #ids + 1, j.id
+  ranks[k], ids[k] = rank(j.priority, j.vesting) .. id, id
+  fields[3 * k - 2], fields[3 * k - 1], fields[3 * k] = id .. 's', id .. 'b', id .. 'n'
+  if k == 500 then write() end
+end
 for i = 1, n do
   local id, by, result = ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2]), ARGV[3 * i + 3]
-  local j = find(id)
-  local state = j and state_of(j)
-  local done = j and by ~= 0 and j.fence == by and (state == LEASED or state == COMPLETED)
-  if done and state == LEASED then
-    if result ~= '' and j.retention > 0 then note(id, nil, result) end
-    finish(j, COMPLETED)
+  if seen[id] then
+    write()
+    found[i] = call('HGET', jobs, id .. 's')
   end
-  out[i] = done and 0 or 1
+  local j = found[i] and parse(id, found[i])
+  local state = j and not gone(j) and state_of(j)
+  local done = state and by ~= 0 and j.fence == by and (state == LEASED or state == COMPLETED)
+  if done and state == LEASED then
+    if j.strategy == 0 and j.retention == 0 then
+      over(j)
+    else
+      if result ~= '' and j.retention > 0 then note(id, nil, result) end
+      finish(j, COMPLETED)
+    end
+  end
+  seen[id], out[i] = true, done and 0 or 1
 end
+write()
 tidy(n)
 settle()
 return out
@@ -167,7 +190,9 @@ redis_call lease_call(redis_script const& script, redis_names const& names, C co
 
 inline result<redis_call> encode(redis_names const& names, command::extend_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::lease, lua::extend_lease};
+  static redis_script const script{lua::common, lua::tell,          lua::queue,       lua::record,
+                                   lua::find,   lua::leased,        lua::lease,       lua::index,
+                                   lua::holds,  lua::no_later_than, lua::extend_lease};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.lease));
   return out;
@@ -179,7 +204,8 @@ inline result<lease_renewal> decode(command::extend_lease const& c, redis_reply&
 
 inline result<redis_call> encode(redis_names const& names, command::start_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::lease, lua::start_job};
+  static redis_script const script{lua::common, lua::queue, lua::record, lua::find,
+                                   lua::leased, lua::lease, lua::unique, lua::start_job};
   return lease_call(script, names, c, now);
 }
 inline result<started> decode(command::start_job const&, redis_reply& r) {
@@ -193,7 +219,10 @@ inline result<started> decode(command::start_job const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::requeue_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::lease, lua::requeue_job};
+  static redis_script const script{
+      lua::common,     lua::tell,  lua::keep,          lua::queue,      lua::record, lua::find,
+      lua::leased,     lua::lease, lua::index,         lua::unique,     lua::ends,   lua::settle,
+      lua::wait_again, lua::holds, lua::no_later_than, lua::requeue_job};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.delay)).arg(rule::kept_reason(c.reason));
   return out;
@@ -207,19 +236,27 @@ inline result<requeue_outcome> decode(command::requeue_job const&, redis_reply& 
 
 inline result<redis_call> encode(redis_names const& names, command::snooze_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::lease, lua::snooze_job};
+  static redis_script const script{lua::common,        lua::tell,      lua::queue,      lua::record,
+                                   lua::find,          lua::leased,    lua::lease,      lua::index,
+                                   lua::unique,        lua::ends,      lua::wait_again, lua::holds,
+                                   lua::no_later_than, lua::snooze_job};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.delay)).arg(c.memo);
   return out;
 }
 inline result<redis_call> encode(redis_names const& names, command::return_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::lease, lua::return_job};
+  static redis_script const script{lua::common,    lua::tell,       lua::queue, lua::record,
+                                   lua::find,      lua::leased,     lua::lease, lua::index,
+                                   lua::unique,    lua::wait_again, lua::holds, lua::no_later_than,
+                                   lua::return_job};
   return lease_call(script, names, c, now);
 }
 inline result<redis_call> encode(redis_names const& names, command::bury_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::lease, lua::bury_job};
+  static redis_script const script{lua::common, lua::keep,   lua::queue,  lua::record,
+                                   lua::find,   lua::leased, lua::lease,  lua::index,
+                                   lua::unique, lua::ends,   lua::settle, lua::bury_job};
   auto out = lease_call(script, names, c, now);
   out.arg(rule::kept_reason(c.reason));
   return out;
@@ -234,7 +271,9 @@ result<hint> decode(C const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::complete_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::complete_jobs};
+  static redis_script const script{lua::common, lua::keep,     lua::queue,  lua::record,
+                                   lua::find,   lua::find_all, lua::index,  lua::unique,
+                                   lua::ends,   lua::tidy,     lua::settle, lua::complete_jobs};
   auto out = queue_call(script, names, c, now);
   for (auto const& j : c.jobs) out.arg(redis_id(j.id)).arg(j.fence).arg(j.result);
   return out;
@@ -251,7 +290,9 @@ inline result<command::complete_jobs::result> decode(command::complete_jobs cons
 
 inline result<redis_call> encode(redis_names const& names, command::cancel_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::cancel_job};
+  static redis_script const script{lua::common, lua::keep,   lua::queue,     lua::record,
+                                   lua::find,   lua::index,  lua::unique,    lua::ends,
+                                   lua::tidy,   lua::settle, lua::cancel_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.running ? 1 : 0);
   return out;
@@ -263,7 +304,9 @@ inline result<cancel_outcome> decode(command::cancel_job const&, redis_reply& r)
 /// Error: `invalid_option` for a cursor that no page gave.
 inline result<redis_call> encode(redis_names const& names, command::list_dead_letters const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::list_dead_letters};
+  static redis_script const script{
+      lua::common,   lua::queue,        lua::record,           lua::find,
+      lua::describe, lua::describe_job, lua::list_dead_letters};
   std::int64_t after = 0;
   auto const* const end = c.cursor.data() + c.cursor.size();
   if (!c.cursor.empty()) {
@@ -284,7 +327,9 @@ inline result<job_page> decode(command::list_dead_letters const&, redis_reply& r
 
 inline result<redis_call> encode(redis_names const& names, command::replay_dead_letter const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::replay_dead_letter};
+  static redis_script const script{
+      lua::common, lua::tell,   lua::queue, lua::record,        lua::find,
+      lua::index,  lua::unique, lua::holds, lua::no_later_than, lua::replay_dead_letter};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(redis_ceil(c.delay));
   return out;
@@ -295,7 +340,9 @@ inline result<replay_outcome> decode(command::replay_dead_letter const&, redis_r
 
 inline result<redis_call> encode(redis_names const& names, command::purge_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::purge_job};
+  static redis_script const script{lua::common, lua::keep,   lua::queue,    lua::record,
+                                   lua::find,   lua::index,  lua::unique,   lua::ends,
+                                   lua::tidy,   lua::settle, lua::purge_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id));
   return out;

@@ -25,81 +25,160 @@ namespace weir::detail {
 
 namespace lua {
 
+/// Jobs that have no unique key are written together.
+inline constexpr char add_jobs[] = R"lua(
+local fields, ranks, added, fresh = {}, {}, 0, {}
+local function write()
+  if #ranks == 0 then return end
+  call('ZADD', index, unpack(ranks))
+  call('HSET', jobs, unpack(fields))
+  fields, ranks = {}, {}
+end
+local function add(j, body)
+  local f = #fields
+  fields[f + 1], fields[f + 2], fields[f + 3], fields[f + 4] = j.id .. 's', packed(j), j.id .. 'b', body
+  f = #ranks
+  ranks[f + 1], ranks[f + 2] = 0, rank(j.priority, j.vesting) .. j.id
+  added, fresh[j.id] = added + 1, true
+  if f == 998 then write() end
+end
+)lua";
+
+/// A job with an enqueue key that another one may have. Answers the outcome, and that other one.
+inline constexpr char contend[] = R"lua(
+local function contend(j, ttl)
+  local other, outcome = owner_of(j.key), 0
+  if other then
+    local o = find(other)
+    outcome = 1
+    if o and state_of(o) == PENDING and j.policy == 3 then
+      outcome = 2
+      finish(o, CANCELLED)
+    elseif o and state_of(o) == PENDING and j.policy == 4 then
+      remove(o)
+      unclaim(o)
+      o.vesting, o.priority = j.vesting, j.priority
+      put(o)
+      save(o)
+      outcome = 3
+    end
+  end
+  if outcome % 2 == 0 then hold(j.key, j.id, ttl > 0 and now + ttl or 0) end
+  return outcome, other
+end
+)lua";
+
 /// ARGV: 11 for each job.
 inline constexpr char enqueue_jobs[] = R"lua(
 local n = (#ARGV - 3) / 11
-tidy(n)
-unsettle()
-local out, first = {}, nil
-local function add(j, body)
-  put(j)
-  save(j)
-  call('HSET', bodies, j.id, body)
-  if count('enqueued', 1) == 1 then name_it() end
+if not flags[4] then
+  typed({'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'zset', 'string', 'zset', 'zset'})
 end
-local function arrive(at)
+tidy(n)
+if flags[3] then
+  call('HDEL', queue, 'fading')
+  for _, key in ipairs({jobs, keys, kept}) do call('PERSIST', key) end
+end
+local known, changed, out, first = find_all(n, 4, 11), false, {}, nil
+local function arrive(i)
+  local at = i * 11 - 7
   local id, key, delay = ARGV[at], ARGV[at + 9], tonumber(ARGV[at + 5])
   local j = {id = id, priority = tonumber(ARGV[at + 1]), ended = PENDING,
     strategy = tonumber(ARGV[at + 2]), policy = tonumber(ARGV[at + 3]), attempts = 0,
     max_attempts = tonumber(ARGV[at + 4]), snoozes = 0, vesting = now + delay, unclaimed = 0,
     enqueued = now, deadline_from = now, deadline = tonumber(ARGV[at + 7]),
     retention = tonumber(ARGV[at + 8]), fence = 0, death = 0, key = key, holder = ''}
-  local state = call('HGET', states, id)
-  if state then
-    local known = parse(id, state)
-    if not gone(known) then return 0, '' end
-    drop(known)
+  if changed then
+    write()
+    known[i] = call('HGET', jobs, id .. 's')
+  elseif fresh[id] then
+    return 0
   end
-  local other, outcome = nil, 0
+  if known[i] then
+    local k = parse(id, known[i])
+    if not gone(k) then return 0 end
+    drop(k)
+  end
+  local outcome, other = 0, nil
   if holds_while_waiting[j.strategy] then
-    other = owner_of(key)
-    if other then
-      local o = find(other)
-      outcome = 1
-      if o and state_of(o) == PENDING and j.policy == 3 then
-        outcome = 2
-        finish(o, CANCELLED)
-      elseif o and state_of(o) == PENDING and j.policy == 4 then
-        remove(o)
-        unclaim(o)
-        o.vesting, o.priority = j.vesting, j.priority
-        put(o)
-        save(o)
-        outcome = 3
-      end
-    end
-    local ttl = tonumber(ARGV[at + 6])
-    if outcome % 2 == 0 then hold(key, id, ttl > 0 and now + ttl or 0) end
+    write()
+    changed = true
+    outcome, other = contend(j, tonumber(ARGV[at + 6]))
   end
   if outcome % 2 == 0 then add(j, ARGV[at + 10]) end
   if outcome ~= 1 then first = math.min(first or j.vesting, j.vesting) end
-  return outcome, other or ''
+  return outcome, other
 end
-for i = 1, n do out[2 * i - 1], out[2 * i] = arrive(4 + (i - 1) * 11) end
+for i = 1, n do
+  local outcome, other = arrive(i)
+  out[2 * i - 1], out[2 * i] = outcome, other or ''
+end
+write()
+if added > 0 and count('enqueued', added) == added then name_it() end
 if first then no_later_than(first) end
 return out
 )lua";
 
 inline constexpr char peek_jobs[] = R"lua(
 local most, out = tonumber(ARGV[4]), {}
-levels(function(priority)
-  for _, member in ipairs(visible(priority, most - #out)) do
-    out[#out + 1] = describe(must_find(member:sub(10)))
-  end
-  return #out == most
+visible(function() return most - #out end, function(members)
+  for _, member in ipairs(members) do out[#out + 1] = describe(must_find(member:sub(10))) end
 end)
 return out
 )lua";
 
-/// ARGV: holder, sequence, limit, lease. KEYS[14]: what the holder's latest numbered dequeue was
+/// Claims these members of the index, which are visible, and buries those that cannot be claimed,
+/// up to a hundred. They are written together.
+inline constexpr char claim_all[] = R"lua(
+local out, buried, given = {}, 0, {}
+local function claim_all(members, holder, lease)
+  local fields, claims = {}, {}
+  for i, member in ipairs(members) do
+    local id = member:sub(10)
+    fields[3 * i - 2], fields[3 * i - 1], fields[3 * i] = id .. 's', id .. 'b', id .. 'n'
+  end
+  local found = call('HMGET', jobs, unpack(fields))
+  for i, member in ipairs(members) do
+    local j = found[3 * i - 2] and parse(member:sub(10), found[3 * i - 2])
+    if not j or gone(j) then error('CORRUPT weir: a job without its record') end
+    j.body, j.notes, claims[i] = found[3 * i - 1], found[3 * i], j
+  end
+  local old, index_new, ends, states, till = {}, {}, {}, {}, now + lease
+  local number
+  for i, j in ipairs(claims) do
+    local reason = unclaimable(j)
+    if reason and buried == 100 then break end
+    if reason then
+      bury(j, reason)
+      buried = buried + 1
+    else
+      number = number and number + 1 or next_fences(fence, #members)
+      unclaim(j)
+      j.fence, j.holder, j.attempts, j.unclaimed, j.vesting =
+        number, holder, j.attempts + 1, j.vesting, till
+      local k = #old + 1
+      old[k], index_new[2 * k - 1], index_new[2 * k] = members[i], 0, rank(j.priority, till) .. j.id
+      ends[2 * k - 1], ends[2 * k] = decimal(till), j.id
+      states[2 * k - 1], states[2 * k] = j.id .. 's', packed(j)
+      out[#out + 1] = describe_lease(j, j.body, j.notes)
+      given[#given + 1] = j.id .. struct.pack('>I8', number)
+    end
+  end
+  if not number then return end
+  call('ZREM', index, unpack(old))
+  call('ZADD', index, unpack(index_new))
+  call('ZADD', claimed, unpack(ends))
+  call('HSET', jobs, unpack(states))
+end
+)lua";
+
+/// ARGV: holder, sequence, limit, lease. KEYS[12]: what the holder's latest numbered dequeue was
 /// given: its number, and each lease's id and fence.
 inline constexpr char dequeue_jobs[] = R"lua(
-local latest, holder, sequence = KEYS[14], ARGV[4], ARGV[5]
+local latest, holder, sequence = KEYS[12], ARGV[4], ARGV[5]
 local limit, lease = tonumber(ARGV[6]), tonumber(ARGV[7])
 local last = sequence ~= '0' and call('GET', latest)
 tidy(limit)
-local held = holds()
-local out, buried, given = {}, 0, {}
 if last then
   local number, grants = last:match('^(%d+):(.*)$')
   if number == sequence then
@@ -111,36 +190,11 @@ if last then
   if #out == 0 then call('DEL', latest) end
 end
 if #out == 0 and not held then
-  local number = tonumber(call('GET', fence) or 0)
-  levels(function(priority)
-    local again = true
-    while again and #out < limit and buried < 100 do
-      local most = math.min(limit - #out, 256)
-      local members = visible(priority, most)
-      again = #members == most
-      for _, member in ipairs(members) do
-        local j = must_find(member:sub(10))
-        local reason = unclaimable(j)
-        if reason then
-          if buried == 100 then return true end
-          bury(j, reason)
-          buried = buried + 1
-        else
-          number = math.max(number + 1, now)
-          claim(j, holder, number, lease)
-          out[#out + 1] = describe_lease(j)
-          given[#given + 1] = j.id .. struct.pack('>I8', number)
-        end
-      end
-    end
-    return #out == limit or buried == 100
-  end)
-  if #given > 0 then
-    call('SET', fence, decimal(number))
-    if sequence ~= '0' then
-      call('SET', latest, sequence .. ':' .. table.concat(given))
-      keep(latest, now + lease)
-    end
+  visible(function() return buried < 100 and math.min(limit - #out, 256) or 0 end,
+    function(members) claim_all(members, holder, lease) end)
+  if #given > 0 and sequence ~= '0' then
+    call('SET', latest, sequence .. ':' .. table.concat(given))
+    keep(latest, now + lease)
   end
 end
 local least, any = heads()
@@ -155,15 +209,10 @@ local j, holder = find(ARGV[4]), ARGV[5]
 if not j then return {} end
 local state = state_of(j)
 if state == LEASED then return j.holder == holder and {describe_lease(j)} or {} end
-if state ~= PENDING or holds() or j.vesting > now then return {} end
-local reason = unclaimable(j)
-if reason then
-  bury(j, reason)
-  settle()
-  return {}
-end
-claim(j, holder, next_fence(fence), tonumber(ARGV[6]))
-return {describe_lease(j)}
+if state ~= PENDING or held or j.vesting > now then return {} end
+claim_all({rank(j.priority, j.vesting) .. j.id}, holder, tonumber(ARGV[6]))
+if buried > 0 then settle() end
+return out
 )lua";
 
 inline constexpr char find_job[] = R"lua(
@@ -175,14 +224,17 @@ return j and {describe(j)} or {}
 
 inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::enqueue_jobs};
+  static redis_script const script{
+      lua::common,        lua::typed,   lua::tell,     lua::queue,   lua::record,      lua::find,
+      lua::find_all,      lua::index,   lua::unique,   lua::ends,    lua::tidy,        lua::holds,
+      lua::no_later_than, lua::name_it, lua::add_jobs, lua::contend, lua::enqueue_jobs};
   auto out = queue_call(script, names, c, now);
   for (auto const& j : c.jobs) {
     out.arg(redis_id(j.id)).arg(unsigned{j.priority});
     out.arg(static_cast<unsigned>(j.strategy)).arg(static_cast<unsigned>(j.on_conflict));
     out.arg(j.max_attempts).arg(redis_ceil(j.delay)).arg(redis_ceil(j.unique_ttl));
     out.arg(redis_ceil(j.deadline)).arg(redis_ceil(j.retention)).arg(j.unique_key);
-    out.arg(redis_body(j.kind, j.payload));
+    add_redis_body(out, j.kind, j.payload);
   }
   return out;
 }
@@ -205,7 +257,8 @@ inline result<command::enqueue_jobs::result> decode(command::enqueue_jobs const&
 
 inline result<redis_call> encode(redis_names const& names, command::peek_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::peek_jobs};
+  static redis_script const script{lua::common,  lua::queue,    lua::record,       lua::find,
+                                   lua::visible, lua::describe, lua::describe_job, lua::peek_jobs};
   auto out = queue_call(script, names, c, now);
   out.arg(c.limit);
   return out;
@@ -218,10 +271,14 @@ inline result<std::vector<job>> decode(command::peek_jobs const&, redis_reply& r
 
 inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::dequeue_jobs};
+  static redis_script const script{lua::common,   lua::next_fences, lua::keep,        lua::queue,
+                                   lua::record,   lua::find,        lua::leased,      lua::index,
+                                   lua::heads,    lua::visible,     lua::unique,      lua::ends,
+                                   lua::tidy,     lua::unclaimable, lua::holds,       lua::point,
+                                   lua::describe, lua::claim_all,   lua::dequeue_jobs};
   auto latest = names.key(names.shard_of(c.queue), "h", std::to_string(c.queue.size()));
   latest.append(":").append(c.queue).append(c.holder);
-  auto out = queue_call(script, names, c, now, std::move(latest));
+  auto out = queue_call(script, names, c, now, latest);
   out.arg(c.holder).arg(c.sequence).arg(c.limit).arg(redis_ceil(c.lease));
   return out;
 }
@@ -238,7 +295,11 @@ inline result<dequeued> decode(command::dequeue_jobs const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::obtain_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::obtain_lease};
+  static redis_script const script{
+      lua::common, lua::next_fences, lua::keep,      lua::queue,
+      lua::record, lua::find,        lua::index,     lua::unique,
+      lua::ends,   lua::tidy,        lua::settle,    lua::unclaimable,
+      lua::holds,  lua::describe,    lua::claim_all, lua::obtain_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.holder).arg(redis_ceil(c.lease));
   return out;
@@ -253,7 +314,8 @@ inline result<std::optional<leased_job>> decode(command::obtain_lease const&, re
 
 inline result<redis_call> encode(redis_names const& names, command::find_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::find_job};
+  static redis_script const script{lua::common,   lua::queue,        lua::record,  lua::find,
+                                   lua::describe, lua::describe_job, lua::find_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id));
   return out;

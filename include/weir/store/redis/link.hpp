@@ -5,18 +5,24 @@
 #define WEIR_STORE_REDIS_LINK_HPP
 
 #include "weir/clock/system.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
+#include "weir/store/redis/backend.hpp"
+#include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/confirm.hpp"
 #include "weir/store/redis/dial.hpp"
-#include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/options.hpp"
+#include "weir/store/redis/question.hpp"
+#include "weir/store/redis/relay.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/script.hpp"
+#include "weir/store/redis/shard_count.hpp"
 #include "weir/store/redis/sleep.hpp"
+#include "weir/store/redis/switchboard.hpp"
+#include "weir/store/redis/waiting.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -24,9 +30,9 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/redis/adapter/any_adapter.hpp>
 #include <boost/redis/connection.hpp>
 #include <boost/redis/error.hpp>
 #include <boost/redis/logger.hpp>
@@ -38,151 +44,172 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace weir::detail {
 
-namespace lua {
-
-/// Notes how many shards there are, or says what was noted. KEYS: of shard 0. A server that cannot
-/// write notes it another time.
-inline constexpr char shards[] = R"lua(
-local known = call('GET', KEYS[1])
-if known then return known end
-redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
-return ARGV[2]
-)lua";
-
-}  // namespace lua
-
-/// What the link asks for itself.
-struct redis_question {
-  boost::redis::request wire;
-  boost::redis::generic_response response;
-};
-
-/// What the handles of a store share: one connection, on a strand of its own, and the commands that
-/// wait for it.
+/// One connection, on a strand of its own or on that of a switchboard, and the commands that wait
+/// for it.
 ///
 /// A command is given to the connection only while that is up. So what waits here was definitely
 /// not executed, and what was given away when the connection ends is of unknown outcome.
-class redis_link : public std::enable_shared_from_this<redis_link> {
+class redis_link final : public redis_backend, private redis_batch_owner {
  public:
-  using executor_type = boost::asio::strand<boost::asio::any_io_executor>;
-
   redis_link(boost::asio::any_io_executor const& executor, redis_address address,
              redis_options const& options)
-      : strand_{boost::asio::make_strand(executor)},
+      : redis_backend{boost::asio::make_strand(executor), options},
+        address_{std::move(address)} {}
+
+  /// One of several.
+  redis_link(std::weak_ptr<redis_switchboard> board, executor_type const& strand,
+             redis_address address, redis_options const& options)
+      : redis_backend{strand, options},
         address_{std::move(address)},
-        options_{bounded(options)},
-        names_{std::string{options.prefix}, options_.shards},
-        usable_{valid_prefix(options.prefix)} {
-    options_.prefix = {};  // the caller's
-  }
-  redis_link(redis_link const&) = delete;
-  redis_link& operator=(redis_link const&) = delete;
+        board_{std::move(board)},
+        is_one_of_several_{true} {}
 
-  [[nodiscard]] redis_options const& options() const noexcept { return options_; }
-  [[nodiscard]] redis_names const& names() const noexcept { return names_; }
-  [[nodiscard]] executor_type const& strand() const noexcept { return strand_; }
+  // For the switchboard, within the strand.
 
-  /// Keeps a connection until `close`. May be called from any thread, as the two below.
-  void run(std::shared_ptr<parked<error_code>> op) {
-    boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
-      if (self->closed_) {
-        op->resume(make_error_code(errc::closed));
-      } else if (self->running_) {
-        op->resume(boost::asio::error::already_started);
-      } else {
-        self->running_ = op;
-        self->connect();
-      }
+  [[nodiscard]] redis_address const& address() const noexcept { return address_; }
+  [[nodiscard]] bool up() const noexcept { return up_; }
+  [[nodiscard]] std::size_t under_way() const noexcept { return given_ + unconfirmed_.size(); }
+
+  /// Makes a connection, and others after it, until `close`.
+  void start() override { connect(); }
+
+  /// What is asked is answered while the connection lasts, or not at all.
+  void ask_slots(std::function<void(boost::redis::generic_response const&)> then) {
+    auto const slots = std::make_shared<redis_question>();
+    slots->wire.push("CLUSTER", "SLOTS");
+    ask(slots, [then = std::move(then)](error_code ec, redis_question& q) {
+      if (!ec) then(q.response);
     });
   }
 
-  void submit(std::shared_ptr<redis_request> r) {
-    boost::asio::dispatch(strand_,
-                          [self = shared_from_this(), r = std::move(r)] { self->accept(r); });
+  /// Sends it while it is up, with all others of this turn of the strand.
+  void give(std::shared_ptr<redis_request> const& r) {
+    ++given_;
+    if (!next_) {
+      next_ = spare_.take();
+      boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
+    }
+    next_->add(r);
   }
-
-  void close() {
-    boost::asio::dispatch(strand_, [self = shared_from_this()] { self->close_now(); });
-  }
-
-  /// Within the strand: who is to be told of hints.
-  [[nodiscard]] redis_hints& hints() noexcept { return hints_; }
 
  private:
-  void accept(std::shared_ptr<redis_request> const& r) {
+  std::shared_ptr<redis_link> shared_from_this() {
+    return std::static_pointer_cast<redis_link>(redis_backend::shared_from_this());
+  }
+
+  void accept(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
     if (!usable_) return r->fail(errc::invalid_option);
     if (refused_) return r->fail(refused_);
-    if (given_ + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
+    if (under_way() + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
     if (up_) return give(r);
     r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
-    waiting_.push_back(r);
-    if (waiting_.size() == 1) sweep();
-  }
-
-  // ---------------------------------------------------------------------------- while it is down
-
-  /// Fails those that have waited for too long, and looks again when the next one will have.
-  void sweep() {
-    auto const now = system_clock{}.steady_now();
-    while (!waiting_.empty() &&
-           (!waiting_.front()->wanted() || waiting_.front()->give_up_at <= now)) {
-      auto const r = std::move(waiting_.front());
-      waiting_.pop_front();
-      r->fail(errc::store_unavailable);
-    }
-    if (waiting_.empty() || closed_) return;
-    patience_.start(strand_, waiting_.front()->give_up_at,
-                    [self = shared_from_this()] { self->sweep(); });
-  }
-
-  void fail_waiting(error_code ec) {
-    auto const all = std::exchange(waiting_, {});
-    patience_.stop();
-    for (auto const& r : all) r->fail(ec);
+    waiting_.add(*this, r);
   }
 
   // ---------------------------------------------------------------------------- while it is up
 
-  void give(std::shared_ptr<redis_request> const& r) {
-    if (!r->wanted()) return;  // cancelled while it waited
-    ++given_;
-    r->response = {};
-    auto on_reply = [self = shared_from_this(), held = connection_, r](error_code ec, std::size_t) {
-      --self->given_;
-      self->answered(r, ec);
+  void send() {
+    auto const batch = std::move(next_);
+    given_ -= batch->drop_unwanted();
+    if (!up_) {  // it ended meanwhile, and they were not sent
+      given_ -= batch->unanswered().size();
+      for (auto const& r : batch->unanswered()) is_one_of_several_ ? not_given(r) : accept(r);
+      return;
+    }
+    if (batch->unanswered().empty()) return;
+    batch->encode();
+    redis_batch::replies replies{batch.get(), this};
+    auto on_end = [self = shared_from_this(), held = connection_,
+                   batch](error_code ec, std::size_t) { self->sent(batch, ec); };
+    connection_->async_exec(batch->wire(), boost::redis::any_adapter{replies},
+                            boost::asio::bind_executor(strand_, std::move(on_end)));
+  }
+
+  /// What was not answered by now never will be.
+  void sent(std::shared_ptr<redis_batch> const& batch, error_code ec) {
+    bool const unsent = ec == boost::redis::error::not_connected;
+    given_ -= batch->unanswered().size();
+    for (auto const& r : batch->unanswered()) {
+      unsent ? not_given(r) : r->fail(errc::outcome_unknown);
+    }
+    if (!ec) spare_.keep(batch);
+  }
+
+  void answered(std::shared_ptr<redis_request> const& r,
+                std::span<redis_reply::node const> nodes) override {
+    --given_;
+    heard_ = true;
+    using kind = redis_reply::kind;
+    auto const& first = nodes.front();
+    if (first.data_type != kind::simple_error && first.data_type != kind::blob_error) {
+      if (options_.replicas != 0) return confirm(r, nodes);
+      redis_reply reply{nodes};
+      return r->complete(reply);
+    }
+    // Not from here: the connection is in the middle of reading.
+    boost::asio::post(
+        strand_, [self = shared_from_this(), r, text = first.value] { self->refused(r, text); });
+  }
+
+  void refused(std::shared_ptr<redis_request> const& r, std::string_view text) {
+    if (text.starts_with("NOSCRIPT")) return teach(r);
+    auto const board = board_.lock();
+    if (board && board->refused(*this, r, text)) return;
+    r->fail(redis_refusal(text));
+  }
+
+  /// It is done. Whether the replicas have it, the server is asked, for all that are done by then.
+  void confirm(std::shared_ptr<redis_request> const& r, std::span<redis_reply::node const> nodes) {
+    if (!unconfirmed_.add(r, nodes)) return;
+    boost::asio::post(strand_, [self = shared_from_this()] { self->ask_replicas(); });
+  }
+
+  void ask_replicas() {
+    auto const batch = std::make_shared<redis_unconfirmed::batch>(unconfirmed_.take());
+    if (!up_) return confirmed(*batch, false);
+    auto const timeout = std::chrono::ceil<std::chrono::milliseconds>(options_.replica_timeout);
+    auto const wait = std::make_shared<redis_question>();
+    wait->wire.push("WAIT", options_.replicas, timeout.count());
+    auto on_reply = [self = shared_from_this(), held = connection_, wait, batch](error_code ec,
+                                                                                 std::size_t) {
+      bool enough = false;
+      if (!ec && wait->response.has_value()) {
+        self->heard_ = true;
+        redis_reply reply{wait->response.value()};
+        enough = reply.number<std::uint32_t>() >= self->options_.replicas && reply.complete();
+      }
+      self->confirmed(*batch, enough);
     };
-    connection_->async_exec(r->wire(), r->response,
+    connection_->async_exec(wait->wire, wait->response,
                             boost::asio::bind_executor(strand_, std::move(on_reply)));
   }
 
-  void answered(std::shared_ptr<redis_request> const& r, error_code ec) {
-    if (ec == boost::redis::error::not_connected) return r->fail(errc::store_unavailable);
-    if (ec) return r->fail(errc::outcome_unknown);
-    heard_ = true;
-    if (r->response.has_value()) {
-      redis_reply reply{r->response.value()};
-      return r->complete(reply);
-    }
-    auto const& text = r->response.error().diagnostic;
-    if (text.starts_with("NOSCRIPT")) return teach(r);
-    r->fail(redis_refusal(text));
+  void confirmed(redis_unconfirmed::batch const& batch, bool enough) {
+    if (unconfirmed_.more()) ask_replicas();
+    redis_unconfirmed::settle(batch, enough);
+  }
+
+  /// It was definitely not executed.
+  void not_given(std::shared_ptr<redis_request> const& r) {
+    if (auto const board = board_.lock()) return board->not_given(r);
+    r->fail(errc::store_unavailable);
   }
 
   /// The server has forgotten its scripts (F46), so this command was not executed. It is told the
   /// script, once for all that are under way, and then asked again; where it will not keep scripts,
   /// the command brings its own.
   void teach(std::shared_ptr<redis_request> const& r) {
-    if (!up_) return r->fail(errc::store_unavailable);
+    if (!up_) return not_given(r);
     switch (r->try_again()) {
       case redis_request::attempt::by_digest: {
         auto const* const script = &r->script();
@@ -193,7 +220,7 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
         break;
       }
       case redis_request::attempt::by_source: break;
-      case redis_request::attempt::none: return r->fail(errc::store_unavailable);
+      case redis_request::attempt::none: return not_given(r);
     }
     give(r);
   }
@@ -215,8 +242,14 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
 
   void connect() {
     if (closed_) return finish();
+    auto address = address_;
     try {
       connection_ = make_redis_connection(strand_, address_);
+      if (!address_.path().empty()) {
+        relay_ = std::make_shared<redis_relay>(strand_, address_.path());
+        address = address_.at("127.0.0.1", relay_->port());
+        relay_->start(connection_);
+      }
     } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
       return retry();
     }
@@ -228,7 +261,7 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
     greet();
     attempt_ = std::make_shared<boost::asio::cancellation_signal>();
     connection_->async_run(
-        redis_config(address_, options_),
+        redis_config(address, options_),
         boost::redis::logger{boost::redis::logger::level::disabled},
         boost::asio::bind_cancellation_slot(
             attempt_->slot(),
@@ -241,11 +274,17 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
 
   /// Before any command; it waits until there is a connection.
   void greet() {
-    static redis_script const script{lua::common, lua::shards};
-    redis_call call{script};
-    call.key(names_.key(0, "shards")).arg(redis_now{}).arg(names_.shards());
     auto const hello = std::make_shared<redis_question>();
-    hello->wire.push_range("EVAL", call.parts_with_source());
+    if (is_one_of_several_) {
+      hello->wire.push("CLUSTER", "SLOTS");
+      return ask(hello, [this](error_code ec, redis_question& q) {
+        if (ec || closed_) return;  // `ended` follows
+        auto const board = board_.lock();
+        board && board->greeted(*this, q.response) ? welcome() : hang_up();
+      });
+    }
+    auto const call = redis_shard_count_call(names_);
+    call.push_with_source(hello->wire);
     ask(hello, [this](error_code ec, redis_question& q) { greeted(ec, q); });
   }
 
@@ -254,17 +293,19 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
     error_code wrong;
     if (hello.response.has_value()) {
       redis_reply reply{hello.response.value()};
-      bool const same = reply.text() == std::to_string(names_.shards());
-      if (!reply.complete() || !same) wrong = make_error_code(errc::invalid_option);
+      wrong = redis_shard_count_error(names_, reply);
     } else {
       wrong = redis_refusal(hello.response.error().diagnostic);
       // Loading its data, busy, or a replica without its master: that passes, so those who wait may
       // go on waiting.
-      if (wrong != errc::store_foreign) return hang_up();
+      if (wrong != errc::store_foreign && wrong != errc::invalid_option) return hang_up();
     }
     refused_ = wrong;
-    listen();
+    welcome();
   }
+
+  /// Nobody waits for hints where commands are to be confirmed.
+  void welcome() { options_.replicas == 0 ? listen() : open(); }
 
   /// Commands may go. Not before the subscription is answered: Boost.Redis 1.88 takes a reply that
   /// comes while it is being written for a message, and the refusal of a subscription for the reply
@@ -274,11 +315,10 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
     waited_ = {};
     up_ = heard_ = true;
     after(options_.health_check_interval, &redis_link::beat);
-    if (refused_) return fail_waiting(refused_);
+    if (refused_) return waiting_.fail(refused_);
     if (options_.warn != nullptr) ask_policy();
-    auto const all = std::exchange(waiting_, {});
-    patience_.stop();
-    for (auto const& r : all) give(r);
+    for (auto const& r : waiting_.take()) give(r);
+    if (auto const board = board_.lock()) board->opened(*this);
   }
 
   /// Asks for a sign of life, and gives the connection up when twice there was none.
@@ -292,18 +332,13 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
     after(options_.health_check_interval, &redis_link::beat);
   }
 
-  /// Where the server may not be asked, nobody is warned.
   void ask_policy() {
     auto const policy = std::make_shared<redis_question>();
     policy->wire.push("CONFIG", "GET", "maxmemory-policy");
-    ask(policy, [this](error_code ec, redis_question& q) {
-      if (ec || q.response.has_error() || options_.warn == nullptr) return;
-      // A map with the one entry; its value comes last.
-      auto const& nodes = q.response.value();
-      if (nodes.empty() || nodes.back().value == "noeviction") return;
-      std::exchange(options_.warn, nullptr)(
-          "the server's maxmemory-policy is " + nodes.back().value +
-          " and not noeviction: it may forget leases, buckets and jobs when memory is short");
+    ask(policy, [this](error_code, redis_question& q) {
+      auto const warning = redis_eviction_warning(q.response);
+      if (warning.empty() || options_.warn == nullptr) return;
+      std::exchange(options_.warn, nullptr)(warning);
     });
   }
 
@@ -323,17 +358,17 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
           if (ec || from != self->connection_) return;
           self->heard_ = true;
           if (heard->response.has_value()) {
-            // A push is "message", the channel, and what was published.
-            constexpr std::size_t length = 4;
-            auto const& nodes = heard->response.value();
-            for (std::size_t i = 0; i + length <= nodes.size(); i += nodes[i].aggregate_size + 1) {
-              if (nodes[i + 1].value == "message") self->hints_.give(nodes[i + 3].value);
-            }
+            redis_messages(heard->response.value(), [&](auto const& key) { self->hint(key); });
           }
           heard->response = {};
           if (self->opening_) self->open();  // the first: it is subscribed, or is not allowed to
           self->receive(from, heard);
         }));
+  }
+
+  void hint(std::string const& key) {
+    if (!is_one_of_several_) return hints_.give(key);
+    if (auto const board = board_.lock()) board->heard(*this, key);
   }
 
   void ended(redis_connection const& which) {
@@ -343,6 +378,8 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
     beat_.stop();
     which->cancel();  // whatever is still in it
     connection_.reset();
+    if (auto const relay = std::exchange(relay_, {})) relay->close();
+    redis_unconfirmed::settle(unconfirmed_.take(), false);
     closed_ ? finish() : retry();
   }
 
@@ -356,11 +393,11 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
                                  ids_.entropy() % static_cast<std::uint64_t>(half.count() + 1))};
     pause_.start(strand_, saturating_add(system_clock{}.steady_now(), wait),
                  [self = shared_from_this()] { self->connect(); });
+    if (auto const board = board_.lock()) board->ended(*this);
   }
 
-  void close_now() {
-    if (std::exchange(closed_, true)) return;
-    fail_waiting(make_error_code(errc::closed));
+  void stop() override {
+    waiting_.fail(make_error_code(errc::closed));
     hints_.clear();
     if (connection_) return hang_up();
     pause_.stop();
@@ -383,35 +420,29 @@ class redis_link : public std::enable_shared_from_this<redis_link> {
                 [self = shared_from_this(), step] { ((*self).*step)(); });
   }
 
-  void finish() {
-    if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
-  }
-
-  executor_type const strand_;
   redis_address const address_;
-  redis_options options_;
-  redis_names const names_;
-  bool const usable_;
+  std::weak_ptr<redis_switchboard> const board_;
+  bool const is_one_of_several_ = false;
   id_source ids_;
 
   // The strand's own.
-  bool closed_ = false;
   bool up_ = false;
   bool opening_ = false;
   bool heard_ = false;  // a sign of life, since the last beat
   int silent_ = 0;      // beats without one
   error_code refused_;
-  std::shared_ptr<parked<error_code>> running_;
   redis_connection connection_;
+  std::shared_ptr<redis_relay> relay_;  // to a unix socket
   std::shared_ptr<boost::asio::cancellation_signal> attempt_;
-  std::deque<std::shared_ptr<redis_request>> waiting_;
+  redis_waiting waiting_;
   std::size_t given_ = 0;
+  std::shared_ptr<redis_batch> next_;  // will be sent at the end of this turn
+  redis_spare_batches spare_;
+  redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   duration waited_{};
   redis_sleep pause_;
-  redis_sleep patience_;
   redis_sleep beat_;
-  redis_hints hints_;
 };
 
 }  // namespace weir::detail

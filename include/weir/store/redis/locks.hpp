@@ -28,7 +28,7 @@ local function named(asked) return held and has == holder and (asked == 0 or ask
 inline constexpr char acquire_lock[] = R"lua(
 if held and has ~= holder then return {0, 0, till - now, has} end
 if not held then
-  fence, till = next_fence(KEYS[2]), now + ARGV[3]
+  fence, till = next_fences(KEYS[2], 1), now + ARGV[3]
   call('HSET', lock, 'holder', holder, 'fence', decimal(fence), 'until', decimal(till))
   keep(lock, till)
 end
@@ -62,14 +62,15 @@ redis_call lock_call(redis_script const& script, redis_names const& names, C con
                      redis_now now) {
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
-  out.key(names.key(shard, "l", c.key)).key(names.key(shard, "fence")).arg(now);
+  out.key(names, shard, "l", c.key).key(names, shard, "fence").arg(now);
   if constexpr (requires { c.holder; }) out.arg(c.holder);
   return out;
 }
 
 inline result<redis_call> encode(redis_names const& names, command::acquire_lock const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::locks, lua::acquire_lock};
+  static redis_script const script{lua::common, lua::next_fences, lua::keep, lua::locks,
+                                   lua::acquire_lock};
   auto out = lock_call(script, names, c, now);
   out.arg(redis_ceil(c.ttl));
   return out;
@@ -86,7 +87,7 @@ inline result<lock_grant> decode(command::acquire_lock const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::renew_lock const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::locks, lua::renew_lock};
+  static redis_script const script{lua::common, lua::keep, lua::locks, lua::renew_lock};
   auto out = lock_call(script, names, c, now);
   out.arg(c.fence).arg(redis_ceil(c.ttl));
   return out;

@@ -46,14 +46,29 @@ struct redis_options {
   duration least_reconnect_wait = std::chrono::milliseconds{50};  ///< doubles with each failure
   duration longest_reconnect_wait = std::chrono::seconds{5};
 
-  /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s.
+  /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s. Each
+  /// look is a command, for each key that somebody waits for and each shard. Hints usually come by
+  /// message and long before: this bounds the wait when one is lost, and when a lease just ends.
   duration poll_interval = std::chrono::milliseconds{100};
+
+  /// How many replicas must have what a command has changed before it succeeds; up to 100. With 0,
+  /// nobody asks them. Otherwise such commands go by a connection of their own, since WAIT, by
+  /// which the server is asked, holds up all that is behind it; one WAIT is for all that were done
+  /// by then. A command that the server has done, but that not so many have within
+  /// `replica_timeout`, is `outcome_unknown`: it counts, unless a fail-over forgets it.
+  ///
+  /// This makes it less likely that a fail-over loses what was acknowledged, and does not rule it
+  /// out: who succeeds a server need not be a replica that had it, and a replica that has it need
+  /// not have written it to its disk.
+  std::uint32_t replicas = 0;
+  /// At least 1 ms, and no more than `health_check_interval`.
+  duration replica_timeout = std::chrono::seconds{1};
 
   std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`
 
-  /// Told, in the connection's strand and once for each store, when the server's maxmemory-policy
-  /// is not noeviction: it may then forget leases, buckets and jobs. Null: nobody is. Must not
-  /// throw.
+  /// Told, in the connection's strand and once for each store (in a cluster, and for each
+  /// connection to a node), when the server's maxmemory-policy is not noeviction: it may then
+  /// forget leases, buckets and jobs. Null: nobody is. Must not throw.
   void (*warn)(std::string_view what) = &detail::warn_on_clog;
 };
 
@@ -70,6 +85,8 @@ namespace detail {
   o.longest_reconnect_wait =
       std::clamp<duration>(o.longest_reconnect_wait, o.least_reconnect_wait, 1h);
   o.poll_interval = std::clamp<duration>(o.poll_interval, 1ms, 10s);
+  o.replicas = std::min(o.replicas, std::uint32_t{100});
+  o.replica_timeout = std::clamp<duration>(o.replica_timeout, 1ms, o.health_check_interval);
   o.max_pending = std::max(o.max_pending, least);
   return o;
 }

@@ -21,50 +21,63 @@ namespace lua {
 /// A key's permits stand in two sorted sets, by their ends and by their fences, and its tickets in
 /// two, by turn and by the instant at which they lapse; a hash has the limit of each ticket's last
 /// asking. Permits are counted by their ends, so it does not matter how many of those that are over
-/// are still there; of those, and of tickets, a step removes up to a thousand.
+/// are still there; of those, and of tickets, a step removes up to a thousand. Nearly always nobody
+/// is in line.
 inline constexpr char permits[] = R"lua(
 local ends, fences, turns, lapses, limits = unpack(KEYS)
 local holder = ARGV[2]
 local function leave_line(...)
-  call('ZREM', turns, ...)
   call('ZREM', lapses, ...)
   call('HDEL', limits, ...)
+  call('ZREM', turns, ...)
 end
-local function expire()
-  typed({'zset', 'zset', 'zset', 'zset', 'hash', 'string'})
-  local over = call('ZRANGEBYSCORE', ends, '-inf', decimal(now), 'LIMIT', 0, 1000)
-  if #over > 0 then
-    call('ZREM', ends, unpack(over))
-    call('ZREM', fences, unpack(over))
-  end
-  over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
-  if #over > 0 then leave_line(unpack(over)) end
-end
-local function keep_all(by, ...)
-  local last = call('ZREVRANGE', by, 0, 0, 'WITHSCORES')
-  for _, key in ipairs({...}) do keep(key, tonumber(last[2])) end
+-- How many wait.
+local function tickets()
+  local n = call('ZCARD', turns)
+  if n == 0 then return 0 end
+  local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
+  if #over == 0 then return n end
+  leave_line(unpack(over))
+  return call('ZCARD', turns)
 end
 local function held()
-  local till = tonumber(call('ZSCORE', ends, holder) or 0)
-  if till > now then return tonumber(call('ZSCORE', fences, holder)), till end
+  local fence = call('ZSCORE', fences, holder)
+  local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
+  if till and till > now then return tonumber(fence), till end
+end
+)lua";
+
+/// Lets keys live until then and half a minute longer, or a whole one: so it need not be said each
+/// time.
+inline constexpr char keep_all[] = R"lua(
+local function keep_all(till, first, ...)
+  local least = math.ceil((till - now) / 1000) + 30000
+  if call('PTTL', first) >= least then return end
+  for _, key in ipairs({first, ...}) do call('PEXPIRE', key, decimal(least + 30000)) end
 end
 )lua";
 
 inline constexpr char acquire_permit[] = R"lua(
-expire()
 local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local dead = call('ZCOUNT', ends, '-inf', decimal(now))
+if dead > 0 then
+  local over = call('ZRANGE', ends, 0, math.min(dead, 1000) - 1)
+  call('ZREM', fences, unpack(over))
+  call('ZREM', ends, unpack(over))
+  dead = dead - #over
+end
+local line = tickets()
 local live = call('ZCARD', ends) - dead
 local fence, till = held()
 if fence then return {1, fence, till - now, live, 0, 0} end
 
-local rank = call('ZRANK', turns, holder)
-local ahead = rank or call('ZCARD', turns)
+local rank = line > 0 and call('ZRANK', turns, holder)
+local ahead = rank or line
 if live + ahead < limit then
-  fence = next_fence(KEYS[6])
-  call('ZADD', ends, decimal(now + ttl), holder)
+  fence, till = next_fences(KEYS[6], 1), now + ttl
   call('ZADD', fences, decimal(fence), holder)
-  keep_all(ends, ends, fences)
+  call('ZADD', ends, decimal(till), holder)
+  keep_all(till, ends, fences)
   if rank then leave_line(holder) end
   return {1, fence, ttl, live + 1, 0, 0}
 end
@@ -85,42 +98,44 @@ local function retry_after(before, own)
 end
 
 if patience > 0 then
+  -- Of these two, a wrong type has to show before anything is written.
+  call('ZCARD', lapses)
+  call('HLEN', limits)
   if not rank then
     local last = call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')
     call('ZADD', turns, decimal((last[2] or 0) + 1), holder)
   end
   call('ZADD', lapses, decimal(now + patience), holder)
   call('HSET', limits, holder, limit)
-  keep_all(lapses, turns, lapses, limits)
+  keep_all(now + patience, turns, lapses, limits)
   return {0, 0, 0, live, ahead + 1, retry_after(ahead, holder)}
 end
 if rank then leave_line(holder) end
-return {0, 0, 0, live, 0, retry_after(call('ZCARD', turns))}
+return {0, 0, 0, live, 0, retry_after(rank and line - 1 or line)}
 )lua";
 
 inline constexpr char renew_permit[] = R"lua(
-expire()
 local fence = held()
 if not fence or fence ~= tonumber(ARGV[3]) then return 0 end
-call('ZADD', ends, decimal(now + ARGV[4]), holder)
-keep_all(ends, ends, fences)
+local till = now + ARGV[4]
+call('ZADD', ends, decimal(till), holder)
+keep_all(till, ends, fences)
 return 1
 )lua";
 
 inline constexpr char release_permit[] = R"lua(
-expire()
-local asked, freed, left = tonumber(ARGV[3]), 0, 0
+local asked, line, freed, left = tonumber(ARGV[3]), tickets(), 0, 0
 local fence = held()
 if fence and (asked == 0 or asked == fence) then
-  call('ZREM', ends, holder)
   call('ZREM', fences, holder)
+  call('ZREM', ends, holder)
   freed = 1
 end
-if asked == 0 and call('ZSCORE', turns, holder) then
+if asked == 0 and line > 0 and call('ZSCORE', turns, holder) then
   leave_line(holder)
   left = 1
 end
-if freed + left > 0 and call('ZCARD', turns) > 0 then tell(ARGV[4], ends) end
+if freed + left > 0 and line > left then tell(ARGV[4], ends) end
 return {freed, left}
 )lua";
 
@@ -142,7 +157,7 @@ return out
 
 /// Has this holder reason to ask again: its turn has come, or it is not in line (any more)?
 inline constexpr char await_permit[] = R"lua(
-expire()
+tickets()
 local ahead = call('ZRANK', turns, holder)
 if not ahead then return 1 end
 local live = call('ZCOUNT', ends, '(' .. decimal(now), '+inf')
@@ -164,9 +179,9 @@ redis_call permit_call(redis_script const& script, redis_names const& names, C c
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
   for (char const* const kind : {"pe", "pf", "pt", "pl", "pm"}) {
-    out.key(names.key(shard, kind, c.key));
+    out.key(names, shard, kind, c.key);
   }
-  out.key(names.key(shard, "fence"));
+  out.key(names, shard, "fence");
   out.arg(now);
   if constexpr (requires { c.holder; }) {
     out.arg(c.holder);
@@ -178,7 +193,8 @@ redis_call permit_call(redis_script const& script, redis_names const& names, C c
 
 inline result<redis_call> encode(redis_names const& names, command::acquire_permit const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::permits, lua::acquire_permit};
+  static redis_script const script{lua::common, lua::next_fences, lua::permits, lua::keep_all,
+                                   lua::acquire_permit};
   auto out = permit_call(script, names, c, now);
   out.arg(c.limit).arg(redis_ceil(c.ttl)).arg(redis_ceil(c.patience));
   return out;
@@ -197,7 +213,7 @@ inline result<permit_grant> decode(command::acquire_permit const&, redis_reply& 
 
 inline result<redis_call> encode(redis_names const& names, command::renew_permit const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::permits, lua::renew_permit};
+  static redis_script const script{lua::common, lua::permits, lua::keep_all, lua::renew_permit};
   auto out = permit_call(script, names, c, now);
   out.arg(c.fence).arg(redis_ceil(c.ttl));
   return out;
@@ -209,7 +225,7 @@ inline result<lease_renewal> decode(command::renew_permit const& c, redis_reply&
 
 inline result<redis_call> encode(redis_names const& names, command::release_permit const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::permits, lua::release_permit};
+  static redis_script const script{lua::common, lua::tell, lua::permits, lua::release_permit};
   auto out = permit_call(script, names, c, now);
   out.arg(c.fence).arg(names.channel());
   return out;

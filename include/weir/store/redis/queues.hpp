@@ -40,7 +40,6 @@ inline constexpr char read_queue_stats[] = R"lua(
 local h = call('HMGET', queue, 'enqueued', 'completed', 'cancelled', 'purged')
 for i = 1, 4 do h[i] = tonumber(h[i] or 0) end
 local running = call('ZCOUNT', claimed, '(' .. decimal(now), '+inf')
-local _, paused = holds()
 local least = heads()
 return {h[1], call('ZCARD', index) - running, running, h[2], call('ZCARD', dead), h[3], h[4],
   paused and 1 or 0, least and least - now or false}
@@ -55,6 +54,7 @@ if delay > 0 then
 else
   call('HDEL', queue, 'snoozed')
 end
+snoozed = delay > 0 and now + delay or 0
 point((heads()))
 return 1
 )lua";
@@ -68,6 +68,7 @@ return 1
 
 inline constexpr char resume_queue[] = R"lua(
 call('HDEL', queue, 'paused', 'snoozed')
+paused, snoozed = false, 0
 local least = heads()
 point(least)
 if least and least <= now then tell(ARGV[3], due) end
@@ -81,7 +82,7 @@ local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
 by, till = tonumber(by or 0), tonumber(till or 0)
 if till > now and has ~= holder then return {0, 0, till - now, has} end
 if till <= now then
-  by, till = next_fence(fence), now + ARGV[5]
+  by, till = next_fences(fence, 1), now + ARGV[5]
   name_it()
   call('HSET', queue, 'holder', holder, 'fence', decimal(by), 'until', decimal(till))
 end
@@ -150,7 +151,7 @@ return {first and first - now or false}
 inline redis_call shard_call(redis_script const& script, redis_names const& names,
                              std::uint32_t shard, redis_now now) {
   redis_call out{script};
-  out.key(names.key(shard, "due")).key(names.key(shard, "names")).arg(now);
+  out.key(names, shard, "due").key(names, shard, "names").arg(now);
   return out;
 }
 
@@ -161,7 +162,7 @@ inline std::optional<duration> read_optional(redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::min_vesting_time const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::min_vesting_time};
+  static redis_script const script{lua::common, lua::queue, lua::heads, lua::min_vesting_time};
   return queue_call(script, names, c, now);
 }
 inline result<std::optional<duration>> decode(command::min_vesting_time const&, redis_reply& r) {
@@ -170,7 +171,8 @@ inline result<std::optional<duration>> decode(command::min_vesting_time const&, 
 
 inline result<redis_call> encode(redis_names const& names, command::update_queue_pointer const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::update_queue_pointer};
+  static redis_script const script{lua::common, lua::queue, lua::heads,
+                                   lua::holds,  lua::point, lua::update_queue_pointer};
   return queue_call(script, names, c, now);
 }
 inline result<std::optional<duration>> decode(command::update_queue_pointer const&,
@@ -180,7 +182,8 @@ inline result<std::optional<duration>> decode(command::update_queue_pointer cons
 
 inline result<redis_call> encode(redis_names const& names, command::read_queue_stats const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::read_queue_stats};
+  static redis_script const script{lua::common, lua::queue, lua::heads, lua::holds,
+                                   lua::read_queue_stats};
   return queue_call(script, names, c, now);
 }
 inline result<queue_stats> decode(command::read_queue_stats const&, redis_reply& r) {
@@ -197,19 +200,21 @@ inline result<queue_stats> decode(command::read_queue_stats const&, redis_reply&
 
 inline result<redis_call> encode(redis_names const& names, command::snooze_queue const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::snooze_queue};
+  static redis_script const script{lua::common, lua::queue,   lua::heads,       lua::holds,
+                                   lua::point,  lua::name_it, lua::snooze_queue};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_ceil(c.delay));
   return out;
 }
 inline result<redis_call> encode(redis_names const& names, command::pause_queue const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::pause_queue};
+  static redis_script const script{lua::common, lua::queue, lua::name_it, lua::pause_queue};
   return queue_call(script, names, c, now);
 }
 inline result<redis_call> encode(redis_names const& names, command::resume_queue const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::resume_queue};
+  static redis_script const script{lua::common, lua::tell,  lua::queue,       lua::heads,
+                                   lua::holds,  lua::point, lua::resume_queue};
   return queue_call(script, names, c, now);
 }
 template <class C>
@@ -222,7 +227,8 @@ result<hint> decode(C const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::obtain_queue_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::obtain_queue_lease};
+  static redis_script const script{lua::common, lua::next_fences, lua::queue, lua::name_it,
+                                   lua::obtain_queue_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(c.holder).arg(redis_ceil(c.lease));
   return out;
@@ -233,7 +239,7 @@ inline result<lock_grant> decode(command::obtain_queue_lease const&, redis_reply
 
 inline result<redis_call> encode(redis_names const& names, command::release_queue_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::jobs, lua::release_queue_lease};
+  static redis_script const script{lua::common, lua::queue, lua::release_queue_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(c.holder).arg(c.fence);
   return out;

@@ -147,9 +147,10 @@ class redis_reply {
       {"MASTERDOWN", errc::store_unavailable},
       {"CLUSTERDOWN", errc::store_unavailable},
       {"TRYAGAIN", errc::store_unavailable},
-      {"MOVED", errc::store_unavailable},
-      {"ASK", errc::store_unavailable},
-      {"CROSSSLOT", errc::store_unavailable},
+      // A node of a cluster, for a store that was not told so.
+      {"MOVED", errc::invalid_option},
+      {"ASK", errc::invalid_option},
+      {"CROSSSLOT", errc::invalid_option},
       {"NOREPLICAS", errc::store_unavailable},
       {"NOAUTH", errc::store_unavailable},
       {"WRONGPASS", errc::store_unavailable},

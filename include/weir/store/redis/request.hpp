@@ -18,11 +18,11 @@
 #include "weir/time.hpp"
 
 #include <boost/redis/request.hpp>
-#include <boost/redis/response.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace weir::detail {
@@ -31,9 +31,7 @@ namespace weir::detail {
 /// that it is for. Everything but making it is done in the strand of the link.
 class redis_request {
  public:
-  explicit redis_request(redis_call call) : call_{std::move(call)}, wire_{wire_config()} {
-    wire_.push_range("EVALSHA", call_.parts());
-  }
+  explicit redis_request(redis_call call) : call_{std::move(call)} {}
   redis_request(redis_request const&) = delete;
   redis_request& operator=(redis_request const&) = delete;
   virtual ~redis_request() = default;
@@ -45,37 +43,58 @@ class redis_request {
   virtual void fail(error_code ec) noexcept = 0;
   void fail(errc e) noexcept { fail(make_error_code(e)); }
 
-  [[nodiscard]] boost::redis::request const& wire() const noexcept { return wire_; }
+  /// Adds it to what travels.
+  void push(boost::redis::request& to) const {
+    if (asking_) to.push("ASKING");
+    if (by_source_) return call_.push_with_source(to);
+    call_.push(to);
+  }
 
   [[nodiscard]] redis_script const& script() const noexcept { return call_.script(); }
+  [[nodiscard]] std::uint32_t shard() const noexcept { return call_.shard(); }
+
+  /// It was sent elsewhere, where scripts may be unknown once more.
+  void anew() noexcept {
+    attempts_ = 0;
+    by_source_ = asking_ = false;
+  }
+  /// It is for a node that takes a slot over: such a node executes only what asks for that right
+  /// before. With its source, so that nothing has to be said in between.
+  void ask_first() noexcept { by_source_ = asking_ = true; }
+  /// Does another reply come before its own?
+  [[nodiscard]] bool asks_first() const noexcept { return asking_; }
+  /// How often it was sent elsewhere.
+  [[nodiscard]] int& redirections() noexcept { return redirections_; }
 
   /// How a command whose script the server does not know goes to it again.
   enum class attempt : std::uint8_t { by_digest, by_source, none };
   [[nodiscard]] attempt try_again() {
     switch (++attempts_) {
       case 1: return attempt::by_digest;
-      case 2:
-        wire_.clear();
-        wire_.push_range("EVAL", call_.parts_with_source());
-        return attempt::by_source;
+      case 2: by_source_ = true; return attempt::by_source;
       default: return attempt::none;
     }
   }
 
-  boost::redis::generic_response response;
   steady_time give_up_at{};
 
  private:
-  static boost::redis::request::config wire_config() noexcept {
-    boost::redis::request::config out;
-    out.cancel_if_not_connected = true;
-    return out;
-  }
-
   redis_call call_;
-  boost::redis::request wire_;
   int attempts_ = 0;
+  int redirections_ = 0;
+  bool by_source_ = false;
+  bool asking_ = false;
 };
+
+/// Does it change what is kept? Such commands can be confirmed by replicas.
+template <class C>
+inline constexpr bool redis_changes =
+    !std::is_same_v<C, command::inspect_permits> && !std::is_same_v<C, command::inspect_lock> &&
+    !std::is_same_v<C, command::peek_bucket> && !std::is_same_v<C, command::peek_jobs> &&
+    !std::is_same_v<C, command::find_job> && !std::is_same_v<C, command::min_vesting_time> &&
+    !std::is_same_v<C, command::read_queue_stats> &&
+    !std::is_same_v<C, command::list_dead_letters> &&
+    !std::is_same_v<C, command::scan_visible_queues> && !std::is_same_v<C, command::list_queues>;
 
 /// A command. Its operation may be cancelled all the time; then the reply is nobody's.
 template <class C>

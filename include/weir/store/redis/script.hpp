@@ -6,6 +6,8 @@
 
 #include <boost/hash2/sha1.hpp>
 
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -26,6 +28,20 @@
 // - The work is bounded by what the caller asked for, whatever is kept.
 namespace weir::detail {
 
+/// How a bulk string of so many bytes begins.
+inline void redis_bulk_size(std::string& to, std::size_t size) {
+  constexpr std::size_t most = 24;
+  std::array<char, most> digits;
+  auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), size).ptr;
+  to.append("$").append(digits.data(), end).append("\r\n");
+}
+[[nodiscard]] inline std::string redis_bulk(std::string_view bytes) {
+  std::string out;
+  redis_bulk_size(out, bytes.size());
+  out.append(bytes).append("\r\n");
+  return out;
+}
+
 /// A script and the digest by which the server knows it.
 class redis_script {
  public:
@@ -38,22 +54,23 @@ class redis_script {
       digest_ += digits[byte >> 4U];
       digest_ += digits[byte & 15U];
     }
+    encoded_digest_ = redis_bulk(digest_);
   }
 
   [[nodiscard]] std::string const& source() const noexcept { return source_; }
   [[nodiscard]] std::string const& digest() const noexcept { return digest_; }
+  [[nodiscard]] std::string const& encoded_digest() const noexcept { return encoded_digest_; }
 
  private:
   std::string source_;
   std::string digest_;
+  std::string encoded_digest_;
 };
 
 namespace lua {
 
-/// `now`; `typed(kinds)`: raises an error unless KEYS have these types, or do not exist;
-/// `next_fence(key)`; `tell(channel, key)`: publishes a hint, if that is allowed; `keep(key,
-/// until)`: lets a key live until then and a minute longer, so that a clock that steps back, and
-/// times that were told, find it.
+/// `now`. Each piece that a script is made of costs it the making of its functions, at each run: so
+/// a script has only those that it uses.
 inline constexpr char common[] = R"lua(
 local call = redis.call
 local now = tonumber(ARGV[1])
@@ -61,6 +78,11 @@ if not now then
   local t = call('TIME')
   now = t[1] * 1000000 + t[2]
 end
+local function decimal(number) return string.format('%.0f', number) end
+)lua";
+
+/// Raises an error unless KEYS have these types, or do not exist.
+inline constexpr char typed[] = R"lua(
 local function typed(kinds)
   for i = 1, #kinds do
     local is = call('TYPE', KEYS[i]).ok
@@ -69,13 +91,26 @@ local function typed(kinds)
     end
   end
 end
-local function decimal(number) return string.format('%.0f', number) end
-local function next_fence(key)
-  local fence = math.max((call('GET', key) or 0) + 1, now)
-  call('SET', key, decimal(fence))
-  return fence
+)lua";
+
+/// The first of the next n fences. The clock is nearly always ahead of the last one.
+inline constexpr char next_fences[] = R"lua(
+local function next_fences(key, n)
+  local last = tonumber(call('SET', key, decimal(now + n - 1), 'GET') or 0)
+  if last < now then return now end
+  call('SET', key, decimal(last + n))
+  return last + 1
 end
+)lua";
+
+/// Publishes a hint, if that is allowed.
+inline constexpr char tell[] = R"lua(
 local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
+)lua";
+
+/// Lets a key live until then and a minute longer, so that a clock that steps back, and times that
+/// were told, find it.
+inline constexpr char keep[] = R"lua(
 local function keep(key, till)
   call('PEXPIRE', key, decimal(math.ceil((till - now) / 1000) + 60000))
 end

@@ -9,8 +9,8 @@
 #include "weir/command/permits.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/hints.hpp"
-#include "weir/store/redis/link.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/sleep.hpp"
 #include "weir/time.hpp"
@@ -30,7 +30,7 @@ namespace weir::detail {
 /// an answer, or for the time to ask again.
 class redis_watch : public redis_listener, public std::enable_shared_from_this<redis_watch> {
  public:
-  explicit redis_watch(std::shared_ptr<redis_link> link) : link_{std::move(link)} {}
+  explicit redis_watch(std::shared_ptr<redis_backend> link) : link_{std::move(link)} {}
 
   /// Asks now, unless it is asking; then once more afterwards.
   void look() final {
@@ -46,7 +46,7 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
   }
 
  protected:
-  [[nodiscard]] redis_link& link() const noexcept { return *link_; }
+  [[nodiscard]] redis_backend& link() const noexcept { return *link_; }
 
   [[nodiscard]] virtual bool wanted() = 0;
   [[nodiscard]] virtual redis_call ask() = 0;
@@ -87,7 +87,7 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
                  [self = shared_from_this()] { self->look(); });
   }
 
-  std::shared_ptr<redis_link> link_;
+  std::shared_ptr<redis_backend> link_;
   redis_sleep sleep_;
   bool asking_ = false;
   bool again_ = false;
@@ -105,7 +105,7 @@ inline void wake(redis_waiter const& w, error_code ec = {}) noexcept {
 /// One holder's turn in one line.
 class redis_permit_watch final : public redis_watch {
  public:
-  redis_permit_watch(std::shared_ptr<redis_link> link, command::await_permit const& c,
+  redis_permit_watch(std::shared_ptr<redis_backend> link, command::await_permit const& c,
                      redis_waiter op)
       : redis_watch{std::move(link)},
         key_{c.key},
@@ -137,7 +137,7 @@ class redis_permit_watch final : public redis_watch {
 /// A shard's due queues. Each look that finds one wakes one who waits, so that it is no herd.
 class redis_shard_watch final : public redis_watch {
  public:
-  redis_shard_watch(std::shared_ptr<redis_link> link, std::uint32_t shard)
+  redis_shard_watch(std::shared_ptr<redis_backend> link, std::uint32_t shard)
       : redis_watch{std::move(link)},
         shard_{shard} {}
 
@@ -174,7 +174,7 @@ class redis_shard_watch final : public redis_watch {
 /// The shards that somebody waits for. In the link's strand.
 class redis_shard_watches {
  public:
-  void add(std::shared_ptr<redis_link> const& link, std::uint32_t shard, redis_waiter op) {
+  void add(std::shared_ptr<redis_backend> const& link, std::uint32_t shard, redis_waiter op) {
     auto watch = watches_[shard].lock();
     if (!watch) {
       watch = std::make_shared<redis_shard_watch>(link, shard);

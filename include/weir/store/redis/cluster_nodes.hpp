@@ -1,0 +1,133 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_CLUSTER_NODES_HPP
+#define WEIR_STORE_REDIS_CLUSTER_NODES_HPP
+
+#include "weir/store/redis/address.hpp"
+#include "weir/store/redis/cluster_map.hpp"
+#include "weir/store/redis/link.hpp"
+#include "weir/store/redis/options.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// Options with a prefix of their own.
+class redis_kept_options {
+ public:
+  explicit redis_kept_options(redis_options const& options)
+      : prefix_{options.prefix},
+        options_{options} {}
+
+  [[nodiscard]] redis_options options() const noexcept {
+    auto out = options_;
+    out.prefix = prefix_;
+    return out;
+  }
+
+ private:
+  std::string prefix_;
+  redis_options options_;
+};
+
+/// One that we have a link with.
+struct redis_node {
+  std::shared_ptr<redis_link> link;
+  bool asked = false;  // something was sent there, though it serves no shard that we know of
+};
+
+/// The nodes of a cluster that we have links with, and the places of all that we have heard of. In
+/// one strand.
+class redis_nodes {
+ public:
+  explicit redis_nodes(redis_address const& first) : like_{first} {
+    seeds_.push_back({first.host(), first.port()});
+    for (auto const& [host, port] : first.others()) seeds_.push_back({host, port});
+    known_ = seeds_;
+  }
+  redis_nodes(redis_nodes const&) = delete;
+  redis_nodes& operator=(redis_nodes const&) = delete;
+
+  /// The node at a place. `make` makes a link to its address where there is none yet. A node stays
+  /// where it is until it is pruned or dropped.
+  template <class Make>
+  redis_node& at(redis_place const& place, Make make) {
+    auto& node = nodes_[place];
+    if (!node.link) node.link = make(like_.at(place.host, place.port));
+    return node;
+  }
+
+  [[nodiscard]] std::size_t under_way() const noexcept {
+    std::size_t out = 0;
+    for (auto const& [place, node] : nodes_) out += node.link->under_way();
+    return out;
+  }
+
+  /// Null: none is.
+  [[nodiscard]] std::shared_ptr<redis_link> one_that_is_up(std::uint64_t entropy) const {
+    std::vector<std::shared_ptr<redis_link>> up;
+    for (auto const& [place, node] : nodes_) {
+      if (node.link->up()) up.push_back(node.link);
+    }
+    return up.empty() ? nullptr : up[entropy % up.size()];
+  }
+
+  /// Closes what is not needed, unless something was sent there since the last time.
+  template <class Needed>
+  void prune(Needed needed) {
+    for (auto it = nodes_.begin(); it != nodes_.end();) {
+      auto& node = it->second;
+      if (needed(*node.link) || std::exchange(node.asked, false)) {
+        ++it;
+      } else {
+        node.link->close();
+        it = nodes_.erase(it);
+      }
+    }
+  }
+
+  void drop(redis_link const& which) {
+    std::erase_if(nodes_, [&](auto const& entry) {
+      if (entry.second.link.get() != &which) return false;
+      entry.second.link->close();
+      return true;
+    });
+  }
+
+  void clear() {
+    for (auto const& [place, node] : nodes_) node.link->close();
+    nodes_.clear();
+  }
+
+  /// Those that we were told of, and those that we had from the beginning: a cluster that has moved
+  /// as a whole is found where its address says.
+  void know(std::vector<redis_place> places) {
+    places.insert(places.end(), seeds_.begin(), seeds_.end());
+    std::ranges::sort(places);
+    auto const same = std::ranges::unique(places);
+    places.erase(same.begin(), same.end());
+    known_ = std::move(places);
+  }
+
+  /// One after the other.
+  [[nodiscard]] redis_place const& next_known() { return known_[next_++ % known_.size()]; }
+
+ private:
+  redis_address like_;
+  std::vector<redis_place> seeds_;
+  std::vector<redis_place> known_;
+  std::size_t next_ = 0;
+  std::map<redis_place, redis_node> nodes_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,76 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_SHARD_COUNT_HPP
+#define WEIR_STORE_REDIS_SHARD_COUNT_HPP
+
+#include "weir/error.hpp"
+#include "weir/store/redis/call.hpp"
+#include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/request.hpp"
+#include "weir/store/redis/script.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace weir::detail {
+
+namespace lua {
+
+/// Notes how many shards there are, or says what was noted. KEYS: of shard 0. A server that cannot
+/// write notes it another time.
+inline constexpr char shards[] = R"lua(
+local known = call('GET', KEYS[1])
+if known then return known end
+redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
+return ARGV[2]
+)lua";
+
+}  // namespace lua
+
+[[nodiscard]] inline redis_call redis_shard_count_call(redis_names const& names) {
+  static redis_script const script{lua::common, lua::shards};
+  redis_call out{script};
+  out.key(names.key(0, "shards")).arg(redis_now{}).arg(names.shards());
+  return out;
+}
+
+/// Error: `invalid_option` where there is another number.
+[[nodiscard]] inline error_code redis_shard_count_error(redis_names const& names,
+                                                        redis_reply& reply) {
+  bool const same = reply.text() == std::to_string(names.shards());
+  return reply.complete() && same ? error_code{} : make_error_code(errc::invalid_option);
+}
+
+/// The same on its way through a cluster. `then` is told what came of it.
+class redis_shard_count final : public redis_request {
+ public:
+  redis_shard_count(redis_names const& names, std::function<void(error_code)> then)
+      : redis_request{redis_shard_count_call(names)},
+        names_{names},
+        then_{std::move(then)} {}
+
+  [[nodiscard]] bool wanted() const noexcept override { return true; }
+  void complete(redis_reply& reply) noexcept override {
+    tell(redis_shard_count_error(names_, reply));
+  }
+  void fail(error_code ec) noexcept override { tell(ec); }
+  using redis_request::fail;
+
+ private:
+  void tell(error_code ec) noexcept {
+    try {
+      then_(ec);
+    } catch (...) {  // no memory: what waits is given up in time
+    }
+  }
+
+  redis_names const names_;
+  std::function<void(error_code)> then_;
+};
+
+}  // namespace weir::detail
+
+#endif

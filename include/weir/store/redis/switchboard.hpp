@@ -1,0 +1,44 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_SWITCHBOARD_HPP
+#define WEIR_STORE_REDIS_SWITCHBOARD_HPP
+
+#include "weir/store/redis/request.hpp"
+
+#include <boost/redis/response.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace weir::detail {
+
+class redis_link;
+
+/// Who has several links in one strand, decides which one a command goes by, and keeps those that
+/// cannot go.
+class redis_switchboard {
+ public:
+  redis_switchboard() = default;
+  redis_switchboard(redis_switchboard const&) = delete;
+  redis_switchboard& operator=(redis_switchboard const&) = delete;
+  virtual ~redis_switchboard() = default;
+
+  /// What the server answered to CLUSTER SLOTS, which is asked first of all; false: it is of no
+  /// use.
+  virtual bool greeted(redis_link& by, boost::redis::generic_response const& answer) = 0;
+  virtual void opened(redis_link& which) = 0;
+  virtual void ended(redis_link& which) = 0;  ///< or could not be made
+  virtual void heard(redis_link& by, std::string const& key) = 0;
+
+  /// A command that was not executed.
+  virtual void not_given(std::shared_ptr<redis_request> const& r) = 0;
+  /// The same, because of what the server said; false: it is for who asked.
+  virtual bool refused(redis_link& by, std::shared_ptr<redis_request> const& r,
+                       std::string_view text) = 0;
+};
+
+}  // namespace weir::detail
+
+#endif
