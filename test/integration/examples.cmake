@@ -2,6 +2,26 @@
 if(NOT WEIR_BUILD_EXAMPLES)
   return()
 endif()
+
+# Those that want a server, for the stores that there are.
+set(programs)
+set(targets)
+foreach(program IN ITEMS redis_limiter postgres_transaction)
+  string(REGEX REPLACE "_.*" "" store ${program})
+  if(TARGET weir::${store})
+    list(APPEND programs --${store} $<TARGET_FILE:example.${program}>)
+    list(APPEND targets example.${program})
+  endif()
+endforeach()
+if(programs)
+  add_custom_target(integration.on_servers) # what has to be built for the test of this name
+  add_dependencies(integration.on_servers ${targets})
+  add_test(NAME integration.on_servers
+    COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/on_servers.py ${programs})
+  set_tests_properties(integration.on_servers PROPERTIES
+    LABELS integration TIMEOUT 600 ENVIRONMENT "${test_environment}")
+endif()
+
 if(NOT TARGET weir::sqlite)
   message(STATUS "weir: the tests of gateway and outbox are left out: there is no weir::sqlite")
   return()

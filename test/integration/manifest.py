@@ -9,14 +9,12 @@ usage: manifest.py PROGRAM [--servers redis,postgres] [unittest arguments]
 """
 
 import contextlib
-import glob
 import os
 import pathlib
 import pty
 import random
 import shutil
 import signal
-import socket
 import sqlite3
 import stat
 import subprocess
@@ -26,11 +24,9 @@ import threading
 import time
 import unittest
 
-PROGRAM = ""  # a copy that an ordinary user can reach
-LIMIT = 120  # seconds that nothing here should take: a test fails rather than hangs
+from servers import IDENTITY, LIMIT, PostgresServer, RedisServer
 
-# Root can read everything. The program runs as somebody else then.
-IDENTITY = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+PROGRAM = ""  # a copy that an ordinary user can reach
 
 
 class Result:
@@ -502,92 +498,6 @@ class Resumption(ManifestTest):
         first.kill()
         self.finish(first)
         self.check_complete(self.finish(second))
-
-
-class Server:
-    """A server of the test's own, on the loopback interface, in a directory that goes with it."""
-
-    def __init__(self):
-        self.home = tempfile.mkdtemp(prefix="weir-manifest-server-")
-        if IDENTITY:
-            os.chown(self.home, IDENTITY["user"], IDENTITY["group"])
-        self.prepare()
-        for _ in range(10):  # who asks for a free port may find it taken a moment later
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self.port = free.getsockname()[1]
-            with open(os.path.join(self.home, "log"), "ab") as log:
-                self.process = subprocess.Popen(self.command(), cwd="/", stdin=subprocess.DEVNULL, stdout=log,
-                                                stderr=log, **self.keywords(), **IDENTITY)
-            deadline = time.monotonic() + LIMIT
-            while self.process.poll() is None and time.monotonic() < deadline:
-                if self.answers():
-                    return
-                time.sleep(0.02)
-            self.end()
-        raise RuntimeError("the server does not start: " + pathlib.Path(self.home, "log").read_text(errors="replace"))
-
-    def prepare(self):
-        pass
-
-    def keywords(self):
-        return {}
-
-    def end(self):
-        self.process.send_signal(signal.SIGQUIT if self.process.poll() is None else 0)
-        try:
-            self.process.wait(timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    def close(self):
-        self.end()
-        shutil.rmtree(self.home, ignore_errors=True)
-
-
-class RedisServer(Server):
-    def command(self):
-        return ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.home, "--save", "",
-                "--maxmemory-policy", "noeviction"]
-
-    def keywords(self):
-        # Debian's package of tools has the server by another name; it is what it is called.
-        return {"executable": shutil.which("redis-server") or shutil.which("redis-check-rdb")}
-
-    def answers(self):
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
-                connection.sendall(b"PING\r\n")
-                return connection.recv(5) == b"+PONG"
-        except OSError:
-            return False
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-
-    def url(self):
-        return f"redis://127.0.0.1:{self.port}"
-
-
-class PostgresServer(Server):
-    def binary(self, name):
-        return max(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), default=name)
-
-    def prepare(self):
-        subprocess.run([self.binary("initdb"), "-D", self.home + "/data", "-U", "postgres", "-A", "trust", "-N", "-E",
-                        "UTF8", "--locale=C"], cwd="/", stdout=subprocess.DEVNULL, check=True, **IDENTITY)
-
-    def command(self):
-        return [self.binary("postgres"), "-D", self.home + "/data", "-k", self.home, "-p", str(self.port), "-c",
-                "listen_addresses=127.0.0.1", "-c", "fsync=off"]
-
-    def answers(self):
-        ready = [self.binary("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
-        return subprocess.run(ready, cwd="/").returncode == 0
-
-    def url(self):
-        return f"postgres://postgres@127.0.0.1:{self.port}/postgres"
 
 
 class OnServer(ManifestTest):

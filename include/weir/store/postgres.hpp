@@ -76,13 +76,14 @@ namespace weir {
 /// disk.
 class postgres_store {
  public:
-  using executor_type = boost::asio::any_io_executor;
-  using clock_type = system_clock;
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  using clock_type = system_clock;  ///< measures waits; what time it is, the server says
 
   /// Connects to nothing yet.
   ///
   /// @param executor of the connections, and of operations without an executor of their own
   /// @param conninfo as libpq has it: key=value pairs, or a postgresql:// URI
+  /// @param options  bounds and times; held within their ranges
   explicit postgres_store(executor_type executor, std::string conninfo,
                           postgres_options const& options = {})
       : executor_{std::move(executor)},
@@ -91,8 +92,11 @@ class postgres_store {
             pool_, options.listen_conninfo.empty() ? pool_->conninfo()
                                                    : std::string{options.listen_conninfo})} {}
 
+  /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  /// By which waits are measured.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
+  /// How many shards the job queues have, as bounded.
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return pool_->options().shards; }
 
   /// Brings the database to this version's schema, in one transaction, on a connection of its own;

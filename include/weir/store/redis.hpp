@@ -98,13 +98,15 @@ concept redis_wait =
 /// they are what they are; everything else expires, at most a minute after it is over.
 class redis_store {
  public:
-  using executor_type = boost::asio::any_io_executor;
-  using clock_type = system_clock;
+  using executor_type = boost::asio::any_io_executor;  ///< of any kind
+  using clock_type = system_clock;  ///< measures waits; what time it is, the server says
 
   /// Connects to nothing yet.
   ///
   /// @param executor where the connection lives, and operations without an executor of their own
   /// complete
+  /// @param address  of the server, and as whom to speak to it
+  /// @param options  bounds and times; held within their ranges
   explicit redis_store(executor_type executor, redis_address const& address = redis_address{},
                        redis_options const& options = {})
       : executor_{std::move(executor)},
@@ -115,7 +117,9 @@ class redis_store {
     detail::one_source_file_has_to_include_weir_store_redis_src_hpp();
   }
 
+  /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  /// How many shards the job queues have, as bounded.
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return link_->names().shards(); }
 
   /// Keeps a connection to the server, and makes another one whenever it ends, until `close`.

@@ -23,9 +23,10 @@ namespace weir {
 /// Where a Redis or Valkey server is, or some servers of a cluster, and as whom to speak to it.
 class redis_address {
  public:
-  static constexpr std::uint16_t usual_port = 6379;
+  static constexpr std::uint16_t usual_port = 6379;  ///< where servers listen unless told otherwise
 
   /// @param host a name or an IP address, without brackets
+  /// @param port where it listens
   explicit redis_address(std::string host = "127.0.0.1", std::uint16_t port = usual_port)
       : host_{std::move(host)},
         port_{port} {}
@@ -48,6 +49,7 @@ class redis_address {
     user_ = std::move(user);
     return *this;
   }
+  /// Selects a database of the server; 0 unless this is called.
   redis_address& database(std::uint32_t number) noexcept {
     database_ = number;
     return *this;
@@ -83,7 +85,9 @@ class redis_address {
   /// Empty: it has a host and a port.
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
 
+  /// Is it a node of a cluster, all of which is to be used?
   [[nodiscard]] bool is_cluster() const noexcept { return cluster_; }
+  /// More nodes of the cluster, as they were given.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint16_t>> const& others() const noexcept {
     return others_;
   }
@@ -96,12 +100,19 @@ class redis_address {
     return out;
   }
 
+  /// As it was given, without brackets.
   [[nodiscard]] std::string const& host() const noexcept { return host_; }
+  /// As it was given.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  /// "default" where none was named.
   [[nodiscard]] std::string const& user() const noexcept { return user_; }
+  /// Empty: it does not authenticate.
   [[nodiscard]] std::string const& password() const noexcept { return password_; }
+  /// 0 unless another was selected.
   [[nodiscard]] std::uint32_t database() const noexcept { return database_; }
+  /// Is the connection encrypted, and the server checked?
   [[nodiscard]] bool uses_tls() const noexcept { return tls_; }
+  /// Empty: the system's authorities.
   [[nodiscard]] std::string const& ca_file() const noexcept { return ca_file_; }
 
  private:

@@ -44,7 +44,7 @@ struct redis_options {
   duration health_check_interval = std::chrono::seconds{2};
 
   duration least_reconnect_wait = std::chrono::milliseconds{50};  ///< doubles with each failure
-  duration longest_reconnect_wait = std::chrono::seconds{5};
+  duration longest_reconnect_wait = std::chrono::seconds{5};      ///< where the doubling ends
 
   /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s. Each
   /// look is a command, for each key that somebody waits for and each shard. Hints usually come by
