@@ -55,9 +55,9 @@ class postgres_watch_owner : public postgres_audience {
 class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
  public:
   postgres_watch(std::weak_ptr<postgres_watch_owner> owner, postgres_strand const& strand,
-                 postgres_call question)
+                 postgres_call call)
       : owner_{std::move(owner)},
-        question_{std::move(question)},
+        question_{std::move(call)},
         sleep_{strand} {}
 
   /// Is this what it waits for, or does it not know yet?
