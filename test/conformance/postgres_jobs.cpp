@@ -52,6 +52,7 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_whatever_the_plans_are) {
   postgres_driver driver{"enable_hashjoin = off"};
   settings s;
   s.only = "generated";
+  s.histories = 20;
   report found;
   conformance::jobs(driver, found, s);
   require_postgres(found);

@@ -57,10 +57,12 @@ namespace weir {
 ///
 /// The connection string is libpq's, and so are its TLS modes: `sslmode=verify-full` checks who the
 /// server is, `require` does not, and the default, `prefer`, does not even insist on TLS. Nothing
-/// is kept in a session, so a pooler may stand in between that assigns connections to transactions.
+/// is kept in a session, so a pooler may stand in between that assigns connections to transactions;
+/// it does not pass notifications on, so `listen_conninfo` then names the server itself.
 ///
 /// The store's time is the server's. A fence grows with it and with a sequence, so that it grows
-/// across restarts, and across a fail-over to a standby that has lost the last commits. What was
+/// across restarts, and across a fail-over to a standby that has lost the last commits, if that
+/// takes a fifth of a second, and the hosts' clocks agree to the time that it takes. What was
 /// acknowledged is as safe as the server's `synchronous_commit` makes it.
 ///
 /// Errors of every command, besides its own: `store_unavailable` when there is no connection to be
