@@ -18,6 +18,7 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -91,6 +92,10 @@ class worker_run {
     return core_->options.concurrency - std::min(core_->options.concurrency, busy);
   }
 
+  /// How often queues that have more get another turn before pointers are looked up again: so a
+  /// backlog costs few scans, and a queue that has become due waits for few quanta of it.
+  static constexpr std::size_t encores = 4;
+
   /// Fills the round. Gives the instant before which there will be nothing else, as far as the
   /// store knows.
   boost::asio::awaitable<steady_time> scan() {
@@ -115,6 +120,7 @@ class worker_run {
     for (std::size_t i = round_.size(); i > 1; --i) {
       std::swap(round_[i - 1], round_[core.ids.entropy() % i]);
     }
+    encores_ = encores * round_.size();
     co_return next;
   }
 
@@ -153,6 +159,10 @@ class worker_run {
       job->place = core.active.insert(core.active.end(), job);
       self->renewer_->watch(*job);
       asio::co_spawn(core.strand, job_run<core_type>::run(self->jobs_, job), asio::detached);
+    }
+    if (answer.more && !answer.jobs.empty() && self->encores_ > 0) {
+      --self->encores_;
+      self->round_.push_back(queue);
     }
     self->claimed_ = self->claimed_ || !answer.jobs.empty() || answer.dead_lettered != 0;
     if (answer.jobs.empty() && answer.dead_lettered == 0 && !answer.held) {
@@ -249,6 +259,7 @@ class worker_run {
   std::uint64_t sequence_ = 0;
   std::uint64_t scans_ = 0;
   std::uint32_t fruitless_ = 0;
+  std::size_t encores_ = 0;
   bool claimed_ = false;
   steady_time next_collection_{};
 };

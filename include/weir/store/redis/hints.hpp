@@ -26,6 +26,8 @@ class redis_listener {
   virtual ~redis_listener() = default;
 
   virtual void look() = 0;
+  /// Something was published.
+  virtual void hinted() { look(); }
 };
 
 /// Who is to look when something was published about a key. All in one strand.
@@ -46,7 +48,7 @@ class redis_hints {
     for (auto const& weak : all) {
       if (auto const listener = weak.lock()) {
         rest.push_back(weak);
-        listener->look();
+        listener->hinted();
       }
     }
     // Looking may have added others.

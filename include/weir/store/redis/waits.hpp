@@ -146,6 +146,15 @@ class redis_shard_watch final : public redis_watch {
     look();
   }
 
+  /// Who is woken looks for itself: asking before would only be another round trip.
+  void hinted() override {
+    if (!wanted()) return;
+    auto const first = std::move(waiters_.front());
+    waiters_.pop_front();
+    wake(first);
+    look();
+  }
+
  private:
   bool wanted() override {
     std::erase_if(waiters_, [](auto const& w) { return !w->waiting(); });
