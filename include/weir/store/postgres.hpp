@@ -55,6 +55,11 @@ namespace weir {
 /// few connections, which are made as they are needed, and made anew with a backoff once they are
 /// lost; nothing keeps an executor busy while no command is under way.
 ///
+/// What is issued together goes together: dequeues without a sequence, completions, and enqueues
+/// without unique keys, of one queue each, are made as one call, in one transaction; none waits for
+/// a time to pass, and none fails because of another: a call that is refused is tried again command
+/// by command.
+///
 /// The connection string is libpq's, and so are its TLS modes: `sslmode=verify-full` checks who the
 /// server is, `require` does not, and the default, `prefer`, does not even insist on TLS. Nothing
 /// is kept in a session, so a pooler may stand in between that assigns connections to transactions;

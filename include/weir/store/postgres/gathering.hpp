@@ -134,7 +134,8 @@ class postgres_gathering {
   }
 
  private:
-  static constexpr int most_rows = 256;
+  // From there on a call costs what its rows cost, and several connections do more than one.
+  static constexpr int most_rows = 64;
   static constexpr std::size_t most_bytes = std::size_t{1} << 20U;
 
   std::unordered_map<std::string, std::deque<std::unique_ptr<postgres_request>>> kinds_;
