@@ -26,7 +26,8 @@ inline std::string replication_offset(server const& s) {
   auto const said = s.ask("info replication");
   constexpr std::string_view field = "\nmaster_repl_offset:";
   auto const at = said.find(field);
-  return at == said.npos ? said : said.substr(at + field.size(), said.find('\r', at) - at - field.size());
+  return at == said.npos ? said
+                         : said.substr(at + field.size(), said.find('\r', at) - at - field.size());
 }
 
 /// A cluster of three masters, each with a replica, all on the loopback interface.

@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_that_is_killed_leaves_typed_errors_and_com
   }
   on.io.restart();
   while (done < 10) on.io.run_one_for(100ms);
-  s.ask("client kill type normal skipme yes");
+  s.ask("client kill type pubsub");
   auto const give_up = std::chrono::steady_clock::now() + 30s;
   while (done + unknown != all && std::chrono::steady_clock::now() < give_up) {
     on.io.run_one_for(100ms);
@@ -563,7 +563,7 @@ BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
     auto const start = std::chrono::steady_clock::now();
     while (!woken && std::chrono::steady_clock::now() - start < 30s) on.io.run_one_for(10ms);
     BOOST_TEST((std::chrono::steady_clock::now() - start < 8s));
-    s.ask("client kill type normal skipme yes");
+    s.ask("client kill type pubsub");
     auto again = on(command::inspect_lock{"key"});
     if (is_error(again, errc::outcome_unknown)) again = on(command::inspect_lock{"key"});
     BOOST_TEST_REQUIRE(again.has_value(), again.error().message());
