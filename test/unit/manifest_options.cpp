@@ -64,13 +64,17 @@ BOOST_AUTO_TEST_CASE(options_take_their_value_after_a_space_or_an_equals_sign) {
   BOOST_TEST(parse({"--output", "-"}).output == "-");
 }
 
-BOOST_AUTO_TEST_CASE(a_store_is_memory_or_a_file) {
+BOOST_AUTO_TEST_CASE(a_store_is_memory_or_a_file_or_on_a_server) {
   BOOST_TEST(parse({"--store", "memory"}).in_memory);
   BOOST_TEST(parse({"--store", "sqlite"}).store == "manifest.db");
   BOOST_TEST(parse({"--store=sqlite:a=b:c"}).store == "a=b:c");
   auto const again = parse({"--store", "sqlite:/a/b", "--store", "memory", "--store", "sqlite"});
   BOOST_TEST(again.store == "/a/b");  // the last counts, and has no PATH of its own
   BOOST_TEST(!again.in_memory);
+  for (std::string const url : {"redis://h", "rediss://h:1", "postgres://h", "postgresql://h/d"}) {
+    BOOST_TEST(parse({"--store", url.c_str()}).server == url);
+  }
+  BOOST_TEST(parse({"--store", "redis://h", "--store", "memory"}).server.empty());
   BOOST_TEST(parse({"--fresh"}).fresh);
 }
 
@@ -89,8 +93,11 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_followed_is_said) {
   BOOST_TEST(why({"--output="}) == "--output wants the name of a file");
   for (std::string const store : {"sqlit", "sqlite:", "redis", ""}) {
     BOOST_TEST(why({"--store", store.c_str()}) ==
-               "--store knows memory and sqlite[:PATH], not '" + store + "'");
+               "--store knows memory, sqlite[:PATH], redis://, rediss:// and postgres://, not '" +
+                   store + "'");
   }
+  BOOST_TEST(why({"--store", "redis://h", "--fresh"}) ==
+             "--fresh forgets nothing on a server, which others use");
   BOOST_TEST(why({"--fresh=yes"}) == "--fresh takes no value");
   for (auto const* count : {"0", "-1", "257", "1.5", "many", "", " 3", "99999999999999999999"}) {
     BOOST_TEST(why({"--workers", count}) ==
