@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_database_is_migrated_and_used_through_a_pooler) {
   std::vector<std::string> keys(60);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     keys[i] = "k" + std::to_string(i);
-    ended.push_back(start(store, lock(keys[i])));
+    ended.push_back(start(store, take_lock(keys[i])));
   }
   for (auto const& e : ended) {
     finish(io, *e);

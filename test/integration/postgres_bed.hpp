@@ -157,8 +157,8 @@ struct bed {
   return out;
 }
 
-[[nodiscard]] inline command::acquire_lock lock(std::string_view key,
-                                                std::string_view holder = "h") {
+[[nodiscard]] inline command::acquire_lock take_lock(std::string_view key,
+                                                     std::string_view holder = "h") {
   return {key, holder, 1h};
 }
 

@@ -90,14 +90,14 @@ BOOST_AUTO_TEST_CASE(a_standby_that_takes_over_goes_on_with_greater_fences) {
                      std::to_string(standby.port()) + " user=postgres dbname=" + b.database;
   postgres_store const either{b.io.get_executor(), hosts + " target_session_attrs=read-write",
                               quick()};
-  BOOST_TEST(ask(b.io, either, lock("kept"))->granted);
+  BOOST_TEST(ask(b.io, either, take_lock("kept"))->granted);
   std::vector<new_job> const jobs{job_of(1, "key"), job_of(2)};
   BOOST_TEST(ask(b.io, either, command::enqueue_jobs{"q", jobs}).has_value());
   connection there{standby.conninfo(b.database)};
   BOOST_TEST(eventually([&] { return there.number("SELECT count(*) FROM weir.jobs") == 2; }));
 
   postgres_store const reads{b.io.get_executor(), standby.conninfo(b.database), quick()};
-  BOOST_TEST((ask(b.io, reads, lock("another")).error() == errc::store_read_only));
+  BOOST_TEST((ask(b.io, reads, take_lock("another")).error() == errc::store_read_only));
   BOOST_TEST(ask(b.io, reads, command::find_job{"q", id(1)})->has_value());
   auto const wait = start(reads, command::await_jobs{});
   finish(b.io, *wait);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_standby_that_takes_over_goes_on_with_greater_fences) {
       eventually([&] { return there.number("SELECT count(*) FROM pg_stat_wal_receiver") == 0; }));
   auto const lease = ask(b.io, either, command::dequeue_jobs{"q", "h", 1, 1, 1h});
   BOOST_TEST_REQUIRE(lease->jobs.size() == 1U);
-  auto const held = ask(b.io, either, lock("lost"));
+  auto const held = ask(b.io, either, take_lock("lost"));
   BOOST_TEST(held->granted);
   auto const queue_lease = ask(b.io, either, command::obtain_queue_lease{"q", "h", 1h});
   BOOST_TEST(queue_lease->granted);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_standby_that_takes_over_goes_on_with_greater_fences) {
     if (answer.has_error()) BOOST_TEST(lost(answer.error()), answer.error().message());
     return answer.has_value() && answer->held;
   }));
-  auto const again = ask(b.io, either, lock("lost", "other"));
+  auto const again = ask(b.io, either, take_lock("lost", "other"));
   BOOST_TEST_REQUIRE(again->granted);
   BOOST_TEST(again->fence > held->fence);
   auto const taken = ask(b.io, either, command::dequeue_jobs{"q", "other", 1, 10, 1h});
@@ -157,23 +157,23 @@ BOOST_AUTO_TEST_CASE(a_deadlock_with_an_application_is_undone_and_said) {
 BOOST_AUTO_TEST_CASE(a_serialization_failure_is_said_and_leaves_nothing) {
   for (std::string const level : {"REPEATABLE READ", "SERIALIZABLE"}) {
     bed b;
-    BOOST_TEST(b(lock("k"))->granted);
+    BOOST_TEST(b(take_lock("k"))->granted);
     connection own{the_server().conninfo(b.database)};
     own.must("BEGIN ISOLATION LEVEL " + level);
     BOOST_TEST(own.number("SELECT count(*) FROM weir.locks") == 1);  // from here on it sees this
     BOOST_TEST(b(command::release_lock{"k", "h"})->freed);
-    BOOST_TEST(b(lock("k", "other"))->granted);
+    BOOST_TEST(b(take_lock("k", "other"))->granted);
     postgres_transaction tx{own.get()};
     std::vector<new_job> const jobs{job_of(1, "key")};
     BOOST_TEST(tx.execute(command::enqueue_jobs{"q", jobs}).has_value());
-    auto const refused = tx.execute(lock("k"));
+    auto const refused = tx.execute(take_lock("k"));
     BOOST_TEST_REQUIRE(refused.has_error());
     BOOST_TEST((refused.error() == errc::store_unavailable), refused.error().message());
     own.must("ROLLBACK");
     BOOST_TEST(b(command::inspect_lock{"k"})->holder == "other");
     BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 0);
     own.must("BEGIN ISOLATION LEVEL " + level);
-    BOOST_TEST(!tx.execute(lock("k"))->granted);
+    BOOST_TEST(!tx.execute(take_lock("k"))->granted);
     BOOST_TEST(tx.execute(command::enqueue_jobs{"q", jobs}).has_value());
     own.must("COMMIT");
     BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 1);

@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_database_is_migrated_once_and_a_mismatch_is_said) {
     return postgres_store{io.get_executor(), conninfo, o};
   };
   auto const store = make({});
-  BOOST_TEST((ask(io, store, lock("k")).error() == errc::schema_outdated));
+  BOOST_TEST((ask(io, store, take_lock("k")).error() == errc::schema_outdated));
 
   std::vector<error_code> ended;
   for (int i = 0; i < 4; ++i) {
@@ -43,35 +43,35 @@ BOOST_AUTO_TEST_CASE(a_database_is_migrated_once_and_a_mismatch_is_said) {
   io.run();
   BOOST_TEST(ended.size() == 4U);
   for (auto const& ec : ended) BOOST_TEST(!ec, ec.message());
-  BOOST_TEST(ask(io, store, lock("k")).has_value());
+  BOOST_TEST(ask(io, store, take_lock("k")).has_value());
   BOOST_TEST(!migrate(io, store));
-  BOOST_TEST(!ask(io, store, lock("k", "other"))->granted);
+  BOOST_TEST(!ask(io, store, take_lock("k", "other"))->granted);
 
   postgres_options o;
   o.shards = 3;
-  BOOST_TEST((ask(io, make(o), lock("k")).error() == errc::invalid_option));
+  BOOST_TEST((ask(io, make(o), take_lock("k")).error() == errc::invalid_option));
   BOOST_TEST((migrate(io, make(o)) == errc::invalid_option));
   o = {};
   o.schema = "nobody's; DROP SCHEMA weir";
-  BOOST_TEST((ask(io, make(o), lock("k")).error() == errc::invalid_option));
+  BOOST_TEST((ask(io, make(o), take_lock("k")).error() == errc::invalid_option));
   BOOST_TEST((migrate(io, make(o)) == errc::invalid_option));
   BOOST_TEST(postgres_migration_sql(o).empty());
   o.schema = "another_one";
   o.shards = 3;
   BOOST_TEST(!migrate(io, make(o)));
-  BOOST_TEST(ask(io, make(o), lock("k", "other"))->granted);
+  BOOST_TEST(ask(io, make(o), take_lock("k", "other"))->granted);
   BOOST_TEST((ask(io, make(o), command::list_queues{3, 10, {}}).error() == errc::invalid_shard));
   BOOST_TEST(ask(io, make(o), command::list_queues{2, 10, {}}).has_value());
 
   connection db{conninfo};
   db.must("UPDATE weir.state SET version = version + 1");
-  BOOST_TEST((ask(io, make({}), lock("k")).error() == errc::schema_too_new));
+  BOOST_TEST((ask(io, make({}), take_lock("k")).error() == errc::schema_too_new));
   BOOST_TEST((migrate(io, make({})) == errc::schema_too_new));
   db.must("UPDATE weir.state SET version = version - 1");
   db.must(postgres_migration_sql({}, postgres_schema_version, 0));
-  BOOST_TEST((ask(io, make({}), lock("k")).error() == errc::schema_outdated));
+  BOOST_TEST((ask(io, make({}), take_lock("k")).error() == errc::schema_outdated));
   db.must(postgres_migration_sql({}));
-  BOOST_TEST(ask(io, make({}), lock("k")).has_value());
+  BOOST_TEST(ask(io, make({}), take_lock("k")).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_not_there_is_said_and_found_later) {
@@ -83,17 +83,17 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_not_there_is_said_and_found_later) {
   postgres_store const store{io.get_executor(),
                              server::conninfo_to(proxy.endpoint().port(), there.database), quick()};
   for (int i = 0; i < 3; ++i) {
-    auto const ended = start(store, lock("k"));
+    auto const ended = start(store, take_lock("k"));
     finish(io, *ended);
     BOOST_TEST((**ended == errc::store_unavailable));
   }
   proxy.async_refuse(false);
-  auto const ended = start(store, lock("k"));
+  auto const ended = start(store, take_lock("k"));
   finish(io, *ended);
   BOOST_TEST(!**ended, (*ended)->message());
   proxy.async_close();
   postgres_store const nonsense{io.get_executor(), "no such = thing"};
-  auto const said = start(nonsense, lock("k"));
+  auto const said = start(nonsense, take_lock("k"));
   finish(io, *said);
   BOOST_TEST((**said == errc::store_unavailable));
 }
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_not_there_is_said_and_found_later) {
 BOOST_AUTO_TEST_CASE(a_backend_that_was_ended_while_idle_costs_nobody_an_error) {
   bed b;
   for (int i = 0; i < 5; ++i) {
-    BOOST_TEST(b(lock("k" + std::to_string(i)))->granted);
+    BOOST_TEST(b(take_lock("k" + std::to_string(i)))->granted);
     end_all_backends(b.db);
     std::this_thread::sleep_for(20ms);  // for the news to arrive: what is on its way is not known
   }
@@ -111,11 +111,11 @@ BOOST_AUTO_TEST_CASE(a_backend_that_was_ended_while_idle_costs_nobody_an_error) 
 // F45, F46
 BOOST_AUTO_TEST_CASE(a_backend_that_is_ended_at_work_has_done_nothing_and_says_so) {
   bed b;
-  BOOST_TEST(b(lock("a")).has_value());
+  BOOST_TEST(b(take_lock("a")).has_value());
   for (std::string const how : {"pg_terminate_backend", "pg_cancel_backend"}) {
     b.db.must("BEGIN; LOCK TABLE weir.locks");
-    auto const first = start(b.store, lock("b"));
-    auto const second = start(b.store, lock("c"));
+    auto const first = start(b.store, take_lock("b"));
+    auto const second = start(b.store, take_lock("c"));
     until_somebody_waits(b.io, b.database);
     // Not by who has the lock: its transaction sees who was there when it began to look.
     connection{the_server().conninfo(b.database)}.must(
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_killed_and_started_again_has_what_it_ackno
   std::vector<std::shared_ptr<std::optional<error_code>>> ended;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     keys[i] = "k" + std::to_string(i);
-    ended.push_back(start(b.store, lock(keys[i])));
+    ended.push_back(start(b.store, take_lock(keys[i])));
   }
   finish(b.io, *ended[10]);
   the_server().kill(SIGKILL);
@@ -154,22 +154,22 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_killed_and_started_again_has_what_it_ackno
     if (!ec) BOOST_TEST(held->held, keys[i] << " was acknowledged");
     if (ec == errc::store_unavailable) BOOST_TEST(!held->held, keys[i] << " was not executed");
   }
-  BOOST_TEST(ask(b.io, b.store, lock("later")).has_value());
+  BOOST_TEST(ask(b.io, b.store, take_lock("later")).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(what_the_server_refuses_has_a_name_and_changes_nothing) {
   bed slow{quick(), "statement_timeout = '300ms'"};
-  BOOST_TEST(slow(lock("a")).has_value());
+  BOOST_TEST(slow(take_lock("a")).has_value());
   connection db{the_server().conninfo(slow.database)};
   db.must("SET statement_timeout = 0; BEGIN; LOCK TABLE weir.locks");
-  BOOST_TEST((slow(lock("b")).error() == errc::store_unavailable));
+  BOOST_TEST((slow(take_lock("b")).error() == errc::store_unavailable));
   db.must("COMMIT");
   BOOST_TEST(!slow(command::inspect_lock{"b"})->held);
-  BOOST_TEST(slow(lock("b")).has_value());
+  BOOST_TEST(slow(take_lock("b")).has_value());
 
   bed b;
   b.db.must("ALTER DATABASE " + b.database + " SET default_transaction_read_only = on");
-  BOOST_TEST((b(lock("a")).error() == errc::store_read_only));
+  BOOST_TEST((b(take_lock("a")).error() == errc::store_read_only));
   BOOST_TEST(b(command::inspect_lock{"a"}).has_value());
   b.db.must("ALTER DATABASE " + b.database +
             " RESET default_transaction_read_only; "
@@ -177,11 +177,11 @@ BOOST_AUTO_TEST_CASE(what_the_server_refuses_has_a_name_and_changes_nothing) {
             "GRANT SELECT ON weir.state TO guest");
   postgres_store const guest{
       b.io.get_executor(), the_server().conninfo(b.database) + " options='-c role=guest'", quick()};
-  BOOST_TEST((ask(b.io, guest, lock("a")).error() ==
+  BOOST_TEST((ask(b.io, guest, take_lock("a")).error() ==
               make_error_code(boost::system::errc::permission_denied)));
   b.db.must("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA weir TO guest; "
             "GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA weir TO guest");
-  BOOST_TEST(ask(b.io, guest, lock("a"))->granted);
+  BOOST_TEST(ask(b.io, guest, take_lock("a"))->granted);
 }
 
 // weir's own transactions are READ COMMITTED: what waited for a lock goes on with what is there
@@ -217,10 +217,10 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unkno
       io.get_executor(),
       server::conninfo_to(proxy.endpoint().port(), there.database) + " sslmode=disable", o};
   auto const must_end = [&](std::string_view key, errc how) {
-    auto const ended = start(store, lock(key));
+    auto const ended = start(store, take_lock(key));
     finish(io, *ended);
     BOOST_TEST((**ended == how), key << ": " << (*ended)->message());
-    auto const again = start(store, lock(key));
+    auto const again = start(store, take_lock(key));
     finish(io, *again);
     BOOST_TEST(!**again, key << ": " << (*again)->message());
   };
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(commands_are_cancelled_wherever_they_are_and_die_with_their
   boost::asio::cancellation_signal signals[2];
   std::vector<error_code> ended;
   for (auto& s : signals) {
-    store.async_execute(lock("k"),
+    store.async_execute(take_lock("k"),
                         boost::asio::bind_cancellation_slot(
                             s.slot(), [&](error_code ec, lock_grant) { ended.push_back(ec); }));
   }
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(commands_are_cancelled_wherever_they_are_and_die_with_their
   BOOST_TEST(ended.size() == 2U);
   for (auto const& ec : ended) BOOST_TEST((ec == boost::asio::error::operation_aborted));
   b.db.must("COMMIT");
-  BOOST_TEST(ask(b.io, store, lock("k", "h")).has_value());
+  BOOST_TEST(ask(b.io, store, take_lock("k", "h")).has_value());
 
   bool called = false;
   for (int const moments : {0, 1, 3, 10}) {
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(commands_are_cancelled_wherever_they_are_and_die_with_their
     postgres_store const dies{brief.get_executor(), the_server().conninfo(b.database), quick()};
     b.db.must("BEGIN; LOCK TABLE weir.locks");
     for (int i = 0; i < 40; ++i) {
-      dies.async_execute(lock("k"), [&](error_code, lock_grant) { called = true; });
+      dies.async_execute(take_lock("k"), [&](error_code, lock_grant) { called = true; });
     }
     dies.async_migrate([&](error_code) {});
     for (int i = 0; i < moments; ++i) brief.run_one_for(5ms);
@@ -289,12 +289,12 @@ BOOST_AUTO_TEST_CASE(commands_are_cancelled_wherever_they_are_and_die_with_their
 
 BOOST_AUTO_TEST_CASE(a_closed_store_answers_what_was_sent_and_takes_nothing_more) {
   bed b;
-  BOOST_TEST(b(lock("a")).has_value());
-  auto const sent = start(b.store, lock("b"));
+  BOOST_TEST(b(take_lock("a")).has_value());
+  auto const sent = start(b.store, take_lock("b"));
   b.io.restart();
   b.io.poll();
   b.store.close();
-  auto const late = start(b.store, lock("c"));
+  auto const late = start(b.store, take_lock("c"));
   finish(b.io, *sent);
   finish(b.io, *late);
   BOOST_TEST(!**sent);

@@ -34,7 +34,7 @@ void write_to(std::string const& path, std::string const& content) {
   std::ofstream{path, std::ios::binary} << content;
 }
 
-command::acquire_lock lock(std::string_view key) { return {key, "holder", 1h}; }
+command::acquire_lock take_lock(std::string_view key) { return {key, "holder", 1h}; }
 
 /// What the first command on that file says; the file must still be what it was.
 error_code refused(std::string const& path, sqlite_options const& o = quick()) {
@@ -43,7 +43,7 @@ error_code refused(std::string const& path, sqlite_options const& o = quick()) {
   error_code ec;
   {
     sqlite_store const store{io.get_executor(), path, o};
-    auto const answer = ask(io, store, lock("k"));
+    auto const answer = ask(io, store, take_lock("k"));
     if (answer.has_error()) ec = answer.error();
     std::optional<error_code> opened;
     store.async_open([&](error_code e) { opened = e; });
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(F46_so_is_one_that_only_says_so) {
 
 BOOST_AUTO_TEST_CASE(a_later_version_s_file_is_left_alone) {
   bed b;
-  BOOST_TEST(b(lock("k"))->granted);
+  BOOST_TEST(b(take_lock("k"))->granted);
   {
     connection db{b.home.file()};
     db.must("PRAGMA user_version = 99; UPDATE weir_state SET schema = 99");
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(F46_a_truncated_file_is_corrupt) {
   directory const home;
   {
     bed b;
-    BOOST_TEST(b(lock("k"))->granted);
+    BOOST_TEST(b(take_lock("k"))->granted);
     connection db{b.home.file()};
     db.must("PRAGMA wal_checkpoint(TRUNCATE)");
     std::filesystem::copy_file(b.home.file(), home.file());
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(F46_a_truncated_file_is_corrupt) {
 
 BOOST_AUTO_TEST_CASE(F46_a_file_without_its_tables_is_corrupt) {
   bed b;
-  BOOST_TEST(b(lock("k"))->granted);
+  BOOST_TEST(b(take_lock("k"))->granted);
   {
     connection db{b.home.file()};
     db.must("DROP TABLE weir_state; PRAGMA wal_checkpoint(TRUNCATE)");
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(F46_a_file_without_its_tables_is_corrupt) {
 
 BOOST_AUTO_TEST_CASE(F46_damage_that_is_found_later_is_corrupt_and_other_keys_go_on) {
   bed b;
-  BOOST_TEST(b(lock("k"))->granted);
+  BOOST_TEST(b(take_lock("k"))->granted);
   connection db{b.home.file()};
   auto const root = db.number("SELECT rootpage FROM sqlite_schema WHERE name = 'weir_jobs'");
   db.must("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -137,23 +137,23 @@ BOOST_AUTO_TEST_CASE(F46_damage_that_is_found_later_is_corrupt_and_other_keys_go
 
 BOOST_AUTO_TEST_CASE(a_file_with_other_shards_is_refused) {
   bed b;
-  BOOST_TEST(b(lock("k"))->granted);
+  BOOST_TEST(b(take_lock("k"))->granted);
   auto o = quick();
   o.shards = 8;
   boost::asio::io_context io;
   sqlite_store const store{io.get_executor(), b.home.file(), o};
   BOOST_TEST(store.shard_count() == 8);
-  BOOST_TEST(ask(io, store, lock("k")).error() == errc::invalid_option);
+  BOOST_TEST(ask(io, store, take_lock("k")).error() == errc::invalid_option);
 }
 
 BOOST_AUTO_TEST_CASE(F46_no_space_left_is_disk_full_and_changes_nothing) {
   disk d;
   bed b;
   std::vector<new_job> const jobs{job_of(1), job_of(2)};
-  BOOST_TEST(b(lock("before"))->granted);
+  BOOST_TEST(b(take_lock("before"))->granted);
   for (int const rc : {SQLITE_FULL, SQLITE_FULL}) {
     d.write_error = rc;
-    BOOST_TEST(b(lock("k")).error() == errc::disk_full);
+    BOOST_TEST(b(take_lock("k")).error() == errc::disk_full);
     BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).error() == errc::disk_full);
     BOOST_TEST((b(command::enqueue_jobs{"q", jobs}).error() == condition::transient));
     d.write_error = SQLITE_OK;
@@ -167,14 +167,15 @@ BOOST_AUTO_TEST_CASE(F46_no_space_left_is_disk_full_and_changes_nothing) {
 BOOST_AUTO_TEST_CASE(F46_in_a_group_each_command_gets_its_own_answer) {
   disk d;
   bed b;
-  BOOST_TEST(b(lock("first"))->granted);
+  BOOST_TEST(b(take_lock("first"))->granted);
   // While somebody else writes, what comes is gathered.
   connection other{b.home.file()};
   other.must("BEGIN IMMEDIATE");
   std::vector<error_code> said(20);
   for (std::size_t i = 0; i != said.size(); ++i) {
     auto const key = "k" + std::to_string(i);
-    b.store.async_execute(lock(key), [&, i](error_code ec, lock_grant const&) { said[i] = ec; });
+    b.store.async_execute(take_lock(key),
+                          [&, i](error_code ec, lock_grant const&) { said[i] = ec; });
   }
   b.store.async_execute(command::inspect_lock{"first"}, [&](error_code ec, lock_info const& l) {
     BOOST_TEST(!ec);
@@ -191,7 +192,7 @@ BOOST_AUTO_TEST_CASE(F46_in_a_group_what_does_not_fit_keeps_nobody_else_out) {
   auto o = quick();
   o.max_bytes = 400'000;
   bed b{o};
-  BOOST_TEST(b(lock("first"))->granted);
+  BOOST_TEST(b(take_lock("first"))->granted);
   connection other{b.home.file()};
   other.must("BEGIN IMMEDIATE");
   std::string const payload(500'000, 'p');
@@ -200,11 +201,11 @@ BOOST_AUTO_TEST_CASE(F46_in_a_group_what_does_not_fit_keeps_nobody_else_out) {
   error_code too_large;
   int done = 0;
   auto const count = [&](error_code ec, auto const&) { done += ec ? 0 : 1; };
-  b.store.async_execute(lock("before"), count);
+  b.store.async_execute(take_lock("before"), count);
   b.store.async_execute(command::enqueue_jobs{"q", large},
                         [&](error_code ec, auto const&) { too_large = ec; });
   b.store.async_execute(command::enqueue_jobs{"q", small}, count);
-  b.store.async_execute(lock("after"), count);
+  b.store.async_execute(take_lock("after"), count);
   other.must("ROLLBACK");
   b.io.restart();
   b.io.run();
@@ -217,11 +218,11 @@ BOOST_AUTO_TEST_CASE(F46_a_failing_disk_is_unavailable_and_a_failing_commit_unkn
   disk d;
   sqlite_options o;  // durable, so that a commit is an fsync
   bed b{o};
-  BOOST_TEST(b(lock("before"))->granted);
+  BOOST_TEST(b(take_lock("before"))->granted);
   d.sync_error = SQLITE_IOERR_FSYNC;
-  BOOST_TEST(b(lock("k")).error() == errc::outcome_unknown);
+  BOOST_TEST(b(take_lock("k")).error() == errc::outcome_unknown);
   d.sync_error = SQLITE_OK;
-  BOOST_TEST(b(lock("k2"))->granted);
+  BOOST_TEST(b(take_lock("k2"))->granted);
   BOOST_TEST(b(command::inspect_lock{"before"})->held);
 }
 
@@ -253,22 +254,22 @@ BOOST_AUTO_TEST_CASE(F46_a_deleted_directory_is_unavailable_until_it_is_there_ag
   std::filesystem::create_directory(inner);
   boost::asio::io_context io;
   sqlite_store const store{io.get_executor(), (inner / "store.db").string(), quick()};
-  BOOST_TEST(ask(io, store, lock("k"))->granted);
+  BOOST_TEST(ask(io, store, take_lock("k"))->granted);
   std::filesystem::remove_all(inner);
-  BOOST_TEST(ask(io, store, lock("k")).error() == errc::store_unavailable);
+  BOOST_TEST(ask(io, store, take_lock("k")).error() == errc::store_unavailable);
   BOOST_TEST(ask(io, store, command::inspect_lock{"k"}).error() == errc::store_unavailable);
   std::filesystem::create_directory(inner);
-  auto const again = ask(io, store, lock("k"));
+  auto const again = ask(io, store, take_lock("k"));
   BOOST_TEST(again->granted);
   BOOST_TEST(std::filesystem::exists(inner / "store.db"), "it goes where nobody will find it");
 }
 
 BOOST_AUTO_TEST_CASE(F46_a_file_that_was_replaced_is_the_one_that_is_used) {
   bed b;
-  BOOST_TEST(b(lock("old"))->granted);
+  BOOST_TEST(b(take_lock("old"))->granted);
   std::string const copy = b.home.file("copy.db");
   connection{b.home.file()}.must("VACUUM INTO '" + copy + "'");
-  BOOST_TEST(b(lock("new"))->granted);
+  BOOST_TEST(b(take_lock("new"))->granted);
   for (auto const* const beside : {"-wal", "-shm"}) std::filesystem::remove(b.home.file() + beside);
   std::filesystem::rename(copy, b.home.file());
   BOOST_TEST(b(command::inspect_lock{"old"})->held);
@@ -284,13 +285,13 @@ BOOST_AUTO_TEST_CASE(others_that_never_let_go_are_unavailable_after_busy_timeout
   auto o = quick();
   o.busy_timeout = 60ms;
   bed b{o};
-  BOOST_TEST(b(lock("k"))->granted);
+  BOOST_TEST(b(take_lock("k"))->granted);
   connection other{b.home.file()};
   other.must("BEGIN IMMEDIATE");
-  BOOST_TEST(b(lock("l")).error() == errc::store_unavailable);
+  BOOST_TEST(b(take_lock("l")).error() == errc::store_unavailable);
   BOOST_TEST(b(command::inspect_lock{"k"})->held, "who only reads need not wait");
   other.must("ROLLBACK");
-  BOOST_TEST(b(lock("l"))->granted);
+  BOOST_TEST(b(take_lock("l"))->granted);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -307,14 +308,14 @@ BOOST_AUTO_TEST_CASE(read_only) {
   };
   for (bool const in_use : {false, true}) {
     std::optional<sqlite_store> user{std::in_place, io.get_executor(), home.file(), quick()};
-    BOOST_TEST(ask(io, *user, lock("k")).has_value());
+    BOOST_TEST(ask(io, *user, take_lock("k")).has_value());
     if (!in_use) user.reset();
     allow(0444);
     sqlite_store const store{io.get_executor(), home.file(), quick()};
-    BOOST_TEST(ask(io, store, lock("l")).error() == errc::store_read_only);
+    BOOST_TEST(ask(io, store, take_lock("l")).error() == errc::store_read_only);
     BOOST_TEST(ask(io, store, command::inspect_lock{"k"}).error() == errc::store_read_only);
     allow(0644);
-    BOOST_TEST(ask(io, store, lock("l")).has_value());
+    BOOST_TEST(ask(io, store, take_lock("l")).has_value());
     BOOST_TEST(ask(io, store, command::inspect_lock{"k"})->held);
   }
 }

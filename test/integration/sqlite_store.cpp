@@ -38,7 +38,7 @@ static_assert(executes<sqlite_store, command::reap_buckets>);
 static_assert(executes_at<sqlite_store, command::take>);
 static_assert(!executes_now<sqlite_store, command::take>, "SQLite blocks");
 
-command::acquire_lock lock(std::string_view key) { return {key, "holder", 1h}; }
+command::acquire_lock take_lock(std::string_view key) { return {key, "holder", 1h}; }
 
 command::enqueue_jobs enqueue(std::string_view queue, std::vector<new_job> const& jobs) {
   return {queue, jobs};
@@ -55,10 +55,10 @@ BOOST_AUTO_TEST_SUITE(sqlite_store_)
 BOOST_AUTO_TEST_CASE(what_comes_together_is_one_commit) {
   disk d;
   bed b{sqlite_options{}};
-  BOOST_TEST(b(lock("first"))->granted);
+  BOOST_TEST(b(take_lock("first"))->granted);
   auto const alone = [&] {
     auto const before = d.syncs.load();
-    BOOST_TEST(b(lock("alone"))->granted);
+    BOOST_TEST(b(take_lock("alone"))->granted);
     return d.syncs.load() - before;
   }();
   BOOST_TEST_REQUIRE(alone >= 1U);
@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(what_comes_together_is_one_commit) {
   for (std::size_t i = 0; i != n; ++i) keys.push_back("k" + std::to_string(i));
   std::size_t granted = 0;
   for (auto const& k : keys) {
-    b.store.async_execute(lock(k), [&](error_code, lock_grant const& g) { granted += g.granted; });
+    b.store.async_execute(take_lock(k),
+                          [&](error_code, lock_grant const& g) { granted += g.granted; });
   }
   b.io.restart();
   b.io.run();
@@ -84,9 +85,9 @@ BOOST_AUTO_TEST_CASE(durability_says_whether_a_commit_waits_for_the_disk) {
     sqlite_options o;
     o.durable = durable;
     bed b{o};
-    BOOST_TEST(b(lock("first"))->granted);
+    BOOST_TEST(b(take_lock("first"))->granted);
     auto const before = d.syncs.load();
-    for (int i = 0; i != 10; ++i) BOOST_TEST(b(lock("k" + std::to_string(i)))->granted);
+    for (int i = 0; i != 10; ++i) BOOST_TEST(b(take_lock("k" + std::to_string(i)))->granted);
     auto const syncs = d.syncs.load() - before;
     BOOST_TEST(syncs >= (durable == durability::power_loss ? 10U : 0U));
     BOOST_TEST(syncs <= (durable == durability::power_loss ? 20U : 0U));
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_changes_nothing_is_not_written) {
   disk d;
   bed b{sqlite_options{}};
   std::vector<new_job> const jobs{job_of(1)};
-  BOOST_TEST(b(lock("first"))->granted);
+  BOOST_TEST(b(take_lock("first"))->granted);
   BOOST_TEST(b(enqueue("q", jobs)).has_value());
   auto const writes = d.writes.load();
   BOOST_TEST(!b(command::acquire_lock{"first", "another", 1h})->granted);
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(views_need_not_outlive_the_initiation_by_more_than_the_hand
   std::optional<lock_grant> got;
   {
     auto const key = std::make_unique<std::string>(300, 'k');
-    b.store.async_execute(lock(*key), [&](error_code, lock_grant const& g) { got = g; });
+    b.store.async_execute(take_lock(*key), [&](error_code, lock_grant const& g) { got = g; });
   }
   b.io.run();
   BOOST_TEST(got.value().granted);
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(bad_input_is_an_error_before_any_io) {
   directory const home;
   asio::io_context io;
   sqlite_store const store{io.get_executor(), home.file()};
-  BOOST_TEST(ask(io, store, lock("")).error() == errc::invalid_key);
+  BOOST_TEST(ask(io, store, take_lock("")).error() == errc::invalid_key);
   std::array const inexact{quota::per(10'000'019, 1s)};
   BOOST_TEST(ask(io, store, command::await_permit{"", "h"}).error() == errc::invalid_key);
   BOOST_TEST(!std::filesystem::exists(home.file()));
@@ -138,12 +139,12 @@ BOOST_AUTO_TEST_CASE(bad_input_is_an_error_before_any_io) {
 
 BOOST_AUTO_TEST_CASE(R7_a_command_that_was_cancelled_before_its_turn_never_runs) {
   bed b;
-  BOOST_TEST(b(lock("first"))->granted);
+  BOOST_TEST(b(take_lock("first"))->granted);
   connection other{b.home.file()};
   other.must("BEGIN IMMEDIATE");
   asio::cancellation_signal signal;
   std::optional<error_code> said;
-  b.store.async_execute(lock("k"),
+  b.store.async_execute(take_lock("k"),
                         asio::bind_cancellation_slot(
                             signal.slot(), [&](error_code ec, lock_grant const&) { said = ec; }));
   signal.emit(asio::cancellation_type::terminal);
@@ -157,15 +158,15 @@ BOOST_AUTO_TEST_CASE(R7_a_command_that_was_cancelled_before_its_turn_never_runs)
 BOOST_AUTO_TEST_CASE(R7_a_command_that_has_begun_completes_as_if_it_had_not_been_cancelled) {
   disk d;
   bed b{sqlite_options{}};
-  BOOST_TEST(b(lock("first"))->granted);
+  BOOST_TEST(b(take_lock("first"))->granted);
   d.halt();
   asio::cancellation_signal signal;
   std::optional<error_code> said;
-  b.store.async_execute(lock("k"), asio::bind_cancellation_slot(
-                                       signal.slot(), [&](error_code ec, lock_grant const& g) {
-                                         said = ec;
-                                         BOOST_TEST(g.granted);
-                                       }));
+  b.store.async_execute(take_lock("k"), asio::bind_cancellation_slot(
+                                            signal.slot(), [&](error_code ec, lock_grant const& g) {
+                                              said = ec;
+                                              BOOST_TEST(g.granted);
+                                            }));
   d.wait_for_halted();
   signal.emit(asio::cancellation_type::terminal);
   d.go_on();
@@ -185,7 +186,7 @@ BOOST_AUTO_TEST_CASE(R7_an_executor_may_be_destroyed_with_operations_pending) {
     {
       asio::io_context io;
       store.emplace(io.get_executor(), home.file());
-      BOOST_TEST(ask(io, *store, lock("first"))->granted);
+      BOOST_TEST(ask(io, *store, take_lock("first"))->granted);
       if (begun) {
         d.halt();
       } else {
@@ -193,9 +194,9 @@ BOOST_AUTO_TEST_CASE(R7_an_executor_may_be_destroyed_with_operations_pending) {
         other->must("BEGIN IMMEDIATE");
       }
       for (int i = 0; i != 5; ++i) {
-        store->async_execute(lock("k" + std::to_string(i)), [alive](error_code, lock_grant const&) {
-          BOOST_ERROR("it was called");
-        });
+        store->async_execute(
+            take_lock("k" + std::to_string(i)),
+            [alive](error_code, lock_grant const&) { BOOST_ERROR("it was called"); });
       }
       store->async_execute(command::await_jobs{},
                            [alive](error_code, hint) { BOOST_ERROR("it was called"); });
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(R7_the_last_handle_waits_for_what_was_given_and_ends_those_
   {
     sqlite_store const store{io.get_executor(), home.file(), quick()};
     for (int i = 0; i != 100; ++i) {
-      store.async_execute(lock("k" + std::to_string(i)),
+      store.async_execute(take_lock("k" + std::to_string(i)),
                           [&](error_code ec, lock_grant const&) { done += ec ? 0 : 1; });
     }
     store.async_execute(command::await_jobs{}, [&](error_code ec, hint) { waited = ec; });
@@ -235,18 +236,19 @@ BOOST_AUTO_TEST_CASE(R7_the_last_handle_may_die_in_a_handler) {
   asio::io_context io;
   auto store = std::make_unique<sqlite_store>(io.get_executor(), home.file(), quick());
   auto const& s = *store;
-  s.async_execute(lock("k"), [held = std::move(store)](error_code ec, lock_grant const&) mutable {
-    BOOST_TEST(!ec);
-    held.reset();
-  });
+  s.async_execute(take_lock("k"),
+                  [held = std::move(store)](error_code ec, lock_grant const&) mutable {
+                    BOOST_TEST(!ec);
+                    held.reset();
+                  });
   io.run();
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_store_lets_nothing_in) {
   bed b;
-  BOOST_TEST(b(lock("k"))->granted);
+  BOOST_TEST(b(take_lock("k"))->granted);
   b.store.close();
-  BOOST_TEST(b(lock("l")).error() == errc::closed);
+  BOOST_TEST(b(take_lock("l")).error() == errc::closed);
   BOOST_TEST(b(command::await_jobs{}).error() == errc::closed);
 }
 
@@ -274,15 +276,15 @@ BOOST_AUTO_TEST_CASE(R8_commands_that_wait_are_bounded) {
   auto o = quick();
   o.max_pending = 3;
   bed b{o};
-  BOOST_TEST(b(lock("first"))->granted);
+  BOOST_TEST(b(take_lock("first"))->granted);
   connection other{b.home.file()};
   other.must("BEGIN IMMEDIATE");
   int full = 0;
   int done = 0;
   for (int i = 0; i != 20; ++i) {
-    b.store.async_execute(lock("k" + std::to_string(i)), [&](error_code ec, lock_grant const&) {
-      ec == errc::store_full ? ++full : ++done;
-    });
+    b.store.async_execute(
+        take_lock("k" + std::to_string(i)),
+        [&](error_code ec, lock_grant const&) { ec == errc::store_full ? ++full : ++done; });
   }
   other.must("ROLLBACK");
   b.io.restart();

@@ -48,8 +48,8 @@ constexpr time_point start{1'000'000s};
 
 std::string long_name(std::string const& s) { return s + std::string(60, '.'); }
 
-struct store : detail::memory_permits, detail::memory_locks {
-  store() : memory_permits{memory_options{}}, memory_locks{memory_options{}} {}
+struct table : detail::memory_permits, detail::memory_locks {
+  table() : memory_permits{memory_options{}}, memory_locks{memory_options{}} {}
   using memory_locks::apply;
   using memory_locks::locks;
   using memory_permits::apply;
@@ -62,7 +62,7 @@ struct store : detail::memory_permits, detail::memory_locks {
 };
 
 // What can be seen of the key.
-std::string look(store& s) {
+std::string look(table& s) {
   auto const census = s.apply(command::inspect_permits{s.key, 100}, start).value();
   auto seen = std::to_string(s.lines().size()) + "/" + std::to_string(s.lines().keys()) + "/" +
               std::to_string(s.locks().size()) + "/" + std::to_string(s.locks().keys()) + ":" +
@@ -71,11 +71,11 @@ std::string look(store& s) {
   return seen;
 }
 
-void fail_everywhere(std::function<void(store&)> const& prepare,
-                     std::function<void(store&)> const& step) {
+void fail_everywhere(std::function<void(table&)> const& prepare,
+                     std::function<void(table&)> const& step) {
   for (int n = 0;; ++n) {
     BOOST_REQUIRE(n < 100);
-    store s;
+    table s;
     prepare(s);
     auto const before = look(s);
     bool failed = false;
@@ -98,7 +98,7 @@ void fail_everywhere(std::function<void(store&)> const& prepare,
 }
 
 auto holding(int n, std::uint32_t limit, duration patience = 0s) {
-  return [=](store& s) {
+  return [=](table& s) {
     for (int i = 0; i < n; ++i) s.acquire(long_name("h" + std::to_string(i)), limit, patience);
   };
 }
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_SUITE(memory_permits_out_of_memory)
 
 BOOST_AUTO_TEST_CASE(R8_a_failed_grant_changes_nothing) {
   auto const newcomer = long_name("newcomer");
-  auto const acquire = [&](store& s) { s.acquire(newcomer, 100); };
+  auto const acquire = [&](table& s) { s.acquire(newcomer, 100); };
   for (auto const others : {0, 1, 4, 16, 17}) {  // alone, few, about to be many, many
     fail_everywhere(holding(others, 100), acquire);
   }
@@ -117,32 +117,32 @@ BOOST_AUTO_TEST_CASE(R8_a_failed_grant_changes_nothing) {
 
 BOOST_AUTO_TEST_CASE(R8_a_failed_place_in_line_changes_nothing) {
   auto const newcomer = long_name("newcomer");
-  auto const wait = [&](store& s) { s.acquire(newcomer, 1, 1h); };
+  auto const wait = [&](table& s) { s.acquire(newcomer, 1, 1h); };
   for (auto const others : {1, 2, 5, 17, 18}) fail_everywhere(holding(others, 1, 1h), wait);
 }
 
 BOOST_AUTO_TEST_CASE(R8_a_failed_grant_keeps_the_ticket) {
   auto const waiter = long_name("waiter");
   fail_everywhere(
-      [&](store& s) {
+      [&](table& s) {
         holding(3, 3)(s);
         s.acquire(waiter, 3, 1h);
         s.apply(command::release_permit{s.key, long_name("h0"), 0}, start).value();
       },
-      [&](store& s) { s.acquire(waiter, 3, 1h); });
+      [&](table& s) { s.acquire(waiter, 3, 1h); });
 }
 
 BOOST_AUTO_TEST_CASE(R8_a_failed_lock_changes_nothing) {
   auto const holder = long_name("holder");
   fail_everywhere(
-      [](store&) {},
-      [&](store& s) { s.apply(command::acquire_lock{s.key, holder, 1h}, start).value(); });
+      [](table&) {},
+      [&](table& s) { s.apply(command::acquire_lock{s.key, holder, 1h}, start).value(); });
 }
 
 BOOST_AUTO_TEST_CASE(R7_a_wait_that_cannot_begin_ends) {
   auto const waiter = long_name("waiter");
   for (int n = 0; n < 20; ++n) {
-    store s;
+    table s;
     boost::asio::io_context io;
     holding(1, 1)(s);
     s.acquire(waiter, 1, 1h);

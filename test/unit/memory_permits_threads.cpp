@@ -29,8 +29,8 @@ namespace asio = boost::asio;
 
 constexpr time_point start{1'000'000s};
 
-struct store : detail::memory_permits {
-  explicit store(std::size_t capacity = 1'000'000)
+struct table : detail::memory_permits {
+  explicit table(std::size_t capacity = 1'000'000)
       : memory_permits{memory_options{.max_permits = capacity}} {}
   using memory_permits::lines;
 };
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_SUITE(memory_permits_threads)
 
 BOOST_AUTO_TEST_CASE(R1_R5_one_key_never_above_its_limit) {
   constexpr std::uint32_t limit = 3;
-  store s;
+  table s;
   std::atomic<std::uint32_t> inside = 0;
   std::atomic<int> violations = 0;
   on_threads(5, [&](int t) {
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(R1_R5_one_key_never_above_its_limit) {
 BOOST_AUTO_TEST_CASE(R1_R8_F11_many_keys_expiring_and_bounded) {
   constexpr std::uint32_t limit = 2;
   constexpr std::size_t capacity = 60;
-  store s{capacity};
+  table s{capacity};
   std::atomic<duration::rep> clock = 0;
   std::atomic<int> violations = 0;
   std::atomic<std::uint64_t> full = 0, granted = 0;
@@ -128,7 +128,7 @@ namespace {
 // A holder that asks again only when it is told to: if ever one hint were lost, it would wait for
 // ever.
 struct visitor : std::enable_shared_from_this<visitor> {
-  visitor(store& s, asio::io_context& io, int id, int visits)
+  visitor(table& s, asio::io_context& io, int id, int visits)
       : permits{s},
         context{io},
         strand{asio::make_strand(io)},
@@ -162,7 +162,7 @@ struct visitor : std::enable_shared_from_this<visitor> {
     });
   }
 
-  store& permits;
+  table& permits;
   asio::io_context& context;
   asio::strand<asio::io_context::executor_type> strand;
   std::string holder;
@@ -172,7 +172,7 @@ struct visitor : std::enable_shared_from_this<visitor> {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(R6_no_hint_is_ever_lost) {
-  store s;
+  table s;
   asio::io_context io;
   for (int i = 0; i < 20; ++i) {
     auto const v = std::make_shared<visitor>(s, io, i, 100);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(R6_no_hint_is_ever_lost) {
 }
 
 BOOST_AUTO_TEST_CASE(R7_waking_cancelling_and_leaving_race) {
-  store s;
+  table s;
   asio::io_context io;
   std::atomic<int> ended = 0;
   constexpr int rounds = 400;

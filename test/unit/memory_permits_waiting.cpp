@@ -24,8 +24,8 @@ namespace asio = boost::asio;
 
 constexpr time_point start{1'000'000s};
 
-struct store : detail::memory_permits {
-  store() : memory_permits{memory_options{}} {}
+struct table : detail::memory_permits {
+  table() : memory_permits{memory_options{}} {}
   using memory_permits::lines;
 
   std::size_t parked(std::string_view key) {

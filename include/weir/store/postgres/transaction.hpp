@@ -146,9 +146,9 @@ class postgres_transaction {
     } else if (PQntuples(r.get()) != 1) {
       ec = errc::store_foreign;
     } else {
-      auto const version = std::stol(PQgetvalue(r.get(), 0, 0));
-      if (version > long{postgres_schema_version}) ec = errc::schema_too_new;
-      if (version < long{postgres_schema_version}) ec = errc::schema_outdated;
+      auto const found = std::stol(PQgetvalue(r.get(), 0, 0));
+      if (found > long{postgres_schema_version}) ec = errc::schema_too_new;
+      if (found < long{postgres_schema_version}) ec = errc::schema_outdated;
       if (std::stol(PQgetvalue(r.get(), 0, 1)) != long{scope_.shards}) ec = errc::invalid_option;
     }
     PQclear(PQexec(connection_, "ROLLBACK TO SAVEPOINT weir_command"));
