@@ -7,7 +7,6 @@
 #include "weir.hpp"
 
 #include <boost/asio/io_context.hpp>
-
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -37,10 +37,10 @@ namespace {
 
 using namespace redis_test;
 using weir::testing::fault_proxy;
-using weir::testing::proxy_rates;
 using weir::testing::planned_fault;
 using weir::testing::proxy_ending;
 using weir::testing::proxy_fault;
+using weir::testing::proxy_rates;
 using weir::testing::traffic;
 namespace asio = boost::asio;
 

@@ -37,7 +37,7 @@ struct table : detail::memory_permits {
 
 struct bed {
   asio::io_context io;
-  std::shared_ptr<store> permits = std::make_shared<store>();
+  std::shared_ptr<table> permits = std::make_shared<table>();
   time_point now = start;
   std::vector<std::string> told;     // who was told to ask again, in that order
   std::vector<std::string> aborted;  // whose wait ended otherwise
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(R7_a_cancelled_wait_leaves_the_ticket_and_its_turn) {
 }
 
 BOOST_AUTO_TEST_CASE(R7_the_context_may_go_before_the_store) {
-  auto const permits = std::make_shared<store>();
+  auto const permits = std::make_shared<table>();
   auto const alive = std::make_shared<int>();
   {
     asio::io_context io;
@@ -289,10 +289,10 @@ BOOST_AUTO_TEST_CASE(R7_the_store_may_go_before_the_context) {
 }
 
 BOOST_AUTO_TEST_CASE(R7_a_handler_may_own_the_store) {
-  std::weak_ptr<store> gone;
+  std::weak_ptr<table> gone;
   {
     asio::io_context io;
-    auto permits = std::make_shared<store>();
+    auto permits = std::make_shared<table>();
     gone = permits;
     permits->apply(command::acquire_permit{"k", "a", 1, 1h, 1h}, start).value();
     permits->apply(command::acquire_permit{"k", "b", 1, 1h, 1h}, start).value();
