@@ -1,0 +1,192 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_HPP
+#define WEIR_STORE_NATS_HPP
+
+#if !__has_include(<nats/nats.h>)
+#error                                                                                             \
+    "weir/store/nats.hpp needs the NATS C client 3.4 or later: nats/nats.h is not on the include path"
+#endif
+
+#include "weir/clock/system.hpp"
+#include "weir/command/at.hpp"
+#include "weir/concept.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/bucket_scale.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/nats/address.hpp"
+#include "weir/store/nats/link.hpp"
+#include "weir/store/nats/names.hpp"
+#include "weir/store/nats/options.hpp"
+#include "weir/store/nats/record.hpp"
+#include "weir/store/nats/table.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/dispatch.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace weir {
+
+/// Permits, locks and buckets on NATS JetStream (server 2.12 or later), shared by any number of
+/// processes and hosts.
+///
+///     weir::nats_store store{io.get_executor(), weir::nats_address::parse(urls).value()};
+///     store.async_run(boost::asio::detached);
+///     weir::limiter limiter{store, ...};
+///
+/// Programs link the CMake target weir::nats, which brings the NATS C client.
+///
+/// A handle: copies share the state, and any number of threads may use them at once; none may
+/// outlive the execution context, which ends with whatever is under way. There is one connection,
+/// on a strand of its own, which exists while `async_run` runs. Only connecting, in which the C
+/// client blocks, has a thread of its own, and only for as long; the last handle to go waits for
+/// it, for up to `connect_timeout`.
+///
+/// Each key is one record in a stream, and a command is: read it, let the rule decide, and write it
+/// back unless somebody else has. A process remembers its records, so that most commands take one
+/// round trip, and combines the commands on a key that are under way at once. What is written grows
+/// with the holders and waiters of a key, by about 60 bytes each: a key with more than about 16,000
+/// of them does not fit into a message of a server with the usual `max_payload` of 1 MiB, and is
+/// `store_full`. Where many processes take turns on one key, most of the time goes into writing
+/// again what another one was faster with.
+///
+/// The server's clock decides. Clients know it by what replies say, to within the fastest round
+/// trip lately and half a thousandth of the time since: leases live longer by that much, and never
+/// shorter. In a cluster the clocks of its servers have to agree: by how much they do not, a lease
+/// may be shorter when the stream gets another leader.
+///
+/// Errors of every command, besides its own: `store_unavailable` when there was no connection for
+/// `offline_patience`, a read got no answer, or JetStream cannot serve it now; `outcome_unknown`
+/// when the connection ended, or no answer came within `request_timeout`, after a write was given
+/// to it; `store_full` when `max_pending` commands are under way, the stream or the account is
+/// full, or a record too large for a message; `store_read_only` when the stream is sealed;
+/// `store_foreign` when the stream or a record is not weir's; `schema_outdated` when the stream is
+/// missing and not to be made; `invalid_option` when the prefix is not valid; `closed`.
+///
+/// Not there yet: jobs. JetStream acknowledges before it has synchronised its file to the disk,
+/// unless the server's `sync_interval` is `always`: a host that loses power may forget what was
+/// acknowledged in the last two minutes, leases among it; fences still grow.
+///
+/// An account needs to publish to `PREFIX.k.>`, `PREFIX.h.>`, `$JS.API.STREAM.INFO.PREFIX-keys`,
+/// `$JS.API.DIRECT.GET.PREFIX-keys.>` and, where there are replicas,
+/// `$JS.API.STREAM.MSG.GET.PREFIX-keys`; to subscribe to `_INBOX.>` and `PREFIX.h.>`; and, to make
+/// the stream, to publish to
+/// `$JS.API.STREAM.CREATE.PREFIX-keys`. What it may not publish is not answered, and so ends after
+/// `request_timeout`.
+///
+/// What stays on the server: for each key a message, until a minute after all of it is over.
+class nats_store {
+ public:
+  using executor_type = boost::asio::any_io_executor;  ///< where the connection lives
+  using clock_type = system_clock;                     ///< how primitives on it wait
+
+  /// Connects to nothing yet.
+  ///
+  /// @param executor where the connection lives, and operations without an executor of their own
+  /// complete
+  /// @param address where the servers are
+  /// @param options how it behaves
+  explicit nats_store(executor_type executor, nats_address address = nats_address{},
+                      nats_options const& options = {})
+      : executor_{std::move(executor)},
+        link_{std::make_shared<detail::nats_link>(executor_, std::move(address), options)},
+        table_{std::make_shared<detail::nats_table>(link_)} {}
+
+  /// The one that it was given.
+  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+
+  /// Keeps a connection to a server, and makes another one whenever it ends, until `close`.
+  /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
+  /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
+  template <class Token = boost::asio::deferred_t>
+  auto async_run(Token&& token = {}) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
+                       nats_store const& self) {
+      auto op = detail::park<error_code>(self.executor_, std::move(handler));
+      boost::asio::dispatch(self.link_->strand(),
+                            [link = self.link_, table = self.table_] { link->listen(table); });
+      self.link_->run(std::move(op));
+    };
+    return boost::asio::async_initiate<Token, void(error_code)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this);
+  }
+
+  /// Executes a command, and posts its handler. Cancelling it (any kind) completes it with
+  /// `operation_aborted`: it was executed, or not.
+  template <detail::nats_key_command C, class Token>
+  auto async_execute(C const& c, Token&& token) const {
+    return start(c, std::nullopt, std::forward<Token>(token));
+  }
+
+  /// Executes a command as if at `a.time`.
+  template <detail::nats_key_command C, class Token>
+  auto async_execute(command::at<C> const& a, Token&& token) const {
+    return start(a.command, a.time, std::forward<Token>(token));
+  }
+
+  /// Waits for a hint: at most for `poll_interval` after there is reason for one, and usually not
+  /// as long. Cancelling it (any kind) completes it with `operation_aborted`.
+  template <class Token>
+  auto async_execute(command::await_permit const& c, Token&& token) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
+                       nats_store const& self, command::await_permit const& command) {
+      auto const ec = rule::validate(command);
+      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, hint{});
+      auto op = detail::park<error_code, hint>(self.executor_, std::move(handler));
+      boost::asio::dispatch(self.link_->strand(),
+                            [table = self.table_, key = std::string{command.key},
+                             holder = std::string{command.holder},
+                             op] { table->wait(key, holder, op); });
+    };
+    return boost::asio::async_initiate<Token, void(error_code, hint)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+  }
+
+  /// Ends the connection: writes under way are `outcome_unknown`, whatever else is, and later ones,
+  /// are `closed` or `store_unavailable`, and `async_run` completes. Does not wait.
+  void close() const { link_->close(); }
+
+ private:
+  template <class C, class Token>
+  auto start(C const& c, std::optional<time_point> at, Token&& token) const {
+    using answer = typename C::result;
+    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
+    auto initiate = [](handler_type handler, nats_store const& self, C const& command,
+                       std::optional<time_point> told) {
+      using state = typename detail::nats_state_of<C>::type;
+      auto ec = rule::validate(command);
+      if constexpr (requires { command.quotas; }) {
+        if (!ec && !rule::bucket_scales::of(command.quotas)) ec = errc::quota_too_large;
+      }
+      auto const& pending = self.link_->pending();
+      if (!ec && *pending >= self.link_->options().max_pending) ec = errc::store_full;
+      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, answer{});
+      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
+      auto const step =
+          std::make_shared<detail::nats_command<state, C>>(std::move(op), command, told, pending);
+      boost::asio::dispatch(self.link_->strand(),
+                            [table = self.table_, step] { table->template submit<C>(step); });
+    };
+    return boost::asio::async_initiate<Token, void(error_code, answer)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
+  }
+
+  executor_type executor_;
+  std::shared_ptr<detail::nats_link> link_;
+  std::shared_ptr<detail::nats_table> table_;
+};
+
+}  // namespace weir
+
+#endif

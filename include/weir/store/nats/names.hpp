@@ -1,0 +1,109 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_NAMES_HPP
+#define WEIR_STORE_NATS_NAMES_HPP
+
+#include "weir/store/nats/options.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir {
+
+namespace detail {
+
+[[nodiscard]] constexpr bool plain_in_nats(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_';
+}
+
+[[nodiscard]] constexpr bool valid_nats_prefix(std::string_view prefix) noexcept {
+  constexpr std::size_t longest = 64;
+  return !prefix.empty() && prefix.size() <= longest && std::ranges::all_of(prefix, plain_in_nats);
+}
+
+/// Any bytes as one token of a subject: letters, digits, `-` and `_` stand for themselves, every
+/// other byte is `=XX`. No two keys have the same token, and none has a dot, a wildcard or a space
+/// (F27). A key of `limits::key_size` stays within the 4 KiB that a server allows a subject.
+[[nodiscard]] inline std::string nats_token(std::string_view bytes) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(bytes.size() + 8);
+  for (char const c : bytes) {
+    if (plain_in_nats(c)) {
+      out += c;
+      continue;
+    }
+    auto const byte = static_cast<unsigned char>(c);
+    out += '=';
+    out += digits[byte >> 4U];
+    out += digits[byte & 15U];
+  }
+  return out;
+}
+
+/// How the store's stream and subjects are called. A record is `PREFIX.k.KIND.TOKEN`, a hint
+/// `PREFIX.h.KIND.TOKEN`.
+class nats_names {
+ public:
+  explicit nats_names(std::string prefix)
+      : prefix_{std::move(prefix)},
+        stream_{prefix_ + "-keys"},
+        direct_{"$JS.API.DIRECT.GET." + stream_ + "."} {}
+
+  [[nodiscard]] std::string const& stream() const noexcept { return stream_; }
+  [[nodiscard]] std::string subjects() const { return prefix_ + ".k.>"; }
+  [[nodiscard]] std::string hints() const { return prefix_ + ".h.>"; }
+
+  [[nodiscard]] std::string record(char kind, std::string_view key) const {
+    return prefix_ + ".k." + kind + "." + nats_token(key);
+  }
+  /// Of the record of that subject.
+  [[nodiscard]] std::string hint(std::string const& record) const {
+    auto out = record;
+    out[prefix_.size() + 1] = 'h';
+    return out;
+  }
+  /// The reverse.
+  [[nodiscard]] std::string hinted(std::string_view hint) const {
+    std::string out{hint};
+    if (out.size() > prefix_.size() + 1) out[prefix_.size() + 1] = 'k';
+    return out;
+  }
+
+  /// Where the last message of a subject is asked for: at any server that has it, or at the one
+  /// that leads.
+  [[nodiscard]] std::string direct_get(std::string const& record) const { return direct_ + record; }
+  [[nodiscard]] std::string leader_get() const { return "$JS.API.STREAM.MSG.GET." + stream_; }
+  [[nodiscard]] std::string info() const { return "$JS.API.STREAM.INFO." + stream_; }
+  [[nodiscard]] std::string create() const { return "$JS.API.STREAM.CREATE." + stream_; }
+
+ private:
+  std::string prefix_;
+  std::string stream_;
+  std::string direct_;
+};
+
+}  // namespace detail
+
+/// The configuration of the stream that a store with these options needs, as JSON: what
+/// `nats stream add --config` and JetStream's `STREAM.CREATE` take. Its subjects keep one message
+/// each; where it is full, writes are refused, and nothing is forgotten for them.
+[[nodiscard]] inline std::string nats_stream_config(nats_options const& options) {
+  auto const o = detail::bounded(options);
+  detail::nats_names const names{std::string{o.prefix}};
+  return R"({"name":")" + names.stream() + R"(","subjects":[")" + names.subjects() +
+         R"("],"retention":"limits","max_msgs_per_subject":1,"max_msgs":-1,"max_consumers":-1,)" +
+         R"("max_age":0,"max_bytes":)" + (o.max_bytes == 0 ? "-1" : std::to_string(o.max_bytes)) +
+         R"(,"discard":"new","storage":")" + (o.in_memory ? "memory" : "file") +
+         R"(","num_replicas":)" + std::to_string(o.replicas) +
+         R"(,"allow_direct":true,"allow_msg_ttl":true,"deny_delete":false,"deny_purge":false})";
+}
+
+}  // namespace weir
+
+#endif

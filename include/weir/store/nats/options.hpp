@@ -1,0 +1,84 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_OPTIONS_HPP
+#define WEIR_STORE_NATS_OPTIONS_HPP
+
+#include "weir/limits.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weir {
+
+/// How a NATS store behaves. Durations and counts outside their ranges are held at the ends of
+/// them.
+struct nats_options {
+  /// What the stream and all subjects begin with; copied by the store. From 1 to 64 letters,
+  /// digits, `-` and `_`; otherwise commands are `invalid_option`.
+  std::string_view prefix = "weir";
+
+  /// Makes the stream where it is missing. An account that may not do that says false, and somebody
+  /// else makes it, with `nats_stream_config`; until then commands are `schema_outdated`.
+  bool create_stream = true;
+
+  /// Of a stream that is made here: on how many servers it is kept, from 1 to 5; whether in memory
+  /// only; and how many bytes it may have, 0 being no limit of its own.
+  std::uint32_t replicas = 1;
+  bool in_memory = false;       ///< see above
+  std::uint64_t max_bytes = 0;  ///< see above
+
+  /// How long a command waits for a connection before it is `store_unavailable`; up to
+  /// `limits::span`.
+  duration offline_patience = std::chrono::seconds{5};
+
+  duration connect_timeout = std::chrono::seconds{5};  ///< of a try to connect; from 10 ms to 1 h
+
+  /// How long a request waits for its reply; a write without one is `outcome_unknown`. From 10 ms
+  /// to 1 h.
+  duration request_timeout = std::chrono::seconds{5};
+
+  /// How often the server is asked for its time, and a silent connection for a sign of life; after
+  /// two of these without one it is given up. From 10 ms to 1 min.
+  duration health_check_interval = std::chrono::seconds{2};
+
+  duration least_reconnect_wait = std::chrono::milliseconds{50};  ///< doubles with each failure
+  duration longest_reconnect_wait = std::chrono::seconds{5};      ///< and no further than this
+
+  /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s.
+  duration poll_interval = std::chrono::milliseconds{100};
+
+  std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`
+
+  /// Keys whose records are remembered, so that a command on one of them takes one round trip
+  /// instead of two; from 1.
+  std::size_t max_remembered = 10'000;
+};
+
+namespace detail {
+
+[[nodiscard]] constexpr nats_options bounded(nats_options o) noexcept {
+  using namespace std::chrono_literals;
+  constexpr std::size_t least = 1;
+  o.replicas = std::clamp(o.replicas, std::uint32_t{1}, std::uint32_t{5});
+  o.offline_patience = std::clamp(o.offline_patience, duration::zero(), limits::span);
+  o.connect_timeout = std::clamp<duration>(o.connect_timeout, 10ms, 1h);
+  o.request_timeout = std::clamp<duration>(o.request_timeout, 10ms, 1h);
+  o.health_check_interval = std::clamp<duration>(o.health_check_interval, 10ms, 1min);
+  o.least_reconnect_wait = std::clamp<duration>(o.least_reconnect_wait, 1ms, 1h);
+  o.longest_reconnect_wait =
+      std::clamp<duration>(o.longest_reconnect_wait, o.least_reconnect_wait, 1h);
+  o.poll_interval = std::clamp<duration>(o.poll_interval, 1ms, 10s);
+  o.max_pending = std::max(o.max_pending, least);
+  o.max_remembered = std::max(o.max_remembered, least);
+  return o;
+}
+
+}  // namespace detail
+}  // namespace weir
+
+#endif

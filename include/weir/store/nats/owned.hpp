@@ -1,0 +1,71 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_OWNED_COMMAND_HPP
+#define WEIR_STORE_NATS_OWNED_COMMAND_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/quota.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace weir::detail {
+
+/// A command with copies of all that it views. An operation may end, and its caller's texts with
+/// it, while the store still reads them: a record is read and written in several steps.
+template <class C>
+class nats_owned {
+ public:
+  explicit nats_owned(C const& c) : command_{c} {
+    if constexpr (requires { command_.key; }) keep(command_.key);
+    if constexpr (requires { command_.holder; }) keep(command_.holder);
+    if constexpr (requires { command_.queue; }) keep(command_.queue);
+    if constexpr (requires { command_.reason; }) keep(command_.reason);
+    if constexpr (requires { command_.memo; }) keep(command_.memo);
+    if constexpr (requires { command_.cursor; }) keep(command_.cursor);
+    if constexpr (requires { command_.quotas; }) keep(command_.quotas);
+    if constexpr (requires { command_.jobs; }) keep(command_.jobs);
+  }
+  nats_owned(nats_owned const&) = delete;
+  nats_owned& operator=(nats_owned const&) = delete;
+
+  [[nodiscard]] C const& get() const noexcept { return command_; }
+
+ private:
+  void keep(std::string_view& text) {
+    auto* const copy = static_cast<char*>(memory_.allocate(text.size() + 1, 1));
+    std::copy(text.begin(), text.end(), copy);
+    text = {copy, text.size()};
+  }
+  void keep(new_job& j) {
+    keep(j.kind);
+    keep(j.payload);
+    keep(j.unique_key);
+  }
+  void keep(finished_job& j) { keep(j.result); }
+  void keep(quota&) noexcept {}
+
+  template <class T>
+  void keep(std::span<T const>& all) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    auto* const copy = static_cast<T*>(memory_.allocate(all.size_bytes() + 1, alignof(T)));
+    std::uninitialized_copy(all.begin(), all.end(), copy);
+    for (std::size_t i = 0; i != all.size(); ++i) keep(copy[i]);
+    all = {copy, all.size()};
+  }
+
+  alignas(std::max_align_t) std::array<std::byte, 256> first_;
+  std::pmr::monotonic_buffer_resource memory_{first_.data(), first_.size()};
+  C command_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,332 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_RECORD_HPP
+#define WEIR_STORE_NATS_RECORD_HPP
+
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/store/nats/bytes.hpp"
+#include "weir/store/nats/link.hpp"
+#include "weir/store/nats/owned.hpp"
+#include "weir/store/nats/request.hpp"
+#include "weir/store/nats/server_time.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// A key is one record, the last message of its subject, and a command on it is: read the record,
+// let the rule decide, and write it back if nobody else has since (a compare-and-set on the
+// sequence of the subject's last message). So every noun is exactly what the rule says, its line
+// included, and the server has to know nothing of it.
+//
+// What that costs: one round trip, since a process remembers what it wrote, and takes a key that it
+// never saw for a new one; a command that was overtaken by another process, or was wrong about
+// that, has to read and write again. So that callers of one process do not overtake each other,
+// there is one exchange at a time for each key and process, and all commands that have come
+// meanwhile go into the next one together (F26).
+namespace weir::detail {
+
+/// A command that waits for its key. Everything but making it is done in the strand of the link.
+template <class State>
+class nats_step {
+ public:
+  nats_step() = default;
+  nats_step(nats_step const&) = delete;
+  nats_step& operator=(nats_step const&) = delete;
+  virtual ~nats_step() = default;
+
+  [[nodiscard]] virtual bool wanted() const noexcept = 0;
+  /// The time that it was told; empty: the server's counts.
+  [[nodiscard]] virtual std::optional<time_point> told() const noexcept = 0;
+  /// Finds its answer, and does to the state what it does.
+  virtual void apply(State& state, nats_now now) = 0;
+  virtual void answer() noexcept = 0;
+  virtual void fail(error_code ec) noexcept = 0;
+};
+
+template <class State, class C>
+class nats_command final : public nats_step<State> {
+ public:
+  using result_type = typename C::result;
+
+  /// @param pending how many there are of them
+  nats_command(std::shared_ptr<parked<error_code, result_type>> op, C const& c,
+               std::optional<time_point> told, std::shared_ptr<std::atomic<std::size_t>> pending)
+      : pending_{std::move(pending)},
+        operation_{std::move(op)},
+        command_{c},
+        told_{told} {
+    ++*pending_;
+  }
+  ~nats_command() override { --*pending_; }
+
+  [[nodiscard]] C const& command() const noexcept { return command_.get(); }
+  [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
+  [[nodiscard]] std::optional<time_point> told() const noexcept override { return told_; }
+  void apply(State& state, nats_now now) override {
+    answer_ = state.apply(command_.get(), now.earliest, now.doubt);
+  }
+  void answer() noexcept override {
+    if (answer_.has_error()) return fail(answer_.error());
+    try {
+      operation_->resume(error_code{}, std::move(answer_).value());
+    } catch (...) {  // no memory to post it with: its handler is gone
+    }
+  }
+  void fail(error_code ec) noexcept override {
+    try {
+      operation_->resume(ec, result_type{});
+    } catch (...) {
+    }
+  }
+
+ private:
+  std::shared_ptr<std::atomic<std::size_t>> pending_;
+  std::shared_ptr<parked<error_code, result_type>> operation_;
+  nats_owned<C> command_;
+  std::optional<time_point> told_;
+  result<result_type> answer_ = make_error_code(errc::outcome_unknown);
+};
+
+/// Who looks after a record, in the strand of the link.
+template <class State>
+class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
+ public:
+  nats_keeper(std::shared_ptr<nats_link> const& link, std::string subject)
+      : link_{link},
+        subject_{std::move(subject)} {}
+  nats_keeper(nats_keeper const&) = delete;
+  nats_keeper& operator=(nats_keeper const&) = delete;
+  virtual ~nats_keeper() = default;
+
+  [[nodiscard]] std::string const& subject() const noexcept { return subject_; }
+  /// Null: it has gone with its execution context.
+  [[nodiscard]] std::shared_ptr<nats_link> link() const noexcept { return link_.lock(); }
+
+  /// Nothing is under way, or waits.
+  [[nodiscard]] virtual bool idle() const noexcept { return !busy_ && queue_.empty(); }
+
+  void submit(std::shared_ptr<nats_step<State>> step) {
+    queue_.push_back(std::move(step));
+    if (!busy_) next();
+  }
+
+  /// Reads the record, and then calls `looked` in the turn of its commands.
+  void look() {
+    look_ = true;
+    if (!busy_) next();
+  }
+
+ protected:
+  /// The record was read just now; not called where it could not be.
+  virtual void looked(State&, nats_now) {}
+  virtual void look_failed(error_code) {}
+  /// All is done for now.
+  virtual void rests() {}
+
+ private:
+  using steps = std::vector<std::shared_ptr<nats_step<State>>>;
+
+  /// Long after a record is over it is still known, so that fences grow and time that runs
+  /// backwards finds it.
+  static constexpr duration grace = std::chrono::minutes{1};
+  static constexpr std::size_t most = 1000;          // commands in one exchange
+  static constexpr std::uint32_t most_tries = 1000;  // each of which another one has won
+  static constexpr std::uint32_t most_lost = 3;      // reads, with their connections
+
+  class reading final : public nats_request {
+   public:
+    explicit reading(std::shared_ptr<nats_keeper> keeper) : keeper_{std::move(keeper)} {}
+    [[nodiscard]] bool wanted() const noexcept override { return keeper_->wanted(); }
+    void answered(nats_reply const& r) override {
+      keeper_->read(keeper_->from_leader_ ? read_leader(r.data()) : read_direct(r));
+    }
+    void failed(error_code why, bool given) override {
+      // What only reads was not executed, whatever became of it, and may wait for another
+      // connection.
+      if (given && why == errc::outcome_unknown && ++keeper_->lost_ != most_lost) {
+        return keeper_->ask();
+      }
+      keeper_->failed(given ? make_error_code(errc::store_unavailable) : why);
+    }
+
+   private:
+    std::shared_ptr<nats_keeper> keeper_;
+  };
+  class writing final : public nats_request {
+   public:
+    explicit writing(std::shared_ptr<nats_keeper> keeper) : keeper_{std::move(keeper)} {}
+    [[nodiscard]] bool wanted() const noexcept override { return true; }
+    void answered(nats_reply const& r) override { keeper_->written(read_written(r.data())); }
+    void failed(error_code why, bool given) override {
+      keeper_->failed(given ? make_error_code(errc::outcome_unknown) : why);
+    }
+
+   private:
+    std::shared_ptr<nats_keeper> keeper_;
+  };
+
+  [[nodiscard]] bool wanted() const {
+    if (look_) return true;
+    for (auto const& s : steps_) {
+      if (s->wanted()) return true;
+    }
+    return false;
+  }
+
+  void next() {
+    steps_.clear();
+    tries_ = 0;
+    lost_ = 0;
+    while (!queue_.empty() && steps_.size() != most) {
+      auto& first = queue_.front();
+      if (!first->wanted()) {
+        queue_.pop_front();
+        continue;
+      }
+      // A time that was told is for one command only.
+      if (first->told() && !steps_.empty()) break;
+      bool const alone = first->told().has_value();
+      steps_.push_back(std::move(first));
+      queue_.pop_front();
+      if (alone) break;
+    }
+    busy_ = !steps_.empty() || look_;
+    if (!busy_) return rests();
+    known_ && !look_ ? decide(false) : ask();
+  }
+
+  void ask() {
+    auto const link = link_.lock();
+    if (!link) return failed(make_error_code(errc::closed));
+    auto const r = std::make_shared<reading>(this->shared_from_this());
+    from_leader_ = link->replicated();
+    if (from_leader_) {
+      r->subject = link->names().leader_get();
+      r->data = R"({"last_by_subj":")" + subject_ + R"("})";
+    } else {
+      r->subject = link->names().direct_get(subject_);
+    }
+    link->submit(r);
+  }
+
+  void read(result<nats_record> const& found) {
+    if (found.has_error()) return failed(found.error());
+    sequence_ = found->sequence;
+    if (sequence_ == 0) {
+      state_ = State{};
+      seen_ = time_point::min();
+    } else {
+      nats_reader from{found->value};
+      seen_ = time_point{duration{from.signed_number()}};
+      auto state = State::read(from.rest());
+      if (!state) return failed(make_error_code(errc::store_foreign));
+      state_ = std::move(*state);
+    }
+    known_ = true;
+    decide(true);
+  }
+
+  /// @param sure the record was read just now. What it was when it was last written is good enough
+  /// for what writes it again, since that fails if it is wrong; not for what changes nothing.
+  void decide(bool sure) {
+    auto const link = link_.lock();
+    if (!link) return failed(make_error_code(errc::closed));
+    // Before there was a connection it is not known what time it is.
+    if (!sure && !link->knows_time() && !steps_.front()->told()) return ask();
+    try {
+      auto now = known_ ? nats_agreed(link->now(), seen_) : link->now();
+      if (look_ && sure) {
+        look_ = false;
+        auto looks = state_;
+        looked(looks, now);
+      }
+      if (steps_.empty()) return next();
+      if (auto const told = steps_.front()->told()) now = {*told, duration::zero()};
+      auto state = state_;
+      state.expire(now.earliest);
+      auto const before = state.write();
+      for (auto const& s : steps_) {
+        if (s->wanted()) s->apply(state, now);
+      }
+      auto const after = state.write();
+      if (after == before) return sure ? answer() : ask();
+      std::string value;
+      nats_writer{value}.number(std::int64_t{now.earliest.time_since_epoch().count()});
+      value += after;
+      auto const r = std::make_shared<writing>(this->shared_from_this());
+      r->subject = subject_;
+      r->data = std::move(value);
+      r->expected = sequence_;
+      auto const left = std::chrono::ceil<std::chrono::seconds>(state.lasts(now.earliest));
+      r->ttl = static_cast<std::uint64_t>(
+          (std::max(left, std::chrono::seconds{0}) + std::chrono::ceil<std::chrono::seconds>(grace))
+              .count());
+      written_ = std::move(state);
+      wrote_at_ = now.earliest;
+      link->submit(r);
+    } catch (std::bad_alloc const&) {
+      failed(make_error_code(boost::system::errc::not_enough_memory));
+    }
+  }
+
+  void written(nats_written const& w) {
+    if (w.overtaken) {
+      known_ = false;
+      if (++tries_ == most_tries) return failed(make_error_code(errc::store_unavailable));
+      return ask();
+    }
+    if (w.failed) return failed(w.failed);
+    sequence_ = w.sequence;
+    state_ = std::move(written_);
+    seen_ = wrote_at_;
+    if (auto const link = link_.lock(); link && state_.news()) {
+      link->tell(link->names().hint(subject_));
+    }
+    answer();
+  }
+
+  void answer() {
+    for (auto const& s : std::exchange(steps_, {})) s->answer();
+    next();
+  }
+  void failed(error_code ec) {
+    known_ = false;
+    for (auto const& s : std::exchange(steps_, {})) s->fail(ec);
+    if (std::exchange(look_, false)) look_failed(ec);
+    next();
+  }
+
+  // Requests belong to the link, and refer to their keepers.
+  std::weak_ptr<nats_link> const link_;
+  std::string const subject_;
+  std::deque<std::shared_ptr<nats_step<State>>> queue_;
+  steps steps_;
+  State state_{};
+  State written_{};
+  time_point seen_ = time_point::min();  // of the record
+  time_point wrote_at_{};
+  std::uint64_t sequence_ = 0;
+  std::uint32_t tries_ = 0;
+  std::uint32_t lost_ = 0;
+  bool known_ = true;  // of a key that was never seen: that it is new, until it is written
+  bool busy_ = false;
+  bool look_ = false;
+  bool from_leader_ = false;
+};
+
+}  // namespace weir::detail
+
+#endif

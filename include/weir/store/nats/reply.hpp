@@ -1,0 +1,232 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_REPLY_HPP
+#define WEIR_STORE_NATS_REPLY_HPP
+
+#include "weir/error.hpp"
+#include "weir/store/nats/server_time.hpp"
+#include "weir/time.hpp"
+
+#include <nats/nats.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace weir::detail {
+
+/// JetStream's error codes that mean something here.
+enum class nats_code : std::uint16_t {
+  none = 0,
+  wrong_last_sequence = 10071,
+  wrong_last_sequence_too = 10164,  // where the server does not say which it is
+  message_not_found = 10037,
+  stream_not_found = 10059,
+};
+
+/// Why JetStream refused. None of these were executed.
+[[nodiscard]] inline error_code nats_refusal(int code) noexcept {
+  switch (code) {
+    case 10023:  // insufficient resources
+    case 10028:  // the account's memory
+    case 10047:  // the account's storage
+    case 10054:  // a message above the stream's limit
+    case 10077:  // the stream is full, or could not store
+    case 10122:  // the account's bytes
+      return errc::store_full;
+    case 10059:  // no such stream
+    case 10166:  // it has no TTLs
+      return errc::schema_outdated;
+    case 10058:  // it is there with another configuration
+    case 10065:  // another stream has its subjects
+      return errc::store_foreign;
+    case 10109:  // it is sealed
+      return errc::store_read_only;
+    default:  // no leader, not enabled, unavailable, too many requests: that may pass
+      return errc::store_unavailable;
+  }
+}
+
+/// What came on the inbox: a message, or what there is instead of one.
+class nats_reply {
+ public:
+  explicit nats_reply(natsMsg* message) noexcept : message_{message} {}
+
+  [[nodiscard]] std::string_view data() const noexcept {
+    auto const size = natsMsg_GetDataLength(message_);
+    if (size <= 0) return {};
+    return {natsMsg_GetData(message_), static_cast<std::size_t>(size)};
+  }
+  /// Empty if there is none.
+  [[nodiscard]] std::string_view header(char const* name) const noexcept {
+    char const* value = nullptr;
+    if (natsMsgHeader_Get(message_, name, &value) != NATS_OK || value == nullptr) return {};
+    return value;
+  }
+
+ private:
+  natsMsg* message_;
+};
+
+namespace nats_json {
+
+using json = nlohmann::json;
+
+[[nodiscard]] inline json parse(std::string_view text) {
+  return json::parse(text.begin(), text.end(), nullptr, false);
+}
+[[nodiscard]] inline std::uint64_t number(json const& in, char const* name) {
+  if (!in.is_object()) return 0;
+  auto const found = in.find(name);
+  return found != in.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+[[nodiscard]] inline std::string text(json const& in, char const* name) {
+  if (!in.is_object()) return {};
+  auto const found = in.find(name);
+  return found != in.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+[[nodiscard]] inline bool flag(json const& in, char const* name) {
+  if (!in.is_object()) return false;
+  auto const found = in.find(name);
+  return found != in.end() && found->is_boolean() && found->get<bool>();
+}
+/// 0: none.
+[[nodiscard]] inline int error(json const& in) {
+  if (!in.is_object()) return 0;
+  auto const found = in.find("error");
+  if (found == in.end()) return 0;
+  auto const code = number(*found, "err_code");
+  return code == 0 || code > 65'535 ? 1 : static_cast<int>(code);
+}
+
+}  // namespace nats_json
+
+/// The answer to a write.
+struct nats_written {
+  std::uint64_t sequence = 0;  ///< of what was written; 0: it was not
+  bool overtaken = false;      ///< somebody else has written since
+  error_code failed{};
+};
+
+[[nodiscard]] inline nats_written read_written(std::string_view text) {
+  nats_written out;
+  auto const json = nats_json::parse(text);
+  if (auto const code = nats_json::error(json); code != 0) {
+    out.overtaken = code == static_cast<int>(nats_code::wrong_last_sequence) ||
+                    code == static_cast<int>(nats_code::wrong_last_sequence_too);
+    if (!out.overtaken) out.failed = nats_refusal(code);
+    return out;
+  }
+  out.sequence = nats_json::number(json, "seq");
+  if (out.sequence == 0) out.failed = make_error_code(errc::outcome_unknown);  // whoever that was
+  return out;
+}
+
+/// The answer to a read: the last message of a subject.
+struct nats_record {
+  std::uint64_t sequence = 0;  ///< 0: there is none
+  std::string value{};
+};
+
+/// As a server that has the stream answers.
+[[nodiscard]] inline result<nats_record> read_direct(nats_reply const& reply) {
+  nats_record out;
+  if (auto const status = reply.header("Status"); !status.empty()) {
+    if (status == "404") return out;
+    return make_error_code(errc::store_unavailable);
+  }
+  auto const digits = reply.header("Nats-Sequence");
+  auto const [end, ec] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), out.sequence);
+  if (ec != std::errc{} || end != digits.data() + digits.size() || out.sequence == 0) {
+    return make_error_code(errc::store_unavailable);
+  }
+  out.value = reply.data();
+  return out;
+}
+
+/// Standard base 64, with padding. Empty: it is none.
+[[nodiscard]] inline std::optional<std::string> nats_base64(std::string_view text) {
+  static constexpr auto values = [] {
+    std::array<std::int8_t, 256> out{};
+    out.fill(-1);
+    std::string_view const digits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (std::size_t i = 0; i != digits.size(); ++i) {
+      out[static_cast<unsigned char>(digits[i])] = static_cast<std::int8_t>(i);
+    }
+    return out;
+  }();
+  if (text.size() % 4 != 0) return std::nullopt;
+  if (text.ends_with('=')) text.remove_suffix(1);
+  if (text.ends_with('=')) text.remove_suffix(1);
+  std::string out;
+  out.reserve(text.size() / 4 * 3 + 2);
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (char const c : text) {
+    auto const value = values[static_cast<unsigned char>(c)];
+    if (value < 0) return std::nullopt;
+    bits = (bits << 6U) | static_cast<std::uint32_t>(value);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      out += static_cast<char>((bits >> static_cast<unsigned>(count)) & 0xFFU);
+    }
+  }
+  return out;
+}
+
+/// As the stream's leader answers.
+[[nodiscard]] inline result<nats_record> read_leader(std::string_view text) {
+  nats_record out;
+  auto const json = nats_json::parse(text);
+  if (auto const code = nats_json::error(json); code != 0) {
+    if (code == static_cast<int>(nats_code::message_not_found)) return out;
+    return nats_refusal(code);
+  }
+  auto const message = json.is_object() ? json.find("message") : json.end();
+  if (!json.is_object() || message == json.end()) return make_error_code(errc::store_unavailable);
+  out.sequence = nats_json::number(*message, "seq");
+  auto value = nats_base64(nats_json::text(*message, "data"));
+  if (out.sequence == 0 || !value) return make_error_code(errc::store_unavailable);
+  out.value = std::move(*value);
+  return out;
+}
+
+/// What the stream is like, and what time it is there.
+struct nats_stream_info {
+  int error = 0;  ///< JetStream's; 0: none
+  std::optional<time_point> time{};
+  bool fits = false;        ///< it can be used for records
+  bool replicated = false;  ///< on more than one server
+};
+
+[[nodiscard]] inline nats_stream_info read_stream_info(std::string_view text) {
+  nats_stream_info out;
+  auto const json = nats_json::parse(text);
+  out.error = nats_json::error(json);
+  if (out.error != 0) return out;
+  out.time = nats_time(nats_json::text(json, "ts"));
+  if (!json.is_object() || !json.contains("config")) return out;
+  auto const& config = json["config"];
+  out.fits = nats_json::number(config, "max_msgs_per_subject") == 1 &&
+             nats_json::text(config, "retention") == "limits" &&
+             nats_json::text(config, "discard") == "new" &&
+             nats_json::flag(config, "allow_direct") && nats_json::flag(config, "allow_msg_ttl") &&
+             nats_json::number(config, "subject_delete_marker_ttl") == 0;
+  out.replicated = nats_json::number(config, "num_replicas") > 1;
+  return out;
+}
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,68 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_REQUEST_HPP
+#define WEIR_STORE_NATS_REQUEST_HPP
+
+#include "weir/error.hpp"
+#include "weir/store/nats/reply.hpp"
+#include "weir/time.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir::detail {
+
+/// A message that wants an answer. Everything but making it is done in the strand of the link.
+class nats_request {
+ public:
+  nats_request() = default;
+  nats_request(nats_request const&) = delete;
+  nats_request& operator=(nats_request const&) = delete;
+  virtual ~nats_request() = default;
+
+  /// Does somebody still want it?
+  [[nodiscard]] virtual bool wanted() const noexcept = 0;
+  virtual void answered(nats_reply const& reply) = 0;
+  /// @param why `timed_out`: there was no answer in time; `outcome_unknown`: the connection ended
+  /// @param given it was given to a connection: whatever it does may have been done
+  virtual void failed(error_code why, bool given) = 0;
+
+  std::string subject{};
+  std::string data{};
+  /// Of a write: the sequence of the subject's last message, 0 being that there is none.
+  std::optional<std::uint64_t> expected{};
+  std::uint64_t ttl = 0;  ///< of a write: seconds until the server forgets it; 0: never
+  steady_time give_up_at{};
+};
+
+/// Who is told of hints, in the strand.
+class nats_hinted {
+ public:
+  nats_hinted() = default;
+  nats_hinted(nats_hinted const&) = delete;
+  nats_hinted& operator=(nats_hinted const&) = delete;
+  virtual ~nats_hinted() = default;
+  virtual void hinted(std::string const& record) = 0;
+};
+
+/// What a link asks for itself, of one connection. `then(std::string_view)` hears the answer, if
+/// there is one.
+class nats_question final : public nats_request {
+ public:
+  explicit nats_question(std::function<void(std::string_view)> then) : then_{std::move(then)} {}
+  [[nodiscard]] bool wanted() const noexcept override { return true; }
+  void answered(nats_reply const& r) override { then_(r.data()); }
+  void failed(error_code, bool) override {}
+
+ private:
+  std::function<void(std::string_view)> then_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,130 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_TABLE_HPP
+#define WEIR_STORE_NATS_TABLE_HPP
+
+#include "weir/command/buckets.hpp"
+#include "weir/command/locks.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/error.hpp"
+#include "weir/store/nats/buckets.hpp"
+#include "weir/store/nats/link.hpp"
+#include "weir/store/nats/locks.hpp"
+#include "weir/store/nats/permits.hpp"
+#include "weir/store/nats/record.hpp"
+#include "weir/store/nats/waits.hpp"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace weir::detail {
+
+/// What kind of record a command is about.
+template <class C>
+struct nats_state_of {};
+template <>
+struct nats_state_of<command::acquire_permit> : std::type_identity<nats_permits> {};
+template <>
+struct nats_state_of<command::renew_permit> : std::type_identity<nats_permits> {};
+template <>
+struct nats_state_of<command::release_permit> : std::type_identity<nats_permits> {};
+template <>
+struct nats_state_of<command::inspect_permits> : std::type_identity<nats_permits> {};
+template <>
+struct nats_state_of<command::acquire_lock> : std::type_identity<nats_lock> {};
+template <>
+struct nats_state_of<command::renew_lock> : std::type_identity<nats_lock> {};
+template <>
+struct nats_state_of<command::release_lock> : std::type_identity<nats_lock> {};
+template <>
+struct nats_state_of<command::inspect_lock> : std::type_identity<nats_lock> {};
+template <>
+struct nats_state_of<command::take> : std::type_identity<nats_bucket> {};
+template <>
+struct nats_state_of<command::peek_bucket> : std::type_identity<nats_bucket> {};
+template <>
+struct nats_state_of<command::refund> : std::type_identity<nats_bucket> {};
+template <>
+struct nats_state_of<command::reset_bucket> : std::type_identity<nats_bucket> {};
+
+template <class C> concept nats_key_command = requires { typename nats_state_of<C>::type; };
+
+/// The keepers of the records of one kind that this process has to do with.
+template <class Keeper>
+class nats_keepers {
+ public:
+  [[nodiscard]] std::shared_ptr<Keeper> find(std::string const& subject) const {
+    auto const found = keepers_.find(subject);
+    return found == keepers_.end() ? nullptr : found->second;
+  }
+
+  [[nodiscard]] std::shared_ptr<Keeper> of(std::shared_ptr<nats_link> const& link,
+                                           std::string subject) {
+    if (auto const found = find(subject)) return found;
+    if (keepers_.size() >= crowded_) {
+      boost::unordered::erase_if(keepers_, [](auto const& k) { return k.second->idle(); });
+      // What is not idle is bounded by the commands under way.
+      crowded_ = keepers_.size() + link->options().max_remembered;
+    }
+    if (crowded_ == 0) crowded_ = link->options().max_remembered;
+    auto made = std::make_shared<Keeper>(link, subject);
+    keepers_.emplace(std::move(subject), made);
+    return made;
+  }
+
+ private:
+  boost::unordered_flat_map<std::string, std::shared_ptr<Keeper>> keepers_;
+  std::size_t crowded_ = 0;
+};
+
+/// All keepers of a store. In the strand of the link.
+class nats_table final : public nats_hinted, public std::enable_shared_from_this<nats_table> {
+ private:
+  template <class State>
+  [[nodiscard]] auto of(std::string subject) {
+    if constexpr (std::is_same_v<State, nats_permits>) {
+      return permits_.of(link_, std::move(subject));
+    } else if constexpr (std::is_same_v<State, nats_lock>) {
+      return locks_.of(link_, std::move(subject));
+    } else {
+      return buckets_.of(link_, std::move(subject));
+    }
+  }
+
+ public:
+  explicit nats_table(std::shared_ptr<nats_link> link) : link_{std::move(link)} {}
+
+  template <class C>
+  void submit(std::shared_ptr<nats_command<typename nats_state_of<C>::type, C>> const& step) {
+    using state = typename nats_state_of<C>::type;
+    if (!link_->usable()) return step->fail(errc::invalid_option);
+    of<state>(link_->names().record(state::kind, step->command().key))->submit(step);
+  }
+
+  void wait(std::string const& key, std::string holder, nats_waiter op) {
+    of<nats_permits>(link_->names().record(nats_permits::kind, key))
+        ->wait(std::move(holder), std::move(op));
+  }
+
+  void hinted(std::string const& record) override {
+    if (auto const keeper = permits_.find(record)) keeper->hinted();
+  }
+
+ private:
+  std::shared_ptr<nats_link> const link_;
+  nats_keepers<nats_permit_keeper> permits_;
+  nats_keepers<nats_keeper<nats_lock>> locks_;
+  nats_keepers<nats_keeper<nats_bucket>> buckets_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,82 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_WAITS_HPP
+#define WEIR_STORE_NATS_WAITS_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/store/nats/permits.hpp"
+#include "weir/store/nats/record.hpp"
+#include "weir/store/nats/sleep.hpp"
+#include "weir/time.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+using nats_waiter = std::shared_ptr<parked<error_code, hint>>;
+
+/// The keeper of a key's permits, who also knows who waits for a hint. While somebody does, it
+/// looks at the poll interval, and at once when it is told to: so a lost message delays, and
+/// strands nobody. One look is for all who wait here.
+class nats_permit_keeper final : public nats_keeper<nats_permits> {
+ public:
+  using nats_keeper::nats_keeper;
+
+  [[nodiscard]] bool idle() const noexcept override {
+    return waiters_.empty() && nats_keeper::idle();
+  }
+
+  void wait(std::string holder, nats_waiter op) {
+    waiters_.emplace_back(std::move(holder), std::move(op));
+    look();
+  }
+
+  void hinted() {
+    if (!waiters_.empty()) look();
+  }
+
+ private:
+  void looked(nats_permits& state, nats_now now) override {
+    sleep_.stop();
+    std::erase_if(waiters_, [&](auto const& w) {
+      if (!w.second->waiting()) return true;
+      if (!state.should_ask(w.first, now.earliest)) return false;
+      wake(w.second, {});
+      return true;
+    });
+    auto const on = link();
+    if (waiters_.empty() || !on) return;
+    auto const keeper = std::static_pointer_cast<nats_permit_keeper>(shared_from_this());
+    sleep_.start(on->strand(),
+                 saturating_add(system_clock{}.steady_now(), on->options().poll_interval),
+                 [keeper] { keeper->again(); });
+  }
+  void look_failed(error_code ec) override {
+    sleep_.stop();
+    for (auto const& w : std::exchange(waiters_, {})) wake(w.second, ec);
+  }
+  void again() {
+    std::erase_if(waiters_, [](auto const& w) { return !w.second->waiting(); });
+    hinted();
+  }
+  static void wake(nats_waiter const& w, error_code ec) noexcept {
+    try {
+      w->resume(ec, hint{});
+    } catch (...) {  // it could not be posted; a hint promises nothing
+    }
+  }
+
+  std::vector<std::pair<std::string, nats_waiter>> waiters_;
+  nats_sleep sleep_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,146 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_INTEGRATION_NATS_PROCESS_HPP
+#define WEIR_TEST_INTEGRATION_NATS_PROCESS_HPP
+
+#include "weir/store/nats/address.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <sys/wait.h>
+
+#include <spawn.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#ifndef WEIR_NATS_SERVER
+#define WEIR_NATS_SERVER "nats-server"
+#endif
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace nats_test {
+
+using namespace weir;
+using namespace std::chrono_literals;
+
+/// A NATS server with JetStream of this test's own, on the loopback interface and with a directory
+/// of its own.
+class server {
+ public:
+  /// @param options as on the command line
+  explicit server(std::vector<std::string> options = {}) : options_{std::move(options)} {
+    std::string name = std::filesystem::temp_directory_path() / "weir-nats-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
+    directory_ = name;
+    start();
+  }
+  server(server const&) = delete;
+  server& operator=(server const&) = delete;
+  ~server() {
+    kill();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+  static std::uint16_t free_port() {
+    boost::asio::io_context io;
+    using boost::asio::ip::tcp;
+    tcp::acceptor const any{io, {boost::asio::ip::address_v4::loopback(), 0}};
+    return any.local_endpoint().port();
+  }
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
+  [[nodiscard]] nats_address address() const {
+    return nats_address::parse("nats://127.0.0.1:" + std::to_string(port_)).value();
+  }
+
+  /// Ends it as a crash would.
+  void kill() {
+    if (pid_ == 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+  /// Stops it, and lets it go on: as a host that is suspended would.
+  void stop() const {
+    ::kill(pid_, SIGSTOP);
+    ::waitpid(pid_, nullptr, WUNTRACED);
+  }
+  void go_on() const { ::kill(pid_, SIGCONT); }
+
+  /// Starts it again, on what it left in its directory and, if it was started before, on its port.
+  void start() {
+    // Who asks for a free port may find it taken a moment later.
+    for (int attempt = 0; attempt != 10; ++attempt) {
+      auto const port = port_ != 0 ? port_ : free_port();
+      if (spawn(port)) {
+        port_ = port;
+        return;
+      }
+    }
+    throw std::runtime_error{"nats-server does not start: is 2.12 or later installed?"};
+  }
+
+ private:
+  /// It greets whoever connects once it is ready.
+  static bool greets(std::uint16_t port) {
+    using boost::asio::ip::tcp;
+    boost::asio::io_context io;
+    tcp::socket socket{io};
+    boost::system::error_code ec;
+    socket.connect({boost::asio::ip::address_v4::loopback(), port}, ec);
+    if (ec) return false;
+    std::array<char, 4> begin{};
+    boost::asio::read(socket, boost::asio::buffer(begin), ec);
+    return !ec && std::string(begin.data(), begin.size()) == "INFO";
+  }
+
+  bool spawn(std::uint16_t port) {
+    std::vector<std::string> words{
+        WEIR_NATS_SERVER,   "-a", "127.0.0.1",        "-p", std::to_string(port), "-js", "-sd",
+        directory_ + "/js", "-l", directory_ + "/log"};
+    words.insert(words.end(), options_.begin(), options_.end());
+    std::vector<char*> arguments;
+    for (auto& w : words) arguments.push_back(w.data());
+    arguments.push_back(nullptr);
+    if (::posix_spawnp(&pid_, WEIR_NATS_SERVER, nullptr, nullptr, arguments.data(), environ) != 0) {
+      pid_ = 0;
+      return false;
+    }
+    for (int i = 0; i != 500; ++i) {
+      if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
+        pid_ = 0;
+        return false;
+      }
+      if (greets(port)) return true;
+      std::this_thread::sleep_for(20ms);
+    }
+    kill();
+    return false;
+  }
+
+  std::vector<std::string> options_;
+  std::string directory_;
+  std::uint16_t port_ = 0;
+  ::pid_t pid_ = 0;
+};
+
+}  // namespace nats_test
+
+#endif

@@ -1,0 +1,121 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_INTEGRATION_NATS_SERVER_HPP
+#define WEIR_TEST_INTEGRATION_NATS_SERVER_HPP
+
+#include "integration/nats_process.hpp"
+#include "weir/store/nats.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir {
+
+inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
+  return out << make_error_code(e).message();
+}
+
+}  // namespace weir
+
+namespace nats_test {
+
+/// Executes one command and waits for it.
+template <class C>
+[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, nats_store const& store,
+                                             C const& c) {
+  using answer = typename C::result;
+  std::optional<result<answer>> out;
+  store.async_execute(c, [&](error_code ec, answer a) {
+    if (ec) {
+      out = ec;
+    } else {
+      out = std::move(a);
+    }
+  });
+  io.restart();
+  auto const give_up = std::chrono::steady_clock::now() + 30s;
+  while (!out && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(out.has_value(), "the operation did not end");
+  return *out;
+}
+
+/// A store that runs.
+struct bed {
+  explicit bed(nats_address const& where, nats_options const& options = {})
+      : store{io.get_executor(), where, options} {
+    store.async_run([this](error_code ec) { ended = ec; });
+  }
+  explicit bed(server& s, nats_options const& options = {}) : bed{s.address(), options} {}
+  bed(bed const&) = delete;
+  bed& operator=(bed const&) = delete;
+  ~bed() {
+    store.close();
+    io.restart();
+    io.run();
+  }
+
+  template <class C>
+  [[nodiscard]] result<typename C::result> operator()(C const& c) {
+    return ask(io, store, c);
+  }
+
+  boost::asio::io_context io{};
+  nats_store store;
+  std::optional<error_code> ended{};
+};
+
+/// Somebody else, who speaks to the server by hand.
+class stranger {
+ public:
+  explicit stranger(server const& s) {
+    socket_.connect({boost::asio::ip::address_v4::loopback(), s.port()});
+    line();
+    write("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB inbox 1\r\n");
+  }
+
+  void publish(std::string const& subject, std::string_view data) {
+    write("PUB " + subject + " " + std::to_string(data.size()) + "\r\n" + std::string{data} +
+          "\r\nPING\r\n");
+    while (line() != "PONG") {
+    }
+  }
+
+  /// The reply's data.
+  [[nodiscard]] std::string ask(std::string const& subject, std::string_view data = {}) {
+    write("PUB " + subject + " inbox " + std::to_string(data.size()) + "\r\n" + std::string{data} +
+          "\r\n");
+    for (;;) {
+      if (line().find("MSG inbox 1 ") != std::string::npos) return line();
+    }
+  }
+
+ private:
+  void write(std::string const& text) { boost::asio::write(socket_, boost::asio::buffer(text)); }
+  std::string line() {
+    auto const n = boost::asio::read_until(socket_, boost::asio::dynamic_buffer(read_), "\r\n");
+    auto out = read_.substr(0, n - 2);
+    read_.erase(0, n);
+    return out;
+  }
+
+  boost::asio::io_context io_{};
+  boost::asio::ip::tcp::socket socket_{io_};
+  std::string read_{};
+};
+
+}  // namespace nats_test
+
+#endif

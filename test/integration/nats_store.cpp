@@ -1,0 +1,419 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// What of the store no client sees in an answer: connections that end, servers that are killed,
+// stopped, full, or not weir's.
+
+#include "nats_server.hpp"
+
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/error.hpp>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+namespace {
+
+using namespace nats_test;
+
+constexpr duration lasting = 1h;
+
+template <class T>
+bool is_error(result<T> const& r, errc e) {
+  return r.has_error() && r.error() == e;
+}
+
+/// Nothing is waited for longer than a test should.
+nats_options brisk() {
+  nats_options o;
+  o.offline_patience = 20s;
+  o.least_reconnect_wait = 1ms;
+  o.longest_reconnect_wait = 20ms;
+  return o;
+}
+
+/// A server with this configuration.
+struct configured {
+  explicit configured(std::string const& text) {
+    std::string name = std::filesystem::temp_directory_path() / "weir-nats-conf-XXXXXX";
+    BOOST_TEST_REQUIRE(::mkdtemp(name.data()) != nullptr);
+    directory = name;
+    std::ofstream{directory + "/conf"} << text << std::flush;
+    it.emplace(std::vector<std::string>{"-c", directory + "/conf"});
+  }
+  ~configured() {
+    it.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory, ignored);
+  }
+  configured(configured const&) = delete;
+  configured& operator=(configured const&) = delete;
+
+  std::string directory{};
+  std::optional<server> it{};
+};
+
+nats_address at(server const& s, std::string const& who = {}) {
+  return nats_address::parse("nats://" + who + "127.0.0.1:" + std::to_string(s.port())).value();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nats_store_on_servers)
+
+BOOST_AUTO_TEST_CASE(urls_say_where) {
+  auto const one = nats_address::parse("nats://example.org").value();
+  BOOST_TEST(one.urls().size() == 1U);
+  BOOST_TEST(!one.uses_tls());
+  auto const some = nats_address::parse("nats://a:1,tls://me:secret@b:2").value();
+  BOOST_TEST(some.urls().size() == 2U);
+  BOOST_TEST(some.urls()[1] == "tls://me:secret@b:2");
+  BOOST_TEST(some.uses_tls());
+  for (std::string_view const bad : {"", "h", "nats:", "nats://", "http://h", "nats://h,",
+                                     ",nats://h", "nats://a b", "nats://me@", "nats://h\n"}) {
+    BOOST_TEST(is_error(nats_address::parse(bad), errc::invalid_option), bad);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F46_no_server_is_a_typed_error_in_time) {
+  nats_options o;
+  o.offline_patience = 100ms;
+  boost::asio::io_context io;
+  nats_store const nowhere{io.get_executor(), nats_address::parse("nats://127.0.0.1:1").value(), o};
+  BOOST_TEST(is_error(ask(io, nowhere, command::inspect_lock{"key"}), errc::store_unavailable));
+  nowhere.async_run([](error_code) {});
+  BOOST_TEST(is_error(ask(io, nowhere, command::inspect_lock{"key"}), errc::store_unavailable));
+  nowhere.close();
+  BOOST_TEST(is_error(ask(io, nowhere, command::inspect_lock{"key"}), errc::closed));
+  io.restart();
+  io.run();  // ends: nothing is left
+}
+
+BOOST_AUTO_TEST_CASE(R5_what_was_acknowledged_survives_a_crash_and_the_store_comes_back) {
+  server s;
+  bed on{s, brisk()};
+  auto const fence = on(command::acquire_lock{"key", "me", lasting}).value().fence;
+  BOOST_TEST(fence != 0U);
+  s.kill();
+  s.start();
+  auto const found = on(command::inspect_lock{"key"});
+  BOOST_TEST_REQUIRE(found.has_value(), found.error().message());
+  BOOST_TEST(found->held);
+  BOOST_TEST(found->fence == fence);
+  BOOST_TEST(on(command::renew_lock{"key", "me", fence, lasting}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(F47_a_server_that_lost_everything_gives_no_fence_twice) {
+  std::uint64_t last = 0;
+  for (int i = 0; i != 3; ++i) {
+    server s;
+    bed on{s};
+    auto const fence = on(command::acquire_lock{"key", "me", lasting}).value().fence;
+    BOOST_TEST(fence > last);
+    last = fence;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F45_a_write_without_an_answer_is_of_unknown_outcome_and_a_read_is_none) {
+  server s;
+  auto o = brisk();
+  o.request_timeout = 200ms;
+  o.health_check_interval = 1min;
+  bed on{s, o};
+  auto const fence = on(command::acquire_lock{"key", "me", lasting}).value().fence;
+  s.stop();
+  BOOST_TEST(is_error(on(command::renew_lock{"key", "me", fence, lasting}), errc::outcome_unknown));
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_unavailable));
+  s.go_on();
+  BOOST_TEST(on(command::renew_lock{"key", "me", fence, lasting}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(F38_a_half_open_connection_is_noticed) {
+  server s;
+  auto o = brisk();
+  o.health_check_interval = 100ms;
+  o.request_timeout = 1min;
+  o.offline_patience = 300ms;
+  bed on{s, o};
+  auto const fence = on(command::acquire_lock{"key", "me", lasting}).value().fence;
+  s.stop();
+  BOOST_TEST(is_error(on(command::renew_lock{"key", "me", fence, lasting}), errc::outcome_unknown));
+  s.go_on();
+  result<lease_renewal> renewed = make_error_code(errc::closed);
+  for (int i = 0; i != 50 && renewed.has_error(); ++i) {
+    renewed = on(command::renew_lock{"key", "me", fence, lasting});
+  }
+  BOOST_TEST(renewed.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_long_before_the_next_look) {
+  server s;
+  nats_options slow;
+  slow.poll_interval = 10s;
+  bed one{s, slow};
+  bed two{s, slow};
+  BOOST_TEST(one(command::acquire_permit{"key", "x", 1, lasting, {}}).value().granted);
+  BOOST_TEST(two(command::acquire_permit{"key", "y", 1, lasting, lasting}).value().place == 1U);
+  bool woken = false;
+  two.store.async_execute(command::await_permit{"key", "y"}, [&](error_code ec, hint) {
+    BOOST_TEST(!ec);
+    woken = true;
+  });
+  two.io.restart();
+  two.io.run_for(300ms);
+  BOOST_TEST(!woken);
+  auto const start = std::chrono::steady_clock::now();
+  BOOST_TEST(one(command::release_permit{"key", "x", 0}).value().freed);
+  one.io.restart();
+  while (!woken && std::chrono::steady_clock::now() - start < 30s) {
+    one.io.poll();
+    two.io.run_one_for(10ms);
+  }
+  BOOST_TEST(woken);
+  BOOST_TEST((std::chrono::steady_clock::now() - start < 8s));  // sooner than anybody looked
+}
+
+BOOST_AUTO_TEST_CASE(F26_callers_of_one_key_share_their_exchanges) {
+  server s;
+  bed on{s};
+  quota const q[] = {quota::per(1000, 24h)};
+  BOOST_TEST(on(command::take{"key", q, 1, {}}).value().allowed);
+  constexpr int callers = 500;
+  int allowed = 0;
+  int done = 0;
+  for (int i = 0; i != callers; ++i) {
+    on.store.async_execute(command::take{"key", q, 1, {}}, [&](error_code ec, decision const& d) {
+      BOOST_TEST(!ec);
+      if (d.allowed) ++allowed;
+      ++done;
+    });
+  }
+  on.io.restart();
+  auto const give_up = std::chrono::steady_clock::now() + 30s;
+  while (done != callers && std::chrono::steady_clock::now() < give_up) on.io.run_one_for(100ms);
+  BOOST_TEST(allowed == callers);
+  stranger other{s};
+  auto const info = nlohmann::json::parse(other.ask("$JS.API.STREAM.INFO.weir-keys"));
+  BOOST_TEST(info["state"]["last_seq"].get<int>() <= 4);  // and not one for each
+  BOOST_TEST(info["state"]["messages"].get<int>() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R8_what_does_not_fit_into_a_message_changes_nothing) {
+  configured small{"max_payload: 4096\n"};
+  bed on{*small.it};
+  int granted = 0;
+  std::optional<error_code> why;
+  for (int i = 0; i != 200 && !why; ++i) {
+    auto const holder = "holder" + std::to_string(i);
+    auto const got = on(command::acquire_permit{"key", holder, 1000, lasting, {}});
+    if (got.has_error()) {
+      why = got.error();
+    } else {
+      ++granted;
+    }
+  }
+  BOOST_TEST_REQUIRE(why.has_value());
+  BOOST_TEST((*why == errc::store_full), why->message());
+  BOOST_TEST(granted > 40);
+  BOOST_TEST(on(command::inspect_permits{"key", 0}).value().in_use ==
+             static_cast<std::uint32_t>(granted));
+  BOOST_TEST(on(command::release_permit{"key", "holder0", 0}).value().freed);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_stream_that_is_full_refuses_and_forgets_nothing) {
+  server s;
+  nats_options o;
+  o.max_bytes = 4096;
+  bed on{s, o};
+  std::vector<std::string> held;
+  std::optional<error_code> why;
+  for (int i = 0; i != 200 && !why; ++i) {
+    auto key = "key" + std::to_string(i);
+    auto const got = on(command::acquire_lock{key, "me", lasting});
+    if (got.has_error()) {
+      why = got.error();
+    } else {
+      held.push_back(std::move(key));
+    }
+  }
+  BOOST_TEST_REQUIRE(why.has_value());
+  BOOST_TEST((*why == errc::store_full), why->message());
+  for (auto const& key : held) BOOST_TEST(on(command::inspect_lock{key}).value().held);
+}
+
+BOOST_AUTO_TEST_CASE(F53_what_is_not_weirs_is_left_alone) {
+  server s;
+  stranger other{s};
+  bed on{s};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  other.publish("weir.k.l.key", "something else");
+  BOOST_TEST(is_error(on(command::acquire_lock{"key", "me", lasting}), errc::store_foreign));
+  BOOST_TEST(on(command::acquire_lock{"other", "me", lasting}).has_value());
+
+  (void)other.ask("$JS.API.STREAM.CREATE.taken-keys",
+                  R"({"name":"taken-keys","subjects":["taken.k.>"],"storage":"memory"})");
+  nats_options o;
+  o.prefix = "taken";
+  bed taken{s, o};
+  BOOST_TEST(is_error(taken(command::inspect_lock{"key"}), errc::store_foreign));
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_may_be_made_by_somebody_else) {
+  server s;
+  auto o = brisk();
+  o.create_stream = false;
+  o.health_check_interval = 50ms;
+  bed on{s, o};
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::schema_outdated));
+  stranger other{s};
+  (void)other.ask("$JS.API.STREAM.CREATE.weir-keys", nats_stream_config(o));
+  result<lock_info> found = make_error_code(errc::closed);
+  for (int i = 0; i != 100 && found.has_error(); ++i) {
+    found = on(command::inspect_lock{"key"});
+    on.io.restart();
+    on.io.run_for(20ms);
+  }
+  BOOST_TEST(found.has_value());
+  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).value().granted);
+}
+
+BOOST_AUTO_TEST_CASE(a_prefix_is_letters_digits_and_dashes) {
+  server s;
+  for (std::string_view const bad : {"", "a.b", "a b", "*", "a>"}) {
+    nats_options o;
+    o.prefix = bad;
+    bed on{s, o};
+    BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::invalid_option), bad);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_asks_has_to_be_known) {
+  configured known{"authorization { user: me, password: secret }\n"};
+  auto o = brisk();
+  o.offline_patience = 200ms;
+  bed right{at(*known.it, "me:secret@"), brisk()};
+  BOOST_TEST(right(command::inspect_lock{"key"}).has_value());
+  bed named{at(*known.it).authenticate("me", "secret"), brisk()};
+  BOOST_TEST(named(command::inspect_lock{"key"}).has_value());
+  bed wrong{at(*known.it, "me:wrong@"), o};
+  BOOST_TEST(is_error(wrong(command::inspect_lock{"key"}), errc::store_unavailable));
+
+  configured token{"authorization { token: secret }\n"};
+  bed with{at(*token.it).token("secret"), brisk()};
+  BOOST_TEST(with(command::inspect_lock{"key"}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_jetstream_is_unavailable) {
+  // The server has it, but this account has not.
+  configured off{"accounts { A { users = [{user: me, password: x}] } }\n"};
+  nats_options o;
+  o.offline_patience = 300ms;
+  bed on{at(*off.it, "me:x@"), o};
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
+  server s;
+  auto const open_files = [] {
+    return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+  };
+  auto const before = open_files();
+  for (int round = 0; round != 10; ++round) {
+    auto io = std::make_unique<boost::asio::io_context>();
+    auto const kept = std::make_shared<int>(1);
+    std::optional<nats_store> handle{std::in_place, io->get_executor(), s.address()};
+    auto const& store = *handle;
+    store.async_run([kept](error_code) {});
+    if (round % 2 == 0) BOOST_TEST(ask(*io, store, command::inspect_lock{"key"}).has_value());
+    for (int i = 0; i != 50; ++i) {
+      store.async_execute(command::inspect_lock{"key"}, [kept](error_code, lock_info const&) {});
+    }
+    store.async_execute(command::await_permit{"key", "me"}, [kept](error_code, hint) {});
+    for (int i = 0; i != round; ++i) io->poll_one();
+    handle.reset();
+    io.reset();
+    BOOST_TEST(kept.use_count() == 1);
+  }
+  BOOST_TEST(open_files() == before);  // and so no connection is left
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_store_that_is_closed_while_it_connects_lets_the_context_end) {
+  server s;
+  s.stop();
+  boost::asio::io_context io;
+  nats_options o;
+  o.connect_timeout = 500ms;
+  std::optional<error_code> ended;
+  {
+    nats_store const store{io.get_executor(), s.address(), o};
+    store.async_run([&](error_code ec) { ended = ec; });
+    io.run_for(100ms);
+    store.close();
+    io.restart();
+    io.run_for(10s);
+    BOOST_TEST(io.stopped());
+  }
+  BOOST_TEST((ended && !*ended));
+  s.go_on();
+}
+
+BOOST_AUTO_TEST_CASE(R8_commands_under_way_are_bounded) {
+  nats_options o;
+  o.max_pending = 3;
+  boost::asio::io_context io;
+  nats_store const store{io.get_executor(), nats_address::parse("nats://127.0.0.1:1").value(), o};
+  int full = 0;
+  for (int i = 0; i != 10; ++i) {
+    store.async_execute(command::inspect_lock{"key"}, [&](error_code ec, lock_info const&) {
+      if (ec == errc::store_full) ++full;
+    });
+  }
+  io.poll();
+  BOOST_TEST(full == 7);
+  store.close();
+  io.restart();
+  io.run();
+}
+
+BOOST_AUTO_TEST_CASE(R8_keys_that_rest_are_forgotten_here_and_not_there) {
+  server s;
+  nats_options o;
+  o.max_remembered = 5;
+  bed on{s, o};
+  std::vector<std::uint64_t> fences;
+  for (int i = 0; i != 50; ++i) {
+    fences.push_back(on(command::acquire_lock{std::to_string(i), "me", lasting}).value().fence);
+  }
+  for (int i = 0; i != 50; ++i) {
+    BOOST_TEST(on(command::inspect_lock{std::to_string(i)}).value().fence ==
+               fences[static_cast<std::size_t>(i)]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R7_cancelling_before_there_is_a_connection_executes_nothing) {
+  server s;
+  bed on{s};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  boost::asio::io_context io;
+  nats_store const store{io.get_executor(), s.address()};
+  std::optional<error_code> got;
+  store.async_execute(
+      command::acquire_lock{"key", "me", lasting},
+      boost::asio::cancel_after(50ms, [&](error_code ec, lock_grant const&) { got = ec; }));
+  io.run_for(500ms);
+  BOOST_TEST_REQUIRE(got.has_value());
+  BOOST_TEST((*got == boost::asio::error::operation_aborted));
+  store.async_run([](error_code) {});
+  BOOST_TEST(!ask(io, store, command::inspect_lock{"key"}).value().held);
+  store.close();
+  io.restart();
+  io.run();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
