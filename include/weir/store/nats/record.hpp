@@ -4,11 +4,11 @@
 #ifndef WEIR_STORE_NATS_RECORD_HPP
 #define WEIR_STORE_NATS_RECORD_HPP
 
+#include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/link.hpp"
-#include "weir/store/nats/owned.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/server_time.hpp"
 #include "weir/time.hpp"
@@ -95,7 +95,7 @@ class nats_command final : public nats_step<State> {
  private:
   std::shared_ptr<std::atomic<std::size_t>> pending_;
   std::shared_ptr<parked<error_code, result_type>> operation_;
-  nats_owned<C> command_;
+  owned_command<C> command_;
   std::optional<time_point> told_;
   result<result_type> answer_ = make_error_code(errc::outcome_unknown);
 };

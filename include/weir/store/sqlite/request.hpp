@@ -4,9 +4,9 @@
 #ifndef WEIR_STORE_SQLITE_REQUEST_HPP
 #define WEIR_STORE_SQLITE_REQUEST_HPP
 
+#include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
-#include "weir/store/sqlite/owned_command.hpp"
 #include "weir/store/sqlite/tables.hpp"
 #include "weir/time.hpp"
 

@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_SQLITE_OWNED_COMMAND_HPP
-#define WEIR_STORE_SQLITE_OWNED_COMMAND_HPP
+#ifndef WEIR_DETAIL_OWNED_COMMAND_HPP
+#define WEIR_DETAIL_OWNED_COMMAND_HPP
 
 #include "weir/command/jobs.hpp"
 #include "weir/quota.hpp"
@@ -19,7 +19,7 @@
 namespace weir::detail {
 
 /// A command with copies of all that it views. An operation may end, and its caller's texts with
-/// it, while the thread of the store still reads them: when its execution context is destroyed.
+/// it, while the store still reads them: in a thread of its own, or in several steps.
 template <class C>
 class owned_command {
  public:
