@@ -7,9 +7,9 @@
 #include "weir/command/jobs.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
-#include "weir/store/memory/job_budget.hpp"
-#include "weir/store/memory/job_shard.hpp"
 #include "weir/store/memory/options.hpp"
+#include "weir/table/job_budget.hpp"
+#include "weir/table/job_shard.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>

@@ -1,12 +1,12 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_MEMORY_JOB_INDEX_HPP
-#define WEIR_STORE_MEMORY_JOB_INDEX_HPP
+#ifndef WEIR_TABLE_JOB_INDEX_HPP
+#define WEIR_TABLE_JOB_INDEX_HPP
 
 #include "weir/rule/jobs.hpp"
-#include "weir/store/memory/job_record.hpp"
-#include "weir/store/memory/job_records.hpp"
+#include "weir/table/job_record.hpp"
+#include "weir/table/job_records.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/set.hpp>

@@ -1,14 +1,14 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_MEMORY_JOB_KEYS_HPP
-#define WEIR_STORE_MEMORY_JOB_KEYS_HPP
+#ifndef WEIR_TABLE_JOB_KEYS_HPP
+#define WEIR_TABLE_JOB_KEYS_HPP
 
 #include "weir/job.hpp"
-#include "weir/store/memory/job_budget.hpp"
-#include "weir/store/memory/job_record.hpp"
-#include "weir/store/memory/job_records.hpp"
-#include "weir/store/memory/tighten.hpp"
+#include "weir/table/job_budget.hpp"
+#include "weir/table/job_record.hpp"
+#include "weir/table/job_records.hpp"
+#include "weir/table/tighten.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/set.hpp>

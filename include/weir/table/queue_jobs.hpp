@@ -1,17 +1,17 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_MEMORY_QUEUE_JOBS_HPP
-#define WEIR_STORE_MEMORY_QUEUE_JOBS_HPP
+#ifndef WEIR_TABLE_QUEUE_JOBS_HPP
+#define WEIR_TABLE_QUEUE_JOBS_HPP
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
 #include "weir/rule/jobs.hpp"
-#include "weir/store/memory/job_holders.hpp"
-#include "weir/store/memory/job_index.hpp"
-#include "weir/store/memory/job_keys.hpp"
-#include "weir/store/memory/job_record.hpp"
-#include "weir/store/memory/job_records.hpp"
+#include "weir/table/job_holders.hpp"
+#include "weir/table/job_index.hpp"
+#include "weir/table/job_keys.hpp"
+#include "weir/table/job_record.hpp"
+#include "weir/table/job_records.hpp"
 #include "weir/time.hpp"
 
 #include <cstddef>

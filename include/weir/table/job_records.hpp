@@ -1,11 +1,11 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_MEMORY_JOB_RECORDS_HPP
-#define WEIR_STORE_MEMORY_JOB_RECORDS_HPP
+#ifndef WEIR_TABLE_JOB_RECORDS_HPP
+#define WEIR_TABLE_JOB_RECORDS_HPP
 
 #include "weir/job.hpp"
-#include "weir/store/memory/job_record.hpp"
+#include "weir/table/job_record.hpp"
 
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>

@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_MEMORY_JOB_HOLDERS_HPP
-#define WEIR_STORE_MEMORY_JOB_HOLDERS_HPP
+#ifndef WEIR_TABLE_JOB_HOLDERS_HPP
+#define WEIR_TABLE_JOB_HOLDERS_HPP
 
 #include "weir/job.hpp"
 #include "weir/rule/jobs.hpp"

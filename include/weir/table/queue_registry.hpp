@@ -1,13 +1,13 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_MEMORY_QUEUE_REGISTRY_HPP
-#define WEIR_STORE_MEMORY_QUEUE_REGISTRY_HPP
+#ifndef WEIR_TABLE_QUEUE_REGISTRY_HPP
+#define WEIR_TABLE_QUEUE_REGISTRY_HPP
 
 #include "weir/command/jobs.hpp"
-#include "weir/store/memory/job_keys.hpp"
-#include "weir/store/memory/job_pointers.hpp"
-#include "weir/store/memory/job_queue.hpp"
+#include "weir/table/job_keys.hpp"
+#include "weir/table/job_pointers.hpp"
+#include "weir/table/job_queue.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/list.hpp>

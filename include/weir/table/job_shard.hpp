@@ -1,18 +1,18 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_MEMORY_JOB_SHARD_HPP
-#define WEIR_STORE_MEMORY_JOB_SHARD_HPP
+#ifndef WEIR_TABLE_JOB_SHARD_HPP
+#define WEIR_TABLE_JOB_SHARD_HPP
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/locks.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/fence.hpp"
 #include "weir/rule/jobs.hpp"
-#include "weir/store/memory/job_budget.hpp"
-#include "weir/store/memory/job_pointers.hpp"
-#include "weir/store/memory/job_queue.hpp"
-#include "weir/store/memory/queue_registry.hpp"
+#include "weir/table/job_budget.hpp"
+#include "weir/table/job_pointers.hpp"
+#include "weir/table/job_queue.hpp"
+#include "weir/table/queue_registry.hpp"
 #include "weir/time.hpp"
 
 #include <charconv>

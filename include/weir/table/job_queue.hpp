@@ -1,18 +1,18 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_MEMORY_JOB_QUEUE_HPP
-#define WEIR_STORE_MEMORY_JOB_QUEUE_HPP
+#ifndef WEIR_TABLE_JOB_QUEUE_HPP
+#define WEIR_TABLE_JOB_QUEUE_HPP
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
 #include "weir/rule/fence.hpp"
 #include "weir/rule/jobs.hpp"
-#include "weir/store/memory/job_holders.hpp"
-#include "weir/store/memory/job_keys.hpp"
-#include "weir/store/memory/job_pointers.hpp"
-#include "weir/store/memory/job_record.hpp"
-#include "weir/store/memory/queue_jobs.hpp"
+#include "weir/table/job_holders.hpp"
+#include "weir/table/job_keys.hpp"
+#include "weir/table/job_pointers.hpp"
+#include "weir/table/job_record.hpp"
+#include "weir/table/queue_jobs.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/list.hpp>
