@@ -3,6 +3,7 @@
 
 // The store on real servers that fail in the ways that servers do.
 
+#include "counted_executor.hpp"
 #include "redis_server.hpp"
 
 #include <boost/asio/cancel_after.hpp>
@@ -723,12 +724,14 @@ BOOST_AUTO_TEST_CASE(F11_what_is_over_leaves_nothing_behind) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
+BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does_and_leave_nothing) {
   server s;
   for (int round = 0; round != 10; ++round) {
     auto io = std::make_unique<boost::asio::io_context>();
     auto const kept = std::make_shared<int>(1);
-    std::optional<redis_store> handle{std::in_place, io->get_executor(), s.address()};
+    auto const left = std::make_shared<int>(1);
+    std::optional<redis_store> handle{
+        std::in_place, test::counted_executor{io->get_executor(), left}, s.address()};
     auto const& store = *handle;
     store.async_run([kept](error_code) {});
     BOOST_TEST(ask(*io, store, command::inspect_lock{"key"}).has_value());
@@ -736,10 +739,12 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
       store.async_execute(command::inspect_lock{"key"}, [kept](error_code, lock_info const&) {});
     }
     store.async_execute(command::await_jobs{0}, [kept](error_code, hint) {});
+    store.async_execute(command::await_permit{"key", "me"}, [kept](error_code, hint) {});
     for (int i = 0; i != round; ++i) io->poll_one();
     handle.reset();
     io.reset();
     BOOST_TEST(kept.use_count() == 1);
+    BOOST_TEST(left.use_count() == 1);
   }
 }
 

@@ -215,7 +215,7 @@ class redis_store {
 
   void wait(command::await_permit const& c, detail::redis_waiter op) const {
     auto const watch = std::make_shared<detail::redis_permit_watch>(link_, c, std::move(op));
-    boost::asio::dispatch(link_->strand(), [watch] { watch->start(); });
+    boost::asio::dispatch(link_->strand(), [link = link_, watch] { watch->start(*link); });
   }
   void wait(command::await_jobs const& c, detail::redis_waiter op) const {
     boost::asio::dispatch(link_->strand(), [link = link_, watches = watches_, shard = c.shard,
