@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_LINK_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -15,7 +16,6 @@
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/server_time.hpp"
-#include "weir/store/nats/sleep.hpp"
 #include "weir/store/nats/socket.hpp"
 #include "weir/time.hpp"
 
@@ -429,10 +429,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::deque<std::pair<steady_time, std::uint64_t>> deadlines_;
   bool watching_ = false;
   duration waited_{};
-  nats_sleep pause_;
-  nats_sleep patience_;
-  nats_sleep beat_;
-  nats_sleep timeout_;
+  alarm<system_clock> pause_;
+  alarm<system_clock> patience_;
+  alarm<system_clock> beat_;
+  alarm<system_clock> timeout_;
 };
 
 }  // namespace weir::detail

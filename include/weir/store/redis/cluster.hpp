@@ -5,6 +5,7 @@
 #define WEIR_STORE_REDIS_CLUSTER_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -16,7 +17,6 @@
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/shard_count.hpp"
-#include "weir/store/redis/sleep.hpp"
 #include "weir/store/redis/waiting.hpp"
 #include "weir/time.hpp"
 
@@ -326,8 +326,8 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   duration pause_{};
   bool holding_ = false;
   duration held_for_{};
-  redis_sleep tick_;
-  redis_sleep again_;
+  alarm<system_clock> tick_;
+  alarm<system_clock> again_;
 };
 
 }  // namespace weir::detail

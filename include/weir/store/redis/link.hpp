@@ -5,6 +5,7 @@
 #define WEIR_STORE_REDIS_LINK_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
@@ -20,7 +21,6 @@
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/script.hpp"
 #include "weir/store/redis/shard_count.hpp"
-#include "weir/store/redis/sleep.hpp"
 #include "weir/store/redis/switchboard.hpp"
 #include "weir/store/redis/waiting.hpp"
 #include "weir/time.hpp"
@@ -441,8 +441,8 @@ class redis_link final : public redis_backend, private redis_batch_owner {
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   duration waited_{};
-  redis_sleep pause_;
-  redis_sleep beat_;
+  alarm<system_clock> pause_;
+  alarm<system_clock> beat_;
 };
 
 }  // namespace weir::detail

@@ -7,12 +7,12 @@
 #include "weir/clock/system.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/request.hpp"
-#include "weir/store/redis/sleep.hpp"
 #include "weir/time.hpp"
 
 #include <cstdint>
@@ -88,7 +88,7 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
   }
 
   std::shared_ptr<redis_backend> link_;
-  redis_sleep sleep_;
+  alarm<system_clock> sleep_;
   bool asking_ = false;
   bool again_ = false;
 };
