@@ -322,6 +322,8 @@ class job_shard {
   }
 
  private:
+  friend class job_image;
+
   /// What was taken from the allowance and not used goes back.
   struct loan {
     job_allowance& from;
