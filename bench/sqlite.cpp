@@ -9,19 +9,17 @@
 
 #include "weir/store/sqlite.hpp"
 
+#include "directory.hpp"
 #include "google.hpp"
 
 #include <benchmark/benchmark.h>
 #include <boost/asio/io_context.hpp>
-
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <random>
 #include <span>
@@ -34,32 +32,13 @@ namespace {
 
 using namespace weir;
 using namespace std::chrono_literals;
+using weir_bench::directory;
 
 constexpr std::uint64_t million = 1'000'000;
 constexpr std::size_t most_in_flight = 1000;
 constexpr std::int64_t behind_rounds = 2000;
 constexpr std::int64_t rows_at_once = 20'000;
 constexpr std::int64_t no_end = std::int64_t{1} << 62U;
-
-class directory {
- public:
-  directory() {
-    // Beside the program, for /tmp may be memory.
-    std::string name = std::filesystem::current_path() / "weir-bench-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
-    path_ = name;
-  }
-  directory(directory const&) = delete;
-  directory& operator=(directory const&) = delete;
-  ~directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string file() const { return path_ / "bench.db"; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // ------------------------------------------------------------------------------------------ raw
 
