@@ -7,6 +7,7 @@
 
 #include "weir/command/buckets.hpp"
 
+#include "allocations.hpp"
 #include "weir/clock/system.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/quota.hpp"
@@ -24,45 +25,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-namespace {
-
-std::atomic<std::size_t> allocated{0};
-
-}  // namespace
-
-// Counts what the table takes.
-void* operator new(std::size_t n) {
-  allocated.fetch_add(n, std::memory_order_relaxed);
-  if (auto* const p = std::malloc(n)) return p;
-  throw std::bad_alloc{};
-}
-void* operator new(std::size_t n, std::align_val_t a) {
-  allocated.fetch_add(n, std::memory_order_relaxed);
-  auto const alignment = static_cast<std::size_t>(a);
-  if (auto* const p = std::aligned_alloc(alignment, (n + alignment - 1) / alignment * alignment))
-    return p;
-  throw std::bad_alloc{};
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t n) noexcept {
-  allocated.fetch_sub(n, std::memory_order_relaxed);
-  std::free(p);
-}
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t n, std::align_val_t) noexcept {
-  allocated.fetch_sub(n, std::memory_order_relaxed);
-  std::free(p);
-}
 
 namespace {
 
@@ -275,7 +244,7 @@ void new_keys(benchmark::State& state) {
   std::vector<std::uint32_t> took(million);
   std::size_t bytes = 0;
   for (auto _ : state) {
-    auto const before = allocated.load();
+    auto const before = weir_bench::allocations::held.load();
     detail::memory_buckets buckets{memory_options{}};
     time_point now{1'700'000'000s};
     for (std::size_t i = 0; i != million; ++i) {
@@ -285,7 +254,7 @@ void new_keys(benchmark::State& state) {
       took[i] = static_cast<std::uint32_t>((system_clock::steady_now() - begin).count());
       now += 100ns;
     }
-    bytes = allocated.load() - before;
+    bytes = weir_bench::allocations::held.load() - before;
   }
   std::ranges::sort(took);
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(million));

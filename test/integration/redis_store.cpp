@@ -3,6 +3,7 @@
 
 // The store on real servers that fail in the ways that servers do.
 
+#include "counted_executor.hpp"
 #include "redis_server.hpp"
 
 #include <boost/asio/cancel_after.hpp>
@@ -469,31 +470,6 @@ BOOST_AUTO_TEST_CASE(a_replica_is_read_only) {
   BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
 }
 
-BOOST_AUTO_TEST_CASE(passwords_and_databases) {
-  server s{{"--requirepass", "p@ss word"}};
-  auto const right = s.address().authenticate("p@ss word").database(3);
-  redis_options o;
-  o.offline_patience = 300ms;
-  boost::asio::io_context io;
-  redis_store const in{io.get_executor(), right, o};
-  in.async_run([](error_code) {});
-  BOOST_TEST(ask(io, in, command::acquire_lock{"key", "me", lasting}).value().granted);
-  auto const elsewhere = s.address().authenticate("p@ss word").database(4);
-  redis_store const other{io.get_executor(), elsewhere, o};
-  other.async_run([](error_code) {});
-  BOOST_TEST(!ask(io, other, command::inspect_lock{"key"}).value().held);
-  for (auto const& wrong : {s.address(), s.address().authenticate("wrong")}) {
-    redis_store const out{io.get_executor(), wrong, o};
-    out.async_run([](error_code) {});
-    BOOST_TEST(is_error(ask(io, out, command::inspect_lock{"key"}), errc::store_unavailable));
-    out.close();
-  }
-  in.close();
-  other.close();
-  io.restart();
-  io.run();
-}
-
 BOOST_AUTO_TEST_CASE(F38_who_may_not_subscribe_has_all_but_the_messages) {
   server s;
   s.ask("acl setuser limited on '>secret' '~*' +@all resetchannels");
@@ -602,6 +578,8 @@ BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_on
   auto const right = try_it(redis_address{"127.0.0.1", port}.tls(certificate));
   BOOST_TEST_REQUIRE(right.has_value(), right.error().message());
   BOOST_TEST(right->granted);
+  auto const nobody = redis_address{"127.0.0.1", port}.tls(certificate).authenticate("x", "who");
+  BOOST_TEST(is_error(try_it(nobody), errc::permission_denied));
   auto const unavailable = errc::store_unavailable;
   BOOST_TEST(is_error(try_it(redis_address{"localhost", port}.tls(certificate)), unavailable));
   BOOST_TEST(is_error(try_it(redis_address{"127.0.0.1", port}.tls()), unavailable));
@@ -723,12 +701,14 @@ BOOST_AUTO_TEST_CASE(F11_what_is_over_leaves_nothing_behind) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
+BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does_and_leave_nothing) {
   server s;
   for (int round = 0; round != 10; ++round) {
     auto io = std::make_unique<boost::asio::io_context>();
     auto const kept = std::make_shared<int>(1);
-    std::optional<redis_store> handle{std::in_place, io->get_executor(), s.address()};
+    auto const left = std::make_shared<int>(1);
+    std::optional<redis_store> handle{
+        std::in_place, test::counted_executor{io->get_executor(), left}, s.address()};
     auto const& store = *handle;
     store.async_run([kept](error_code) {});
     BOOST_TEST(ask(*io, store, command::inspect_lock{"key"}).has_value());
@@ -736,10 +716,12 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
       store.async_execute(command::inspect_lock{"key"}, [kept](error_code, lock_info const&) {});
     }
     store.async_execute(command::await_jobs{0}, [kept](error_code, hint) {});
+    store.async_execute(command::await_permit{"key", "me"}, [kept](error_code, hint) {});
     for (int i = 0; i != round; ++i) io->poll_one();
     handle.reset();
     io.reset();
     BOOST_TEST(kept.use_count() == 1);
+    BOOST_TEST(left.use_count() == 1);
   }
 }
 
