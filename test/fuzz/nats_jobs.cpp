@@ -44,7 +44,9 @@ struct replica {
   std::size_t execute(std::string_view message, time_point now, std::string& again) {
     std::size_t commands = 0;
     nats_batch_reader reader{message};
-    nats_batch_writer writer{reader.id(), reader.notice()};
+    auto writer = reader.notice() == detail::nats_notice::image
+                      ? nats_batch_writer{reader.id(), reader.image()}
+                      : nats_batch_writer{reader.id()};
     (void)reader.for_each([&](auto const& c, std::optional<time_point> told) {
       ++commands;
       writer.add(c, told);

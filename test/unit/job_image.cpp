@@ -227,12 +227,13 @@ BOOST_AUTO_TEST_CASE(an_image_that_was_cut_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_message_is_known_by_its_sender_and_number) {
-  nats_batch_writer writer{{id_of(7), 300}, detail::nats_notice::image};
+  nats_batch_writer writer{{id_of(7), 300}, 12'345};
   auto const message = std::move(writer).take();
   nats_batch_reader reader{message};
   BOOST_TEST((reader.what() == nats_batch_reader::kind::ours));
   BOOST_TEST((reader.id() == detail::nats_batch_id{id_of(7), 300}));
   BOOST_TEST((reader.notice() == detail::nats_notice::image));
+  BOOST_TEST(reader.image() == 12'345U);
   BOOST_TEST(reader.for_each([](auto const&, auto) { BOOST_TEST(false); }));
 }
 

@@ -41,19 +41,17 @@ inline constexpr std::uint32_t nats_log_version = 1;
 /// What is said in the log beside commands.
 enum class nats_notice : std::uint8_t {
   none,
-  image,  ///< an image was written, and what it holds may go
+  image,  ///< an image was written, of the size that follows
 };
 
 /// Writes a message.
 class nats_batch_writer {
  public:
-  explicit nats_batch_writer(nats_batch_id const& id, nats_notice notice = nats_notice::none)
-      : bytes_{nats_log_tag} {
-    compact_writer to{bytes_};
-    to(nats_log_version);
-    to(id.sender);
-    to(id.number);
-    to(notice);
+  explicit nats_batch_writer(nats_batch_id const& id) { begin(id, nats_notice::none); }
+  /// Says that there is an image of this size.
+  nats_batch_writer(nats_batch_id const& id, std::uint64_t image) {
+    begin(id, nats_notice::image);
+    compact_writer{bytes_}(image);
   }
 
   /// @param told the time that the command is executed at; empty: that of the message
@@ -75,6 +73,15 @@ class nats_batch_writer {
   [[nodiscard]] std::string take() && noexcept { return std::move(bytes_); }
 
  private:
+  void begin(nats_batch_id const& id, nats_notice notice) {
+    bytes_ = nats_log_tag;
+    compact_writer to{bytes_};
+    to(nats_log_version);
+    to(id.sender);
+    to(id.number);
+    to(notice);
+  }
+
   std::string bytes_;
   std::size_t commands_ = 0;
 };
@@ -101,12 +108,15 @@ class nats_batch_reader {
     from_(id_.sender);
     from_(id_.number);
     from_(notice_, nats_notice::image);
+    if (notice_ == nats_notice::image) from_(image_);
     if (from_.good()) kind_ = kind::ours;
   }
 
   [[nodiscard]] kind what() const noexcept { return kind_; }
   [[nodiscard]] nats_batch_id const& id() const noexcept { return id_; }
   [[nodiscard]] nats_notice notice() const noexcept { return notice_; }
+  /// The size of the image that is spoken of.
+  [[nodiscard]] std::uint64_t image() const noexcept { return image_; }
 
   /// Calls `f(command, told)` for each command. False: it ended before its end, and what came
   /// before was executed.
@@ -169,6 +179,7 @@ class nats_batch_reader {
   kind kind_ = kind::foreign;
   nats_batch_id id_;
   nats_notice notice_ = nats_notice::none;
+  std::uint64_t image_ = 0;
   std::vector<new_job> new_;
   std::vector<finished_job> finished_;
 };
