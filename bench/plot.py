@@ -71,7 +71,7 @@ def drawn(title: str, unit: str, lines: dict[str, list[tuple[float, float]]]) ->
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
         ' font-family="sans-serif" font-size="12" fill="#333333">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-        f'<text x="{LEFT}" y="26" font-size="15" font-weight="bold">{escape(title)}</text>',
+        f'<text x="{LEFT}" y="26" font-size="15" font-weight="bold">{escape(title)} <tspan font-weight="normal">({escape(unit)})</tspan></text>',
     ]
     for tick in y.ticks:
         out.append(f'<line x1="{LEFT}" y1="{y(tick):.1f}" x2="{WIDTH - RIGHT}" y2="{y(tick):.1f}" stroke="#dddddd"/>')
@@ -80,7 +80,6 @@ def drawn(title: str, unit: str, lines: dict[str, list[tuple[float, float]]]) ->
         out.append(f'<line x1="{x(tick):.1f}" y1="{TOP}" x2="{x(tick):.1f}" y2="{HEIGHT - BOTTOM}" stroke="#eeeeee"/>')
         out.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{label(tick)}</text>')
     out.append(f'<text x="{LEFT}" y="{HEIGHT - 14}">log scales</text>')
-    out.append(f'<text x="{LEFT - 8}" y="{TOP - 6}" text-anchor="end" font-weight="bold">{escape(unit)}</text>')
     ends = []  # where a line is named: beside its end, apart from the others
     for (name, line), colour in zip(lines.items(), COLOURS * len(lines)):
         line = sorted(line)
