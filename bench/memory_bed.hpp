@@ -15,7 +15,8 @@ class memory_bed : public bed<weir::memory_store> {
  public:
   static constexpr char const* name = "memory";
 
-  memory_bed() : store_{io().get_executor(), large()} {}
+  explicit memory_bed(weir::memory_options options = large())
+      : store_{io().get_executor(), options} {}
   [[nodiscard]] weir::memory_store const& store() const noexcept override { return store_; }
 
   /// At once: nothing is posted.

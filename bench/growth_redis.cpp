@@ -1,0 +1,15 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// How the cost of the store on an engine grows, round trips included: see growth.hpp.
+//
+//     bench_growth_redis [--most N] [--full] [--quick]
+
+#include "growth.hpp"
+#include "redis_bed.hpp"
+
+int main(int argc, char** argv) {
+  return weir_bench::report_growth<weir_bench::redis_bed>(
+      "growth_redis",
+      weir_bench::growth_range::of(argc, argv, {.tenants = 10'000, .worker_jobs = 5'000}));
+}

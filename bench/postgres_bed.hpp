@@ -1,0 +1,50 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_BENCH_POSTGRES_BED_HPP
+#define WEIR_BENCH_POSTGRES_BED_HPP
+
+#include "bed.hpp"
+#include "postgres_rig.hpp"
+#include "weir/store/postgres.hpp"
+
+#include <string>
+
+namespace weir_bench {
+
+/// In a database of its own, of a server that all share.
+class postgres_bed : public bed<weir::postgres_store> {
+ public:
+  static constexpr char const* name = "postgres";
+
+  postgres_bed() : store_{io().get_executor(), server().conninfo(create(database_))} {}
+  ~postgres_bed() override {
+    store_.close();
+    io().restart();
+    io().run();
+    session{server(), "postgres"}.ask("DROP DATABASE " + database_ + " WITH (FORCE)");
+  }
+  [[nodiscard]] weir::postgres_store const& store() const noexcept override { return store_; }
+
+ private:
+  static postgres_test::server const& server() {
+    static postgres_test::server const one;
+    return one;
+  }
+  static std::string const& create(std::string const& database) {
+    session{server(), "postgres"}.ask("CREATE DATABASE " + database);
+    session{server(), database}.ask(weir::postgres_migration_sql({}));
+    return database;
+  }
+  static std::string another() {
+    static int made = 0;
+    return "bed" + std::to_string(++made);
+  }
+
+  std::string database_ = another();
+  weir::postgres_store store_;
+};
+
+}  // namespace weir_bench
+
+#endif

@@ -1,0 +1,37 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_BENCH_REDIS_BED_HPP
+#define WEIR_BENCH_REDIS_BED_HPP
+
+#include "../test/integration/redis_process.hpp"
+#include "bed.hpp"
+#include "weir/store/redis.hpp"
+
+#include <boost/asio/detached.hpp>
+
+namespace weir_bench {
+
+/// On a server of its own.
+class redis_bed : public bed<weir::redis_store> {
+ public:
+  static constexpr char const* name = "redis";
+
+  redis_bed() : store_{io().get_executor(), server_.address()} {
+    store_.async_run(boost::asio::detached);
+  }
+  ~redis_bed() override {
+    store_.close();
+    io().restart();
+    io().run();
+  }
+  [[nodiscard]] weir::redis_store const& store() const noexcept override { return store_; }
+
+ private:
+  redis_test::server server_{};
+  weir::redis_store store_;
+};
+
+}  // namespace weir_bench
+
+#endif
