@@ -24,8 +24,14 @@ class WeirConan(ConanFile):
         "with_sqlite": [True, False],  # weir::sqlite, the store on a file
         "with_redis": [True, False],  # weir::redis, the store on a Redis or Valkey server
         "with_postgres": [True, False],  # weir::postgres, the store in a PostgreSQL database
+        "with_nats": [True, False],  # weir::nats, the store on NATS JetStream
     }
-    default_options = {"with_sqlite": False, "with_redis": False, "with_postgres": False}
+    default_options = {
+        "with_sqlite": False,
+        "with_redis": False,
+        "with_postgres": False,
+        "with_nats": False,
+    }
     implements = ["auto_header_only"]
     no_copy_source = True
     exports = "include/weir/version.hpp"  # where the version is written, the only place
@@ -46,6 +52,8 @@ class WeirConan(ConanFile):
             self.requires("openssl/[>=1.1 <4]")
         if self.options.with_postgres:
             self.requires("libpq/[>=14 <19]")
+        if self.options.with_nats:
+            self.requires("cnats/[>=3.4 <4]")
 
     def validate(self):
         if self.settings.get_safe("compiler.cppstd"):
@@ -107,3 +115,9 @@ class WeirConan(ConanFile):
             postgres.bindirs = []
             postgres.libdirs = []
             postgres.requires = ["core", "libpq::libpq"]
+        if self.options.with_nats:
+            nats = self.cpp_info.components["nats"]
+            nats.set_property("cmake_target_name", "weir::nats")
+            nats.bindirs = []
+            nats.libdirs = []
+            nats.requires = ["core", "cnats::cnats"]

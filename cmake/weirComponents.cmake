@@ -7,7 +7,7 @@
 
 set(weir_wanted ${weir_FIND_COMPONENTS})
 if(NOT weir_wanted)
-  set(weir_wanted sqlite redis postgres)
+  set(weir_wanted sqlite redis postgres nats)
 endif()
 
 if("sqlite" IN_LIST weir_wanted AND NOT TARGET weir::sqlite)
@@ -41,6 +41,19 @@ if("postgres" IN_LIST weir_wanted AND NOT TARGET weir::postgres)
     target_link_libraries(weir_postgres INTERFACE weir::weir PostgreSQL::PostgreSQL)
   else()
     set(weir_postgres_missing "libpq 14 or later (PostgreSQL)")
+  endif()
+endif()
+
+if("nats" IN_LIST weir_wanted AND NOT TARGET weir::nats)
+  list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
+  find_package(cnats 3.4 QUIET MODULE)
+  list(POP_FRONT CMAKE_MODULE_PATH)
+  if(cnats_FOUND)
+    add_library(weir_nats INTERFACE)
+    add_library(weir::nats ALIAS weir_nats)
+    target_link_libraries(weir_nats INTERFACE weir::weir cnats::nats)
+  else()
+    set(weir_nats_missing "the NATS C client 3.4 or later (cnats)")
   endif()
 endif()
 

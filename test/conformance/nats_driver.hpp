@@ -29,16 +29,19 @@ class nats_driver {
     return c;
   }
 
-  nats_store make(boost::asio::any_io_executor const& ex) {
+  nats_store make(boost::asio::any_io_executor const& ex) { return make_with(ex, nats_options{}); }
+
+ protected:
+  nats_store make_with(boost::asio::any_io_executor const& ex, nats_options o) {
     auto const prefix = "test" + std::to_string(++made_);
-    nats_options o;
     o.prefix = prefix;
     o.poll_interval = std::chrono::milliseconds{5};
     return nats_store{ex, server_.address(), o};
   }
 
  private:
-  nats_test::server server_{};
+  // A message has more than the largest payload of a job.
+  nats_test::server server_{{}, "max_payload: 4194304\n"};
   std::size_t made_ = 0;
 };
 

@@ -19,7 +19,7 @@ class WeirTestConan(ConanFile):
 
     def components(self):
         options = self.dependencies[self.tested_reference_str].options
-        stores = ["sqlite", "redis", "postgres"]
+        stores = ["sqlite", "redis", "postgres", "nats"]
         return ["testing"] + [s for s in stores if options.get_safe(f"with_{s}")]
 
     def generate(self):

@@ -18,12 +18,13 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-STORES = ["sqlite", "redis", "postgres"]
+STORES = ["sqlite", "redis", "postgres", "nats"]
 # What each store's header needs: its client library's CMake name, and the linker's.
 CLIENTS = {
     "sqlite": ("SQLite3", ["-lsqlite3"]),
     "redis": ("OpenSSL", ["-lssl", "-lcrypto"]),
     "postgres": ("PostgreSQL", ["-lpq"]),
+    "nats": ("cnats", ["-lnats"]),
 }
 # What is said where a header is missing (and all of its folder): program, header, first error.
 MISSING = [
@@ -32,6 +33,7 @@ MISSING = [
     ("sqlite", "sqlite3.h", "weir/store/sqlite.hpp needs SQLite 3.37 or later"),
     ("redis", "openssl", "weir/store/redis.hpp needs OpenSSL"),
     ("postgres", "libpq-fe.h", "weir/store/postgres.hpp needs libpq 14 or later"),
+    ("nats", "nats", "weir/store/nats.hpp needs the NATS C client 3.4 or later"),
 ]
 # System packages under the references of the public index: header (below an include folder) and the expression in it
 # that gives the version.
@@ -44,6 +46,7 @@ INDEX = {
     "sqlite3": ("sqlite3.h", r'SQLITE_VERSION\s+"(\d+)\.(\d+)\.(\d+)'),
     "openssl": ("openssl/opensslv.h", r"MAJOR\s+(\d+)[\s\S]*?MINOR\s+(\d+)[\s\S]*?PATCH\s+(\d+)"),
     "libpq": ("pg_config.h|postgresql/pg_config.h", r'PG_VERSION "(\d+)(?:\.(\d+))?'),
+    "cnats": ("nats/version.h", r'VERSION_STRING "(\d+)\.(\d+)\.(\d+)'),
 }
 
 
@@ -186,8 +189,7 @@ class Ways:
         raise Failed(f"no header tells which {package} this machine has")
 
     def conan_packages(self):
-        wanted = [["sqlite", "redis", "postgres"]] if self.fast else [
-            [], ["sqlite"], ["redis"], ["postgres"], ["sqlite", "redis", "postgres"]]
+        wanted = [STORES] if self.fast else [[], *([store] for store in STORES), STORES]
         env = dict(os.environ, CONAN_HOME=str(self.work / "conan"), CXX=self.cxx,
                    CC="clang-19" if "clang" in self.cxx else "gcc", CMAKE_GENERATOR="Ninja")
 
@@ -209,7 +211,7 @@ class Ways:
             chosen = [f"-o=weir/*:with_{s}=True" for s in stores]
             out = conan("create", ROOT, "--build=missing", "-s", "compiler.cppstd=20", *chosen, *options,
                         "-c", f"tools.cmake.cmake_layout:test_folder={self.work / 'conan-test'}")
-            for line in re.findall(r"^(?:weir \d.*|weir::testing: .*|SQLite .*|Redis: .*|libpq .*)$", out, re.M):
+            for line in re.findall(r"^(?:weir \d.*|weir::testing: .*|SQLite .*|Redis: .*|libpq .*|NATS C client .*)$", out, re.M):
                 print(f"  {line}", flush=True)
         conan("create", ROOT, "--build=missing", "-s", "compiler.cppstd=17", *options,
               expect="Current cppstd \\(17\\) is lower than the required C\\+\\+ standard \\(20\\)")

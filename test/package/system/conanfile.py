@@ -17,6 +17,7 @@ system = {
         {"ssl": ("OpenSSL::SSL", ["ssl"]), "crypto": ("OpenSSL::Crypto", ["crypto"])},
     ),
     "libpq": ("PostgreSQL", {"pq": ("PostgreSQL::PostgreSQL", ["pq"])}),
+    "cnats": ("cnats", {None: ("cnats::nats", ["nats"])}),
 }
 
 

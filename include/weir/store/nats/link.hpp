@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_LINK_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -15,7 +16,6 @@
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/server_time.hpp"
-#include "weir/store/nats/sleep.hpp"
 #include "weir/store/nats/socket.hpp"
 #include "weir/time.hpp"
 
@@ -38,6 +38,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -92,6 +93,19 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   void listen(std::weak_ptr<nats_hinted> who) { hinted_ = std::move(who); }
 
+  /// Follows a subject as long as somebody listens. May be asked for at any time.
+  void follow(std::string subject, std::weak_ptr<nats_feed> who) {
+    followed_.push_back({std::move(subject), std::move(who), nullptr});
+    auto const feed = followed_.back().who.lock();
+    if (!feed) return;
+    if (closed_) return feed->closed();
+    if (!socket_ || !replies_) return;
+    followed_.back().heard = socket_->subscribe(followed_.back().subject);
+    if (!followed_.back().heard) return hang_up();
+    if (up_ && refused_) feed->refused(refused_);
+    if (up_ && !refused_) feed->connected();
+  }
+
   void submit(std::shared_ptr<nats_request> const& r) {
     if (closed_) return r->failed(errc::closed, false);
     if (refused_) return r->failed(refused_, false);
@@ -110,6 +124,13 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
 
   [[nodiscard]] bool closed() const noexcept { return closed_; }
+
+  /// Of the stream of a shard's log.
+  [[nodiscard]] std::string log_config(std::uint32_t shard) const {
+    auto o = options_;
+    o.prefix = names_.prefix();
+    return nats_log_config(o, shard);
+  }
 
   /// Reads may be answered by any server that has the stream.
   [[nodiscard]] bool replicated() const noexcept { return replicated_; }
@@ -212,6 +233,15 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void read() {
     auto const held = socket_;
     natsMsg* next = nullptr;
+    // First of all, since a server says again what it has stored before it says that it has.
+    for (std::size_t i = 0; held == socket_ && i < followed_.size(); ++i) {
+      while (held == socket_ && followed_[i].heard &&
+             natsSubscription_NextMsg(&next, followed_[i].heard.get(), 0) == NATS_OK) {
+        nats_owner<natsMsg> const message{next};
+        heard_ = true;
+        if (auto const who = followed_[i].who.lock()) who->heard(nats_reply{next});
+      }
+    }
     while (held == socket_ && replies_) {
       auto const status = natsSubscription_NextMsg(&next, replies_.get(), 0);
       if (status == NATS_NO_RESPONDERS) {
@@ -281,6 +311,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     replies_ = socket_->subscribe(inbox_ + "*");
     hints_ = socket_->subscribe(names_.hints());
     if (!replies_ || !hints_) return hang_up();
+    for (auto& f : followed_) {
+      f.heard = socket_->subscribe(f.subject);
+      if (!f.heard) return hang_up();
+    }
     silent_ = 0;
     after(options_.connect_timeout, [](nats_link& l) { l.hang_up(); });
     greet();
@@ -323,10 +357,14 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     waited_ = {};
     up_ = heard_ = true;
     after(options_.health_check_interval, [](nats_link& l) { l.beat(); });
-    if (refused_) return fail_waiting(refused_);
+    if (refused_) {
+      for_each_feed([this](nats_feed& f) { f.refused(refused_); });
+      return fail_waiting(refused_);
+    }
     auto const all = std::exchange(waiting_, {});
     patience_.stop();
     for (auto const& r : all) submit(r);
+    for_each_feed([](nats_feed& f) { f.connected(); });
   }
   void open(errc wrong) { open(make_error_code(wrong)); }
 
@@ -340,7 +378,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       auto const info = read_stream_info(text);
       if (info.time) time_.learn(*info.time, sent, system_clock{}.steady_now());
       // It was missing, or something else, when it was last looked at.
-      if (refused_ && up_ && info.error == 0 && info.fits) refused_ = {};
+      if (refused_ && up_ && info.error == 0 && info.fits) {
+        refused_ = {};
+        for_each_feed([](nats_feed& f) { f.connected(); });
+      }
     });
     if (socket_) after(options_.health_check_interval, [](nats_link& l) { l.beat(); });
   }
@@ -349,8 +390,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void ended() {
     replies_.reset();
     hints_.reset();
+    for (auto& f : followed_) f.heard.reset();
     socket_.reset();
-    up_ = false;
+    bool const was_up = std::exchange(up_, false);
     refused_ = {};
     beat_.stop();
     timeout_.stop();
@@ -358,13 +400,20 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     deadlines_.clear();
     auto const all = std::exchange(given_, {});
     for (auto const& [id, r] : all) r->failed(errc::outcome_unknown, true);
+    if (was_up) for_each_feed([](nats_feed& f) { f.disconnected(); });
     if (closed_) return finish();
     if (!dialer_.dialing()) retry();
   }
   void hang_up() {
-    up_ = false;
     if (socket_) socket_->close();
     ended();
+  }
+
+  template <class F>
+  void for_each_feed(F const& f) {
+    for (std::size_t i = 0; i < followed_.size(); ++i) {
+      if (auto const who = followed_[i].who.lock()) f(*who);
+    }
   }
 
   void retry() {
@@ -381,6 +430,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void close_now() {
     if (std::exchange(closed_, true)) return;
     fail_waiting(make_error_code(errc::closed));
+    for_each_feed([](nats_feed& f) { f.closed(); });
     if (socket_) return hang_up();
     pause_.stop();
     dialer_.forget();  // who dials is not waited for
@@ -396,6 +446,12 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     beat_.start(strand_, saturating_add(system_clock{}.steady_now(), wait),
                 [self = shared_from_this(), step] { step(*self); });
   }
+
+  struct followed {
+    std::string subject;
+    std::weak_ptr<nats_feed> who;
+    nats_owner<natsSubscription> heard;
+  };
 
   boost::asio::any_io_executor const executor_;
   nats_strand const strand_;
@@ -422,6 +478,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   nats_owner<natsSubscription> replies_;
   nats_owner<natsSubscription> hints_;
   std::weak_ptr<nats_hinted> hinted_;
+  std::vector<followed> followed_;
   nats_server_time time_;
   std::deque<std::shared_ptr<nats_request>> waiting_;
   std::uint64_t last_id_ = 0;
@@ -429,10 +486,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::deque<std::pair<steady_time, std::uint64_t>> deadlines_;
   bool watching_ = false;
   duration waited_{};
-  nats_sleep pause_;
-  nats_sleep patience_;
-  nats_sleep beat_;
-  nats_sleep timeout_;
+  alarm<system_clock> pause_;
+  alarm<system_clock> patience_;
+  alarm<system_clock> beat_;
+  alarm<system_clock> timeout_;
 };
 
 }  // namespace weir::detail

@@ -6,11 +6,11 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/command/permits.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/permits.hpp"
 #include "weir/store/nats/record.hpp"
-#include "weir/store/nats/sleep.hpp"
 #include "weir/time.hpp"
 
 #include <memory>
@@ -74,7 +74,7 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
   }
 
   std::vector<std::pair<std::string, nats_waiter>> waiters_;
-  nats_sleep sleep_;
+  alarm<system_clock> sleep_;
 };
 
 }  // namespace weir::detail

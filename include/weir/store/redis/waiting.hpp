@@ -5,10 +5,10 @@
 #define WEIR_STORE_REDIS_WAITING_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/request.hpp"
-#include "weir/store/redis/sleep.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ class redis_waiting {
   }
 
   std::deque<command> all_;
-  redis_sleep patience_;
+  alarm<system_clock> patience_;
 };
 
 }  // namespace weir::detail

@@ -1,10 +1,10 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_NATS_SLEEP_HPP
-#define WEIR_STORE_NATS_SLEEP_HPP
+#ifndef WEIR_DETAIL_ALARM_HPP
+#define WEIR_DETAIL_ALARM_HPP
 
-#include "weir/clock/system.hpp"
+#include "weir/concept.hpp"
 #include "weir/error.hpp"
 #include "weir/time.hpp"
 
@@ -13,7 +13,6 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
 
-#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -21,11 +20,12 @@ namespace weir::detail {
 
 /// At most one wait at a time, all of them in one strand. Starting another one, or stopping, means
 /// that the one before will not wake.
-class nats_sleep {
+template <clock Clock>
+class alarm {
  public:
-  nats_sleep() = default;
-  nats_sleep(nats_sleep const&) = delete;
-  nats_sleep& operator=(nats_sleep const&) = delete;
+  alarm() = default;
+  alarm(alarm const&) = delete;
+  alarm& operator=(alarm const&) = delete;
 
   template <class Executor, class Wake>
   void start(Executor const& strand, steady_time until, Wake wake) {
@@ -36,7 +36,7 @@ class nats_sleep {
       wait->signal.slot().clear();
       if (!ec && !std::exchange(wait->over, true)) wake();
     };
-    system_clock{}.async_wait_until(
+    Clock{}.async_wait_until(
         strand, until,
         boost::asio::bind_cancellation_slot(
             wait->signal.slot(), boost::asio::bind_executor(strand, std::move(on_time))));
