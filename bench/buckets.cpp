@@ -8,6 +8,8 @@
 #include "weir/command/buckets.hpp"
 
 #include "allocations.hpp"
+#include "google.hpp"
+#include "weir/clock/coarse.hpp"
 #include "weir/clock/system.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/quota.hpp"
@@ -23,6 +25,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -120,6 +123,106 @@ void bare_clock_and_cas(benchmark::State& state) {
 }
 BENCHMARK(bare_clock_and_cas)->Threads(1)->Threads(2)->UseRealTime();
 
+void bare_coarse_clock(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(coarse_clock::steady_now());
+}
+BENCHMARK(bare_coarse_clock)->Threads(1)->Threads(2)->UseRealTime();
+
+// The least that a table of keys can be: a digest and an arrival side by side, found by looking at
+// one place after the other. It forgets nothing, does not grow and knows one quota.
+class flat_table {
+ public:
+  explicit flat_table(std::size_t n) : entries_(std::bit_ceil(n * 3 / 2)) {}
+
+  [[nodiscard]] std::size_t home(std::uint64_t digest) const noexcept {
+    return digest & (entries_.size() - 1);
+  }
+  void prefetch(std::uint64_t digest) const noexcept {
+    __builtin_prefetch(&entries_[home(digest)]);
+  }
+  bool take(std::uint64_t digest, std::int64_t now) noexcept {
+    auto i = home(digest);
+    for (;; i = (i + 1) & (entries_.size() - 1)) {
+      auto seen = entries_[i].digest.load(std::memory_order_acquire);
+      if (seen == digest) break;
+      if (seen == 0 && entries_[i].digest.compare_exchange_strong(seen, digest)) break;
+    }
+    auto& arrival = entries_[i].arrival;
+    auto seen = arrival.load(std::memory_order_acquire);
+    do {
+      if (seen > now + (std::int64_t{1} << 60)) return false;
+    } while (!arrival.compare_exchange_weak(seen, std::max(seen, now) + 10));
+    return true;
+  }
+
+ private:
+  struct entry {
+    std::atomic<std::uint64_t> digest{0};
+    std::atomic<std::int64_t> arrival{0};
+  };
+  std::vector<entry> entries_;
+};
+std::unique_ptr<flat_table> table;
+
+void open_table(benchmark::State const& state) {
+  auto const n = static_cast<std::size_t>(state.range(0));
+  table = std::make_unique<flat_table>(n);
+  for (std::size_t i = 0; i != n; ++i) table->take(detail::bucket_key{names()[i]}.hash(), 0);
+}
+void close_table(benchmark::State const&) { table.reset(); }
+
+template <class Clock>
+void bare_flat_table(benchmark::State& state) {
+  walk keys{state, static_cast<std::size_t>(state.range(0))};
+  for (auto _ : state) {
+    auto const now = Clock::steady_now().time_since_epoch().count();
+    benchmark::DoNotOptimize(table->take(detail::bucket_key{keys.next()}.hash(), now));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(bare_flat_table<system_clock>)
+    ->Setup(open_table)
+    ->Teardown(close_table)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+BENCHMARK(bare_flat_table<coarse_clock>)
+    ->Setup(open_table)
+    ->Teardown(close_table)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
+void bare_flat_table_at_once(benchmark::State& state) {
+  constexpr std::size_t batch = 32;
+  walk keys{state, static_cast<std::size_t>(state.range(0))};
+  std::array<std::string_view, batch> asked;
+  std::array<std::uint64_t, batch> digests{};
+  while (state.KeepRunningBatch(batch)) {
+    for (auto& key : asked) key = keys.next();
+    for (auto const& key : asked) __builtin_prefetch(key.data());
+    for (std::size_t i = 0; i != batch; ++i) {
+      digests[i] = detail::bucket_key{asked[i]}.hash();
+      table->prefetch(digests[i]);
+    }
+    auto const now = system_clock::steady_now().time_since_epoch().count();
+    for (auto const digest : digests) benchmark::DoNotOptimize(table->take(digest, now));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(bare_flat_table_at_once)
+    ->Setup(open_table)
+    ->Teardown(close_table)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
 using flat_map = boost::concurrent_flat_map<std::string, std::int64_t>;
 std::unique_ptr<flat_map> map;
 
@@ -165,6 +268,19 @@ void open(benchmark::State const&) {
   store = std::make_unique<memory_store>(boost::asio::system_executor{});
 }
 void close(benchmark::State const&) { store.reset(); }
+
+using coarse_store = basic_memory_store<coarse_clock>;
+using coarse_limiter = rate_limiter<coarse_store, system_clock, raw_key>;
+std::unique_ptr<coarse_store> late_store;
+
+void open_coarse(benchmark::State const& state) {
+  late_store = std::make_unique<coarse_store>(boost::asio::system_executor{});
+  coarse_limiter const limiter{*late_store, generous};
+  for (std::size_t i = 0; i != static_cast<std::size_t>(state.range(0)); ++i) {
+    (void)limiter.try_take(names()[i]);
+  }
+}
+void close_coarse(benchmark::State const&) { late_store.reset(); }
 
 template <class Limiter>
 void open_filled(benchmark::State const& state) {
@@ -231,6 +347,21 @@ BENCHMARK(string_keys<raw_limiter>)
 BENCHMARK(string_keys<digest_limiter>)
     ->Setup(open_filled<digest_limiter>)
     ->Teardown(close)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
+void string_keys_coarse(benchmark::State& state) {
+  coarse_limiter const limiter{*late_store, generous};
+  walk keys{state, static_cast<std::size_t>(state.range(0))};
+  for (auto _ : state) benchmark::DoNotOptimize(limiter.try_take(keys.next()));
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(string_keys_coarse)
+    ->Setup(open_coarse)
+    ->Teardown(close_coarse)
     ->Arg(thousand)
     ->Arg(million)
     ->Threads(1)
@@ -351,3 +482,67 @@ void reap(benchmark::State& state) {
 BENCHMARK(reap)->Unit(benchmark::kMillisecond);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  using namespace weir_bench;
+  return run_google(
+      argc, argv, "buckets",
+      {
+          {.benchmark = "one_key_accept/real_time/threads:1",
+           .reference = "bare_clock_and_cas/real_time/threads:1",
+           .goal = reference_plus(30),
+           .note = "the key is looked up: a hash, a slot, a quota"},
+          {.benchmark = "one_key_refuse/real_time/threads:2",
+           .reference = "bare_clock/real_time/threads:2",
+           .goal = reference_plus(15),
+           .note = "per thread pair: nothing is stored"},
+          {.benchmark = "string_keys<raw_limiter>/1000/real_time/threads:1",
+           .reference = "bare_flat_table<system_clock>/1000/real_time/threads:1"},
+          {.benchmark = "string_keys_coarse/1000/real_time/threads:1",
+           .reference = "bare_flat_table<coarse_clock>/1000/real_time/threads:1",
+           .goal = at_most(30)},
+          {.benchmark = "string_keys_at_once<raw_limiter>/1000/real_time/threads:1",
+           .reference = "bare_flat_table_at_once/1000/real_time/threads:1"},
+          {.benchmark = "string_keys<raw_limiter>/1000/real_time/threads:2",
+           .reference = "bare_flat_table<system_clock>/1000/real_time/threads:2"},
+          {.benchmark = "string_keys_coarse/1000/real_time/threads:2",
+           .reference = "bare_flat_table<coarse_clock>/1000/real_time/threads:2",
+           .goal = at_most(25)},
+          {.benchmark = "string_keys_at_once<raw_limiter>/1000/real_time/threads:2",
+           .reference = "bare_flat_table_at_once/1000/real_time/threads:2"},
+          {.benchmark = "string_keys<raw_limiter>/1000000/real_time/threads:1",
+           .reference = "bare_flat_table<system_clock>/1000000/real_time/threads:1"},
+          {.benchmark = "string_keys_coarse/1000000/real_time/threads:1",
+           .reference = "bare_flat_table<coarse_clock>/1000000/real_time/threads:1",
+           .goal = at_most(320)},
+          {.benchmark = "string_keys_at_once<raw_limiter>/1000000/real_time/threads:1",
+           .reference = "bare_flat_table_at_once/1000000/real_time/threads:1",
+           .goal = at_most(60)},
+          {.benchmark = "string_keys<raw_limiter>/1000000/real_time/threads:2",
+           .reference = "bare_flat_table<system_clock>/1000000/real_time/threads:2"},
+          {.benchmark = "string_keys_coarse/1000000/real_time/threads:2",
+           .reference = "bare_flat_table<coarse_clock>/1000000/real_time/threads:2",
+           .goal = at_most(154)},
+          {.benchmark = "string_keys_at_once<raw_limiter>/1000000/real_time/threads:2",
+           .reference = "bare_flat_table_at_once/1000000/real_time/threads:2",
+           .goal = at_most(33)},
+          {.benchmark = "string_keys<digest_limiter>/1000000/real_time/threads:1",
+           .reference = "string_keys<raw_limiter>/1000000/real_time/threads:1",
+           .note = "the difference is one SHA-256 (bare_sha256)"},
+          {.benchmark = "new_keys/iterations:3",
+           .goal = at_most(64),
+           .counter = "bytes_per_key",
+           .unit = "bytes",
+           .name = "memory of a key"},
+          {.benchmark = "new_keys/iterations:3",
+           .counter = "p99.999_ns",
+           .unit = "ns",
+           .name = "a new key, the slowest of 100,000"},
+          {.benchmark = "new_keys/iterations:3",
+           .goal = at_most(50'000),
+           .note = "the scheduler's pauses among them",
+           .counter = "max_ns",
+           .unit = "ns",
+           .name = "a new key, the slowest of a million"},
+      });
+}

@@ -8,6 +8,8 @@
 
 #include "weir/store/memory/jobs.hpp"
 
+#include "google.hpp"
+
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -283,3 +285,22 @@ void reference_set_and_map(benchmark::State& state) {
 BENCHMARK(reference_set_and_map)->ArgName("waiting")->Arg(10)->Arg(1'000)->Arg(1'000'000);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  using namespace weir_bench;
+  return run_google(argc, argv, "jobs",
+                    {
+                        {.benchmark = "enqueue_dequeue_complete/waiting:10",
+                         .reference = "reference_set_and_map/waiting:10",
+                         .goal = at_most(500)},
+                        {.benchmark = "enqueue_dequeue_complete/waiting:1000",
+                         .reference = "reference_set_and_map/waiting:1000",
+                         .goal = at_most(500)},
+                        {.benchmark = "enqueue_dequeue_complete/waiting:1000000",
+                         .reference = "reference_set_and_map/waiting:1000000",
+                         .goal = at_most(500)},
+                        {.benchmark = "with_a_million_future_jobs/waiting:10",
+                         .reference = "enqueue_dequeue_complete/waiting:10",
+                         .goal = ratio_at_most(1.5)},
+                    });
+}

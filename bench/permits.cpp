@@ -7,6 +7,7 @@
 
 #include "weir/store/memory/permits.hpp"
 
+#include "google.hpp"
 #include "weir/store/memory/locks.hpp"
 
 #include <benchmark/benchmark.h>
@@ -160,6 +161,29 @@ void crowded_line_refused(benchmark::State& state) {
 }
 BENCHMARK(crowded_line_refused)->Setup(open)->Teardown(close)->Arg(10)->Arg(10'000);
 
+// As many wait in line for one permit; each iteration the holder releases, the first in line gets
+// it, and whoever had it goes to the end of the line: what a hand-over costs, however long the
+// line.
+void hand_over(benchmark::State& state) {
+  auto const waiters = numbered("waiter-", static_cast<std::size_t>(state.range(0)) + 1);
+  auto now = start;
+  auto const ask = [&](std::string const& holder) {
+    return permits->apply(command::acquire_permit{"tenant/1", holder, 1, 24h, 24h}, now += 1us);
+  };
+  for (auto const& w : waiters) (void)ask(w);
+  std::size_t turn = 0;
+  for (auto _ : state) {
+    auto const& holder = waiters[turn];
+    turn = turn + 1 == waiters.size() ? 0 : turn + 1;
+    benchmark::DoNotOptimize(
+        permits->apply(command::release_permit{"tenant/1", holder, 0}, now += 1us));
+    auto const next = ask(waiters[turn]);
+    if (!next || !next->granted) return state.SkipWithError("out of line");
+    benchmark::DoNotOptimize(ask(holder));
+  }
+}
+BENCHMARK(hand_over)->Setup(open)->Teardown(close)->Arg(1)->Arg(100)->Arg(10'000);
+
 // ---------------------------------------------------------------------------- many keys
 
 void bare_many_keys(benchmark::State& state) {
@@ -219,3 +243,23 @@ void one_lock(benchmark::State& state) {
 BENCHMARK(one_lock);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  using namespace weir_bench;
+  return run_google(
+      argc, argv, "permits",
+      {
+          {.benchmark = "one_key/real_time/threads:1",
+           .reference = "bare_mutex_and_map/real_time/threads:1",
+           .goal = ratio_at_most(4)},
+          {.benchmark = "one_key/real_time/threads:2",
+           .reference = "bare_mutex_and_map/real_time/threads:2"},
+          {.benchmark = "one_lock", .reference = "bare_mutex_and_map/real_time/threads:1"},
+          {.benchmark = "many_keys_free/real_time/threads:1",
+           .reference = "bare_many_keys/real_time/threads:1"},
+          {.benchmark = "many_keys_free/real_time/threads:2",
+           .reference = "bare_many_keys/real_time/threads:2"},
+          {.benchmark = "hand_over/100", .reference = "hand_over/1", .goal = ratio_at_most(2)},
+          {.benchmark = "hand_over/10000", .reference = "hand_over/1", .goal = ratio_at_most(4)},
+      });
+}

@@ -6,6 +6,7 @@
 
 #include "weir/job.hpp"
 #include "weir/rule/jobs.hpp"
+#include "weir/table/string_hash.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -96,7 +97,7 @@ class job_holders {
 
   static constexpr std::size_t few = 32;
 
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<job_holder>> holders_;
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<job_holder>, string_hash> holders_;
   job_holder* idle_ = nullptr;  ///< the one without leases; null: there is none
 };
 

@@ -8,6 +8,7 @@
 #include "weir/table/job_budget.hpp"
 #include "weir/table/job_record.hpp"
 #include "weir/table/job_records.hpp"
+#include "weir/table/string_hash.hpp"
 #include "weir/table/tighten.hpp"
 #include "weir/time.hpp"
 
@@ -105,7 +106,7 @@ class enqueue_keys {
     common.allowance.give(1);
   }
 
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<enqueue_key>> keys_;
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<enqueue_key>, string_hash> keys_;
 };
 
 /// The run locks of one queue, each with the job that took it. They stand as long as that job is
@@ -141,7 +142,7 @@ class run_locks {
  private:
   friend class job_image;
 
-  boost::unordered_flat_map<std::string_view, job_record*> locks_;
+  boost::unordered_flat_map<std::string_view, job_record*, string_hash> locks_;
 };
 
 }  // namespace weir::detail

@@ -8,6 +8,7 @@
 #include "weir/table/job_keys.hpp"
 #include "weir/table/job_pointers.hpp"
 #include "weir/table/job_queue.hpp"
+#include "weir/table/string_hash.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/list.hpp>
@@ -124,7 +125,7 @@ class queue_registry {
     return false;
   }
 
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<memory_queue>> queues_;
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<memory_queue>, string_hash> queues_;
   boost::intrusive::set<memory_queue, boost::intrusive::base_hook<memory_queue::name_hook>,
                         boost::intrusive::key_of_value<by_name>,
                         boost::intrusive::constant_time_size<false>>

@@ -6,6 +6,7 @@
 
 #include "weir/command/buckets.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/rule/buckets.hpp"
 #include "weir/store/memory/bucket_key.hpp"
 #include "weir/store/memory/bucket_shard.hpp"
@@ -14,14 +15,16 @@
 #include "weir/store/memory/quota_book.hpp"
 #include "weir/time.hpp"
 
+#include <boost/container/static_vector.hpp>
+
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -199,27 +202,26 @@ class memory_buckets {
   void ask_each(std::span<command::take const> commands, std::span<result<decision>> answers,
                 duration now, Validate const& validate) {
     struct lookup {
-      bucket_key key{std::string_view{}};
-      std::uint64_t hash = 0;
-      error_code invalid;
+      explicit lookup(std::string_view text) noexcept : key{text}, hash{key.hash()} {}
+      bucket_key key;
+      std::uint64_t hash;
     };
-    std::array<lookup, batch> lookups;
     for (auto const& c : commands) __builtin_prefetch(c.key.data());
-    for (std::size_t i = 0; i != commands.size(); ++i) {
-      auto& l = lookups[i];
-      l.invalid = validate(commands[i]);
-      if (l.invalid) continue;
-      l.key = bucket_key{commands[i].key};
-      l.hash = l.key.hash();
+    boost::container::static_vector<lookup, batch> lookups;
+    for (auto const& c : commands) {
+      auto const& l = lookups.emplace_back(c.key.size() <= limits::key_size ? c.key : "");
       table_.home(l.hash).prefetch(l.hash);
     }
     for (std::size_t i = 0; i != commands.size(); ++i) {
-      auto const& l = lookups[i];
-      if (l.invalid) {
-        answers[i] = l.invalid;
-      } else {
-        answers[i] = ask(commands[i], l.key, l.hash, now);
+      auto const& c = commands[i];
+      if (auto const invalid = validate(c)) {
+        answers[i] = invalid;
+        continue;
       }
+      // In place, as in `told`. If this throws, what was there still is.
+      static_assert(std::is_trivially_destructible_v<result<decision>>);
+      ::new (static_cast<void*>(&answers[i]))
+          result<decision>(ask(c, lookups[i].key, lookups[i].hash, now));
     }
   }
 
