@@ -145,6 +145,7 @@ void measure(rig& r, std::map<std::string, row>& out) {
 /// The jobs' rows, each with the target of this kind of machine.
 struct job_rows {
   std::map<std::string, std::vector<double>> weir;
+  std::map<std::string, std::vector<figure>> speed;  ///< of those that are rates
   std::map<std::string, std::vector<double>> sidekiq;
 };
 
@@ -158,19 +159,21 @@ void measure_jobs(rig& r, std::uint64_t in_flight, job_rows& out) {
     store.async_execute(command::enqueue_jobs{"queue", jobs},
                         then<command::enqueue_jobs::result>(std::move(next), fine));
   });
-  out.weir["enqueue one by one, 100 in flight"].push_back(one_by_one.rate);
+  auto const note = [&out](std::string const& what, figure const& f) {
+    out.weir[what].push_back(f.rate);
+    out.speed[what].push_back(f);
+  };
+  note("enqueue one by one, 100 in flight", one_by_one);
   r.forget_all();
-  out.weir["enqueue in bulk"].push_back(enqueue_in_bulk(r, n, 4).rate);
+  note("enqueue in bulk", enqueue_in_bulk(r, n, 4));
   auto const many =
       process(r, n, {.concurrency = static_cast<std::uint32_t>(4 * in_flight), .quantum = 128});
-  out.weir["worker, no-op jobs, 256 at once"].push_back(many.speed.rate);
+  note("worker, no-op jobs, 256 at once", many.speed);
   out.weir["  scripts for each job"].push_back(many.scripts);
-  out.weir["  client, us for each job"].push_back(many.speed.client);
-  out.weir["  server, us for each job"].push_back(many.speed.server);
   r.forget_all();
   enqueue_in_bulk(r, n, 4);
   auto const ten = process(r, n, {.concurrency = 10});
-  out.weir["worker, no-op jobs, 10 at once"].push_back(ten.speed.rate);
+  note("worker, no-op jobs, 10 at once", ten.speed);
   r.forget_all();
   auto const latencies = idle_latencies(r, 300);
   out.weir["enqueue to handler, idle, p50, us"].push_back(latencies[latencies.size() / 2]);
@@ -242,6 +245,28 @@ nlohmann::json show_commands(std::map<std::string, row> const& all, std::uint64_
   return out;
 }
 
+/// Why it is not more: a server runs its scripts on one core, so nobody gets more out of it than
+/// that core allows.
+nlohmann::json show_limits(std::map<std::string, std::vector<figure>> const& all) {
+  std::printf("\n%-36s %10s %10s %10s %14s\n", "", "client, us", "server, us", "its core",
+              "a core allows");
+  auto out = nlohmann::json::object();
+  for (auto const& [what, figures] : all) {
+    auto const rate = median(figures, &figure::rate);
+    auto const server = median(figures, &figure::server);
+    auto const client = median(figures, &figure::client);
+    constexpr double micros = 1e6;
+    constexpr double percent = 100;
+    std::printf("%-36s %10.2f %10.2f %9.0f%% %14.0f\n", what.c_str(), client, server,
+                percent * rate * server / micros, micros / server);
+    out[what] = {{"client_us", client},
+                 {"server_us", server},
+                 {"server_share", rate * server / micros},
+                 {"server_limit", micros / server}};
+  }
+  return out;
+}
+
 nlohmann::json show_jobs(job_rows const& jobs, bool sidekiq) {
   static std::map<std::string, char const*> const targets{
       {"enqueue one by one, 100 in flight", ">= 90,000"},
@@ -296,7 +321,10 @@ int main(int argc, char** argv) {
   std::printf("Load of the machine, ours among it: %.1f.\n", load);
   auto const print = show_commands(all, in_flight);
   auto const more = show_jobs(jobs, sidekiq);
-  nlohmann::json const out{{"load", load}, {"commands", print}, {"jobs", more}};
+  auto limits = jobs.speed;
+  for (auto const& [what, of] : all) limits[what + ", " + std::to_string(in_flight)] = of.weir;
+  auto const why = show_limits(limits);
+  nlohmann::json const out{{"load", load}, {"commands", print}, {"jobs", more}, {"limits", why}};
   auto const file = std::string{argv[0]} + ".json";
   std::ofstream{file} << out.dump(2) << '\n';
   std::printf("written: %s\n", file.c_str());

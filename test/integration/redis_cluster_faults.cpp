@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(F45_connections_that_end_anywhere_in_a_conversation_do_noth
   for (auto const direction : {traffic::to_server, traffic::to_client}) {
     for (auto const fault :
          {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after}) {
-      for (std::uint64_t message = 0; message != 11; ++message) {
+      for (std::uint64_t message = 0; message != 8; ++message) {
         auto const prefix = "r" + std::to_string(round++);
         auto const o = spread(prefix);
         planned_fault cut{.fault = fault, .direction = direction, .message = message};
@@ -198,65 +198,61 @@ BOOST_AUTO_TEST_CASE(F45_connections_that_end_anywhere_in_a_conversation_do_noth
       }
     }
   }
-  BOOST_TEST(nodes.cuts() > 100U);
+  BOOST_TEST(nodes.cuts() > 70U);
   BOOST_TEST(unknown > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(R1_R2_R3_R4_hold_on_a_network_that_breaks_all_the_time) {
   auto& nodes = shared();
   auto const before = nodes.cuts();
-  for (std::uint64_t seed = 1; seed != 3; ++seed) {
-    auto const prefix = "s" + std::to_string(seed);
-    auto o = spread(prefix);
-    o.health_check_interval = 100ms;  // cut connections may be silent ones
-    proxy_rates rates;
-    rates.seed = seed;
-    rates.cut_before = rates.cut_in = rates.cut_after = 1;
-    rates.delay = 5;
-    rates.silent = 10;
-    for (auto const& proxy : nodes.proxies()) proxy.chaos(rates);
-    asio::io_context io;
-    redis_store const store{io.get_executor(), nodes.address(), o};
-    store.async_run([](error_code) {});
+  auto o = spread("chaos");
+  o.health_check_interval = 100ms;  // cut connections may be silent ones
+  proxy_rates rates;
+  rates.seed = 1;
+  rates.cut_before = rates.cut_in = rates.cut_after = 1;
+  rates.delay = 5;
+  rates.silent = 3;
+  for (auto const& proxy : nodes.proxies()) proxy.chaos(rates);
+  asio::io_context io;
+  redis_store const store{io.get_executor(), nodes.address(), o};
+  store.async_run([](error_code) {});
 
-    constexpr std::uint32_t clients = 8;
-    constexpr std::uint32_t each = 10;
-    beliefs all;
-    std::size_t left = clients;
-    auto const client = [&](std::uint32_t number) -> asio::awaitable<void> {
-      auto const me = std::to_string(number);
-      for (std::uint32_t i = 0; i != each; ++i) {
-        auto const name = std::to_string((number + i) % 4);
-        co_await use(store, all, "key" + name, me + "/" + std::to_string(i));
-        co_await work(store, all, "queue" + name, number * 1000 + i);
-      }
-    };
-    for (std::uint32_t n = 0; n != clients; ++n) {
-      asio::co_spawn(io, client(n), [&](std::exception_ptr e) {
-        BOOST_TEST(!e);
-        --left;
-      });
+  constexpr std::uint32_t clients = 8;
+  constexpr std::uint32_t each = 6;
+  beliefs all;
+  std::size_t left = clients;
+  auto const client = [&](std::uint32_t number) -> asio::awaitable<void> {
+    auto const me = std::to_string(number);
+    for (std::uint32_t i = 0; i != each; ++i) {
+      auto const name = std::to_string((number + i) % 4);
+      co_await use(store, all, "key" + name, me + "/" + std::to_string(i));
+      co_await work(store, all, "queue" + name, number * 1000 + i);
     }
-    auto const give_up = std::chrono::steady_clock::now() + 60s;
-    while (left != 0 && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
-    BOOST_TEST_REQUIRE(left == 0U);
-    store.close();
-    run_out(io);
+  };
+  for (std::uint32_t n = 0; n != clients; ++n) {
+    asio::co_spawn(io, client(n), [&](std::exception_ptr e) {
+      BOOST_TEST(!e);
+      --left;
+    });
+  }
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (left != 0 && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(left == 0U);
+  store.close();
+  run_out(io);
 
-    for (auto const& proxy : nodes.proxies()) proxy.chaos({});
-    BOOST_TEST(all.done.size() == std::size_t{clients} * each);
-    BOOST_TEST(all.attempts == clients * each);  // no lost answer burnt one (F54)
-    bed direct{nodes.address(), o};
-    for (int i = 0; i != 4; ++i) {
-      auto const key = "key" + std::to_string(i);
-      auto const& [taken, perhaps] = all.takes[key];
-      auto const left_over =
-          1 + certain(direct, command::peek_bucket{key, quotas, 1, {}}).remaining;
-      BOOST_TEST(left_over <= tokens - taken + 1, "R3");  // a token comes in a minute and a half
-      BOOST_TEST(left_over >= tokens - taken - perhaps, "R3");
-      BOOST_TEST(!certain(direct, command::inspect_lock{key}).held);
-      BOOST_TEST(certain(direct, command::inspect_permits{key, 0}).in_use == 0U);
-    }
+  for (auto const& proxy : nodes.proxies()) proxy.chaos({});
+  BOOST_TEST(all.done.size() == std::size_t{clients} * each);
+  BOOST_TEST(all.attempts == clients * each);  // no lost answer burnt one (F54)
+  bed direct{nodes.address(), o};
+  for (int i = 0; i != 4; ++i) {
+    auto const key = "key" + std::to_string(i);
+    auto const& [taken, perhaps] = all.takes[key];
+    auto const left_over = 1 + certain(direct, command::peek_bucket{key, quotas, 1, {}}).remaining;
+    BOOST_TEST(left_over <= tokens - taken + 1, "R3");  // a token comes in a minute and a half
+    BOOST_TEST(left_over >= tokens - taken - perhaps, "R3");
+    BOOST_TEST(!certain(direct, command::inspect_lock{key}).held);
+    BOOST_TEST(certain(direct, command::inspect_permits{key, 0}).in_use == 0U);
   }
   BOOST_TEST(nodes.cuts() > before);
 }

@@ -6,14 +6,21 @@
 #include "counted_executor.hpp"
 #include "redis_server.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/cancel_after.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -464,6 +471,38 @@ BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
   std::filesystem::remove_all(directory);
 }
 
+BOOST_AUTO_TEST_CASE(a_relay_to_a_unix_socket_is_for_its_own_connection_only) {
+  std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
+  BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);
+  auto const path = directory + "/server";
+  boost::asio::io_context io;
+  using boost::asio::ip::tcp;
+  using local = boost::asio::local::stream_protocol;
+  local::acceptor listener{io, local::endpoint{path}};
+  bool reached = false;
+  listener.async_accept([&](error_code ec, local::socket const&) { reached = !ec; });
+  auto const own = detail::make_redis_connection(io.get_executor(), redis_address{});
+  auto const relay = std::make_shared<detail::redis_relay>(io.get_executor(), path);
+  relay->start(own);
+  // Somebody else on this host, who was quicker.
+  tcp::socket stranger{io};
+  stranger.connect({boost::asio::ip::address_v4::loopback(), relay->port()});
+  std::string heard(1, ' ');
+  std::optional<error_code> turned_away;
+  stranger.async_read_some(boost::asio::buffer(heard),
+                           [&](error_code ec, std::size_t) { turned_away = ec; });
+  auto const give_up = std::chrono::steady_clock::now() + 10s;
+  while (!turned_away && !reached && std::chrono::steady_clock::now() < give_up) {
+    io.run_one_for(100ms);
+  }
+  BOOST_TEST((turned_away && turned_away->failed()));
+  BOOST_TEST(!reached);
+  relay->close();
+  listener.close();
+  io.run();
+  std::filesystem::remove_all(directory);
+}
+
 BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_only) {
   std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
   BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);
@@ -653,6 +692,54 @@ BOOST_AUTO_TEST_CASE(R8_commands_under_way_are_bounded) {
   store.close();
   io.restart();
   io.run();
+}
+
+BOOST_AUTO_TEST_CASE(R7_R8_what_is_cancelled_before_it_leaves_is_not_executed_and_takes_no_room) {
+  server s;
+  redis_options o;
+  o.max_pending = 10;
+  bed on{s, o};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  for (int i = 0; i != 5; ++i) {
+    int cancelled = 0;
+    for (int k = 0; k != 10; ++k) {
+      boost::asio::cancellation_signal signal;
+      on.store.async_execute(
+          command::acquire_lock{"key", "me", lasting},
+          boost::asio::bind_cancellation_slot(signal.slot(), [&](error_code ec, lock_grant const&) {
+            cancelled += ec == boost::asio::error::operation_aborted;
+          }));
+      signal.emit(boost::asio::cancellation_type::terminal);
+    }
+    BOOST_TEST(!on(command::inspect_lock{"key"}).value().held);
+    BOOST_TEST(cancelled == 10);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R8_what_a_dead_connection_had_not_answered_takes_no_room) {
+  server s;
+  redis_options o;
+  o.max_pending = 10;
+  o.least_reconnect_wait = 10ms;
+  bed on{s, o};
+  for (int round = 0; round != 3; ++round) {
+    BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+    s.pause();
+    int unknown = 0;
+    for (int k = 0; k != 10; ++k) {
+      on.store.async_execute(command::inspect_lock{"key"}, [&](error_code ec, lock_info const&) {
+        unknown += ec == errc::outcome_unknown;
+      });
+    }
+    on.io.restart();
+    on.io.poll();
+    s.kill();
+    s.start();
+    auto const give_up = std::chrono::steady_clock::now() + 30s;
+    while (unknown != 10 && std::chrono::steady_clock::now() < give_up) on.io.run_one_for(100ms);
+    BOOST_TEST(unknown == 10);
+  }
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(R7_cancelling_before_there_is_a_connection_executes_nothing) {
