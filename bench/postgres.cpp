@@ -1,16 +1,21 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What the store costs beside the plain SQL that does the same, sent by pgbench (prepared) over as
-// many connections to the same server, in turns, medians of the rounds; with a commit that waits
-// for the disk, and without. And what a dequeue costs in the server where a million jobs are not
-// due yet, or a million were completed, beside one of an almost empty table.
+// What the store costs beside plain SQL, sent by pgbench (prepared) over as many connections to the
+// same server, in turns, medians of the rounds; with a commit that waits for the disk, and without.
+// And what a dequeue costs in the server where a million jobs are not due yet, or a million were
+// completed, beside one of an almost empty table.
 //
 //     bench_postgres [--jobs N] [--flight N] [--connections N] [--rounds N] [--growth N] [--json F]
 //
-// The plain SQL has a table with what such a queue needs at least: a lease with its holder and
-// fence, attempts, priorities, and pointers from which the queues with work are found. It counts
-// nothing, buries nothing, pauses nothing, has no unique keys, and keeps no results.
+// There are two plain queues. The equivalent one does in its statements what the same promises ask
+// for: a job's id is taken once; a claim is in order of priority and vesting time, with a lease,
+// its holder and a fence, and counts the attempt, if there is one left and the queue is not paused;
+// what ends is ended by who holds it, while the lease lives, and lets go of its unique key; what
+// came in and what was completed is counted, by stripes, and the queues with work are found by
+// pointers. It still buries nothing, keeps no results, tells nobody, and does not say when to come
+// back. The lean one has no keys, counters or pauses either: a table, an index, and whoever may
+// delete.
 
 #include "weir/store/postgres.hpp"
 
@@ -58,49 +63,112 @@ struct settings {
 // ------------------------------------------------------------------------------------------ plain
 
 constexpr std::string_view plain_tables = R"sql(
-CREATE SCHEMA plain;
-CREATE SEQUENCE plain.fences;
-CREATE TABLE plain.jobs (
+CREATE SCHEMA lean;
+CREATE SEQUENCE lean.fences;
+CREATE TABLE lean.jobs (
   id uuid PRIMARY KEY, queue text NOT NULL, priority smallint NOT NULL, vesting timestamptz NOT NULL,
   attempts int NOT NULL DEFAULT 0, max_attempts int NOT NULL, holder text, fence bigint,
   kind text NOT NULL, payload bytea NOT NULL)
   WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX ON plain.jobs (queue, priority, vesting, id);
+CREATE INDEX ON lean.jobs (queue, priority, vesting, id);
+CREATE TABLE lean.pointers (queue text NOT NULL, due timestamptz NOT NULL);
+CREATE INDEX ON lean.pointers (queue, due);
+
+CREATE SCHEMA plain;
+CREATE SEQUENCE plain.fences;
+CREATE TABLE plain.jobs (
+  queue text NOT NULL, id uuid NOT NULL, priority smallint NOT NULL, vesting timestamptz,
+  state smallint NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0, max_attempts int NOT NULL,
+  holder text, fence bigint, unique_key text, kind text NOT NULL, payload bytea NOT NULL,
+  result bytea, enqueued timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (queue, id))
+  WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX ON plain.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
+CREATE INDEX ON plain.jobs (queue, holder) WHERE holder IS NOT NULL;
 CREATE TABLE plain.pointers (queue text NOT NULL, due timestamptz NOT NULL);
 CREATE INDEX ON plain.pointers (queue, due);
+CREATE TABLE plain.queues (queue text PRIMARY KEY, paused boolean NOT NULL);
+CREATE TABLE plain.keys (queue text NOT NULL, key text NOT NULL, owner uuid NOT NULL,
+  PRIMARY KEY (queue, key));
+CREATE TABLE plain.counters (queue text NOT NULL, stripe int NOT NULL, enqueued bigint NOT NULL,
+  completed bigint NOT NULL, PRIMARY KEY (queue, stripe)) WITH (fillfactor = 50);
+INSERT INTO plain.counters SELECT 'queue', i, 0, 0 FROM generate_series(1, 64) i;
 )sql";
 
-std::string plain_enqueue() {
-  return "WITH job AS (INSERT INTO plain.jobs (id, queue, priority, vesting, max_attempts, kind, "
-         "payload) VALUES (gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
-         payload +
-         "') RETURNING vesting) INSERT INTO plain.pointers SELECT 'queue', vesting FROM job WHERE "
-         "NOT EXISTS (SELECT FROM plain.pointers p WHERE p.queue = 'queue' "
-         "AND p.due <= job.vesting);\n";
+/// More stripes than connections, so that there is always one.
+constexpr std::string_view plain_stripe =
+    " WHERE c.queue = 'queue' AND c.stripe = (SELECT f.stripe FROM plain.counters f "
+    "WHERE f.queue = 'queue' LIMIT 1 FOR UPDATE SKIP LOCKED)";
+
+/// The scripts of a plain queue.
+struct plain_queue {
+  std::string enqueue;
+  std::string consume_one;
+  std::string consume_many;
+};
+
+std::string pointer_of(std::string const& schema) {
+  return "INSERT INTO " + schema +
+         ".pointers SELECT 'queue', vesting FROM job WHERE NOT EXISTS (SELECT FROM " + schema +
+         ".pointers p WHERE p.queue = 'queue' AND p.due <= job.vesting)";
 }
 
-std::string plain_dequeue(std::uint32_t limit) {
-  return "UPDATE plain.jobs j SET vesting = clock_timestamp() + interval '1 hour', "
-         "attempts = attempts + 1, holder = 'holder', fence = nextval('plain.fences') FROM (SELECT "
-         "id FROM plain.jobs WHERE queue = 'queue' AND vesting <= now() "
-         "ORDER BY priority, vesting, id LIMIT " +
-         std::to_string(limit) +
-         " FOR UPDATE SKIP LOCKED) c WHERE j.id = c.id "
+std::string claim(std::string const& schema, std::uint32_t limit, std::string const& which) {
+  return "UPDATE " + schema +
+         ".jobs j SET vesting = clock_timestamp() + interval '1 hour', attempts = attempts + 1, "
+         "holder = 'holder', fence = nextval('" +
+         schema + ".fences') FROM (SELECT queue, id FROM " + schema +
+         ".jobs WHERE queue = 'queue' AND vesting <= now() " + which +
+         "ORDER BY priority, vesting, id LIMIT " + std::to_string(limit) +
+         " FOR UPDATE SKIP LOCKED) c WHERE j.queue = c.queue AND j.id = c.id "
          "RETURNING j.id, j.fence, j.attempts, j.kind, j.payload";
 }
 
-std::string plain_consume_one() {
-  return plain_dequeue(1) + " \\gset\nDELETE FROM plain.jobs WHERE id = :id AND holder = 'holder' "
-                            "AND fence = :fence::bigint;\n";
+/// Of what it got it sends back only what it needs next.
+std::string claim_many(std::string const& schema, std::string const& which) {
+  return "WITH got AS (" + claim(schema, batch, which) +
+         ") SELECT array_agg(id) AS ids, array_agg(fence) AS fences FROM got \\gset\n";
 }
 
-/// Of what it got it sends back only what it needs next.
-std::string plain_consume_many() {
-  return "WITH got AS (" + plain_dequeue(batch) +
-         ") SELECT array_agg(id) AS ids, array_agg(fence) AS fences FROM got \\gset\n"
-         "DELETE FROM plain.jobs j USING unnest(:ids::uuid[], :fences::bigint[]) u(id, fence) "
-         "WHERE j.id = u.id AND j.holder = 'holder' AND j.fence = u.fence;\n";
+constexpr std::string_view one_ended = "j.id = :id AND j.fence = :fence::bigint";
+constexpr std::string_view many_ended = "j.id = u.id AND j.fence = u.fence";
+constexpr std::string_view those_ended =
+    " USING unnest(:ids::uuid[], :fences::bigint[]) u(id, fence)";
+
+plain_queue lean() {
+  auto const end = [](std::string_view from, std::string_view which) {
+    return "DELETE FROM lean.jobs j" + std::string{from} + " WHERE j.holder = 'holder' AND " +
+           std::string{which} + ";\n";
+  };
+  return {"WITH job AS (INSERT INTO lean.jobs (id, queue, priority, vesting, max_attempts, kind, "
+          "payload) VALUES (gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
+              payload + "') RETURNING vesting) " + pointer_of("lean") + ";\n",
+          claim("lean", 1, "") + " \\gset\n" + end("", one_ended),
+          claim_many("lean", "") + end(those_ended, many_ended)};
+}
+
+plain_queue equivalent() {
+  std::string const which = "AND attempts < max_attempts AND NOT EXISTS "
+                            "(SELECT FROM plain.queues q WHERE q.queue = 'queue' AND q.paused) ";
+  auto const end = [](std::string_view from, std::string_view those) {
+    return "WITH ended AS (DELETE FROM plain.jobs j" + std::string{from} +
+           " WHERE j.queue = 'queue' AND j.holder = 'holder' AND j.state = 0 AND j.vesting > now() "
+           "AND " +
+           std::string{those} +
+           " RETURNING j.id, j.unique_key), freed AS (DELETE FROM plain.keys k USING ended e WHERE "
+           "k.queue = 'queue' AND k.key = e.unique_key AND k.owner = e.id) "
+           "UPDATE plain.counters c SET completed = c.completed + (SELECT count(*) FROM ended)" +
+           std::string{plain_stripe} + ";\n";
+  };
+  return {"WITH job AS (INSERT INTO plain.jobs (id, queue, priority, vesting, max_attempts, kind, "
+          "payload) VALUES (gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
+              payload + "') ON CONFLICT DO NOTHING RETURNING vesting), pointer AS (" +
+              pointer_of("plain") +
+              ") UPDATE plain.counters c SET enqueued = c.enqueued + (SELECT count(*) FROM job)" +
+              std::string{plain_stripe} + ";\n",
+          claim("plain", 1, which) + " \\gset\n" + end("", one_ended),
+          claim_many("plain", which) + end(those_ended, many_ended)};
 }
 
 // ------------------------------------------------------------------------------------------ weir
@@ -170,27 +238,32 @@ double weir_consume(rig& r, std::uint64_t jobs, std::uint64_t flight, std::uint3
 struct rate {
   std::string what;
   std::vector<double> weir;
-  std::vector<double> plain;
+  std::vector<double> plain;  // the equivalent queue's
+  std::vector<double> lean;
 };
 
 void empty(rig& r) {
-  r.db().ask("TRUNCATE weir.jobs, weir.pointers, weir.counters, plain.jobs, plain.pointers");
+  r.db().ask("TRUNCATE weir.jobs, weir.pointers, weir.counters, plain.jobs, plain.pointers, "
+             "lean.jobs, lean.pointers");
 }
 
 /// Fills both tables with the same number of jobs.
 void fill(rig& r, std::uint64_t jobs) {
   empty(r);
   auto const n = std::to_string(jobs);
+  for (std::string const schema : {"plain", "lean"}) {
+    r.db().ask("INSERT INTO " + schema +
+               ".jobs (id, queue, priority, vesting, max_attempts, kind, payload) SELECT "
+               "gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
+               payload + "' FROM generate_series(1, " + n + ")");
+    r.db().ask("VACUUM ANALYZE " + schema + ".jobs");
+  }
   r.db().ask(
-      "INSERT INTO plain.jobs (id, queue, priority, vesting, max_attempts, kind, payload) SELECT "
-      "gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
-      payload + "' FROM generate_series(1, " + n +
-      "); INSERT INTO weir.jobs (queue, id, priority, strategy, policy, max_attempts, vesting, "
+      "INSERT INTO weir.jobs (queue, id, priority, strategy, policy, max_attempts, vesting, "
       "enqueued, deadline_from, deadline, retention, unique_key, kind, payload) SELECT 'queue', "
       "gen_random_uuid(), 0, 0, 0, 25, t, t, t, 0, 0, '', 'kind', '" +
       payload + "' FROM (SELECT weir.clock() AS t FROM generate_series(1, " + n +
       ")) i; INSERT INTO weir.pointers VALUES (0, 0, 'queue')");
-  r.db().ask("VACUUM ANALYZE plain.jobs");
   r.db().ask("VACUUM ANALYZE weir.jobs");
   r.db().ask("CHECKPOINT");
 }
@@ -201,7 +274,7 @@ std::vector<rate> rates(postgres_test::server const& server, settings const& s, 
   r.db().ask("ALTER DATABASE " + std::string{durable ? "durable" : "quick"} +
              " SET synchronous_commit = " + (durable ? "on" : "off"));
   auto const of = [&](std::string const& what, std::uint64_t flight) {
-    return rate{what + ", " + std::to_string(flight) + " in flight", {}, {}};
+    return rate{what + ", " + std::to_string(flight) + " in flight", {}, {}, {}};
   };
   std::vector<rate> out{
       of("enqueue", s.flight), of("enqueue", s.connections), of("dequeue + complete 1", s.flight),
@@ -209,6 +282,8 @@ std::vector<rate> rates(postgres_test::server const& server, settings const& s, 
   // What the connections and plans cost to make is nobody's.
   weir_enqueue(r, 1000, s.flight);
   weir_consume(r, 1000, s.flight, 1);
+  auto const plain = equivalent();
+  auto const bare = lean();
   for (std::uint64_t round = 0; round != s.rounds; ++round) {
     std::array const flights{s.flight, s.connections};
     for (std::size_t i = 0; i != flights.size(); ++i) {
@@ -216,14 +291,17 @@ std::vector<rate> rates(postgres_test::server const& server, settings const& s, 
       auto& enqueue = out[i];
       auto& consume = out[2 + i];
       enqueue.weir.push_back(weir_enqueue(r, s.jobs, flights[i]));
-      enqueue.plain.push_back(r.pgbench(plain_enqueue(), s.jobs));
+      enqueue.plain.push_back(r.pgbench(plain.enqueue, s.jobs));
+      enqueue.lean.push_back(r.pgbench(bare.enqueue, s.jobs));
       fill(r, s.jobs + s.jobs / 10);
       consume.weir.push_back(weir_consume(r, s.jobs, flights[i], 1));
-      consume.plain.push_back(r.pgbench(plain_consume_one(), s.jobs));
+      consume.plain.push_back(r.pgbench(plain.consume_one, s.jobs));
+      consume.lean.push_back(r.pgbench(bare.consume_one, s.jobs));
     }
     fill(r, 3 * s.jobs);
     out[4].weir.push_back(weir_consume(r, 2 * s.jobs, s.connections, batch));
-    out[4].plain.push_back(batch * r.pgbench(plain_consume_many(), 2 * s.jobs / batch));
+    out[4].plain.push_back(batch * r.pgbench(plain.consume_many, 2 * s.jobs / batch));
+    out[4].lean.push_back(batch * r.pgbench(bare.consume_many, 2 * s.jobs / batch));
   }
   return out;
 }
@@ -400,17 +478,20 @@ int main(int argc, char** argv) {
                 durable ? "every commit waits for the disk" : "synchronous_commit = off",
                 static_cast<unsigned long long>(s.connections),
                 static_cast<unsigned long long>(s.rounds));
-    std::printf("  %-42s %10s %10s %7s\n", "", "weir", "pgbench", "ratio");
+    std::printf("  %-42s %10s %10s %7s %10s %7s\n", "", "weir", "pgbench", "ratio", "lean",
+                "ratio");
     for (auto const& r : rates(server, s, durable)) {
       auto const weir = median(r.weir);
       auto const plain = median(r.plain);
-      std::printf("  %-42s %10.0f %10.0f %7.2f\n", r.what.c_str(), weir, plain, weir / plain);
+      auto const bare = median(r.lean);
+      std::printf("  %-42s %10.0f %10.0f %7.2f %10.0f %7.2f\n", r.what.c_str(), weir, plain,
+                  weir / plain, bare, weir / bare);
       std::array<char, 512> line{};
       std::snprintf(line.data(), line.size(),
                     "%s  {\"name\": \"%s\", \"durable\": %s, \"weir\": %.0f, \"pgbench\": %.0f, "
-                    "\"ratio\": %.3f}",
+                    "\"ratio\": %.3f, \"lean\": %.0f, \"ratio_lean\": %.3f}",
                     json.empty() ? "" : ",\n", r.what.c_str(), durable ? "true" : "false", weir,
-                    plain, weir / plain);
+                    plain, weir / plain, bare, weir / bare);
       json += line.data();
     }
     std::fflush(stdout);

@@ -173,4 +173,40 @@ BOOST_AUTO_TEST_CASE(no_command_fails_because_of_another_that_it_went_with) {
   BOOST_TEST(b(command::enqueue_jobs{"q", jobs[9]}).has_value());
 }
 
+// F50: calls that an application's transaction holds up do not hold up others of their kind.
+BOOST_AUTO_TEST_CASE(no_command_waits_for_a_lock_that_others_of_its_kind_wait_for) {
+  bed b;
+  fill(b, 4);
+  auto const taken = b(command::dequeue_jobs{"q", "h", 0, 4, 1h});
+  BOOST_TEST_REQUIRE(taken->jobs.size() == 4U);
+  b.db.must("ALTER FUNCTION weir.complete_jobs SET lock_timeout = '1h'");  // whoever ends first
+  connection own{the_server().conninfo(b.database)};
+  own.must("BEGIN");
+  own.must("SELECT 1 FROM weir.jobs ORDER BY id LIMIT 2 FOR UPDATE");
+  std::deque<std::array<finished_job, 1>> ended;
+  auto const complete = [&] {
+    auto const& j = taken->jobs[ended.size()];
+    return start(b.store, command::complete_jobs{"q", ended.emplace_back(std::array{
+                                                          finished_job{j.id, j.fence, {}}})});
+  };
+  auto const first = complete();
+  until_somebody_waits(b.io, b.database);
+  auto const second = complete();
+  b.io.restart();
+  b.io.poll();
+  auto const third = complete();
+  auto const fourth = complete();
+  finish(b.io, *third);
+  finish(b.io, *fourth);
+  BOOST_TEST(!**third);
+  BOOST_TEST(!**fourth);
+  BOOST_TEST(!first->has_value());
+  BOOST_TEST(!second->has_value());
+  own.must("ROLLBACK");
+  finish(b.io, *first);
+  finish(b.io, *second);
+  BOOST_TEST(!**first);
+  BOOST_TEST(!**second);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

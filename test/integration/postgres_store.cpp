@@ -409,4 +409,36 @@ BOOST_AUTO_TEST_CASE(what_time_has_ended_is_removed_by_a_store_that_is_used) {
   BOOST_TEST(false, "something is still there");
 }
 
+// A statement that was prepared for a function is of no use once the function is another one.
+BOOST_AUTO_TEST_CASE(functions_may_be_replaced_under_a_store_that_is_connected) {
+  auto o = quick();
+  o.connections = 1;
+  bed b{o};
+  std::vector<new_job> const jobs{job_of(1)};
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+  BOOST_TEST(b(command::min_vesting_time{"q"})->has_value());
+  b.db.must("DROP FUNCTION weir.min_vesting_time; "
+            "CREATE FUNCTION weir.min_vesting_time(bytea, bigint) RETURNS integer LANGUAGE sql AS "
+            "'SELECT 7'");
+  BOOST_TEST((b(command::min_vesting_time{"q"}).error() == errc::store_unavailable));
+  for (int i = 0; i < 2; ++i) {
+    auto const now = b(command::min_vesting_time{"q"});
+    BOOST_TEST_REQUIRE(now.has_value());
+    BOOST_TEST((*now == duration{7}));
+  }
+  BOOST_TEST(b(command::peek_jobs{"q", 1})->size() == 1U);
+}
+
+// What the server cannot prepare yet is not taken for prepared.
+BOOST_AUTO_TEST_CASE(a_function_that_was_not_there_is_found_once_it_is) {
+  auto o = quick();
+  o.connections = 1;
+  bed b{o};
+  BOOST_TEST(b(command::inspect_lock{"k"}).has_value());
+  b.db.must("ALTER FUNCTION weir.min_vesting_time RENAME TO away");
+  BOOST_TEST((b(command::min_vesting_time{"q"}).error() == errc::schema_outdated));
+  b.db.must("ALTER FUNCTION weir.away RENAME TO min_vesting_time");
+  BOOST_TEST(!b(command::min_vesting_time{"q"})->has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -56,14 +56,16 @@ namespace weir {
 /// lost; nothing keeps an executor busy while no command is under way.
 ///
 /// What is issued together goes together: dequeues without a sequence, completions, and enqueues
-/// without unique keys, of one queue each, are made as one call, in one transaction; none waits for
-/// a time to pass, and none fails because of another: a call that is refused is tried again command
-/// by command.
+/// without unique keys, of one queue each, are made as one call, in one transaction, and so is what
+/// is issued while two such calls are under way. None fails because of another: a call that is
+/// refused is tried again command by command. None waits for a time to pass, unless those calls are
+/// held up, by an application's transaction, say; then for 40 ms at most.
 ///
 /// The connection string is libpq's, and so are its TLS modes: `sslmode=verify-full` checks who the
-/// server is, `require` does not, and the default, `prefer`, does not even insist on TLS. Nothing
-/// is kept in a session, so a pooler may stand in between that assigns connections to transactions;
-/// it does not pass notifications on, so `listen_conninfo` then names the server itself.
+/// server is, `require` does not, and the default, `prefer`, does not even insist on TLS. A pooler
+/// may stand in between that assigns connections to transactions: nothing is kept in a session then
+/// (prepared statements are, where the server itself answers). It does not pass notifications on,
+/// so `listen_conninfo` then names the server itself.
 ///
 /// The store's time is the server's. A fence grows with it and with a sequence, so that it grows
 /// across restarts, and across a fail-over to a standby that has lost the last commits, if that

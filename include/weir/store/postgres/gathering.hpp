@@ -20,34 +20,46 @@
 
 namespace weir::detail {
 
-/// Who tries the commands again, one by one, that were refused together.
-class postgres_second_try {
+/// Who is told how calls end that were gathered.
+class postgres_gatherer {
  public:
+  /// The server refused the call, so none of its commands was executed: each is to be tried by
+  /// itself.
   virtual void refused(std::vector<std::unique_ptr<postgres_request>> parts) = 0;
+  /// A call of this kind is not under way any more.
+  virtual void ended(std::string const& kind) noexcept = 0;
 
  protected:
-  ~postgres_second_try() = default;
+  ~postgres_gatherer() = default;
 };
 
-/// Several commands that are executed as one call, in one transaction. If the server refuses it,
-/// none of them was done, and each is tried by itself: no command fails because of another.
+/// Commands of one kind that are executed as one call, in one transaction. If the server refuses
+/// several, none of them was done, and each is tried by itself: no command fails because of
+/// another.
 class postgres_joined final : public postgres_request {
  public:
-  /// @param again outlives this
-  postgres_joined(postgres_second_try& again, std::vector<std::unique_ptr<postgres_request>> parts)
+  /// @param to    outlives this
+  /// @param kind  of all the commands
+  /// @param parts at least one
+  postgres_joined(postgres_gatherer& to, std::string kind,
+                  std::vector<std::unique_ptr<postgres_request>> parts)
       : postgres_request{postgres_call::joined(
             parts, [](auto const& r) -> postgres_call const& { return r->call(); })},
-        again_{again},
+        gatherer_{to},
+        kind_{std::move(kind)},
         parts_{std::move(parts)} {}
+  postgres_joined(postgres_joined const&) = delete;
+  postgres_joined& operator=(postgres_joined const&) = delete;
+  ~postgres_joined() override { gatherer_.ended(kind_); }
 
   [[nodiscard]] bool waiting() const noexcept override {
     return std::ranges::any_of(parts_, [](auto const& r) { return r->waiting(); });
   }
 
   void finish(error_code ec, postgres_rows const& rows) noexcept override {
-    if (ec && ec != errc::outcome_unknown) {
+    if (ec && ec != errc::outcome_unknown && parts_.size() > 1) {
       try {
-        again_.refused(std::move(parts_));
+        gatherer_.refused(std::move(parts_));
       } catch (...) {  // no memory to keep them: they are aborted
       }
       return;
@@ -65,80 +77,145 @@ class postgres_joined final : public postgres_request {
   }
 
  private:
-  postgres_second_try& again_;
+  postgres_gatherer& gatherer_;
+  std::string const kind_;
   std::vector<std::unique_ptr<postgres_request>> parts_;
 };
 
 /// Commands that wait to be sent and may be made as one with others of their kind. Kinds take
 /// turns, so that none waits for a busy one to end. On a strand.
+///
+/// A command goes at once while few calls of its kind are under way; what comes meanwhile goes
+/// together with the next one. So the more there is to do the less each costs: what a call and its
+/// commit cost is shared, and who is alone waits for nobody.
 class postgres_gathering {
  public:
-  [[nodiscard]] bool empty() const noexcept { return turns_.empty(); }
+  /// Is there anything that may be sent now?
+  [[nodiscard]] bool ready() const noexcept { return !turns_.empty(); }
+  /// How many commands wait.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   void add(std::unique_ptr<postgres_request> r) {
-    auto kind = r->call().common();
-    auto& to = kinds_[kind];
-    if (to.empty()) turns_.push_back(std::move(kind));
-    to.push_back(std::move(r));
+    auto name = r->call().common();
+    auto const at = kinds_.try_emplace(std::move(name)).first;
+    at->second.rows += r->call().rows();
+    at->second.waiting.push_back(std::move(r));
     ++size_;
+    let_go(at);
   }
 
-  /// The next ones, as one; null: nobody waits for any.
-  [[nodiscard]] std::unique_ptr<postgres_request> take(postgres_second_try& again) {
+  /// The next ones, as one call; null: there is nothing that may be sent.
+  [[nodiscard]] std::unique_ptr<postgres_request> take(postgres_gatherer& to) {
     std::vector<std::unique_ptr<postgres_request>> parts;
-    while (parts.empty() && !turns_.empty()) {
-      auto kind = std::move(turns_.front());
+    while (!turns_.empty()) {
+      auto const at = kinds_.find(turns_.front());
       turns_.pop_front();
-      auto const at = kinds_.find(kind);
       auto& from = at->second;
+      from.listed = false;
       int rows = 0;
       std::size_t bytes = 0;
-      while (!from.empty()) {
-        auto& r = from.front();
+      while (!from.waiting.empty()) {
+        auto& r = from.waiting.front();
         if (r->waiting()) {
           rows += r->call().rows();
           bytes += r->call().bytes();
           if (!parts.empty() && (rows > most_rows || bytes > most_bytes)) break;
-          parts.push_back(std::move(r));
         }
-        from.pop_front();
+        from.rows -= r->call().rows();
+        if (r->waiting()) parts.push_back(std::move(r));
+        from.waiting.pop_front();
         --size_;
       }
-      if (from.empty()) {
-        kinds_.erase(at);
-      } else {
-        turns_.push_back(std::move(kind));
-      }
+      auto name = at->first;
+      if (!parts.empty()) ++from.under_way;
+      settle(at);
+      if (parts.empty()) continue;  // nobody waits for any
+      return std::make_unique<postgres_joined>(to, std::move(name), std::move(parts));
     }
-    if (parts.size() < 2) return parts.empty() ? nullptr : std::move(parts.front());
-    return std::make_unique<postgres_joined>(again, std::move(parts));
+    return nullptr;
   }
 
   /// What was taken and not sent.
   void give_back(std::unique_ptr<postgres_request> r) {
-    if (auto* const several = dynamic_cast<postgres_joined*>(r.get())) {
-      for (auto& each : std::move(*several).take_apart()) add(std::move(each));
-    } else {
-      add(std::move(r));
+    auto parts = std::move(dynamic_cast<postgres_joined&>(*r)).take_apart();
+    r.reset();
+    for (auto& each : parts) add(std::move(each));
+  }
+
+  /// A call of this kind has ended.
+  void ended(std::string const& name) noexcept {
+    auto const at = kinds_.find(name);
+    if (at == kinds_.end()) return;
+    --at->second.under_way;
+    at->second.stuck = 0;
+    at->second.moved = true;
+    try {
+      settle(at);
+    } catch (...) {  // no memory to list it: the next prod does
+    }
+  }
+
+  /// To be called from time to time while commands wait: each kind of which no call has ended since
+  /// the last time may send one more. What holds up its calls, an application's transaction, say,
+  /// does not hold up the others of the kind for long.
+  void prod() {
+    for (auto at = kinds_.begin(); at != kinds_.end(); ++at) {
+      auto& k = at->second;
+      if (!std::exchange(k.moved, false) && !k.waiting.empty()) ++k.stuck;
+      let_go(at);
     }
   }
 
   void fail(error_code ec) {
-    auto all = std::exchange(kinds_, {});
+    std::vector<std::unique_ptr<postgres_request>> all;
+    all.reserve(size_);
+    for (auto& [name, k] : kinds_) {
+      for (auto& r : k.waiting) all.push_back(std::move(r));
+      k.waiting.clear();
+      k.listed = false;
+      k.rows = 0;
+    }
+    std::erase_if(kinds_, [](auto const& k) { return k.second.under_way == 0; });
     turns_.clear();
     size_ = 0;
-    for (auto const& [kind, requests] : all) {
-      for (auto const& r : requests) r->finish(ec, {});
-    }
+    for (auto const& r : all) r->finish(ec, {});
   }
 
  private:
   // From there on a call costs what its rows cost, and several connections do more than one.
   static constexpr int most_rows = 64;
   static constexpr std::size_t most_bytes = std::size_t{1} << 20U;
+  // One is executed while the other one is committed.
+  static constexpr int calls_at_once = 2;
 
-  std::unordered_map<std::string, std::deque<std::unique_ptr<postgres_request>>> kinds_;
+  struct kind {
+    std::deque<std::unique_ptr<postgres_request>> waiting{};
+    int rows = 0;       // of what waits
+    int under_way = 0;  // calls
+    int stuck = 0;      // for how many prods none of them has ended
+    bool moved = true;  // one has, since the last prod
+    bool listed = false;
+  };
+  using kinds = std::unordered_map<std::string, kind>;
+
+  /// Lists a kind that may be sent.
+  void let_go(kinds::iterator at) {
+    auto& k = at->second;
+    if (k.listed || k.waiting.empty()) return;
+    if (k.under_way >= calls_at_once + k.stuck && k.rows < most_rows) return;
+    turns_.push_back(at->first);
+    k.listed = true;
+  }
+  void settle(kinds::iterator at) {
+    auto const& k = at->second;
+    if (k.waiting.empty() && k.under_way == 0 && !k.listed) {
+      kinds_.erase(at);
+    } else {
+      let_go(at);
+    }
+  }
+
+  kinds kinds_;
   std::deque<std::string> turns_;
   std::size_t size_ = 0;
 };

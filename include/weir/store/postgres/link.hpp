@@ -21,6 +21,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace weir::detail {
@@ -48,6 +50,10 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
 /// and committed in the same round trip where it is not. An answer counts once its transaction's
 /// end was reported, not before (a commit can fail). So a command of a connection that is lost
 /// after its request left is unknown, however far it got.
+///
+/// A statement is prepared the first time it is sent, and named after that, where it is the server
+/// that answers: a pooler in between may give the next one to another session. It is known by the
+/// process that the session says it has.
 class postgres_link : public std::enable_shared_from_this<postgres_link> {
  public:
   /// @param waits for commands that may have to wait for an application's transaction
@@ -82,16 +88,12 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       return false;
     }
     if (r->call().joinable()) ++joined_;
-    under_way_.push_back(sent{std::move(r), {}, {}, explicit_ ? 2 : 1});
+    under_way_.push_back(sent{std::move(r), {}, {}, explicit_ ? 2 : 1, false});
     if (under_way_.size() == 1) set_timer();
     auto& item = under_way_.back();
     auto* const c = socket_.get();
-    auto const text = item.request->text(schema_);
     bool ok = !explicit_ || statement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
-    ok = ok && item.request->call().with_parameters([&](int n, auto types, auto values,
-                                                        auto lengths, auto formats) {
-      return PQsendQueryParams(c, text.c_str(), n, types, values, lengths, formats, 1) == 1;
-    });
+    ok = ok && call(item);
     ok = ok && PQpipelineSync(c) == 1;
     // Whether it failed or not is known by then, and this ends either.
     if (explicit_) ok = ok && statement("COMMIT") && PQpipelineSync(c) == 1;
@@ -111,7 +113,8 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     std::unique_ptr<postgres_request> request;
     postgres_result answer;
     error_code failed;
-    int ends;  // synchronization points until it is over
+    int ends;       // synchronization points until it is over
+    bool prepares;  // its statement, and is not known to have done so
   };
 
   /// The first statement on every connection.
@@ -121,8 +124,8 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     [[nodiscard]] std::string text(std::string_view schema) const override {
       std::string out;
       append_sql(out,
-                 "SELECT version, shards, current_setting('default_transaction_isolation') "
-                 "FROM ~.state",
+                 "SELECT version, shards, current_setting('default_transaction_isolation'), "
+                 "pg_backend_pid() FROM ~.state",
                  schema);
       return out;
     }
@@ -156,11 +159,29 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
         if (rows.integer(0, 0) < postgres_schema_version) why_ = errc::schema_outdated;
         if (!why_ && rows.integer(0, 1) != options_.shards) why_ = errc::invalid_option;
         explicit_ = rows.bytes(0, 2) != "read committed";
+        named_ = !explicit_ && rows.integer(0, 3) == PQbackendPID(socket_.get());
       } catch (postgres_malformed const&) {
         why_ = errc::store_foreign;
       }
     }
     ready_ = !why_;
+  }
+
+  bool call(sent& item) {
+    auto* const c = socket_.get();
+    auto text = item.request->text(schema_);
+    return item.request->call().with_parameters(
+        [&](int n, auto types, auto values, auto lengths, auto formats) {
+          if (!named_) {
+            return PQsendQueryParams(c, text.c_str(), n, types, values, lengths, formats, 1) == 1;
+          }
+          auto const [at, first] =
+              names_.try_emplace(std::move(text), "weir_" + std::to_string(names_.size()));
+          item.prepares = first;
+          auto const* const name = at->second.c_str();
+          return (!first || PQsendPrepare(c, name, at->first.c_str(), n, types) == 1) &&
+                 PQsendQueryPrepared(c, name, n, values, lengths, formats, 1) == 1;
+        });
   }
 
   bool statement(char const* text) {
@@ -236,14 +257,23 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
         case PGRES_PIPELINE_SYNC:
           if (--first.ends == 0) finish_first();
           break;
+        case PGRES_COMMAND_OK: first.prepares = false; break;
         case PGRES_FATAL_ERROR:
           // Without a code it is not the server who says so: the connection is over.
           if (PQresultErrorField(r.get(), PG_DIAG_SQLSTATE) == nullptr) return;
+          if (first.prepares || stale(r.get())) named_ = false;
           if (!first.failed) first.failed = postgres_error(r.get());
           break;
         default: break;
       }
     }
+  }
+
+  /// Is it about the prepared statement, and not about what that does? The functions may have been
+  /// replaced since.
+  [[nodiscard]] static bool stale(PGresult const* r) noexcept {
+    std::string_view const state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    return state == "26000" || state == "0A000" || state == "42P05";
   }
 
   void finish_first() {
@@ -268,6 +298,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       bool const known = s.failed && !s.answer;
       s.request->finish(known ? s.failed : make_error_code(errc::outcome_unknown), {});
     }
+    all.clear();
     owner_.ended(why, was_ready);
   }
 
@@ -277,12 +308,14 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   std::string const& schema_;
   postgres_options const& options_;
   std::deque<sent> under_way_;
+  std::unordered_map<std::string, std::string> names_;  // of prepared statements, by their texts
   std::size_t joined_ = 0;
   steady_time deadline_{};
   error_code why_;  // it is of no use
   bool const waits_;
   bool ready_ = false;
   bool explicit_ = false;
+  bool named_ = false;
   bool reading_ = false;
   bool writing_ = false;
   bool over_ = false;

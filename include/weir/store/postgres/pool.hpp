@@ -47,9 +47,9 @@ namespace weir::detail {
 /// there is nothing to do. All of it happens on one strand.
 ///
 /// Commands that may be made as one (postgres_gathering) wait until what is ready to run has run,
-/// so that those that are issued together go together, and while each connection has two such calls
-/// under way, one of which the server executes. None waits for a time to pass.
-class postgres_pool final : public postgres_link_owner, private postgres_second_try {
+/// so that those that are issued together go together, and while enough calls of their kind are
+/// under way. None waits for a time to pass, unless all those calls are held up.
+class postgres_pool final : public postgres_link_owner, private postgres_gatherer {
  public:
   postgres_pool(boost::asio::any_io_executor const& executor, std::string conninfo,
                 postgres_options const& options)
@@ -58,6 +58,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
         schema_{options.schema},
         options_{bounded(options)},
         retry_{strand_},
+        prod_{strand_},
         tidied_{retry_.now()} {
     options_.schema = schema_;
     options_.listen_conninfo = {};  // is not copied here
@@ -80,6 +81,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
     boost::asio::dispatch(strand_, [self = self()] {
       self->closed_ = true;
       self->retry_.stop();
+      self->prod_.stop();
       for (auto& each : self->lanes_) self->fail(each, boost::asio::error::operation_aborted);
       self->let_go();
     });
@@ -152,6 +154,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
     }
   }
 
+  void ended(std::string const& kind) noexcept override { gathered_.ended(kind); }
+
   void pump() {
     if (std::exchange(pumping_, true)) return;  // a link that ended meanwhile comes back here
     for (auto& each : lanes_) pump(each);
@@ -184,7 +188,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
 
   void pump_gathered() {
     auto& of = lanes_[0];
-    while (!gathered_.empty()) {
+    while (gathered_.ready()) {
       auto const to = best(of, calls_at_once);
       if (!to) break;
       bool const idle = to->load() == 0;
@@ -197,7 +201,23 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
       tidy(*to);
       if (!idle) open(of);
     }
-    if (!gathered_.empty()) open(of);
+    if (gathered_.ready()) open(of);
+    prod_later();
+  }
+
+  /// Looks after those that wait for others of their kind, if they still do then.
+  void prod_later() {
+    if (gathered_.size() == 0 || closed_) {
+      prod_.stop();
+      prodding_ = false;
+      return;
+    }
+    if (std::exchange(prodding_, true)) return;
+    prod_.set(saturating_add(prod_.now(), prod_interval), [self = self()] {
+      self->prodding_ = false;
+      self->gathered_.prod();
+      self->pump();
+    });
   }
 
   /// The connection with the least to do, if it has room.
@@ -292,6 +312,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
   std::string const schema_;
   postgres_options options_;
   static constexpr std::size_t calls_at_once = 2;
+  static constexpr duration prod_interval = std::chrono::milliseconds{20};
 
   std::array<lane, 2> lanes_;
   postgres_gathering gathered_;
@@ -299,6 +320,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
   jittered_backoff<capped_backoff<exponential_backoff>, equal_jitter> backoff_{
       capped_backoff{exponential_backoff{std::chrono::milliseconds{20}}, std::chrono::seconds{2}}};
   postgres_timer retry_;
+  postgres_timer prod_;
   steady_time tidied_;
   steady_time next_attempt_{};
   duration waited_{};
@@ -306,6 +328,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_second_
   bool retrying_ = false;
   bool pumping_ = false;
   bool gathering_ = false;
+  bool prodding_ = false;
   bool closed_ = false;
 };
 

@@ -60,7 +60,9 @@ BEGIN
     END LOOP;
   END IF;
   now_ := coalesce(at_, ~.clock());
-  held_ := ~.held(queue_, now_);
+  -- As held() has it, which would be parsed and planned once more for each call.
+  held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM ~.queues q WHERE q.queue = queue_),
+                    false);
   IF sequence_ <> 0 THEN
     IF last = sequence_ THEN
       RETURN QUERY SELECT now_, {job} FROM ~.jobs j WHERE j.queue = queue_ AND j.holder = holder_
