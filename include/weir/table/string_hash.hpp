@@ -16,8 +16,8 @@ namespace weir::detail {
 
 /// Hashes users' texts (keys, queue names, holders) with a seed that every process draws anew: so
 /// nobody can choose texts that all fall into one place of a table and make each step search them
-/// all. What a store answers must not depend on it, or a simulated run could not be run again: no
-/// table is gone through in the order of its hashes.
+/// all. What a store answers must not depend on it, or a simulated run could not be run again:
+/// whoever goes through a table sorts what it finds.
 struct string_hash {
   using is_avalanching = void;  // as boost::hash of a string is
 
