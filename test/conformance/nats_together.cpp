@@ -56,18 +56,13 @@ class nats_stores_driver {
   [[nodiscard]] static capabilities declared() { return nats_driver::declared(); }
 
   nats_stores make(boost::asio::any_io_executor const& ex) {
-    auto const prefix = "together" + std::to_string(++made_);
-    nats_options o;
-    o.prefix = prefix;
-    o.poll_interval = std::chrono::milliseconds{5};
     std::vector<nats_store> all;
-    for (int i = 0; i != 3; ++i) all.emplace_back(ex, server_.address(), o);
+    for (std::size_t i = 0; i != 3; ++i) all.push_back(engine_.make(ex, i));
     return nats_stores{std::move(all)};
   }
 
  private:
-  nats_test::server server_{};
-  std::size_t made_ = 0;
+  nats_engine engine_{};
 };
 
 struct run {
