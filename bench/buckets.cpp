@@ -7,6 +7,7 @@
 
 #include "weir/command/buckets.hpp"
 
+#include "allocations.hpp"
 #include "weir/clock/system.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/quota.hpp"
@@ -20,49 +21,18 @@
 #include <boost/unordered/concurrent_flat_map.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-namespace {
-
-std::atomic<std::size_t> allocated{0};
-
-}  // namespace
-
-// Counts what the table takes.
-void* operator new(std::size_t n) {
-  allocated.fetch_add(n, std::memory_order_relaxed);
-  if (auto* const p = std::malloc(n)) return p;
-  throw std::bad_alloc{};
-}
-void* operator new(std::size_t n, std::align_val_t a) {
-  allocated.fetch_add(n, std::memory_order_relaxed);
-  auto const alignment = static_cast<std::size_t>(a);
-  if (auto* const p = std::aligned_alloc(alignment, (n + alignment - 1) / alignment * alignment))
-    return p;
-  throw std::bad_alloc{};
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t n) noexcept {
-  allocated.fetch_sub(n, std::memory_order_relaxed);
-  std::free(p);
-}
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t n, std::align_val_t) noexcept {
-  allocated.fetch_sub(n, std::memory_order_relaxed);
-  std::free(p);
-}
 
 namespace {
 
@@ -267,6 +237,31 @@ BENCHMARK(string_keys<digest_limiter>)
     ->Threads(2)
     ->UseRealTime();
 
+// A batch of 32 keys a call; the time is that of one key.
+template <class Limiter>
+void string_keys_at_once(benchmark::State& state) {
+  constexpr std::size_t batch = 32;
+  Limiter const limiter{*store, generous};
+  walk keys{state, static_cast<std::size_t>(state.range(0))};
+  std::array<std::string_view, batch> asked;
+  std::vector<result<decision>> answers(batch);
+  while (state.KeepRunningBatch(batch)) {
+    for (auto& key : asked) key = keys.next();
+    limiter.try_take_many(asked, answers);
+    benchmark::DoNotOptimize(answers.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(string_keys_at_once<raw_limiter>)
+    ->Setup(open_filled<raw_limiter>)
+    ->Teardown(close)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
 // ---------------------------------------------------------------------------- the table's life
 
 // A million new keys, one after the other, and what each of them took of memory; the slowest few
@@ -275,7 +270,7 @@ void new_keys(benchmark::State& state) {
   std::vector<std::uint32_t> took(million);
   std::size_t bytes = 0;
   for (auto _ : state) {
-    auto const before = allocated.load();
+    auto const before = weir_bench::allocations::held.load();
     detail::memory_buckets buckets{memory_options{}};
     time_point now{1'700'000'000s};
     for (std::size_t i = 0; i != million; ++i) {
@@ -285,7 +280,7 @@ void new_keys(benchmark::State& state) {
       took[i] = static_cast<std::uint32_t>((system_clock::steady_now() - begin).count());
       now += 100ns;
     }
-    bytes = allocated.load() - before;
+    bytes = weir_bench::allocations::held.load() - before;
   }
   std::ranges::sort(took);
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(million));

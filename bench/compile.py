@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What it costs to include weir: the time to parse each public header, beside the Asio headers that it needs anyway.
 
-usage: compile.py --boost PREFIX [--cxx COMPILER] [--rounds N] [--json FILE] [HEADER...]
+usage: compile.py --boost PREFIX [--cxx COMPILER] [--rounds N] [HEADER...]
 
 The reference of a header is a file that includes the <boost/asio/...> headers which it reaches through weir's own, and, for
 a store on an engine, that engine's client library. Both are parsed in turn (-fsyntax-only), and what is compared
@@ -10,12 +10,15 @@ is the least processor time of the rounds: whatever else the machine does can on
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^#include ([<"])([^">]+)[">]', re.MULTILINE)
@@ -68,37 +71,72 @@ class Parser:
         return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
+def row_of(header, own, others, cxx):
+    """As bench/report.hpp writes them; the figure of several rounds is the least."""
+    def spread(all_of):
+        return (statistics.median(all_of) - min(all_of)) / min(all_of)
+
+    row = {"name": header, "unit": "s", "better": "less", "ours": min(own), "spread": spread(own), "runs": len(own),
+           "note": cxx}
+    if others:
+        row["reference"] = {"name": "the Asio headers and the client library", "figure": min(others),
+                            "spread": spread(others)}
+        row["ratio"] = min(own) / min(others)
+        row["ratio_spread"] = max(spread(own), spread(others))
+        if header in TARGETS:
+            row["target"] = f"<= {TARGETS[header]:.3f} x"
+            row["met"] = row["ratio"] <= TARGETS[header]
+    return row
+
+
+def show(row):
+    reference = f"{row['reference']['figure']:7.2f}" if "reference" in row else f"{'-':>7}"
+    ratio = f"{row['ratio']:6.2f}" if "reference" in row else f"{'-':>6}"
+    met = {None: "", True: "  met", False: "  MISSED"}[row.get("met")]
+    print(f"{row['name']:38} {row['ours']:7.2f} {reference} {ratio} {100 * row['spread']:4.0f}%  "
+          f"{row.get('target', '')}{met}", flush=True)
+
+
+def processor():
+    names = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    return names[1] if names else "processor unknown"
+
+
+def version(cxx):
+    said = subprocess.run([cxx, "--version"], check=True, capture_output=True, text=True).stdout
+    return said.splitlines()[0]
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--boost")
     arguments.add_argument("--cxx", default="g++")
     arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--json")
     arguments.add_argument("headers", nargs="*")
     given = arguments.parse_args()
+    load_before = os.getloadavg()[0]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         parser = Parser(given.cxx, given.boost, folder)
-        print(f"{'header':38} {'parse':>7} {'asio':>7} {'ratio':>6}  target   ({given.cxx}, seconds)")
+        print(f"{'header':38} {'parse':>7} {'asio':>7} {'ratio':>6} {'+-':>5}  target   ({given.cxx}, seconds)")
         for header in given.headers or public_headers():
+            # Without Asio there is nothing to compare with but a file that is empty.
             reference = reached(header) + CLIENTS.get(header, [])
             own, others = [], []
             for _ in range(given.rounds):
                 own.append(parser.seconds([header]))
-                others.append(parser.seconds(reference))
-            row = {"header": header, "seconds": min(own), "reference_seconds": min(others),
-                   "target": TARGETS.get(header)}
-            # Without Asio there is nothing to compare with but a file that is empty.
-            row["ratio"] = row["seconds"] / row["reference_seconds"] if reference else None
-            rows.append(row)
-            ratio = f"{row['ratio']:6.2f}" if reference else f"{'-':>6}"
-            target = f"<= {row['target']}" if row["target"] else ""
-            print(f"{header:38} {row['seconds']:7.2f} {row['reference_seconds']:7.2f} {ratio}  {target}", flush=True)
-    if given.json:
-        pathlib.Path(given.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    missed = [r["header"] for r in rows if r["target"] and r["ratio"] > r["target"]]
-    if missed:
-        print(f"missed: {', '.join(missed)}")
+                if reference:
+                    others.append(parser.seconds(reference))
+            rows.append(row_of(header, own, others, given.cxx))
+            show(rows[-1])
+    file = pathlib.Path(os.environ.get("WEIR_BENCH_OUTPUT", ".")) / "compile.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    machine = {"processor": processor(), "cores": os.cpu_count(), "load_before": load_before,
+               "load_after": os.getloadavg()[0]}
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    file.write_text(json.dumps({"schema": 1, "bench": "compile", "made": made, "machine": machine,
+                                "compiler": version(given.cxx), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    print(f"\nwritten: {file}")
 
 
 if __name__ == "__main__":

@@ -28,8 +28,11 @@ struct google_row {
   /// A counter in place of the time of one iteration, and its unit.
   std::string counter{};
   std::string unit = "ns";
-  /// What the row is called, if not as the benchmark.
+  /// The reference's counter, if not the same.
+  std::string reference_counter{};
+  /// What the row and its reference are called, if not as their benchmarks.
   std::string name{};
+  std::string reference_name{};
 };
 
 /// Keeps what all repetitions measured, and says on the terminal how far it is.
@@ -82,7 +85,8 @@ inline int run_google(int argc, char** argv, std::string const& bench,
   std::vector<char*> arguments{argv, argv + argc};
   std::string repetitions = "--benchmark_repetitions=5";
   std::string interleaving = "--benchmark_enable_random_interleaving=true";
-  arguments.insert(arguments.begin() + 1, {repetitions.data(), interleaving.data()});
+  std::string least = "--benchmark_min_time=0.2";
+  arguments.insert(arguments.begin() + 1, {repetitions.data(), interleaving.data(), least.data()});
   auto count = static_cast<int>(arguments.size());
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 1;
@@ -96,8 +100,9 @@ inline int run_google(int argc, char** argv, std::string const& bench,
     out.add({.name = r.name.empty() ? r.benchmark + counted : r.name,
              .unit = r.unit,
              .ours = all.figures(r.benchmark, r.counter),
-             .reference_name = r.reference,
-             .reference = all.figures(r.reference, r.counter),
+             .reference_name = r.reference_name.empty() ? r.reference : r.reference_name,
+             .reference = all.figures(
+                 r.reference, r.reference_counter.empty() ? r.counter : r.reference_counter),
              .goal = r.goal,
              .note = r.note});
   }

@@ -43,6 +43,13 @@ inline target ratio_at_least(double value) { return {target::figure::ratio, fals
 /// Ours less the reference, in their unit.
 inline target reference_plus(double value) { return {target::figure::difference, true, value}; }
 
+/// Where a row stands in a picture, which bench/plot.py draws: our figure over `x`.
+struct point {
+  std::string chart{};
+  std::string line{};
+  double x = 0;
+};
+
 /// One line of a report: what was measured, and beside what.
 struct row {
   /// What was measured; unique in its report, for it is by the name that reports are compared.
@@ -57,6 +64,7 @@ struct row {
   samples reference{};
   std::optional<target> goal{};
   std::string note{};
+  std::optional<point> plot{};
 };
 
 /// The rows of one benchmark: a table for people, and build/bench/NAME.json for bench/compare.py.
@@ -142,6 +150,9 @@ class report {
     if (r.goal) out["target"] = target_text(r);
     if (auto const reached = met(r)) out["met"] = *reached;
     if (!r.note.empty()) out["note"] = r.note;
+    if (r.plot) {
+      out["plot"] = {{"chart", r.plot->chart}, {"line", r.plot->line}, {"x", r.plot->x}};
+    }
     return out;
   }
 

@@ -2,26 +2,24 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 // What the file store costs, beside what SQLite itself costs through its C interface, on the same
-// disk in the same run; at the end, both side by side. `raw` are the least that such a thing can
-// be: single prepared statements, each a transaction of its own, or 256 in one. `weir` are
-// commands, with so many in flight at once, that is, up to 256 in one transaction. Durable: with an
-// fsync for each transaction.
+// disk in the same run. `raw` are the least that such a thing can be: single prepared statements,
+// each a transaction of its own, or 256 in one. `weir` are commands, with so many in flight at
+// once, that is, up to 256 in one transaction. Durable (power_loss): with an fsync for each
+// transaction.
 
 #include "weir/store/sqlite.hpp"
 
-#include "sqlite_report.hpp"
+#include "directory.hpp"
+#include "google.hpp"
 
 #include <benchmark/benchmark.h>
 #include <boost/asio/io_context.hpp>
-
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <random>
 #include <span>
@@ -34,31 +32,13 @@ namespace {
 
 using namespace weir;
 using namespace std::chrono_literals;
+using weir_bench::directory;
 
 constexpr std::uint64_t million = 1'000'000;
 constexpr std::size_t most_in_flight = 1000;
+constexpr std::int64_t behind_rounds = 2000;
 constexpr std::int64_t rows_at_once = 20'000;
 constexpr std::int64_t no_end = std::int64_t{1} << 62U;
-
-class directory {
- public:
-  directory() {
-    // Beside the program, for /tmp may be memory.
-    std::string name = std::filesystem::current_path() / "weir-bench-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
-    path_ = name;
-  }
-  directory(directory const&) = delete;
-  directory& operator=(directory const&) = delete;
-  ~directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string file() const { return path_ / "bench.db"; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // ------------------------------------------------------------------------------------------ raw
 
@@ -374,20 +354,50 @@ void weir_dequeue_behind_future_jobs(benchmark::State& state) {
     std::nth_element(all.begin(), middle, all.end());
     return *middle;
   };
-  state.counters["empty"] = 1 / median(took[0]);
-  state.counters["million"] = 1 / median(took[1]);
+  state.counters["empty_ns"] = 1e9 * median(took[0]);
+  state.counters["million_ns"] = 1e9 * median(took[1]);
 }
-BENCHMARK(weir_dequeue_behind_future_jobs)->UseManualTime()->Iterations(5000);
+BENCHMARK(weir_dequeue_behind_future_jobs)->UseManualTime()->Iterations(behind_rounds);
+
+// ------------------------------------------------------------------------------------------ rows
+
+/// What weir does beside what SQLite does, alone and many together.
+std::vector<weir_bench::google_row> rows() {
+  std::vector<weir_bench::google_row> out;
+  for (auto const& [what, bare] : {std::pair{"enqueue", "insert"},
+                                   {"dequeue_and_complete", "update_then_delete"},
+                                   {"acquire_and_release", "insert_then_delete"},
+                                   {"take", "upsert"}}) {
+    for (int const durable : {0, 1}) {
+      auto const setting = "/durable:" + std::to_string(durable);
+      for (auto const& [flight, together] : {std::pair{1, 1}, {1000, 256}}) {
+        out.push_back(
+            {.benchmark = std::string{"weir_"} + what + setting +
+                          "/in_flight:" + std::to_string(flight) + "/real_time",
+             .reference = std::string{"raw_"} + bare + setting +
+                          "/together:" + std::to_string(together) + "/real_time",
+             .counter = "items_per_second",
+             .unit = "/s",
+             .name = std::string{what} + (durable != 0 ? ", power_loss, " : ", process_crash, ") +
+                     std::to_string(flight) + " in flight",
+             .reference_name =
+                 std::string{"raw "} + bare + ", " + std::to_string(together) + " together"});
+      }
+    }
+  }
+  std::string const behind =
+      "weir_dequeue_behind_future_jobs/iterations:" + std::to_string(behind_rounds) +
+      "/manual_time";
+  out.push_back({.benchmark = behind,
+                 .reference = behind,
+                 .goal = weir_bench::ratio_at_most(1.5),
+                 .counter = "million_ns",
+                 .reference_counter = "empty_ns",
+                 .name = "dequeue of 10 behind 1,000,000 future jobs",
+                 .reference_name = "alone in the queue"});
+  return out;
+}
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  weir_bench::side_by_side reporter{{{"enqueue", "raw_insert"},
-                                     {"dequeue_and_complete", "raw_update_then_delete"},
-                                     {"acquire_and_release", "raw_insert_then_delete"},
-                                     {"take", "raw_upsert"}}};
-  benchmark::RunSpecifiedBenchmarks(&reporter);
-  benchmark::Shutdown();
-}
+int main(int argc, char** argv) { return weir_bench::run_google(argc, argv, "sqlite", rows()); }

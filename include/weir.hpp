@@ -9,6 +9,7 @@
 // each, weir/store/NAME.hpp, since each needs its engine's client library.
 
 #include "weir/backoff/all.hpp"
+#include "weir/clock/coarse.hpp"
 #include "weir/clock/manual.hpp"
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"

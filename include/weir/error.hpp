@@ -42,6 +42,7 @@ enum class errc {
   disk_full,           ///< the engine has no space left for its data; the command was not executed
   store_read_only,     ///< what the engine keeps can only be read; the command was not executed
   store_corrupt,       ///< what the engine keeps is damaged; the command was not executed
+  permission_denied,   ///< the engine refuses who asks, or what was asked for; not executed
   store_foreign,       ///< what is there was not made by weir, and was left untouched
   schema_too_new,      ///< a later version of weir made it; it was left untouched
   schema_outdated,     ///< what weir needs is not there, or of an earlier version: migrate it
@@ -97,6 +98,7 @@ namespace detail {
     case errc::disk_full: return "the store has no space left";
     case errc::store_read_only: return "the store can only be read";
     case errc::store_corrupt: return "the store's data are damaged";
+    case errc::permission_denied: return "the store refuses the user, or what it was asked for";
     case errc::store_foreign: return "the data there are not weir's";
     case errc::schema_too_new: return "the store was made by a later version of weir";
     case errc::schema_outdated: return "the store is not migrated to this version of weir";

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir::testing {
 
@@ -31,18 +32,19 @@ class nats_engine {
     if (std::getenv("WEIR_TEST_NATS_CLUSTER") != nullptr) {
       cluster_.emplace();
     } else {
-      server_.emplace();
+      // A message has more than the largest payload of a job.
+      server_.emplace(std::vector<std::string>{}, "max_payload: 4194304\n");
     }
   }
 
   /// A store of a stream that there was not before, and, unless it is the first, others of it.
-  nats_store make(boost::asio::any_io_executor const& ex, std::size_t of_it = 0) {
+  nats_store make(boost::asio::any_io_executor const& ex, std::size_t of_it = 0,
+                  nats_options o = {}) {
     if (of_it == 0) {
       ++made_;
       if (cluster_ && made_ > most) forget(name(made_ - most));
     }
     auto const prefix = name(made_);
-    nats_options o;
     o.prefix = prefix;
     o.poll_interval = std::chrono::milliseconds{5};
     if (!cluster_) return nats_store{ex, server_->address(), o};
@@ -77,7 +79,12 @@ class nats_driver {
     return c;
   }
 
-  nats_store make(boost::asio::any_io_executor const& ex) { return engine_.make(ex); }
+  nats_store make(boost::asio::any_io_executor const& ex) { return make_with(ex, nats_options{}); }
+
+ protected:
+  nats_store make_with(boost::asio::any_io_executor const& ex, nats_options const& o) {
+    return engine_.make(ex, 0, o);
+  }
 
  private:
   nats_engine engine_{};

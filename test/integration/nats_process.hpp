@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -44,10 +45,16 @@ using namespace std::chrono_literals;
 class server {
  public:
   /// @param options as on the command line
-  explicit server(std::vector<std::string> options = {}) : options_{std::move(options)} {
+  /// @param configuration as in a configuration file; empty: there is none
+  explicit server(std::vector<std::string> options = {}, std::string const& configuration = {})
+      : options_{std::move(options)} {
     std::string name = std::filesystem::temp_directory_path() / "weir-nats-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
     directory_ = name;
+    if (!configuration.empty()) {
+      std::ofstream{directory_ + "/conf"} << configuration << std::flush;
+      options_.insert(options_.end(), {"-c", directory_ + "/conf"});
+    }
     start();
   }
   server(server const&) = delete;

@@ -3,6 +3,7 @@
 
 // The store on a cluster of servers, which moves its slots and loses its masters.
 
+#include "counted_executor.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
 #include "weir/store/redis/cluster_map.hpp"
@@ -439,7 +440,7 @@ BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_tw
   for (auto const& key : keys) BOOST_TEST(insist(on, command::inspect_lock{key}).held);
 }
 
-BOOST_AUTO_TEST_CASE(R7_stores_end_at_any_moment) {
+BOOST_AUTO_TEST_CASE(R7_stores_end_at_any_moment_and_leave_nothing) {
   auto& nodes = shared();
   for (int steps = 0; steps != 30; ++steps) {
     {
@@ -460,8 +461,10 @@ BOOST_AUTO_TEST_CASE(R7_stores_end_at_any_moment) {
     }
     auto io = std::make_unique<boost::asio::io_context>();
     auto const kept = std::make_shared<int>(1);
-    std::optional<redis_store> store{std::in_place, io->get_executor(), nodes.addresses(),
-                                     spread()};
+    auto const left = std::make_shared<int>(1);
+    std::optional<redis_store> store{std::in_place,
+                                     test::counted_executor{io->get_executor(), left},
+                                     nodes.addresses(), spread()};
     store->async_run([kept](error_code) {});
     for (auto const& key : one_of_each()) {
       store->async_execute(command::inspect_lock{key}, [kept](error_code, lock_info const&) {});
@@ -471,6 +474,7 @@ BOOST_AUTO_TEST_CASE(R7_stores_end_at_any_moment) {
     store.reset();
     io.reset();
     BOOST_TEST(kept.use_count() == 1);
+    BOOST_TEST(left.use_count() == 1);
   }
 }
 

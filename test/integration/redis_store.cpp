@@ -3,6 +3,7 @@
 
 // The store on real servers that fail in the ways that servers do.
 
+#include "counted_executor.hpp"
 #include "redis_server.hpp"
 
 #include <boost/asio/cancel_after.hpp>
@@ -74,94 +75,6 @@ BOOST_AUTO_TEST_CASE(the_server_is_the_one_that_was_asked_for) {
       asked != nullptr && std::string_view{asked}.find("valkey") != std::string_view::npos;
   auto const said = s.ask("info server");
   BOOST_TEST((said.find("valkey_version:") != said.npos) == is_valkey);
-}
-
-BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
-  auto const plain = redis_address::parse("redis://example.org").value();
-  BOOST_TEST(plain.host() == "example.org");
-  BOOST_TEST(plain.port() == 6379);
-  BOOST_TEST(plain.database() == 0U);
-  BOOST_TEST(plain.password().empty());
-  BOOST_TEST(!plain.uses_tls());
-
-  auto const full = redis_address::parse("rediss://me:p%40ss%3a%2F@[::1]:7000/3").value();
-  BOOST_TEST(full.host() == "::1");
-  BOOST_TEST(full.port() == 7000);
-  BOOST_TEST(full.user() == "me");
-  BOOST_TEST(full.password() == "p@ss:/");
-  BOOST_TEST(full.database() == 3U);
-  BOOST_TEST(full.uses_tls());
-
-  auto const only_password = redis_address::parse("redis://:secret@h/").value();
-  BOOST_TEST(only_password.user() == "default");
-  BOOST_TEST(only_password.password() == "secret");
-
-  auto const cluster = redis_address::parse("rediss+cluster://:secret@a:1,[::2]:2,c").value();
-  BOOST_TEST(cluster.is_cluster());
-  BOOST_TEST(cluster.uses_tls());
-  BOOST_TEST(cluster.host() == "a");
-  BOOST_TEST(cluster.port() == 1);
-  BOOST_TEST_REQUIRE(cluster.others().size() == 2U);
-  BOOST_TEST((cluster.others()[0] == std::pair{std::string{"::2"}, std::uint16_t{2}}));
-  BOOST_TEST((cluster.others()[1] == std::pair{std::string{"c"}, std::uint16_t{6379}}));
-  BOOST_TEST(!plain.is_cluster());
-  BOOST_TEST(redis_address::parse("redis+cluster://a/0").value().is_cluster());
-
-  auto const socket = redis_address::parse("redis+unix://me:p%40@/tmp/a%20b@c?db=3").value();
-  BOOST_TEST(socket.path() == "/tmp/a b@c");
-  BOOST_TEST(socket.user() == "me");
-  BOOST_TEST(socket.password() == "p@");
-  BOOST_TEST(socket.database() == 3U);
-  BOOST_TEST(redis_address::parse("unix:///s").value().path() == "/s");
-  BOOST_TEST(plain.path().empty());
-  BOOST_TEST(
-      is_error(redis_address::parse("unix:///" + std::string(107, 'x')), errc::invalid_option));
-
-  for (std::string_view const bad : {"",
-                                     "redis+cluster://a,",
-                                     "redis+cluster://,a",
-                                     "redis+cluster://a,,b",
-                                     "redis+cluster://a/1",
-                                     "redis+clusters://a",
-                                     "redis+://a",
-                                     "+cluster://a",
-                                     "redis://a,b",
-                                     "redis:",
-                                     "redis:/h",
-                                     "http://h",
-                                     "redis://",
-                                     "redis://:80",
-                                     "redis://h:",
-                                     "redis://h:0",
-                                     "redis://h:65536",
-                                     "redis://h:1x",
-                                     "redis://h/x",
-                                     "redis://h/-1",
-                                     "redis://h/65536",
-                                     "redis://h/1/2",
-                                     "redis://me@h",
-                                     "redis://me:@h",
-                                     "redis://:%4@h",
-                                     "redis://:%zz@h",
-                                     "redis://[::1",
-                                     "redis://[::1]x",
-                                     "redis://[]:1",
-                                     "redis://h?x=1",
-                                     "redis://h#x",
-                                     "redis://h%00x",
-                                     "redis://a b",
-                                     "unix://",
-                                     "unix://tmp/s",
-                                     "unix://me@/tmp/s",
-                                     "unix:///tmp/s?db=",
-                                     "unix:///tmp/s?db=1&x=1",
-                                     "unix:///tmp/s?x=1",
-                                     "unix:///tmp/s#x",
-                                     "unix:///tmp/%00",
-                                     "rediss+unix:///tmp/s",
-                                     "redis+unix:/tmp/s"}) {
-    BOOST_TEST(is_error(redis_address::parse(bad), errc::invalid_option), bad);
-  }
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_that_makes_no_sense_is_a_typed_error) {
@@ -469,31 +382,6 @@ BOOST_AUTO_TEST_CASE(a_replica_is_read_only) {
   BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
 }
 
-BOOST_AUTO_TEST_CASE(passwords_and_databases) {
-  server s{{"--requirepass", "p@ss word"}};
-  auto const right = s.address().authenticate("p@ss word").database(3);
-  redis_options o;
-  o.offline_patience = 300ms;
-  boost::asio::io_context io;
-  redis_store const in{io.get_executor(), right, o};
-  in.async_run([](error_code) {});
-  BOOST_TEST(ask(io, in, command::acquire_lock{"key", "me", lasting}).value().granted);
-  auto const elsewhere = s.address().authenticate("p@ss word").database(4);
-  redis_store const other{io.get_executor(), elsewhere, o};
-  other.async_run([](error_code) {});
-  BOOST_TEST(!ask(io, other, command::inspect_lock{"key"}).value().held);
-  for (auto const& wrong : {s.address(), s.address().authenticate("wrong")}) {
-    redis_store const out{io.get_executor(), wrong, o};
-    out.async_run([](error_code) {});
-    BOOST_TEST(is_error(ask(io, out, command::inspect_lock{"key"}), errc::store_unavailable));
-    out.close();
-  }
-  in.close();
-  other.close();
-  io.restart();
-  io.run();
-}
-
 BOOST_AUTO_TEST_CASE(F38_who_may_not_subscribe_has_all_but_the_messages) {
   server s;
   s.ask("acl setuser limited on '>secret' '~*' +@all resetchannels");
@@ -602,6 +490,8 @@ BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_on
   auto const right = try_it(redis_address{"127.0.0.1", port}.tls(certificate));
   BOOST_TEST_REQUIRE(right.has_value(), right.error().message());
   BOOST_TEST(right->granted);
+  auto const nobody = redis_address{"127.0.0.1", port}.tls(certificate).authenticate("x", "who");
+  BOOST_TEST(is_error(try_it(nobody), errc::permission_denied));
   auto const unavailable = errc::store_unavailable;
   BOOST_TEST(is_error(try_it(redis_address{"localhost", port}.tls(certificate)), unavailable));
   BOOST_TEST(is_error(try_it(redis_address{"127.0.0.1", port}.tls()), unavailable));
@@ -723,12 +613,14 @@ BOOST_AUTO_TEST_CASE(F11_what_is_over_leaves_nothing_behind) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
+BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does_and_leave_nothing) {
   server s;
   for (int round = 0; round != 10; ++round) {
     auto io = std::make_unique<boost::asio::io_context>();
     auto const kept = std::make_shared<int>(1);
-    std::optional<redis_store> handle{std::in_place, io->get_executor(), s.address()};
+    auto const left = std::make_shared<int>(1);
+    std::optional<redis_store> handle{
+        std::in_place, test::counted_executor{io->get_executor(), left}, s.address()};
     auto const& store = *handle;
     store.async_run([kept](error_code) {});
     BOOST_TEST(ask(*io, store, command::inspect_lock{"key"}).has_value());
@@ -736,10 +628,12 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
       store.async_execute(command::inspect_lock{"key"}, [kept](error_code, lock_info const&) {});
     }
     store.async_execute(command::await_jobs{0}, [kept](error_code, hint) {});
+    store.async_execute(command::await_permit{"key", "me"}, [kept](error_code, hint) {});
     for (int i = 0; i != round; ++i) io->poll_one();
     handle.reset();
     io.reset();
     BOOST_TEST(kept.use_count() == 1);
+    BOOST_TEST(left.use_count() == 1);
   }
 }
 

@@ -17,8 +17,8 @@ int main() {
   boost::asio::io_context io;
   weir::nats_options options;
   options.offline_patience = {};
-  weir::nats_store store{io.get_executor(),
-                         weir::nats_address::parse("nats://127.0.0.1:1").value(), options};
+  weir::nats_store store{io.get_executor(), weir::nats_address::parse("nats://127.0.0.1:1").value(),
+                         options};
   store.async_run(boost::asio::detached);
   weir::limiter limiter{store, {.limit = 1}};
   weir::error_code outcome;

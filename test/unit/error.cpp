@@ -36,6 +36,7 @@ constexpr std::array expectations{
     expectation{errc::disk_full, condition::transient},
     expectation{errc::store_read_only, condition::refused},
     expectation{errc::store_corrupt, condition::refused},
+    expectation{errc::permission_denied, condition::refused},
     expectation{errc::store_foreign, condition::refused},
     expectation{errc::schema_too_new, condition::refused},
     expectation{errc::schema_outdated, condition::refused},

@@ -19,6 +19,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -262,6 +263,17 @@ class history {
   std::size_t refunded_ = 0;
 };
 
+// The take in two halves is the take.
+bool same(weir::rule::single_take const& step, decision const& whole) {
+  auto const fields = [](decision const& d) {
+    return std::tie(d.allowed, d.shed, d.binding, d.cost, d.capacity, d.remaining, d.wait,
+                    d.retry_after, d.reset_after, d.mark);
+  };
+  auto const told = step.answer();
+  return step.allowed() == whole.allowed && fields(told) == fields(whole) &&
+         (!whole.allowed || step.arrival() == whole.mark.arrival[0]);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(bucket_histories)
@@ -307,6 +319,7 @@ BOOST_AUTO_TEST_CASE(it_decides_as_a_token_bucket_does) {
         auto const wait = oracle.until(now, cost);
         auto const d = weir::rule::take(scales, arrivals, now, cost, max_wait);
         BOOST_TEST_REQUIRE(d.allowed == (wait <= max_wait));
+        BOOST_TEST(same(weir::rule::single_take{scale, arrivals[0], now, cost, max_wait}, d));
         if (!d.allowed) {
           BOOST_TEST((d.retry_after == wait - max_wait));
           BOOST_TEST(d.remaining == oracle.remaining());

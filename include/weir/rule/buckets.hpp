@@ -66,33 +66,53 @@ template <std::size_t N>
 
 namespace detail {
 
+/// How long until a quota allows `cost` tokens; `now` within the horizon.
+[[nodiscard]] constexpr duration wait_for(bucket_scale const& scale, std::int64_t arrival,
+                                          duration now, std::uint64_t cost) noexcept {
+  auto const due = arrival + scale.price_of(cost) - scale.room();
+  return due > scale.units_at(now) ? scale.reached(due) - now : duration{};
+}
+
+/// The arrival after a grant of `cost` tokens that counts from `at`.
+[[nodiscard]] constexpr std::int64_t booked(bucket_scale const& scale, std::int64_t arrival,
+                                            duration at, std::uint64_t cost) noexcept {
+  return std::max(arrival, scale.units_at(at)) + scale.price_of(cost);
+}
+
+/// How full one quota is.
+struct bucket_level {
+  std::uint64_t remaining;  ///< tokens that can be taken
+  duration reset_after;     ///< until all can
+};
+
+[[nodiscard]] constexpr bucket_level level(bucket_scale const& scale, std::int64_t arrival,
+                                           duration now) noexcept {
+  auto const ahead = std::max(arrival - scale.units_at(now), std::int64_t{0});
+  auto const units = std::max(scale.room() - ahead, std::int64_t{0});
+  return {scale.tokens_in(units), ahead > 0 ? scale.reached(arrival) - now : duration{}};
+}
+
 /// Fills in what can still be taken, and when all can be taken again, for buckets with these
 /// arrivals.
 template <std::size_t N>
 constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
                         bucket_arrivals const& arrivals, duration now) noexcept {
   for (std::size_t i = 0; i != scales.size(); ++i) {
-    auto const& scale = scales[i];
-    auto const at = scale.units_at(now);
-    auto const ahead = std::max(arrivals[i] - at, std::int64_t{0});
-    auto const units = std::max(scale.room() - ahead, std::int64_t{0});
-    auto const left = scale.tokens_in(units);
+    auto const [left, reset] = level(scales[i], arrivals[i], now);
     if (i == 0 || left < d.remaining) {
       d.binding = static_cast<std::uint8_t>(i);
       d.remaining = left;
-      d.capacity = scale.capacity;
+      d.capacity = scales[i].capacity;
     }
-    if (ahead > 0) d.reset_after = std::max(d.reset_after, scale.reached(arrivals[i]) - now);
+    d.reset_after = std::max(d.reset_after, reset);
   }
 }
 
 }  // namespace detail
 
-/// Takes `cost` tokens from every quota or from none, and answers in `d`. It decides and stores
-/// nothing: if the answer is `allowed`, its mark holds the arrivals to store, and otherwise nothing
-/// changes.
+/// Takes `cost` tokens from every quota or from none. It decides and stores nothing: if the answer
+/// is `allowed`, its mark holds the arrivals to store, and otherwise nothing changes.
 ///
-/// @param d        the answer
 /// @param scales   of the quotas; `cost` must be within the capacity of each
 /// @param arrivals what is stored; `unseen_bucket` if nothing is
 /// @param now      since the epoch of whoever stores them
@@ -100,17 +120,15 @@ constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
 /// @param max_wait how far ahead the tokens may lie. All quotas are booked at the one instant from
 ///        which all allow it, so each holds its promise when grants count from their instants.
 template <std::size_t N>
-constexpr void take(decision& d, std::span<bucket_scale const, N> scales,
-                    bucket_arrivals const& arrivals, duration now, std::uint64_t cost,
-                    duration max_wait) noexcept {
-  d = decision{};
+[[nodiscard]] constexpr decision take(std::span<bucket_scale const, N> scales,
+                                      bucket_arrivals const& arrivals, duration now,
+                                      std::uint64_t cost, duration max_wait) noexcept {
+  decision d;
   d.cost = cost;
   now = within_horizon(now);
   duration wait{};
   for (std::size_t i = 0; i != scales.size(); ++i) {
-    auto const& scale = scales[i];
-    auto const due = arrivals[i] + scale.price_of(cost) - scale.room();
-    if (due > scale.units_at(now)) wait = std::max(wait, scale.reached(due) - now);
+    wait = std::max(wait, detail::wait_for(scales[i], arrivals[i], now, cost));
   }
   if (wait > max_wait) {
     // Waiting longer moves neither the arrivals nor what they are compared with: so this is exact,
@@ -118,27 +136,68 @@ constexpr void take(decision& d, std::span<bucket_scale const, N> scales,
     d.retry_after = wait - max_wait;
     detail::describe(d, scales, arrivals, now);
     d.mark = no_mark;
-    return;
+    return d;
   }
   d.allowed = true;
   d.wait = wait;
   for (std::size_t i = 0; i != scales.size(); ++i) {
-    auto const& scale = scales[i];
     d.mark.before[i] = arrivals[i];
-    d.mark.arrival[i] = std::max(arrivals[i], scale.units_at(now + wait)) + scale.price_of(cost);
+    d.mark.arrival[i] = detail::booked(scales[i], arrivals[i], now + wait, cost);
   }
   detail::describe(d, scales, d.mark.arrival, now);
-}
-
-/// The same, by value.
-template <std::size_t N>
-[[nodiscard]] constexpr decision take(std::span<bucket_scale const, N> scales,
-                                      bucket_arrivals const& arrivals, duration now,
-                                      std::uint64_t cost, duration max_wait) noexcept {
-  decision d;
-  take(d, scales, arrivals, now, cost, max_wait);
   return d;
 }
+
+/// A take from a bucket with one quota, in two halves: what to store, and what to tell. Together
+/// they are `take`; a store that swaps arrivals in place tells only once it has.
+class single_take {
+ public:
+  /// As for `take`.
+  constexpr single_take(bucket_scale const& scale, std::int64_t arrival, duration now,
+                        std::uint64_t cost, duration max_wait) noexcept
+      : scale_{scale},
+        cost_{cost},
+        before_{arrival},
+        now_{within_horizon(now)},
+        wait_{detail::wait_for(scale, arrival, now_, cost)},
+        max_wait_{max_wait} {
+    if (allowed()) after_ = detail::booked(scale, arrival, now_ + wait_, cost);
+  }
+
+  /// Is it granted? Otherwise nothing changes.
+  [[nodiscard]] constexpr bool allowed() const noexcept { return wait_ <= max_wait_; }
+
+  /// The arrival to store, if it is granted.
+  [[nodiscard]] constexpr std::int64_t arrival() const noexcept { return after_; }
+
+  /// What `take` returns. Every field is named once: a compiler that is asked for a blank answer
+  /// first spends more on that than on all the rest.
+  [[nodiscard]] constexpr decision answer() const noexcept {
+    bool const yes = allowed();
+    auto const state = detail::level(scale_, after_, now_);
+    auto const rest = yes ? std::int64_t{0} : no_mark.arrival[0];
+    return decision{.allowed = yes,
+                    .shed = false,
+                    .binding = 0,
+                    .cost = cost_,
+                    .capacity = scale_.capacity,
+                    .remaining = state.remaining,
+                    .wait = yes ? wait_ : duration{},
+                    .retry_after = yes ? duration{} : wait_ - max_wait_,
+                    .reset_after = state.reset_after,
+                    .mark = {.arrival = {yes ? after_ : rest, rest, rest, rest},
+                             .before = {yes ? before_ : std::int64_t{0}, 0, 0, 0}}};
+  }
+
+ private:
+  bucket_scale scale_;
+  std::uint64_t cost_;
+  std::int64_t before_;
+  std::int64_t after_ = before_;
+  duration now_;
+  duration wait_;
+  duration max_wait_;
+};
 
 /// What a refund does: the arrivals to store, if something was credited.
 struct refund_outcome {

@@ -18,6 +18,8 @@
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/nats/address.hpp"
+#include "weir/store/nats/job_calls.hpp"
+#include "weir/store/nats/jobs.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/options.hpp"
@@ -31,6 +33,7 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/dispatch.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +41,8 @@
 
 namespace weir {
 
-/// Permits, locks and buckets on NATS JetStream (server 2.12 or later), shared by any number of
-/// processes and hosts.
+/// All four nouns on NATS JetStream (server 2.12 or later), shared by any number of processes and
+/// hosts.
 ///
 ///     weir::nats_store store{io.get_executor(), weir::nats_address::parse(urls).value()};
 ///     store.async_run(boost::asio::detached);
@@ -84,18 +87,40 @@ namespace weir {
 /// lasts; what is of unknown outcome is not. In a cluster a leader that dies takes with it what it
 /// was asked last, and its successor is elected within seconds.
 ///
-/// Not there yet: jobs. JetStream acknowledges before it has synchronised its file to the disk,
+/// The jobs of a shard are what a log of their commands makes of them, in a stream of its own. A
+/// process that has to do with a shard keeps all of it in memory, reads every command that any
+/// process gives, and hears of each at once, so that a worker starts as soon as somebody else has
+/// enqueued. A command is one step, in one order for everybody, at the time that the server gave
+/// its message; what is asked for together travels together. What only reads, and a dequeue that
+/// finds nothing, writes nothing: it asks the server how far the log goes, reads so far, and
+/// answers then. Where the log has grown by `image_interval`, and by as much as all jobs take, one
+/// process writes an image of the shard, and the log is cut. So a shard costs each process the
+/// memory of its jobs (in the region of 300 bytes each and their texts), and the server, for each
+/// command, about 50 bytes and the command's texts until the next image.
+///
+/// A command about jobs has to fit into a message: what does not, with the server's `max_payload`,
+/// is `payload_too_large`. Beside the errors below, jobs have `store_full` for more than `max_jobs`
+/// in a shard, `schema_too_new` where a later version of weir has written to the log, from there
+/// on, `store_corrupt` where a part of the log is missing, and `invalid_option` where other
+/// processes use another number of shards. Who waited when the connection ended learns from the log
+/// what became of a command, or, if it is not there, that its outcome is unknown.
+///
+/// JetStream acknowledges before it has synchronised its file to the disk,
 /// unless the server's `sync_interval` is `always`: a host that loses power may forget what was
 /// acknowledged in the last two minutes, leases among it; fences still grow.
 ///
 /// An account needs to publish to `PREFIX.k.>`, `PREFIX.h.>`, `$JS.API.STREAM.INFO.PREFIX-keys`,
 /// `$JS.API.DIRECT.GET.PREFIX-keys.>` and, where there are replicas,
-/// `$JS.API.STREAM.MSG.GET.PREFIX-keys`; to subscribe to `_INBOX.>` and `PREFIX.h.>`; and, to make
-/// the stream, to publish to `$JS.API.STREAM.CREATE.PREFIX-keys`. If it may publish to `_INBOX.>`,
-/// too, then it is told at once, and not after `request_timeout`, that a stream has no leader,
-/// while many commands are under way.
+/// `$JS.API.STREAM.MSG.GET.PREFIX-keys`; to subscribe to `_INBOX.>` and `PREFIX.h.>`; for the jobs
+/// of each shard N, to publish to `PREFIX.j.N`, `$JS.API.STREAM.INFO.PREFIX-jobs-N`,
+/// `$JS.API.DIRECT.GET.PREFIX-jobs-N`, `$JS.API.STREAM.PURGE.PREFIX-jobs-N` and
+/// `$JS.API.STREAM.PURGE.PREFIX-keys`, and to subscribe to `PREFIX.e.N`; and, to make the streams,
+/// to publish to `$JS.API.STREAM.CREATE.` with the name of each. If it may publish to
+/// `_INBOX.>`, too, then it is told at once, and not after `request_timeout`, that a stream has no
+/// leader, while many commands are under way.
 ///
-/// What stays on the server: for each key a message, until a minute after all of it is over.
+/// What stays on the server: for each key a message, until a minute after all of it is over; for
+/// each shard its last image and the log since.
 class nats_store {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< where the connection lives
@@ -111,7 +136,8 @@ class nats_store {
                       nats_options const& options = {})
       : executor_{std::move(executor)},
         link_{std::make_shared<detail::nats_link>(executor_, std::move(address), options)},
-        table_{std::make_shared<detail::nats_table>(link_)} {}
+        table_{std::make_shared<detail::nats_table>(link_)},
+        jobs_{std::make_shared<detail::nats_jobs>(link_)} {}
 
   /// The one that it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
@@ -163,6 +189,37 @@ class nats_store {
         detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
   }
 
+  /// How many shards the jobs are in: `nats_options::shards`.
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return link_->options().shards; }
+
+  /// Executes a command about jobs, and posts its handler. Cancelling it (any kind) completes it
+  /// with `operation_aborted`: it was executed, or not.
+  template <detail::nats_job_step C, class Token>
+  auto async_execute(C const& c, Token&& token) const {
+    return start_job(c, std::nullopt, std::forward<Token>(token));
+  }
+
+  /// Executes a command about jobs as if at `a.time`.
+  template <detail::nats_job_step C, class Token>
+  auto async_execute(command::at<C> const& a, Token&& token) const {
+    return start_job(a.command, a.time, std::forward<Token>(token));
+  }
+
+  /// Waits for a hint that some queue of the shard may be due, whichever process made it so. A lost
+  /// connection may lose hints. Cancelling it (any kind) completes it with `operation_aborted`.
+  template <class Token>
+  auto async_execute(command::await_jobs const& c, Token&& token) const {
+    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
+                       nats_store const& self, command::await_jobs const& command) {
+      auto op = detail::park<error_code, hint>(self.executor_, std::move(handler));
+      boost::asio::dispatch(self.link_->strand(), [jobs = self.jobs_, shard = command.shard, op] {
+        jobs->await(shard, op);
+      });
+    };
+    return boost::asio::async_initiate<Token, void(error_code, hint)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+  }
+
   /// Ends the connection: writes under way are `outcome_unknown`, whatever else is, and later ones,
   /// are `closed` or `store_unavailable`, and `async_run` completes. Does not wait.
   void close() const { link_->close(); }
@@ -192,9 +249,32 @@ class nats_store {
         detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
   }
 
+  template <class C, class Token>
+  auto start_job(C const& c, std::optional<time_point> at, Token&& token) const {
+    using answer = typename C::result;
+    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
+    auto initiate = [](handler_type handler, nats_store const& self, C const& command,
+                       std::optional<time_point> told) {
+      auto ec = rule::validate(command);
+      auto const& pending = self.link_->pending();
+      if (!ec && *pending >= self.link_->options().max_pending) ec = errc::store_full;
+      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, answer{});
+      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
+      auto const call =
+          std::make_shared<detail::nats_job_call_of<C>>(std::move(op), command, told, pending);
+      boost::asio::dispatch(self.link_->strand(),
+                            [jobs = self.jobs_, shard = self.jobs_->shard_of(command), call] {
+                              jobs->submit(shard, call);
+                            });
+    };
+    return boost::asio::async_initiate<Token, void(error_code, answer)>(
+        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
+  }
+
   executor_type executor_;
   std::shared_ptr<detail::nats_link> link_;
   std::shared_ptr<detail::nats_table> table_;
+  std::shared_ptr<detail::nats_jobs> jobs_;
 };
 
 }  // namespace weir

@@ -28,6 +28,8 @@ class job_budget {
 
   void give(std::size_t n) noexcept { left_.fetch_add(n, std::memory_order_relaxed); }
 
+  [[nodiscard]] std::size_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
+
  private:
   std::atomic<std::size_t> left_;
 };

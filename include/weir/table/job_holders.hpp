@@ -92,6 +92,8 @@ class job_holders {
   }
 
  private:
+  friend class job_image;
+
   static constexpr std::size_t few = 32;
 
   boost::unordered_flat_map<std::string_view, std::unique_ptr<job_holder>> holders_;

@@ -97,6 +97,8 @@ class enqueue_keys {
   void shrink() noexcept { keys_ = decltype(keys_)(); }
 
  private:
+  friend class job_image;
+
   static void let_expire(enqueue_key& k, job_common& common) noexcept {
     if (!k.is_linked()) return;
     common.expiring.erase(common.expiring.iterator_to(k));
@@ -137,6 +139,8 @@ class run_locks {
   void shrink() noexcept { locks_ = decltype(locks_)(); }
 
  private:
+  friend class job_image;
+
   boost::unordered_flat_map<std::string_view, job_record*> locks_;
 };
 

@@ -111,6 +111,15 @@ class memory_queue : public scanned_queue,
     return out;
   }
 
+  /// Would a dequeue change nothing, whenever until `latest` it came? Then it would give nothing
+  /// out, too.
+  [[nodiscard]] bool rests(command::dequeue_jobs const& c, time_point latest) noexcept {
+    auto const* const holder = c.sequence == 0 ? nullptr : holders_.find(c.holder);
+    if (holder != nullptr && holder->sequence != 0) return false;  // to be repeated, or forgotten
+    if (pointer != min_vesting()) return false;
+    return held(latest) || index_.first_visible(latest) == nullptr;
+  }
+
   std::optional<leased_job> obtain(job_id const& id, std::string_view holder, duration lease,
                                    time_point now) {
     auto* const r = find(id, now);

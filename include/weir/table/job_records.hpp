@@ -76,6 +76,8 @@ class job_records {
   }
 
  private:
+  friend class job_image;
+
   struct by_id {
     using type = job_id;
     type const& operator()(job_record const& r) const noexcept { return r.id; }

@@ -15,6 +15,7 @@
 #include "weir/table/queue_registry.hpp"
 #include "weir/time.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,54 @@ class job_shard {
   /// Has some queue become due, or the first one due earlier, since this was asked last?
   [[nodiscard]] bool take_event() noexcept { return pointers_.take_event(); }
   [[nodiscard]] bool any_due(time_point now) const noexcept { return pointers_.any_due(now); }
+
+  // What changes nothing, and so need not be done: the answer at `now`, if it is the same, but for
+  // how long things take, until `latest`. Empty: it has to be done.
+
+  [[nodiscard]] std::optional<dequeued> rests(command::dequeue_jobs const& c, time_point now,
+                                              time_point latest) {
+    dequeued out;
+    auto* const q = queues_.find(c.queue);
+    if (q == nullptr) return out;
+    if (!q->rests(c, latest) || q->held(now) != q->held(latest)) return std::nullopt;
+    out.held = q->held(now);
+    out.next_in = q->next_in(now);
+    return out;
+  }
+
+  [[nodiscard]] std::optional<std::optional<duration>> rests(command::update_queue_pointer const& c,
+                                                             time_point now, time_point) {
+    auto* const q = queues_.find(c.queue);
+    if (q == nullptr) return std::optional<duration>{};
+    if (q->pointer != q->min_vesting()) return std::nullopt;
+    return q->next_in(now);
+  }
+
+  [[nodiscard]] std::optional<std::uint32_t> rests(command::gc_stale_pointers const& c, time_point,
+                                                   time_point latest) {
+    for (auto it = pointers_.begin(); it != pointers_.end(); ++it) {
+      auto& q = static_cast<memory_queue&>(*it);
+      if (!rule::pointer_stale(q.due, true, c.grace, latest)) break;
+      if (q.empty()) return std::nullopt;
+    }
+    return 0U;
+  }
+
+  /// Is there anything that the next step will forget, because its time is over?
+  [[nodiscard]] bool forgets(time_point now) const noexcept {
+    auto const& kept = common_.kept;
+    auto const& expiring = common_.expiring;
+    return (!kept.empty() && rule::record_gone(kept.begin()->vesting, now)) ||
+           (!expiring.empty() && expiring.begin()->expiry <= now);
+  }
+
+  /// How many of these jobs the queue has no record of.
+  [[nodiscard]] std::size_t unknown(command::enqueue_jobs const& c, time_point now) {
+    auto* const q = queues_.find(c.queue);
+    if (q == nullptr) return c.jobs.size();
+    return static_cast<std::size_t>(std::ranges::count_if(
+        c.jobs, [&](new_job const& j) { return q->find(j.id, now) == nullptr; }));
+  }
 
   // Jobs.
 
@@ -322,6 +371,8 @@ class job_shard {
   }
 
  private:
+  friend class job_image;
+
   /// What was taken from the allowance and not used goes back.
   struct loan {
     job_allowance& from;

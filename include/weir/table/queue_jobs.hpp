@@ -104,6 +104,8 @@ class queue_jobs {
   }
 
  protected:
+  friend class job_image;
+
   ~queue_jobs() = default;
 
   static bool gone(job_record const& r, time_point now) noexcept {

@@ -95,6 +95,8 @@ class queue_registry {
   }
 
  private:
+  friend class job_image;
+
   struct by_name {
     using type = std::string_view;
     type operator()(memory_queue const& q) const noexcept { return q.name; }

@@ -15,12 +15,15 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -46,6 +49,21 @@ class memory_buckets {
 
   [[nodiscard]] result<decision> apply(command::take const& c, time_point now) {
     return ask(c, since_epoch(now));
+  }
+
+  /// The same for each of `commands`, in order, of which none needs to have been validated:
+  /// `validate(take)` is asked. Keys and slots of many are fetched from memory at once, and a check
+  /// of many keys consists of little else.
+  template <class Validate>
+  void apply_each(std::span<command::take const> commands, std::span<result<decision>> answers,
+                  time_point now, Validate const& validate) {
+    auto const time = since_epoch(now);
+    while (!commands.empty()) {
+      auto const n = std::min(commands.size(), batch);
+      ask_each(commands.first(n), answers, time, validate);
+      commands = commands.subspan(n);
+      answers = answers.subspan(n);
+    }
   }
 
   [[nodiscard]] result<decision> apply(command::peek_bucket const& c, time_point now) {
@@ -98,7 +116,8 @@ class memory_buckets {
   }
 
  private:
-  using one_scale = std::span<rule::bucket_scale const, 1>;
+  // As many as a core can be waiting for at once, and more.
+  static constexpr std::size_t batch = 32;
 
   template <class Command>
   static constexpr bool takes = std::is_same_v<Command, command::take>;
@@ -140,49 +159,87 @@ class memory_buckets {
     bucket_table* table_;
   };
 
+  // Becomes the answer where it is returned: copying one costs as much as all the rest.
+  struct told {
+    rule::single_take const& step;
+    operator decision() const noexcept { return step.answer(); }
+  };
+
   template <class Command>
   result<decision> ask(Command const& c, duration now) {
-    result<decision> answer = decision{};  // in its last place: copying it costs as much as all the
-                                           // rest
     bucket_key const key{c.key};
-    auto const hash = key.hash();
+    return ask(c, key, key.hash(), now);
+  }
+
+  template <class Command>
+  result<decision> ask(Command const& c, bucket_key const& key, std::uint64_t hash, duration now) {
     auto& home = table_.home(hash);
-    if (c.quotas.size() == 1 && ask_unlocked(c, key, hash, home, now, *answer)) return answer;
-    for (bool searched = false;; searched = true) {
-      {
-        std::lock_guard const lock{home.mutex()};
-        auto const seen = home.glimpse(key, hash);
-        answer = seen ? ask_known(c, home, seen, now) : ask_unknown(c, key, hash, home, now);
+    auto const seen = c.quotas.size() == 1 ? home.glimpse(key, hash) : bucket_shard::sighting{};
+    rule::bucket_scale scale;
+    if (seen && table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) {
+      auto& slot = *seen.slot;
+      auto arrival = slot.arrival.load(std::memory_order_acquire);
+      while (arrival >= rule::bucket_scale::never && slot.read_meta() == seen.meta) {
+        rule::single_take const step{scale, arrival, now, c.cost, c.max_wait};
+        if (!takes<Command> || !step.allowed()) return told{step};
+        if (slot.arrival.compare_exchange_weak(arrival, step.arrival(), std::memory_order_acq_rel,
+                                               std::memory_order_acquire)) {
+          // The slot may have got another tenant since we looked, whose arrival happened to be the
+          // same. Then that one has paid, and its promise holds with less; and this key has still
+          // to be asked.
+          if (slot.read_meta() == seen.meta) return told{step};
+          break;
+        }
       }
+    }
+    return ask_locked(c, key, hash, home, now);
+  }
+
+  template <class Validate>
+  void ask_each(std::span<command::take const> commands, std::span<result<decision>> answers,
+                duration now, Validate const& validate) {
+    struct lookup {
+      bucket_key key{std::string_view{}};
+      std::uint64_t hash = 0;
+      error_code invalid;
+    };
+    std::array<lookup, batch> lookups;
+    for (auto const& c : commands) __builtin_prefetch(c.key.data());
+    for (std::size_t i = 0; i != commands.size(); ++i) {
+      auto& l = lookups[i];
+      l.invalid = validate(commands[i]);
+      if (l.invalid) continue;
+      l.key = bucket_key{commands[i].key};
+      l.hash = l.key.hash();
+      table_.home(l.hash).prefetch(l.hash);
+    }
+    for (std::size_t i = 0; i != commands.size(); ++i) {
+      auto const& l = lookups[i];
+      if (l.invalid) {
+        answers[i] = l.invalid;
+      } else {
+        answers[i] = ask(commands[i], l.key, l.hash, now);
+      }
+    }
+  }
+
+  template <class Command>
+  result<decision> ask_locked(Command const& c, bucket_key const& key, std::uint64_t hash,
+                              bucket_shard& home, duration now) {
+    for (bool searched = false;; searched = true) {
+      auto answer = ask_in(home, c, key, hash, now);
       // Forgetting full buckets makes room for others, and sets free the quotas that they had.
       bool const full = answer.has_error() ? answer.error() == errc::store_full : answer->shed;
       if (!full || searched || !table_.make_room(now)) return answer;
     }
   }
 
-  /// Returns whether `answer` is the answer. If not, nothing was granted.
   template <class Command>
-  bool ask_unlocked(Command const& c, bucket_key const& key, std::uint64_t hash,
-                    bucket_shard const& home, duration now, decision& answer) const noexcept {
+  result<decision> ask_in(bucket_shard& home, Command const& c, bucket_key const& key,
+                          std::uint64_t hash, duration now) {
+    std::lock_guard const lock{home.mutex()};
     auto const seen = home.glimpse(key, hash);
-    if (!seen) return false;
-    rule::bucket_scale scale;
-    if (!table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) return false;
-    auto& slot = *seen.slot;
-    auto arrival = slot.arrival.load(std::memory_order_acquire);
-    for (;;) {
-      if (arrival < rule::bucket_scale::never || slot.read_meta() != seen.meta) return false;
-      rule::take(answer, one_scale{&scale, 1}, only(arrival), now, c.cost, c.max_wait);
-      if (!takes<Command> || !answer.allowed) return true;
-      if (slot.arrival.compare_exchange_weak(arrival, answer.mark.arrival[0],
-                                             std::memory_order_acq_rel,
-                                             std::memory_order_acquire)) {
-        // The slot may have got another tenant since we looked, whose arrival happened to be the
-        // same. Then that one has paid, and its promise holds with less; and this key has still to
-        // be asked.
-        return slot.read_meta() == seen.meta;
-      }
-    }
+    return seen ? ask_known(c, home, seen, now) : ask_unknown(c, key, hash, home, now);
   }
 
   /// For a bucket that exists, with its shard locked.
@@ -286,12 +343,6 @@ class memory_buckets {
     d.reset_after = shed_retry_after;
     d.mark = rule::no_mark;
     return d;
-  }
-
-  [[nodiscard]] static rule::bucket_arrivals only(std::int64_t arrival) noexcept {
-    auto out = rule::unseen_bucket;
-    out[0] = arrival;
-    return out;
   }
 
   [[nodiscard]] duration since_epoch(time_point now) noexcept {

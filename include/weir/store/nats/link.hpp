@@ -94,6 +94,19 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   void listen(std::weak_ptr<nats_hinted> who) { hinted_ = std::move(who); }
 
+  /// Follows a subject as long as somebody listens. May be asked for at any time.
+  void follow(std::string subject, std::weak_ptr<nats_feed> who) {
+    followed_.push_back({std::move(subject), std::move(who), nullptr});
+    auto const feed = followed_.back().who.lock();
+    if (!feed) return;
+    if (closed_) return feed->closed();
+    if (!socket_ || !replies_) return;
+    followed_.back().heard = socket_->subscribe(followed_.back().subject);
+    if (!followed_.back().heard) return hang_up();
+    if (up_ && refused_) feed->refused(refused_);
+    if (up_ && !refused_) feed->connected();
+  }
+
   void submit(std::shared_ptr<nats_request> const& r) {
     if (closed_) return r->failed(errc::closed, false);
     if (refused_) return r->failed(refused_, false);
@@ -124,6 +137,13 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
 
   [[nodiscard]] bool closed() const noexcept { return closed_; }
+
+  /// Of the stream of a shard's log.
+  [[nodiscard]] std::string log_config(std::uint32_t shard) const {
+    auto o = options_;
+    o.prefix = names_.prefix();
+    return nats_log_config(o, shard);
+  }
 
   /// Reads may be answered by any server that has the stream.
   [[nodiscard]] bool replicated() const noexcept { return replicated_; }
@@ -230,6 +250,15 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void read() {
     auto const held = socket_;
     natsMsg* next = nullptr;
+    // First of all, since a server says again what it has stored before it says that it has.
+    for (std::size_t i = 0; held == socket_ && i < followed_.size(); ++i) {
+      while (held == socket_ && followed_[i].heard &&
+             natsSubscription_NextMsg(&next, followed_[i].heard.get(), 0) == NATS_OK) {
+        nats_owner<natsMsg> const message{next};
+        heard_ = true;
+        if (auto const who = followed_[i].who.lock()) who->heard(nats_reply{next});
+      }
+    }
     while (held == socket_ && replies_) {
       auto const status = natsSubscription_NextMsg(&next, replies_.get(), 0);
       if (status == NATS_NO_RESPONDERS) {
@@ -347,7 +376,11 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     dialer_.forget();
     if (closed_) return finish();
     refused_ = {};
-    if (ec == permission_denied()) fail_waiting(refused_ = ec);
+    if (ec == permission_denied()) {
+      refused_ = ec;
+      for_each_feed([ec](nats_feed& f) { f.refused(ec); });
+      fail_waiting(ec);
+    }
     if (ec || !made) return retry();
     socket_ = std::make_shared<nats_socket>(strand_, std::move(made));
     // Timers keep this alive as long as there is a connection, so that nothing here refers to
@@ -368,6 +401,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     await_violations();
     absence_.end();
     may_mark_ = true;
+    for (auto& f : followed_) {
+      f.heard = socket_->subscribe(f.subject);
+      if (!f.heard) return hang_up();
+    }
     silent_ = 0;
     after(options_.connect_timeout, [](nats_link& l) { l.hang_up(); });
     greet();
@@ -420,10 +457,14 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     waited_ = {};
     up_ = heard_ = true;
     after(options_.health_check_interval, [](nats_link& l) { l.beat(); });
-    if (refused_) return fail_waiting(refused_);
+    if (refused_) {
+      for_each_feed([this](nats_feed& f) { f.refused(refused_); });
+      return fail_waiting(refused_);
+    }
     auto const all = std::exchange(waiting_, {});
     patience_.stop();
     for (auto const& r : all) submit(r);
+    for_each_feed([](nats_feed& f) { f.connected(); });
   }
   void open(errc wrong) { open(make_error_code(wrong)); }
 
@@ -442,7 +483,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       if (info.error != 0 || !info.time) return;
       learn(info, sent);
       // It was missing, or something else, when it was last looked at.
-      if (refused_ && up_ && info.fits) refused_ = {};
+      if (refused_ && up_ && info.fits) {
+        refused_ = {};
+        for_each_feed([](nats_feed& f) { f.connected(); });
+      }
     });
     if (socket_) after(options_.health_check_interval, [](nats_link& l) { l.beat(); });
   }
@@ -451,8 +495,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void ended() {
     replies_.reset();
     hints_.reset();
+    for (auto& f : followed_) f.heard.reset();
     socket_.reset();
-    up_ = false;
+    bool const was_up = std::exchange(up_, false);
     refused_ = {};
     beat_.stop();
     timeout_.stop();
@@ -460,13 +505,20 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     deadlines_.clear();
     auto const all = std::exchange(given_, {});
     for (auto const& [id, r] : all) r->failed(errc::outcome_unknown, true);
+    if (was_up) for_each_feed([](nats_feed& f) { f.disconnected(); });
     if (closed_) return finish();
     if (!dialer_.dialing()) retry();
   }
   void hang_up() {
-    up_ = false;
     if (socket_) socket_->close();
     ended();
+  }
+
+  template <class F>
+  void for_each_feed(F const& f) {
+    for (std::size_t i = 0; i < followed_.size(); ++i) {
+      if (auto const who = followed_[i].who.lock()) f(*who);
+    }
   }
 
   void retry() {
@@ -484,6 +536,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     if (std::exchange(closed_, true)) return;
     fail_waiting(make_error_code(errc::closed));
     now_do();
+    for_each_feed([](nats_feed& f) { f.closed(); });
     if (socket_) return hang_up();
     pause_.stop();
     dialer_.forget();  // who dials is not waited for
@@ -504,6 +557,12 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     beat_.start(strand_, saturating_add(system_clock{}.steady_now(), wait),
                 [self = shared_from_this(), step] { step(*self); });
   }
+
+  struct followed {
+    std::string subject;
+    std::weak_ptr<nats_feed> who;
+    nats_owner<natsSubscription> heard;
+  };
 
   boost::asio::any_io_executor const executor_;
   nats_strand const strand_;
@@ -530,6 +589,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   nats_owner<natsSubscription> replies_;
   nats_owner<natsSubscription> hints_;
   std::weak_ptr<nats_hinted> hinted_;
+  std::vector<followed> followed_;
   nats_server_time time_;
   std::deque<std::shared_ptr<nats_request>> waiting_;
   std::uint64_t last_id_ = 0;

@@ -55,6 +55,7 @@ class nats_names {
         stream_{prefix_ + "-keys"},
         direct_{"$JS.API.DIRECT.GET." + stream_ + "."} {}
 
+  [[nodiscard]] std::string const& prefix() const noexcept { return prefix_; }
   [[nodiscard]] std::string const& stream() const noexcept { return stream_; }
   [[nodiscard]] std::string subjects() const { return prefix_ + ".k.>"; }
   [[nodiscard]] std::string hints() const { return prefix_ + ".h.>"; }
@@ -82,6 +83,35 @@ class nats_names {
   [[nodiscard]] std::string info() const { return "$JS.API.STREAM.INFO." + stream_; }
   [[nodiscard]] std::string create() const { return "$JS.API.STREAM.CREATE." + stream_; }
 
+  // Of the jobs of a shard: the stream of its log, the one subject of that, and where the server
+  // says again what it has stored there.
+  [[nodiscard]] std::string log_stream(std::uint32_t shard) const {
+    return prefix_ + "-jobs-" + std::to_string(shard);
+  }
+  [[nodiscard]] std::string log(std::uint32_t shard) const {
+    return prefix_ + ".j." + std::to_string(shard);
+  }
+  [[nodiscard]] std::string echo(std::uint32_t shard) const {
+    return prefix_ + ".e." + std::to_string(shard);
+  }
+
+  // Records about jobs: how many shards there are; which image of a shard is the last one; and the
+  // parts of an image.
+  [[nodiscard]] std::string shards() const { return prefix_ + ".k.jobs.shards"; }
+  [[nodiscard]] std::string image(std::uint32_t shard) const {
+    return prefix_ + ".k.jobs." + std::to_string(shard) + ".image";
+  }
+  [[nodiscard]] std::string part(std::uint32_t shard, std::string_view image,
+                                 std::size_t number) const {
+    auto out = prefix_ + ".k.jobs." + std::to_string(shard) + ".part.";
+    out += image;
+    return out + "." + std::to_string(number);
+  }
+  [[nodiscard]] std::string parts(std::uint32_t shard) const {
+    return prefix_ + ".k.jobs." + std::to_string(shard) + ".part.>";
+  }
+  [[nodiscard]] std::string purge() const { return "$JS.API.STREAM.PURGE." + stream_; }
+
  private:
   std::string prefix_;
   std::string stream_;
@@ -102,6 +132,20 @@ class nats_names {
          R"(,"discard":"new","storage":")" + (o.in_memory ? "memory" : "file") +
          R"(","num_replicas":)" + std::to_string(o.replicas) +
          R"(,"allow_direct":true,"allow_msg_ttl":true,"deny_delete":false,"deny_purge":false})";
+}
+
+/// The same for the log of a shard of jobs. What is stored is said again, so that every process
+/// hears of it at once; and it goes when an image holds what came of it, never by itself.
+[[nodiscard]] inline std::string nats_log_config(nats_options const& options, std::uint32_t shard) {
+  auto const o = detail::bounded(options);
+  detail::nats_names const names{std::string{o.prefix}};
+  return R"({"name":")" + names.log_stream(shard) + R"(","subjects":[")" + names.log(shard) +
+         R"("],"retention":"limits","max_msgs":-1,"max_consumers":-1,"max_age":0,"max_bytes":)" +
+         (o.max_bytes == 0 ? "-1" : std::to_string(o.max_bytes)) +
+         R"(,"discard":"new","storage":")" + (o.in_memory ? "memory" : "file") +
+         R"(","num_replicas":)" + std::to_string(o.replicas) +
+         R"(,"allow_direct":true,"deny_delete":false,"deny_purge":false,"republish":{"src":")" +
+         names.log(shard) + R"(","dest":")" + names.echo(shard) + R"("}})";
 }
 
 }  // namespace weir

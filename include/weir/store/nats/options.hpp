@@ -57,6 +57,19 @@ struct nats_options {
   /// Keys whose records are remembered, so that a command on one of them takes one round trip
   /// instead of two; from 1.
   std::size_t max_remembered = 10'000;
+
+  /// How many shards the jobs are in, from 1 to 1,024: the same for all who use the prefix, or
+  /// commands about jobs are `invalid_option`. Each has a stream, and every process that has to do
+  /// with a shard keeps all jobs of it in memory.
+  std::uint32_t shards = 1;
+
+  /// Jobs that each shard may keep, ended ones that are retained among them; from 1. Enqueueing
+  /// more is `store_full`. What is under way at once in several processes may go beyond it.
+  std::size_t max_jobs = 1'000'000;
+
+  /// How many bytes of a shard's log are written before an image takes their place, at least; from
+  /// 4 KiB. Images are as many bytes apart as the last one was large, or more.
+  std::size_t image_interval = 8U << 20U;
 };
 
 namespace detail {
@@ -75,6 +88,9 @@ namespace detail {
   o.poll_interval = std::clamp<duration>(o.poll_interval, 1ms, 10s);
   o.max_pending = std::max(o.max_pending, least);
   o.max_remembered = std::max(o.max_remembered, least);
+  o.shards = std::clamp(o.shards, std::uint32_t{1}, std::uint32_t{1024});
+  o.max_jobs = std::max(o.max_jobs, least);
+  o.image_interval = std::max(o.image_interval, std::size_t{4096});
   return o;
 }
 

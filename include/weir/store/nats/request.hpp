@@ -50,6 +50,23 @@ class nats_hinted {
   virtual void hinted(std::string const& record) = 0;
 };
 
+/// Who follows a subject, in the strand.
+class nats_feed {
+ public:
+  nats_feed() = default;
+  nats_feed(nats_feed const&) = delete;
+  nats_feed& operator=(nats_feed const&) = delete;
+  virtual ~nats_feed() = default;
+  /// Commands may go, and what is said from now on is heard. What was said before may be lost.
+  virtual void connected() = 0;
+  virtual void disconnected() = 0;
+  /// Whoever was connected and is refused now will be again: nothing may go.
+  virtual void refused(error_code why) = 0;
+  virtual void heard(nats_reply const& message) = 0;
+  /// No commands will go any more.
+  virtual void closed() = 0;
+};
+
 /// What a link asks for itself, of one connection. `then(error_code, std::string_view)` hears the
 /// answer, or why there is none.
 class nats_question final : public nats_request {

@@ -84,6 +84,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   void route(std::shared_ptr<redis_request> const& r) {
     auto const* const node = shards_[r->shard()].node;
     bool const there = node != nullptr && node->link->up();
+    if (node != nullptr && node->link->refusal()) return r->fail(node->link->refusal());
     // Nobody's command goes before it is certain where its keys are.
     if (there && (counted_ || r == count_)) return node->link->give(r);
     if (!there) look_soon();
@@ -137,9 +138,13 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   void ended(redis_link& which) override {
     if (closed_) return;
+    auto const why = which.refusal();
     // One that only told us where the others are, and does not do that any more.
     if (!is_needed(which)) nodes_.drop(which);
     look_soon();
+    if (!why) return;
+    // All have the same user: where nobody has anything better to say, that is it.
+    nodes_.one_that_is_up(0) ? flush() : refuse(why);
   }
 
   void heard(redis_link& by, std::string const& key) override {
@@ -281,13 +286,13 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
           if (auto const self = weak.lock()) self->counted(ec);
         });
     count_->give_up_at = steady_time::max();
-    route(count_);
+    route(std::shared_ptr{count_});
   }
 
   void counted(error_code ec) {
     count_.reset();
     if (closed_) return;
-    if (ec == errc::invalid_option || ec == errc::store_foreign) return refuse(ec);
+    if (redis_refusal_stays(ec)) return refuse(ec);
     if (ec) return look_soon();
     counted_ = true;
     refused_ = {};

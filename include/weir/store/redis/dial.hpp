@@ -24,26 +24,33 @@ namespace weir::detail {
 using redis_connection = std::shared_ptr<boost::redis::connection>;
 
 /// Throws `boost::system::system_error`, such as for a file of authorities that cannot be read.
+[[nodiscard]] inline boost::asio::ssl::context redis_tls(redis_address const& address) {
+  namespace ssl = boost::asio::ssl;
+  ssl::context out{ssl::context::tls_client};
+  if (!address.uses_tls()) return out;
+  out.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
+                  ssl::context::no_tlsv1_1);
+  if (address.ca_file().empty()) {
+    out.set_default_verify_paths();
+  } else {
+    out.load_verify_file(address.ca_file());
+  }
+  out.set_verify_mode(ssl::verify_peer);
+  return out;
+}
+
+/// Has an encrypted connection check that the server is the one that was asked for.
+template <class Stream>
+void redis_verify(Stream& stream, redis_address const& address) {
+  stream.set_verify_callback(boost::asio::ssl::host_name_verification{address.host()});
+  SSL_set_tlsext_host_name(stream.native_handle(), address.host().c_str());
+}
+
+/// Throws as `redis_tls`.
 [[nodiscard]] inline redis_connection make_redis_connection(
     boost::asio::any_io_executor const& strand, redis_address const& address) {
-  namespace ssl = boost::asio::ssl;
-  ssl::context context{ssl::context::tls_client};
-  if (address.uses_tls()) {
-    context.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
-                        ssl::context::no_tlsv1_1);
-    if (address.ca_file().empty()) {
-      context.set_default_verify_paths();
-    } else {
-      context.load_verify_file(address.ca_file());
-    }
-    context.set_verify_mode(ssl::verify_peer);
-  }
-  auto out = std::make_shared<boost::redis::connection>(strand, std::move(context));
-  if (address.uses_tls()) {
-    auto& stream = out->next_layer();
-    stream.set_verify_callback(ssl::host_name_verification{address.host()});
-    SSL_set_tlsext_host_name(stream.native_handle(), address.host().c_str());
-  }
+  auto out = std::make_shared<boost::redis::connection>(strand, redis_tls(address));
+  if (address.uses_tls()) redis_verify(out->next_layer(), address);
   return out;
 }
 

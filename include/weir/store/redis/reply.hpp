@@ -152,9 +152,13 @@ class redis_reply {
       {"ASK", errc::invalid_option},
       {"CROSSSLOT", errc::invalid_option},
       {"NOREPLICAS", errc::store_unavailable},
-      {"NOAUTH", errc::store_unavailable},
-      {"WRONGPASS", errc::store_unavailable},
-      {"NOPERM", errc::store_unavailable},
+      {"NOAUTH", errc::permission_denied},
+      {"WRONGPASS", errc::permission_denied},
+      {"NOPERM", errc::permission_denied},
+      {"DENIED", errc::permission_denied},  // protected mode
+      // A database that it does not have.
+      {"ERR DB index", errc::invalid_option},
+      {"ERR SELECT is not allowed", errc::invalid_option},
   };
   for (auto const& m : meanings) {
     if (text.starts_with(m.code)) return m.error;
@@ -164,6 +168,13 @@ class redis_reply {
     if (text.find(m.code) != text.npos) return m.error;
   }
   return errc::outcome_unknown;  // a script may have stopped half-way
+}
+
+/// Will it be refused again, until somebody changes the server or what it is asked for? Everything
+/// else passes: it loads its data, is busy, is a replica without its master.
+[[nodiscard]] inline bool redis_refusal_stays(error_code why) noexcept {
+  return why == errc::permission_denied || why == errc::invalid_option ||
+         why == errc::store_foreign;
 }
 
 }  // namespace weir::detail

@@ -28,9 +28,11 @@ namespace weir::detail {
 
 /// Asks the server whether there is reason for a hint, now and then. Lives as long as it waits for
 /// an answer, or for the time to ask again.
+///
+/// While it waits for an answer, the link has its question, and so it: it must not own the link.
 class redis_watch : public redis_listener, public std::enable_shared_from_this<redis_watch> {
  public:
-  explicit redis_watch(std::shared_ptr<redis_backend> link) : link_{std::move(link)} {}
+  explicit redis_watch(std::weak_ptr<redis_backend> link) : link_{std::move(link)} {}
 
   /// Asks now, unless it is asking; then once more afterwards.
   void look() final {
@@ -40,16 +42,16 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
       return;
     }
     sleep_.stop();
+    auto const link = link_.lock();
+    if (!link) return failed(make_error_code(errc::closed));
     asking_ = true;
     again_ = false;
-    link_->submit(std::make_shared<question>(ask(), shared_from_this()));
+    link->submit(std::make_shared<question>(ask(link->names()), shared_from_this()));
   }
 
  protected:
-  [[nodiscard]] redis_backend& link() const noexcept { return *link_; }
-
   [[nodiscard]] virtual bool wanted() = 0;
-  [[nodiscard]] virtual redis_call ask() = 0;
+  [[nodiscard]] virtual redis_call ask(redis_names const& names) = 0;
   virtual void answered(redis_reply& reply) = 0;
   virtual void failed(error_code ec) noexcept = 0;
 
@@ -81,13 +83,14 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
 
   void go_on() {
     if (!wanted()) return;
-    if (again_) return look();
-    sleep_.start(link_->strand(),
-                 saturating_add(system_clock{}.steady_now(), link_->options().poll_interval),
+    auto const link = link_.lock();
+    if (again_ || !link) return look();
+    sleep_.start(link->strand(),
+                 saturating_add(system_clock{}.steady_now(), link->options().poll_interval),
                  [self = shared_from_this()] { self->look(); });
   }
 
-  std::shared_ptr<redis_backend> link_;
+  std::weak_ptr<redis_backend> link_;
   alarm<system_clock> sleep_;
   bool asking_ = false;
   bool again_ = false;
@@ -105,23 +108,23 @@ inline void wake(redis_waiter const& w, error_code ec = {}) noexcept {
 /// One holder's turn in one line.
 class redis_permit_watch final : public redis_watch {
  public:
-  redis_permit_watch(std::shared_ptr<redis_backend> link, command::await_permit const& c,
+  redis_permit_watch(std::weak_ptr<redis_backend> link, command::await_permit const& c,
                      redis_waiter op)
       : redis_watch{std::move(link)},
         key_{c.key},
         holder_{c.holder},
         operation_{std::move(op)} {}
 
-  void start() {
-    auto const& names = link().names();
-    link().hints().add(names.key(names.shard_of(key_), "pe", key_), weak_from_this());
+  void start(redis_backend& link) {
+    auto const& names = link.names();
+    link.hints().add(names.key(names.shard_of(key_), "pe", key_), weak_from_this());
     look();
   }
 
  private:
   bool wanted() override { return operation_->waiting(); }
-  redis_call ask() override {
-    return encode_wait(link().names(), command::await_permit{key_, holder_}).value();
+  redis_call ask(redis_names const& names) override {
+    return encode_wait(names, command::await_permit{key_, holder_}).value();
   }
   void answered(redis_reply& reply) override {
     if (reply.boolean()) wake(operation_);
@@ -137,7 +140,7 @@ class redis_permit_watch final : public redis_watch {
 /// A shard's due queues. Each look that finds one wakes one who waits, so that it is no herd.
 class redis_shard_watch final : public redis_watch {
  public:
-  redis_shard_watch(std::shared_ptr<redis_backend> link, std::uint32_t shard)
+  redis_shard_watch(std::weak_ptr<redis_backend> link, std::uint32_t shard)
       : redis_watch{std::move(link)},
         shard_{shard} {}
 
@@ -160,8 +163,8 @@ class redis_shard_watch final : public redis_watch {
     std::erase_if(waiters_, [](auto const& w) { return !w->waiting(); });
     return !waiters_.empty();
   }
-  redis_call ask() override {
-    return encode_wait(link().names(), command::await_jobs{shard_}).value();
+  redis_call ask(redis_names const& names) override {
+    return encode_wait(names, command::await_jobs{shard_}).value();
   }
   void answered(redis_reply& reply) override {
     auto const due = read_optional(reply);

@@ -1,0 +1,396 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_JOB_KEEPER_HPP
+#define WEIR_STORE_NATS_JOB_KEEPER_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/id_source.hpp"
+#include "weir/store/nats/image_writer.hpp"
+#include "weir/store/nats/job_calls.hpp"
+#include "weir/store/nats/job_feed.hpp"
+#include "weir/store/nats/job_log.hpp"
+#include "weir/store/nats/job_replica.hpp"
+#include "weir/store/nats/link.hpp"
+#include "weir/store/nats/reply.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// The jobs of a shard are what the log of the shard makes of them (job_log.hpp): a command is
+// published to the log, and its answer is what the replica of this process says when it has read
+// the command there, at the time that the server gave it. So every command is one atomic step, in
+// one order for everybody, and does exactly what the rule says.
+//
+// A record for each job, written by compare-and-set, would need no replica. But then a queue's
+// order, its unique keys, its counters and its pointer are records of their own, each command has
+// to write several of them in one batch that is refused whenever anybody else was faster, and to
+// find the next job somebody has to know them all anyway.
+//
+// What it costs: in each process memory for all jobs of a shard, and the reading of all its
+// commands; on the server the bytes of each command until an image takes their place, about 50 and
+// what the command has in texts.
+namespace weir::detail {
+
+/// Executes the commands on a shard, in the strand of the link.
+///
+/// What is asked for together goes in one message. What only reads, or finds nothing to do, is not
+/// written: the replica is brought to where the log was when it was asked for, and answers then.
+class nats_job_keeper final : public nats_job_feed {
+ public:
+  using call = std::shared_ptr<nats_job_call>;
+  using waiter = std::shared_ptr<parked<error_code, hint>>;
+
+  using nats_job_feed::nats_job_feed;
+
+  void submit(call c) {
+    auto const on = link();
+    if (!on || on->closed()) return c->fail(errc::closed);
+    if (refusal()) return c->fail(refusal());
+    if (current()) return route(std::move(c));
+    c->give_up_at = saturating_add(system_clock{}.steady_now(), on->options().offline_patience);
+    wait(std::move(c));
+  }
+
+  /// Resumes it when there is reason to ask for jobs.
+  void await(waiter w) {
+    if (current()) {
+      auto const now = time();
+      if (replica().shard().any_due(saturating_add(now.earliest, now.doubt))) {
+        wake(w);
+        return;
+      }
+    }
+    if (waiters_.size() >= crowded_) {
+      std::erase_if(waiters_, [](waiter const& v) { return !v->waiting(); });
+      crowded_ = 2 * waiters_.size() + 8;
+    }
+    waiters_.push_back(std::move(w));
+  }
+
+ private:
+  static constexpr std::size_t most_flights = 4;  // messages that are not known to be stored
+  static constexpr std::size_t batch_size = 128U << 10U;  // bytes, unless one command has more
+  static constexpr std::size_t most_commands = 1000;      // in a message
+
+  struct flight {
+    std::vector<call> calls;
+    std::uint64_t stored = 0;  // its sequence, once that is known
+    bool doubtful = false;     // whether it arrived is not known
+  };
+
+  [[nodiscard]] nats_now time() {
+    auto const on = link();
+    if (!on) return {};
+    return nats_agreed(on->now(), replica().seen());
+  }
+
+  // ------------------------------------------------------------------- what waits for a connection
+
+  void wait(call c) {
+    waiting_.push_back(std::move(c));
+    if (waiting_.size() == 1) sweep();
+  }
+  /// Fails those that have waited for too long, and looks again when the next one will have.
+  void sweep() {
+    auto const now = system_clock{}.steady_now();
+    while (!waiting_.empty() &&
+           (!waiting_.front()->wanted() || waiting_.front()->give_up_at <= now)) {
+      auto const c = std::move(waiting_.front());
+      waiting_.pop_front();
+      c->fail(errc::store_unavailable);
+    }
+    auto const on = link();
+    if (!on || waiting_.empty()) return;
+    patience_.start(on->strand(), waiting_.front()->give_up_at, [self = self()] { self->sweep(); });
+  }
+
+  void became_current() override {
+    // What was given to the connection before, and is not in the log, is not known to be refused
+    // either: a server may still have it.
+    for (auto it = flights_.begin(); it != flights_.end();) {
+      bool const passed = it->second.stored != 0 && it->second.stored <= replica().position();
+      if (!it->second.doubtful && !passed) {
+        ++it;
+        continue;
+      }
+      auto const calls = std::move(it->second.calls);
+      it = flights_.erase(it);
+      for (auto const& c : calls) c->fail(errc::outcome_unknown);
+    }
+    patience_.stop();
+    for (auto& c : std::exchange(waiting_, {})) route(std::move(c));
+    // What made a queue due was read, but for what is in an image.
+    auto const now = time();
+    if (replica().shard().any_due(saturating_add(now.earliest, now.doubt))) {
+      for (auto const& w : std::exchange(waiters_, {})) wake(w);
+    }
+    flush_soon();
+  }
+  void lost_connection() override {
+    auto const on = link();
+    if (!on) return;
+    auto const until = saturating_add(system_clock{}.steady_now(), on->options().offline_patience);
+    auto const put_back = [&](call& c) {
+      c->give_up_at = until;
+      wait(std::move(c));
+    };
+    for (auto& c : std::exchange(outgoing_, {})) put_back(c);
+    for (auto& c : std::exchange(reads_, {})) put_back(c);
+    for (auto& c : std::exchange(asked_, {})) put_back(c);
+    for (auto& [at, c] : std::exchange(due_, {})) put_back(c);
+    asking_ = false;
+    ++barrier_;
+    adding_ = 0;
+    if (flights_.empty()) return;
+    doubts_.start(on->strand(), until, [self = self()] { self->give_up_doubtful(); });
+  }
+  void give_up_doubtful() {
+    for (auto it = flights_.begin(); it != flights_.end();) {
+      if (!it->second.doubtful) {
+        ++it;
+        continue;
+      }
+      auto const calls = std::move(it->second.calls);
+      it = flights_.erase(it);
+      for (auto const& c : calls) c->fail(errc::outcome_unknown);
+    }
+  }
+  void stopped(error_code why) override {
+    lost_connection();
+    patience_.stop();
+    for (auto const& c : std::exchange(waiting_, {})) c->fail(why);
+    for (auto& [id, f] : std::exchange(flights_, {})) {
+      for (auto const& c : f.calls) c->fail(errc::outcome_unknown);
+    }
+    if (why == errc::closed) {
+      for (auto const& w : std::exchange(waiters_, {})) wake(w, why);
+    }
+  }
+
+  // --------------------------------------------------------------------------------- what is read
+
+  void route(call c) {
+    auto const now = time();
+    if (!c->only_reads() && c->may_change(replica().shard(), now)) return log(std::move(c), now);
+    reads_.push_back(std::move(c));
+    ask_barrier();
+  }
+
+  /// Asks how far the log goes: what was asked for until now is answered when it was read so far.
+  void ask_barrier() {
+    if (asking_ || reads_.empty() || !current()) return;
+    asking_ = true;
+    asked_ = std::exchange(reads_, {});
+    ask_info(
+        [this, now = barrier_](nats_log_info const& info) {
+          if (now != barrier_) return;
+          asking_ = false;
+          if (info.error != 0 || !info.has_state) {
+            auto const ec = info.error != 0 ? nats_refusal(info.error)
+                                            : make_error_code(errc::store_unavailable);
+            for (auto const& c : std::exchange(asked_, {})) c->fail(ec);
+            return ask_barrier();
+          }
+          for (auto& c : std::exchange(asked_, {})) due_.emplace_back(info.last, std::move(c));
+          check(info);
+          answer_reads();
+          ask_barrier();
+        },
+        [this, now = barrier_](error_code why, bool given) {
+          // Where the connection has ended, they wait for another one.
+          if (now != barrier_ || why == errc::outcome_unknown) return;
+          asking_ = false;
+          auto const ec = given ? make_error_code(errc::store_unavailable) : why;
+          for (auto const& c : std::exchange(asked_, {})) c->fail(ec);
+          ask_barrier();
+        });
+  }
+  void answer_reads() {
+    while (current() && !due_.empty() && due_.front().first <= replica().position()) {
+      auto const c = std::move(due_.front().second);
+      due_.pop_front();
+      if (!c->wanted()) continue;
+      auto const now = time();
+      if (c->look(replica().shard(), now) == nats_verdict::logged) log(c, now);
+    }
+  }
+
+  // ------------------------------------------------------------------------------ what is written
+
+  void log(call c, nats_now now) {
+    auto const on = link();
+    if (!on) return c->fail(errc::closed);
+    if (auto const adds = c->adds(replica().shard(), now); adds != 0) {
+      // Where the next step forgets something there will be room, or it is said then.
+      if (replica().used() + adding_ + adds > on->options().max_jobs &&
+          !replica().shard().forgets(now.earliest)) {
+        return c->fail(errc::store_full);
+      }
+      adding_ += adds;
+    }
+    outgoing_.push_back(std::move(c));
+    flush_soon();
+  }
+  void flush_soon() {
+    auto const on = link();
+    if (!on || outgoing_.empty() || std::exchange(flushing_, true)) return;
+    boost::asio::post(on->strand(), [self = self()] {
+      self->flushing_ = false;
+      self->flush();
+    });
+  }
+  void flush() {
+    auto const on = link();
+    while (on && current() && !outgoing_.empty() && flights_.size() < most_flights) {
+      nats_batch_id const id{sender_, ++sent_};
+      nats_batch_writer batch{id};
+      flight f;
+      while (!outgoing_.empty() && f.calls.size() != most_commands) {
+        auto c = std::move(outgoing_.front());
+        outgoing_.pop_front();
+        if (!c->wanted()) continue;
+        c->write(batch);
+        f.calls.push_back(std::move(c));
+        if (batch.size() >= batch_size) break;
+      }
+      if (outgoing_.empty()) adding_ = 0;
+      if (f.calls.empty()) continue;
+      flights_.emplace(id.number, std::move(f));
+      ask(
+          on->names().log(number()), std::move(batch).take(),
+          [this, n = id.number](nats_reply const& r) { stored(n, read_written(r.data())); },
+          [this, n = id.number](error_code why, bool given) { not_stored(n, why, given); });
+    }
+  }
+  void stored(std::uint64_t n, nats_written const& w) {
+    auto const at = flights_.find(n);
+    if (w.failed || w.overtaken) {
+      if (w.failed == errc::store_full && current()) write_image();
+      return fail(n, w.failed ? w.failed : make_error_code(errc::store_unavailable));
+    }
+    if (at == flights_.end()) return;
+    at->second.stored = w.sequence;
+    if (current() && w.sequence <= replica().position()) {
+      return fail(n, make_error_code(errc::outcome_unknown));  // it went by in an image
+    }
+    reach(w.sequence);
+  }
+  void not_stored(std::uint64_t n, error_code why, bool given) {
+    auto const at = flights_.find(n);
+    if (at == flights_.end()) return;
+    if (!given) {
+      bool const large = why == errc::store_full;  // as the link says it of a message
+      return fail(n, large ? make_error_code(errc::payload_too_large) : why);
+    }
+    if (why != errc::outcome_unknown) return fail(n, make_error_code(errc::outcome_unknown));
+    at->second.doubtful = true;  // the log will tell
+  }
+  void fail(std::uint64_t n, error_code ec) {
+    auto const at = flights_.find(n);
+    if (at == flights_.end()) return;
+    auto const calls = std::move(at->second.calls);
+    flights_.erase(at);
+    for (auto const& c : calls) c->fail(ec);
+    flush_soon();
+  }
+
+  // ---------------------------------------------------------------------------------- the log
+
+  bool read(nats_job_replica& to, nats_logged const& message) override {
+    nats_batch_reader batch{message.data};
+    std::vector<call> calls;
+    bool const ours = batch.what() == nats_batch_reader::kind::ours && batch.id().sender == sender_;
+    if (ours) {
+      if (auto const at = flights_.find(batch.id().number); at != flights_.end()) {
+        calls = std::move(at->second.calls);
+        flights_.erase(at);
+      }
+    }
+    std::size_t i = 0;
+    auto const before = to.since_image();
+    bool const done = to.read(message, batch, [&](auto const& c, auto answer) {
+      using C = std::remove_cvref_t<decltype(c)>;
+      if (i == calls.size()) return;
+      auto const asked = std::move(calls[i++]);
+      if (asked->number() == nats_job_number<C>) {
+        static_cast<nats_job_call_of<C>&>(*asked).answer(std::move(answer));
+      } else {
+        asked->fail(errc::outcome_unknown);
+      }
+    });
+    for (; i != calls.size(); ++i) calls[i]->fail(errc::outcome_unknown);
+    if (to.shard().take_event()) wake_one();
+    // Whoever's message it was that is one too many: nobody else, and somebody, if not this time
+    // then the next.
+    if (ours && done && images_.due(before, to.since_image(), to.last_image(), link()))
+      image_due_ = true;
+    return done;
+  }
+  void advanced() override {
+    answer_reads();
+    if (std::exchange(image_due_, false)) write_image();
+    if (!outgoing_.empty()) flush_soon();
+  }
+
+  void write_image() {
+    auto const on = link();
+    if (on && current()) images_.write(on, number(), replica(), sender_);
+  }
+
+  // -------------------------------------------------------------------------------------- hints
+
+  void wake_one() {
+    while (!waiters_.empty()) {
+      auto const first = std::move(waiters_.front());
+      waiters_.pop_front();
+      if (wake(first)) return;
+    }
+  }
+  static bool wake(waiter const& w, error_code ec = {}) noexcept {
+    try {
+      return w->resume(ec, hint{});
+    } catch (...) {  // it could not be posted; a hint promises nothing
+      return false;
+    }
+  }
+
+  [[nodiscard]] std::shared_ptr<nats_job_keeper> self() {
+    return std::static_pointer_cast<nats_job_keeper>(shared_from_this());
+  }
+
+  job_id const sender_ = id_source{}.job();
+  std::uint64_t sent_ = 0;
+  std::deque<call> waiting_;
+  std::deque<call> outgoing_;
+  std::size_t adding_ = 0;  // records, by what is outgoing
+  bool flushing_ = false;
+  std::map<std::uint64_t, flight> flights_;
+  std::deque<call> reads_;                          // that no barrier was asked for yet
+  std::deque<call> asked_;                          // whose barrier was asked for
+  std::deque<std::pair<std::uint64_t, call>> due_;  // whose barrier is known
+  bool asking_ = false;
+  std::uint64_t barrier_ = 0;
+  std::deque<waiter> waiters_;
+  std::size_t crowded_ = 8;
+  bool image_due_ = false;
+  nats_image_writer images_;
+  alarm<system_clock> patience_;
+  alarm<system_clock> doubts_;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,189 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_JOB_LOG_HPP
+#define WEIR_STORE_NATS_JOB_LOG_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/nats/compact.hpp"
+#include "weir/store/nats/job_fields.hpp"
+#include "weir/time.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// A message of a shard's log: who sent it and its number there, by which the sender knows it again,
+// and the commands, which are executed one after the other at the time of the message.
+//
+// Every process has to read the same out of a message. So one that is damaged ends where it is, for
+// all of them; one of a later version of weir is executed by nobody who does not know it.
+namespace weir::detail {
+
+/// Who sent a message, and which of its.
+struct nats_batch_id {
+  job_id sender{};  ///< drawn at random by a process for each of its stores
+  std::uint64_t number = 0;
+
+  friend bool operator==(nats_batch_id const&, nats_batch_id const&) = default;
+};
+
+inline constexpr std::string_view nats_log_tag = "weir:j";
+inline constexpr std::uint32_t nats_log_version = 1;
+
+/// What is said in the log beside commands.
+enum class nats_notice : std::uint8_t {
+  none,
+  image,  ///< an image was written, of the size that follows
+};
+
+/// Writes a message.
+class nats_batch_writer {
+ public:
+  explicit nats_batch_writer(nats_batch_id const& id) { begin(id, nats_notice::none); }
+  /// Says that there is an image of this size.
+  nats_batch_writer(nats_batch_id const& id, std::uint64_t image) {
+    begin(id, nats_notice::image);
+    compact_writer{bytes_}(image);
+  }
+
+  /// @param told the time that the command is executed at; empty: that of the message
+  template <nats_logged_command C>
+  void add(C const& c, std::optional<time_point> told) {
+    compact_writer to{bytes_};
+    to(2 * nats_job_number<C> + (told ? 1 : 0));
+    if (told) to(*told);
+    job_command_fields(to, c);
+    if constexpr (requires { c.jobs; }) {
+      to(c.jobs.size());
+      for (auto const& j : c.jobs) job_fields(to, j);
+    }
+    ++commands_;
+  }
+
+  [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
+  [[nodiscard]] std::string take() && noexcept { return std::move(bytes_); }
+
+ private:
+  void begin(nats_batch_id const& id, nats_notice notice) {
+    bytes_ = nats_log_tag;
+    compact_writer to{bytes_};
+    to(nats_log_version);
+    to(id.sender);
+    to(id.number);
+    to(notice);
+  }
+
+  std::string bytes_;
+  std::size_t commands_ = 0;
+};
+
+/// Reads a message, which it views.
+class nats_batch_reader {
+ public:
+  enum class kind : std::uint8_t {
+    ours,     ///< it has commands
+    later,    ///< a later version of weir wrote it
+    foreign,  ///< it is none of weir's
+  };
+
+  explicit nats_batch_reader(std::string_view message) noexcept
+      : from_{message.substr(std::min(nats_log_tag.size(), message.size()))} {
+    if (!message.starts_with(nats_log_tag)) return;
+    std::uint32_t version = 0;
+    from_(version);
+    if (!from_.good() || version == 0) return;
+    if (version > nats_log_version) {
+      kind_ = kind::later;
+      return;
+    }
+    from_(id_.sender);
+    from_(id_.number);
+    from_(notice_, nats_notice::image);
+    if (notice_ == nats_notice::image) from_(image_);
+    if (from_.good()) kind_ = kind::ours;
+  }
+
+  [[nodiscard]] kind what() const noexcept { return kind_; }
+  [[nodiscard]] nats_batch_id const& id() const noexcept { return id_; }
+  [[nodiscard]] nats_notice notice() const noexcept { return notice_; }
+  /// The size of the image that is spoken of.
+  [[nodiscard]] std::uint64_t image() const noexcept { return image_; }
+
+  /// Calls `f(command, told)` for each command. False: it ended before its end, and what came
+  /// before was executed.
+  template <class F>
+  bool for_each(F&& f) {
+    if (kind_ != kind::ours) return false;
+    while (from_.good() && from_.left() != 0) {
+      std::size_t number = 0;
+      from_(number);
+      std::optional<time_point> told;
+      if (number % 2 != 0) from_(told.emplace());
+      if (!from_.good() || !dispatch(number / 2, told, f, std::make_index_sequence<commands>{})) {
+        return false;
+      }
+    }
+    return from_.good();
+  }
+
+ private:
+  static constexpr std::size_t commands = std::variant_size_v<nats_job_command>;
+
+  template <class F, std::size_t... I>
+  bool dispatch(std::size_t number, std::optional<time_point> told, F& f,
+                std::index_sequence<I...>) {
+    bool done = false;
+    (void)((number == I && (done = read<I>(told, f), true)) || ...);
+    return done;
+  }
+
+  template <std::size_t Number, class F>
+  bool read(std::optional<time_point> told, F& f) {
+    if constexpr (Number == 0) {
+      return false;
+    } else {
+      std::variant_alternative_t<Number, nats_job_command> c{};
+      job_command_fields(from_, c);
+      if constexpr (requires { c.jobs; }) {
+        auto& jobs = many<typename std::remove_cvref_t<decltype(c.jobs)>::value_type>();
+        jobs.resize(std::min<std::size_t>(from_.count(), limits::batch + 1));
+        for (auto& j : jobs) job_fields(from_, j);
+        c.jobs = jobs;
+      }
+      // What the rule does not allow was never asked for: nobody executes it.
+      if (!from_.good() || rule::validate(c)) return false;
+      f(std::as_const(c), told);
+      return true;
+    }
+  }
+
+  template <class T>
+  [[nodiscard]] std::vector<T>& many() noexcept {
+    if constexpr (std::is_same_v<T, new_job>) {
+      return new_;
+    } else {
+      return finished_;
+    }
+  }
+
+  compact_reader from_;
+  kind kind_ = kind::foreign;
+  nats_batch_id id_;
+  nats_notice notice_ = nats_notice::none;
+  std::uint64_t image_ = 0;
+  std::vector<new_job> new_;
+  std::vector<finished_job> finished_;
+};
+
+}  // namespace weir::detail
+
+#endif

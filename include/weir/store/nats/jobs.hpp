@@ -1,0 +1,78 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_JOBS_HPP
+#define WEIR_STORE_NATS_JOBS_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/error.hpp"
+#include "weir/store/nats/job_calls.hpp"
+#include "weir/store/nats/job_keeper.hpp"
+#include "weir/store/nats/link.hpp"
+
+#include <boost/hash2/fnv1a.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// The shards of a store that this process has to do with. In the strand of the link.
+class nats_jobs {
+ public:
+  explicit nats_jobs(std::shared_ptr<nats_link> const& link)
+      : link_{link},
+        keepers_(link->options().shards) {}
+
+  /// The same in all processes.
+  template <class C>
+  [[nodiscard]] std::uint32_t shard_of(C const& c) const noexcept {
+    if constexpr (requires { c.shard; }) {
+      return c.shard;
+    } else {
+      boost::hash2::fnv1a_64 hash;
+      hash.update(c.queue.data(), c.queue.size());
+      return static_cast<std::uint32_t>(hash.result() % keepers_.size());
+    }
+  }
+
+  void submit(std::uint32_t shard, std::shared_ptr<nats_job_call> call) {
+    if (auto const error = wrong(shard)) return call->fail(error);
+    of(shard).submit(std::move(call));
+  }
+  void await(std::uint32_t shard, nats_job_keeper::waiter w) {
+    if (auto const error = wrong(shard)) {
+      w->resume(error, hint{});
+      return;
+    }
+    of(shard).await(std::move(w));
+  }
+
+ private:
+  [[nodiscard]] error_code wrong(std::uint32_t shard) const {
+    auto const on = link_.lock();
+    if (!on) return errc::closed;
+    if (!on->usable()) return errc::invalid_option;
+    if (shard >= keepers_.size()) return errc::invalid_shard;
+    return {};
+  }
+  [[nodiscard]] nats_job_keeper& of(std::uint32_t shard) {
+    auto& at = keepers_[shard];
+    if (!at) {
+      at = std::make_shared<nats_job_keeper>(link_.lock(), shard);
+      at->start();
+    }
+    return *at;
+  }
+
+  std::weak_ptr<nats_link> const link_;
+  std::vector<std::shared_ptr<nats_job_keeper>> keepers_;
+};
+
+}  // namespace weir::detail
+
+#endif

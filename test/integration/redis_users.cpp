@@ -1,0 +1,224 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// The store on servers that know who it is, or do not want to.
+
+#include "redis_nodes.hpp"
+#include "redis_server.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <stdlib.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+namespace {
+
+using namespace redis_test;
+
+constexpr duration lasting = 1h;
+
+template <class T>
+bool is_error(result<T> const& r, errc e) {
+  return r.has_error() && r.error() == e;
+}
+
+/// Whoever waits for the end of the patience waits for longer than the test does.
+redis_options patient() {
+  redis_options o;
+  o.offline_patience = 1h;
+  o.least_reconnect_wait = 10ms;
+  o.longest_reconnect_wait = 50ms;
+  o.warn = nullptr;
+  return o;
+}
+
+/// What somebody is told.
+error_code told(redis_address const& address, redis_options const& options = patient()) {
+  bed on{address, options};
+  auto const first = on(command::inspect_lock{"key"});
+  auto const second = on(command::acquire_lock{"key", "me", lasting});
+  BOOST_TEST((first.has_error() ? first.error() : error_code{}) ==
+             (second.has_error() ? second.error() : error_code{}));
+  return first.has_error() ? first.error() : error_code{};
+}
+
+/// Asks until it goes well.
+template <class C>
+void until_it_works(bed& on, C const& c, errc meanwhile) {
+  cluster::wait("answer", [&] {
+    auto const out = on(c);
+    if (out.has_error()) {
+      bool const expected = out.error() == meanwhile || out.error() == errc::outcome_unknown;
+      BOOST_TEST(expected, out.error().message());
+    }
+    return out.has_value();
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_users)
+
+BOOST_AUTO_TEST_CASE(passwords_and_databases) {
+  server s{{"--requirepass", "p@ss word"}};
+  bed in{s.address().authenticate("p@ss word").database(3), patient()};
+  BOOST_TEST(in(command::acquire_lock{"key", "me", lasting}).value().granted);
+  bed elsewhere{s.address().authenticate("p@ss word").database(4), patient()};
+  BOOST_TEST(!elsewhere(command::inspect_lock{"key"}).value().held);
+
+  BOOST_TEST((told(s.address()) == errc::permission_denied));
+  BOOST_TEST((told(s.address().authenticate("wrong")) == errc::permission_denied));
+  BOOST_TEST((told(s.address().authenticate("p@ss word", "who")) == errc::permission_denied));
+  BOOST_TEST((told(s.address().authenticate("p@ss word").database(1000)) == errc::invalid_option));
+  // A password that nobody asked for does no harm.
+  server const open;
+  BOOST_TEST(!told(open.address().authenticate("any")));
+}
+
+BOOST_AUTO_TEST_CASE(a_password_that_is_refused_is_tried_again) {
+  server s{{"--requirepass", "old"}};
+  bed on{s.address().authenticate("new"), patient()};
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::permission_denied));
+  s.ask("-a old config set requirepass new");
+  until_it_works(on, command::inspect_lock{"key"}, errc::permission_denied);
+
+  // One that is gone meanwhile, to one that waits for nothing but the end of its patience.
+  s.kill();
+  auto o = patient();
+  o.offline_patience = 100ms;
+  bed hasty{s.address().authenticate("wrong"), o};
+  BOOST_TEST(is_error(hasty(command::inspect_lock{"key"}), errc::store_unavailable));
+  s.start();
+  cluster::wait("refusal", [&] {
+    return is_error(hasty(command::inspect_lock{"key"}), errc::permission_denied);
+  });
+  s.kill();
+  cluster::wait("silence", [&] {
+    return is_error(hasty(command::inspect_lock{"key"}), errc::store_unavailable);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(who_may_not_do_it_is_told_so) {
+  server s;
+  auto const user = [&](std::string const& name, std::string const& rules) {
+    BOOST_TEST(s.ask("acl setuser " + name + " reset on '>secret' " + rules) == "OK");
+    return s.address().authenticate("secret", name);
+  };
+  BOOST_TEST(!told(user("all", "'~*' '&*' +@all")));
+  BOOST_TEST((told(user("nothing", "'~*' '&*' +ping")) == errc::permission_denied));
+  BOOST_TEST((told(user("reader", "'~*' '&*' +@all -@scripting")) == errc::permission_denied));
+  BOOST_TEST((told(user("elsewhere", "'~other*' '&*' +@all")) == errc::permission_denied));
+  BOOST_TEST((told(user("off", "'~*' '&*' +@all off")) == errc::permission_denied));
+  BOOST_TEST(
+      (told(user("home", "'~*' '&*' +@all -select").database(1)) == errc::permission_denied));
+
+  // Rights that come and go while there is a connection.
+  bed on{user("changing", "'~{weir:0}:*' '&*' +@all"), patient()};
+  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).has_value());
+  s.ask("acl setuser changing resetkeys '~{weir:0}:shards' '~{weir:0}:l:key'");
+  BOOST_TEST(is_error(on(command::acquire_lock{"other", "me", lasting}), errc::permission_denied));
+  s.ask("acl setuser changing resetkeys '~{weir:0}:*'");
+  BOOST_TEST(on(command::acquire_lock{"other", "me", lasting}).value().granted);
+  s.ask("acl deluser changing");
+  cluster::wait("refusal", [&] {
+    return is_error(on(command::inspect_lock{"key"}), errc::permission_denied);
+  });
+  (void)user("changing", "'~{weir:0}:*' '&*' +@all");
+  until_it_works(on, command::inspect_lock{"key"}, errc::permission_denied);
+  BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_full_is_waited_for) {
+  server s;
+  bed first{s.address(), patient()};
+  BOOST_TEST(first(command::inspect_lock{"key"}).has_value());
+  s.ask("config set maxclients 2");
+  bed second{s.address(), patient()};
+  BOOST_TEST(second(command::inspect_lock{"key"}).has_value());
+  // It refuses at once whoever comes, which is no matter of rights.
+  auto o = patient();
+  o.offline_patience = 300ms;
+  bed third{s.address(), o};
+  BOOST_TEST(is_error(third(command::inspect_lock{"key"}), errc::store_unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(users_of_unix_sockets) {
+  std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
+  BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);
+  {
+    auto const path = directory + "/server";
+    server const s{{"--unixsocket", path, "--unixsocketperm", "700", "--requirepass", "right"}};
+    auto const at = redis_address{}.unix_socket(path);
+    BOOST_TEST(!told(redis_address{at}.authenticate("right")));
+    BOOST_TEST((told(at) == errc::permission_denied));
+    BOOST_TEST((told(redis_address{at}.authenticate("wrong")) == errc::permission_denied));
+  }
+  std::filesystem::remove_all(directory);
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_store_that_asks_why_it_is_refused_ends_at_any_moment) {
+  server const s{{"--requirepass", "right"}};
+  for (int steps = 0; steps != 40; ++steps) {
+    for (bool const closes : {true, false}) {
+      boost::asio::io_context io;
+      redis_store const store{io.get_executor(), s.address().authenticate("wrong"), patient()};
+      bool ended = false;
+      store.async_run([&](error_code) { ended = true; });
+      for (int i = 0; i != steps; ++i) io.run_one_for(2ms);
+      if (!closes) continue;
+      store.close();
+      io.restart();
+      io.run_for(30s);
+      BOOST_TEST(io.stopped());
+      BOOST_TEST(ended);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(users_of_clusters) {
+  cluster nodes;
+  constexpr std::uint32_t shards = 8;
+  auto spread = patient();
+  spread.shards = shards;
+  auto const user = [&](std::size_t i, std::string const& rules) {
+    BOOST_TEST(nodes[i].ask("acl setuser me reset on " + rules) == "OK");
+  };
+  for (std::size_t i = 0; i != cluster::size; ++i) user(i, "'>right' '~*' '&*' +@all");
+  BOOST_TEST(!told(nodes.addresses().authenticate("right", "me"), spread));
+  BOOST_TEST(
+      (told(nodes.addresses().authenticate("wrong", "me"), spread) == errc::permission_denied));
+  BOOST_TEST(
+      (told(nodes.address().authenticate("wrong", "me"), spread) == errc::permission_denied));
+
+  // A node that knows nobody refuses what is for its shards, and no more; until it learns better.
+  detail::redis_names const names{"weir", shards};
+  auto const stranger = nodes.serves("weir:1");
+  auto const is_there = [&](std::string const& key) {
+    return nodes.serves("weir:" + std::to_string(names.shard_of(key))) == stranger;
+  };
+  std::string there;
+  std::string elsewhere;
+  for (int i = 0; there.empty() || elsewhere.empty(); ++i) {
+    auto key = "key" + std::to_string(i);
+    (is_there(key) ? there : elsewhere) = std::move(key);
+  }
+  bed on{nodes.addresses().authenticate("right", "me"), spread};
+  BOOST_TEST(on(command::acquire_lock{there, "me", lasting}).has_value());
+  BOOST_TEST(on(command::acquire_lock{elsewhere, "me", lasting}).has_value());
+  nodes[stranger].ask("acl deluser me");
+  cluster::wait("refusal", [&] {
+    return is_error(on(command::inspect_lock{there}), errc::permission_denied);
+  });
+  BOOST_TEST(on(command::inspect_lock{elsewhere}).value().held);
+  user(stranger, "'>right' '~*' '&*' +@all");
+  until_it_works(on, command::inspect_lock{there}, errc::permission_denied);
+  BOOST_TEST(on(command::inspect_lock{there}).value().held);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
