@@ -119,6 +119,9 @@ manifest::any_store open_store(asio::any_io_executor const& executor,
   if (manifest::on_postgres(options.server)) {
     return manifest::open_postgres_store(executor, options.server);
   }
+  if (manifest::on_nats(options.server)) {
+    return manifest::open_nats_store(executor, options.server);
+  }
   if (options.in_memory) return manifest::open_memory_store(executor);
   return manifest::open_sqlite_store(executor, options.store, options.fresh);
 }

@@ -25,8 +25,9 @@ The files are those that `find -H DIR -type f` prints: no symbolic link is follo
 
   -o, --output FILE   where the manifest goes (default: SHA256SUMS in the current folder; -: standard output)
       --store STORE   where the jobs live: memory; or sqlite[:PATH], a file (the default: sqlite:manifest.db, or
-                      the PATH given before); or a server: redis://HOST:PORT, rediss://... with TLS, or
-                      postgres://USER@HOST:PORT/DATABASE, where a schema named weir is made
+                      the PATH given before); or a server: redis://HOST:PORT, rediss://... with TLS;
+                      postgres://USER@HOST:PORT/DATABASE, where a schema named weir is made; or
+                      nats://HOST:PORT with JetStream, where streams named weir-... are made
       --fresh         forgets what is in the store first, and reads every file (not on a server, which others use)
       --workers N     files read at the same time (default: one per core)
       --open-files N  files open at the same time, those that wait for --rate too (default: 64)
@@ -144,6 +145,9 @@ struct usage_error : std::runtime_error {
 [[nodiscard]] inline bool on_postgres(std::string_view store) noexcept {
   return store.starts_with("postgres://") || store.starts_with("postgresql://");
 }
+[[nodiscard]] inline bool on_nats(std::string_view store) noexcept {
+  return store.starts_with("nats://");
+}
 
 /// Reads the arguments after the program's name; of an option given twice, the last counts. Throws
 /// `usage_error`.
@@ -191,14 +195,14 @@ struct usage_error : std::runtime_error {
       constexpr std::string_view with_path = "sqlite:";
       parsed.in_memory = store == "memory";
       parsed.server.clear();
-      if (on_redis(store) || on_postgres(store)) {
+      if (on_redis(store) || on_postgres(store) || on_nats(store)) {
         parsed.server = store;
       } else if (store.starts_with(with_path) && store != with_path) {
         parsed.store = store.substr(with_path.size());
       } else if (store != "memory" && store != "sqlite") {
-        throw usage_error{
-            "--store knows memory, sqlite[:PATH], redis://, rediss:// and postgres://, not '" +
-            std::string{store} + "'"};
+        throw usage_error{"--store knows memory, sqlite[:PATH], redis://, rediss://, postgres:// "
+                          "and nats://, not '" +
+                          std::string{store} + "'"};
       }
     } else if (name == "--fresh") {
       parsed.fresh = flag();

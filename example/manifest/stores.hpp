@@ -36,6 +36,13 @@ namespace manifest {
 [[nodiscard]] any_store open_postgres_store(asio::any_io_executor const& executor,
                                             std::string const& url);
 
+/// The same in JetStream on a NATS server, where the streams are made if need be. This process
+/// keeps all jobs in memory, too.
+///
+/// @param url nats://, several of them with commas between, or, with TLS, tls://
+[[nodiscard]] any_store open_nats_store(asio::any_io_executor const& executor,
+                                        std::string const& url);
+
 }  // namespace manifest
 
 #endif

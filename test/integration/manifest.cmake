@@ -19,7 +19,7 @@ if(Python3_FOUND)
   add_dependencies(integration.manifest manifest)
   # The servers for whose stores the program is built; what is left out has been said.
   set(servers)
-  foreach(store redis postgres)
+  foreach(store redis postgres nats)
     if(TARGET weir::${store})
       list(APPEND servers ${store})
     endif()
@@ -28,6 +28,10 @@ if(Python3_FOUND)
   add_test(NAME integration.manifest
     COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/manifest.py $<TARGET_FILE:manifest>
       --servers "${servers}")
+  set(environment "${test_environment}")
+  if(weir_nats_server)
+    list(APPEND environment "WEIR_NATS_SERVER=${weir_nats_server}")
+  endif()
   set_tests_properties(integration.manifest PROPERTIES
-    LABELS integration TIMEOUT 600 ENVIRONMENT "${test_environment}")
+    LABELS integration TIMEOUT 600 ENVIRONMENT "${environment}")
 endif()

@@ -3,7 +3,7 @@
 # Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 """Holds the program `manifest` to what `find` and `sha256sum` say.
 
-usage: manifest.py PROGRAM [--servers redis,postgres] [unittest arguments]
+usage: manifest.py PROGRAM [--servers redis,postgres,nats] [unittest arguments]
 
 --servers: which ones the program was built for; the test starts its own.
 """
@@ -24,7 +24,7 @@ import threading
 import time
 import unittest
 
-from servers import IDENTITY, LIMIT, PostgresServer, RedisServer
+from servers import IDENTITY, LIMIT, NatsServer, PostgresServer, RedisServer
 
 PROGRAM = ""  # a copy that an ordinary user can reach
 
@@ -774,7 +774,7 @@ if __name__ == "__main__":
     if len(sys.argv) > 2 and sys.argv[1] == "--servers":
         servers = sys.argv.pop(2).split(",")
         sys.argv.pop(1)
-    for name, kind in (("redis", RedisServer), ("postgres", PostgresServer)):
+    for name, kind in (("redis", RedisServer), ("postgres", PostgresServer), ("nats", NatsServer)):
         if name in servers:
             class_name = "On" + kind.__name__
             globals()[class_name] = type(class_name, (OnServer,), {"SERVER": kind})

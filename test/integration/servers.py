@@ -102,3 +102,23 @@ class PostgresServer(Server):
 
     def url(self):
         return f"postgres://postgres@127.0.0.1:{self.port}/postgres"
+
+
+class NatsServer(Server):
+    def command(self):
+        return [os.environ.get("WEIR_NATS_SERVER", "nats-server"), "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd",
+                self.home + "/js", "-l", self.home + "/log"]
+
+    def answers(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+                return connection.recv(4) == b"INFO"
+        except OSError:
+            return False
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def url(self):
+        return f"nats://127.0.0.1:{self.port}"

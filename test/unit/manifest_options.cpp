@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(a_store_is_memory_or_a_file_or_on_a_server) {
   auto const again = parse({"--store", "sqlite:/a/b", "--store", "memory", "--store", "sqlite"});
   BOOST_TEST(again.store == "/a/b");  // the last counts, and has no PATH of its own
   BOOST_TEST(!again.in_memory);
-  for (std::string const url : {"redis://h", "rediss://h:1", "postgres://h", "postgresql://h/d"}) {
+  for (std::string const url :
+       {"redis://h", "rediss://h:1", "postgres://h", "postgresql://h/d", "nats://h"}) {
     BOOST_TEST(parse({"--store", url.c_str()}).server == url);
   }
   BOOST_TEST(parse({"--store", "redis://h", "--store", "memory"}).server.empty());
@@ -92,9 +93,10 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_followed_is_said) {
   BOOST_TEST(why({"--workers"}) == "--workers wants a value");
   BOOST_TEST(why({"--output="}) == "--output wants the name of a file");
   for (std::string const store : {"sqlit", "sqlite:", "redis", ""}) {
-    BOOST_TEST(why({"--store", store.c_str()}) ==
-               "--store knows memory, sqlite[:PATH], redis://, rediss:// and postgres://, not '" +
-                   store + "'");
+    BOOST_TEST(
+        why({"--store", store.c_str()}) ==
+        "--store knows memory, sqlite[:PATH], redis://, rediss://, postgres:// and nats://, not '" +
+            store + "'");
   }
   BOOST_TEST(why({"--store", "redis://h", "--fresh"}) ==
              "--fresh forgets nothing on a server, which others use");

@@ -171,7 +171,7 @@ class nats_image_writer {
                                 std::shared_ptr<nats_link> const& link) noexcept {
     if (!link) return false;
     auto const interval = std::max(link->options().image_interval, last_image);
-    return before / interval != now / interval;
+    return before / interval < now / interval;
   }
 
   void write(std::shared_ptr<nats_link> const& link, std::uint32_t shard,

@@ -98,6 +98,9 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     if (following_) advance();
   }
 
+  /// Looks at everything again.
+  void begin_again() { begin_later(); }
+
   /// The log ends before what it was read to, or begins after: begins again.
   void check(nats_log_info const& info) {
     if (!following_) return;
@@ -175,6 +178,7 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     ++epoch_;
     following_ = current_ = false;
     refused_ = why;
+    later_.stop();
     stopped(why);
     // It may be otherwise one day.
     if (why != errc::closed) begin_after(std::chrono::seconds{1});
@@ -255,10 +259,22 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     refused_ = {};
     info_ = info;
     target_ = info.last;
-    if (replica_ && info.last >= replica_->position() && info.first <= replica_->position() + 1) {
-      return follow();
+    if (!replica_ || info.last < replica_->position() || info.first > replica_->position()) {
+      return load();
     }
-    load();
+    go_on();
+  }
+  /// Follows the log from where it was read to, if that is still the same log: a server that was
+  /// not able to keep the end of it may have given its numbers to other messages.
+  void go_on() {
+    auto const on = link();
+    if (!on) return;
+    need("$JS.API.DIRECT.GET." + on->names().log_stream(shard_),
+         R"({"seq":)" + std::to_string(replica_->position()) + "}", [this](nats_reply const& r) {
+           auto const logged = read_logged(r);
+           bool const same = logged && logged->time == replica_->seen();
+           same ? follow() : load();
+         });
   }
   [[nodiscard]] nats_log_info info_in(nats_reply const& r) const {
     auto const on = link();
@@ -311,8 +327,8 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     if (all.size() != image_.size || !made->load(all, image_.position)) {
       return stop(make_error_code(errc::store_corrupt));
     }
-    // The log was cut by a later image than this one.
-    if (info_.first > image_.position + 1) return begin_later();
+    // Either may be older than the other; not for long.
+    if (info_.first > image_.position + 1 || info_.last < image_.position) return missed();
     replica_ = std::move(made);
     follow();
   }
@@ -333,7 +349,6 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
 
   void follow() {
     following_ = true;
-    tries_ = 0;
     next_get_ = 0;
     advance();
   }
@@ -355,6 +370,7 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     fetch();
     if (replica_->position() >= target_ && !current_) {
       current_ = true;
+      tries_ = 0;
       became_current();
     } else if (any && current_) {
       advanced();

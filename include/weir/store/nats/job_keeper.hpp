@@ -130,6 +130,7 @@ class nats_job_keeper final : public nats_job_feed {
       it = flights_.erase(it);
       for (auto const& c : calls) c->fail(errc::outcome_unknown);
     }
+    doubts_.stop();
     patience_.stop();
     for (auto& c : std::exchange(waiting_, {})) route(std::move(c));
     // What made a queue due was read, but for what is in an image.
@@ -170,6 +171,7 @@ class nats_job_keeper final : public nats_job_feed {
   }
   void stopped(error_code why) override {
     lost_connection();
+    doubts_.stop();
     patience_.stop();
     for (auto const& c : std::exchange(waiting_, {})) c->fail(why);
     for (auto& [id, f] : std::exchange(flights_, {})) {
@@ -202,6 +204,7 @@ class nats_job_keeper final : public nats_job_feed {
             auto const ec = info.error != 0 ? nats_refusal(info.error)
                                             : make_error_code(errc::store_unavailable);
             for (auto const& c : std::exchange(asked_, {})) c->fail(ec);
+            if (info.error == static_cast<int>(nats_code::stream_not_found)) return begin_again();
             return ask_barrier();
           }
           for (auto& c : std::exchange(asked_, {})) due_.emplace_back(info.last, std::move(c));

@@ -34,7 +34,7 @@ class nats_job_replica {
   [[nodiscard]] job_shard& shard() noexcept { return shard_; }
   /// The message that was read last; 0: none.
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
-  /// The latest time of a message.
+  /// The time of that message.
   [[nodiscard]] time_point seen() const noexcept { return seen_; }
   /// Records that it has.
   [[nodiscard]] std::size_t used() const noexcept { return everything - budget_.left(); }
@@ -66,8 +66,8 @@ class nats_job_replica {
     if (message.what() == nats_batch_reader::kind::later) return false;
     position_ = m.sequence;
     since_image_ += m.data.size() + overhead;
-    if (message.what() == nats_batch_reader::kind::foreign) return true;
     seen_ = m.time;
+    if (message.what() == nats_batch_reader::kind::foreign) return true;
     if (message.notice() == nats_notice::image) {
       since_image_ = 0;
       last_image_ = static_cast<std::size_t>(message.image());
