@@ -8,6 +8,7 @@
 #include "weir/time.hpp"
 
 #include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +17,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace weir::rule {
@@ -116,7 +116,8 @@ class crowd {
     return const_cast<place&>(static_cast<place const&>(o));
   }
 
-  std::unordered_map<std::string_view, std::unique_ptr<place>> holders_;  // the keys are its own
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<place>> holders_;  // the keys are its
+                                                                                 // own
   ranked_tree<place, &place::by_number, number_of> numbers_;
   ranked_tree<place, &place::by_end, end_of> ends_;
 };

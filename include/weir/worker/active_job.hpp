@@ -9,9 +9,7 @@
 #include "weir/time.hpp"
 #include "weir/worker/handler.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/strand.hpp>
 
 #include <cstdint>
 #include <list>
@@ -27,12 +25,10 @@ enum class stop_cause : std::uint8_t { none, lease_lost, permit_lost, timeout, s
 /// A job between its claim and the moment at which its outcome is stored. Used on the worker's
 /// strand, except for what the handler sees.
 struct active_job {
-  active_job(std::string q, leased_job j, steady_time claimed,
-             boost::asio::any_io_executor const& ex)
+  active_job(std::string q, leased_job j, steady_time claimed)
       : queue{std::move(q)},
         job{std::move(j)},
         context{queue, job},
-        handler_strand{boost::asio::make_strand(ex)},
         claimed_at{claimed} {}
   active_job(active_job const&) = delete;
   active_job& operator=(active_job const&) = delete;
@@ -49,7 +45,6 @@ struct active_job {
   leased_job const job;
   job_context context;
   std::unique_ptr<prepared_job> prepared;
-  boost::asio::strand<boost::asio::any_io_executor> handler_strand;
   boost::asio::cancellation_signal cancel;
   stop_cause cause = stop_cause::none;
 

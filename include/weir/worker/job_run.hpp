@@ -15,6 +15,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
@@ -46,30 +47,6 @@ struct handler_outcome {
   std::string text;  ///< done: the result; otherwise the reason
   duration delay{};
 };
-
-/// Runs a handler on its own strand. Whatever it throws is an outcome.
-inline boost::asio::awaitable<handler_outcome> run_handler(std::shared_ptr<active_job> job) {
-  using ending = handler_outcome::ending;
-  co_await boost::asio::this_coro::reset_cancellation_state(
-      boost::asio::enable_total_cancellation());
-  try {
-    auto stored = co_await job->prepared->run(job->context);
-    if (stored.size() > limits::payload_size) {
-      co_return handler_outcome{ending::gave_up,
-                                make_error_code(errc::payload_too_large).message()};
-    }
-    co_return handler_outcome{ending::done, std::move(stored)};
-  } catch (give_up const& e) {
-    co_return handler_outcome{ending::gave_up, e.what()};
-  } catch (snooze_for const& e) {
-    auto const delay = std::clamp(e.delay(), duration{}, limits::span);
-    co_return handler_outcome{ending::snoozed, e.what(), delay};
-  } catch (std::exception const& e) {
-    co_return handler_outcome{ending::failed, e.what()};
-  } catch (...) {
-    co_return handler_outcome{ending::failed, "an exception that is not a std::exception"};
-  }
-}
 
 /// Takes one claimed job from its claim to its outcome.
 template <class Core>
@@ -155,8 +132,9 @@ class job_run {
     core.tell(worker_event_kind::started, *job);
     boost::asio::cancellation_signal end_of_timer;
     if (job->prepared->timeout > duration::zero()) start_timer(job, end_of_timer);
+    auto const own_strand = boost::asio::make_strand(core.handler_executor);
     auto outcome = co_await boost::asio::co_spawn(
-        job->handler_strand, run_handler(job),
+        own_strand, run_handler(job),
         boost::asio::bind_cancellation_slot(job->cancel.slot(), boost::asio::use_awaitable));
     end_of_timer.emit(boost::asio::cancellation_type::terminal);
     co_await gate_.leave(job);
@@ -173,6 +151,30 @@ class job_run {
       co_await stopped(job);
     } else {
       co_await requeue(job, outcome.text, retry_delay(*job));
+    }
+  }
+
+  /// Runs a handler. Whatever it throws is an outcome.
+  static boost::asio::awaitable<handler_outcome> run_handler(std::shared_ptr<active_job> job) {
+    using ending = handler_outcome::ending;
+    co_await boost::asio::this_coro::reset_cancellation_state(
+        boost::asio::enable_total_cancellation());
+    try {
+      auto stored = co_await job->prepared->run(job->context);
+      if (stored.size() > limits::payload_size) {
+        co_return handler_outcome{ending::gave_up,
+                                  make_error_code(errc::payload_too_large).message()};
+      }
+      co_return handler_outcome{ending::done, std::move(stored)};
+    } catch (give_up const& e) {
+      co_return handler_outcome{ending::gave_up, e.what()};
+    } catch (snooze_for const& e) {
+      auto const delay = std::clamp(e.delay(), duration{}, limits::span);
+      co_return handler_outcome{ending::snoozed, e.what(), delay};
+    } catch (std::exception const& e) {
+      co_return handler_outcome{ending::failed, e.what()};
+    } catch (...) {
+      co_return handler_outcome{ending::failed, "an exception that is not a std::exception"};
     }
   }
 

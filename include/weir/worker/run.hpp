@@ -152,8 +152,7 @@ class worker_run {
     }
     for (auto& leased : answer.jobs) {
       auto const expires_in = leased.expires_in;
-      auto job =
-          std::make_shared<active_job>(queue, std::move(leased), asked_at, core.handler_executor);
+      auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at);
       job->deadline = core_type::lease_deadline(asked_at, expires_in);
       job->renew_at = saturating_add(asked_at, expires_in / 3);
       job->place = core.active.insert(core.active.end(), job);
