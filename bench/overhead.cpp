@@ -118,22 +118,14 @@ BENCHMARK(permit_with_callback);
 
 int main(int argc, char** argv) {
   using namespace weir_bench;
-  return run_google(argc, argv, "overhead",
-                    {
-                        {.benchmark = "take_with_callback", .reference = "take_now"},
-                        {.benchmark = "take_with_callback",
-                         .reference = "post",
-                         .counter = "allocations",
-                         .unit = "allocations"},
-                        {.benchmark = "take_awaited", .reference = "take_now"},
-                        {.benchmark = "take_awaited",
-                         .reference = "post",
-                         .counter = "allocations",
-                         .unit = "allocations"},
-                        {.benchmark = "permit_with_callback", .reference = "permit_steps"},
-                        {.benchmark = "permit_with_callback",
-                         .reference = "permit_steps",
-                         .counter = "allocations",
-                         .unit = "allocations"},
-                    });
+  return run_google(
+      argc, argv, "overhead",
+      {
+          {.benchmark = "take_with_callback", .reference = "take_now"},
+          {.benchmark = "take_with_callback", .counter = "allocations", .unit = "allocations"},
+          {.benchmark = "take_awaited", .reference = "take_now"},
+          {.benchmark = "take_awaited", .counter = "allocations", .unit = "allocations"},
+          {.benchmark = "permit_with_callback", .reference = "permit_steps"},
+          {.benchmark = "permit_with_callback", .counter = "allocations", .unit = "allocations"},
+      });
 }
