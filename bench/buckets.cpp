@@ -21,6 +21,7 @@
 #include <boost/unordered/concurrent_flat_map.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -229,6 +230,31 @@ BENCHMARK(string_keys<raw_limiter>)
     ->UseRealTime();
 BENCHMARK(string_keys<digest_limiter>)
     ->Setup(open_filled<digest_limiter>)
+    ->Teardown(close)
+    ->Arg(thousand)
+    ->Arg(million)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+
+// A batch of 32 keys a call; the time is that of one key.
+template <class Limiter>
+void string_keys_at_once(benchmark::State& state) {
+  constexpr std::size_t batch = 32;
+  Limiter const limiter{*store, generous};
+  walk keys{state, static_cast<std::size_t>(state.range(0))};
+  std::array<std::string_view, batch> asked;
+  std::vector<result<decision>> answers(batch);
+  while (state.KeepRunningBatch(batch)) {
+    for (auto& key : asked) key = keys.next();
+    limiter.try_take_many(asked, answers);
+    benchmark::DoNotOptimize(answers.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(string_keys_at_once<raw_limiter>)
+    ->Setup(open_filled<raw_limiter>)
     ->Teardown(close)
     ->Arg(thousand)
     ->Arg(million)

@@ -16,6 +16,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 namespace weir {
@@ -54,6 +55,15 @@ concept executes = command_type<C> && requires(S& s, C const& c) {
 template <class S, class C>
 concept executes_now = command_type<C> && requires(S& s, C const& c) {
   { s.execute(c) } -> std::same_as<result<typename C::result>>;
+};
+
+/// The store executes many commands of a kind in one call, without waiting: `s.execute_each(cs,
+/// out)` does the same as `execute` of one after the other, at one time, and overlaps what they
+/// wait for memory. Their results become `out`, by position.
+template <class S, class C>
+concept executes_each = executes_now<S, C> && requires(S& s, std::span<C const> cs,
+                                                       std::span<result<typename C::result>> out) {
+  s.execute_each(cs, out);
 };
 
 /// The store lets the caller say what time it is: a capability for tests and replays.

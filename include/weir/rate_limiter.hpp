@@ -23,8 +23,12 @@
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/query.hpp>
+#include <boost/container/static_vector.hpp>
 
+#include <algorithm>
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -146,6 +150,44 @@ class rate_limiter {
   {
     auto const stored = agent_->borrow(key);
     return agent_->store.execute(agent_->take(stored.view(), cost, duration::zero()));
+  }
+
+  /// `try_take` of one key after the other, each on its own: some may be allowed and others not. A
+  /// store that executes many at once (`executes_each`) overlaps their cache misses, which is what
+  /// a check of one among a million keys consists of; they share readings of the clock then.
+  ///
+  /// @param keys    whose buckets: any number, each 1…`limits::key_size` bytes after the key
+  /// policy;
+  ///        a key that comes twice is asked twice
+  /// @param answers what each was answered, by position. At least as many as there are keys; those
+  ///        beyond are left as they are.
+  /// @param cost    tokens for each key, 1…the smallest capacity
+  /// Errors, each in its own answer: `invalid_cost`; `cost_exceeds_capacity`: it can never be
+  /// granted. An exception (`std::bad_alloc`) leaves those that were not given yet as they are.
+  void try_take_many(std::span<std::string_view const> keys, std::span<result<decision>> answers,
+                     std::uint64_t cost = 1) const
+    requires executes_now<Store, command::take>
+  {
+    constexpr std::size_t batch = 32;
+    using stored_key = decltype(agent_->borrow(std::string_view{}));
+    boost::container::static_vector<stored_key, batch> stored;
+    std::array<command::take, batch> takes;
+    while (!keys.empty()) {
+      auto const n = std::min(keys.size(), batch);
+      stored.clear();
+      for (std::size_t i = 0; i != n; ++i) {
+        stored.push_back(agent_->borrow(keys[i]));
+        takes[i] = agent_->take(stored.back().view(), cost, duration::zero());
+      }
+      std::span<command::take const> const asked{takes.data(), n};
+      if constexpr (executes_each<Store, command::take>) {
+        agent_->store.execute_each(asked, answers.first(n));
+      } else {
+        for (std::size_t i = 0; i != n; ++i) answers[i] = agent_->store.execute(asked[i]);
+      }
+      keys = keys.subspan(n);
+      answers = answers.subspan(n);
+    }
   }
 
   /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them:

@@ -5,7 +5,8 @@
 #define WEIR_TEST_CONFORMANCE_NATS_DRIVER_HPP
 
 #include "conformance/memory_driver.hpp"
-#include "integration/nats_process.hpp"
+#include "integration/nats_nodes.hpp"
+#include "integration/nats_server.hpp"
 #include "weir/store/nats.hpp"
 #include "weir/testing/capabilities.hpp"
 #include "weir/testing/report.hpp"
@@ -14,12 +15,61 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir::testing {
 
-/// Stores with prefixes, and so streams, of their own on one server, which goes with the driver.
+/// Stores with prefixes, and so streams, of their own on one server, or, if WEIR_TEST_NATS_CLUSTER
+/// is set, on three replicas in one cluster, which goes with the driver.
+class nats_engine {
+ public:
+  nats_engine() {
+    if (std::getenv("WEIR_TEST_NATS_CLUSTER") != nullptr) {
+      cluster_.emplace();
+    } else {
+      // A message has more than the largest payload of a job.
+      server_.emplace(std::vector<std::string>{}, "max_payload: 4194304\n");
+    }
+  }
+
+  /// A store of a stream that there was not before, and, unless it is the first, others of it.
+  nats_store make(boost::asio::any_io_executor const& ex, std::size_t of_it = 0,
+                  nats_options o = {}) {
+    if (of_it == 0) {
+      ++made_;
+      if (cluster_ && made_ > most) forget(name(made_ - most));
+    }
+    auto const prefix = name(made_);
+    o.prefix = prefix;
+    o.poll_interval = std::chrono::milliseconds{5};
+    if (!cluster_) return nats_store{ex, server_->address(), o};
+    o.replicas = nats_test::cluster::size;
+    o.in_memory = true;
+    o.offline_patience = std::chrono::seconds{30};  // at first it has no leader
+    return nats_store{ex, cluster_->addresses(), o};
+  }
+
+ private:
+  static constexpr std::size_t most = 8;  // streams in a cluster, each of which costs it much
+
+  static std::string name(std::size_t n) { return "test" + std::to_string(n); }
+  void forget(std::string const& prefix) {
+    try {
+      (void)nats_test::stranger{(*cluster_)[0]}.ask("$JS.API.STREAM.DELETE." + prefix + "-keys");
+    } catch (std::exception const&) {  // then it stays
+    }
+  }
+
+  std::optional<nats_test::server> server_;
+  std::optional<nats_test::cluster> cluster_;
+  std::size_t made_ = 0;
+};
+
 class nats_driver {
  public:
   [[nodiscard]] static capabilities declared() {
@@ -32,17 +82,12 @@ class nats_driver {
   nats_store make(boost::asio::any_io_executor const& ex) { return make_with(ex, nats_options{}); }
 
  protected:
-  nats_store make_with(boost::asio::any_io_executor const& ex, nats_options o) {
-    auto const prefix = "test" + std::to_string(++made_);
-    o.prefix = prefix;
-    o.poll_interval = std::chrono::milliseconds{5};
-    return nats_store{ex, server_.address(), o};
+  nats_store make_with(boost::asio::any_io_executor const& ex, nats_options const& o) {
+    return engine_.make(ex, 0, o);
   }
 
  private:
-  // A message has more than the largest payload of a job.
-  nats_test::server server_{{}, "max_payload: 4194304\n"};
-  std::size_t made_ = 0;
+  nats_engine engine_{};
 };
 
 inline constexpr std::string_view forgets = "the store's engine forgets keys by itself";

@@ -5,69 +5,32 @@
 // what one remembers of a record is mostly not what it is by then.
 
 #include "conformance/nats_driver.hpp"
+#include "conformance/nats_stores.hpp"
 #include "weir/testing/conformance/buckets.hpp"
 #include "weir/testing/conformance/locks.hpp"
 #include "weir/testing/conformance/permits.hpp"
 
-#include <boost/asio/detached.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <atomic>
 #include <cstddef>
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace weir::testing {
 namespace {
 
-class nats_stores {
- public:
-  using executor_type = nats_store::executor_type;
-  using clock_type = nats_store::clock_type;
-
-  explicit nats_stores(std::vector<nats_store> all) : all_{std::move(all)} {}
-
-  [[nodiscard]] executor_type get_executor() const noexcept { return all_[0].get_executor(); }
-
-  template <class Token>
-  auto async_run(Token&& token) const {
-    for (std::size_t i = 1; i < all_.size(); ++i) all_[i].async_run(boost::asio::detached);
-    return all_[0].async_run(std::forward<Token>(token));
-  }
-  void close() const {
-    for (auto const& s : all_) s.close();
-  }
-
-  template <class C, class Token>
-    requires executes<nats_store, C>
-  auto async_execute(C const& c, Token&& token) const {
-    return all_[(*turn_)++ % all_.size()].async_execute(c, std::forward<Token>(token));
-  }
-
- private:
-  std::vector<nats_store> all_;
-  std::shared_ptr<std::atomic<std::size_t>> turn_ = std::make_shared<std::atomic<std::size_t>>(0);
-};
-
 class nats_stores_driver {
  public:
   [[nodiscard]] static capabilities declared() { return nats_driver::declared(); }
 
   nats_stores make(boost::asio::any_io_executor const& ex) {
-    auto const prefix = "together" + std::to_string(++made_);
-    nats_options o;
-    o.prefix = prefix;
-    o.poll_interval = std::chrono::milliseconds{5};
     std::vector<nats_store> all;
-    for (int i = 0; i != 3; ++i) all.emplace_back(ex, server_.address(), o);
+    for (std::size_t i = 0; i != 3; ++i) all.push_back(engine_.make(ex, i));
     return nats_stores{std::move(all)};
   }
 
  private:
-  nats_test::server server_{};
-  std::size_t made_ = 0;
+  nats_engine engine_{};
 };
 
 struct run {

@@ -13,14 +13,22 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace weir {
 
@@ -31,6 +39,53 @@ inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
 }  // namespace weir
 
 namespace nats_test {
+
+template <class T>
+[[nodiscard]] bool is_error(result<T> const& r, error_code e) {
+  return r.has_error() && r.error() == e;
+}
+
+/// Nothing is waited for longer than a test should.
+[[nodiscard]] inline nats_options brisk() {
+  nats_options o;
+  o.offline_patience = 20s;
+  o.least_reconnect_wait = 1ms;
+  o.longest_reconnect_wait = 20ms;
+  return o;
+}
+
+/// A server with this configuration; `DIRECTORY` in it is one of its own, with what `prepare` left
+/// there.
+struct configured {
+  using preparation = std::function<void(std::string const&)>;
+
+  explicit configured(std::string text, preparation const& prepare = {}) {
+    std::string name = std::filesystem::temp_directory_path() / "weir-nats-conf-XXXXXX";
+    BOOST_TEST_REQUIRE(::mkdtemp(name.data()) != nullptr);
+    directory = name;
+    if (prepare) prepare(directory);
+    constexpr std::string_view place = "DIRECTORY";
+    for (std::size_t at = 0; (at = text.find(place)) != text.npos;) {
+      text.replace(at, place.size(), directory);
+    }
+    std::ofstream{directory + "/conf"} << text << std::flush;
+    it.emplace(std::vector<std::string>{"-c", directory + "/conf"});
+  }
+  ~configured() {
+    it.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory, ignored);
+  }
+  configured(configured const&) = delete;
+  configured& operator=(configured const&) = delete;
+
+  std::string directory{};
+  std::optional<server> it{};
+};
+
+[[nodiscard]] inline nats_address at(server const& s, std::string const& who = {}) {
+  return nats_address::parse("nats://" + who + "127.0.0.1:" + std::to_string(s.port())).value();
+}
 
 /// Executes one command and waits for it.
 template <class C>
@@ -82,6 +137,8 @@ class stranger {
  public:
   explicit stranger(server const& s) {
     socket_.connect({boost::asio::ip::address_v4::loopback(), s.port()});
+    ::timeval const patience{2, 0};  // then what is read for is an error
+    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     line();
     write("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB inbox 1\r\n");
   }

@@ -11,10 +11,8 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -23,45 +21,6 @@ namespace {
 using namespace nats_test;
 
 constexpr duration lasting = 1h;
-
-template <class T>
-bool is_error(result<T> const& r, errc e) {
-  return r.has_error() && r.error() == e;
-}
-
-/// Nothing is waited for longer than a test should.
-nats_options brisk() {
-  nats_options o;
-  o.offline_patience = 20s;
-  o.least_reconnect_wait = 1ms;
-  o.longest_reconnect_wait = 20ms;
-  return o;
-}
-
-/// A server with this configuration.
-struct configured {
-  explicit configured(std::string const& text) {
-    std::string name = std::filesystem::temp_directory_path() / "weir-nats-conf-XXXXXX";
-    BOOST_TEST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-    directory = name;
-    std::ofstream{directory + "/conf"} << text << std::flush;
-    it.emplace(std::vector<std::string>{"-c", directory + "/conf"});
-  }
-  ~configured() {
-    it.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory, ignored);
-  }
-  configured(configured const&) = delete;
-  configured& operator=(configured const&) = delete;
-
-  std::string directory{};
-  std::optional<server> it{};
-};
-
-nats_address at(server const& s, std::string const& who = {}) {
-  return nats_address::parse("nats://" + who + "127.0.0.1:" + std::to_string(s.port())).value();
-}
 
 }  // namespace
 
@@ -291,31 +250,6 @@ BOOST_AUTO_TEST_CASE(a_prefix_is_letters_digits_and_dashes) {
     bed on{s, o};
     BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::invalid_option), bad);
   }
-}
-
-BOOST_AUTO_TEST_CASE(who_asks_has_to_be_known) {
-  configured known{"authorization { user: me, password: secret }\n"};
-  auto o = brisk();
-  o.offline_patience = 200ms;
-  bed right{at(*known.it, "me:secret@"), brisk()};
-  BOOST_TEST(right(command::inspect_lock{"key"}).has_value());
-  bed named{at(*known.it).authenticate("me", "secret"), brisk()};
-  BOOST_TEST(named(command::inspect_lock{"key"}).has_value());
-  bed wrong{at(*known.it, "me:wrong@"), o};
-  BOOST_TEST(is_error(wrong(command::inspect_lock{"key"}), errc::store_unavailable));
-
-  configured token{"authorization { token: secret }\n"};
-  bed with{at(*token.it).token("secret"), brisk()};
-  BOOST_TEST(with(command::inspect_lock{"key"}).has_value());
-}
-
-BOOST_AUTO_TEST_CASE(a_server_without_jetstream_is_unavailable) {
-  // The server has it, but this account has not.
-  configured off{"accounts { A { users = [{user: me, password: x}] } }\n"};
-  nats_options o;
-  o.offline_patience = 300ms;
-  bed on{at(*off.it, "me:x@"), o};
-  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_unavailable));
 }
 
 BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {

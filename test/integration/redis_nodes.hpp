@@ -8,7 +8,6 @@
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -30,14 +29,17 @@ inline std::string replication_offset(server const& s) {
                          : said.substr(at + field.size(), said.find('\r', at) - at - field.size());
 }
 
-/// A cluster of three masters, each with a replica, all on the loopback interface.
+/// A cluster of three masters, each with a replica unless told otherwise, all on the loopback
+/// interface.
 class cluster {
  public:
   static constexpr std::size_t masters = 3;
   static constexpr std::size_t size = 2 * masters;
 
-  /// @param options for each of them
-  explicit cluster(std::vector<std::string> const& options = {}) {
+  /// @param options  for each of them
+  /// @param replicas of each master, 0 or 1
+  explicit cluster(std::vector<std::string> const& options = {}, std::size_t replicas = 1)
+      : nodes_(masters * (1 + replicas)) {
     std::string places;
     for (auto& node : nodes_) {
       std::vector<std::string> words{"--cluster-enabled",
@@ -53,10 +55,11 @@ class cluster {
       places += " 127.0.0.1:" + std::to_string(node->port());
     }
     auto const said =
-        nodes_[0]->ask("--cluster create" + places + " --cluster-replicas 1 --cluster-yes");
+        nodes_[0]->ask("--cluster create" + places + " --cluster-yes --cluster-replicas " +
+                       std::to_string(replicas));
     if (said.find("All 16384 slots covered") == said.npos) throw std::runtime_error{said};
     wait("replicas that are up to date", [&] {
-      for (std::size_t i = masters; i != size; ++i) {
+      for (std::size_t i = masters; i != nodes_.size(); ++i) {
         if (nodes_[i]->ask("info replication").find("master_link_status:up") == std::string::npos) {
           return false;
         }
@@ -74,14 +77,15 @@ class cluster {
   /// Where all of them are.
   [[nodiscard]] weir::redis_address addresses() const {
     auto out = address();
-    for (std::size_t i = 1; i != size; ++i) out.cluster_with("127.0.0.1", nodes_[i]->port());
+    for (std::size_t i = 1; i != nodes_.size(); ++i)
+      out.cluster_with("127.0.0.1", nodes_[i]->port());
     return out;
   }
 
   /// The number of the master that serves this tag.
   [[nodiscard]] std::size_t serves(std::string_view tag) const {
     auto const slot = std::to_string(weir::detail::redis_slot(tag));
-    for (std::size_t i = 0; i != size; ++i) {
+    for (std::size_t i = 0; i != nodes_.size(); ++i) {
       if (nodes_[i]->ask("get '{" + std::string{tag} + "}:nothing'").empty()) return i;
     }
     throw std::runtime_error{"nobody serves " + slot};
@@ -92,7 +96,7 @@ class cluster {
   /// The number of the replica that follows this master.
   [[nodiscard]] std::size_t replica_of(std::size_t master) const {
     auto const port = "master_port:" + std::to_string(nodes_[master]->port());
-    for (std::size_t i = 0; i != size; ++i) {
+    for (std::size_t i = 0; i != nodes_.size(); ++i) {
       if (nodes_[i]->ask("info replication").find(port) != std::string::npos) return i;
     }
     throw std::runtime_error{"no replica"};
@@ -126,7 +130,7 @@ class cluster {
   }
 
  private:
-  std::array<std::unique_ptr<server>, size> nodes_{};
+  std::vector<std::unique_ptr<server>> nodes_;
 };
 
 }  // namespace redis_test

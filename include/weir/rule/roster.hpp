@@ -4,23 +4,19 @@
 #ifndef WEIR_RULE_ROSTER_HPP
 #define WEIR_RULE_ROSTER_HPP
 
+#include "weir/rule/ranked_tree.hpp"
 #include "weir/time.hpp"
 
 #include <boost/container/small_vector.hpp>
-#include <boost/container_hash/hash.hpp>
-#include <boost/multi_index/hashed_index.hpp>
-#include <boost/multi_index/member.hpp>
-#include <boost/multi_index/ranked_index.hpp>
-#include <boost/multi_index_container.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace weir::rule {
@@ -42,30 +38,88 @@ struct occupant {
 
 namespace detail {
 
-struct by_number {};
-struct by_end {};
-
-struct holder_hash {
-  std::size_t operator()(std::string_view holder) const noexcept {
-    return boost::hash<std::string_view>{}(holder);
+/// Many occupants: by holder in a hash table, which owns them, and by number and by end in trees.
+class crowd {
+ public:
+  crowd() = default;
+  crowd(crowd const& other) {
+    for (auto const* o = other.first(); o != nullptr; o = other.after(*o)) add(occupant{*o});
   }
-};
+  crowd& operator=(crowd const&) = delete;
+  ~crowd() = default;
 
-/// Ends may be equal, so the number makes them different.
-struct end_of {
-  using result_type = std::pair<time_point, std::uint64_t>;
-  result_type operator()(occupant const& o) const noexcept { return {o.until, o.number}; }
-};
+  [[nodiscard]] std::size_t size() const noexcept { return holders_.size(); }
 
-using crowd = boost::multi_index_container<
-    occupant, boost::multi_index::indexed_by<
-                  boost::multi_index::hashed_unique<
-                      boost::multi_index::member<occupant, std::string, &occupant::holder>,
-                      holder_hash, std::equal_to<>>,
-                  boost::multi_index::ranked_unique<
-                      boost::multi_index::tag<by_number>,
-                      boost::multi_index::member<occupant, std::uint64_t, &occupant::number>>,
-                  boost::multi_index::ranked_unique<boost::multi_index::tag<by_end>, end_of>>>;
+  [[nodiscard]] occupant const* find(std::string_view holder) const noexcept {
+    auto const found = holders_.find(holder);
+    return found == holders_.end() ? nullptr : found->second.get();
+  }
+  [[nodiscard]] occupant const* find(std::uint64_t number) const noexcept {
+    return numbers_.find(number);
+  }
+  [[nodiscard]] std::size_t before(occupant const& o) const noexcept {
+    return numbers_.rank(standing(o));
+  }
+
+  // By number.
+  [[nodiscard]] occupant const* first() const noexcept { return numbers_.first(); }
+  [[nodiscard]] occupant const* after(occupant const& o) const noexcept {
+    return numbers_.after(standing(o));
+  }
+
+  // By end.
+  [[nodiscard]] occupant const* nth_to_end(std::size_t k) const noexcept { return ends_.nth(k); }
+
+  void add(occupant newcomer) {
+    auto added = std::make_unique<place>(std::move(newcomer));
+    auto& p = *added;
+    holders_.emplace(p.holder, std::move(added));
+    numbers_.insert(p);
+    ends_.insert(p);
+  }
+
+  void change(occupant const& o, time_point until, std::uint32_t limit) noexcept {
+    auto& changed = standing(o);
+    ends_.erase(changed);
+    changed.until = until;
+    changed.limit = limit;
+    ends_.insert(changed);
+  }
+
+  void erase(occupant const& o) noexcept {
+    auto& gone = standing(o);
+    numbers_.erase(gone);
+    ends_.erase(gone);
+    holders_.erase(holders_.find(gone.holder));
+  }
+
+ private:
+  struct place : occupant {
+    explicit place(occupant&& o) noexcept : occupant{std::move(o)} {}
+
+    ranked_links<place> by_number;
+    ranked_links<place> by_end;
+  };
+
+  struct number_of {
+    std::uint64_t operator()(occupant const& o) const noexcept { return o.number; }
+  };
+  // Ends may be equal, so the number makes them different.
+  struct end_of {
+    std::pair<time_point, std::uint64_t> operator()(occupant const& o) const noexcept {
+      return {o.until, o.number};
+    }
+  };
+
+  // All that is handed out stands here, and is constant only to those whom it is handed to.
+  static place& standing(occupant const& o) noexcept {
+    return const_cast<place&>(static_cast<place const&>(o));
+  }
+
+  std::unordered_map<std::string_view, std::unique_ptr<place>> holders_;  // the keys are its own
+  ranked_tree<place, &place::by_number, number_of> numbers_;
+  ranked_tree<place, &place::by_end, end_of> ends_;
+};
 
 }  // namespace detail
 
@@ -74,7 +128,7 @@ using crowd = boost::multi_index_container<
 ///
 /// Most keys have a handful of occupants, some have ten thousand, and both are met on a hot path.
 /// Up to `few` of them stand in a flat array that is simply scanned; the first `Inline` cost no
-/// allocation. Beyond that they stand in a container with a hashed and two ranked indices, where
+/// allocation. Beyond that they stand in a hash table and in two ranked trees, where
 /// everything costs O(log n), and stay there until all are gone: an order of ends alone, say a
 /// sorted array, would answer neither "who is this holder" nor "which place in line" without
 /// walking along it, and moves half of itself on every release.
@@ -118,10 +172,7 @@ class roster {
 
   /// By name; null: there is none. Valid until the next change.
   [[nodiscard]] occupant const* find(std::string_view holder) const noexcept {
-    if (many_) {
-      auto const found = many_->find(holder);
-      return found == many_->end() ? nullptr : &*found;
-    }
+    if (many_) return many_->find(holder);
     for (auto const& o : few_) {
       if (o.holder == holder) return &o;
     }
@@ -130,11 +181,7 @@ class roster {
 
   /// By number; null: there is none. Valid until the next change.
   [[nodiscard]] occupant const* find(std::uint64_t number) const noexcept {
-    if (many_) {
-      auto const& index = many_->get<detail::by_number>();
-      auto const found = index.find(number);
-      return found == index.end() ? nullptr : &*found;
-    }
+    if (many_) return many_->find(number);
     for (auto const& o : few_) {
       if (o.number == number) return &o;
     }
@@ -143,14 +190,12 @@ class roster {
 
   /// How many have a lower number.
   [[nodiscard]] std::size_t before(occupant const& o) const noexcept {
-    if (!many_) return static_cast<std::size_t>(&o - few_.data());
-    auto const& index = many_->get<detail::by_number>();
-    return index.rank(index.iterator_to(o));
+    return many_ ? many_->before(o) : static_cast<std::size_t>(&o - few_.data());
   }
 
   /// When `k` + 1 of them will have ended. Precondition: k < size().
   [[nodiscard]] time_point nth_end(std::size_t k) const noexcept {
-    if (many_) return many_->get<detail::by_end>().nth(k)->until;
+    if (many_) return many_->nth_to_end(k)->until;
     std::array<time_point, few> ends;
     std::transform(few_.begin(), few_.end(), ends.begin(), [](auto const& o) { return o.until; });
     auto const nth = ends.begin() + static_cast<std::ptrdiff_t>(k);
@@ -163,10 +208,9 @@ class roster {
   [[nodiscard]] time_point last_end(occupant const* except = nullptr) const noexcept {
     auto last = time_point::min();
     if (many_) {
-      auto const& index = many_->get<detail::by_end>();
-      auto latest = index.rbegin();
-      if (latest != index.rend() && &*latest == except) ++latest;
-      return latest == index.rend() ? last : latest->until;
+      auto n = many_->size();
+      if (many_->nth_to_end(n - 1) == except) --n;
+      return n == 0 ? last : many_->nth_to_end(n - 1)->until;
     }
     for (auto const& o : few_) {
       if (&o != except) last = std::max(last, o.until);
@@ -177,43 +221,36 @@ class roster {
   /// Visits at most `n`, in the order of their numbers.
   template <class Visit>
   void first(std::size_t n, Visit&& visit) const {
-    auto const all = [&](auto const& in_order) {
-      for (auto const& o : in_order) {
-        if (n-- == 0) return;
-        visit(o);
-      }
-    };
     if (many_) {
-      all(many_->get<detail::by_number>());
+      auto const* o = many_->first();
+      for (; o != nullptr && n > 0; o = many_->after(*o), --n) visit(*o);
     } else {
-      all(few_);
+      for (std::size_t i = 0; i < std::min(n, few_.size()); ++i) visit(std::as_const(few_[i]));
     }
   }
 
   /// Adds a holder that is not there yet, with a number above all that are. Nothing changes if this
   /// throws.
   void add(std::string_view holder, std::uint64_t number, time_point until, std::uint32_t limit) {
+    // Made before the array grows: if that throws, the array still has everybody.
+    occupant newcomer{holder, number, until, limit};
     if (!many_ && few_.size() < few) {
-      // Made before the array grows: if that throws, the array still has everybody.
-      occupant newcomer{holder, number, until, limit};
       few_.push_back(std::move(newcomer));
     } else {
       if (!many_) use_indices();
-      many_->emplace(holder, number, until, limit);
+      many_->add(std::move(newcomer));
     }
     soonest_ = std::min(soonest_, until);
   }
 
   /// Gives one of them another end and limit.
   void change(occupant const& o, time_point until, std::uint32_t limit) {
-    auto const set = [&](occupant& changed) {
+    if (many_) {
+      many_->change(o, until, limit);
+    } else {
+      auto& changed = few_[before(o)];
       changed.until = until;
       changed.limit = limit;
-    };
-    if (many_) {
-      many_->modify(many_->iterator_to(o), set);
-    } else {
-      set(few_[before(o)]);
     }
     soonest_ = std::min(soonest_, until);
   }
@@ -221,7 +258,7 @@ class roster {
   /// Removes one of them.
   void erase(occupant const& o) noexcept {
     if (many_) {
-      many_->erase(many_->iterator_to(o));
+      many_->erase(o);
     } else {
       few_.erase(few_.begin() + (&o - few_.data()));
     }
@@ -234,10 +271,12 @@ class roster {
     if (now < soonest_) return;
     soonest_ = time_point::max();
     if (many_) {
-      auto& index = many_->get<detail::by_end>();
-      auto it = index.begin();
-      for (; it != index.end() && it->until <= now; it = index.erase(it)) gone(std::as_const(*it));
-      if (it != index.end()) soonest_ = it->until;
+      auto const* next = many_->nth_to_end(0);
+      for (; next != nullptr && next->until <= now; next = many_->nth_to_end(0)) {
+        gone(*next);
+        many_->erase(*next);
+      }
+      if (next != nullptr) soonest_ = next->until;
     } else {
       auto kept = few_.begin();
       for (auto it = few_.begin(); it != few_.end(); ++it) {
@@ -257,7 +296,7 @@ class roster {
  private:
   void use_indices() {
     auto all = std::make_unique<detail::crowd>();
-    for (auto const& o : few_) all->insert(o);
+    for (auto const& o : few_) all->add(occupant{o});
     many_ = std::move(all);
     few_.clear();
   }

@@ -21,6 +21,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace weir {
@@ -105,6 +106,17 @@ class basic_memory_store {
     return state_->apply(c, now());
   }
 
+  /// Executes commands in the calling thread, one after the other at one time, each as if alone.
+  /// Their cache misses overlap.
+  ///
+  /// @param takes   any number
+  /// @param answers as many: what each was answered, by position
+  void execute_each(std::span<command::take const> takes,
+                    std::span<result<decision>> answers) const {
+    state_->apply_each(takes, answers, now(),
+                       [](command::take const& c) { return rule::validate(c); });
+  }
+
   /// Executes a command as if at `a.time`.
   template <class C>
     requires detail::memory_step<C>
@@ -151,6 +163,8 @@ class basic_memory_store {
   steady_time started_;
   std::shared_ptr<detail::memory_state> state_;
 };
+
+static_assert(executes_each<basic_memory_store<> const, command::take>);
 
 /// In this process, by the host's clocks.
 using memory_store = basic_memory_store<>;

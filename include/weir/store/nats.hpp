@@ -69,13 +69,23 @@ namespace weir {
 /// shorter. In a cluster the clocks of its servers have to agree: by how much they do not, a lease
 /// may be shorter when the stream gets another leader.
 ///
-/// Errors of every command, besides its own: `store_unavailable` when there was no connection for
-/// `offline_patience`, a read got no answer, or JetStream cannot serve it now; `outcome_unknown`
-/// when the connection ended, or no answer came within `request_timeout`, after a write was given
-/// to it; `store_full` when `max_pending` commands are under way, the stream or the account is
-/// full, or a record too large for a message; `store_read_only` when the stream is sealed;
-/// `store_foreign` when the stream or a record is not weir's; `schema_outdated` when the stream is
-/// missing and not to be made; `invalid_option` when the prefix is not valid; `closed`.
+/// Leases end when they say, to the precision above: their ends are in the records, and are
+/// compared with the server's time. The server forgets a record by itself, by a time to live of
+/// whole seconds, the least that it knows, a minute after the last lease in it is over.
+///
+/// Errors of every command, besides its own: `store_unavailable` when for `offline_patience` there
+/// was no connection, or JetStream could not serve it, as when the stream has no leader, or when a
+/// read got no answer; `outcome_unknown` when the connection ended, or no answer came within
+/// `request_timeout`, after a write was given to it; `permission_denied` (the generic one) when the
+/// servers do not know who asks, or do not permit it what a command needs, at once; `store_full`
+/// when `max_pending` commands are under way, the stream or the account is full, or a record too
+/// large for a message; `store_read_only` when the stream is sealed; `store_foreign` when the
+/// stream or a record is not weir's; `schema_outdated` when the stream is missing and not to be
+/// made; `invalid_option` when the prefix is not valid; `closed`.
+///
+/// What a server refuses is asked again by the store as long as the cause may pass and patience
+/// lasts; what is of unknown outcome is not. In a cluster a leader that dies takes with it what it
+/// was asked last, and its successor is elected within seconds.
 ///
 /// The jobs of a shard are what a log of their commands makes of them, in a stream of its own. A
 /// process that has to do with a shard keeps all of it in memory, reads every command that any
@@ -105,8 +115,9 @@ namespace weir {
 /// of each shard N, to publish to `PREFIX.j.N`, `$JS.API.STREAM.INFO.PREFIX-jobs-N`,
 /// `$JS.API.DIRECT.GET.PREFIX-jobs-N`, `$JS.API.STREAM.PURGE.PREFIX-jobs-N` and
 /// `$JS.API.STREAM.PURGE.PREFIX-keys`, and to subscribe to `PREFIX.e.N`; and, to make the streams,
-/// to publish to `$JS.API.STREAM.CREATE.` with the name of each. What it may not publish is not
-/// answered, and so ends after `request_timeout`.
+/// to publish to `$JS.API.STREAM.CREATE.` with the name of each. If it may publish to
+/// `_INBOX.>`, too, then it is told at once, and not after `request_timeout`, that a stream has no
+/// leader, while many commands are under way.
 ///
 /// What stays on the server: for each key a message, until a minute after all of it is over; for
 /// each shard its last image and the log since.

@@ -20,7 +20,8 @@ namespace weir::detail {
 /// wait; several are one. Used on one strand only.
 class wakeup {
  public:
-  explicit wakeup(boost::asio::any_io_executor executor) : executor_{std::move(executor)} {}
+  template <class Executor>
+  explicit wakeup(Executor const& strand) : executor_{strand} {}
 
   void notify() {
     if (auto const waiter = std::exchange(waiter_, nullptr)) {

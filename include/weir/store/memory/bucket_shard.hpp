@@ -127,6 +127,15 @@ class alignas(64) bucket_shard {
     return {};
   }
 
+  /// Has the memory at which a key is looked for first fetched, for a `glimpse` to come.
+  void prefetch(std::uint64_t hash) const noexcept {
+    auto const size = size_.load(std::memory_order_acquire);
+    if (size == 0) return;
+    auto const* const first = &slot(home(hash, size));
+    __builtin_prefetch(first);
+    __builtin_prefetch(reinterpret_cast<char const*>(first + 1) - 1);  // it may span two lines
+  }
+
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
 
   // What follows is for whoever has locked the mutex.

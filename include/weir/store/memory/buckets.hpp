@@ -15,12 +15,15 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -46,6 +49,21 @@ class memory_buckets {
 
   [[nodiscard]] result<decision> apply(command::take const& c, time_point now) {
     return ask(c, since_epoch(now));
+  }
+
+  /// The same for each of `commands`, in order, of which none needs to have been validated:
+  /// `validate(take)` is asked. Keys and slots of many are fetched from memory at once, and a check
+  /// of many keys consists of little else.
+  template <class Validate>
+  void apply_each(std::span<command::take const> commands, std::span<result<decision>> answers,
+                  time_point now, Validate const& validate) {
+    auto const time = since_epoch(now);
+    while (!commands.empty()) {
+      auto const n = std::min(commands.size(), batch);
+      ask_each(commands.first(n), answers, time, validate);
+      commands = commands.subspan(n);
+      answers = answers.subspan(n);
+    }
   }
 
   [[nodiscard]] result<decision> apply(command::peek_bucket const& c, time_point now) {
@@ -98,6 +116,9 @@ class memory_buckets {
   }
 
  private:
+  // As many as a core can be waiting for at once, and more.
+  static constexpr std::size_t batch = 32;
+
   template <class Command>
   static constexpr bool takes = std::is_same_v<Command, command::take>;
 
@@ -172,6 +193,34 @@ class memory_buckets {
       }
     }
     return ask_locked(c, key, hash, home, now);
+  }
+
+  template <class Validate>
+  void ask_each(std::span<command::take const> commands, std::span<result<decision>> answers,
+                duration now, Validate const& validate) {
+    struct lookup {
+      bucket_key key{std::string_view{}};
+      std::uint64_t hash = 0;
+      error_code invalid;
+    };
+    std::array<lookup, batch> lookups;
+    for (auto const& c : commands) __builtin_prefetch(c.key.data());
+    for (std::size_t i = 0; i != commands.size(); ++i) {
+      auto& l = lookups[i];
+      l.invalid = validate(commands[i]);
+      if (l.invalid) continue;
+      l.key = bucket_key{commands[i].key};
+      l.hash = l.key.hash();
+      table_.home(l.hash).prefetch(l.hash);
+    }
+    for (std::size_t i = 0; i != commands.size(); ++i) {
+      auto const& l = lookups[i];
+      if (l.invalid) {
+        answers[i] = l.invalid;
+      } else {
+        answers[i] = ask(commands[i], l.key, l.hash, now);
+      }
+    }
   }
 
   template <class Command>

@@ -9,6 +9,7 @@
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
+#include "weir/store/nats/absence.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/dial.hpp"
 #include "weir/store/nats/names.hpp"
@@ -115,6 +116,18 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     if (waiting_.size() == 1) sweep();
   }
 
+  /// Does something in a moment, when what is refused now may be accepted. False: that would be
+  /// after `until`, and it is not done.
+  [[nodiscard]] bool later(steady_time until, std::function<void()> what) {
+    constexpr duration moment = std::chrono::milliseconds{50};
+    auto const at = saturating_add(system_clock{}.steady_now(), moment);
+    if (closed_ || at > until) return false;
+    later_.push_back(std::move(what));
+    if (later_.size() == 1)
+      moment_.start(strand_, at, [self = shared_from_this()] { self->now_do(); });
+    return true;
+  }
+
   /// Says something to whoever listens, if there is a connection.
   void tell(std::string const& subject) {
     natsMsg* made = nullptr;
@@ -143,6 +156,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
 
  private:
+  static constexpr char mark_of = 'm';  // and the number of a request: a message to ourselves
+
   // ---------------------------------------------------------------------------- while it is down
 
   /// Fails those that have waited for too long, and looks again when the next one will have.
@@ -169,7 +184,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   void give(std::shared_ptr<nats_request> const& r) {
     if (!r->wanted()) return r->failed(errc::store_unavailable, false);
-    auto const id = ++last_id_;
+    auto const id = last_id_ + 1;
     natsMsg* made = nullptr;
     auto const inbox = inbox_ + std::to_string(id);
     if (natsMsg_Create(&made, r->subject.c_str(), inbox.c_str(), r->data.data(),
@@ -193,7 +208,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       case nats_socket::sending::refused: return r->failed(errc::store_unavailable, false);
     }
     auto const until = saturating_add(system_clock{}.steady_now(), options_.request_timeout);
+    last_id_ = id;
     given_.emplace(id, r);
+    if (absence_.marking()) mark();
     deadlines_.emplace_back(until, id);
     if (!watching_) watch_deadlines();
   }
@@ -252,10 +269,16 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       nats_owner<natsMsg> const message{next};
       heard_ = true;
       std::string_view const subject{natsMsg_GetSubject(next)};
+      auto digits = subject.substr(std::min(inbox_.size(), subject.size()));
+      bool const marker = digits.starts_with(mark_of);
+      if (marker) digits.remove_prefix(1);
       std::uint64_t id = 0;
-      auto const digits = subject.substr(std::min(inbox_.size(), subject.size()));
       std::from_chars(digits.data(), digits.data() + digits.size(), id);
-      if (auto const r = take(id)) r->answered(nats_reply{next});
+      if (marker) {
+        marked(id);
+      } else if (auto const r = take(id)) {
+        r->answered(nats_reply{next});
+      }
     }
     while (held == socket_ && hints_ &&
            natsSubscription_NextMsg(&next, hints_.get(), 0) == NATS_OK) {
@@ -266,16 +289,74 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
 
   /// Nobody listens where a request went: JetStream is off, or the stream has no leader or is gone.
-  /// The client does not say which request that was, so it is known if there is but one.
   void nobody() {
     heard_ = true;
-    if (given_.size() != 1) return;
-    if (auto const r = take(given_.begin()->first)) r->failed(errc::store_unavailable, false);
+    auto missed = absence_.missed();
+    if (given_.size() == 1) missed = given_.begin()->first;
+    if (missed) {
+      if (auto const r = take(*missed)) r->failed(errc::store_unavailable, false);
+    } else if (!absence_.marking() && may_mark_) {
+      absence_.begin(last_id_);
+      mark();
+    }
+  }
+  void marked(std::uint64_t last) {
+    auto const unclear = absence_.passed(last);
+    if (unclear == 0) return;
+    std::vector<std::uint64_t> before;
+    for (auto const& [id, r] : given_) {
+      if (id <= last) before.push_back(id);
+    }
+    if (before.size() != unclear) return;  // what is not told apart waits for its time
+    for (auto const id : before) {
+      if (auto const r = take(id)) r->failed(errc::store_unavailable, false);
+    }
+  }
+  void mark() {
+    natsMsg* made = nullptr;
+    auto const subject = inbox_ + mark_of + std::to_string(last_id_);
+    if (natsMsg_Create(&made, subject.c_str(), nullptr, nullptr, 0) != NATS_OK) {
+      return absence_.end();
+    }
+    nats_owner<natsMsg> const message{made};
+    if (socket_->publish(message.get()) != nats_socket::sending::given) absence_.end();
+  }
+
+  void await_violations() {
+    auto told = [weak = weak_from_this(), from = std::weak_ptr{socket_}](error_code ec) {
+      auto const self = weak.lock();
+      auto const socket = from.lock();
+      if (ec || !self || !socket || socket != self->socket_) return;
+      for (auto const& said : socket->violations().take()) self->not_permitted(said);
+      if (socket == self->socket_) self->await_violations();
+    };
+    socket_->violations().listen(
+        park<error_code>(boost::asio::any_io_executor{strand_}, std::move(told)));
+  }
+  /// The server has not done something. Whom it concerns has to be certain.
+  void not_permitted(std::string const& said) {
+    heard_ = true;
+    if (said.find("Subscription to \"" + inbox_) != said.npos) return open(permission_denied());
+    auto const subject = nats_refused_subject::of(said);
+    if (subject.text.starts_with(inbox_)) {
+      may_mark_ = false;  // a mark was not
+      return absence_.end();
+    }
+    std::uint64_t concerned = 0;
+    for (auto const& [id, r] : given_) {
+      if (!subject.matches(r->subject)) continue;
+      if (concerned != 0 && !subject.whole) return;
+      if (concerned == 0 || id < concerned) concerned = id;
+    }
+    if (auto const r = take(concerned)) r->failed(permission_denied(), false);
+  }
+  [[nodiscard]] static error_code permission_denied() noexcept {
+    return make_error_code(boost::system::errc::permission_denied);
   }
 
   // ---------------------------------------------------------------------------- the connection
 
-  void ask(std::string subject, std::string data, std::function<void(std::string_view)> then) {
+  void ask(std::string subject, std::string data, nats_question::heard then) {
     auto const q = std::make_shared<nats_question>(std::move(then));
     q->subject = std::move(subject);
     q->data = std::move(data);
@@ -294,6 +375,12 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void arrived(error_code ec, std::shared_ptr<nats_connection> made) {
     dialer_.forget();
     if (closed_) return finish();
+    refused_ = {};
+    if (ec == permission_denied()) {
+      refused_ = ec;
+      for_each_feed([ec](nats_feed& f) { f.refused(ec); });
+      fail_waiting(ec);
+    }
     if (ec || !made) return retry();
     socket_ = std::make_shared<nats_socket>(strand_, std::move(made));
     // Timers keep this alive as long as there is a connection, so that nothing here refers to
@@ -311,6 +398,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     replies_ = socket_->subscribe(inbox_ + "*");
     hints_ = socket_->subscribe(names_.hints());
     if (!replies_ || !hints_) return hang_up();
+    await_violations();
+    absence_.end();
+    may_mark_ = true;
     for (auto& f : followed_) {
       f.heard = socket_->subscribe(f.subject);
       if (!f.heard) return hang_up();
@@ -323,7 +413,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   /// Before any command.
   void greet() {
     auto const sent = system_clock{}.steady_now();
-    ask(names_.info(), {}, [this, sent](std::string_view text) {
+    ask(names_.info(), {}, [this, sent](error_code ec, std::string_view text) {
+      if (ec) return not_greeted(ec);
       auto const info = read_stream_info(text);
       if (info.error == static_cast<int>(nats_code::stream_not_found)) {
         if (options_.create_stream) return create();
@@ -334,8 +425,13 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
   void create() {
     auto const sent = system_clock{}.steady_now();
-    ask(names_.create(), stream_config_,
-        [this, sent](std::string_view text) { greeted(read_stream_info(text), sent); });
+    ask(names_.create(), stream_config_, [this, sent](error_code ec, std::string_view text) {
+      ec ? not_greeted(ec) : greeted(read_stream_info(text), sent);
+    });
+  }
+  void not_greeted(error_code ec) {
+    if (!socket_) return;  // it has ended
+    ec == permission_denied() ? open(ec) : hang_up();
   }
   void greeted(nats_stream_info const& info, steady_time sent) {
     if (info.error != 0) {
@@ -346,9 +442,13 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     }
     if (!info.fits) return open(errc::store_foreign);
     if (!info.time) return greet();  // what was just made is told without it
+    learn(info, sent);
+    open({});
+  }
+
+  void learn(nats_stream_info const& info, steady_time sent) {
     time_.learn(*info.time, sent, system_clock{}.steady_now());
     replicated_ = info.replicated;
-    open({});
   }
 
   /// Commands may go.
@@ -374,11 +474,16 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     constexpr int most = 2;
     if (silent_ == most) return hang_up();
     auto const sent = system_clock{}.steady_now();
-    ask(names_.info(), {}, [this, sent](std::string_view text) {
+    ask(names_.info(), {}, [this, sent](error_code ec, std::string_view text) {
+      if (ec) return;
       auto const info = read_stream_info(text);
-      if (info.time) time_.learn(*info.time, sent, system_clock{}.steady_now());
+      if (info.error == static_cast<int>(nats_code::stream_not_found) && up_ && !refused_) {
+        return hang_up();  // it was deleted: begin anew
+      }
+      if (info.error != 0 || !info.time) return;
+      learn(info, sent);
       // It was missing, or something else, when it was last looked at.
-      if (refused_ && up_ && info.error == 0 && info.fits) {
+      if (refused_ && up_ && info.fits) {
         refused_ = {};
         for_each_feed([](nats_feed& f) { f.connected(); });
       }
@@ -430,6 +535,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void close_now() {
     if (std::exchange(closed_, true)) return;
     fail_waiting(make_error_code(errc::closed));
+    now_do();
     for_each_feed([](nats_feed& f) { f.closed(); });
     if (socket_) return hang_up();
     pause_.stop();
@@ -438,6 +544,11 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
   void finish() {
     if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
+  }
+
+  void now_do() {
+    moment_.stop();
+    for (auto const& what : std::exchange(later_, {})) what();
   }
 
   /// Does this next of all that is done about the connection by time.
@@ -485,11 +596,15 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   boost::unordered_flat_map<std::uint64_t, std::shared_ptr<nats_request>> given_;
   std::deque<std::pair<steady_time, std::uint64_t>> deadlines_;
   bool watching_ = false;
+  nats_absence absence_;
+  bool may_mark_ = true;
+  std::vector<std::function<void()>> later_;
   duration waited_{};
   alarm<system_clock> pause_;
   alarm<system_clock> patience_;
   alarm<system_clock> beat_;
   alarm<system_clock> timeout_;
+  alarm<system_clock> moment_;
 };
 
 }  // namespace weir::detail

@@ -32,8 +32,8 @@ struct nats_options {
   bool in_memory = false;       ///< see above
   std::uint64_t max_bytes = 0;  ///< see above
 
-  /// How long a command waits for a connection before it is `store_unavailable`; up to
-  /// `limits::span`.
+  /// How long a command waits for a connection, or for a stream that can be served, before it is
+  /// `store_unavailable`; up to `limits::span`.
   duration offline_patience = std::chrono::seconds{5};
 
   duration connect_timeout = std::chrono::seconds{5};  ///< of a try to connect; from 10 ms to 1 h

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_RECORD_HPP
 #define WEIR_STORE_NATS_RECORD_HPP
 
+#include "weir/clock/system.hpp"
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
@@ -159,7 +160,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       if (given && why == errc::outcome_unknown && ++keeper_->lost_ != most_lost) {
         return keeper_->ask();
       }
-      keeper_->failed(given ? make_error_code(errc::store_unavailable) : why);
+      given ? keeper_->failed(make_error_code(errc::store_unavailable)) : keeper_->refused(why);
     }
 
    private:
@@ -171,7 +172,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     [[nodiscard]] bool wanted() const noexcept override { return true; }
     void answered(nats_reply const& r) override { keeper_->written(read_written(r.data())); }
     void failed(error_code why, bool given) override {
-      keeper_->failed(given ? make_error_code(errc::outcome_unknown) : why);
+      given ? keeper_->failed(make_error_code(errc::outcome_unknown)) : keeper_->refused(why);
     }
 
    private:
@@ -205,6 +206,10 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     }
     busy_ = !steps_.empty() || look_;
     if (!busy_) return rests();
+    if (auto const link = link_.lock()) {
+      patient_until_ =
+          saturating_add(system_clock{}.steady_now(), link->options().offline_patience);
+    }
     known_ && !look_ ? decide(false) : ask();
   }
 
@@ -223,7 +228,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   }
 
   void read(result<nats_record> const& found) {
-    if (found.has_error()) return failed(found.error());
+    if (found.has_error()) return refused(found.error());
     sequence_ = found->sequence;
     if (sequence_ == 0) {
       state_ = State{};
@@ -288,7 +293,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       if (++tries_ == most_tries) return failed(make_error_code(errc::store_unavailable));
       return ask();
     }
-    if (w.failed) return failed(w.failed);
+    if (w.failed) return w.failed == errc::outcome_unknown ? failed(w.failed) : refused(w.failed);
     sequence_ = w.sequence;
     state_ = std::move(written_);
     seen_ = wrote_at_;
@@ -301,6 +306,14 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   void answer() {
     for (auto const& s : std::exchange(steps_, {})) s->answer();
     next();
+  }
+  /// Nothing was executed. What may pass, such as a stream that has no leader at the moment, is
+  /// asked for again, as long as a connection would be waited for.
+  void refused(error_code ec) {
+    auto const link = link_.lock();
+    if (!link || ec != errc::store_unavailable || !wanted()) return failed(ec);
+    auto again = [self = this->shared_from_this()] { self->ask(); };
+    if (!link->later(patient_until_, std::move(again))) failed(ec);
   }
   void failed(error_code ec) {
     known_ = false;
@@ -321,6 +334,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   std::uint64_t sequence_ = 0;
   std::uint32_t tries_ = 0;
   std::uint32_t lost_ = 0;
+  steady_time patient_until_{};
   bool known_ = true;  // of a key that was never seen: that it is new, until it is written
   bool busy_ = false;
   bool look_ = false;

@@ -67,17 +67,19 @@ class nats_feed {
   virtual void closed() = 0;
 };
 
-/// What a link asks for itself, of one connection. `then(std::string_view)` hears the answer, if
-/// there is one.
+/// What a link asks for itself, of one connection. `then(error_code, std::string_view)` hears the
+/// answer, or why there is none.
 class nats_question final : public nats_request {
  public:
-  explicit nats_question(std::function<void(std::string_view)> then) : then_{std::move(then)} {}
+  using heard = std::function<void(error_code, std::string_view)>;
+
+  explicit nats_question(heard then) : then_{std::move(then)} {}
   [[nodiscard]] bool wanted() const noexcept override { return true; }
-  void answered(nats_reply const& r) override { then_(r.data()); }
-  void failed(error_code, bool) override {}
+  void answered(nats_reply const& r) override { then_({}, r.data()); }
+  void failed(error_code why, bool) override { then_(why, {}); }
 
  private:
-  std::function<void(std::string_view)> then_;
+  heard then_;
 };
 
 }  // namespace weir::detail

@@ -7,6 +7,7 @@
 #include "weir/error.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/options.hpp"
+#include "weir/store/nats/violations.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -36,11 +37,10 @@
 //   published is written in the strand (natsOptions_SetSendAsap, so no thread flushes), and it asks
 //   for no signs of life (no ping interval, so no timer).
 // - It does not reconnect by itself, which it would do in a thread and with what was not sent yet:
-// weir
-//   makes another connection, and knows of each request on which one it went.
+//   weir makes another connection, and knows of each request on which one it went.
 // - The client library's own threads (timers, callbacks, its collector) are started by it once for
-// the
-//   process, and have nothing to do.
+//   the process. All that they have to do is to tell what a server has not permitted
+//   (nats_violations).
 namespace weir::detail {
 
 struct nats_free {
@@ -75,6 +75,7 @@ class nats_connection {
   [[nodiscard]] natsSock socket() const noexcept { return socket_; }
   [[nodiscard]] bool wants_to_write() const noexcept { return wants_to_write_; }
   void on_write(std::function<void()> f) { on_write_ = std::move(f); }
+  [[nodiscard]] nats_violations& violations() const noexcept { return *violations_; }
 
   /// Ends it as if the server had.
   void end() noexcept {
@@ -107,8 +108,15 @@ class nats_connection {
     return NATS_OK;
   }
   // Without one the client prints errors.
-  static void ignore(natsConnection*, natsSubscription*, natsStatus, void*) {}
+  static void failed(natsConnection* from, natsSubscription*, natsStatus what, void* number) {
+    if (what != NATS_NOT_PERMITTED) return;
+    natsStatus ignored{};
+    char const* said = nats_GetLastError(&ignored);
+    if (said == nullptr || *said == 0) natsConnection_GetLastError(from, &said);
+    if (said != nullptr) nats_violations::tell(number, said);
+  }
 
+  std::shared_ptr<nats_violations> violations_ = nats_violations::make();
   natsConnection* connection_ = nullptr;
   natsSock socket_ = -1;
   bool wants_to_write_ = false;
@@ -134,7 +142,7 @@ inline error_code nats_connection::connect(nats_address const& to, nats_options 
   set(natsOptions_SetAllowReconnect(o, false));
   set(natsOptions_SetPingInterval(o, 0));
   set(natsOptions_SetSendAsap(o, true));
-  set(natsOptions_SetErrorHandler(o, &nats_connection::ignore, nullptr));
+  set(natsOptions_SetErrorHandler(o, &nats_connection::failed, violations_->number()));
   set(natsOptions_SetEventLoop(o, this, &nats_connection::attach, &nats_connection::read,
                                &nats_connection::write, &nats_connection::detach));
   if (!to.user().empty()) {
@@ -151,9 +159,13 @@ inline error_code nats_connection::connect(nats_address const& to, nats_options 
     }
   }
   if (!good) return errc::invalid_option;
-  return natsConnection_Connect(&connection_, o) == NATS_OK
-             ? error_code{}
-             : make_error_code(errc::store_unavailable);
+  switch (natsConnection_Connect(&connection_, o)) {
+    case NATS_OK: return {};
+    case NATS_NOT_PERMITTED:
+    case NATS_CONNECTION_AUTH_FAILED:
+      return make_error_code(boost::system::errc::permission_denied);
+    default: return errc::store_unavailable;
+  }
 }
 
 /// A connection in its strand: reads and writes when the socket can.
@@ -190,6 +202,8 @@ class nats_socket : public std::enable_shared_from_this<nats_socket> {
     }
     return nats_owner<natsSubscription>{made};
   }
+
+  [[nodiscard]] nats_violations& violations() const noexcept { return connection_->violations(); }
 
   /// Not what the client says, but what the outcome is.
   enum class sending : std::uint8_t { given, too_large, refused };

@@ -5,15 +5,12 @@
 #define WEIR_STORE_REDIS_ADDRESS_HPP
 
 #include "weir/error.hpp"
+#include "weir/store/redis/url.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <iterator>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -33,7 +30,7 @@ class redis_address {
 
   /// Reads `redis://` (plain) or `rediss://` (TLS), then
   /// `[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]`. IPv6 addresses stand in brackets; %XX stands for a
-  /// byte in user, password and host. Error: `invalid_option` for everything else.
+  /// byte in user, password and host. Error: a `redis_url_errc`, which says what is wrong.
   ///
   /// A cluster is `redis+cluster://` or `rediss+cluster://`, then
   /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]...`: one or more of its nodes, from which the
@@ -116,21 +113,6 @@ class redis_address {
   [[nodiscard]] std::string const& ca_file() const noexcept { return ca_file_; }
 
  private:
-  static std::optional<std::string> unescaped(std::string_view text);
-  static std::optional<std::pair<std::string, std::uint16_t>> place(std::string_view text);
-  bool read_who(std::string_view& url);
-  bool read_database(std::string_view number, std::uint32_t most);
-  static result<redis_address> parse_unix(std::string_view url);
-
-  template <class Number>
-  static std::optional<Number> whole(std::string_view text) noexcept {
-    Number value{};
-    auto const* const end = text.data() + text.size();
-    auto const [at, ec] = std::from_chars(text.data(), end, value);
-    if (text.empty() || ec != std::errc{} || at != end) return std::nullopt;
-    return value;
-  }
-
   std::string host_;
   std::uint16_t port_;
   std::string user_ = "default";
@@ -143,135 +125,21 @@ class redis_address {
   std::vector<std::pair<std::string, std::uint16_t>> others_;
 };
 
-inline std::optional<std::string> redis_address::unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    unsigned char byte = 0;
-    auto const* const digits = text.data() + i + 1;
-    if (text.size() - i < 3) return std::nullopt;
-    auto const [at, ec] = std::from_chars(digits, digits + 2, byte, 16);
-    if (ec != std::errc{} || at != digits + 2) return std::nullopt;
-    out += static_cast<char>(byte);
-    i += 2;
-  }
-  return out;
-}
-
-/// A host, and perhaps a port.
-inline std::optional<std::pair<std::string, std::uint16_t>> redis_address::place(
-    std::string_view text) {
-  auto host = text;
-  std::string_view port;
-  bool named = false;
-  if (text.starts_with('[')) {
-    auto const end = text.find(']');
-    if (end == text.npos) return std::nullopt;
-    host = text.substr(1, end - 1);
-    auto const rest = text.substr(end + 1);
-    named = !rest.empty();
-    if (named && rest.front() != ':') return std::nullopt;
-    if (named) port = rest.substr(1);
-  } else if (auto const colon = text.find(':'); colon != text.npos) {
-    named = true;
-    host = text.substr(0, colon);
-    port = text.substr(colon + 1);
-  }
-  if (host.find(',') != host.npos) return std::nullopt;  // several, of what is no cluster
-  auto plain = unescaped(host);
-  auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return std::nullopt;
-  if (!named) return std::pair{std::move(*plain), usual_port};
-  auto const number = whole<std::uint16_t>(port);
-  if (!number || *number == 0) return std::nullopt;
-  return std::pair{std::move(*plain), *number};
-}
-
-/// Takes "USER:PASSWORD@" off the front, if it is there.
-inline bool redis_address::read_who(std::string_view& url) {
-  auto const at = url.rfind('@');
-  if (at == url.npos) return true;
-  auto const who = url.substr(0, at);
-  url = url.substr(at + 1);
-  auto const colon = who.find(':');
-  if (colon == who.npos) return false;
-  auto user = unescaped(who.substr(0, colon));
-  auto password = unescaped(who.substr(colon + 1));
-  if (!user || !password || password->empty()) return false;
-  if (!user->empty()) user_ = std::move(*user);
-  password_ = std::move(*password);
-  return true;
-}
-
-inline bool redis_address::read_database(std::string_view number, std::uint32_t most) {
-  auto const database = whole<std::uint32_t>(number);
-  if (!database || *database > most) return false;
-  database_ = *database;
-  return true;
-}
-
-inline result<redis_address> redis_address::parse_unix(std::string_view url) {
-  auto const bad = make_error_code(errc::invalid_option);
-  redis_address out;
-  constexpr std::string_view database = "?db=";
-  if (auto const query = url.find('?'); query != url.npos) {
-    constexpr std::uint32_t most = 65'535;
-    auto const rest = url.substr(query);
-    if (!rest.starts_with(database)) return bad;
-    if (!out.read_database(rest.substr(database.size()), most)) return bad;
-    url = url.substr(0, query);
-  }
-  auto const slash = url.find('/');
-  if (slash == url.npos || url.find('#') != url.npos) return bad;
-  auto who = url.substr(0, slash);
-  if (!out.read_who(who) || !who.empty()) return bad;
-  auto path = unescaped(url.substr(slash));
-  constexpr std::size_t longest = 107;  // what the system has room for
-  if (!path || path->size() > longest || path->find('\0') != path->npos) return bad;
-  out.path_ = std::move(*path);
-  return out;
-}
-
 inline result<redis_address> redis_address::parse(std::string_view url) {
-  auto const bad = make_error_code(errc::invalid_option);
-  for (std::string_view const scheme : {"unix://", "redis+unix://"}) {
-    if (url.starts_with(scheme)) return parse_unix(url.substr(scheme.size()));
-  }
-  auto const start = url.find("://");
-  if (start == url.npos) return bad;
-  auto const scheme = url.substr(0, start);
+  auto read = detail::redis_url::read(url, usual_port);
+  if (read.has_error()) return read.error();
+  auto& parts = *read;
   redis_address out;
-  out.tls_ = scheme.starts_with("rediss");
-  out.cluster_ = scheme.ends_with("+cluster");
-  if (scheme != (out.tls_ ? "rediss" : "redis") + std::string{out.cluster_ ? "+cluster" : ""}) {
-    return bad;
-  }
-  url.remove_prefix(start + 3);
-  if (url.find_first_of("?#") != url.npos) return bad;
-
-  if (auto const slash = url.find('/'); slash != url.npos) {
-    constexpr std::uint32_t most = 65'535;
-    auto const number = url.substr(slash + 1);
-    url = url.substr(0, slash);
-    if (!number.empty() && !out.read_database(number, out.cluster_ ? 0 : most)) return bad;
-  }
-  if (!out.read_who(url)) return bad;
-  bool first = true;
-  do {
-    auto const comma = out.cluster_ ? url.find(',') : url.npos;
-    auto where = place(url.substr(0, comma));
-    if (!where) return bad;
-    if (std::exchange(first, false)) {
-      std::tie(out.host_, out.port_) = std::move(*where);
-    } else {
-      out.others_.push_back(std::move(*where));
-    }
-    url = comma == url.npos ? std::string_view{} : url.substr(comma + 1);
-    if (comma != url.npos && url.empty()) return bad;
-  } while (!url.empty());
+  out.tls_ = parts.tls;
+  out.cluster_ = parts.cluster;
+  out.database_ = parts.database;
+  out.path_ = std::move(parts.path);
+  out.password_ = std::move(parts.password);
+  if (!parts.user.empty()) out.user_ = std::move(parts.user);
+  if (parts.places.empty()) return out;
+  std::tie(out.host_, out.port_) = std::move(parts.places.front());
+  out.others_.assign(std::make_move_iterator(parts.places.begin() + 1),
+                     std::make_move_iterator(parts.places.end()));
   return out;
 }
 

@@ -1,0 +1,236 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Who may do what: users, tokens, TLS, and accounts with fewer rights than a store would like.
+
+#include "nats_jwt.hpp"
+#include "nats_server.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace nats_test;
+using boost::system::errc::permission_denied;
+
+constexpr duration lasting = 1h;
+
+error_code denied() { return make_error_code(permission_denied); }
+
+/// A user with these permissions, and one who may everything.
+std::string users(std::string const& permissions) {
+  return "authorization { users: [ {user: root, password: x}, {user: me, password: x, "
+         "permissions: " +
+         permissions + "} ] }\n";
+}
+
+/// What the store says that an account needs.
+std::string const documented =
+    R"({ publish: ["weir.k.>", "weir.h.>", "$JS.API.STREAM.INFO.weir-keys",)"
+    R"( "$JS.API.DIRECT.GET.weir-keys.>"], subscribe: ["_INBOX.>", "weir.h.>"] })";
+
+void make_stream(server const& s, std::string_view prefix = "weir") {
+  nats_options o;
+  o.prefix = prefix;
+  bed root{at(s, "root:x@"), o};
+  BOOST_TEST_REQUIRE(root(command::inspect_lock{"key"}).has_value());
+}
+
+/// How long it took is looked at only to tell "at once" from "after the patience", minutes later.
+nats_options patient() {
+  auto o = brisk();
+  o.offline_patience = o.request_timeout = o.connect_timeout = 10min;
+  return o;
+}
+
+/// An authority, and a certificate of it for 127.0.0.1.
+void make_certificates(std::string const& directory) {
+  auto const in = "cd '" + directory + "' && openssl ";
+  for (auto const& words :
+       {std::string{"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "
+                    "/CN=authority -keyout ca.key -out ca.pem"},
+        std::string{"req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=server "
+                    "-addext subjectAltName=IP:127.0.0.1 -keyout server.key -out server.csr"},
+        std::string{"x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 "
+                    "-copy_extensions copy -out server.pem"},
+        std::string{"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "
+                    "/CN=stranger -keyout other.key -out other.pem"}}) {
+    BOOST_TEST_REQUIRE(std::system((in + words + " 2>openssl.log").c_str()) == 0, words);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nats_access)
+
+BOOST_AUTO_TEST_CASE(who_asks_has_to_be_known) {
+  configured known{"authorization { user: me, password: secret }\n"};
+  bed right{at(*known.it, "me:secret@"), brisk()};
+  BOOST_TEST(right(command::inspect_lock{"key"}).has_value());
+  bed named{at(*known.it).authenticate("me", "secret"), brisk()};
+  BOOST_TEST(named(command::inspect_lock{"key"}).has_value());
+  bed wrong{at(*known.it, "me:wrong@"), patient()};
+  BOOST_TEST(is_error(wrong(command::inspect_lock{"key"}), denied()));
+  BOOST_TEST(is_error(wrong(command::inspect_lock{"key"}), denied()));
+  bed nobody{at(*known.it), patient()};
+  BOOST_TEST(is_error(nobody(command::inspect_lock{"key"}), denied()));
+
+  configured token{"authorization { token: secret }\n"};
+  bed with{at(*token.it).token("secret"), brisk()};
+  BOOST_TEST(with(command::inspect_lock{"key"}).has_value());
+  bed without{at(*token.it).token("guess"), patient()};
+  BOOST_TEST(is_error(without(command::inspect_lock{"key"}), denied()));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_jetstream_is_unavailable) {
+  // The server has it, but this account has not.
+  configured off{"accounts { A { users = [{user: me, password: x}] } }\n"};
+  nats_options o;
+  o.offline_patience = 300ms;
+  bed on{at(*off.it, "me:x@"), o};
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough) {
+  configured restricted{users(documented)};
+  make_stream(*restricted.it);
+  bed on{at(*restricted.it, "me:x@"), patient()};
+  auto const got = on(command::acquire_permit{"key", "me", 1, lasting, {}});
+  BOOST_TEST_REQUIRE(got.has_value(), got.error().message());
+  BOOST_TEST(got->granted);
+  BOOST_TEST(on(command::acquire_permit{"key", "you", 1, lasting, lasting}).value().place == 1U);
+  BOOST_TEST(on(command::release_permit{"key", "me", got->fence}).value().freed);
+  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).value().granted);
+}
+
+BOOST_AUTO_TEST_CASE(F46_what_is_not_permitted_is_denied_at_once) {
+  configured restricted{users(
+      R"({ publish: ["weir.h.>", "weir.k.l.>", "$JS.API.STREAM.INFO.*", "$JS.API.DIRECT.GET.>"] })")};
+  make_stream(*restricted.it);
+  bed on{at(*restricted.it, "me:x@"), patient()};
+  // Many at once, each of which is told about itself.
+  constexpr int callers = 100;
+  int ended = 0;
+  int refused = 0;
+  int granted = 0;
+  std::vector<std::string> keys;
+  for (int i = 0; i != callers; ++i) keys.push_back("key" + std::to_string(i));
+  for (auto const& key : keys) {
+    on.store.async_execute(command::acquire_permit{key, "me", 1, lasting, {}},
+                           [&](error_code ec, permit_grant const&) {
+                             ++ended;
+                             if (ec == denied()) ++refused;
+                           });
+    on.store.async_execute(command::acquire_lock{key, "me", lasting},
+                           [&](error_code ec, lock_grant const& g) {
+                             ++ended;
+                             if (!ec && g.granted) ++granted;
+                           });
+  }
+  on.io.restart();
+  auto const give_up = std::chrono::steady_clock::now() + 30s;
+  while (ended != 2 * callers && std::chrono::steady_clock::now() < give_up) {
+    on.io.run_one_for(100ms);
+  }
+  BOOST_TEST(refused == callers);
+  BOOST_TEST(granted == callers);
+  // A subject of which the client keeps only the beginning.
+  std::string const key(limits::key_size, 'k');
+  BOOST_TEST(is_error(on(command::acquire_permit{key, "me", 1, lasting, {}}), denied()));
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_may_not_be_made_or_seen_is_denied_at_once) {
+  configured unmade{users(documented)};
+  bed one{at(*unmade.it, "me:x@"), patient()};
+  BOOST_TEST(is_error(one(command::inspect_lock{"key"}), denied()));
+
+  configured unseen{users(R"({ publish: ["weir.>"] })")};
+  make_stream(*unseen.it);
+  bed two{at(*unseen.it, "me:x@"), patient()};
+  BOOST_TEST(is_error(two(command::inspect_lock{"key"}), denied()));
+
+  configured deaf{users(R"({ subscribe: ["weir.>"] })")};
+  make_stream(*deaf.it);
+  bed three{at(*deaf.it, "me:x@"), patient()};
+  BOOST_TEST(is_error(three(command::inspect_lock{"key"}), denied()));
+}
+
+BOOST_AUTO_TEST_CASE(a_right_that_is_given_later_is_noticed) {
+  configured restricted{users(documented)};
+  auto o = brisk();
+  o.health_check_interval = 50ms;
+  bed on{at(*restricted.it, "me:x@"), o};
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), denied()));
+  make_stream(*restricted.it);  // by who may
+  result<lock_info> found = denied();
+  for (int i = 0; i != 100 && found.has_error(); ++i) {
+    found = on(command::inspect_lock{"key"});
+    on.io.restart();
+    on.io.run_for(20ms);
+  }
+  BOOST_TEST(found.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(TLS_is_spoken_with_who_can_prove_who_it_is) {
+  configured safe{
+      "tls { cert_file: \"DIRECTORY/server.pem\", key_file: \"DIRECTORY/server.key\" }\n",
+      make_certificates};
+  auto const url = "tls://127.0.0.1:" + std::to_string(safe.it->port());
+  auto const address = nats_address::parse(url).value();
+  bed right{nats_address{address}.tls(safe.directory + "/ca.pem"), brisk()};
+  BOOST_TEST(right(command::acquire_lock{"key", "me", lasting}).value().granted);
+
+  auto o = brisk();
+  o.offline_patience = 300ms;
+  bed other{nats_address{address}.tls(safe.directory + "/other.pem"), o};
+  BOOST_TEST(is_error(other(command::inspect_lock{"key"}), errc::store_unavailable));
+  bed unknown{address, o};  // the system knows no such authority
+  BOOST_TEST(is_error(unknown(command::inspect_lock{"key"}), errc::store_unavailable));
+  auto const by_name = nats_address::parse("tls://localhost:" + std::to_string(safe.it->port()));
+  bed elsewhere{nats_address{by_name.value()}.tls(safe.directory + "/ca.pem"), o};
+  BOOST_TEST(is_error(elsewhere(command::inspect_lock{"key"}), errc::store_unavailable));
+  bed plain{at(*safe.it), o};
+  BOOST_TEST(is_error(plain(command::inspect_lock{"key"}), errc::store_unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(a_credentials_file_says_who_asks) {
+  decentralised const keys;
+  auto const write = [](std::string const& credentials) {
+    return [credentials](std::string const& directory) {
+      std::ofstream{directory + "/user.creds"} << credentials;
+    };
+  };
+  configured known{keys.configuration, write(keys.credentials)};
+  bed right{at(*known.it).credentials(known.directory + "/user.creds"), brisk()};
+  auto const got = right(command::acquire_lock{"key", "me", lasting});
+  BOOST_TEST_REQUIRE(got.has_value(), got.error().message());
+  BOOST_TEST(got->granted);
+
+  bed nobody{at(*known.it), patient()};
+  BOOST_TEST(is_error(nobody(command::inspect_lock{"key"}), denied()));
+  // Of another operator's account.
+  write(decentralised{}.credentials)(known.directory);
+  bed other{at(*known.it).credentials(known.directory + "/user.creds"), patient()};
+  BOOST_TEST(is_error(other(command::inspect_lock{"key"}), denied()));
+  auto o = brisk();
+  o.offline_patience = 300ms;
+  bed missing{at(*known.it).credentials(known.directory + "/none.creds"), o};
+  BOOST_TEST(is_error(missing(command::inspect_lock{"key"}), errc::store_unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(R6_any_of_several_servers_will_do) {
+  server there;
+  auto const urls = "nats://127.0.0.1:1,nats://127.0.0.1:" + std::to_string(there.port());
+  bed on{nats_address::parse(urls).value(), brisk()};
+  for (int i = 0; i != 5; ++i) {
+    BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+    there.kill();
+    there.start();
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,371 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// The store on the other side of a network that breaks at every place of a conversation, and on
+// servers that die, lose their streams, or find their client too slow.
+
+#include "nats_server.hpp"
+#include "weir/testing/fault_proxy.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace nats_test;
+using weir::testing::fault_proxy;
+using weir::testing::planned_fault;
+using weir::testing::proxy_ending;
+using weir::testing::proxy_fault;
+using weir::testing::proxy_rates;
+using weir::testing::traffic;
+namespace asio = boost::asio;
+
+constexpr auto tuple = asio::as_tuple(asio::use_awaitable);
+constexpr duration lasting = 1h;
+constexpr std::uint64_t tokens = 1000;
+quota const quotas[] = {quota::per(tokens, 24h)};
+
+bool is_transport(error_code ec) {
+  return ec == errc::outcome_unknown || ec == errc::store_unavailable;
+}
+
+/// A line, and, where it says so, so many bytes after it.
+std::size_t split(std::string_view bytes) {
+  auto const end = bytes.find("\r\n");
+  if (end == bytes.npos) return 0;
+  auto const line = bytes.substr(0, end);
+  std::size_t size = end + 2;
+  for (std::string_view const verb : {"PUB ", "HPUB ", "MSG ", "HMSG "}) {
+    if (!line.starts_with(verb)) continue;
+    std::size_t data = 0;
+    auto const digits = line.substr(line.rfind(' ') + 1);
+    std::from_chars(digits.data(), digits.data() + digits.size(), data);
+    size += data + 2;
+  }
+  return size <= bytes.size() ? size : 0;
+}
+
+/// Asks until there is an answer.
+template <class C>
+asio::awaitable<typename C::result> insist(nats_store store, C c) {
+  static_assert(C::repeatable);
+  for (;;) {
+    auto [ec, answer] = co_await store.async_execute(c, tuple);
+    if (!ec) co_return std::move(answer);
+    BOOST_TEST_REQUIRE(is_transport(ec), ec.message());
+  }
+}
+
+void run(asio::io_context& io, asio::awaitable<void> body) {
+  std::exception_ptr failure;
+  bool done = false;
+  asio::co_spawn(io, std::move(body), [&](std::exception_ptr e) {
+    failure = e;
+    done = true;
+  });
+  io.restart();
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (!done && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(done, "it did not end");
+  if (failure) std::rethrow_exception(failure);
+}
+
+void run_out(asio::io_context& io) {
+  io.restart();
+  io.run_for(30s);
+  BOOST_TEST(io.stopped(), "something goes on for ever");
+}
+
+/// How often something was taken: for certain, and perhaps.
+struct spent {
+  std::uint64_t certain = 0;
+  std::uint64_t unknown = 0;
+};
+
+asio::awaitable<void> converse(nats_store store, spent& takes) {
+  command::acquire_permit const permit{"key", "me", 1, lasting, {}};
+  auto const granted = co_await insist(store, permit);
+  BOOST_TEST(granted.granted);
+  command::acquire_lock const lock{"key", "me", lasting};
+  auto const held = co_await insist(store, lock);
+  BOOST_TEST(held.granted);
+  for (int i = 0; i != 3; ++i) {
+    command::take const take{"key", quotas, 1, {}};
+    auto const [ec, answer] = co_await store.async_execute(take, tuple);
+    BOOST_TEST((!ec || is_transport(ec)), ec.message());
+    if (!ec) ++takes.certain;
+    if (ec == errc::outcome_unknown) ++takes.unknown;
+  }
+  command::release_permit const back{"key", "me", granted.fence};
+  co_await insist(store, back);
+  command::release_lock const free{"key", "me", held.fence};
+  co_await insist(store, free);
+}
+
+/// What a conversation has to have done exactly once, whatever became of its answers.
+void check_done(server& s, nats_options const& o, spent const& takes) {
+  bed direct{s, o};
+  BOOST_TEST(!direct(command::inspect_lock{"key"}).value().held);
+  BOOST_TEST(direct(command::inspect_permits{"key", 0}).value().in_use == 0U);
+  auto const left = 1 + direct(command::peek_bucket{"key", quotas, 1, {}}).value().remaining;
+  BOOST_TEST(left <= tokens - takes.certain);
+  BOOST_TEST(left >= tokens - takes.certain - takes.unknown);
+}
+
+nats_address behind(fault_proxy const& proxy) {
+  return nats_address::parse("nats://127.0.0.1:" + std::to_string(proxy.endpoint().port())).value();
+}
+
+std::string contents(std::string const& file) {
+  std::ifstream in{file};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+/// Runs until all of them have ended, which they have to.
+template <class Count>
+void run_until(asio::io_context& io, Count const& ended, Count all) {
+  io.restart();
+  auto const give_up = std::chrono::steady_clock::now() + 30s;
+  while (ended != all && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(ended == all);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nats_faults)
+
+BOOST_AUTO_TEST_CASE(F45_a_connection_that_ends_anywhere_in_a_conversation_does_nothing_twice) {
+  server s;
+  std::uint64_t cuts = 0;
+  std::uint64_t unknown = 0;
+  int round = 0;
+  for (auto const direction : {traffic::to_server, traffic::to_client}) {
+    for (auto const fault :
+         {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after}) {
+      for (std::uint64_t message = 0; message != 13; ++message) {
+        auto const prefix = "r" + std::to_string(round++);
+        auto o = brisk();
+        o.prefix = prefix;
+        o.in_memory = true;
+        asio::io_context io;
+        fault_proxy const proxy{io.get_executor(), {asio::ip::address_v4::loopback(), s.port()}};
+        proxy.split_messages([](traffic) { return split; });
+        planned_fault cut{.fault = fault, .direction = direction, .message = message};
+        cut.bytes = 1 + 7 * (message % 3);
+        cut.ending = round % 2 == 0 ? proxy_ending::reset : proxy_ending::fin;
+        proxy.script({cut});
+        nats_store const store{io.get_executor(), behind(proxy), o};
+        store.async_run([](error_code) {});
+        spent takes;
+        BOOST_TEST_CONTEXT("round " << round << ", message " << message) {
+          run(io, converse(store, takes));
+          store.close();
+          proxy.async_close();
+          run_out(io);
+          check_done(s, o, takes);
+        }
+        auto const c = proxy.counts();
+        cuts += c.cut_before + c.cut_in + c.cut_after;
+        unknown += takes.unknown;
+      }
+    }
+  }
+  BOOST_TEST(cuts > 60U);
+  BOOST_TEST(unknown > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(R1_a_network_that_breaks_all_the_time_grants_nothing_twice) {
+  server s;
+  auto o = brisk();
+  o.in_memory = true;
+  o.health_check_interval = 100ms;  // cut connections may be silent ones
+  o.poll_interval = 5ms;
+  asio::io_context io;
+  fault_proxy const proxy{io.get_executor(), {asio::ip::address_v4::loopback(), s.port()}};
+  proxy.split_messages([](traffic) { return split; });
+  proxy_rates rates;
+  rates.seed = 1;
+  rates.cut_before = rates.cut_in = rates.cut_after = 1;
+  rates.delay = 5;
+  rates.silent = 10;
+  proxy.chaos(rates);
+  nats_store const store{io.get_executor(), behind(proxy), o};
+  store.async_run([](error_code) {});
+  std::uint32_t in_use = 0;
+  std::uint64_t last_fence = 0;
+  constexpr std::uint32_t limit = 2;
+  auto const client = [&](std::string holder) -> asio::awaitable<void> {
+    for (int i = 0; i != 15;) {
+      command::acquire_permit const get{"key", holder, limit, lasting, lasting};
+      auto const permit = co_await insist(store, get);
+      if (!permit.granted) {
+        command::await_permit const wait{"key", holder};
+        co_await store.async_execute(wait, tuple);
+        continue;
+      }
+      BOOST_TEST(++in_use <= limit);
+      BOOST_TEST(permit.fence != last_fence);
+      last_fence = permit.fence;
+      command::renew_permit const longer{"key", holder, permit.fence, lasting};
+      co_await insist(store, longer);
+      --in_use;
+      command::release_permit const back{"key", holder, permit.fence};
+      co_await insist(store, back);
+      ++i;
+    }
+  };
+  int left = 6;
+  for (int n = 0; n != 6; ++n) {
+    asio::co_spawn(io, client("holder" + std::to_string(n)), [&](std::exception_ptr e) {
+      BOOST_TEST(!e);
+      --left;
+    });
+  }
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (left != 0 && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(left == 0);
+  store.close();
+  proxy.async_close();
+  run_out(io);
+  auto const c = proxy.counts();
+  BOOST_TEST(c.cut_before + c.cut_in + c.cut_after > 0U);
+  bed direct{s, o};
+  BOOST_TEST(direct(command::inspect_permits{"key", 0}).value().in_use == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(R5_what_was_acknowledged_survives_a_kill_in_the_middle_of_it) {
+  server s;
+  for (std::size_t round = 0; round != 4; ++round) {
+    bed on{s, brisk()};
+    BOOST_TEST_REQUIRE(on(command::inspect_lock{"key"}).has_value());
+    constexpr std::size_t all = 500;
+    std::vector<std::string> keys(all);
+    std::vector<std::optional<error_code>> ended(all);
+    std::size_t answered = 0;
+    for (std::size_t i = 0; i != all; ++i) {
+      keys[i] = std::to_string(round) + "-" + std::to_string(i);
+      on.store.async_execute(command::acquire_lock{keys[i], "me", lasting},
+                             [&, i](error_code ec, lock_grant const&) {
+                               ended[i] = ec;
+                               ++answered;
+                             });
+    }
+    on.io.restart();
+    while (answered < 1 + round * 120) on.io.run_one_for(100ms);
+    s.kill();
+    s.start();
+    run_until(on.io, answered, all);
+    for (std::size_t i = 0; i != all; ++i) {
+      bool const held = on(command::inspect_lock{keys[i]}).value().held;
+      if (*ended[i]) {
+        BOOST_TEST_REQUIRE(is_transport(*ended[i]), ended[i]->message());
+        if (*ended[i] == errc::store_unavailable) BOOST_TEST(!held);
+      } else {
+        BOOST_TEST(held);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F46_commands_to_a_stream_that_is_gone_are_told_so_without_a_timeout) {
+  server s;
+  auto o = brisk();
+  o.create_stream = false;
+  o.request_timeout = 10min;
+  o.health_check_interval = 1min;
+  o.offline_patience = 300ms;
+  stranger other{s};
+  (void)other.ask("$JS.API.STREAM.CREATE.weir-keys", nats_stream_config(o));
+  bed on{s, o};
+  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).value().granted);
+  (void)other.ask("$JS.API.STREAM.DELETE.weir-keys");
+  constexpr int callers = 100;
+  int ended = 0;
+  int refused = 0;
+  std::vector<std::string> keys;
+  for (int i = 0; i != callers; ++i) keys.push_back("key" + std::to_string(i));
+  for (auto const& key : keys) {
+    on.store.async_execute(command::acquire_lock{key, "me", lasting},
+                           [&](error_code ec, lock_grant const&) {
+                             ++ended;
+                             if (ec == errc::store_unavailable) ++refused;
+                           });
+  }
+  run_until(on.io, ended, callers);
+  BOOST_TEST(refused == callers);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_stream_that_is_gone_is_waited_for_and_made_anew) {
+  server s;
+  auto o = brisk();
+  o.health_check_interval = 50ms;
+  bed on{s, o};
+  auto const fence = on(command::acquire_lock{"key", "me", lasting}).value().fence;
+  (void)stranger{s}.ask("$JS.API.STREAM.DELETE.weir-keys");
+  auto const again = on(command::acquire_lock{"other", "me", lasting});
+  BOOST_TEST_REQUIRE(again.has_value(), again.error().message());
+  BOOST_TEST(again->granted);
+  BOOST_TEST(again->fence > fence);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_client_that_is_too_slow_is_cut_off_and_comes_back) {
+  configured hasty{"write_deadline: \"50ms\"\nmax_pending: 2097152\n"};
+  auto& s = *hasty.it;
+  bed on{s, brisk()};
+  auto const fence = on(command::acquire_lock{"key", "me", lasting}).value().fence;
+  // It listens to hints, and reads none of these.
+  stranger other{s};
+  std::string const much(500'000, 'x');
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (contents(s.directory() + "/log").find("Slow Consumer") == std::string::npos) {
+    BOOST_TEST_REQUIRE((std::chrono::steady_clock::now() < give_up));
+    other.publish("weir.h.p.key", much);
+  }
+  result<lease_renewal> renewed = make_error_code(errc::closed);
+  for (int i = 0; i != 20 && renewed.has_error(); ++i) {
+    renewed = on(command::renew_lock{"key", "me", fence, lasting});
+    if (renewed.has_error()) {
+      BOOST_TEST_REQUIRE(is_transport(renewed.error()), renewed.error().message());
+    }
+  }
+  BOOST_TEST(renewed.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_stream_with_too_many_messages_refuses_and_forgets_nothing) {
+  server s;
+  auto o = brisk();
+  auto config = nlohmann::json::parse(nats_stream_config(o));
+  config["max_msgs"] = 5;
+  (void)stranger{s}.ask("$JS.API.STREAM.CREATE.weir-keys", config.dump());
+  bed on{s, o};
+  for (int i = 0; i != 10; ++i) {
+    auto const got = on(command::acquire_lock{"key" + std::to_string(i), "me", lasting});
+    if (i < 5) {
+      BOOST_TEST(got.value().granted);
+    } else {
+      BOOST_TEST(is_error(got, errc::store_full));
+    }
+  }
+  for (int i = 0; i != 10; ++i) {
+    BOOST_TEST(on(command::inspect_lock{"key" + std::to_string(i)}).value().held == (i < 5));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

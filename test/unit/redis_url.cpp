@@ -1,0 +1,136 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "weir/store/redis/address.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+using weir::redis_address;
+using weir::redis_url_errc;
+
+BOOST_AUTO_TEST_SUITE(redis_url)
+
+BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
+  auto const plain = redis_address::parse("redis://example.org").value();
+  BOOST_TEST(plain.host() == "example.org");
+  BOOST_TEST(plain.port() == 6379);
+  BOOST_TEST(plain.database() == 0U);
+  BOOST_TEST(plain.password().empty());
+  BOOST_TEST(!plain.uses_tls());
+
+  auto const full = redis_address::parse("rediss://me:p%40ss%3a%2F@[::1]:7000/3").value();
+  BOOST_TEST(full.host() == "::1");
+  BOOST_TEST(full.port() == 7000);
+  BOOST_TEST(full.user() == "me");
+  BOOST_TEST(full.password() == "p@ss:/");
+  BOOST_TEST(full.database() == 3U);
+  BOOST_TEST(full.uses_tls());
+
+  auto const only_password = redis_address::parse("redis://:secret@h/").value();
+  BOOST_TEST(only_password.user() == "default");
+  BOOST_TEST(only_password.password() == "secret");
+
+  auto const cluster = redis_address::parse("rediss+cluster://:secret@a:1,[::2]:2,c").value();
+  BOOST_TEST(cluster.is_cluster());
+  BOOST_TEST(cluster.uses_tls());
+  BOOST_TEST(cluster.host() == "a");
+  BOOST_TEST(cluster.port() == 1);
+  BOOST_TEST_REQUIRE(cluster.others().size() == 2U);
+  BOOST_TEST((cluster.others()[0] == std::pair{std::string{"::2"}, std::uint16_t{2}}));
+  BOOST_TEST((cluster.others()[1] == std::pair{std::string{"c"}, std::uint16_t{6379}}));
+  BOOST_TEST(!plain.is_cluster());
+  BOOST_TEST(redis_address::parse("redis+cluster://a/0").value().is_cluster());
+
+  auto const socket = redis_address::parse("redis+unix://me:p%40@/tmp/a%20b@c?db=3").value();
+  BOOST_TEST(socket.path() == "/tmp/a b@c");
+  BOOST_TEST(socket.user() == "me");
+  BOOST_TEST(socket.password() == "p@");
+  BOOST_TEST(socket.database() == 3U);
+  BOOST_TEST(redis_address::parse("unix:///s").value().path() == "/s");
+  BOOST_TEST(plain.path().empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_url_is_said) {
+  using e = redis_url_errc;
+  struct row {
+    std::string_view url;
+    e wrong;
+  };
+  std::string const too_long = "unix:///" + std::string(107, 'x');
+  row const rows[] = {
+      {too_long, e::bad_path},
+      {"", e::no_url},
+      {"redis+cluster://a,", e::bad_host},
+      {"redis+cluster://,a", e::bad_host},
+      {"redis+cluster://a,,b", e::bad_host},
+      {"redis+cluster://a/1", e::bad_database},
+      {"redis+clusters://a", e::unknown_scheme},
+      {"redis+://a", e::unknown_scheme},
+      {"+cluster://a", e::unknown_scheme},
+      {"redis://a,b", e::bad_host},
+      {"redis:", e::no_url},
+      {"redis:/h", e::no_url},
+      {"http://h", e::unknown_scheme},
+      {"redis://", e::bad_host},
+      {"redis://:80", e::bad_host},
+      {"redis://h:", e::bad_port},
+      {"redis://h:0", e::bad_port},
+      {"redis://h:65536", e::bad_port},
+      {"redis://h:1x", e::bad_port},
+      {"redis://h/x", e::bad_database},
+      {"redis://h/-1", e::bad_database},
+      {"redis://h/65536", e::bad_database},
+      {"redis://h/1/2", e::bad_database},
+      {"redis://me@h", e::bad_credentials},
+      {"redis://me:@h", e::bad_credentials},
+      {"redis://:%4@h", e::bad_credentials},
+      {"redis://:%zz@h", e::bad_credentials},
+      {"redis://[::1", e::bad_host},
+      {"redis://[::1]x", e::bad_host},
+      {"redis://[]:1", e::bad_host},
+      {"redis://h?x=1", e::unknown_option},
+      {"redis://h#x", e::unknown_option},
+      {"redis://h%00x", e::bad_host},
+      {"redis://a b", e::bad_host},
+      {"unix://", e::bad_path},
+      {"unix://tmp/s", e::bad_path},
+      {"unix://me@/tmp/s", e::bad_credentials},
+      {"unix:///tmp/s?db=", e::bad_database},
+      {"unix:///tmp/s?db=1&x=1", e::unknown_option},
+      {"unix:///tmp/s?x=1", e::unknown_option},
+      {"unix:///tmp/s#x", e::unknown_option},
+      {"unix:///tmp/%00", e::bad_path},
+      {"rediss+unix:///tmp/s", e::unknown_scheme},
+      {"redis+unix:/tmp/s", e::no_url},
+      {"unix:///tmp/s?db=x", e::bad_database},
+      {"redis://u:p@", e::bad_host},
+      {"redis://[::1]:0", e::bad_port},
+      {"redis+cluster://a:1,b:x", e::bad_port},
+      {"unix:///tmp/%0", e::bad_path},
+  };
+  std::set<int> seen;
+  for (auto const& [url, wrong] : rows) {
+    auto const read = redis_address::parse(url);
+    BOOST_TEST_REQUIRE(read.has_error(), url);
+    BOOST_TEST((read.error() == wrong), url << ": " << read.error().message());
+    BOOST_TEST((read.error() == weir::condition::bad_input));
+    seen.insert(read.error().value());
+  }
+  // Each has a message of its own, and was seen.
+  std::set<std::string> messages;
+  for (int const value : seen) {
+    messages.insert(make_error_code(static_cast<e>(value)).message());
+  }
+  BOOST_TEST(seen.size() == 8U);
+  BOOST_TEST(*seen.rbegin() == 8);
+  BOOST_TEST(messages.size() == seen.size());
+  BOOST_TEST(make_error_code(static_cast<e>(9)).message() == "unknown error of a URL");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
