@@ -251,8 +251,8 @@ class crowd {
   double operator()() {
     heard_ = false;
     refill();
-    auto const quiet = job_of_nothing(R"({"sent":)" + std::to_string(nanoseconds_now()) + "}");
-    bed_.fill(name(random_() % tenants_), 1, quiet);
+    auto const text = R"({"sent":)" + std::to_string(nanoseconds_now()) + "}";
+    bed_.fill(name(random_() % tenants_), 1, job_of_nothing(text));
     while (!heard_) {
       refill();
       bed_.io().run_one();
