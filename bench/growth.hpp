@@ -18,6 +18,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -112,7 +113,8 @@ inline std::string thousands(std::uint64_t n) {
 /// @param grow fills the store up to so many
 template <class Grow, class Measure, class Bare>
 void tenfold(report& out, std::string const& chart, std::string const& line, std::uint64_t most,
-             std::string const& reference, Grow&& grow, Measure&& measure, Bare&& bare) {
+             std::string const& reference, std::optional<target> goal, Grow&& grow,
+             Measure&& measure, Bare&& bare) {
   for (std::uint64_t n = 1000; n <= most; n *= 10) {
     grow(n);
     auto const both = in_turn(300, {measure, bare});
@@ -121,7 +123,7 @@ void tenfold(report& out, std::string const& chart, std::string const& line, std
              .ours = both[0],
              .reference_name = reference,
              .reference = both[1],
-             .goal = ratio_at_most(1.5),
+             .goal = goal,
              .plot = {{.chart = chart, .line = line, .x = static_cast<double>(n)}}});
   }
 }
@@ -135,7 +137,7 @@ void report_dequeue(report& out, growth_range const& range) {
     empty.fill("queue", 10, job());
     std::uint64_t there = 0;
     tenfold(
-        out, chart, line, range.most, "a queue with 10 jobs",
+        out, chart, line, range.most, "a queue with 10 jobs", ratio_at_most(1.5),
         [&](std::uint64_t n) {
           grow(full, n - there);
           there = n;
@@ -176,7 +178,7 @@ void report_take(report& out, growth_range const& range) {
   taking<Bed> many{full};
   few.make(100);
   tenfold(
-      out, std::string{Bed::name} + ", take", "keys", range.most, "100 keys",
+      out, std::string{Bed::name} + ", take", "keys", range.most, "100 keys", std::nullopt,
       [&](std::uint64_t n) { many.make(n); }, [&] { return many(); }, [&] { return few(); });
 }
 
@@ -251,8 +253,8 @@ class crowd {
   double operator()() {
     heard_ = false;
     refill();
-    auto const quiet = job_of_nothing(R"({"sent":)" + std::to_string(nanoseconds_now()) + "}");
-    bed_.fill(name(random_() % tenants_), 1, quiet);
+    auto const text = R"({"sent":)" + std::to_string(nanoseconds_now()) + "}";
+    bed_.fill(name(random_() % tenants_), 1, job_of_nothing(text));
     while (!heard_) {
       refill();
       bed_.io().run_one();
