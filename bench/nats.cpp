@@ -4,18 +4,18 @@
 // What the store adds to what its writes cost: commands of the store, so many in flight at once on
 // its one connection, beside the same writes made by hand with the C client and its threads on one
 // connection to the same server: a create, and an update at the revision that the create was given.
-// Medians of the rounds.
 //
-//     bench_nats [pairs in a round] [in flight] [rounds]
+//     bench_nats [pairs in a round] [rounds]
 
 #include "weir/store/nats.hpp"
 
 #include "../test/integration/nats_process.hpp"
+#include "paired.hpp"
+#include "report.hpp"
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -159,73 +159,95 @@ int main(int argc, char** argv) {
   auto const number = [&](int i, std::uint64_t otherwise) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : otherwise;
   };
-  auto const pairs = number(1, 20'000);
-  auto const in_flight = number(2, 64);
-  auto const rounds = number(3, 3);
+  auto const pairs = number(1, 10'000);
+  auto const rounds = number(2, 5);
   server s;
   rig r{s};
   constexpr duration ttl = 60s;
   quota const quotas[] = {quota::per_second(1'000'000).burst(1'000'000)};
+  int round = 0;
 
-  struct line {
-    char const* name;
-    std::function<double(std::string const&)> run;
+  using measurement = std::function<double(std::uint64_t in_flight, std::uint64_t n)>;
+  measurement const lock_pairs = [&](std::uint64_t in_flight, std::uint64_t n) {
+    auto const begin = "r" + std::to_string(++round) + "-";
+    return r.together(n, in_flight, [&](std::uint64_t i, std::function<void()> next) {
+      auto const key = std::make_shared<std::string>(begin + std::to_string(i));
+      r.store().async_execute(
+          command::acquire_lock{*key, "holder", ttl},
+          [&, key, next = std::move(next)](error_code ec, lock_grant const& g) mutable {
+            must(ec);
+            r.store().async_execute(command::release_lock{*key, "holder", g.fence},
+                                    [key, next = std::move(next)](error_code e, lease_release) {
+                                      must(e);
+                                      next();
+                                    });
+          });
+    });
   };
-  std::vector<line> const lines{
-      {"lock acquire+release, a key each",
-       [&](std::string const& round) {
-         return r.together(pairs, in_flight, [&](std::uint64_t n, std::function<void()> next) {
-           auto const key = std::make_shared<std::string>(round + std::to_string(n));
-           r.store().async_execute(
-               command::acquire_lock{*key, "holder", ttl},
-               [&, key, next = std::move(next)](error_code ec, lock_grant const& g) mutable {
-                 must(ec);
-                 r.store().async_execute(
-                     command::release_lock{*key, "holder", g.fence},
-                     [key, next = std::move(next)](error_code e, lease_release) {
-                       must(e);
-                       next();
-                     });
-               });
-         });
-       }},
-      {"the same writes by hand",
-       [&](std::string const& round) { return by_hand{s, pairs, in_flight, round}.per_second(); }},
-      {"permit acquire+release, limit 100, one key",
-       [&](std::string const&) {
-         return r.together(pairs, in_flight, [&](std::uint64_t n, std::function<void()> next) {
-           auto const holder = std::make_shared<std::string>(std::to_string(n));
-           r.store().async_execute(
-               command::acquire_permit{"key", *holder, 100, ttl, {}},
-               [&, holder, next = std::move(next)](error_code ec, permit_grant const& g) mutable {
-                 must(ec);
-                 r.store().async_execute(
-                     command::release_permit{"key", *holder, g.fence},
-                     [holder, next = std::move(next)](error_code e, lease_release) {
-                       must(e);
-                       next();
-                     });
-               });
-         });
-       }},
-      {"take, one key",
-       [&](std::string const&) {
-         return r.together(pairs, in_flight, [&](std::uint64_t, std::function<void()> next) {
-           r.store().async_execute(command::take{"key", quotas, 1, {}},
-                                   [next = std::move(next)](error_code ec, decision const&) {
-                                     must(ec);
-                                     next();
-                                   });
-         });
-       }},
+  measurement const permit_pairs = [&](std::uint64_t in_flight, std::uint64_t n) {
+    auto const begin = "r" + std::to_string(++round) + "-";
+    return r.together(n, in_flight, [&](std::uint64_t i, std::function<void()> next) {
+      auto const key = std::make_shared<std::string>(begin + std::to_string(i));
+      r.store().async_execute(
+          command::acquire_permit{*key, "holder", 10, ttl, {}},
+          [&, key, next = std::move(next)](error_code ec, permit_grant const& g) mutable {
+            must(ec);
+            r.store().async_execute(command::release_permit{*key, "holder", g.fence},
+                                    [key, next = std::move(next)](error_code e, lease_release) {
+                                      must(e);
+                                      next();
+                                    });
+          });
+    });
   };
-  for (auto const& l : lines) {
-    std::vector<double> rates;
-    for (std::uint64_t i = 0; i != rounds; ++i)
-      rates.push_back(l.run("r" + std::to_string(i) + "-"));
-    std::ranges::sort(rates);
-    std::printf("%-45s %10.0f /s at %llu in flight\n", l.name, rates[rates.size() / 2],
-                static_cast<unsigned long long>(in_flight));
-    std::fflush(stdout);
+  measurement const shared_permit_pairs = [&](std::uint64_t in_flight, std::uint64_t n) {
+    return r.together(n, in_flight, [&](std::uint64_t i, std::function<void()> next) {
+      auto const holder = std::make_shared<std::string>(std::to_string(i));
+      r.store().async_execute(
+          command::acquire_permit{"key", *holder, 100, ttl, {}},
+          [&, holder, next = std::move(next)](error_code ec, permit_grant const& g) mutable {
+            must(ec);
+            r.store().async_execute(command::release_permit{"key", *holder, g.fence},
+                                    [holder, next = std::move(next)](error_code e, lease_release) {
+                                      must(e);
+                                      next();
+                                    });
+          });
+    });
+  };
+  measurement const takes = [&](std::uint64_t in_flight, std::uint64_t n) {
+    return r.together(n, in_flight, [&](std::uint64_t, std::function<void()> next) {
+      r.store().async_execute(command::take{"key", quotas, 1, {}},
+                              [next = std::move(next)](error_code ec, decision const&) {
+                                must(ec);
+                                next();
+                              });
+    });
+  };
+  measurement const by_hand_pairs = [&](std::uint64_t in_flight, std::uint64_t n) {
+    return by_hand{s, n, in_flight, "r" + std::to_string(++round) + "-"}.per_second();
+  };
+
+  weir_bench::report out{"nats"};
+  for (std::uint64_t const in_flight : {std::uint64_t{64}, std::uint64_t{1}}) {
+    auto const n = in_flight == 1 ? pairs / 10 : pairs;
+    auto const of = [&](measurement const& m) { return [&, m] { return m(in_flight, n); }; };
+    auto const taken =
+        weir_bench::in_turn(rounds, {of(lock_pairs), of(by_hand_pairs), of(permit_pairs),
+                                     of(shared_permit_pairs), of(takes)});
+    auto const at = ", " + std::to_string(in_flight) + " in flight";
+    auto const beside = [&](std::string name, std::size_t which) {
+      weir_bench::row line{.name = name + at, .unit = "/s", .ours = taken[which]};
+      line.reference_name = "the same writes by hand";
+      line.reference = taken[1];
+      if (in_flight != 1) line.goal = weir_bench::ratio_at_least(0.8);
+      out.add(std::move(line));
+    };
+    out.section(std::to_string(in_flight) + " in flight, on one connection");
+    beside("lock acquire and release, a key each", 0);
+    beside("permit acquire and release, a key each", 2);
+    out.add({.name = "permit acquire and release, one key" + at, .unit = "/s", .ours = taken[3]});
+    out.add({.name = "take, one key" + at, .unit = "/s", .ours = taken[4]});
   }
+  out.finish();
 }

@@ -17,7 +17,8 @@ system = {
         {"ssl": ("OpenSSL::SSL", ["ssl"]), "crypto": ("OpenSSL::Crypto", ["crypto"])},
     ),
     "libpq": ("PostgreSQL", {"pq": ("PostgreSQL::PostgreSQL", ["pq"])}),
-    "cnats": ("cnats", {None: ("cnats::nats", ["nats"])}),
+    # As a flag: by its name CMake would take the test's own program nats for it.
+    "cnats": ("cnats", {None: ("cnats::nats", ["-lnats"])}),
 }
 
 
