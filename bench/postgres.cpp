@@ -20,6 +20,7 @@
 #include "weir/store/postgres.hpp"
 
 #include "postgres_rig.hpp"
+#include "postgres_worker.hpp"
 
 #include <stdlib.h>
 
@@ -435,6 +436,54 @@ std::vector<cost> growth(postgres_test::server const& server, settings const& s)
   return out;
 }
 
+// ----------------------------------------------------------------------------------------- worker
+
+/// What a worker makes of it, and what comes in at once, beside the plain queue's; then how long it
+/// takes from an enqueue to the handler where nothing else happens, beside the enqueue and the
+/// claim of the plain queue, on one connection, one after the other.
+void whole(postgres_test::server const& server, settings const& s, bool durable) {
+  auto const database = std::string{"worker_"} + (durable ? "durable" : "quick");
+  rig r{server, database, static_cast<std::uint32_t>(s.connections)};
+  rig alone{server, database + "_alone", 1};
+  ids id;
+  auto const plain = equivalent();
+  for (auto* const each : {&r, &alone}) {
+    each->db().ask(std::string{plain_tables});
+    each->db().ask("SET client_min_messages = error; DO $$ BEGIN EXECUTE format('ALTER DATABASE %I "
+                   "SET synchronous_commit = " +
+                   std::string{durable ? "on" : "off"} + "', current_database()); END $$");
+  }
+  std::string const bulk =
+      "INSERT INTO plain.jobs (id, queue, priority, vesting, max_attempts, kind, payload) SELECT "
+      "gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'no_op', '{\"sent\":0}' FROM "
+      "generate_series(1, 1000) ON CONFLICT DO NOTHING;\n";
+  std::vector<double> in;
+  std::vector<double> in_plain;
+  std::vector<double> ran;
+  std::vector<double> ran_plain;
+  auto const jobs = std::max<std::uint64_t>(s.jobs / 1000, 1) * 1000;
+  for (std::uint64_t round = 0; round != s.rounds; ++round) {
+    empty(r);
+    in.push_back(enqueue_in_bulk(r, jobs, s.connections, std::ref(id)));
+    in_plain.push_back(1000 * r.pgbench(bulk, std::max(jobs / 1000, s.connections)));
+    r.db().ask("VACUUM ANALYZE weir.jobs");
+    r.db().ask("VACUUM ANALYZE plain.jobs");
+    ran.push_back(process(r, jobs, 1000));
+    ran_plain.push_back(batch * r.pgbench(plain.consume_many, jobs / batch));
+  }
+  auto const print = [](char const* what, double ours, double theirs) {
+    std::printf("  %-42s %10.0f %10.0f %7.2f\n", what, ours, theirs, ours / theirs);
+  };
+  print("enqueue in bulk, 1,000 a command", median(in), median(in_plain));
+  print("a worker, no-op jobs", median(ran), median(ran_plain));
+  empty(alone);
+  auto const steps = alone.pgbench(plain.enqueue + plain.consume_one, 200);
+  auto const took = idle_latencies(r, 200, std::ref(id));
+  std::printf("  enqueue to handler, idle, ms: p50 %.2f, p99 %.2f; plain enqueue, claim and "
+              "completion, mean %.2f\n",
+              took[took.size() / 2], took[took.size() * 99 / 100], 1000 / steps);
+}
+
 // ----------------------------------------------------------------------------------------- report
 
 settings arguments(int argc, char** argv) {
@@ -494,6 +543,7 @@ int main(int argc, char** argv) {
                     plain, weir / plain, bare, weir / bare);
       json += line.data();
     }
+    whole(server, s, durable);
     std::fflush(stdout);
   }
   auto const costs = growth(server, s);

@@ -78,6 +78,7 @@ class rig {
 
   [[nodiscard]] weir::postgres_store const& store() const noexcept { return store_; }
   [[nodiscard]] session& db() noexcept { return db_; }
+  [[nodiscard]] boost::asio::io_context& io() noexcept { return io_; }
 
   /// Runs chains, in each of which one follows the other, until there were enough. `one(n, next)`
   /// does the n-th, and calls `next`. Returns how many there were in a second.
