@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(F45_connections_that_end_anywhere_in_a_conversation_do_noth
   for (auto const direction : {traffic::to_server, traffic::to_client}) {
     for (auto const fault :
          {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after}) {
-      for (std::uint64_t message = 0; message != 8; ++message) {
+      for (std::uint64_t message = 0; message < 24; message += 2) {
         auto const prefix = "r" + std::to_string(round++);
         auto const o = spread(prefix);
         planned_fault cut{.fault = fault, .direction = direction, .message = message};

@@ -107,7 +107,7 @@ class PostgresServer(Server):
 class NatsServer(Server):
     def command(self):
         return [os.environ.get("WEIR_NATS_SERVER", "nats-server"), "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd",
-                self.home + "/js", "-l", self.home + "/log"]
+                self.home + "/js"]
 
     def answers(self):
         try:
