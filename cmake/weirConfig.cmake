@@ -1,5 +1,9 @@
 # find_package(weir [COMPONENTS testing sqlite redis postgres nats])
 include(CMakeFindDependencyMacro)
+# Plain Boost headers have no package file: CMake's own module finds them too, where this CMake still has it.
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 OLD)
+endif()
 find_dependency(Boost 1.88)
 find_dependency(nlohmann_json 3.10)
 find_dependency(Threads)

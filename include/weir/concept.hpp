@@ -66,6 +66,17 @@ concept executes_each = executes_now<S, C> && requires(S& s, std::span<C const> 
   s.execute_each(cs, out);
 };
 
+/// The store remembers for its caller where a bucket is: `s.execute(take, pin)` does the same as
+/// `execute` of it, for takes of one key with the same quotas, and is faster from the second on. A
+/// pin is empty at first, may be used by any number of threads at once, and may be copied.
+template <class S>
+concept pins_buckets =
+    executes_now<S, command::take> && std::default_initializable<typename S::bucket_pin> &&
+    std::copyable<typename S::bucket_pin> &&
+    requires(S& s, command::take const& c, typename S::bucket_pin& pin) {
+      { s.execute(c, pin) } -> std::same_as<result<decision>>;
+    };
+
 /// The store lets the caller say what time it is: a capability for tests and replays.
 template <class S, class C>
 concept executes_at = executes<S, command::at<C>> || executes_now<S, command::at<C>>;
@@ -116,9 +127,9 @@ concept job_store =
       { s.shard_count() } noexcept -> std::convertible_to<std::uint32_t>;
     };
 
-/// How a primitive waits. An instance; `steady_now` goes on in suspend, and `async_wait_until`
-/// completes with `void(error_code)` once `steady_now() >= t`, never before, by posting to the
-/// handler's executor.
+/// How a primitive waits. An instance; `steady_now` goes on in suspend and may be called from any
+/// thread, and `async_wait_until` completes with `void(error_code)` once `steady_now() >= t`, never
+/// before, by posting to the handler's executor.
 template <class C>
 concept clock = std::copy_constructible<C> &&
                 requires(C const& c, boost::asio::any_io_executor ex, steady_time t) {

@@ -97,7 +97,8 @@ struct job_policy {
     if constexpr (requires { std::uint8_t{traits::priority(job)}; }) {
       return traits::priority(job);
     } else if constexpr (requires { traits::priority; }) {
-      static_assert(traits::priority >= 0 && traits::priority <= 255, "priority is 0…255");
+      static_assert(traits::priority >= 0 && traits::priority <= 255,
+                    "weir: the priority in job_traits is from 0 to 255");
       return traits::priority;
     } else {
       return 100;
@@ -179,7 +180,7 @@ struct job_policy {
       return traits::unique_ttl;
     } else {
       static_assert(unique() != unique_strategy::until_expired,
-                    "job_traits: unique = until_expired needs unique_ttl");
+                    "weir: unique = until_expired in job_traits needs a unique_ttl");
       return {};
     }
   }

@@ -298,17 +298,21 @@ class limiter {
   /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
   /// to `renew_on`.
   template <class Body, class Token = default_token>
-    requires detail::lease_body<Body, permit>
   auto async_with_permit(std::string key, acquire_options options, Body body,
                          Token&& token = Token{}) const {
-    using shape = detail::plain_shape<detail::body_result<Body, permit>>;
-    return detail::async_hold<shape>(agent_, std::move(key), options.wait, std::move(body),
-                                     std::forward<Token>(token));
+    static_assert(detail::lease_body<Body, permit>,
+                  "weir::limiter: a body takes (weir::permit const&) or nothing and returns "
+                  "boost::asio::awaitable<T>");
+    if constexpr (detail::lease_body<Body, permit>) {
+      using shape = detail::plain_shape<detail::body_result<Body, permit>>;
+      return detail::async_hold<shape>(agent_, std::move(key), options.wait, std::move(body),
+                                       std::forward<Token>(token));
+    }
   }
 
   /// The same, and waits for ever.
   template <class Body, class Token = default_token>
-    requires detail::lease_body<Body, permit>
+    requires(!std::convertible_to<Body, acquire_options>)
   auto async_with_permit(std::string key, Body body, Token&& token = Token{}) const {
     return async_with_permit(std::move(key), acquire_options{}, std::move(body),
                              std::forward<Token>(token));

@@ -4,18 +4,18 @@
 #ifndef WEIR_RATE_LIMITER_HPP
 #define WEIR_RATE_LIMITER_HPP
 
+#include "weir/bucket.hpp"
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
 #include "weir/decision.hpp"
-#include "weir/detail/async_command.hpp"
 #include "weir/detail/bucket_agent.hpp"
-#include "weir/detail/pending_take.hpp"
+#include "weir/detail/bucket_calls.hpp"
 #include "weir/error.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/lease/returns.hpp"
 #include "weir/quota.hpp"
-#include "weir/rule/buckets.hpp"
 #include "weir/rule/validate.hpp"
+#include "weir/take_options.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -36,19 +36,6 @@
 #include <utility>
 
 namespace weir {
-
-/// What one take may say.
-struct take_options {
-  std::uint64_t cost = 1;  ///< tokens, 1…the smallest capacity
-  duration wait{};  ///< how far ahead they may lie, [0, `limits::span`]; 0: now or not at all
-};
-
-/// What one refund may say.
-struct refund_options {
-  /// The grant was a reservation, its instant has not come, and nothing was done under it: all of
-  /// it goes back.
-  bool before_instant = false;
-};
 
 /// Limits how fast something may be done, for each key separately.
 ///
@@ -95,6 +82,7 @@ class rate_limiter {
                 "weir::rate_limiter: this key policy does not model weir::key_policy");
 
   using agent = detail::bucket_agent<Store, Clock, KeyPolicy, detail::context_gate>;
+  using calls = detail::bucket_calls<agent>;
 
  public:
   using store_type = Store;                            ///< where the state lives
@@ -136,6 +124,13 @@ class rate_limiter {
   [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
   /// As they were given; none if they were too many.
   [[nodiscard]] std::span<quota const> quotas() const noexcept { return agent_->limits(); }
+
+  /// One key's bucket, for a key that is asked again and again.
+  ///
+  /// @param key whose bucket: copied, or digested, once
+  [[nodiscard]] weir::bucket<Store, Clock, KeyPolicy> bucket(std::string_view key) const {
+    return {agent_, agent_->policy(key)};
+  }
 
   // In the calling thread, where the store can.
 
@@ -229,10 +224,8 @@ class rate_limiter {
                                               refund_options options = {}) const
     requires executes_now<Store, command::refund>
   {
-    if (!std::exchange(grant.allowed, false)) return refund_receipt{};
     auto const stored = agent_->borrow(key);
-    return agent_->store.execute(
-        agent_->refund(stored.view(), grant.cost, grant.mark, options.before_instant));
+    return calls::refund_now(*agent_, stored.view(), grant, options);
   }
 
   /// Makes the key's bucket full.
@@ -243,9 +236,7 @@ class rate_limiter {
     requires executes_now<Store, command::reset_bucket>
   {
     auto const stored = agent_->borrow(key);
-    auto const answer = agent_->store.execute(command::reset_bucket{.key = stored.view()});
-    if (answer.has_error()) return answer.error();
-    return {};
+    return calls::reset_now(*agent_, stored.view());
   }
 
   // On any store. Keys are copied (or digested) before these functions return.
@@ -288,8 +279,7 @@ class rate_limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_take(std::string_view key, take_options options, Token&& token = Token{}) const {
-    return detail::async_take_and_wait(agent_, agent_->policy(key), options.cost, options.wait,
-                                       std::forward<Token>(token));
+    return calls::take(agent_, agent_->policy(key), options, std::forward<Token>(token));
   }
 
   /// Takes tokens that may lie as far as `options.wait` in the future, and does not wait for them:
@@ -304,11 +294,7 @@ class rate_limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_reserve(std::string_view key, take_options options, Token&& token = Token{}) const {
-    auto request = detail::bucket_request{agent_, agent_->policy(key),
-                                          [options](agent const& a, std::string_view stored) {
-                                            return a.take(stored, options.cost, options.wait);
-                                          }};
-    return ask<decision>(std::move(request), std::forward<Token>(token));
+    return calls::reserve(agent_, agent_->policy(key), options, std::forward<Token>(token));
   }
 
   /// What `async_reserve` would answer now; changes nothing.
@@ -321,11 +307,7 @@ class rate_limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_peek(std::string_view key, take_options options, Token&& token = Token{}) const {
-    auto request = detail::bucket_request{agent_, agent_->policy(key),
-                                          [options](agent const& a, std::string_view stored) {
-                                            return a.peek(stored, options.cost, options.wait);
-                                          }};
-    return ask<decision>(std::move(request), std::forward<Token>(token));
+    return calls::peek(agent_, agent_->policy(key), options, std::forward<Token>(token));
   }
 
   /// The same, for one token now.
@@ -349,20 +331,7 @@ class rate_limiter {
   template <class Token = default_token>
   auto async_refund(std::string_view key, decision& grant, refund_options options,
                     Token&& token = Token{}) const {
-    bool const granted = std::exchange(grant.allowed, false);
-    auto request =
-        detail::bucket_request{agent_, agent_->policy(key),
-                               [granted, cost = grant.cost, mark = grant.mark,
-                                options](agent const& a, std::string_view stored) {
-                                 return granted
-                                            ? a.refund(stored, cost, mark, options.before_instant)
-                                            : a.refund(stored, 1, rule::no_mark, false);
-                               }};
-    auto answer = [granted](refund_receipt receipt, auto&) -> result<refund_receipt> {
-      return granted ? receipt : refund_receipt{};
-    };
-    return detail::async_command<refund_receipt>(agent_->store, std::move(request), answer,
-                                                 std::forward<Token>(token));
+    return calls::refund(agent_, agent_->policy(key), grant, options, std::forward<Token>(token));
   }
 
   /// The same, for a grant whose instant has come.
@@ -381,10 +350,7 @@ class rate_limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_reset(std::string_view key, Token&& token = Token{}) const {
-    auto request = detail::bucket_request{
-        agent_, agent_->policy(key),
-        [](agent const&, std::string_view stored) { return command::reset_bucket{.key = stored}; }};
-    return ask<hint>(std::move(request), std::forward<Token>(token));
+    return calls::reset(agent_, agent_->policy(key), std::forward<Token>(token));
   }
 
  private:
@@ -398,12 +364,6 @@ class rate_limiter {
     }
     return std::make_shared<agent>(std::move(store), limits, std::move(clock), std::move(policy),
                                    std::move(gate));
-  }
-
-  template <class Result, class Request, class Token>
-  auto ask(Request request, Token&& token) const {
-    return detail::async_command<Result>(agent_->store, std::move(request), detail::unchanged{},
-                                         std::forward<Token>(token));
   }
 
   std::shared_ptr<agent> agent_;

@@ -336,17 +336,21 @@ class uniqueness {
   /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
   /// to `renew_on`.
   template <class Body, class Token = default_token>
-    requires detail::lease_body<Body, lock>
   auto async_with_lock(std::string key, with_lock_options options, Body body,
                        Token&& token = Token{}) const {
-    using shape = detail::optional_shape<detail::body_result<Body, lock>>;
-    return detail::async_hold<shape>(agent_, std::move(key), options.wait, std::move(body),
-                                     std::forward<Token>(token));
+    static_assert(detail::lease_body<Body, lock>,
+                  "weir::uniqueness: a body takes (weir::lock const&) or nothing and returns "
+                  "boost::asio::awaitable<T>");
+    if constexpr (detail::lease_body<Body, lock>) {
+      using shape = detail::optional_shape<detail::body_result<Body, lock>>;
+      return detail::async_hold<shape>(agent_, std::move(key), options.wait, std::move(body),
+                                       std::forward<Token>(token));
+    }
   }
 
   /// The same, without waiting.
   template <class Body, class Token = default_token>
-    requires detail::lease_body<Body, lock>
+    requires(!std::convertible_to<Body, with_lock_options>)
   auto async_with_lock(std::string key, Body body, Token&& token = Token{}) const {
     return async_with_lock(std::move(key), with_lock_options{}, std::move(body),
                            std::forward<Token>(token));

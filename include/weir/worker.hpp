@@ -60,10 +60,11 @@ using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backof
 /// handler is cancelled (`terminal`) and a plain function may look at
 /// `job_context::stop_requested`. What happens to the job then is its new holder's business.
 ///
-/// *Executors*: handlers run on strands of the executor of whoever called `async_run`; all
-/// bookkeeping, renewals among it, on a strand of the store's executor or of the one given to the
-/// constructor. A handler that blocks the only thread of both starves the renewals: give the worker
-/// an executor of its own then.
+/// *Executors*: a handler and the decoding of its payload run on the executor of whoever called
+/// `async_run`, a coroutine on a strand of its own; all bookkeeping, renewals among it, and the
+/// policies of a job type that has limits, on a strand of the store's executor or of the one given
+/// to the constructor. A handler that blocks the only thread of both starves the renewals: give the
+/// worker an executor of its own then.
 ///
 /// *Thread-safety*: register handlers and observers before `async_run`; `stop` may be called from
 /// any thread.
@@ -77,8 +78,8 @@ class worker {
   static_assert(bucket_store<Store>,
                 "weir::worker: this store does not model weir::bucket_store "
                 "(it cannot execute every command of weir/command/buckets.hpp)");
-  static_assert(clock<Clock>, "weir::worker: this Clock does not model weir::clock");
-  static_assert(backoff<Backoff>, "weir::worker: this Backoff does not model weir::backoff");
+  static_assert(clock<Clock>, "weir::worker: this clock does not model weir::clock");
+  static_assert(backoff<Backoff>, "weir::worker: this backoff does not model weir::backoff");
 
  public:
   using store_type = Store;                            ///< where the state lives
@@ -146,7 +147,7 @@ class worker {
   /// worker goes on trying.
   /// Cancellation, of any type: drains as above; nothing is left behind but what the store could
   /// not be told.
-  /// Executor: handlers run on strands of the associated executor.
+  /// Executor: handlers run on the associated executor, coroutines on strands of it.
   template <class Token = default_token>
   auto async_run(Token&& token = Token{}) {
     namespace asio = boost::asio;

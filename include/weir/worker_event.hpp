@@ -16,7 +16,7 @@ namespace weir {
 
 /// What a worker did.
 enum class worker_event_kind : std::uint8_t {
-  started,    ///< a handler is about to run
+  started,    ///< it is given to its handler
   completed,  ///< its result is stored
   retried,    ///< the attempt failed; the job vests again after `delay`
   snoozed,    ///< refused by a limit, or by its handler; it vests again after `delay`; the attempt

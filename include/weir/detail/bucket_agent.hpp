@@ -92,7 +92,7 @@ class bucket_agent {
 template <class Agent, class Make>
 class bucket_request {
  public:
-  bucket_request(std::shared_ptr<Agent> agent, typename Agent::stored_key key, Make make)
+  bucket_request(std::shared_ptr<Agent> agent, typename Agent::stored_key&& key, Make make)
       : agent_{std::move(agent)},
         key_{std::move(key)},
         make_{std::move(make)} {}

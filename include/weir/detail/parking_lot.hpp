@@ -25,8 +25,12 @@
 // What lets parked operations die with their execution context: see detail/parking.hpp.
 namespace weir::detail {
 
-class parked_base;
-class parking_lot;
+template <class>
+class basic_parked_base;
+using parked_base = basic_parked_base<void>;
+template <class>
+class basic_parking_lot;
+using parking_lot = basic_parking_lot<void>;
 
 /// An operation's place in the parking lot of one execution context.
 struct parking_place : boost::intrusive::list_base_hook<> {
@@ -36,12 +40,13 @@ struct parking_place : boost::intrusive::list_base_hook<> {
 
 /// What all parked operations share. `take` decides who ends the operation, and nobody else touches
 /// it from then on.
-class parked_base : public std::enable_shared_from_this<parked_base> {
+template <class>
+class basic_parked_base : public std::enable_shared_from_this<parked_base> {
  public:
-  parked_base() = default;
-  parked_base(parked_base const&) = delete;
-  parked_base& operator=(parked_base const&) = delete;
-  virtual ~parked_base() = default;
+  basic_parked_base() = default;
+  basic_parked_base(basic_parked_base const&) = delete;
+  basic_parked_base& operator=(basic_parked_base const&) = delete;
+  virtual ~basic_parked_base() = default;
 
   /// Has nothing ended the operation yet? Once false, false for good.
   [[nodiscard]] bool waiting() const noexcept {
@@ -56,11 +61,11 @@ class parked_base : public std::enable_shared_from_this<parked_base> {
   }
 
   /// Registers with the lots of these contexts (null: none). False: one of them is closed.
-  inline bool enter(boost::asio::execution_context* first, boost::asio::execution_context* second);
-  inline void leave() noexcept;
+  bool enter(boost::asio::execution_context* first, boost::asio::execution_context* second);
+  void leave() noexcept;
 
  private:
-  friend class parking_lot;
+  friend parking_lot;
 
   /// Destroys the handler and leaves. Called by who has taken the operation.
   virtual void abandon() noexcept = 0;
@@ -75,7 +80,8 @@ class parked_base : public std::enable_shared_from_this<parked_base> {
 
 /// The operations that wait on one execution context. It outlives the context if it must, and is
 /// closed with it.
-class parking_lot {
+template <class>
+class basic_parking_lot {
  public:
   bool enter(parking_place& place) {
     std::lock_guard const lock{mutex_};
@@ -130,15 +136,16 @@ class parking_lot {
 };
 
 /// Closes a context's lot when the context is shut down.
-class parking_service final : public boost::asio::execution_context::service {
+template <class>
+class basic_parking_service final : public boost::asio::execution_context::service {
  public:
-  using key_type = parking_service;
+  using key_type = basic_parking_service;
   static inline boost::asio::execution_context::id id;
 
-  explicit parking_service(boost::asio::execution_context& owner)
+  explicit basic_parking_service(boost::asio::execution_context& owner)
       : service{owner},
         lot_{std::make_shared<parking_lot>()} {}
-  ~parking_service() override { lot_->close(); }
+  ~basic_parking_service() override { lot_->close(); }
 
   [[nodiscard]] std::shared_ptr<parking_lot> const& lot() const noexcept { return lot_; }
 
@@ -148,8 +155,11 @@ class parking_service final : public boost::asio::execution_context::service {
   std::shared_ptr<parking_lot> lot_;
 };
 
-bool parked_base::enter(boost::asio::execution_context* first,
-                        boost::asio::execution_context* second) {
+using parking_service = basic_parking_service<void>;
+
+template <class Same>
+bool basic_parked_base<Same>::enter(boost::asio::execution_context* first,
+                                    boost::asio::execution_context* second) {
   std::array const contexts{first, second};
   // All places are ready before the first is taken: from then on the lot may end the operation.
   for (std::size_t i = 0; i < contexts.size(); ++i) {
@@ -163,7 +173,8 @@ bool parked_base::enter(boost::asio::execution_context* first,
   return true;
 }
 
-void parked_base::leave() noexcept {
+template <class Same>
+void basic_parked_base<Same>::leave() noexcept {
   for (auto& place : places_) {
     if (place.lot) place.lot->leave(place);
   }

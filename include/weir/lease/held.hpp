@@ -82,11 +82,12 @@ using body_value = std::optional<std::conditional_t<std::is_void_v<T>, std::mono
 
 /// How a running body is told to stop: by the caller's cancellation, of the same kind, or because
 /// its lease is lost. Used on the body's strand, and known weakly to those who may outlive that.
-struct body_control {
-  explicit body_control(boost::asio::any_io_executor const& ex)
+template <class>
+struct basic_body_control {
+  explicit basic_body_control(boost::asio::any_io_executor const& ex)
       : strand{boost::asio::make_strand(ex)} {}
 
-  static void cancel(std::weak_ptr<body_control> const& weak,
+  static void cancel(std::weak_ptr<basic_body_control> const& weak,
                      boost::asio::cancellation_type_t type) {
     if (type == boost::asio::cancellation_type::none) return;
     auto self = weak.lock();
@@ -94,7 +95,7 @@ struct body_control {
     auto& on = self->strand;
     boost::asio::dispatch(on, [self = std::move(self), type] { self->cancel(type); });
   }
-  static void lose(std::weak_ptr<body_control> const& weak) {
+  static void lose(std::weak_ptr<basic_body_control> const& weak) {
     auto self = weak.lock();
     if (!self) return;
     auto& on = self->strand;
@@ -110,6 +111,8 @@ struct body_control {
   boost::asio::cancellation_signal signal;
   boost::asio::cancellation_type_t requested = boost::asio::cancellation_type::none;
 };
+
+using body_control = basic_body_control<void>;
 
 /// What `co_spawn` is given. `Shape` says what the caller's handler is called with.
 template <class Shape>

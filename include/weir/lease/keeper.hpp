@@ -47,7 +47,8 @@ namespace weir::detail {
 /// other reason, such as the end of its own execution context: it does not stop unseen.
 ///
 /// Thread-safety: `lost`, `deadline` and `stop` may be called in any thread.
-class lease_keeper {
+template <class>
+class basic_lease_keeper {
  public:
   using renewal = attempt_handler<lease_renewal>;
 
@@ -67,8 +68,8 @@ class lease_keeper {
   /// @param ttl        what is asked for, and was when the lease was granted
   /// @param expires_at when the lease ends, counted from before the request was sent that got it
   template <class Clock>
-  lease_keeper(boost::asio::any_io_executor const& executor, Clock clock, duration ttl,
-               steady_time expires_at, duty d)
+  basic_lease_keeper(boost::asio::any_io_executor const& executor, Clock clock, duration ttl,
+                     steady_time expires_at, duty d)
       : state_{std::make_shared<state>(std::move(d.on_lost), std::move(d.on_renewed))} {
     namespace asio = boost::asio;
     auto const sent = saturating_add(expires_at, -ttl);
@@ -81,9 +82,9 @@ class lease_keeper {
         asio::bind_cancellation_slot(running->stop.slot(), [running](std::exception_ptr) {});
     asio::co_spawn(running->strand, std::move(work), std::move(done));
   }
-  lease_keeper(lease_keeper const&) = delete;
-  lease_keeper& operator=(lease_keeper const&) = delete;
-  ~lease_keeper() { stop(); }
+  basic_lease_keeper(basic_lease_keeper const&) = delete;
+  basic_lease_keeper& operator=(basic_lease_keeper const&) = delete;
+  ~basic_lease_keeper() { stop(); }
 
   /// Ends the renewing. Returns at once; nobody is told of anything any more.
   void stop() noexcept { state_->end_quietly(); }
@@ -206,6 +207,8 @@ class lease_keeper {
 
   std::shared_ptr<state> state_;
 };
+
+using lease_keeper = basic_lease_keeper<void>;
 
 }  // namespace weir::detail
 

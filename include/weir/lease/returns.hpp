@@ -27,7 +27,8 @@ namespace weir::detail {
 
 /// Lets threads use an execution context that may be destroyed meanwhile: its end waits for those
 /// inside, and lets nobody in any more.
-class context_gate {
+template <class>
+class basic_context_gate {
  public:
   [[nodiscard]] bool enter() noexcept {
     if ((inside_.fetch_add(one, std::memory_order_acquire) & closed) == 0) return true;
@@ -51,13 +52,16 @@ class context_gate {
   std::atomic<std::uint32_t> inside_{0};
 };
 
+using context_gate = basic_context_gate<void>;
+
 /// Closes the gate of a context when that is shut down.
-class context_watch final : public boost::asio::execution_context::service {
+template <class>
+class basic_context_watch final : public boost::asio::execution_context::service {
  public:
-  using key_type = context_watch;
+  using key_type = basic_context_watch;
   static inline boost::asio::execution_context::id id;
 
-  explicit context_watch(boost::asio::execution_context& owner)
+  explicit basic_context_watch(boost::asio::execution_context& owner)
       : service{owner},
         gate_{std::make_shared<context_gate>()} {}
 
@@ -69,14 +73,17 @@ class context_watch final : public boost::asio::execution_context::service {
   std::shared_ptr<context_gate> gate_;
 };
 
+using context_watch = basic_context_watch<void>;
+
 /// The returns that are on their way, and who waits for their end. Thread-safe. It lives in the
 /// home of the leases that are returned, and so they keep it alive.
-class lease_returns {
+template <class>
+class basic_lease_returns {
  public:
   /// For a store that needs no execution context to give something back: nothing is ever on its
   /// way.
-  lease_returns() = default;
-  explicit lease_returns(boost::asio::any_io_executor const& executor)
+  basic_lease_returns() = default;
+  explicit basic_lease_returns(boost::asio::any_io_executor const& executor)
       : gate_{boost::asio::use_service<context_watch>(
                   boost::asio::query(executor, boost::asio::execution::context))
                   .gate()} {}
@@ -121,7 +128,7 @@ class lease_returns {
   // Counts from its construction until its handler was called or destroyed.
   class one_return {
    public:
-    one_return(lease_returns& all, std::shared_ptr<held_lease const> lease)
+    one_return(basic_lease_returns& all, std::shared_ptr<held_lease const> lease)
         : all_{&all},
           lease_{std::move(lease)},
           place_{all.begin()} {}
@@ -137,7 +144,7 @@ class lease_returns {
     void operator()(error_code, lease_release) const noexcept {}
 
    private:
-    lease_returns* all_;
+    basic_lease_returns* all_;
     std::shared_ptr<held_lease const> lease_;  // and with it its home
     numbers::iterator place_;
   };
@@ -174,6 +181,8 @@ class lease_returns {
   numbers under_way_;
   std::list<drain_wait> drains_;
 };
+
+using lease_returns = basic_lease_returns<void>;
 
 }  // namespace weir::detail
 

@@ -39,14 +39,15 @@ struct occupant {
 namespace detail {
 
 /// Many occupants: by holder in a hash table, which owns them, and by number and by end in trees.
-class crowd {
+template <class>
+class basic_crowd {
  public:
-  crowd() = default;
-  crowd(crowd const& other) {
+  basic_crowd() = default;
+  basic_crowd(basic_crowd const& other) {
     for (auto const* o = other.first(); o != nullptr; o = other.after(*o)) add(occupant{*o});
   }
-  crowd& operator=(crowd const&) = delete;
-  ~crowd() = default;
+  basic_crowd& operator=(basic_crowd const&) = delete;
+  ~basic_crowd() = default;
 
   [[nodiscard]] std::size_t size() const noexcept { return holders_.size(); }
 
@@ -121,6 +122,8 @@ class crowd {
   ranked_tree<place, &place::by_number, number_of> numbers_;
   ranked_tree<place, &place::by_end, end_of> ends_;
 };
+
+using crowd = basic_crowd<void>;
 
 }  // namespace detail
 

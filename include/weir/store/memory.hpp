@@ -8,6 +8,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/rule/validate.hpp"
+#include "weir/store/memory/bucket_pin.hpp"
 #include "weir/store/memory/buckets.hpp"
 #include "weir/store/memory/jobs.hpp"
 #include "weir/store/memory/locks.hpp"
@@ -30,8 +31,9 @@ namespace detail {
 
 /// The four nouns of a memory store side by side. Each locks for itself; none knows the others, or
 /// the clock.
-struct memory_state : memory_permits, memory_locks, memory_buckets, memory_jobs {
-  explicit memory_state(memory_options const& options)
+template <class>
+struct basic_memory_state : memory_permits, memory_locks, memory_buckets, memory_jobs {
+  explicit basic_memory_state(memory_options const& options)
       : memory_permits{options},
         memory_locks{options},
         memory_buckets{options},
@@ -44,6 +46,8 @@ struct memory_state : memory_permits, memory_locks, memory_buckets, memory_jobs 
   using memory_permits::apply;
   using memory_permits::await;
 };
+
+using memory_state = basic_memory_state<void>;
 
 template <class C>
 concept memory_step = command_type<C> && requires(memory_state& s, C const& c, time_point now) {
@@ -106,6 +110,20 @@ class basic_memory_store {
     return state_->apply(c, now());
   }
 
+  /// Where the bucket of one key was that is asked again and again; empty at first. Any number of
+  /// threads may use one at once. Copies are empty.
+  using bucket_pin = detail::bucket_pin;
+
+  /// Executes a take in the calling thread, and does not look for the bucket where the pin knows
+  /// it.
+  ///
+  /// @param c   of the same key and quotas each time, and for the same store
+  /// @param pin remembers the bucket
+  result<decision> execute(command::take const& c, bucket_pin& pin) const {
+    if (auto const ec = rule::validate(c)) return ec;
+    return state_->apply(c, pin, now());
+  }
+
   /// Executes commands in the calling thread, one after the other at one time, each as if alone.
   /// Their cache misses overlap.
   ///
@@ -163,8 +181,6 @@ class basic_memory_store {
   steady_time started_;
   std::shared_ptr<detail::memory_state> state_;
 };
-
-static_assert(executes_each<basic_memory_store<> const, command::take>);
 
 /// In this process, by the host's clocks.
 using memory_store = basic_memory_store<>;

@@ -66,8 +66,9 @@ namespace weir {
 ///
 /// The server's clock decides. Clients know it by what replies say, to within the fastest round
 /// trip lately and half a thousandth of the time since: leases live longer by that much, and never
-/// shorter. In a cluster the clocks of its servers have to agree: by how much they do not, a lease
-/// may be shorter when the stream gets another leader.
+/// shorter. A connection opens with up to four such replies, until one was quick. In a cluster the
+/// clocks of its servers have to agree: by how much they do not, a lease may be shorter when the
+/// stream gets another leader.
 ///
 /// Leases end when they say, to the precision above: their ends are in the records, and are
 /// compared with the server's time. The server forgets a record by itself, by a time to live of
@@ -81,7 +82,8 @@ namespace weir {
 /// when `max_pending` commands are under way, the stream or the account is full, or a record too
 /// large for a message; `store_read_only` when the stream is sealed; `store_foreign` when the
 /// stream or a record is not weir's; `schema_outdated` when the stream is missing and not to be
-/// made; `invalid_option` when the prefix is not valid; `closed`.
+/// made; `invalid_option` when the prefix is not valid, or the servers do not make such a stream,
+/// as with more replicas than a server without a cluster can have; `closed`.
 ///
 /// What a server refuses is asked again by the store as long as the cause may pass and patience
 /// lasts; what is of unknown outcome is not. In a cluster a leader that dies takes with it what it
@@ -95,8 +97,16 @@ namespace weir {
 /// finds nothing, writes nothing: it asks the server how far the log goes, reads so far, and
 /// answers then. Where the log has grown by `image_interval`, and by as much as all jobs take, one
 /// process writes an image of the shard, and the log is cut. So a shard costs each process the
-/// memory of its jobs (in the region of 300 bytes each and their texts), and the server, for each
-/// command, about 50 bytes and the command's texts until the next image.
+/// memory of its jobs (270 bytes each with a payload of 64, by a measurement with 900,000), and the
+/// server, for each command, about 50 bytes and the command's texts until the next image, which has
+/// 65 bytes for each job and its texts.
+///
+/// What takes long with many jobs is done for about a millisecond at a time, so that other commands
+/// go on: making an image, during which the commands on its shard wait, and reading one, with which
+/// a process begins; about half a second each for a million jobs, on one slow core. At once are
+/// done, for a million jobs: giving back the memory of an image that was read, in 11 ms; and, where
+/// the log was cut before a process that was away had read it, forgetting what that process knew of
+/// the shard, in 0.12 s. What a dequeue costs does not grow with the jobs that are not due.
 ///
 /// A command about jobs has to fit into a message: what does not, with the server's `max_payload`,
 /// is `payload_too_large`. Beside the errors below, jobs have `store_full` for more than `max_jobs`
@@ -117,7 +127,8 @@ namespace weir {
 /// `$JS.API.STREAM.PURGE.PREFIX-keys`, and to subscribe to `PREFIX.e.N`; and, to make the streams,
 /// to publish to `$JS.API.STREAM.CREATE.` with the name of each. If it may publish to
 /// `_INBOX.>`, too, then it is told at once, and not after `request_timeout`, that a stream has no
-/// leader, while many commands are under way.
+/// leader, while many commands are under way. Without the right to subscribe to anything but
+/// `_INBOX.>` what others do is found when it is looked for, and who waits for it waits longer.
 ///
 /// What stays on the server: for each key a message, until a minute after all of it is over; for
 /// each shard its last image and the log since.

@@ -51,9 +51,11 @@ namespace weir {
 ///
 /// A handle: copies share the state, and any number of threads may use them at once. A command is
 /// one round trip, and one transaction, READ COMMITTED whatever the database's default is. No
-/// thread is ever blocked but by libpq looking up a host's name. Commands of many callers share a
-/// few connections, which are made as they are needed, and made anew with a backoff once they are
-/// lost; nothing keeps an executor busy while no command is under way.
+/// thread is ever blocked: hosts' names are looked up by Asio's resolver, all but that of a
+/// `service` in the connection string, which only libpq knows. Commands of many callers share a few
+/// connections, which are made as they are needed, and made anew with a backoff once they are
+/// lost; nothing keeps an executor busy while no command is under way, but, for a tenth of a
+/// second, what listened for one that waited.
 ///
 /// What is issued together goes together: dequeues without a sequence, completions, and enqueues
 /// without unique keys, of one queue each, are made as one call, in one transaction, and so is what
@@ -78,7 +80,7 @@ namespace weir {
 /// or was silent for `command_timeout`, after the command left: it was executed, or not;
 /// `schema_outdated` when the database has to be migrated, `schema_too_new`; `invalid_option` when
 /// it has another number of shards; `disk_full`, `store_read_only`, `store_corrupt`,
-/// `permission_denied` (the generic one); `store_full`, when `max_pending` commands wait; `closed`.
+/// `permission_denied`; `store_full`, when `max_pending` commands wait; `closed`.
 ///
 /// Known: a queue's record of what came in, and whether it is paused, is kept for good, a row or
 /// two for each name; read_queue_stats counts the leases of its queue. There is no bound but the
@@ -97,9 +99,9 @@ class postgres_store {
                           postgres_options const& options = {})
       : executor_{std::move(executor)},
         pool_{std::make_shared<detail::postgres_pool>(executor_, std::move(conninfo), options)},
-        waits_{std::make_shared<detail::postgres_waits>(
+        waits_{detail::postgres_waits::shared_by_handles(std::make_shared<detail::postgres_waits>(
             pool_, options.listen_conninfo.empty() ? pool_->conninfo()
-                                                   : std::string{options.listen_conninfo})} {}
+                                                   : std::string{options.listen_conninfo}))} {}
 
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }

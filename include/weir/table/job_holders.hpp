@@ -50,7 +50,8 @@ struct job_holder {
 /// The holders of one queue. One without leases is forgotten with what it was given, so that there
 /// are never more of them than claimed jobs, and one: who works alone on a queue is not forgotten
 /// after each job.
-class job_holders {
+template <class>
+class basic_job_holders {
  public:
   [[nodiscard]] job_holder* find(std::string_view name) noexcept {
     auto const it = holders_.find(name);
@@ -100,6 +101,8 @@ class job_holders {
   boost::unordered_flat_map<std::string_view, std::unique_ptr<job_holder>, string_hash> holders_;
   job_holder* idle_ = nullptr;  ///< the one without leases; null: there is none
 };
+
+using job_holders = basic_job_holders<void>;
 
 }  // namespace weir::detail
 

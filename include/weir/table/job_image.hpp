@@ -11,6 +11,7 @@
 #include "weir/table/job_queue.hpp"
 #include "weir/table/job_record.hpp"
 #include "weir/table/job_shard.hpp"
+#include "weir/table/paced.hpp"
 #include "weir/table/queue_registry.hpp"
 #include "weir/time.hpp"
 #include "weir/unique.hpp"
@@ -18,7 +19,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <ranges>
 #include <string>
@@ -34,83 +34,124 @@ namespace weir::detail {
 /// A writer takes numbers, times, ids and texts by its call operator; a reader fills in the same,
 /// takes the last enumerator beside an enumeration, and has `count`, `refuse` and `good`. An image
 /// that no shard can have is refused, whatever its bytes are.
+///
+/// A shard may have a million jobs, so both are done at a pace that their caller sets, with a pause
+/// at each record. Until it has ended the shard must not be changed, and shard, writer and reader
+/// have to be where they were.
 class job_image {
  public:
   template <class Writer>
   static void save(job_shard const& shard, Writer& to) {
+    saving(shard, to).finish();
+  }
+  template <class Writer>
+  [[nodiscard]] static paced saving(job_shard const& shard, Writer& to) {
     auto const& registry = shard.queues_;
-    std::vector<memory_queue const*> queues;
+    auto const& common = shard.common_;
+    to(common.last_fence);
     for (auto const& q : registry.names_) {
-      if (!q.memory_queue::jobless_hook::is_linked()) queues.push_back(&q);
+      if (q.memory_queue::jobless_hook::is_linked()) continue;
+      for (auto one = saving_queue(q, to); one.go_on();) co_await paced::pause{};
+      co_await paced::pause{};
     }
-    for (auto const& q : registry.jobless_) queues.push_back(&q);
-
-    to(shard.common_.last_fence);
-    to(queues.size());
-    for (auto const* q : queues) save(*q, to);
-    to(std::size_t(std::distance(shard.common_.kept.begin(), shard.common_.kept.end())));
-    for (auto const& r : shard.common_.kept) {
+    for (auto const& q : registry.jobless_) {  // in the order that they will be forgotten in
+      for (auto one = saving_queue(q, to); one.go_on();) co_await paced::pause{};
+      co_await paced::pause{};
+    }
+    to(false);
+    for (auto const& r : common.kept) {
+      to(true);
       to(std::string_view{r.home->name});
       save(r, nullptr, to);
+      co_await paced::pause{};
     }
-    auto const& expiring = shard.common_.expiring;
-    to(std::size_t(std::distance(expiring.begin(), expiring.end())));
-    for (auto const& k : expiring) {
+    to(false);
+    for (auto const& k : common.expiring) {
+      to(true);
       to(std::string_view{k.home->name});
-      save(k, to);
+      to(std::string_view{k.text});
+      to(k.owner);
       to(k.expiry);
+      co_await paced::pause{};
     }
+    to(false);
+    co_return true;
   }
 
   /// Requires an empty shard. False: it is no image, and the shard is good for nothing.
   template <class Reader>
   [[nodiscard]] static bool load(job_shard& shard, Reader& from) {
+    return loading(shard, from).finish();
+  }
+  template <class Reader>
+  [[nodiscard]] static paced loading(job_shard& shard, Reader& from) {
     auto& common = shard.common_;
     from(common.last_fence);
     std::vector<memory_queue*> queues;
-    for (auto n = from.count(); n != 0 && from.good(); --n) {
+    while (more(from)) {
       std::string_view name;
       from(name);
       if (!from.good() || name.empty() || name.size() > limits::key_size ||
           shard.queues_.find(name) != nullptr) {
-        return false;
+        co_return false;
       }
-      queues.push_back(&shard.queues_.make(name, common));
-      if (!load(*queues.back(), common, shard.pointers_, from)) return false;
+      auto& q = shard.queues_.make(name, common);
+      queues.push_back(&q);
+      auto one = loading_queue(q, common, shard.pointers_, from);
+      while (one.go_on()) co_await paced::pause{};
+      if (!one.succeeded()) co_return false;
+      co_await paced::pause{};
     }
     auto const home = [&]() -> memory_queue* {
       std::string_view name;
       from(name);
       return from.good() ? shard.queues_.find(name) : nullptr;
     };
-    for (auto n = from.count(); n != 0 && from.good(); --n) {
+    while (more(from)) {
       auto* const q = home();
       auto* const r = q == nullptr ? nullptr : load_record(*q, common, {}, from);
-      if (r == nullptr) return false;
-      if (r->ended != job_state::completed && r->ended != job_state::cancelled) {
+      if (r == nullptr) co_return false;
+      if (!kept(*r)) {
         give_up(*q, *r);
-        return false;
+        co_return false;
       }
       common.kept.insert(common.kept.end(), *r);
+      co_await paced::pause{};
     }
-    for (auto n = from.count(); n != 0 && from.good(); --n) {
+    while (more(from)) {
       auto* const q = home();
-      auto* const k = q == nullptr ? nullptr : load_key(*q, from);
-      if (k == nullptr) return false;
+      std::string_view text;
+      job_id owner{};
+      from(text);
+      from(owner);
+      auto* const k = q == nullptr || !from.good() ? nullptr : make_key(*q, text, owner);
+      if (k == nullptr) co_return false;
       from(k->expiry);
-      if (!from.good() || k->expiry == time_point::max() || !common.allowance.take(1)) return false;
+      if (!from.good() || k->expiry == time_point::max() || !common.allowance.take(1)) {
+        co_return false;
+      }
       common.expiring.insert(*k);
+      co_await paced::pause{};
     }
     for (auto* const q : queues) shard.queues_.settle(*q);
     (void)shard.pointers_.take_event();
-    return from.good();
+    co_return from.good();
   }
 
  private:
+  /// Does another one follow?
+  template <class Reader>
+  static bool more(Reader& from) {
+    bool out = false;
+    from(out);
+    return out && from.good();
+  }
+
   // ------------------------------------------------------------------------------------- queues
 
   template <class Writer>
-  static void save(memory_queue const& q, Writer& to) {
+  static paced saving_queue(memory_queue const& q, Writer& to) {
+    to(true);
     to(std::string_view{q.name});
     to(q.pointer.has_value());
     if (q.pointer) to(*q.pointer);
@@ -127,24 +168,22 @@ class job_image {
     auto const holders = holders_of(jobs);
     to(holders.size());
     for (auto const* h : holders) save(*h, to);
-
-    std::vector<job_record const*> records;
     for (auto const& r : jobs.records_.records_) {
-      if (!kept(r)) records.push_back(&r);
+      co_await paced::pause{};
+      if (kept(r)) continue;
+      to(true);
+      save(r, &holders, to);
+      auto const lock = jobs.locks_.locks_.find(r.unique_key());
+      to(lock != jobs.locks_.locks_.end() && lock->second == &r);
+      to(has_key(jobs, r));
     }
-    to(records.size());
-    for (auto const* r : records) {
-      save(*r, &holders, to);
-      auto const lock = jobs.locks_.locks_.find(r->unique_key());
-      to(lock != jobs.locks_.locks_.end() && lock->second == r);
-    }
-    auto const keys = lasting_keys_of(jobs);
-    to(keys.size());
-    for (auto const* k : keys) save(*k, to);
+    to(false);
+    co_return true;
   }
 
   template <class Reader>
-  static bool load(memory_queue& q, job_common& common, job_pointers& pointers, Reader& from) {
+  static paced loading_queue(memory_queue& q, job_common& common, job_pointers& pointers,
+                             Reader& from) {
     bool pointed = false;
     from(pointed);
     time_point pointer{};
@@ -159,38 +198,40 @@ class job_image {
          {&jobs.deaths_, &jobs.enqueued_, &jobs.completed_, &jobs.cancelled_, &jobs.purged_}) {
       from(*n);
     }
-    if (!from.good() || q.lease_holder.size() > limits::holder_size) return false;
+    if (!from.good() || q.lease_holder.size() > limits::holder_size) co_return false;
     if (pointed) pointers.set(q, pointer, pointer);
 
     std::vector<job_holder*> holders;
     for (auto n = from.count(); n != 0 && from.good(); --n) {
       auto* const h = load_holder(jobs, from);
-      if (h == nullptr) return false;
+      if (h == nullptr) co_return false;
       holders.push_back(h);
     }
-    for (auto n = from.count(); n != 0 && from.good(); --n) {
+    while (more(from)) {
       auto* const r = load_record(q, common, holders, from);
-      if (r == nullptr) return false;
+      if (r == nullptr) co_return false;
       if (kept(*r)) {
         give_up(q, *r);
-        return false;
+        co_return false;
       }
       place(jobs, *r);
       bool runs = false;
       from(runs);
-      if (!runs) continue;
-      if (r->holder == nullptr || !holds_while_running(r->strategy) ||
-          jobs.locks_.locks_.contains(r->unique_key())) {
-        return false;
+      if (runs) {
+        if (r->holder == nullptr || !holds_while_running(r->strategy) ||
+            jobs.locks_.locks_.contains(r->unique_key())) {
+          co_return false;
+        }
+        jobs.locks_.take(*r);
       }
-      jobs.locks_.take(*r);
-    }
-    for (auto n = from.count(); n != 0 && from.good(); --n) {
-      if (load_key(q, from) == nullptr) return false;
+      bool keyed = false;
+      from(keyed);
+      if (keyed && make_key(q, r->unique_key(), r->id) == nullptr) co_return false;
+      co_await paced::pause{};
     }
     // Nobody who has no lease is remembered.
-    return from.good() && std::all_of(holders.begin(), holders.end(),
-                                      [](job_holder const* h) { return h->leases != 0; });
+    co_return from.good() && std::all_of(holders.begin(), holders.end(),
+                                         [](job_holder const* h) { return h->leases != 0; });
   }
 
   // ------------------------------------------------------------------------------------- holders
@@ -357,33 +398,18 @@ class job_image {
 
   // ---------------------------------------------------------------------------------------- keys
 
-  /// Those that their jobs' ends free, by text.
-  static std::vector<enqueue_key const*> lasting_keys_of(queue_jobs const& jobs) {
-    std::vector<enqueue_key const*> out;
-    for (auto const& [text, k] : jobs.keys_.keys_) {
-      if (!k->is_linked()) out.push_back(k.get());
-    }
-    std::ranges::sort(out, {}, [](enqueue_key const* k) { return std::string_view{k->text}; });
-    return out;
+  /// Has it its enqueue key, which its end frees? Those that time frees may outlast their records,
+  /// and stand elsewhere.
+  static bool has_key(queue_jobs const& jobs, job_record const& r) noexcept {
+    if (r.strategy == unique_strategy::none) return false;
+    auto const at = jobs.keys_.keys_.find(r.unique_key());
+    return at != jobs.keys_.keys_.end() && at->second->owner == r.id && !at->second->is_linked();
   }
 
-  template <class Writer>
-  static void save(enqueue_key const& k, Writer& to) {
-    to(std::string_view{k.text});
-    to(k.owner);
-  }
-
-  /// Null: it is none.
-  template <class Reader>
-  static enqueue_key* load_key(memory_queue& q, Reader& from) {
-    std::string_view text;
-    job_id owner{};
-    from(text);
-    from(owner);
+  /// Null: there is no such key, or it is there.
+  static enqueue_key* make_key(memory_queue& q, std::string_view text, job_id const& owner) {
     auto& keys = static_cast<queue_jobs&>(q).keys_.keys_;
-    if (!from.good() || text.empty() || text.size() > limits::key_size || keys.contains(text)) {
-      return nullptr;
-    }
+    if (text.empty() || text.size() > limits::key_size || keys.contains(text)) return nullptr;
     auto made = std::make_unique<enqueue_key>(text, q);
     made->owner = owner;
     std::string_view const key = made->text;

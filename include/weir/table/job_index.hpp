@@ -69,11 +69,12 @@ class level_bits {
 /// a job, and none is searched for to take it out. Jobs mostly vest in the order in which they
 /// come, and leases end in the order in which they are given; so an insertion first tries the place
 /// behind the last one of its sort, and most cost the same however many jobs wait.
-class job_index {
+template <class>
+class basic_job_index {
  public:
-  job_index() = default;
-  job_index(job_index const&) = delete;
-  job_index& operator=(job_index const&) = delete;
+  basic_job_index() = default;
+  basic_job_index(basic_job_index const&) = delete;
+  basic_job_index& operator=(basic_job_index const&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
@@ -173,6 +174,8 @@ class job_index {
   mutable level* recent_ = nullptr;  // of levels_: most queues use few
   std::size_t size_ = 0;
 };
+
+using job_index = basic_job_index<void>;
 
 }  // namespace weir::detail
 

@@ -54,7 +54,8 @@ struct job_common {
 
 /// The enqueue keys of one queue. A key that time frees counts as a record of its own, since it may
 /// be all that is left of its job (R8): whoever holds one here has taken it from the allowance.
-class enqueue_keys {
+template <class>
+class basic_enqueue_keys {
  public:
   [[nodiscard]] bool empty() const noexcept { return keys_.empty(); }
 
@@ -109,9 +110,12 @@ class enqueue_keys {
   boost::unordered_flat_map<std::string_view, std::unique_ptr<enqueue_key>, string_hash> keys_;
 };
 
+using enqueue_keys = basic_enqueue_keys<void>;
+
 /// The run locks of one queue, each with the job that took it. They stand as long as that job is
 /// claimed and started.
-class run_locks {
+template <class>
+class basic_run_locks {
  public:
   /// Who holds the lock other than this job; null: nobody.
   [[nodiscard]] job_record const* other(job_record const& r, time_point now) const noexcept {
@@ -144,6 +148,8 @@ class run_locks {
 
   boost::unordered_flat_map<std::string_view, job_record*, string_hash> locks_;
 };
+
+using run_locks = basic_run_locks<void>;
 
 }  // namespace weir::detail
 

@@ -34,7 +34,8 @@ struct scanned_queue : boost::intrusive::set_base_hook<boost::intrusive::optimiz
 
 /// The pointers of a shard's queues, the longest due first. Paused queues are not among them;
 /// snoozed ones stand where their snooze ends.
-class job_pointers {
+template <class>
+class basic_job_pointers {
   struct by_due {
     bool operator()(scanned_queue const& a, scanned_queue const& b) const noexcept {
       return a.due != b.due ? a.due < b.due : a.name < b.name;
@@ -104,6 +105,8 @@ class job_pointers {
   pointers pointers_;
   bool event_ = false;
 };
+
+using job_pointers = basic_job_pointers<void>;
 
 }  // namespace weir::detail
 

@@ -32,15 +32,17 @@ struct jobless_tag;
 
 /// One queue: what each command does to its jobs, and what else it has: a pause or snooze, and a
 /// lease. Pointers are the shard's business (job_shard.hpp).
-class memory_queue : public scanned_queue,
-                     public queue_jobs,
-                     public boost::intrusive::set_base_hook<boost::intrusive::tag<queue_name_tag>>,
-                     public boost::intrusive::list_base_hook<boost::intrusive::tag<jobless_tag>> {
+template <class>
+class basic_memory_queue
+    : public scanned_queue,
+      public queue_jobs,
+      public boost::intrusive::set_base_hook<boost::intrusive::tag<queue_name_tag>>,
+      public boost::intrusive::list_base_hook<boost::intrusive::tag<jobless_tag>> {
  public:
   using name_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<queue_name_tag>>;
   using jobless_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<jobless_tag>>;
 
-  memory_queue(std::string_view n, job_common& common)
+  basic_memory_queue(std::string_view n, job_common& common)
       : scanned_queue{n},
         queue_jobs{*this, common} {}
 
@@ -280,6 +282,8 @@ class memory_queue : public scanned_queue,
     if (out.jobs.empty()) h.forget();
   }
 };
+
+using memory_queue = basic_memory_queue<void>;
 
 }  // namespace weir::detail
 

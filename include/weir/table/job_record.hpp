@@ -24,7 +24,9 @@
 
 namespace weir::detail {
 
-class memory_queue;
+template <class>
+class basic_memory_queue;
+using memory_queue = basic_memory_queue<void>;
 
 /// What only some jobs have.
 struct job_notes {

@@ -57,12 +57,13 @@ using claimed_jobs = boost::intrusive::list<
 /// A tree and not a hash table: version 7 ids come in order, so a new one is known to be new and
 /// goes to the end without a search, those in use at a time lie side by side, and no table is ever
 /// rebuilt while a queue waits. Ids at random cost a search each.
-class job_records {
+template <class>
+class basic_job_records {
  public:
-  job_records() = default;
-  job_records(job_records const&) = delete;
-  job_records& operator=(job_records const&) = delete;
-  ~job_records() { records_.clear_and_dispose(job_record::destroy{}); }
+  basic_job_records() = default;
+  basic_job_records(basic_job_records const&) = delete;
+  basic_job_records& operator=(basic_job_records const&) = delete;
+  ~basic_job_records() { records_.clear_and_dispose(job_record::destroy{}); }
 
   [[nodiscard]] bool empty() const noexcept { return records_.empty(); }
   [[nodiscard]] job_record* find(job_id const& id) noexcept {
@@ -88,6 +89,8 @@ class job_records {
       boost::intrusive::key_of_value<by_id>, boost::intrusive::constant_time_size<false>>
       records_;
 };
+
+using job_records = basic_job_records<void>;
 
 }  // namespace weir::detail
 

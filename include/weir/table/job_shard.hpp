@@ -31,14 +31,15 @@ namespace weir::detail {
 
 /// The jobs of one shard. Executes every command, for one thread at a time. The fence is the
 /// shard's and never forgotten.
-class job_shard {
+template <class>
+class basic_job_shard {
  public:
-  explicit job_shard(job_allowance allowance, std::size_t remembered = remembered_queues)
+  explicit basic_job_shard(job_allowance allowance, std::size_t remembered = remembered_queues)
       : common_{.allowance = allowance},
         queues_{remembered} {}
-  job_shard(job_shard const&) = delete;
-  job_shard& operator=(job_shard const&) = delete;
-  ~job_shard() {  // nothing may be in an order when it is destroyed
+  basic_job_shard(basic_job_shard const&) = delete;
+  basic_job_shard& operator=(basic_job_shard const&) = delete;
+  ~basic_job_shard() {  // nothing may be in an order when it is destroyed
     pointers_.clear();
     common_.kept.clear();
     common_.expiring.clear();
@@ -382,7 +383,7 @@ class job_shard {
 
   /// Notes at the end of a step whether the queue has become jobless, or is so no more.
   struct settling {
-    job_shard& shard;
+    basic_job_shard& shard;
     memory_queue& queue;
     ~settling() { shard.queues_.settle(queue); }
   };
@@ -449,6 +450,8 @@ class job_shard {
   queue_registry queues_;
   job_pointers pointers_;
 };
+
+using job_shard = basic_job_shard<void>;
 
 }  // namespace weir::detail
 

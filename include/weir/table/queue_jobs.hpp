@@ -28,11 +28,14 @@ namespace weir::detail {
 /// A move keeps the orders, keys, locks, leases and counters in step, and allocates before it
 /// changes anything, so that running out of memory leaves no half of it behind. Which move a
 /// command makes is decided by `rule/jobs.hpp` and brought about by `memory_queue`.
-class queue_jobs {
+template <class>
+class basic_queue_jobs {
  public:
-  queue_jobs(memory_queue& home, job_common& common) noexcept : home_{home}, common_{common} {}
-  queue_jobs(queue_jobs const&) = delete;
-  queue_jobs& operator=(queue_jobs const&) = delete;
+  basic_queue_jobs(memory_queue& home, job_common& common) noexcept
+      : home_{home},
+        common_{common} {}
+  basic_queue_jobs(basic_queue_jobs const&) = delete;
+  basic_queue_jobs& operator=(basic_queue_jobs const&) = delete;
 
   /// Has it neither a record nor a key, so that only its counters and holds are left?
   [[nodiscard]] bool jobless() const noexcept { return records_.empty() && keys_.empty(); }
@@ -106,7 +109,7 @@ class queue_jobs {
  protected:
   friend class job_image;
 
-  ~queue_jobs() = default;
+  ~basic_queue_jobs() = default;
 
   static bool gone(job_record const& r, time_point now) noexcept {
     bool const retained = r.ended == job_state::completed || r.ended == job_state::cancelled;
@@ -235,6 +238,8 @@ class queue_jobs {
   std::uint64_t cancelled_ = 0;
   std::uint64_t purged_ = 0;
 };
+
+using queue_jobs = basic_queue_jobs<void>;
 
 }  // namespace weir::detail
 

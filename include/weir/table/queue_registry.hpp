@@ -33,12 +33,13 @@ inline constexpr std::size_t remembered_queues = 100'000;
 /// remembered up to a bound; beyond it the one that has been jobless for the longest is forgotten
 /// with its counters, unless it is held or leased. Where only those are left, holding another one
 /// is refused.
-class queue_registry {
+template <class>
+class basic_queue_registry {
  public:
-  explicit queue_registry(std::size_t remembered) noexcept : remembered_{remembered} {}
-  queue_registry(queue_registry const&) = delete;
-  queue_registry& operator=(queue_registry const&) = delete;
-  ~queue_registry() {  // none may be in an order when it is destroyed
+  explicit basic_queue_registry(std::size_t remembered) noexcept : remembered_{remembered} {}
+  basic_queue_registry(basic_queue_registry const&) = delete;
+  basic_queue_registry& operator=(basic_queue_registry const&) = delete;
+  ~basic_queue_registry() {  // none may be in an order when it is destroyed
     names_.clear();
     jobless_.clear();
   }
@@ -134,6 +135,8 @@ class queue_registry {
       jobless_;  // jobless for the longest first
   std::size_t remembered_;
 };
+
+using queue_registry = basic_queue_registry<void>;
 
 }  // namespace weir::detail
 

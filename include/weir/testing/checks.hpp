@@ -97,7 +97,7 @@ void run_checks(factory<Commands> const& f, std::string_view noun, Checks const&
       if (!selected(about, s)) continue;
       auto scaled = s;
       std::string before;
-      for (int tries = t == time_source::real ? 3 : 1; tries > 0; --tries, scaled.scale *= 4) {
+      for (int tries = t == time_source::real ? 3 : 1; tries > 0; --tries, scaled.scale *= 8) {
         auto found = run_check(about.unproven(t), [&] {
           bench<Commands> b{f, t, scaled};
           c.run(b);

@@ -84,6 +84,14 @@ class time_choices {
   bool reversible_;
 };
 
+/// No two answers are right.
+struct decided {
+  template <class A>
+  constexpr bool operator()(A const&, A const&) const noexcept {
+    return false;
+  }
+};
+
 /// A store and an oracle side by side. `Model` has `result<C::result> execute(C const&,
 /// time_point)` for every command.
 template <class Commands, class Model>
@@ -97,7 +105,7 @@ class duel {
 
   /// What the store did that the rule would not; empty: nothing so far.
   [[nodiscard]] std::optional<std::string> const& mismatch() const noexcept { return mismatch_; }
-  /// Can the rest not be judged, because a burst took too long?
+  /// Can the rest not be judged, because a burst took too long, or the store's precision decides?
   [[nodiscard]] bool inconclusive() const noexcept { return inconclusive_; }
   [[nodiscard]] bool over() const noexcept { return mismatch_.has_value() || inconclusive_; }
   [[nodiscard]] std::string const& transcript() const noexcept { return transcript_; }
@@ -116,14 +124,17 @@ class duel {
   ///
   /// @param to_rule, to_store the same command, with either side's own fences
   /// @param scope             the key that the fences belong to
+  /// @param undecided         of two answers: where time is not exact, may either be right?
   /// @returns the rule's answer and the store's
-  template <class C>
+  template <class C, class Undecided = decided>
   std::pair<result<typename C::result>, result<typename C::result>> ask(C const& to_rule,
                                                                         C const& to_store,
-                                                                        std::string const& scope) {
+                                                                        std::string const& scope,
+                                                                        Undecided undecided = {}) {
     auto of_rule = model_.execute(to_rule, bench_.now());
     auto of_store = ++asked_ % 2 == 0 ? bench_.ask_now(to_store) : bench_.ask(to_store);
-    inconclusive_ = !bench_.exact() && system_clock{}.steady_now() - burst_ > bench_.brief() / 2;
+    inconclusive_ = !bench_.exact() && (system_clock{}.steady_now() - burst_ > bench_.brief() / 2 ||
+                                        undecided(of_rule, of_store));
     if (!inconclusive_) compare(to_store, of_rule, of_store, scope);
     return {std::move(of_rule), std::move(of_store)};
   }

@@ -11,8 +11,8 @@
 
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,7 +23,8 @@ namespace weir::detail {
 enum class stop_cause : std::uint8_t { none, lease_lost, permit_lost, timeout, shutdown };
 
 /// A job between its claim and the moment at which its outcome is stored. Used on the worker's
-/// strand, except for what the handler sees.
+/// strand, except for what the handler sees, and `prepared`, which is the handler's from its start
+/// to its end.
 struct active_job {
   active_job(std::string q, leased_job j, steady_time claimed)
       : queue{std::move(q)},
@@ -44,8 +45,10 @@ struct active_job {
   std::string const queue;
   leased_job const job;
   job_context context;
+  std::shared_ptr<any_handler const> handler;
   std::unique_ptr<prepared_job> prepared;
   boost::asio::cancellation_signal cancel;
+  boost::asio::cancellation_signal end_of_timer;
   stop_cause cause = stop_cause::none;
 
   steady_time claimed_at;  ///< read before the claim was sent
@@ -58,7 +61,7 @@ struct active_job {
   std::uint64_t permit_fence = 0;
   steady_time permit_deadline = steady_time::max();  ///< from here on the permit may be over
 
-  std::list<std::shared_ptr<active_job>>::iterator place;
+  std::size_t place = 0;  ///< among the active ones
 };
 
 }  // namespace weir::detail

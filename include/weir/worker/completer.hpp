@@ -28,13 +28,17 @@ class completer {
  public:
   explicit completer(std::shared_ptr<Core> core) : core_{std::move(core)} {}
 
-  static void add(std::shared_ptr<completer> const& self, std::shared_ptr<active_job> job,
-                  std::string stored) {
-    auto& line = self->lines_[job->queue];
+  /// To be stored at the next `flush`.
+  void add(std::shared_ptr<active_job> job, std::string stored) {
+    auto& line = lines_[job->queue];
+    if (!std::exchange(line.busy, true)) idle_.push_back(job->queue);
     line.waiting.push_back({std::move(job), std::move(stored)});
-    if (!std::exchange(line.busy, true)) {
-      auto queue = line.waiting.back().job->queue;
-      boost::asio::co_spawn(self->core_->strand, flush(self, std::move(queue)),
+  }
+
+  /// Stores what was added.
+  static void flush(std::shared_ptr<completer> const& self) {
+    for (auto& queue : std::exchange(self->idle_, {})) {
+      boost::asio::co_spawn(self->core_->strand, store(self, std::move(queue)),
                             boost::asio::detached);
     }
   }
@@ -44,12 +48,12 @@ class completer {
     std::shared_ptr<active_job> job;
     std::string stored;
   };
-  struct line {
+  struct queue_line {
     std::vector<done> waiting;
     bool busy = false;
   };
 
-  static boost::asio::awaitable<void> flush(std::shared_ptr<completer> self, std::string queue) {
+  static boost::asio::awaitable<void> store(std::shared_ptr<completer> self, std::string queue) {
     auto& core = *self->core_;
     for (;;) {
       std::vector<done> batch;
@@ -96,7 +100,8 @@ class completer {
   }
 
   std::shared_ptr<Core> core_;
-  boost::unordered_flat_map<std::string, line> lines_;
+  boost::unordered_flat_map<std::string, queue_line> lines_;
+  std::vector<std::string> idle_;  ///< queues in which something waits, and nothing is on its way
 };
 
 }  // namespace weir::detail

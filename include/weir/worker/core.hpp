@@ -21,11 +21,11 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -122,11 +122,20 @@ class worker_core {
     tell(event);
   }
 
+  /// The job was claimed.
+  void add(std::shared_ptr<active_job> job) {
+    job->place = active.size();
+    active.push_back(std::move(job));
+  }
+
   /// The job's outcome is stored, or it is not this worker's any more.
   void settle(active_job& job) {
     if (std::exchange(job.settled, true)) return;
     job.prepared.reset();
-    active.erase(job.place);
+    auto const place = job.place;
+    active.back()->place = place;
+    std::swap(active[place], active.back());
+    active.pop_back();  // and this job with it, if nobody else has it
     changed.notify();
   }
 
@@ -138,9 +147,9 @@ class worker_core {
   std::string const holder;
   boost::asio::strand<boost::asio::any_io_executor> strand;
   boost::asio::any_io_executor handler_executor;
-  std::list<std::shared_ptr<active_job>> active;  ///< in the order of their claims
-  wakeup changed;                                 ///< a job was settled, or the worker is to stop
-  bool stopping = false;                          ///< nothing is claimed or started any more
+  std::vector<std::shared_ptr<active_job>> active;  ///< in no order
+  wakeup changed;                                   ///< a job was settled, or the worker is to stop
+  bool stopping = false;                            ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
                                                 ///< from here on
 

@@ -71,7 +71,8 @@ std::string result_text(T&& value) {
   }
 }
 
-/// One decoded job with its type's policies, ready to run.
+/// One decoded job with its type's policies, ready to run. Which of `run` and `call` runs it, its
+/// `any_handler` says.
 class prepared_job {
  public:
   prepared_job() = default;
@@ -79,8 +80,11 @@ class prepared_job {
   prepared_job& operator=(prepared_job const&) = delete;
   virtual ~prepared_job() = default;
 
-  /// Runs the handler; its exceptions come through.
+  /// Runs a handler that is a coroutine; its exceptions come through.
   virtual asio::awaitable<std::string> run(job_context& context) = 0;
+
+  /// Runs a handler that is a plain function; its exceptions come through.
+  virtual std::string call(job_context& context) = 0;
 
   /// How long a failed attempt waits, if the type has a backoff of its own.
   [[nodiscard]] virtual std::optional<duration> backoff(std::uint32_t failures,
@@ -93,8 +97,6 @@ class prepared_job {
   std::string rate_key;
   std::uint64_t rate_cost = 1;
   limit_scope rate_scope = limit_scope::job;
-  std::uint32_t max_snoozes = 0;
-  duration timeout{};
 };
 
 template <class Job, class Handler>
@@ -114,26 +116,24 @@ class typed_job final : public prepared_job {
       rate_cost = policy::rate_cost(job_);
     }
     rate_scope = policy::rate_scope();
-    max_snoozes = policy::max_snoozes();
-    timeout = policy::timeout();
   }
 
-  asio::awaitable<std::string> run(job_context& context) override {
-    using answer = handler_return<Handler, Job>;
-    using value = typename handler_value<answer>::type;
-    if constexpr (!handler_value<answer>::is_awaitable) {
-      if constexpr (std::is_void_v<value>) {
-        call_handler(*handler_, job_, context);
-        co_return std::string{};
-      } else {
-        co_return result_text(call_handler(*handler_, job_, context));
-      }
-    } else if constexpr (std::is_void_v<value>) {
-      co_await call_handler(*handler_, job_, context);
-      co_return std::string{};
+  asio::awaitable<std::string> run([[maybe_unused]] job_context& context) override {
+    if constexpr (!is_coroutine) {
+      return {};
     } else {
-      auto got = co_await call_handler(*handler_, job_, context);
-      co_return result_text(std::move(got));
+      return run_coroutine(context);
+    }
+  }
+
+  std::string call([[maybe_unused]] job_context& context) override {
+    if constexpr (is_coroutine) {
+      return {};
+    } else if constexpr (std::is_void_v<value>) {
+      call_handler(*handler_, job_, context);
+      return {};
+    } else {
+      return result_text(call_handler(*handler_, job_, context));
     }
   }
 
@@ -150,14 +150,38 @@ class typed_job final : public prepared_job {
   }
 
  private:
+  using answer = handler_value<handler_return<Handler, Job>>;
+  using value = typename answer::type;
+  static constexpr bool is_coroutine = answer::is_awaitable;
+
+  asio::awaitable<std::string> run_coroutine(job_context& context)
+    requires is_coroutine
+  {
+    if constexpr (std::is_void_v<value>) {
+      co_await call_handler(*handler_, job_, context);
+      co_return std::string{};
+    } else {
+      auto got = co_await call_handler(*handler_, job_, context);
+      co_return result_text(std::move(got));
+    }
+  }
+
   std::shared_ptr<Handler> handler_;
   Job job_;
+};
+
+/// What is known of a handler and its job's type before a job is decoded.
+struct handler_traits {
+  bool is_coroutine = false;
+  bool is_gated = false;  ///< by a concurrency or a rate limit, whose keys are the job's own
+  std::uint32_t max_snoozes = 0;
+  duration timeout{};
 };
 
 /// A registered handler, whatever its job's type.
 class any_handler {
  public:
-  any_handler() = default;
+  explicit any_handler(handler_traits const& t) : traits{t} {}
   any_handler(any_handler const&) = delete;
   any_handler& operator=(any_handler const&) = delete;
   virtual ~any_handler() = default;
@@ -165,13 +189,20 @@ class any_handler {
   /// The job of a payload, or null and the reason why it cannot be one.
   [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                               std::string& reason) const = 0;
+
+  handler_traits const traits;
 };
 
 template <class Job, class Handler>
 class typed_handler final : public any_handler {
  public:
   explicit typed_handler(Handler handler)
-      : handler_{std::make_shared<Handler>(std::move(handler))} {}
+      : any_handler{{.is_coroutine = handler_value<handler_return<Handler, Job>>::is_awaitable,
+                     .is_gated = job_policy<Job>::concurrency() != 0 ||
+                                 !std::empty(job_policy<Job>::rate()),
+                     .max_snoozes = job_policy<Job>::max_snoozes(),
+                     .timeout = job_policy<Job>::timeout()}},
+        handler_{std::make_shared<Handler>(std::move(handler))} {}
 
   [[nodiscard]] std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                       std::string& reason) const override {

@@ -7,46 +7,26 @@
 #include "weir/worker/completer.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/gate.hpp"
+#include "weir/worker/handler_run.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/strand.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/system/system_error.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
 using handler_registry = boost::unordered_flat_map<std::string, std::shared_ptr<any_handler const>>;
-
-/// How a handler ended.
-struct handler_outcome {
-  enum class ending : std::uint8_t { done, failed, gave_up, snoozed };
-
-  handler_outcome() = default;
-  handler_outcome(ending e, std::string t, duration d = {})
-      : how{e},
-        text{std::move(t)},
-        delay{d} {}
-
-  ending how = ending::done;
-  std::string text;  ///< done: the result; otherwise the reason
-  duration delay{};
-};
 
 /// Takes one claimed job from its claim to its outcome.
 template <class Core>
@@ -56,130 +36,175 @@ class job_run {
       : core_{std::move(core)},
         handlers_{std::move(handlers)},
         gate_{core_},
+        runner_{std::make_shared<runner>(core_)},
         completer_{std::make_shared<completer<Core>>(core_)} {}
 
-  static boost::asio::awaitable<void> run(std::shared_ptr<job_run> self,
-                                          std::shared_ptr<active_job> job) {
-    try {
-      co_await self->take(job);
-    } catch (std::exception const& e) {
-      // Out of memory, or a policy's function threw: the attempt has failed, and its lease ends it
-      // if nothing else can.
-      self->core_->tell(worker_event_kind::lease_lost, *job, e.what());
-      self->core_->settle(*job);
-    }
+  static std::shared_ptr<job_run> make(std::shared_ptr<Core> core,
+                                       std::shared_ptr<handler_registry const> handlers) {
+    auto made = std::make_shared<job_run>(std::move(core), std::move(handlers));
+    made->runner_->deliver_to([weak = std::weak_ptr<job_run>{made}](auto& ended) {
+      if (auto const self = weak.lock()) job_run::ended(self, ended);
+    });
+    return made;
+  }
+
+  /// Most jobs pass no limit: nothing is between them and their handler, and no coroutine is begun
+  /// for them.
+  static void start(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job) {
+    guarded(self, job, [&] {
+      auto const found = self->handlers_->find(job->job.kind);
+      if (found == self->handlers_->end()) {
+        spawn(self, job,
+              self->requeue(job, "no handler for this kind of job here",
+                            self->core_->options.unknown_kind_delay));
+        return;
+      }
+      job->handler = found->second;
+      auto const& traits = job->handler->traits;
+      if (job->job.snoozes > traits.max_snoozes) {
+        spawn(self, job, self->bury(job, "snoozed too often"));
+      } else if (traits.is_gated || needs_start(job->job.strategy)) {
+        spawn(self, job, pass_gate(self, job));
+      } else {
+        launch(self, job);
+      }
+    });
   }
 
  private:
-  boost::asio::awaitable<void> take(std::shared_ptr<active_job> job) {
-    using verdict = gate_answer::verdict;
-    auto& core = *core_;
+  using runner = handler_run<Core>;
+  using ending = handler_outcome::ending;
 
-    auto const found = handlers_->find(job->job.kind);
-    if (found == handlers_->end()) {
-      co_await requeue(job, "no handler for this kind of job here",
-                       core.options.unknown_kind_delay);
-      co_return;
-    }
-    std::string reason;
-    bool undecodable = false;
+  /// Out of memory, or a policy's function threw: the attempt has failed, and its lease ends it if
+  /// nothing else can.
+  static void fail(job_run& self, active_job& job, std::exception_ptr const& error) noexcept {
     try {
-      job->prepared = found->second->prepare(job->job.payload, reason);
-      undecodable = job->prepared == nullptr;
-    } catch (std::exception const& e) {  // the job type's own functions
-      reason = e.what();
+      std::rethrow_exception(error);
+    } catch (std::exception const& e) {
+      self.core_->tell(worker_event_kind::lease_lost, job, e.what());
+    } catch (...) {
+      self.core_->tell(worker_event_kind::lease_lost, job);
     }
-    if (undecodable) {
-      co_await bury(job, "undecodable payload: " + reason);
-      co_return;
-    }
-    if (!job->prepared) {
-      co_await requeue(job, reason, retry_delay(*job));
-      co_return;
-    }
-    if (job->job.snoozes > job->prepared->max_snoozes) {
-      co_await bury(job, "snoozed too often");
-      co_return;
-    }
+    self.core_->settle(job);
+  }
 
-    auto const answer = co_await gate_.pass(job);
-    switch (answer.what) {
-      case verdict::run: co_await execute(job); co_return;
-      case verdict::snooze: co_await snooze(job, answer.delay, answer.text); co_return;
-      case verdict::snooze_queue: co_await hold_queue(job, answer.delay); co_return;
-      case verdict::lost: give_up_lease(job); co_return;
-      case verdict::fail: co_await requeue(job, answer.text, retry_delay(*job)); co_return;
-      case verdict::bury: co_await bury(job, answer.text); co_return;
+  template <class Step>
+  static void guarded(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job,
+                      Step step) {
+    try {
+      step();
+    } catch (std::exception const&) {
+      fail(*self, *job, std::current_exception());
     }
   }
 
-  boost::asio::awaitable<void> execute(std::shared_ptr<active_job> job) {
-    using ending = handler_outcome::ending;
-    auto& core = *core_;
+  static void spawn(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job,
+                    boost::asio::awaitable<void> what) {
+    boost::asio::co_spawn(self->core_->strand, std::move(what),
+                          [self, job](std::exception_ptr error) {
+                            if (error) fail(*self, *job, error);
+                          });
+  }
 
-    // Much may have happened since the claim: a handler never starts without its lease (F12), or
-    // when the worker stops.
-    auto const now = core.clock.steady_now();
-    if (now >= job->deadline) job->stop(stop_cause::lease_lost);
-    if (now >= job->permit_deadline) job->stop(stop_cause::permit_lost);
-    if (core.stopping) job->stop(stop_cause::shutdown);
-    if (job->cause != stop_cause::none) {
-      co_await gate_.leave(job);
-      co_await stopped(job);
+  static boost::asio::awaitable<void> pass_gate(std::shared_ptr<job_run> self,
+                                                std::shared_ptr<active_job> job) {
+    using verdict = gate_answer::verdict;
+    auto decoded = prepare(*job);
+    if (decoded.how == ending::undecodable) {
+      co_await self->bury(job, std::move(decoded.text));
       co_return;
     }
+    if (decoded.how == ending::failed) {
+      co_await self->requeue(job, std::move(decoded.text), self->retry_delay(*job));
+      co_return;
+    }
+    auto const answer = co_await self->gate_.pass(job);
+    switch (answer.what) {
+      case verdict::run: launch(self, job); co_return;
+      case verdict::snooze: co_await self->snooze(job, answer.delay, answer.text); co_return;
+      case verdict::snooze_queue: co_await self->hold_queue(job, answer.delay); co_return;
+      case verdict::lost: self->give_up_lease(job); co_return;
+      case verdict::fail:
+        co_await self->requeue(job, answer.text, self->retry_delay(*job));
+        co_return;
+      case verdict::bury: co_await self->bury(job, answer.text); co_return;
+    }
+  }
 
-    core.tell(worker_event_kind::started, *job);
-    boost::asio::cancellation_signal end_of_timer;
-    if (job->prepared->timeout > duration::zero()) start_timer(job, end_of_timer);
-    auto const own_strand = boost::asio::make_strand(core.handler_executor);
-    auto outcome = co_await boost::asio::co_spawn(
-        own_strand, run_handler(job),
-        boost::asio::bind_cancellation_slot(job->cancel.slot(), boost::asio::use_awaitable));
-    end_of_timer.emit(boost::asio::cancellation_type::terminal);
-    co_await gate_.leave(job);
+  /// May its handler start, or start after all? If not, the job has a cause to stop.
+  [[nodiscard]] bool may_start(active_job& job) const {
+    auto const now = core_->clock.steady_now();
+    if (now >= job.deadline) job.stop(stop_cause::lease_lost);
+    if (now >= job.permit_deadline) job.stop(stop_cause::permit_lost);
+    if (core_->stopping) job.stop(stop_cause::shutdown);
+    return job.cause == stop_cause::none;
+  }
 
+  static void launch(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job) {
+    if (!self->may_start(*job)) {
+      spawn(self, job, self->stopped(job));
+      return;
+    }
+    self->core_->tell(worker_event_kind::started, *job);
+    if (job->handler->traits.timeout > duration::zero()) self->start_timer(job);
+    runner::start(self->runner_, job);
+  }
+
+  static void ended(std::shared_ptr<job_run> const& self,
+                    std::vector<typename runner::ended_job>& ended) {
+    for (auto& one : ended) {
+      guarded(self, one.job, [&] {
+        auto const& job = one.job;
+        if (one.outcome.how == ending::not_started && self->may_start(*job)) {
+          runner::start(self->runner_, job);  // its lease was renewed meanwhile
+          return;
+        }
+        if (job->handler->traits.timeout > duration::zero()) {
+          job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
+        }
+        if (one.outcome.how == ending::done && job->permit_holder.empty()) {
+          self->completer_->add(job, std::move(one.outcome.text));
+        } else {
+          spawn(self, job, conclude(self, job, std::move(one.outcome)));
+        }
+      });
+    }
+    completer<Core>::flush(self->completer_);
+  }
+
+  static boost::asio::awaitable<void> conclude(std::shared_ptr<job_run> self,
+                                               std::shared_ptr<active_job> job,
+                                               handler_outcome outcome) {
     switch (outcome.how) {
-      case ending::done: completer<Core>::add(completer_, job, std::move(outcome.text)); co_return;
-      case ending::gave_up: co_await bury(job, outcome.text); co_return;
-      case ending::snoozed: co_await snooze(job, outcome.delay, {}); co_return;
+      case ending::done:
+        co_await self->gate_.leave(job);
+        self->completer_->add(job, std::move(outcome.text));
+        completer<Core>::flush(self->completer_);
+        co_return;
+      case ending::gave_up:
+      case ending::undecodable:
+        co_await self->gate_.leave(job);
+        co_await self->bury(job, std::move(outcome.text));
+        co_return;
+      case ending::snoozed:
+        co_await self->gate_.leave(job);
+        co_await self->snooze(job, outcome.delay, {});
+        co_return;
+      case ending::not_started: co_await self->stopped(job); co_return;
       case ending::failed: break;
     }
-    if (job->cause == stop_cause::timeout) {
-      co_await requeue(job, "timed out", retry_delay(*job));
-    } else if (job->cause != stop_cause::none) {
-      co_await stopped(job);
-    } else {
-      co_await requeue(job, outcome.text, retry_delay(*job));
+    if (job->cause != stop_cause::none && job->cause != stop_cause::timeout) {
+      co_await self->stopped(job);
+      co_return;
     }
+    co_await self->gate_.leave(job);
+    auto reason =
+        job->cause == stop_cause::timeout ? std::string{"timed out"} : std::move(outcome.text);
+    co_await self->requeue(job, std::move(reason), self->retry_delay(*job));
   }
 
-  /// Runs a handler. Whatever it throws is an outcome.
-  static boost::asio::awaitable<handler_outcome> run_handler(std::shared_ptr<active_job> job) {
-    using ending = handler_outcome::ending;
-    co_await boost::asio::this_coro::reset_cancellation_state(
-        boost::asio::enable_total_cancellation());
-    try {
-      auto stored = co_await job->prepared->run(job->context);
-      if (stored.size() > limits::payload_size) {
-        co_return handler_outcome{ending::gave_up,
-                                  make_error_code(errc::payload_too_large).message()};
-      }
-      co_return handler_outcome{ending::done, std::move(stored)};
-    } catch (give_up const& e) {
-      co_return handler_outcome{ending::gave_up, e.what()};
-    } catch (snooze_for const& e) {
-      auto const delay = std::clamp(e.delay(), duration{}, limits::span);
-      co_return handler_outcome{ending::snoozed, e.what(), delay};
-    } catch (std::exception const& e) {
-      co_return handler_outcome{ending::failed, e.what()};
-    } catch (...) {
-      co_return handler_outcome{ending::failed, "an exception that is not a std::exception"};
-    }
-  }
-
-  void start_timer(std::shared_ptr<active_job> const& job, boost::asio::cancellation_signal& end) {
-    auto const at = saturating_add(core_->clock.steady_now(), job->prepared->timeout);
+  void start_timer(std::shared_ptr<active_job> const& job) {
+    auto const at = saturating_add(core_->clock.steady_now(), job->handler->traits.timeout);
     auto expire = [weak = std::weak_ptr<active_job>{job}](error_code ec) {
       if (ec) return;
       if (auto const late = weak.lock()) late->stop(stop_cause::timeout);
@@ -187,12 +212,14 @@ class job_run {
     core_->clock.async_wait_until(
         core_->strand, at,
         boost::asio::bind_cancellation_slot(
-            end.slot(), boost::asio::bind_executor(core_->strand, std::move(expire))));
+            job->end_of_timer.slot(),
+            boost::asio::bind_executor(core_->strand, std::move(expire))));
   }
 
   /// A handler was stopped, or never started, for a reason that is not its own: the attempt is
   /// given back.
   boost::asio::awaitable<void> stopped(std::shared_ptr<active_job> job) {
+    co_await gate_.leave(job);
     if (job->cause == stop_cause::lease_lost) {
       give_up_lease(job);
       co_return;
@@ -283,6 +310,7 @@ class job_run {
   std::shared_ptr<Core> core_;
   std::shared_ptr<handler_registry const> handlers_;
   gate<Core> gate_;
+  std::shared_ptr<runner> runner_;
   std::shared_ptr<completer<Core>> completer_;
 };
 

@@ -88,6 +88,13 @@ struct bucket_slot {
 };
 static_assert(sizeof(bucket_slot) == 48);
 
+/// A slot, and what it said of itself when it was looked at.
+struct bucket_place {
+  bucket_slot* slot = nullptr;
+  bucket_meta meta{};
+  explicit operator bool() const noexcept { return slot != nullptr; }
+};
+
 /// A part of the table: an open-addressed array of slots. Slots never move in memory and are never
 /// given back, so they may be read and compare-and-swapped without a lock; everything else happens
 /// under the shard's mutex.
@@ -95,16 +102,14 @@ static_assert(sizeof(bucket_slot) == 48);
 /// The array grows in place, by segments. When it does, every slot is emptied and filled anew: a
 /// reader meanwhile misses its key or fails to swap its arrival, and comes back with the lock. Its
 /// length is bounded, so that this takes microseconds.
-class alignas(64) bucket_shard {
+template <class>
+class alignas(64) basic_bucket_shard {
  public:
   static constexpr std::uint32_t most_slots = 2048;
 
   /// Where a bucket was seen by a reader without the lock.
-  struct sighting {
-    bucket_slot* slot = nullptr;
-    bucket_meta meta{};
+  struct sighting : bucket_place {
     std::uint32_t index = 0;
-    explicit operator bool() const noexcept { return slot != nullptr; }
   };
 
   /// `most`: the slots that it may grow to, from 1 to `most_slots`. To be called once, before
@@ -121,7 +126,7 @@ class alignas(64) bucket_shard {
       auto const meta = candidate.read_meta();
       if (meta.unused()) break;
       if (meta.taken() && meta.kind() == key.kind() && candidate.holds(key))
-        return {&candidate, meta, i};
+        return {{&candidate, meta}, i};
       i = i + 1 == size ? 0 : i + 1;
     }
     return {};
@@ -289,6 +294,8 @@ class alignas(64) bucket_shard {
   std::uint32_t hand_ = 0;
   duration forgotten_ = duration::min();
 };
+
+using bucket_shard = basic_bucket_shard<void>;
 
 }  // namespace weir::detail
 

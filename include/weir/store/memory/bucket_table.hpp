@@ -31,9 +31,10 @@ namespace weir::detail {
 /// Memory, at the bound: 48 bytes a slot at a load of 3/4, plus less than one byte for the shards.
 /// A bucket with several quotas has its arrivals (32 bytes) elsewhere. Fewer buckets take
 /// proportionally less.
-class bucket_table {
+template <class>
+class basic_bucket_table {
  public:
-  explicit bucket_table(std::size_t most)
+  explicit basic_bucket_table(std::size_t most)
       : most_{std::clamp(most, std::size_t{1}, std::size_t{1} << 30)},
         shard_bits_{static_cast<int>(std::bit_width((most_ - 1) / mean_most))},
         shards_{std::make_unique<bucket_shard[]>(shard_count())},
@@ -226,6 +227,8 @@ class bucket_table {
   std::mutex turn_;
   std::size_t next_ = 0;
 };
+
+using bucket_table = basic_bucket_table<void>;
 
 }  // namespace weir::detail
 

@@ -9,6 +9,7 @@
 #include "weir/limits.hpp"
 #include "weir/rule/buckets.hpp"
 #include "weir/store/memory/bucket_key.hpp"
+#include "weir/store/memory/bucket_pin.hpp"
 #include "weir/store/memory/bucket_shard.hpp"
 #include "weir/store/memory/bucket_table.hpp"
 #include "weir/store/memory/options.hpp"
@@ -42,16 +43,31 @@ namespace weir::detail {
 /// Times are kept relative to the first one that comes along. Commands must have been validated.
 /// Beyond what they document: `quota_too_large`, and `store_full` when more than 65,535 different
 /// sets of quotas are in use.
-class memory_buckets {
+template <class>
+class basic_memory_buckets {
  public:
   /// What a caller is told who is turned away because the table is full: nothing is known of its
   /// key, or of when there will be room.
   static constexpr duration shed_retry_after = std::chrono::seconds{1};
 
-  explicit memory_buckets(memory_options const& options) : table_{options.max_buckets} {}
+  explicit basic_memory_buckets(memory_options const& options) : table_{options.max_buckets} {}
 
   [[nodiscard]] result<decision> apply(command::take const& c, time_point now) {
     return ask(c, since_epoch(now));
+  }
+
+  /// The same, for the key and the quotas of a pin.
+  [[nodiscard]] result<decision> apply(command::take const& c, bucket_pin& pin, time_point now) {
+    auto const time = since_epoch(now);
+    return ask_at(pin.read(), c, time, [&]() -> result<decision> {
+      bucket_key const key{c.key};
+      auto const hash = key.hash();
+      auto answer = ask(c, key, hash, time);
+      // What was seen is this key's as long as the slot says the same.
+      bucket_place const seen = table_.home(hash).glimpse(key, hash);
+      if (seen && seen.slot->read_meta() == seen.meta) pin.write(seen);
+      return answer;
+    });
   }
 
   /// The same for each of `commands`, in order, of which none needs to have been validated:
@@ -177,9 +193,19 @@ class memory_buckets {
   template <class Command>
   result<decision> ask(Command const& c, bucket_key const& key, std::uint64_t hash, duration now) {
     auto& home = table_.home(hash);
-    auto const seen = c.quotas.size() == 1 ? home.glimpse(key, hash) : bucket_shard::sighting{};
+    bucket_place const seen =
+        c.quotas.size() == 1 ? home.glimpse(key, hash) : bucket_shard::sighting{};
+    return ask_at(seen, c, now, [&] { return ask_locked(c, key, hash, home, now); });
+  }
+
+  /// Asks the bucket in the place, if it still is there and has the one quota that is asked for;
+  /// otherwise the answer is that of `otherwise`.
+  template <class Command, class Otherwise>
+  result<decision> ask_at(bucket_place seen, Command const& c, duration now,
+                          Otherwise const& otherwise) {
     rule::bucket_scale scale;
-    if (seen && table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) {
+    if (seen && c.quotas.size() == 1 &&
+        table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) {
       auto& slot = *seen.slot;
       auto arrival = slot.arrival.load(std::memory_order_acquire);
       while (arrival >= rule::bucket_scale::never && slot.read_meta() == seen.meta) {
@@ -195,7 +221,7 @@ class memory_buckets {
         }
       }
     }
-    return ask_locked(c, key, hash, home, now);
+    return otherwise();
   }
 
   template <class Validate>
@@ -361,6 +387,8 @@ class memory_buckets {
   std::atomic<duration::rep> epoch_{no_epoch};
   bucket_table table_;
 };
+
+using memory_buckets = basic_memory_buckets<void>;
 
 }  // namespace weir::detail
 

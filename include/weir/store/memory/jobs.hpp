@@ -46,17 +46,18 @@ template <class C> concept shard_command = job_step<C> && requires(C const& c) {
 /// Memory: at most `max_jobs` records over all queues, of about 200 bytes each beside kind, key,
 /// payload and notes (a key held until_expired counts as one); and the queues without jobs that a
 /// shard remembers (queue_registry.hpp).
-class memory_jobs {
+template <class>
+class basic_memory_jobs {
  public:
-  explicit memory_jobs(memory_options const& options)
+  explicit basic_memory_jobs(memory_options const& options)
       : budget_{options.max_jobs},
         count_{std::max(options.shards, std::uint32_t{1})} {
     for (std::uint32_t i = 0; i < count_; ++i) {
       shards_.emplace_back(job_allowance{budget_, options.max_jobs, count_});
     }
   }
-  memory_jobs(memory_jobs const&) = delete;
-  memory_jobs& operator=(memory_jobs const&) = delete;
+  basic_memory_jobs(basic_memory_jobs const&) = delete;
+  basic_memory_jobs& operator=(basic_memory_jobs const&) = delete;
 
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return count_; }
 
@@ -157,6 +158,8 @@ class memory_jobs {
   std::deque<shard> shards_;
   std::uint32_t count_;
 };
+
+using memory_jobs = basic_memory_jobs<void>;
 
 }  // namespace weir::detail
 

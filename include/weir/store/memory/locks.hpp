@@ -33,9 +33,10 @@ class stored_lock {
 
 /// The locks of a memory store. Thread-safe; input is validated by the store; the time comes in,
 /// and may run backwards.
-class memory_locks {
+template <class>
+class basic_memory_locks {
  public:
-  explicit memory_locks(memory_options const& options) : locks_{options.max_locks} {}
+  explicit basic_memory_locks(memory_options const& options) : locks_{options.max_locks} {}
 
   /// Error: `store_full`, and nothing has changed.
   result<lock_grant> apply(command::acquire_lock const& c, time_point now) {
@@ -72,6 +73,8 @@ class memory_locks {
 
   lease_table<stored_lock> locks_;
 };
+
+using memory_locks = basic_memory_locks<void>;
 
 }  // namespace weir::detail
 

@@ -27,7 +27,8 @@
 namespace weir::detail {
 
 /// One key's permits and line, and the operations that wait for their turn in it.
-class awaited_line {
+template <class>
+class basic_awaited_line {
  public:
   using waiter = parked<error_code, hint>;
   using waiters = std::multimap<std::uint64_t, std::shared_ptr<waiter>>;  // by their ticket's turn
@@ -130,11 +131,14 @@ class awaited_line {
   std::unique_ptr<waiters> waiters_;  // each has a live ticket after every step
 };
 
+using awaited_line = basic_awaited_line<void>;
+
 /// The permits of a memory store. Thread-safe; input is validated by the store; the time comes in,
 /// and may run backwards.
-class memory_permits {
+template <class>
+class basic_memory_permits {
  public:
-  explicit memory_permits(memory_options const& options) : lines_{options.max_permits} {}
+  explicit basic_memory_permits(memory_options const& options) : lines_{options.max_permits} {}
 
   /// Error: `store_full`, and nothing has changed.
   result<permit_grant> apply(command::acquire_permit const& c, time_point now) {
@@ -195,6 +199,8 @@ class memory_permits {
 
   lease_table<awaited_line> lines_;
 };
+
+using memory_permits = basic_memory_permits<void>;
 
 }  // namespace weir::detail
 

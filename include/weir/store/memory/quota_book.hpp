@@ -50,7 +50,8 @@ struct quota_list {
 
 /// Quotas that buckets share, with their scales. Who holds it may read all of it; others only ask
 /// whether it `is_only`.
-class quota_set {
+template <class>
+class basic_quota_set {
  public:
   [[nodiscard]] std::span<quota const> quotas() const noexcept { return quotas_.span(); }
   [[nodiscard]] std::span<rule::bucket_scale const> scales() const noexcept {
@@ -79,7 +80,8 @@ class quota_set {
   }
 
  private:
-  friend class quota_book;
+  template <class>
+  friend class basic_quota_book;
 
   void assign(quota_list const& quotas, rule::bucket_scales const& scales) noexcept {
     constexpr auto order = std::memory_order_release;
@@ -116,10 +118,13 @@ class quota_set {
   rule::bucket_scales scales_{};
 };
 
+using quota_set = basic_quota_set<void>;
+
 /// Every set of quotas that a bucket has, once, under a number: so that a bucket need not store its
 /// quotas, nor a check compute their scales. A set without holders stays until its number is needed
 /// for another one.
-class quota_book {
+template <class>
+class basic_quota_book {
  public:
   using number = std::uint16_t;
   static constexpr std::size_t most = 65'535;
@@ -206,6 +211,8 @@ class quota_book {
   std::atomic<std::size_t> latest_{most};
   std::array<std::unique_ptr<chunk>, most / chunk_size + 1> sets_;
 };
+
+using quota_book = basic_quota_book<void>;
 
 }  // namespace weir::detail
 

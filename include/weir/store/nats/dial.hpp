@@ -7,6 +7,7 @@
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/address.hpp"
+#include "weir/store/nats/connection.hpp"
 #include "weir/store/nats/options.hpp"
 #include "weir/store/nats/socket.hpp"
 

@@ -6,13 +6,15 @@
 
 #include "weir/error.hpp"
 #include "weir/job.hpp"
+#include "weir/store/nats/image_maker.hpp"
 #include "weir/store/nats/image_record.hpp"
+#include "weir/store/nats/job_feed.hpp"
 #include "weir/store/nats/job_log.hpp"
-#include "weir/store/nats/job_replica.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
@@ -23,32 +25,31 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
 /// Writes an image of a shard, and cuts the log by what is in it. In the strand of the link.
 ///
-/// The steps are: look at which image is the last one, write the parts, say that this is the last
-/// one unless there was another one meanwhile, cut the log, tell everybody, and remove older parts.
-/// Who ends between two of them leaves an image that counts or one that does not, and parts that go
-/// with the next image. Nothing is removed that the last image or the log after it needs: whoever
-/// removes was the last one to say which that is, and all that is written later is behind it.
+/// The steps are: look at which image is the last one, make the parts, write them, say that this is
+/// the last one unless there was another one meanwhile, cut the log, tell everybody, and remove
+/// older parts. Who ends between two of them leaves an image that counts or one that does not, and
+/// parts that go with the next image. Nothing is removed that the last image or the log after it
+/// needs: whoever removes was the last one to say which that is, and all that is written later is
+/// behind it.
+///
+/// While the parts are made the shard is not read any further, and its commands wait; other shards
+/// and nouns do not, since that is done in portions.
 class nats_image_writing : public std::enable_shared_from_this<nats_image_writing> {
  public:
-  nats_image_writing(std::shared_ptr<nats_link> const& link, std::uint32_t shard,
-                     nats_job_replica const& replica, job_id const& sender)
+  nats_image_writing(std::shared_ptr<nats_link> const& link,
+                     std::shared_ptr<nats_job_feed> const& of, std::uint32_t shard,
+                     job_id const& sender)
       : link_{link},
+        feed_{of},
         shard_{shard},
-        sender_{sender},
-        bytes_{replica.image()} {
-    record_.position = replica.position();
-    record_.size = bytes_.size();
-    record_.parts =
-        (bytes_.size() + nats_image_record::part_size - 1) / nats_image_record::part_size;
-    record_.id = boost::uuids::to_string(sender) + "-" + std::to_string(record_.position);
-  }
+        sender_{sender} {}
 
   [[nodiscard]] bool over() const noexcept { return over_; }
 
@@ -63,11 +64,8 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
           auto const found = from_leader ? read_leader(r.data()) : read_direct(r);
           if (found.has_error()) return end();
           last_ = found->sequence;
-          if (auto const record = nats_image_record::read(found->value);
-              record && record->position >= record_.position) {
-            return end();  // it is no news
-          }
-          for (int i = 0; i != at_a_time; ++i) write_part();
+          auto const record = nats_image_record::read(found->value);
+          begin(record ? record->position : 0);
         });
   }
 
@@ -102,25 +100,46 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     on->submit(r);
   }
 
+  /// @param last what the last image holds
+  void begin(std::uint64_t last) {
+    auto const feed = feed_.lock();
+    held_ = feed ? feed->hold() : nullptr;
+    if (!held_ || (**held_).position() <= last) return end();  // it would be no news
+    record_.position = (**held_).position();
+    record_.id = boost::uuids::to_string(sender_) + "-" + std::to_string(record_.position);
+    maker_ = std::make_unique<nats_image_maker>(**held_);
+    make_parts();
+  }
+  void make_parts() {
+    auto const on = link_.lock();
+    if (!on || over_) return end();
+    if (maker_->go_on()) {
+      return boost::asio::post(on->strand(), [self = shared_from_this()] { self->make_parts(); });
+    }
+    record_.size = maker_->size();
+    parts_ = std::move(*maker_).take();
+    record_.parts = parts_.size();
+    maker_.reset();
+    held_.reset();
+    for (int i = 0; i != at_a_time; ++i) write_part();
+  }
+
   void write_part() {
     auto const on = link_.lock();
     if (!on || over_) return end();
     if (next_ == record_.parts) return;
     auto const n = next_++;
-    ask(on->names().part(shard_, record_.id, n),
-        bytes_.substr(n * nats_image_record::part_size, nats_image_record::part_size),
-        [this](nats_reply const& r) {
-          auto const written = read_written(r.data());
-          if (written.sequence == 0) return end();
-          first_ = std::min(first_, written.sequence);
-          if (++written_ == record_.parts) return say();
-          write_part();
-        });
+    ask(on->names().part(shard_, record_.id, n), std::move(parts_[n]), [this](nats_reply const& r) {
+      auto const written = read_written(r.data());
+      if (written.sequence == 0) return end();
+      first_ = std::min(first_, written.sequence);
+      if (++written_ == record_.parts) return say();
+      write_part();
+    });
   }
   void say() {
     auto const on = link_.lock();
     if (!on) return end();
-    bytes_ = {};
     ask(
         on->names().image(shard_), record_.write(),
         [this](nats_reply const& r) { read_written(r.data()).sequence == 0 ? end() : cut(); },
@@ -148,14 +167,19 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   }
   void end() noexcept {
     over_ = true;
-    bytes_ = {};
+    maker_.reset();
+    held_.reset();
+    parts_.clear();
   }
 
   std::weak_ptr<nats_link> const link_;
+  std::weak_ptr<nats_job_feed> const feed_;
   std::uint32_t const shard_;
   job_id const sender_;
-  std::string bytes_;
   nats_image_record record_;
+  std::unique_ptr<nats_job_feed::held_replica> held_;
+  std::unique_ptr<nats_image_maker> maker_;  // of what is held
+  std::vector<std::string> parts_;
   std::uint64_t last_ = 0;  // what the record of the last image was written at
   std::uint64_t first_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t next_ = 0;
@@ -174,10 +198,10 @@ class nats_image_writer {
     return before / interval < now / interval;
   }
 
-  void write(std::shared_ptr<nats_link> const& link, std::uint32_t shard,
-             nats_job_replica const& replica, job_id const& sender) {
-    if ((writing_ && !writing_->over()) || replica.position() == 0) return;
-    writing_ = std::make_shared<nats_image_writing>(link, shard, replica, sender);
+  void write(std::shared_ptr<nats_link> const& link, std::shared_ptr<nats_job_feed> const& of,
+             std::uint32_t shard, job_id const& sender) {
+    if (writing_ && !writing_->over()) return;
+    writing_ = std::make_shared<nats_image_writing>(link, of, shard, sender);
     writing_->start();
   }
 

@@ -46,6 +46,8 @@ class nats_job_call {
   [[nodiscard]] virtual bool wanted() const noexcept = 0;
   virtual void fail(error_code ec) noexcept = 0;
   void fail(errc e) noexcept { fail(make_error_code(e)); }
+  /// It has waited for the shard until `give_up_at`.
+  void lose_patience() noexcept { fail(errc::store_unavailable); }
 
   /// It never changes anything.
   [[nodiscard]] virtual bool only_reads() const noexcept = 0;

@@ -7,26 +7,29 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
+#include "weir/store/nats/image_reader.hpp"
 #include "weir/store/nats/image_record.hpp"
 #include "weir/store/nats/job_replica.hpp"
+#include "weir/store/nats/job_requests.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/log_info.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/reply.hpp"
-#include "weir/store/nats/request.hpp"
+#include "weir/store/nats/retry.hpp"
+#include "weir/store/nats/turn.hpp"
 #include "weir/time.hpp"
+
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace weir::detail {
 
@@ -36,15 +39,43 @@ namespace weir::detail {
 /// The server says again each message that it has stored, to whoever listens. What was not heard is
 /// read. So a lost message delays, and nothing is passed by: messages are read by their sequence,
 /// without a gap.
-class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats_job_feed> {
+///
+/// A shard may be large and its log long, so what takes long is done in portions, between which the
+/// strand is free for others.
+class nats_job_feed : public nats_job_requests {
  public:
   nats_job_feed(std::shared_ptr<nats_link> const& link, std::uint32_t shard)
-      : link_{link},
-        shard_{shard} {}
+      : nats_job_requests{link, shard},
+        retry_{link->options()} {}
 
   /// Begins to listen.
   void start() {
-    if (auto const on = link()) on->follow(on->names().echo(shard_), weak_from_this());
+    if (auto const on = link()) on->follow(on->names().echo(number()), shared_from_this());
+  }
+
+  /// A replica that stays as it is while this is there. What comes meanwhile is read afterwards.
+  class held_replica {
+   public:
+    explicit held_replica(nats_job_feed& feed)
+        : feed_{feed.weak_from_this()},
+          replica_{feed.replica_} {
+      ++feed.held_;
+    }
+    held_replica(held_replica const&) = delete;
+    held_replica& operator=(held_replica const&) = delete;
+    ~held_replica() {
+      auto const feed = feed_.lock();
+      if (feed && --as_feed(*feed).held_ == 0) as_feed(*feed).advance_later();
+    }
+    [[nodiscard]] nats_job_replica const& operator*() const noexcept { return *replica_; }
+
+   private:
+    std::weak_ptr<nats_job_requests> feed_;
+    std::shared_ptr<nats_job_replica> replica_;
+  };
+  /// Null: there is none at the moment.
+  [[nodiscard]] std::unique_ptr<held_replica> hold() {
+    return current_ ? std::make_unique<held_replica>(*this) : nullptr;
   }
 
  protected:
@@ -58,39 +89,10 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
   /// Some messages were read.
   virtual void advanced() = 0;
 
-  [[nodiscard]] std::shared_ptr<nats_link> link() const noexcept { return link_.lock(); }
-  [[nodiscard]] std::uint32_t number() const noexcept { return shard_; }
   [[nodiscard]] bool current() const noexcept { return current_; }
   /// Only while it is current.
   [[nodiscard]] nats_job_replica& replica() noexcept { return *replica_; }
   [[nodiscard]] error_code refusal() const noexcept { return refused_; }
-
-  using on_reply = std::function<void(nats_reply const&)>;
-  using on_failure = std::function<void(error_code why, bool given)>;
-
-  /// Asks for something, and is told what came of it on whatever connection.
-  void ask(std::string subject, std::string data, on_reply then, on_failure otherwise,
-           std::optional<std::uint64_t> expected = {}, std::uint64_t ttl = 0) {
-    auto const on = link();
-    if (!on) return otherwise(make_error_code(errc::closed), false);
-    auto const r =
-        std::make_shared<exchange>(shared_from_this(), std::move(then), std::move(otherwise));
-    r->subject = std::move(subject);
-    r->data = std::move(data);
-    r->expected = expected;
-    r->ttl = ttl;
-    on->submit(r);
-  }
-
-  /// Asks what the log is like.
-  void ask_info(std::function<void(nats_log_info const&)> then, on_failure otherwise) {
-    auto const on = link();
-    if (!on) return otherwise(make_error_code(errc::closed), false);
-    ask(
-        "$JS.API.STREAM.INFO." + on->names().log_stream(shard_), {},
-        [this, then = std::move(then)](nats_reply const& r) { then(info_in(r)); },
-        std::move(otherwise));
-  }
 
   /// There is a message of that sequence.
   void reach(std::uint64_t sequence) {
@@ -114,58 +116,16 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
  private:
   static constexpr std::size_t window = 64;        // messages asked for at a time
   static constexpr std::size_t most_ahead = 4096;  // messages that wait for one before them
-  static constexpr int most_tries = 50;
-
-  class exchange final : public nats_request {
-   public:
-    exchange(std::shared_ptr<nats_job_feed> feed, on_reply then, on_failure otherwise)
-        : feed_{std::move(feed)},
-          then_{std::move(then)},
-          otherwise_{std::move(otherwise)} {}
-    [[nodiscard]] bool wanted() const noexcept override { return true; }
-    void answered(nats_reply const& r) override { then_(r); }
-    void failed(error_code why, bool given) override { otherwise_(why, given); }
-
-   private:
-    std::shared_ptr<nats_job_feed> feed_;
-    on_reply then_;
-    on_failure otherwise_;
-  };
-
-  /// Asks for something that is of no use on another connection. What is not answered is asked for
-  /// again after a while, with all that goes with it.
-  void need(std::string subject, std::string data, on_reply then,
-            std::optional<std::uint64_t> expected = {}) {
-    auto const now = epoch_;
-    ask(
-        std::move(subject), std::move(data),
-        [this, now, then = std::move(then)](nats_reply const& r) {
-          if (now == epoch_) then(r);
-        },
-        [this, now](error_code, bool) {
-          if (now == epoch_) begin_later();
-        },
-        expected);
-  }
-  /// The last message of a subject among the records.
-  void need_record(std::string const& subject, std::function<void(nats_record&&)> then) {
-    auto const on = link();
-    if (!on) return;
-    bool const from_leader = on->replicated();
-    need(from_leader ? on->names().leader_get() : on->names().direct_get(subject),
-         from_leader ? R"({"last_by_subj":")" + subject + R"("})" : std::string{},
-         [this, from_leader, then = std::move(then)](nats_reply const& r) {
-           auto found = from_leader ? read_leader(r.data()) : read_direct(r);
-           if (found.has_error()) return begin_later();
-           then(std::move(found).value());
-         });
-  }
+  static constexpr std::size_t most_parts = 8;     // of an image, asked for at a time
+  static constexpr std::size_t bytes_at_least = 16U << 10U;  // read in a turn, if they are there
+  /// What is missing for so long, or as long as a connection would be waited for, is lost.
+  static constexpr duration least_patience = std::chrono::seconds{5};
 
   // ------------------------------------------------------------------------------- connections
 
   void connected() final { begin(); }
   void disconnected() final {
-    ++epoch_;
+    need_no_more();
     following_ = current_ = false;
     refused_ = {};
     later_.stop();
@@ -174,18 +134,19 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
   void refused(error_code why) final { stop(why); }
   void closed() final { stop(make_error_code(errc::closed)); }
 
-  void stop(error_code why) {
-    ++epoch_;
+  void stop(error_code why) final {
+    need_no_more();
     following_ = current_ = false;
     refused_ = why;
     later_.stop();
     stopped(why);
     // It may be otherwise one day.
-    if (why != errc::closed) begin_after(std::chrono::seconds{1});
+    constexpr duration least = std::chrono::seconds{1};
+    if (why != errc::closed) begin_after(std::max(retry_.next(), least));
   }
-  void begin_later() { begin_after(std::chrono::milliseconds{50}); }
+  void begin_later() final { begin_after(retry_.next()); }
   void begin_after(duration wait) {
-    ++epoch_;
+    need_no_more();
     bool const was = std::exchange(current_, false);
     following_ = false;
     if (was) lost_connection();
@@ -193,7 +154,7 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     if (!on) return;
     later_.start(on->strand(), saturating_add(system_clock{}.steady_now(), wait),
                  [weak = weak_from_this()] {
-                   if (auto const self = weak.lock()) self->begin();
+                   if (auto const feed = weak.lock()) as_feed(*feed).begin();
                  });
   }
 
@@ -201,8 +162,9 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     auto const on = link();
     if (!on || on->closed()) return;
     later_.stop();
-    ++epoch_;
+    need_no_more();
     following_ = current_ = false;
+    reader_.reset();
     ahead_.clear();
     gets_ = 0;
     check_shards();
@@ -238,7 +200,7 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
   void open() {
     auto const on = link();
     if (!on) return;
-    need("$JS.API.STREAM.INFO." + on->names().log_stream(shard_), {},
+    need("$JS.API.STREAM.INFO." + on->names().log_stream(number()), {},
          [this](nats_reply const& r) { opened(info_in(r), true); });
   }
   void opened(nats_log_info const& info, bool make) {
@@ -247,7 +209,8 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     if (info.error == static_cast<int>(nats_code::stream_not_found)) {
       if (!on->options().create_stream) return stop(make_error_code(errc::schema_outdated));
       if (!make) return begin_later();
-      return need("$JS.API.STREAM.CREATE." + on->names().log_stream(shard_), on->log_config(shard_),
+      return need("$JS.API.STREAM.CREATE." + on->names().log_stream(number()),
+                  on->log_config(number()),
                   [this](nats_reply const& r) { opened(info_in(r), false); });
     }
     if (info.error != 0) {
@@ -259,7 +222,8 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     refused_ = {};
     info_ = info;
     target_ = info.last;
-    if (!replica_ || info.last < replica_->position() || info.first > replica_->position()) {
+    bool const knows_one = replica_ && replica_->position() != 0;
+    if (!knows_one || info.last < replica_->position() || info.first > replica_->position()) {
       return load();
     }
     go_on();
@@ -267,19 +231,11 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
   /// Follows the log from where it was read to, if that is still the same log: a server that was
   /// not able to keep the end of it may have given its numbers to other messages.
   void go_on() {
-    auto const on = link();
-    if (!on) return;
-    need("$JS.API.DIRECT.GET." + on->names().log_stream(shard_),
-         R"({"seq":)" + std::to_string(replica_->position()) + "}", [this](nats_reply const& r) {
-           auto const logged = read_logged(r);
-           bool const same = logged && logged->time == replica_->seen();
-           same ? follow() : load();
-         });
-  }
-  [[nodiscard]] nats_log_info info_in(nats_reply const& r) const {
-    auto const on = link();
-    if (!on) return {};
-    return read_log_info(r.data(), on->names().log(shard_), on->names().echo(shard_));
+    need_message(replica_->position(), [this](std::optional<nats_logged>&& logged) {
+      if (!logged) return missed();
+      bool const same = logged->time == replica_->seen();
+      same ? follow() : load();
+    });
   }
 
   // -------------------------------------------------------------------------------- the image
@@ -289,46 +245,40 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
     if (!on) return;
     if (std::exchange(current_, false)) lost_connection();
     following_ = false;
-    ++epoch_;
+    need_no_more();
     replica_.reset();
-    need_record(on->names().image(shard_), [this](nats_record&& found) {
+    need_record(on->names().image(number()), [this](nats_record&& found) {
       if (found.sequence == 0) {
         // Nothing is purged before there is an image.
         if (info_.first > 1) return stop(make_error_code(errc::store_corrupt));
-        replica_ = std::make_unique<nats_job_replica>();
+        replica_ = std::make_shared<nats_job_replica>();
         return follow();
       }
       auto record = nats_image_record::read(found.value);
       if (!record) return stop(make_error_code(errc::store_foreign));
-      image_ = std::move(*record);
-      parts_.assign(image_.parts, {});
-      missing_parts_ = parts_.size();
-      next_part_ = 0;
+      reader_ = std::make_unique<nats_image_reader>(std::move(*record));
       for (std::size_t i = 0; i != most_parts; ++i) load_part();
     });
   }
   void load_part() {
     auto const on = link();
-    if (!on || next_part_ == parts_.size()) return;
-    auto const n = next_part_++;
-    need_record(on->names().part(shard_, image_.id, n), [this, n](nats_record&& found) {
-      // Another image has taken its place meanwhile.
-      if (found.sequence == 0) return begin_later();
-      parts_[n] = std::move(found.value);
-      if (--missing_parts_ == 0) return loaded();
+    auto const n = on && reader_ ? reader_->next() : std::nullopt;
+    if (!n) return;
+    need_record(on->names().part(number(), reader_->image().id, *n), [this, n](auto&& found) {
+      if (found.sequence == 0) return missed();  // another image has taken its place meanwhile
+      if (!reader_->take(*n, found.value)) return stop(make_error_code(errc::store_corrupt));
+      if (reader_->has_all()) return read_image();
       load_part();
     });
   }
-  void loaded() {
-    std::string all;
-    all.reserve(image_.size);
-    for (auto& p : std::exchange(parts_, {})) all += p;
-    auto made = std::make_unique<nats_job_replica>();
-    if (all.size() != image_.size || !made->load(all, image_.position)) {
-      return stop(make_error_code(errc::store_corrupt));
-    }
+  void read_image() {
+    if (reader_->go_on()) return in_another_turn([this] { read_image(); });
+    auto const image = std::exchange(reader_, {});
+    auto made = image->replica();
+    if (!made) return stop(make_error_code(errc::store_corrupt));
     // Either may be older than the other; not for long.
-    if (info_.first > image_.position + 1 || info_.last < image_.position) return missed();
+    auto const position = image->image().position;
+    if (info_.first > position + 1 || info_.last < position) return missed();
     replica_ = std::move(made);
     follow();
   }
@@ -355,71 +305,107 @@ class nats_job_feed : public nats_feed, public std::enable_shared_from_this<nats
 
   /// Reads what is there, asks for what is missing, and says when there is nothing more.
   void advance() {
+    if (held_ != 0 || advancing_) return;
+    nats_turn const turn;
+    std::size_t unlooked = 0;  // bytes since the clock was looked at
     bool any = false;
-    auto const now = epoch_;
+    auto const now = epoch();
     for (auto next = ahead_.begin();
          next != ahead_.end() && next->first <= replica_->position() + 1; next = ahead_.begin()) {
+      // Not after each: whoever is kept from running must not fall behind the others for it.
+      if (unlooked >= bytes_at_least) {
+        unlooked = 0;
+        if (turn.over()) {
+          advance_later();
+          break;
+        }
+      }
       auto const message = std::move(next->second);
       ahead_.erase(next);
       if (message.sequence <= replica_->position()) continue;
       if (!read(*replica_, message)) return stop(make_error_code(errc::schema_too_new));
+      unlooked += message.data.size();
       any = true;
-      tries_ = 0;
-      if (now != epoch_) return;
+      missing_since_.reset();
+      if (now != epoch()) return;
     }
     fetch();
     if (replica_->position() >= target_ && !current_) {
       current_ = true;
-      tries_ = 0;
+      missing_since_.reset();
+      retry_.succeeded();
       became_current();
     } else if (any && current_) {
       advanced();
     }
+  }
+  void advance_later() {
+    auto const on = link();
+    if (!on || std::exchange(advancing_, true)) return;
+    boost::asio::post(on->strand(), [self = self()] {
+      self->advancing_ = false;
+      if (self->following_) self->advance();
+    });
   }
 
   void fetch() {
     next_get_ = std::max(next_get_, replica_->position() + 1);
     for (; gets_ < window && next_get_ <= target_; ++next_get_) {
       if (ahead_.contains(next_get_)) continue;
-      auto const on = link();
-      if (!on) return;
       ++gets_;
-      need("$JS.API.DIRECT.GET." + on->names().log_stream(shard_),
-           R"({"seq":)" + std::to_string(next_get_) + "}", [this](nats_reply const& r) {
-             --gets_;
-             auto logged = read_logged(r);
-             if (!logged) return missed();
-             auto const sequence = logged->sequence;
-             if (sequence > replica_->position()) ahead_.emplace(sequence, std::move(*logged));
-             advance();
-           });
+      need_message(next_get_, [this](std::optional<nats_logged>&& logged) {
+        --gets_;
+        if (!logged) return missed();
+        auto const sequence = logged->sequence;
+        if (sequence > replica_->position()) ahead_.emplace(sequence, std::move(*logged));
+        advance();
+      });
     }
   }
-  /// A message is not there: it is not there yet, on this server, or it has gone into an image.
+  /// A message is not there: it is not there yet, on this server, or it has gone into an image. Or
+  /// a part of an image is not, which has gone with it.
   void missed() {
-    if (++tries_ > most_tries) return stop(make_error_code(errc::store_corrupt));
+    auto const now = system_clock{}.steady_now();
+    if (!missing_since_) missing_since_ = now;
+    auto const on = link();
+    auto const patience =
+        on ? std::max(on->options().offline_patience, least_patience) : duration{};
+    if (saturating_sub(now, *missing_since_) > patience) {
+      return stop(make_error_code(errc::store_corrupt));
+    }
     begin_later();
   }
 
-  static constexpr std::size_t most_parts = 8;  // asked for at a time
+  /// Unless something has happened by then.
+  template <class F>
+  void in_another_turn(F then) {
+    auto const on = link();
+    if (!on) return;
+    boost::asio::post(on->strand(), [self = self(), now = epoch(), then] {
+      if (now == self->epoch()) then();
+    });
+  }
+  [[nodiscard]] static nats_job_feed& as_feed(nats_job_requests& r) noexcept {
+    return static_cast<nats_job_feed&>(r);
+  }
+  [[nodiscard]] std::shared_ptr<nats_job_feed> self() {
+    return std::static_pointer_cast<nats_job_feed>(shared_from_this());
+  }
 
-  std::weak_ptr<nats_link> const link_;
-  std::uint32_t const shard_;
-  std::unique_ptr<nats_job_replica> replica_;
+  std::shared_ptr<nats_job_replica> replica_;
   error_code refused_{};
   bool following_ = false;
   bool current_ = false;
-  int tries_ = 0;
-  std::uint64_t epoch_ = 0;     // of what was asked for
-  std::uint64_t target_ = 0;    // the last message that there is known to be
-  std::uint64_t next_get_ = 0;  // not asked for yet
+  std::optional<steady_time> missing_since_;  // something is
+  std::uint64_t target_ = 0;                  // the last message that there is known to be
+  std::uint64_t next_get_ = 0;                // not asked for yet
   std::size_t gets_ = 0;
   std::map<std::uint64_t, nats_logged> ahead_;
+  std::size_t held_ = 0;    // nothing is read
+  bool advancing_ = false;  // in another turn
   nats_log_info info_;
-  nats_image_record image_;
-  std::vector<std::string> parts_;
-  std::size_t next_part_ = 0;
-  std::size_t missing_parts_ = 0;
+  std::unique_ptr<nats_image_reader> reader_;
+  nats_retry retry_;
   alarm<system_clock> later_;
 };
 

@@ -16,6 +16,7 @@
 #include "weir/store/nats/job_replica.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/reply.hpp"
+#include "weir/store/nats/waiting.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/post.hpp>
@@ -60,7 +61,6 @@ class nats_job_keeper final : public nats_job_feed {
     if (!on || on->closed()) return c->fail(errc::closed);
     if (refusal()) return c->fail(refusal());
     if (current()) return route(std::move(c));
-    c->give_up_at = saturating_add(system_clock{}.steady_now(), on->options().offline_patience);
     wait(std::move(c));
   }
 
@@ -100,21 +100,9 @@ class nats_job_keeper final : public nats_job_feed {
   // ------------------------------------------------------------------- what waits for a connection
 
   void wait(call c) {
-    waiting_.push_back(std::move(c));
-    if (waiting_.size() == 1) sweep();
-  }
-  /// Fails those that have waited for too long, and looks again when the next one will have.
-  void sweep() {
-    auto const now = system_clock{}.steady_now();
-    while (!waiting_.empty() &&
-           (!waiting_.front()->wanted() || waiting_.front()->give_up_at <= now)) {
-      auto const c = std::move(waiting_.front());
-      waiting_.pop_front();
-      c->fail(errc::store_unavailable);
-    }
     auto const on = link();
-    if (!on || waiting_.empty()) return;
-    patience_.start(on->strand(), waiting_.front()->give_up_at, [self = self()] { self->sweep(); });
+    if (!on) return c->fail(errc::closed);
+    waiting_.add(self(), on->strand(), std::move(c), on->options().offline_patience);
   }
 
   void became_current() override {
@@ -131,8 +119,7 @@ class nats_job_keeper final : public nats_job_feed {
       for (auto const& c : calls) c->fail(errc::outcome_unknown);
     }
     doubts_.stop();
-    patience_.stop();
-    for (auto& c : std::exchange(waiting_, {})) route(std::move(c));
+    for (auto& c : waiting_.take()) route(std::move(c));
     // What made a queue due was read, but for what is in an image.
     auto const now = time();
     if (replica().shard().any_due(saturating_add(now.earliest, now.doubt))) {
@@ -143,19 +130,15 @@ class nats_job_keeper final : public nats_job_feed {
   void lost_connection() override {
     auto const on = link();
     if (!on) return;
-    auto const until = saturating_add(system_clock{}.steady_now(), on->options().offline_patience);
-    auto const put_back = [&](call& c) {
-      c->give_up_at = until;
-      wait(std::move(c));
-    };
-    for (auto& c : std::exchange(outgoing_, {})) put_back(c);
-    for (auto& c : std::exchange(reads_, {})) put_back(c);
-    for (auto& c : std::exchange(asked_, {})) put_back(c);
-    for (auto& [at, c] : std::exchange(due_, {})) put_back(c);
+    for (auto& c : std::exchange(outgoing_, {})) wait(std::move(c));
+    for (auto& c : std::exchange(reads_, {})) wait(std::move(c));
+    for (auto& c : std::exchange(asked_, {})) wait(std::move(c));
+    for (auto& [at, c] : std::exchange(due_, {})) wait(std::move(c));
     asking_ = false;
     ++barrier_;
     adding_ = 0;
     if (flights_.empty()) return;
+    auto const until = saturating_add(system_clock{}.steady_now(), on->options().offline_patience);
     doubts_.start(on->strand(), until, [self = self()] { self->give_up_doubtful(); });
   }
   void give_up_doubtful() {
@@ -172,8 +155,7 @@ class nats_job_keeper final : public nats_job_feed {
   void stopped(error_code why) override {
     lost_connection();
     doubts_.stop();
-    patience_.stop();
-    for (auto const& c : std::exchange(waiting_, {})) c->fail(why);
+    for (auto const& c : waiting_.take()) c->fail(why);
     for (auto& [id, f] : std::exchange(flights_, {})) {
       for (auto const& c : f.calls) c->fail(errc::outcome_unknown);
     }
@@ -350,7 +332,7 @@ class nats_job_keeper final : public nats_job_feed {
 
   void write_image() {
     auto const on = link();
-    if (on && current()) images_.write(on, number(), replica(), sender_);
+    if (on && current()) images_.write(on, self(), number(), sender_);
   }
 
   // -------------------------------------------------------------------------------------- hints
@@ -376,7 +358,7 @@ class nats_job_keeper final : public nats_job_feed {
 
   job_id const sender_ = id_source{}.job();
   std::uint64_t sent_ = 0;
-  std::deque<call> waiting_;
+  nats_waiting<nats_job_call> waiting_;
   std::deque<call> outgoing_;
   std::size_t adding_ = 0;  // records, by what is outgoing
   bool flushing_ = false;
@@ -390,7 +372,6 @@ class nats_job_keeper final : public nats_job_feed {
   std::size_t crowded_ = 8;
   bool image_due_ = false;
   nats_image_writer images_;
-  alarm<system_clock> patience_;
   alarm<system_clock> doubts_;
 };
 

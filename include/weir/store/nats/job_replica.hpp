@@ -10,6 +10,7 @@
 #include "weir/table/job_budget.hpp"
 #include "weir/table/job_image.hpp"
 #include "weir/table/job_shard.hpp"
+#include "weir/table/paced.hpp"
 #include "weir/time.hpp"
 
 #include <cstddef>
@@ -17,7 +18,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace weir::detail {
 
@@ -43,20 +43,27 @@ class nats_job_replica {
   [[nodiscard]] std::size_t since_image() const noexcept { return since_image_; }
   [[nodiscard]] std::size_t last_image() const noexcept { return last_image_; }
 
+  /// Writes an image, with pauses. Nothing may be read meanwhile.
+  [[nodiscard]] paced saving(compact_writer& to) const {
+    to(seen_);
+    for (auto work = job_image::saving(shard_, to); work.go_on();) co_await paced::pause{};
+    co_return true;
+  }
   [[nodiscard]] std::string image() const {
     std::string out;
     compact_writer to{out};
-    to(seen_);
-    job_image::save(shard_, to);
+    saving(to).finish();
     return out;
   }
-  /// Requires that nothing was read. False: it is none, and this is good for nothing.
-  [[nodiscard]] bool load(std::string_view image, std::uint64_t position) {
-    compact_reader from{image};
+  /// Reads an image, with pauses. Requires that nothing was read. Without success it was none, and
+  /// this is good for nothing.
+  [[nodiscard]] paced loading(compact_reader& from, std::uint64_t position) {
+    last_image_ = from.left();
     from(seen_);
     position_ = position;
-    last_image_ = image.size();
-    return job_image::load(shard_, from) && from.complete();
+    auto work = job_image::loading(shard_, from);
+    while (work.go_on()) co_await paced::pause{};
+    co_return work.succeeded() && from.complete();
   }
 
   /// Reads the next message. `each(command, answer)` is told of each command in it.

@@ -46,8 +46,10 @@ struct nats_options {
   /// two of these without one it is given up. From 10 ms to 1 min.
   duration health_check_interval = std::chrono::seconds{2};
 
-  duration least_reconnect_wait = std::chrono::milliseconds{50};  ///< doubles with each failure
-  duration longest_reconnect_wait = std::chrono::seconds{5};      ///< and no further than this
+  /// Before the next try to connect, or to read the log of a shard that could not be read; doubles
+  /// with each failure, and half of it is random.
+  duration least_reconnect_wait = std::chrono::milliseconds{50};
+  duration longest_reconnect_wait = std::chrono::seconds{5};  ///< and no further than this
 
   /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s.
   duration poll_interval = std::chrono::milliseconds{100};

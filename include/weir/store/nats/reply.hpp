@@ -35,7 +35,9 @@ enum class nats_code : std::uint16_t {
 /// Why JetStream refused. None of these were executed.
 [[nodiscard]] inline error_code nats_refusal(int code) noexcept {
   switch (code) {
+    case 10002:  // the account's limits
     case 10023:  // insufficient resources
+    case 10027:  // the account's streams
     case 10028:  // the account's memory
     case 10047:  // the account's storage
     case 10054:  // a message above the stream's limit
@@ -48,6 +50,9 @@ enum class nats_code : std::uint16_t {
     case 10058:  // it is there with another configuration
     case 10065:  // another stream has its subjects
       return errc::store_foreign;
+    case 10074:  // replicas, where there is no cluster
+    case 10113:  // the account requires `max_bytes`
+      return errc::invalid_option;
     case 10109:  // it is sealed
       return errc::store_read_only;
     default:  // no leader, not enabled, unavailable, too many requests: that may pass

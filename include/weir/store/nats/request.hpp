@@ -31,6 +31,8 @@ class nats_request {
   /// @param why `timed_out`: there was no answer in time; `outcome_unknown`: the connection ended
   /// @param given it was given to a connection: whatever it does may have been done
   virtual void failed(error_code why, bool given) = 0;
+  /// It has waited for a connection until `give_up_at`.
+  void lose_patience() { failed(errc::store_unavailable, false); }
 
   std::string subject{};
   std::string data{};
@@ -48,23 +50,6 @@ class nats_hinted {
   nats_hinted& operator=(nats_hinted const&) = delete;
   virtual ~nats_hinted() = default;
   virtual void hinted(std::string const& record) = 0;
-};
-
-/// Who follows a subject, in the strand.
-class nats_feed {
- public:
-  nats_feed() = default;
-  nats_feed(nats_feed const&) = delete;
-  nats_feed& operator=(nats_feed const&) = delete;
-  virtual ~nats_feed() = default;
-  /// Commands may go, and what is said from now on is heard. What was said before may be lost.
-  virtual void connected() = 0;
-  virtual void disconnected() = 0;
-  /// Whoever was connected and is refused now will be again: nothing may go.
-  virtual void refused(error_code why) = 0;
-  virtual void heard(nats_reply const& message) = 0;
-  /// No commands will go any more.
-  virtual void closed() = 0;
 };
 
 /// What a link asks for itself, of one connection. `then(error_code, std::string_view)` hears the

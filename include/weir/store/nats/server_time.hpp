@@ -63,6 +63,9 @@ class nats_server_time {
   /// More than clocks that are not being set differ, and than NTP corrects them by.
   static constexpr std::int64_t drift = 2000;  // one part in so many
 
+  /// With more doubt than this it is worth asking again.
+  static constexpr duration vague = std::chrono::milliseconds{10};
+
   [[nodiscard]] bool known() const noexcept { return known_; }
   void forget() noexcept { known_ = false; }
 

@@ -18,6 +18,10 @@
 
 namespace weir::detail {
 
+[[nodiscard]] inline error_code nats_not_permitted() noexcept {
+  return make_error_code(boost::system::errc::permission_denied);
+}
+
 /// The subject of the publish that a server has not permitted, from what it said; empty: it said
 /// something else. The client keeps no more than 255 bytes of it, so a long subject is cut.
 struct nats_refused_subject {

@@ -16,11 +16,10 @@ namespace weir::detail {
 /// and codes are those of PostgreSQL's manual, appendix A.
 [[nodiscard]] inline error_code postgres_error(std::string_view state) noexcept {
   using boost::system::errc::not_enough_memory;
-  using boost::system::errc::permission_denied;
   if (state == "53100") return errc::disk_full;
   if (state == "53200") return make_error_code(not_enough_memory);
   if (state == "25006") return errc::store_read_only;
-  if (state == "42501") return make_error_code(permission_denied);
+  if (state == "42501") return errc::permission_denied;
   // A function, table, column or schema that is not there, or another than the one that is known.
   if (state.starts_with("42") || state == "3F000") return errc::schema_outdated;
   if (state.starts_with("XX") || state.starts_with("22") || state.starts_with("23")) {

@@ -74,11 +74,10 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   [[nodiscard]] std::size_t joined() const noexcept { return joined_; }
 
   void open(std::string const& conninfo) {
-    socket_.begin(conninfo);
     auto const keep = lives();
     timer_.set(timer_.now() + options_.connect_timeout,
                [this, keep] { end(errc::store_unavailable); });
-    socket_.connect([this, keep](error_code ec) { connected(ec); });
+    socket_.connect(conninfo, [this, keep](error_code ec) { connected(ec); });
   }
 
   /// Sends a command. False: the connection turned out to be over, and nothing was sent.

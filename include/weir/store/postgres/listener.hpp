@@ -53,6 +53,8 @@ class postgres_listener {
         strand_{strand},
         timer_{strand} {}
 
+  [[nodiscard]] bool wanted() const noexcept { return wanted_; }
+
   void resume() {
     if (std::exchange(wanted_, true)) return;
     if (!current_) return open();
@@ -84,8 +86,7 @@ class postgres_listener {
     current_ = std::make_shared<postgres_socket>(strand_);
     auto const s = current_;
     timer_.set(timer_.now() + connect_timeout_, [this, keep = lives()] { lost(); });
-    s->begin(conninfo_);
-    s->connect([this, keep = lives(), s](error_code ec) {
+    s->connect(conninfo_, [this, keep = lives(), s](error_code ec) {
       if (s != current_) return;
       if (ec || PQsetnonblocking(s->get(), 1) != 0 || PQenterPipelineMode(s->get()) != 1) {
         return lost();

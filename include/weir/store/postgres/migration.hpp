@@ -17,8 +17,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weir {
 
@@ -52,6 +54,13 @@ inline constexpr std::string_view postgres_function_settings =
     "SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off "
     "SET plan_cache_mode = force_generic_plan";
 
+/// How a table is vacuumed whose rows come and go: long before the fifth of it is dead that
+/// PostgreSQL waits for, and without pauses.
+inline constexpr std::string_view postgres_hot_table =
+    "autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, "
+    "autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0, "
+    "autovacuum_analyze_scale_factor = 0.05";
+
 /// The text with its placeholders filled in.
 inline void append_sql(std::string& out, std::string_view text, std::string_view schema) {
   while (!text.empty()) {
@@ -59,17 +68,18 @@ inline void append_sql(std::string& out, std::string_view text, std::string_view
     out += text.substr(0, at);
     if (at == std::string_view::npos) return;
     text.remove_prefix(at);
-    constexpr std::string_view job = "{job}";
-    constexpr std::string_view set = "{set}";
+    constexpr std::pair<std::string_view, std::string_view> filled[] = {
+        {"{job}", postgres_job_columns},
+        {"{set}", postgres_function_settings},
+        {"{hot}", postgres_hot_table}};
+    auto const* const known = std::ranges::find_if(
+        filled, [&](auto const& each) { return text.starts_with(each.first); });
     if (text.starts_with('~')) {
       out.append("\"").append(schema).append("\"");
       text.remove_prefix(1);
-    } else if (text.starts_with(job)) {
-      out += postgres_job_columns;
-      text.remove_prefix(job.size());
-    } else if (text.starts_with(set)) {
-      out += postgres_function_settings;
-      text.remove_prefix(set.size());
+    } else if (known != std::end(filled)) {
+      out += known->second;
+      text.remove_prefix(known->first.size());
     } else {
       out += text.front();
       text.remove_prefix(1);

@@ -43,8 +43,7 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
   void run() {
     if (!valid_schema(schema_)) return end(errc::invalid_option);
     wait(options_.connect_timeout);
-    socket_.begin(conninfo_);
-    socket_.connect([self = shared_from_this()](error_code ec) {
+    socket_.connect(conninfo_, [self = shared_from_this()](error_code ec) {
       if (ec || PQsetnonblocking(self->socket_.get(), 1) != 0) {
         return self->end(errc::store_unavailable);
       }

@@ -20,6 +20,7 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -54,11 +55,13 @@ class postgres_watch_owner : public postgres_audience {
 /// an answer, or for the time to ask again.
 class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
  public:
+  /// @param any whoever waits may as well ask for themselves at every news: there is no turn
   postgres_watch(std::weak_ptr<postgres_watch_owner> owner, postgres_strand const& strand,
-                 postgres_call call)
+                 postgres_call call, bool any)
       : owner_{std::move(owner)},
         question_{std::move(call)},
-        sleep_{strand} {}
+        sleep_{strand},
+        any_{any} {}
 
   /// Is this what it waits for, or does it not know yet?
   [[nodiscard]] bool concerns(std::string_view topic) const noexcept {
@@ -83,6 +86,12 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
     asking_ = true;
     again_ = false;
     owner->pool().submit(std::make_unique<question>(question_, shared_from_this()));
+  }
+
+  /// There is news. Who has no turn to wait for is told at once, which saves a look.
+  void hear() {
+    if (any_ && !topic_.empty() && wanted()) wake_first();
+    look();
   }
 
   /// Does anybody still wait? If not, it lets go of the time.
@@ -132,14 +141,16 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
     }
   }
 
+  void wake_first() {
+    wake(waiters_.front());
+    waiters_.pop_front();
+  }
+
   /// Each look that finds something wakes one of those who wait, so that it is no herd.
   void answered(postgres_rows const& rows) {
     topic_ = rows.text(0, 2);
     bool const due = rows.yes(0, 0);
-    if (due && wanted()) {
-      wake(waiters_.front());
-      waiters_.pop_front();
-    }
+    if (due && wanted()) wake_first();
     auto const owner = owner_.lock();
     if (!owner) return waiters_.clear();
     if (!wanted()) return owner->prune();
@@ -157,6 +168,7 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
   postgres_call question_;
   postgres_timer sleep_;
   std::string topic_;
+  bool const any_;
   std::deque<postgres_waiter> waiters_;  // first come, first woken
   bool asking_ = false;
   bool again_ = false;
@@ -171,8 +183,8 @@ class postgres_waits final : public postgres_watch_owner {
  public:
   postgres_waits(std::shared_ptr<postgres_pool> pool, std::string listen_at)
       : pool_{std::move(pool)},
-        listener_{*this, pool_->strand(), std::move(listen_at), pool_->schema(), pool_->options()} {
-  }
+        listener_{*this, pool_->strand(), std::move(listen_at), pool_->schema(), pool_->options()},
+        linger_{pool_->strand()} {}
 
   /// From any thread.
   template <postgres_wait C>
@@ -196,14 +208,32 @@ class postgres_waits final : public postgres_watch_owner {
 
   /// From any thread.
   void close() {
-    boost::asio::dispatch(pool_->strand(), [self = self_weakly().lock()] {
-      self->closed_ = true;
-      for (auto const& w : self->all()) w->fail(errc::closed);
-      self->listener_.close();
-    });
+    boost::asio::dispatch(pool_->strand(),
+                          [self = self_weakly().lock()] { self->end(errc::closed); });
+  }
+
+  /// What the handles of a store share of it. With the last of them what waits ends, for who
+  /// listens for it keeps it.
+  [[nodiscard]] static std::shared_ptr<postgres_waits> shared_by_handles(
+      std::shared_ptr<postgres_waits> const& all) {
+    return {all.get(), [all](postgres_waits*) noexcept { forsake(all); }};
   }
 
  private:
+  // Posted, so that it comes after the waits of the handles that there were.
+  static void forsake(std::shared_ptr<postgres_waits> const& all) noexcept try {
+    boost::asio::post(all->pool_->strand(),
+                      [all] { all->end(boost::asio::error::operation_aborted); });
+  } catch (...) {  // no memory: they go on waiting
+  }
+
+  void end(error_code why) {
+    closed_ = true;
+    for (auto const& w : all()) w->fail(why);
+    linger_.stop();
+    listener_.close();
+  }
+
   [[nodiscard]] std::weak_ptr<postgres_waits> self_weakly() {
     return std::static_pointer_cast<postgres_waits>(shared_from_this());
   }
@@ -227,7 +257,8 @@ class postgres_waits final : public postgres_watch_owner {
     std::shared_ptr<postgres_watch> watch;
     if (shard) watch = shards_[*shard].lock();
     if (!watch) {
-      watch = std::make_shared<postgres_watch>(self_weakly(), pool_->strand(), std::move(call));
+      watch = std::make_shared<postgres_watch>(self_weakly(), pool_->strand(), std::move(call),
+                                               shard.has_value());
       if (shard) shards_[*shard] = watch;
     }
     auto const known = [&](auto const& weak) { return weak.lock() == watch; };
@@ -246,28 +277,43 @@ class postgres_waits final : public postgres_watch_owner {
 
   [[nodiscard]] postgres_pool& pool() noexcept override { return *pool_; }
 
-  /// Listens while somebody waits.
+  /// Listens while somebody waits, and a moment longer: whoever was told to look is likely to wait
+  /// again, and beginning to listen is a transaction, and one more look.
   void prune() override {
     std::erase_if(watches_, [](auto const& weak) {
       auto const w = weak.lock();
       return !w || !w->wanted();
     });
     if (closed_) return;
-    if (watches_.empty()) return listener_.pause();
-    if (pool_->options().listen) listener_.resume();
+    bool const wanted = !watches_.empty();
+    if (wanted) {
+      linger_.stop();
+      lingers_ = false;
+      if (pool_->options().listen) listener_.resume();
+    } else if (listener_.wanted() && !std::exchange(lingers_, true)) {
+      linger_.set(saturating_add(linger_.now(), linger), [self = self_weakly().lock()] {
+        self->lingers_ = false;
+        self->listener_.pause();
+      });
+    }
   }
 
   void heard(std::string_view topic) override {
     for (auto const& w : all()) {
-      if (w->concerns(topic)) w->look();
+      if (w->concerns(topic)) w->hear();
     }
+    prune();
   }
   void listening() override {
     for (auto const& w : all()) w->look();
   }
 
+  static constexpr duration linger = std::chrono::milliseconds{100};
+
   std::shared_ptr<postgres_pool> pool_;
   postgres_listener listener_;
+  postgres_timer linger_;
+  bool lingers_ = false;
   std::vector<std::weak_ptr<postgres_watch>> watches_;
   std::map<std::uint32_t, std::weak_ptr<postgres_watch>> shards_;
   bool closed_ = false;

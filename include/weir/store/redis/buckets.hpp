@@ -36,11 +36,10 @@ local function normal(q, r, gain)
 end
 local function before(q1, r1, q2, r2) return q1 < q2 or (q1 == q2 and r1 < r2) end
 
-local arrivals, known = {}, nil
+local arrivals, known, text = {}
 do
   local value = call('GET', key)
   if value then
-    local text
     text, known = value:match('^([^|]*)|(.*)$')
     if not text then error('WRONGTYPE weir: no bucket') end
     for q, r in text:gmatch('([-%d]+):(%d+)') do

@@ -130,7 +130,7 @@ class redis_link final : public redis_backend,
     given_ -= batch->drop_unwanted();
     if (!session) {  // it ended meanwhile, and they were not sent
       given_ -= batch->unanswered().size();
-      for (auto const& r : batch->unanswered()) is_one_of_several_ ? not_given(r) : accept(r);
+      for (auto const& r : batch->unanswered()) not_given(r);
       return;
     }
     if (batch->unanswered().empty()) return;
@@ -203,10 +203,10 @@ class redis_link final : public redis_backend,
     redis_unconfirmed::settle(batch, enough);
   }
 
-  /// It was definitely not executed.
+  /// It was definitely not executed: so it may wait for another connection.
   void not_given(std::shared_ptr<redis_request> const& r) {
     if (auto const board = board_.lock()) return board->not_given(r);
-    r->fail(errc::store_unavailable);
+    accept(r);
   }
 
   /// The server has forgotten its scripts (F46), so this command was not executed. It is told the
@@ -226,7 +226,7 @@ class redis_link final : public redis_backend,
         break;
       }
       case redis_request::attempt::by_source: break;
-      case redis_request::attempt::none: return not_given(r);
+      case redis_request::attempt::none: return r->fail(errc::store_unavailable);
     }
     give(r);
   }

@@ -128,7 +128,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   void hang_up() {
     up_ = opening_ = false;
     gone_ = true;
-    if (inquiry_) return inquiry_->stop();
+    if (auto const asks = inquiry_.lock()) return asks->stop();
     attempt_->emit(boost::asio::cancellation_type::terminal);
     connection_->cancel();
     if (!ended_) after(std::chrono::milliseconds{10}, &redis_session::hang_up);
@@ -211,17 +211,18 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     bool const refused =
         ec == boost::redis::error::resp3_hello || ec == boost::asio::error::operation_aborted;
     if (!refused || gone_ || opened_) return tell(why_);
+    std::shared_ptr<redis_inquiry> asks;
     try {
-      inquiry_ = std::make_shared<redis_inquiry>(
+      asks = std::make_shared<redis_inquiry>(
           strand_, address_, [self = shared_from_this()](error_code why) { self->tell(why); });
     } catch (boost::system::system_error const&) {  // the file of authorities is gone
       return tell({});
     }
-    inquiry_->start(options_.connect_timeout);
+    inquiry_ = asks;
+    asks->start(options_.connect_timeout);
   }
 
   void tell(error_code why) {
-    inquiry_.reset();
     auto const owner = std::exchange(owner_, {});
     owner->ended(why);
   }
@@ -238,8 +239,8 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   redis_address address_;
   std::string channel_;  // of the hints; empty: nobody waits for any
   redis_connection connection_;
-  std::shared_ptr<redis_relay> relay_;      // to a unix socket
-  std::shared_ptr<redis_inquiry> inquiry_;  // after the end
+  std::shared_ptr<redis_relay> relay_;    // to a unix socket
+  std::weak_ptr<redis_inquiry> inquiry_;  // after the end; it keeps this alive
   std::shared_ptr<boost::asio::cancellation_signal> attempt_ =
       std::make_shared<boost::asio::cancellation_signal>();
   alarm<system_clock> time_;

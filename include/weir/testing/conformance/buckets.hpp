@@ -15,14 +15,19 @@
 
 namespace weir::testing::conformance {
 
+/// Holds the stores that a factory makes to the promises of buckets, and writes into the report
+/// what it found. Throws nothing of its own.
+inline void buckets(factory<bucket_commands> const& f, report& out, settings const& s = {}) {
+  run_checks(f, "buckets", bucket_checks, out, s);
+  bucket_histories(f, out, s);
+  bucket_concurrency(f, out, s);
+}
+
 /// Holds a store of buckets to its promises, and writes into the report what it found. It throws
 /// only what the driver throws while it says what it is.
 template <store_driver Driver>
 void buckets(Driver& driver, report& out, settings const& s = {}) {
-  factory<bucket_commands> const f{driver};
-  run_checks(f, "buckets", bucket_checks, out, s);
-  bucket_histories(f, out, s);
-  bucket_concurrency(f, out, s);
+  buckets(factory<bucket_commands>{driver}, out, s);
 }
 
 }  // namespace weir::testing::conformance

@@ -18,17 +18,22 @@
 
 namespace weir::testing::conformance {
 
-/// Holds a store of jobs to its promises, and writes into the report what it found. It throws only
-/// what the driver throws while it says what it is.
-template <store_driver Driver>
-void jobs(Driver& driver, report& out, settings const& s = {}) {
-  factory<job_commands> const f{driver};
+/// Holds the stores that a factory makes to the promises of jobs, and writes into the report what
+/// it found. Throws nothing of its own.
+inline void jobs(factory<job_commands> const& f, report& out, settings const& s = {}) {
   run_checks(f, "jobs", order_checks, out, s);
   run_checks(f, "jobs", lease_checks, out, s);
   run_checks(f, "jobs", unique_checks, out, s);
   run_checks(f, "jobs", queue_checks, out, s);
   job_histories(f, out, s);
   job_concurrency(f, out, s);
+}
+
+/// Holds a store of jobs to its promises, and writes into the report what it found. It throws only
+/// what the driver throws while it says what it is.
+template <store_driver Driver>
+void jobs(Driver& driver, report& out, settings const& s = {}) {
+  jobs(factory<job_commands>{driver}, out, s);
 }
 
 }  // namespace weir::testing::conformance

@@ -15,14 +15,19 @@
 
 namespace weir::testing::conformance {
 
+/// Holds the stores that a factory makes to the promises of locks, and writes into the report what
+/// it found. Throws nothing of its own.
+inline void locks(factory<lock_commands> const& f, report& out, settings const& s = {}) {
+  run_checks(f, "locks", lock_checks, out, s);
+  lock_histories(f, out, s);
+  lock_concurrency(f, out, s);
+}
+
 /// Holds a store of locks to its promises, and writes into the report what it found. It throws only
 /// what the driver throws while it says what it is.
 template <store_driver Driver>
 void locks(Driver& driver, report& out, settings const& s = {}) {
-  factory<lock_commands> const f{driver};
-  run_checks(f, "locks", lock_checks, out, s);
-  lock_histories(f, out, s);
-  lock_concurrency(f, out, s);
+  locks(factory<lock_commands>{driver}, out, s);
 }
 
 }  // namespace weir::testing::conformance

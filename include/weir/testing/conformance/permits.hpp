@@ -15,14 +15,19 @@
 
 namespace weir::testing::conformance {
 
+/// Holds the stores that a factory makes to the promises of permits, and writes into the report
+/// what it found. Throws nothing of its own.
+inline void permits(factory<permit_commands> const& f, report& out, settings const& s = {}) {
+  run_checks(f, "permits", permit_checks, out, s);
+  permit_histories(f, out, s);
+  permit_concurrency(f, out, s);
+}
+
 /// Holds a store of permits to its promises, and writes into the report what it found. It throws
 /// only what the driver throws while it says what it is.
 template <store_driver Driver>
 void permits(Driver& driver, report& out, settings const& s = {}) {
-  factory<permit_commands> const f{driver};
-  run_checks(f, "permits", permit_checks, out, s);
-  permit_histories(f, out, s);
-  permit_concurrency(f, out, s);
+  permits(factory<permit_commands>{driver}, out, s);
 }
 
 }  // namespace weir::testing::conformance

@@ -4,7 +4,8 @@
 #ifndef WEIR_STORE_POSTGRES_SCHEMA_CLAIMS_HPP
 #define WEIR_STORE_POSTGRES_SCHEMA_CLAIMS_HPP
 
-// Claims and what is done under a lease, as rule/jobs.hpp has it. See queues.hpp for `own_`.
+// Claims and what is done under a lease, as rule/jobs.hpp has it. See queues.hpp for `own_`, and
+// jobs.hpp for why several jobs are looked up one by one.
 namespace weir::detail::pgsql {
 
 inline constexpr char claims[] = R"sql(
@@ -32,13 +33,15 @@ DECLARE
   last bigint;
   n integer := 0;
   more integer;
-  idle integer := 0;
   buried integer := 0;
   level smallint := -1;
   vests bigint;
   first smallint;
   start bigint;
+  places tid[];
+  fences_ bigint[];
   candidates uuid[];
+  odd integer;
   reason_ text;
   done boolean;
   v ~.jobs;
@@ -92,50 +95,44 @@ BEGIN
       IF nextval('~.fences') < now_ / 1000 THEN
         PERFORM ~.raise_fences(now_);
       END IF;
-      -- Chosen once, whatever the plan of the update is; up to the first one that leaves a run lock
-      -- of its last lease behind, and without those that are to be buried.
-      RETURN QUERY WITH chosen AS MATERIALIZED (
-          SELECT o.tid, row_number() OVER () AS place, nextval('~.fences') AS fence
-            FROM (SELECT l.tid, count(*) FILTER (WHERE l.holder IS NOT NULL
-                      AND l.strategy IN (3, 4)) OVER (ROWS UNBOUNDED PRECEDING) AS runs,
-                      ~.unclaimable(l.attempts, l.max_attempts, l.deadline_from, l.deadline, now_)
-                      AS reason
-                    FROM (SELECT j2.ctid AS tid, j2.* FROM ~.jobs j2 WHERE j2.queue = queue_
-                            AND j2.priority = level AND j2.vesting >= vests
-                            AND j2.vesting <= now_
-                            ORDER BY j2.vesting, j2.id LIMIT limit_ - n
-                            FOR UPDATE SKIP LOCKED) l) o
-            WHERE o.runs = 0 AND o.reason IS NULL),
-        claimed AS (
-          UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
-              holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
-              attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
-            FROM chosen c WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
-        SELECT now_, {job} FROM claimed j ORDER BY j.place;
-      GET DIAGNOSTICS more = ROW_COUNT;
-      n := n + more;
-      EXIT WHEN n >= limit_;
-      idle := CASE WHEN more = 0 THEN idle + 1 ELSE 0 END;
-      EXIT WHEN idle > 3;  -- others are faster
-      SELECT array_agg(c.id) INTO candidates
-        FROM (SELECT j2.id FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
-                AND j2.vesting >= vests AND j2.vesting <= now_
-                ORDER BY j2.vesting, j2.id LIMIT limit_ - n
-                FOR UPDATE SKIP LOCKED) c;
-      EXIT WHEN candidates IS NULL;
-      FOR i IN 1 .. cardinality(candidates) LOOP
+      -- The best ones that nobody else has locked, in their order, which that of their fences is,
+      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
+      -- run lock of its last lease behind.
+      SELECT array_agg(l.place), array_agg(nextval('~.fences')), array_agg(l.id),
+          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true)
+        INTO places, fences_, candidates, odd
+        FROM (SELECT j2.ctid AS place, j2.id,
+                  j2.holder IS NOT NULL AND j2.strategy IN (3, 4) AS runs,
+                  ~.unclaimable(j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_)
+                  AS reason
+                FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
+                  AND j2.vesting >= vests AND j2.vesting <= now_
+                ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
+      EXIT WHEN places IS NULL;
+      IF odd IS NULL OR odd > 1 THEN
+        RETURN QUERY WITH claimed AS (
+            UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
+                holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
+                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
+              FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
+                WITH ORDINALITY c(tid, fence, place)
+              WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
+          SELECT now_, {job} FROM claimed j ORDER BY j.place;
+        GET DIAGNOSTICS more = ROW_COUNT;
+        n := n + more;
+      END IF;
+      EXIT WHEN odd IS NULL;
+      FOR i IN odd .. cardinality(candidates) LOOP
         SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
         reason_ := ~.unclaimable(v.attempts, v.max_attempts, v.deadline_from, v.deadline, now_);
         IF reason_ IS NOT NULL THEN
           CONTINUE WHEN buried >= 100;
           PERFORM ~.end_job(v, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
           buried := buried + 1;
-          idle := 0;
         ELSIF v.holder IS NOT NULL AND v.strategy IN (3, 4) THEN
           PERFORM ~.free_run(queue_, v);
           UPDATE ~.jobs j2 SET holder = NULL, sequence = 0
             WHERE j2.queue = queue_ AND j2.id = v.id;
-          idle := 0;
         END IF;
       END LOOP;
       EXIT WHEN buried >= 100;
@@ -236,8 +233,9 @@ BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy IN (3, 4) THEN
     PERFORM pg_advisory_xact_lock(~.lock_name(2, queue_, j.unique_key));
-    PERFORM 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id IN (id_, (SELECT w.owner FROM ~.keys w
-        WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key)) ORDER BY k.id FOR UPDATE;
+    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM ~.keys w
+        WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key ORDER BY 1) o,
+      LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = o.id FOR UPDATE) f;
   END IF;
   SELECT * INTO l FROM ~.leased(queue_, id_, fence_, false, at_);
   j := l.job;
@@ -268,37 +266,35 @@ DECLARE
   j ~.jobs;
   n integer := 0;
   plain_ boolean;
-  found_ uuid[];
   places tid[];
-  numbers integer[];
-  ended integer[];
+  ends bigint[];
+  numbers bigint[];
+  ended bigint[];
   counted boolean;
   done boolean[];
 BEGIN
   -- Those of other fences are lost, and whatever becomes of them.
-  SELECT bool_and(l.plain), array_agg(l.place), array_agg(l.id), array_agg(l.i)
-    INTO plain_, places, found_, numbers
-    FROM (SELECT k.ctid AS place, k.id, i, k.retention = 0 AND k.strategy IN (0, 5) AS plain
-            FROM generate_series(1, cardinality(ids_)) i
-            JOIN ~.jobs k ON k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i]
-            WHERE k.fence <> 0 ORDER BY k.id FOR UPDATE OF k) l;
+  SELECT bool_and(l.plain), array_agg(l.place), array_agg(l.until), array_agg(u.i)
+    INTO plain_, places, ends, numbers
+    FROM (SELECT * FROM unnest(ids_, fences_) WITH ORDINALITY o(id, fence, i)
+            WHERE o.fence <> 0 ORDER BY o.id, o.i) u,
+      LATERAL (SELECT k.ctid AS place, k.retention = 0 AND k.strategy IN (0, 5) AS plain,
+                   CASE WHEN k.state = 0 AND k.holder IS NOT NULL THEN k.vesting END AS until
+                 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = u.id AND k.fence = u.fence
+                 FOR UPDATE) l;
   now_ := coalesce(at_, ~.clock());
   IF plain_ THEN  -- no record is kept, and no key freed: all at once, and the rows stay in place
-    DELETE FROM ~.jobs k WHERE k.ctid = ANY (places)
-      AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;
-    GET DIAGNOSTICS n = ROW_COUNT;
+    WITH gone AS (
+        DELETE FROM ~.jobs k USING unnest(places, ends, numbers) f(place, until, i)
+          WHERE k.ctid = f.place AND f.until > now_ RETURNING f.i)
+      SELECT array_agg(g.i) INTO ended FROM gone g;
+    n := coalesce(cardinality(ended), 0);
   END IF;
   IF n < cardinality(ids_) THEN
     done := array_fill(false, ARRAY[cardinality(ids_)]);
-    IF n > 0 THEN  -- of those that were found, the first one of each id that is gone
-      SELECT array_agg(f.i) INTO ended
-        FROM (SELECT min(u.i) AS i FROM unnest(found_, numbers) u(id, i)
-                WHERE u.id NOT IN (SELECT k.id FROM ~.jobs k
-                  WHERE k.queue = queue_ AND k.id = ANY (found_)) GROUP BY u.id) f;
-      FOR i IN 1 .. n LOOP
-        done[ended[i]] := true;
-      END LOOP;
-    END IF;
+    FOR i IN 1 .. n LOOP
+      done[ended[i]] := true;
+    END LOOP;
   END IF;
   IF NOT plain_ THEN
     FOR i IN 1 .. cardinality(ids_) LOOP
@@ -378,36 +374,41 @@ DECLARE
   n integer;
   r record;
 BEGIN
-  DELETE FROM ~.jobs j USING (SELECT k.queue, k.id FROM ~.jobs k WHERE k.kept <= now_
-      ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED) o
-    WHERE j.queue = o.queue AND j.id = o.id;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.jobs k WHERE k.kept <= now_
+      ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.jobs j USING o WHERE j.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
-  DELETE FROM ~.keys w USING (SELECT k.queue, k.run, k.key FROM ~.keys k WHERE k.until <= now_
-      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED) o
-    WHERE w.queue = o.queue AND w.run = o.run AND w.key = o.key;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.keys k WHERE k.until <= now_
+      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.keys w USING o WHERE w.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
-  DELETE FROM ~.locks l USING (SELECT k.key FROM ~.locks k WHERE k.until <= now_
-      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED) o WHERE l.key = o.key;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.locks k WHERE k.until <= now_
+      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.locks l USING o WHERE l.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
-  FOR r IN SELECT l.key FROM ~.permit_lines l WHERE l.key IN (
-      SELECT p.key FROM ~.permits p WHERE p.until <= now_ ORDER BY p.until LIMIT limit_)
-      FOR UPDATE SKIP LOCKED LOOP
+  FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM ~.permits p
+          WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
+      LATERAL (SELECT w.key FROM ~.permit_lines w WHERE w.key = o.key FOR UPDATE SKIP LOCKED) l LOOP
     PERFORM ~.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest)
       FROM ~.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
     all_ := all_ + 1;
   END LOOP;
-  DELETE FROM ~.hints h USING (SELECT k.topic FROM ~.hints k WHERE k.since < now_ - 3600000000000
-      LIMIT limit_ FOR UPDATE SKIP LOCKED) o WHERE h.topic = o.topic;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.hints k
+      WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.hints h USING o WHERE h.ctid = o.place;
   n := (~.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
-  DELETE FROM ~.dequeues d USING (SELECT k.queue, k.holder FROM ~.dequeues k
-      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED) o
-    WHERE d.queue = o.queue AND d.holder = o.holder;
-  FOR r IN SELECT c.queue, min(c.shard) AS shard FROM ~.counters c
-      GROUP BY c.queue HAVING count(*) > 32 LIMIT 100 LOOP
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.dequeues k
+      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.dequeues d USING o WHERE d.ctid = o.place;
+  -- Of some pages: a queue with many rows is met there soon enough.
+  FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM ~.counters c
+          TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 + pg_relation_size('~.counters'))))) o,
+      LATERAL (SELECT count(*) AS rows FROM ~.counters k WHERE k.queue = o.queue) l
+      WHERE l.rows > 32 LIMIT 100 LOOP
     WITH gone AS (DELETE FROM ~.counters c USING (SELECT k.queue, k.stripe FROM ~.counters k
           WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
         WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)

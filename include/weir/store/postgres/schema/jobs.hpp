@@ -5,6 +5,10 @@
 #define WEIR_STORE_POSTGRES_SCHEMA_JOBS_HPP
 
 // What a job goes through, as rule/jobs.hpp has it. See queues.hpp for `own_`.
+//
+// Several jobs, or keys, are looked up one by one, by LATERAL, and removed by their places: what
+// the server knows of a table's size may be old when it plans, and it is not to go through all of a
+// queue instead.
 namespace weir::detail::pgsql {
 
 inline constexpr char jobs[] = R"sql(
@@ -75,7 +79,11 @@ BEGIN
         SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
       n := coalesce(n, 0) + added_;
       EXIT WHEN n = cardinality(ids_);
-      DELETE FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ANY (ids_) AND j.kept <= now_;
+      WITH old AS MATERIALIZED (SELECT l.place FROM (SELECT DISTINCT u.id FROM unnest(ids_) u(id)
+            ORDER BY 1) u,
+          LATERAL (SELECT j.ctid AS place FROM ~.jobs j
+                     WHERE j.queue = queue_ AND j.id = u.id AND j.kept <= now_ FOR UPDATE) l)
+        DELETE FROM ~.jobs j USING old WHERE j.ctid = old.place;
       EXIT WHEN NOT FOUND;
     END LOOP;
     IF n > 0 THEN
@@ -94,11 +102,11 @@ BEGIN
       ORDER BY 1 LOOP
     PERFORM pg_advisory_xact_lock(r.lock);
   END LOOP;
-  PERFORM 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id IN (
+  PERFORM 1 FROM (
       SELECT u.id FROM unnest(ids_) u(id)
-      UNION SELECT w.owner FROM ~.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = ANY (keys_))
-    ORDER BY j.id FOR UPDATE;
+      UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM ~.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
+    LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
   now_ := coalesce(at_, ~.clock());
   n := 0;
   FOR i IN 1 .. cardinality(ids_) LOOP

@@ -170,6 +170,7 @@ CREATE FUNCTION ~.await_permit(key_ bytea, holder_ bytea, at_ bigint, OUT due bo
     OUT due_in bigint, OUT topic_ text) LANGUAGE plpgsql {set} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
+  settled boolean := true;
 BEGIN
   topic_ := ~.permit_topic(key_);
   FOR i IN 1 .. 2 LOOP
@@ -181,8 +182,11 @@ BEGIN
       LEFT JOIN ~.permits p ON p.key = key_ AND p.until > now_
       GROUP BY o.number, o.top;
     EXIT WHEN due OR i = 2;
-    INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
+    settled := ~.ask_for(topic_);
   END LOOP;
+  IF NOT settled THEN
+    due_in := 0;
+  END IF;
 END $$;
 
 -- First how many permits and tickets there are, then some of the holders.

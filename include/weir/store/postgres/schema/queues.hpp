@@ -171,14 +171,19 @@ END $$;
 -- one: what is committed after the second look.
 CREATE FUNCTION ~.await_jobs(shard_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
     OUT topic_ text) LANGUAGE plpgsql {set} AS $$
+DECLARE
+  settled boolean := true;
 BEGIN
   topic_ := 'j' || shard_;
   FOR i IN 1 .. 2 LOOP
     SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
       FROM ~.scan_visible_queues(shard_, 1, 0, at_) s;
     EXIT WHEN due OR i = 2;
-    INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
+    settled := ~.ask_for(topic_);
   END LOOP;
+  IF NOT settled THEN
+    due_in := 0;
+  END IF;
 END $$;
 
 CREATE FUNCTION ~.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)

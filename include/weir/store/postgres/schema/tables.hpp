@@ -11,6 +11,9 @@
 // Who waits for whom: a step takes the advisory locks of its unique keys first, in order, then the
 // rows of its jobs, in the order of their ids, and nothing that can be waited for after these. So
 // steps of weir's do not lock each other out.
+//
+// `{hot}`: rows of the table come and go, so that it is to be vacuumed before scans notice what is
+// dead.
 namespace weir::detail::pgsql {
 
 inline constexpr char tables[] = R"sql(
@@ -34,7 +37,7 @@ CREATE TABLE ~.permit_lines (
   turn    bigint NOT NULL,               -- of the last ticket
   fence   bigint NOT NULL,               -- of the last permit
   soonest bigint NOT NULL                -- nothing of it is over before this
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 70, {hot});
 CREATE TABLE ~.permits (
   key     bytea NOT NULL,
   holder  bytea NOT NULL,
@@ -43,7 +46,7 @@ CREATE TABLE ~.permits (
   until   bigint NOT NULL,
   top     integer NOT NULL DEFAULT 0,    -- the limit that its ticket waits for
   PRIMARY KEY (key, holder)
-);
+) WITH ({hot});
 CREATE INDEX permits_number ON ~.permits (key, ticket, number);
 CREATE INDEX permits_until ON ~.permits (until);
 
@@ -52,7 +55,7 @@ CREATE TABLE ~.locks (
   holder  bytea NOT NULL,
   fence   bigint NOT NULL,
   until   bigint NOT NULL
-);
+) WITH ({hot});
 CREATE INDEX locks_until ON ~.locks (until);
 
 CREATE TABLE ~.buckets (
@@ -61,7 +64,7 @@ CREATE TABLE ~.buckets (
   scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price, tick
   arrival bigint[] NOT NULL,
   due     bigint NOT NULL                -- it is not full before; a lower bound
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 70, {hot});
 CREATE INDEX buckets_due ON ~.buckets (due);
 
 -- What a queue has beside its jobs. There is no row where all of it is as it is at first.
@@ -81,7 +84,7 @@ CREATE TABLE ~.pointers (
   shard   integer NOT NULL,
   pointer bigint NOT NULL,
   queue   bytea NOT NULL
-);
+) WITH ({hot});
 CREATE INDEX pointers_due ON ~.pointers (shard, pointer, queue);
 CREATE INDEX pointers_queue ON ~.pointers (queue, pointer);
 
@@ -96,7 +99,7 @@ CREATE TABLE ~.counters (
   purged    bigint NOT NULL,
   dead      bigint NOT NULL,
   PRIMARY KEY (queue, stripe)
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 50, {hot});
 CREATE INDEX counters_shard ON ~.counters (shard, queue);
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
@@ -129,9 +132,7 @@ CREATE TABLE ~.jobs (
   reason    bytea NOT NULL DEFAULT '',
   result    bytea NOT NULL DEFAULT '',
   PRIMARY KEY (queue, id)
-) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
-        autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0,
-        autovacuum_analyze_scale_factor = 0.05);
+) WITH ({hot});
 CREATE INDEX jobs_order ON ~.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
 CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
 CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
@@ -144,7 +145,7 @@ CREATE TABLE ~.dequeues (
   sequence bigint NOT NULL,
   day      bigint NOT NULL,
   PRIMARY KEY (queue, holder)
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 50, {hot});
 CREATE INDEX dequeues_day ON ~.dequeues (day);
 
 -- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
@@ -156,7 +157,7 @@ CREATE TABLE ~.keys (
   owner   uuid NOT NULL,
   until   bigint,                        -- NULL: its job's end frees it
   PRIMARY KEY (queue, run, key)
-);
+) WITH ({hot});
 CREATE INDEX keys_until ON ~.keys (until) WHERE until IS NOT NULL;
 
 -- What somebody waits for. The first who has news of it takes the row, and notifies: that takes a
@@ -204,16 +205,29 @@ END $$;
 -- Whoever waits for this is to look, once this is committed. In an application's transaction, which
 -- may stay open, the news is left for others to give, too.
 CREATE FUNCTION ~.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  wanted boolean;
 BEGIN
-  IF own_ THEN
+  IF NOT own_ THEN
+    wanted := EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);
+  ELSIF pg_try_advisory_xact_lock_shared(~.topic_lock(topic_)) THEN
     DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
       FOR UPDATE SKIP LOCKED);
+    wanted := FOUND;
   ELSE
-    PERFORM 1 FROM ~.hints k WHERE k.topic = topic_;
+    wanted := true;  -- somebody is about to say that they wait
   END IF;
-  IF FOUND THEN
+  IF wanted THEN
     PERFORM pg_notify(btrim('~', '"'), topic_);
   END IF;
+END $$;
+
+-- Says that somebody waits. Who has news from now on tells it; false: others may have had some
+-- before, which is not committed yet, so that it is to be looked for again soon.
+CREATE FUNCTION ~.ask_for(topic_ text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
+  RETURN pg_try_advisory_xact_lock(~.topic_lock(topic_));
 END $$;
 
 CREATE FUNCTION ~.permit_topic(key_ bytea) RETURNS text LANGUAGE sql IMMUTABLE AS
@@ -223,6 +237,9 @@ CREATE FUNCTION ~.lock_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS big
   LANGUAGE sql IMMUTABLE AS
   $$SELECT hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'),
                             kind_ + 8 * ('~.state'::regclass::oid::bigint))$$;
+
+CREATE FUNCTION ~.topic_lock(topic_ text) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+  $$SELECT ~.lock_name(4, convert_to(topic_, 'UTF8'), '')$$;
 )sql";
 
 }  // namespace weir::detail::pgsql

@@ -1,0 +1,175 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_CONNECTION_HPP
+#define WEIR_STORE_NATS_CONNECTION_HPP
+
+#include "weir/error.hpp"
+#include "weir/store/nats/address.hpp"
+#include "weir/store/nats/options.hpp"
+#include "weir/store/nats/violations.hpp"
+
+#include <nats/nats.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// The C client, driven by Asio. What of it has threads of its own, and what not:
+//
+// - Connecting blocks in the client: name look-up, TCP, TLS, the greeting. It is done in a thread
+//   that exists for as long (nats_dialer).
+// - From then on the client works in the strand, and only there: it reads and writes when the
+//   strand tells it to (natsOptions_SetEventLoop), replies are taken from synchronous
+//   subscriptions right after a read, without waiting (so no thread delivers them), what is
+//   published is written in the strand (natsOptions_SetSendAsap, so no thread flushes), and it asks
+//   for no signs of life (no ping interval, so no timer).
+// - It does not reconnect by itself, which it would do in a thread and with what was not sent yet:
+//   weir makes another connection, and knows of each request on which one it went.
+// - The client library's own threads (timers, callbacks, its collector) are started by it once for
+//   the process. All that they have to do is to tell what a server has not permitted
+//   (nats_violations).
+namespace weir::detail {
+
+struct nats_free {
+  void operator()(natsOptions* o) const noexcept { natsOptions_Destroy(o); }
+  void operator()(natsMsg* m) const noexcept { natsMsg_Destroy(m); }
+  void operator()(natsSubscription* s) const noexcept { natsSubscription_Destroy(s); }
+};
+template <class T>
+using nats_owner = std::unique_ptr<T, nats_free>;
+
+/// Null: there is no memory for it.
+[[nodiscard]] inline nats_owner<natsMsg> nats_message(std::string const& subject,
+                                                      std::string_view data = {},
+                                                      char const* reply_to = nullptr) {
+  natsMsg* made = nullptr;
+  if (natsMsg_Create(&made, subject.c_str(), reply_to, data.data(),
+                     static_cast<int>(data.size())) != NATS_OK) {
+    return nullptr;
+  }
+  return nats_owner<natsMsg>{made};
+}
+
+/// A connection of the client, and what it tells its event loop.
+class nats_connection {
+ public:
+  nats_connection() = default;
+  nats_connection(nats_connection const&) = delete;
+  nats_connection& operator=(nats_connection const&) = delete;
+  /// Blocks for no time if the connection has ended, or nothing is waiting to be written.
+  ~nats_connection() {
+    // The client would wait for what is written to be answered. Nobody reads any more.
+    if (connection_ != nullptr && socket_ >= 0 && natsConnection_Buffered(connection_) > 0) {
+      end();
+    }
+    natsConnection_Destroy(connection_);
+  }
+
+  /// Makes a connection. Blocks until there is one, or there is none.
+  [[nodiscard]] error_code connect(nats_address const& to, nats_options const& how);
+
+  [[nodiscard]] natsConnection* get() const noexcept { return connection_; }
+  [[nodiscard]] natsSock socket() const noexcept { return socket_; }
+  [[nodiscard]] bool wants_to_write() const noexcept { return wants_to_write_; }
+  void on_write(std::function<void()> f) { on_write_ = std::move(f); }
+  [[nodiscard]] nats_violations& violations() const noexcept { return *violations_; }
+
+  /// Ends it as if the server had.
+  void end() noexcept {
+    if (ended_ || connection_ == nullptr || socket_ < 0) return;
+    ended_ = true;
+    ::shutdown(socket_, SHUT_RDWR);
+    // Until it has noticed.
+    for (int i = 0; i != 1000 && !natsConnection_IsClosed(connection_); ++i) {
+      natsConnection_ProcessReadEvent(connection_);
+    }
+  }
+
+ private:
+  static natsStatus attach(void** user, void* loop, natsConnection*, natsSock socket) {
+    auto* const self = static_cast<nats_connection*>(loop);
+    self->socket_ = socket;
+    *user = self;
+    return NATS_OK;
+  }
+  static natsStatus read(void*, bool) { return NATS_OK; }
+  static natsStatus write(void* user, bool add) {
+    auto* const self = static_cast<nats_connection*>(user);
+    bool const news = add && !self->wants_to_write_;
+    self->wants_to_write_ = add;
+    if (news && self->on_write_) self->on_write_();
+    return NATS_OK;
+  }
+  static natsStatus detach(void* user) {
+    static_cast<nats_connection*>(user)->socket_ = -1;
+    return NATS_OK;
+  }
+  // Without one the client prints errors.
+  static void failed(natsConnection* from, natsSubscription*, natsStatus what, void* number) {
+    if (what != NATS_NOT_PERMITTED) return;
+    natsStatus ignored{};
+    char const* said = nats_GetLastError(&ignored);
+    if (said == nullptr || *said == 0) natsConnection_GetLastError(from, &said);
+    if (said != nullptr) nats_violations::tell(number, said);
+  }
+
+  std::shared_ptr<nats_violations> violations_ = nats_violations::make();
+  natsConnection* connection_ = nullptr;
+  natsSock socket_ = -1;
+  bool wants_to_write_ = false;
+  bool ended_ = false;
+  std::function<void()> on_write_;
+};
+
+inline error_code nats_connection::connect(nats_address const& to, nats_options const& how) {
+  natsOptions* made = nullptr;
+  if (natsOptions_Create(&made) != NATS_OK) {
+    return make_error_code(boost::system::errc::not_enough_memory);
+  }
+  nats_owner<natsOptions> const options{made};
+  auto* const o = options.get();
+  std::vector<char const*> urls;
+  for (auto const& url : to.urls()) urls.push_back(url.c_str());
+  auto const millis =
+      std::chrono::duration_cast<std::chrono::milliseconds>(how.connect_timeout).count();
+  bool good = natsOptions_SetServers(o, urls.data(), static_cast<int>(urls.size())) == NATS_OK;
+  auto const set = [&](natsStatus s) { good = good && s == NATS_OK; };
+  set(natsOptions_SetName(o, "weir"));
+  set(natsOptions_SetTimeout(o, millis));
+  set(natsOptions_SetAllowReconnect(o, false));
+  set(natsOptions_SetPingInterval(o, 0));
+  set(natsOptions_SetSendAsap(o, true));
+  set(natsOptions_SetErrorHandler(o, &nats_connection::failed, violations_->number()));
+  set(natsOptions_SetEventLoop(o, this, &nats_connection::attach, &nats_connection::read,
+                               &nats_connection::write, &nats_connection::detach));
+  if (!to.user().empty()) {
+    set(natsOptions_SetUserInfo(o, to.user().c_str(), to.password().c_str()));
+  }
+  if (!to.token().empty()) set(natsOptions_SetToken(o, to.token().c_str()));
+  if (!to.credentials().empty()) {
+    set(natsOptions_SetUserCredentialsFromFiles(o, to.credentials().c_str(), nullptr));
+  }
+  if (to.uses_tls()) {
+    set(natsOptions_SetSecure(o, true));
+    if (!to.ca_file().empty()) {
+      set(natsOptions_LoadCATrustedCertificates(o, to.ca_file().c_str()));
+    }
+  }
+  if (!good) return errc::invalid_option;
+  switch (natsConnection_Connect(&connection_, o)) {
+    case NATS_OK: return {};
+    case NATS_NOT_PERMITTED:
+    case NATS_CONNECTION_AUTH_FAILED: return nats_not_permitted();
+    default: return errc::store_unavailable;
+  }
+}
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,141 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_HOSTS_HPP
+#define WEIR_STORE_POSTGRES_HOSTS_HPP
+
+#include "weir/error.hpp"
+
+#include <boost/asio/ip/address.hpp>
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// A connection string taken apart, and where its hosts are. libpq looks up a host's name itself,
+/// and blocks meanwhile, unless it is told the address beside it.
+class postgres_hosts {
+ public:
+  using addresses = std::map<std::string, std::vector<std::string>>;  ///< by the hosts' names
+
+  explicit postgres_hosts(std::string conninfo) : conninfo_{std::move(conninfo)} {
+    options const given{PQconninfoParse(conninfo_.c_str(), nullptr)};
+    valid_ = given != nullptr;
+    for (auto const* o = given.get(); o != nullptr && o->keyword != nullptr; ++o) {
+      if (o->val != nullptr) parameters_[o->keyword] = o->val;
+    }
+    if (!valid_ || parameters_.contains("service")) return;  // which only libpq reads
+    options const defaults{PQconndefaults()};
+    for (auto const* o = defaults.get(); o != nullptr && o->keyword != nullptr; ++o) {
+      std::string_view const name = o->keyword;
+      if (o->val == nullptr || (name != "host" && name != "hostaddr" && name != "port")) continue;
+      parameters_.try_emplace(o->keyword, o->val);
+    }
+  }
+
+  /// Was it a connection string?
+  [[nodiscard]] bool valid() const noexcept { return valid_; }
+
+  /// What has to be looked up, each once.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    if (!of("hostaddr").empty()) return out;
+    for (auto& each : split(of("host"))) {
+      if (is_name(each) && std::ranges::find(out, each) == out.end())
+        out.push_back(std::move(each));
+    }
+    return out;
+  }
+
+  /// Says where they are. A host is tried at each of its addresses, as libpq does; one that has
+  /// none is left out. False: none is left.
+  [[nodiscard]] bool locate(addresses const& found) {
+    auto const hosts = split(of("host"));
+    auto const ports = split(of("port"));
+    if (ports.size() != 1 && ports.size() != hosts.size()) return true;  // libpq refuses it
+    std::vector<std::string> to[3];
+    for (std::size_t i = 0; i != hosts.size(); ++i) {
+      std::vector<std::string> at{""};  // it is an address, or a socket
+      if (is_name(hosts[i])) {
+        auto const known = found.find(hosts[i]);
+        at = known == found.end() ? std::vector<std::string>{} : known->second;
+      }
+      for (auto& address : at) {
+        to[0].push_back(hosts[i]);
+        to[1].push_back(std::move(address));
+        to[2].push_back(ports.size() == 1 ? ports[0] : ports[i]);
+      }
+    }
+    located_ = true;
+    parameters_["host"] = joined(to[0]);
+    parameters_["hostaddr"] = joined(to[1]);
+    parameters_["port"] = joined(to[2]);
+    return !to[0].empty();
+  }
+
+  /// Begins to connect to one of them.
+  [[nodiscard]] PGconn* start() const {
+    if (!located_) return PQconnectStart(conninfo_.c_str());
+    std::vector<char const*> keywords;
+    std::vector<char const*> values;
+    for (auto const& [keyword, value] : parameters_) {
+      keywords.push_back(keyword.c_str());
+      values.push_back(value.c_str());
+    }
+    keywords.push_back(nullptr);
+    values.push_back(nullptr);
+    return PQconnectStartParams(keywords.data(), values.data(), 0);
+  }
+
+  /// What was given for a keyword, or is the default; where it is, once that was said.
+  [[nodiscard]] std::string of(std::string const& keyword) const {
+    auto const at = parameters_.find(keyword);
+    return at == parameters_.end() ? std::string{} : at->second;
+  }
+
+ private:
+  struct forget {
+    void operator()(PQconninfoOption* o) const noexcept { PQconninfoFree(o); }
+  };
+  using options = std::unique_ptr<PQconninfoOption, forget>;
+
+  [[nodiscard]] static bool is_name(std::string const& host) {
+    if (host.empty() || host.front() == '/' || host.front() == '@') return false;  // a socket
+    error_code no_address;
+    boost::asio::ip::make_address(host, no_address);
+    return static_cast<bool>(no_address);
+  }
+
+  [[nodiscard]] static std::vector<std::string> split(std::string_view list) {
+    std::vector<std::string> out;
+    for (;;) {
+      auto const comma = list.find(',');
+      out.emplace_back(list.substr(0, comma));
+      if (comma == std::string_view::npos) return out;
+      list.remove_prefix(comma + 1);
+    }
+  }
+  [[nodiscard]] static std::string joined(std::vector<std::string> const& list) {
+    std::string out;
+    for (auto const& each : list) out.append(&each == list.data() ? "" : ",").append(each);
+    return out;
+  }
+
+  std::string conninfo_;
+  std::map<std::string, std::string> parameters_;
+  bool valid_ = false;
+  bool located_ = false;
+};
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,221 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_HANDLER_RUN_HPP
+#define WEIR_WORKER_HANDLER_RUN_HPP
+
+#include "weir/error.hpp"
+#include "weir/job_context.hpp"
+#include "weir/limits.hpp"
+#include "weir/time.hpp"
+#include "weir/worker/active_job.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// How a handler ended.
+struct handler_outcome {
+  enum class ending : std::uint8_t {
+    done,
+    failed,
+    gave_up,
+    snoozed,
+    undecodable,
+    not_started,  ///< it was too late, or it was told to stop before
+  };
+
+  handler_outcome() = default;
+  handler_outcome(ending e, std::string t, duration d = {})
+      : how{e},
+        text{std::move(t)},
+        delay{d} {}
+
+  ending how = ending::done;
+  std::string text;  ///< done: the result; otherwise the reason
+  duration delay{};
+};
+
+/// Decodes the payload, in the job type's own functions.
+[[nodiscard]] inline handler_outcome prepare(active_job& job) {
+  using ending = handler_outcome::ending;
+  std::string reason;
+  try {
+    job.prepared = job.handler->prepare(job.job.payload, reason);
+  } catch (std::exception const& e) {
+    return {ending::failed, e.what()};
+  }
+  if (job.prepared == nullptr) return {ending::undecodable, "undecodable payload: " + reason};
+  return {};
+}
+
+/// What a handler returned, if it can be stored.
+[[nodiscard]] inline handler_outcome finished(std::string stored) {
+  using ending = handler_outcome::ending;
+  if (stored.size() > limits::payload_size) {
+    return {ending::gave_up, make_error_code(errc::payload_too_large).message()};
+  }
+  return {ending::done, std::move(stored)};
+}
+
+/// What is being thrown out of a handler, whatever it is.
+[[nodiscard]] inline handler_outcome thrown() {
+  using ending = handler_outcome::ending;
+  try {
+    throw;
+  } catch (give_up const& e) {
+    return {ending::gave_up, e.what()};
+  } catch (snooze_for const& e) {
+    return {ending::snoozed, e.what(), std::clamp(e.delay(), duration{}, limits::span)};
+  } catch (std::exception const& e) {
+    return {ending::failed, e.what()};
+  } catch (...) {
+    return {ending::failed, "an exception that is not a std::exception"};
+  }
+}
+
+/// Runs handlers on their executor, and brings what became of them back to the bookkeeping's
+/// strand: all that ended since it last looked at once.
+template <class Core>
+class handler_run {
+ public:
+  /// A job whose handler ended.
+  struct ended_job {
+    std::shared_ptr<active_job> job;
+    handler_outcome outcome;
+    boost::asio::any_io_executor strand{};  ///< a coroutine's; another may have it now
+  };
+
+  /// Called on the bookkeeping's strand.
+  using receiver = std::function<void(std::vector<ended_job>&)>;
+
+  explicit handler_run(std::shared_ptr<Core> core) : core_{std::move(core)} {}
+
+  /// Starts the handler of a job. Before a job that was not prepared its payload is decoded: that
+  /// is work of the user's own functions, too.
+  static void start(std::shared_ptr<handler_run> const& self, std::shared_ptr<active_job> job) {
+    auto& core = *self->core_;
+    auto const deadline = std::min(job->deadline, job->permit_deadline);
+    if (!job->handler->traits.is_coroutine) {
+      boost::asio::post(core.handler_executor, [self, deadline, job = std::move(job)]() mutable {
+        auto outcome = call(*self->core_, *job, deadline);
+        bring(self, {std::move(job), std::move(outcome)});
+      });
+      return;
+    }
+    auto strand = self->take_strand();
+    auto slot = job->cancel.slot();
+    auto coroutine = run(self->core_, job, deadline);
+    // One that is told to stop before it could begin ends with an exception of Asio's.
+    auto ended = [self, strand, job = std::move(job)](std::exception_ptr stopped,
+                                                      handler_outcome outcome) mutable {
+      if (stopped) outcome = not_started();
+      bring(self, {std::move(job), std::move(outcome), std::move(strand)});
+    };
+    boost::asio::co_spawn(strand, std::move(coroutine),
+                          boost::asio::bind_cancellation_slot(slot, std::move(ended)));
+  }
+
+  void deliver_to(receiver who) { receive_ = std::move(who); }
+
+ private:
+  /// Much may have happened since the claim: a handler never starts without its lease (F12), or
+  /// when the worker stops. A lease that was renewed meanwhile is not known here: the bookkeeping
+  /// starts the handler again then.
+  [[nodiscard]] static bool may_start(Core const& core, active_job const& job,
+                                      steady_time deadline) {
+    return !job.context.stop_requested() && core.clock.steady_now() < deadline;
+  }
+
+  [[nodiscard]] static handler_outcome not_started() {
+    return {handler_outcome::ending::not_started, {}};
+  }
+
+  [[nodiscard]] static handler_outcome call(Core const& core, active_job& job,
+                                            steady_time deadline) {
+    if (!may_start(core, job, deadline)) return not_started();
+    if (job.prepared == nullptr) {
+      if (auto decoded = prepare(job); job.prepared == nullptr) return decoded;
+    }
+    try {
+      return finished(job.prepared->call(job.context));
+    } catch (...) {
+      return thrown();
+    }
+  }
+
+  [[nodiscard]] static boost::asio::awaitable<handler_outcome> run(std::shared_ptr<Core> core,
+                                                                   std::shared_ptr<active_job> job,
+                                                                   steady_time deadline) {
+    co_await boost::asio::this_coro::reset_cancellation_state(
+        boost::asio::enable_total_cancellation());
+    if (!may_start(*core, *job, deadline)) co_return not_started();
+    if (job->prepared == nullptr) {
+      auto decoded = prepare(*job);
+      if (job->prepared == nullptr) co_return decoded;
+    }
+    try {
+      auto stored = co_await job->prepared->run(job->context);
+      co_return finished(std::move(stored));
+    } catch (...) {
+      co_return thrown();
+    }
+  }
+
+  static void bring(std::shared_ptr<handler_run> const& self, ended_job ended) {
+    bool first = false;
+    {
+      std::lock_guard const lock{self->mutex_};
+      first = self->ended_.empty();
+      self->ended_.push_back(std::move(ended));
+    }
+    if (first) boost::asio::post(self->core_->strand, [self] { self->deliver(); });
+  }
+
+  void deliver() {
+    {
+      std::lock_guard const lock{mutex_};
+      ended_.swap(delivered_);
+    }
+    for (auto& ended : delivered_) {
+      if (ended.strand) strands_.push_back(std::move(ended.strand));
+    }
+    if (receive_) receive_(delivered_);
+    delivered_.clear();
+  }
+
+  /// For one coroutine at a time: making one for each would cost more than starting it.
+  boost::asio::any_io_executor take_strand() {
+    if (strands_.empty()) return boost::asio::make_strand(core_->handler_executor);
+    auto strand = std::move(strands_.back());
+    strands_.pop_back();
+    return strand;
+  }
+
+  std::shared_ptr<Core> core_;
+  receiver receive_;
+  std::vector<boost::asio::any_io_executor> strands_;
+  std::vector<ended_job> delivered_;  ///< kept for its memory
+  std::mutex mutex_;                  ///< of what follows
+  std::vector<ended_job> ended_;
+};
+
+}  // namespace weir::detail
+
+#endif
