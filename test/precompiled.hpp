@@ -1,10 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What nearly every test includes, so that the compiler parses it once. g++ pays for the size of
-// this at the start of every test, so nothing belongs here that only some need. Clang does not, and
-// keeps instances of templates here, too: with weir in it, tests compile in half to three quarters
-// of the time.
+// What nearly every test includes, compiled once: see CMakeLists.txt. g++ pays for the size of this
+// at the start of every test, so nothing belongs here that only some need. Clang does not.
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>

@@ -4,10 +4,10 @@
 #include "weir/testing/faulty_store.hpp"
 
 #include "conformance/memory_driver.hpp"
+#include "conformance/suite.hpp"
 #include "weir/clock/manual.hpp"
 #include "weir/store/memory.hpp"
 #include "weir/testing/ask.hpp"
-#include "weir/testing/conformance/locks.hpp"
 #include "weir/testing/faults.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(keeps_every_promise_without_faults) {
   report found;
   settings s;
   s.histories = 10;
-  conformance::locks(driver, found, s);
+  suite::locks(driver, found, s);
   require_all(found, {told_only, not_known, no_way_back, no_bound});
 }
 
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(histories_with_unknown_outcomes_have_a_legal_order) {
   s.operations = 30;
   s.clients = 5;
   s.concurrent = 8;
-  conformance::lock_concurrency(factory<lock_commands>{driver}, found, s);
+  suite::lock_concurrency(factory<lock_commands>{driver}, found, s);
   require_all(found);
 }
 

@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/memory_driver.hpp"
-#include "weir/testing/conformance/jobs.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(memory_jobs)
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_memory_driver driver;
   report found;
-  conformance::jobs(driver, found);
+  suite::jobs(driver, found);
   require_all(found, {no_hints, told_only, no_transactions});
   require_each(found, {"in the application's transaction"});
   require_numbers(found,
@@ -25,14 +25,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
   remote_memory_driver driver;
   report found;
-  conformance::jobs(driver, found);
+  suite::jobs(driver, found);
   require_all(found, {no_transactions, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R4_in_long_histories) {
   manual_memory_driver driver;
   report found;
-  conformance::job_histories(factory<job_commands>{driver}, found, long_run());
+  suite::job_histories(factory<job_commands>{driver}, found, long_run());
   require_all(found, {});
 }
 
@@ -40,8 +40,8 @@ BOOST_AUTO_TEST_CASE(R4_in_a_crowd) {
   manual_memory_driver manual;
   remote_memory_driver remote;
   report found;
-  conformance::job_concurrency(factory<job_commands>{manual}, found, crowd());
-  conformance::job_concurrency(factory<job_commands>{remote}, found, crowd());
+  suite::job_concurrency(factory<job_commands>{manual}, found, crowd());
+  suite::job_concurrency(factory<job_commands>{remote}, found, crowd());
   require_all(found, {});
 }
 

@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/memory_driver.hpp"
-#include "weir/testing/conformance/locks.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(memory_locks)
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_memory_driver driver;
   report found;
-  conformance::locks(driver, found);
+  suite::locks(driver, found);
   require_all(found, {told_only, not_known, no_way_back});
   require_each(found);
   require_numbers(found, {"F4", "F6", "F9", "F11", "F13", "F17", "F27", "F45", "F47", "F52"});
@@ -23,14 +23,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
   remote_memory_driver driver;
   report found;
-  conformance::locks(driver, found);
+  suite::locks(driver, found);
   require_all(found, {not_known, no_way_back, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R2_in_long_histories) {
   manual_memory_driver driver;
   report found;
-  conformance::lock_histories(factory<lock_commands>{driver}, found, long_run());
+  suite::lock_histories(factory<lock_commands>{driver}, found, long_run());
   require_all(found, {});
 }
 
@@ -38,8 +38,8 @@ BOOST_AUTO_TEST_CASE(R2_in_a_crowd) {
   manual_memory_driver manual;
   remote_memory_driver remote;
   report found;
-  conformance::lock_concurrency(factory<lock_commands>{manual}, found, crowd());
-  conformance::lock_concurrency(factory<lock_commands>{remote}, found, crowd());
+  suite::lock_concurrency(factory<lock_commands>{manual}, found, crowd());
+  suite::lock_concurrency(factory<lock_commands>{remote}, found, crowd());
   require_all(found, {});
 }
 

@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/memory_driver.hpp"
-#include "weir/testing/conformance/permits.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(memory_permits)
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_memory_driver driver;
   report found;
-  conformance::permits(driver, found);
+  suite::permits(driver, found);
   require_all(found, {no_hints, told_only, no_way_back});
   require_each(found);
   require_numbers(
@@ -24,14 +24,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
   remote_memory_driver driver;
   report found;
-  conformance::permits(driver, found);
+  suite::permits(driver, found);
   require_all(found, {no_way_back, passes, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R1_in_long_histories) {
   manual_memory_driver driver;
   report found;
-  conformance::permit_histories(factory<permit_commands>{driver}, found, long_run());
+  suite::permit_histories(factory<permit_commands>{driver}, found, long_run());
   require_all(found, {});
 }
 
@@ -39,8 +39,8 @@ BOOST_AUTO_TEST_CASE(R1_in_a_crowd) {
   manual_memory_driver manual;
   remote_memory_driver remote;
   report found;
-  conformance::permit_concurrency(factory<permit_commands>{manual}, found, crowd());
-  conformance::permit_concurrency(factory<permit_commands>{remote}, found, crowd());
+  suite::permit_concurrency(factory<permit_commands>{manual}, found, crowd());
+  suite::permit_concurrency(factory<permit_commands>{remote}, found, crowd());
   require_all(found, {});
 }
 

@@ -3,7 +3,7 @@
 
 #include "conformance/job_defects.hpp"
 #include "conformance/mutant_store.hpp"
-#include "weir/testing/conformance/jobs.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(mutants_jobs)
 
 BOOST_AUTO_TEST_CASE(none_survives) {
   hunt<job_defects>(job_mutants, [](auto& driver, report& out, settings const& s) {
-    conformance::jobs(driver, out, s);
+    suite::jobs(driver, out, s);
   });
 }
 

@@ -29,11 +29,12 @@ namespace weir::testing {
 class nats_engine {
  public:
   nats_engine() {
+    // A message has more than the largest payload of a job.
+    std::string const configuration = "max_payload: 4194304\n";
     if (std::getenv("WEIR_TEST_NATS_CLUSTER") != nullptr) {
-      cluster_.emplace();
+      cluster_.emplace(configuration);
     } else {
-      // A message has more than the largest payload of a job.
-      server_.emplace(std::vector<std::string>{}, "max_payload: 4194304\n");
+      server_.emplace(std::vector<std::string>{}, configuration);
     }
   }
 
@@ -47,11 +48,21 @@ class nats_engine {
     auto const prefix = name(made_);
     o.prefix = prefix;
     o.poll_interval = std::chrono::milliseconds{5};
-    if (!cluster_) return nats_store{ex, server_->address(), o};
+    if (!cluster_) {
+      never_gives_up(o);
+      return nats_store{ex, server_->address(), o};
+    }
     o.replicas = nats_test::cluster::size;
     o.in_memory = true;
-    o.offline_patience = std::chrono::seconds{30};  // at first it has no leader
+    // What a stream is asked before it has a leader is never answered, only asked again.
+    o.offline_patience = std::chrono::minutes{1};
     return nats_store{ex, cluster_->addresses(), o};
+  }
+
+  /// Not on a machine that is slow, either: for a server whose streams always have a leader.
+  static void never_gives_up(nats_options& o) {
+    o.connect_timeout = o.request_timeout = std::chrono::minutes{1};
+    o.health_check_interval = std::chrono::seconds{10};
   }
 
  private:
@@ -60,7 +71,10 @@ class nats_engine {
   static std::string name(std::size_t n) { return "test" + std::to_string(n); }
   void forget(std::string const& prefix) {
     try {
-      (void)nats_test::stranger{(*cluster_)[0]}.ask("$JS.API.STREAM.DELETE." + prefix + "-keys");
+      nats_test::stranger who{(*cluster_)[0]};
+      for (auto const* stream : {"-keys", "-jobs-0"}) {  // where there is one
+        (void)who.ask("$JS.API.STREAM.DELETE." + prefix + stream);
+      }
     } catch (std::exception const&) {  // then it stays
     }
   }
@@ -88,6 +102,16 @@ class nats_driver {
 
  private:
   nats_engine engine_{};
+};
+
+/// The same in memory: what a mutant of it leaves behind need not survive.
+class quick_nats_driver : public nats_driver {
+ public:
+  nats_store make(boost::asio::any_io_executor const& ex) {
+    nats_options o;
+    o.in_memory = true;
+    return make_with(ex, o);
+  }
 };
 
 inline constexpr std::string_view forgets = "the store's engine forgets keys by itself";

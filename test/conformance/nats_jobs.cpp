@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/nats_driver.hpp"
-#include "weir/testing/conformance/jobs.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/test/unit_test.hpp>
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_SUITE(nats_jobs)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   nats_jobs_driver driver;
   weir::testing::report found;
-  weir::testing::conformance::jobs(driver, found);
+  weir::testing::suite::jobs(driver, found);
   weir::testing::require_nats(found);
 }
 

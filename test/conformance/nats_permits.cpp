@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/nats_driver.hpp"
-#include "weir/testing/conformance/permits.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(nats_permits)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   weir::testing::nats_driver driver;
   weir::testing::report found;
-  weir::testing::conformance::permits(driver, found);
+  weir::testing::suite::permits(driver, found);
   weir::testing::require_nats(found);
 }
 

@@ -6,9 +6,7 @@
 
 #include "conformance/nats_driver.hpp"
 #include "conformance/nats_stores.hpp"
-#include "weir/testing/conformance/buckets.hpp"
-#include "weir/testing/conformance/locks.hpp"
-#include "weir/testing/conformance/permits.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -46,9 +44,9 @@ struct run {
 
 BOOST_FIXTURE_TEST_SUITE(nats_together, run)
 
-BOOST_AUTO_TEST_CASE(permits_keep_every_promise) { conformance::permits(driver, found, hard); }
-BOOST_AUTO_TEST_CASE(locks_keep_every_promise) { conformance::locks(driver, found, hard); }
-BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) { conformance::buckets(driver, found, hard); }
+BOOST_AUTO_TEST_CASE(permits_keep_every_promise) { suite::permits(driver, found, hard); }
+BOOST_AUTO_TEST_CASE(locks_keep_every_promise) { suite::locks(driver, found, hard); }
+BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) { suite::buckets(driver, found, hard); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

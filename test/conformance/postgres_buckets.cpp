@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/postgres_driver.hpp"
-#include "weir/testing/conformance/buckets.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(postgres_buckets)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   postgres_driver driver;
   report found;
-  conformance::buckets(driver, found);
+  suite::buckets(driver, found);
   require_postgres(found);
 }
 
@@ -36,14 +36,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_d
   s.only = "concurrent";  // where it matters
   s.concurrent = 8;
   report found;
-  conformance::buckets(driver, found, s);
+  suite::buckets(driver, found, s);
   require_postgres(found);
 }
 
 // Each of these defects, put back into the schema, is found.
 BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
   hunt(defects,
-       [](auto& driver, report& out, settings const& s) { conformance::buckets(driver, out, s); });
+       [](auto& driver, report& out, settings const& s) { suite::buckets(driver, out, s); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

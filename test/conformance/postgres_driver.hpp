@@ -76,11 +76,13 @@ class postgres_driver {
     if (through != nullptr) bed_.options.listen_conninfo = direct_;
     // Whether it outlives the server is not the subject here.
     bed_.db.must("ALTER DATABASE " + bed_.database + " SET synchronous_commit = off");
-    stop_clock();
+    prepare();
   }
 
+  /// Stops the clock, and lets locks take long: how busy the machine is, is not the subject either.
   /// To be called again when the schema was made anew.
-  void stop_clock() {
+  void prepare() {
+    postgres_test::let_locks_take_long(bed_.db);
     bed_.db.must("CREATE TABLE weir.stopped (t bigint); "
                  "INSERT INTO weir.stopped VALUES (1780272000000000000); "
                  "CREATE OR REPLACE FUNCTION weir.clock() RETURNS bigint LANGUAGE sql VOLATILE AS "
@@ -88,6 +90,16 @@ class postgres_driver {
   }
   void advance(duration d) {
     bed_.db.must("UPDATE weir.stopped SET t = t + " + std::to_string(d.count()));
+  }
+
+  /// Connects from now on as a role that has what it is said to need, and nothing else.
+  void give_up_privileges() {
+    bed_.db.must("CREATE ROLE least NOLOGIN; GRANT USAGE ON SCHEMA weir TO least; "
+                 "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA weir FROM PUBLIC; "
+                 "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA weir TO least; "
+                 "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA weir TO least; "
+                 "GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA weir TO least");
+    direct_ += " options='-c role=least'";
   }
 
   [[nodiscard]] capabilities declared() const {
@@ -151,7 +163,6 @@ void hunt(std::span<sql_mutant const> mutants, Suite&& suite) {
   s.operations = 120;
   s.shrinking = 0;
   s.until_first_failure = true;
-  s.patience = std::chrono::seconds{10};
   for (auto const& m : mutants) {
     auto sql = postgres_migration_sql({});
     auto const at = sql.find(m.text);
@@ -160,7 +171,7 @@ void hunt(std::span<sql_mutant const> mutants, Suite&& suite) {
     postgres_driver driver;
     driver.db().must("DROP SCHEMA weir CASCADE");
     driver.db().must(sql);
-    driver.stop_clock();
+    driver.prepare();
     // What looks for this failure comes first, and then all the rest. A race is not met at once.
     std::string by;
     for (int i = 0; i != 10 && by.empty(); ++i) {

@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/postgres_driver.hpp"
-#include "weir/testing/conformance/locks.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_SUITE(postgres_locks)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   postgres_driver driver;
   report found;
-  conformance::locks(driver, found);
+  suite::locks(driver, found);
   require_postgres(found);
 }
 
@@ -33,14 +33,13 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_d
   s.only = "concurrent";  // where it matters
   s.concurrent = 8;
   report found;
-  conformance::locks(driver, found, s);
+  suite::locks(driver, found, s);
   require_postgres(found);
 }
 
 // Each of these defects, put back into the schema, is found.
 BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
-  hunt(defects,
-       [](auto& driver, report& out, settings const& s) { conformance::locks(driver, out, s); });
+  hunt(defects, [](auto& driver, report& out, settings const& s) { suite::locks(driver, out, s); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/postgres_driver.hpp"
-#include "weir/testing/conformance/permits.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_SUITE(postgres_permits)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   postgres_driver driver;
   report found;
-  conformance::permits(driver, found);
+  suite::permits(driver, found);
   require_postgres(found);
 }
 
@@ -37,14 +37,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_d
   s.only = "concurrent";  // where it matters
   s.concurrent = 8;
   report found;
-  conformance::permits(driver, found, s);
+  suite::permits(driver, found, s);
   require_postgres(found);
 }
 
 // Each of these defects, put back into the schema, is found.
 BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
   hunt(defects,
-       [](auto& driver, report& out, settings const& s) { conformance::permits(driver, out, s); });
+       [](auto& driver, report& out, settings const& s) { suite::permits(driver, out, s); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

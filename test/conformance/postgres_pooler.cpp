@@ -7,8 +7,7 @@
 #include "integration/postgres_pooler.hpp"
 
 #include "conformance/postgres_driver.hpp"
-#include "weir/testing/conformance/jobs.hpp"
-#include "weir/testing/conformance/permits.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -31,8 +30,11 @@ BOOST_AUTO_TEST_CASE(promises_are_kept_through_a_pooler) {
   s.histories = 6;
   s.concurrent = 2;
   report found;
-  conformance::permits(driver, found, s);
-  conformance::jobs(driver, found, s);
+  suite::permits(driver, found, s);
+  suite::jobs(driver, found, s);
+  s.only = "generated";
+  suite::locks(driver, found, s);
+  suite::buckets(driver, found, s);
   require_postgres(found);
 }
 

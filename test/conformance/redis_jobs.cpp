@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/redis_driver.hpp"
-#include "weir/testing/conformance/jobs.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(redis_jobs)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   weir::testing::redis_driver driver;
   weir::testing::report found;
-  weir::testing::conformance::jobs(driver, found);
+  weir::testing::suite::jobs(driver, found);
   weir::testing::require_redis(found);
 }
 

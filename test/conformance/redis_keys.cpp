@@ -2,9 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/redis_driver.hpp"
-#include "weir/testing/conformance/buckets.hpp"
-#include "weir/testing/conformance/locks.hpp"
-#include "weir/testing/conformance/permits.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -19,9 +17,9 @@ struct run {
 
 BOOST_FIXTURE_TEST_SUITE(redis_keys, run)
 
-BOOST_AUTO_TEST_CASE(permits_keep_every_promise) { conformance::permits(driver, found); }
-BOOST_AUTO_TEST_CASE(locks_keep_every_promise) { conformance::locks(driver, found); }
-BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) { conformance::buckets(driver, found); }
+BOOST_AUTO_TEST_CASE(permits_keep_every_promise) { suite::permits(driver, found); }
+BOOST_AUTO_TEST_CASE(locks_keep_every_promise) { suite::locks(driver, found); }
+BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) { suite::buckets(driver, found); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -3,7 +3,7 @@
 
 #include "conformance/sqlite_driver.hpp"
 #include "conformance/sqlite_process.hpp"
-#include "weir/testing/conformance/locks.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_SUITE(sqlite_locks)
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_sqlite_driver driver;
   report found;
-  conformance::locks(driver, found);
+  suite::locks(driver, found);
   require_sqlite(found);
   require_each(found);
 }
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_from_one_process_and_between_four) {
     BOOST_TEST_CONTEXT(processes << " processes") {
       sqlite_processes<lock_commands> driver{"sqlite_locks_helper/one_of_them", processes};
       report found;
-      conformance::locks(driver, found);
+      suite::locks(driver, found);
       require_sqlite(found);
     }
   }

@@ -4,7 +4,7 @@
 #include "conformance/job_defects.hpp"
 #include "conformance/mutant_store.hpp"
 #include "conformance/sqlite_driver.hpp"
-#include "weir/testing/conformance/jobs.hpp"
+#include "conformance/suite.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(none_survives) {
                                           [](auto& driver, report& out, settings const& s) {
                                             auto first = s;
                                             first.until_first_failure = driver.which >= 0;
-                                            conformance::jobs(driver, out, first);
+                                            suite::jobs(driver, out, first);
                                           });
 }
 

@@ -3,13 +3,16 @@
 
 // Who may do what: users, tokens, TLS, and accounts with fewer rights than a store would like.
 
+#include "nats_job_steps.hpp"
 #include "nats_jwt.hpp"
 #include "nats_server.hpp"
 
-#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -17,7 +20,7 @@ namespace {
 using namespace nats_test;
 using boost::system::errc::permission_denied;
 
-constexpr duration lasting = 1h;
+using network_test::lasting;
 
 error_code denied() { return make_error_code(permission_denied); }
 
@@ -33,11 +36,28 @@ std::string const documented =
     R"({ publish: ["weir.k.>", "weir.h.>", "$JS.API.STREAM.INFO.weir-keys",)"
     R"( "$JS.API.DIRECT.GET.weir-keys.>"], subscribe: ["_INBOX.>", "weir.h.>"] })";
 
-void make_stream(server const& s, std::string_view prefix = "weir") {
-  nats_options o;
-  o.prefix = prefix;
-  bed root{at(s, "root:x@"), o};
+/// The same for jobs.
+std::string const documented_for_jobs =
+    R"({ publish: ["weir.k.>", "weir.h.>", "$JS.API.STREAM.INFO.weir-keys",)"
+    R"( "$JS.API.DIRECT.GET.weir-keys.>", "weir.j.0", "$JS.API.STREAM.INFO.weir-jobs-0",)"
+    R"( "$JS.API.DIRECT.GET.weir-jobs-0", "$JS.API.STREAM.PURGE.weir-jobs-0",)"
+    R"( "$JS.API.STREAM.PURGE.weir-keys"], subscribe: ["_INBOX.>", "weir.h.>", "weir.e.0"] })";
+
+/// Permissions without one of their subjects.
+std::string without(std::string permissions, std::string const& subject) {
+  auto const quoted = '"' + subject + '"';
+  auto const at = permissions.find(quoted);
+  BOOST_TEST_REQUIRE(at != permissions.npos, subject);
+  return permissions.replace(at, quoted.size(), R"("nothing")");
+}
+
+void make_stream(server const& s) {
+  bed root{at(s, "root:x@")};
   BOOST_TEST_REQUIRE(root(command::inspect_lock{"key"}).has_value());
+}
+void make_streams(server const& s) {
+  bed root{at(s, "root:x@")};
+  (void)stats(root);
 }
 
 /// How long it took is looked at only to tell "at once" from "after the patience", minutes later.
@@ -105,6 +125,59 @@ BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough) {
   BOOST_TEST(on(command::acquire_permit{"key", "you", 1, lasting, lasting}).value().place == 1U);
   BOOST_TEST(on(command::release_permit{"key", "me", got->fence}).value().freed);
   BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).value().granted);
+  BOOST_TEST(on(command::inspect_lock{"another"}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough_for_jobs) {
+  configured restricted{users(documented_for_jobs)};
+  make_streams(*restricted.it);
+  auto o = patient();
+  o.image_interval = 4096;
+  bed on{at(*restricted.it, "me:x@"), o};
+  stranger who{*restricted.it, R"("user":"root","pass":"x",)"};
+  bool was_cut = false;
+  for (std::uint64_t i = 1; i != 1000 && !was_cut; ++i) {
+    auto const ec = enqueue(on, i);
+    BOOST_TEST_REQUIRE(!ec, ec.message());
+    complete(on, dequeue(on, i).jobs.at(0));
+    was_cut = i % 8 == 0 && log_of(who).first > 1;
+  }
+  BOOST_TEST(was_cut);
+  // Who begins reads the image.
+  bed late{at(*restricted.it, "me:x@"), o};
+  BOOST_TEST(stats(late).enqueued > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(R6_without_the_right_to_listen_what_others_do_is_still_found) {
+  configured restricted{users(without(without(documented_for_jobs, "weir.h.>"), "weir.e.0"))};
+  make_streams(*restricted.it);
+  auto o = brisk();
+  o.poll_interval = 20ms;
+  bed one{at(*restricted.it, "me:x@"), o};
+  bed two{at(*restricted.it, "me:x@"), o};
+  BOOST_TEST(one(command::acquire_permit{"key", "x", 1, lasting, {}}).value().granted);
+  BOOST_TEST(two(command::acquire_permit{"key", "y", 1, lasting, lasting}).value().place == 1U);
+  bool woken = false;
+  two.store.async_execute(command::await_permit{"key", "y"}, [&](error_code ec, hint) {
+    BOOST_TEST(!ec);
+    woken = true;
+  });
+  BOOST_TEST(two(command::inspect_lock{"key"}).has_value());  // it has looked, and now waits
+  BOOST_TEST(!woken);
+  BOOST_TEST(one(command::release_permit{"key", "x", 0}).value().freed);
+  two.io.restart();
+  auto const give_up = std::chrono::steady_clock::now() + 30s;
+  while (!woken && std::chrono::steady_clock::now() < give_up) two.io.run_one_for(100ms);
+  BOOST_TEST(woken);
+  BOOST_TEST(two(command::acquire_permit{"key", "y", 1, lasting, lasting}).value().granted);
+
+  for (std::uint64_t n = 1; n != 20; ++n) {
+    BOOST_TEST(!enqueue(one, n));
+    auto const got = dequeue(two, n);
+    BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
+    complete(one, got.jobs[0]);
+  }
+  BOOST_TEST(stats(two).completed == 19U);
 }
 
 BOOST_AUTO_TEST_CASE(F46_what_is_not_permitted_is_denied_at_once) {
@@ -143,6 +216,58 @@ BOOST_AUTO_TEST_CASE(F46_what_is_not_permitted_is_denied_at_once) {
   BOOST_TEST(is_error(on(command::acquire_permit{key, "me", 1, lasting, {}}), denied()));
 }
 
+BOOST_AUTO_TEST_CASE(F46_what_is_not_permitted_of_jobs_is_denied_at_once) {
+  // One may not write, one not see the log, one not read it.
+  struct lack {
+    char const* subject;
+    bool reads;
+  };
+  for (auto const& [subject, reads] :
+       {lack{"weir.j.0", true}, lack{"$JS.API.STREAM.INFO.weir-jobs-0", false},
+        lack{"$JS.API.DIRECT.GET.weir-jobs-0", false}}) {
+    BOOST_TEST_CONTEXT(subject) {
+      configured restricted{users(without(documented_for_jobs, subject))};
+      make_streams(*restricted.it);
+      {
+        bed root{at(*restricted.it, "root:x@")};
+        BOOST_TEST(!enqueue(root, 1));
+      }
+      bed on{at(*restricted.it, "me:x@"), patient()};
+      BOOST_TEST((enqueue(on, 2) == denied()));
+      auto const read = on(command::read_queue_stats{"queue"});
+      BOOST_TEST((reads ? read.has_value() : is_error(read, denied())));
+      BOOST_TEST(on(command::inspect_lock{"key"}).has_value());  // other nouns go on
+    }
+  }
+  // The log is not there, and may not be made.
+  configured unmade{users(documented_for_jobs)};
+  make_stream(*unmade.it);
+  bed on{at(*unmade.it, "me:x@"), patient()};
+  BOOST_TEST((enqueue(on, 1) == denied()));
+}
+
+BOOST_AUTO_TEST_CASE(F46_an_account_that_is_full_refuses_and_forgets_nothing) {
+  configured small{"accounts { A { jetstream: { max_store: 65536, max_mem: 0, max_streams: 2 }, "
+                   "users: [{user: me, password: x}] } }\n"};
+  bed on{at(*small.it, "me:x@"), patient()};
+  std::vector<std::string> held;
+  result<lock_grant> got = lock_grant{};
+  while (got.has_value() && held.size() != 2000) {
+    auto key = "key" + std::to_string(held.size());
+    got = on(command::acquire_lock{key, "me", lasting});
+    if (got.has_value()) held.push_back(std::move(key));
+  }
+  BOOST_TEST(is_error(got, errc::store_full));
+  for (auto const& key : held) BOOST_TEST(on(command::inspect_lock{key}).value().held);
+  // The second stream is the log, and there is no third one.
+  std::string const large(10'000, 'x');
+  BOOST_TEST((enqueue(on, 1, large) == errc::store_full));
+  auto o = patient();
+  o.prefix = "other";
+  bed third{at(*small.it, "me:x@"), o};
+  BOOST_TEST(is_error(third(command::inspect_lock{"key"}), errc::store_full));
+}
+
 BOOST_AUTO_TEST_CASE(a_stream_that_may_not_be_made_or_seen_is_denied_at_once) {
   configured unmade{users(documented)};
   bed one{at(*unmade.it, "me:x@"), patient()};
@@ -166,13 +291,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_given_later_is_noticed) {
   bed on{at(*restricted.it, "me:x@"), o};
   BOOST_TEST(is_error(on(command::inspect_lock{"key"}), denied()));
   make_stream(*restricted.it);  // by who may
-  result<lock_info> found = denied();
-  for (int i = 0; i != 100 && found.has_error(); ++i) {
-    found = on(command::inspect_lock{"key"});
-    on.io.restart();
-    on.io.run_for(20ms);
-  }
-  BOOST_TEST(found.has_value());
+  BOOST_TEST(eventually(on, command::inspect_lock{"key"}).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(TLS_is_spoken_with_who_can_prove_who_it_is) {

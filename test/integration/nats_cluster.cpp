@@ -7,75 +7,20 @@
 #include "nats_nodes.hpp"
 #include "nats_server.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace {
 
 using namespace nats_test;
-namespace asio = boost::asio;
+using namespace network_test;
 
-constexpr auto tuple = asio::as_tuple(asio::use_awaitable);
-constexpr duration lasting = 1h;
-constexpr std::uint64_t tokens = 1000;
-quota const quotas[] = {quota::per(tokens, 24h)};  // one comes back in a minute and a half
-
-nats_options threefold() {
-  auto o = brisk();
-  o.replicas = 3;
-  o.offline_patience = 30s;
-  o.request_timeout = 1s;  // whoever led took what it was asked with it
-  o.longest_reconnect_wait = 100ms;
-  return o;
-}
-
-bool is_transport(error_code ec) {
-  return ec == errc::outcome_unknown || ec == errc::store_unavailable;
-}
-
-/// Asks until the answer is certain.
-template <class C>
-asio::awaitable<typename C::result> insist(nats_store store, C c) {
-  static_assert(C::repeatable);
-  for (;;) {
-    auto [ec, answer] = co_await store.async_execute(c, tuple);
-    if (!ec) co_return std::move(answer);
-    BOOST_TEST_REQUIRE(is_transport(ec), ec.message());
-  }
-}
-
-/// The number of the server that leads the store's stream.
 std::size_t leader(cluster& c, std::size_t except = cluster::size) {
-  for (int attempt = 0; attempt != 200; ++attempt) {
-    for (std::size_t i = 0; i != cluster::size; ++i) {
-      if (i == except) continue;
-      try {
-        stranger who{c[i]};
-        auto const said =
-            nlohmann::json::parse(who.ask("$JS.API.STREAM.INFO.weir-keys"), nullptr, false);
-        if (!said.is_object() || !said.contains("cluster")) continue;
-        auto const name = said["cluster"].value("leader", "");
-        for (std::size_t n = 0; n != cluster::size; ++n) {
-          if (n != except && name == cluster::name(n)) return n;
-        }
-      } catch (std::exception const&) {  // nobody answers at the moment
-      }
-    }
-    std::this_thread::sleep_for(50ms);
-  }
-  throw std::runtime_error{"the stream has no leader"};
+  return leader_of(c, "weir-keys", except);
 }
 
 /// What the clients of one cluster see of each other.
@@ -127,58 +72,35 @@ asio::awaitable<void> work(nats_store store, audit& all, std::string holder) {
   }
 }
 
-/// Clients at work, on stores that begin at different servers.
-struct clients {
-  explicit clients(cluster& c) {
-    for (std::size_t i = 0; i != cluster::size; ++i) {
-      stores.emplace_back(io.get_executor(), c.addresses(), threefold());
-      stores.back().async_run([](error_code) {});
-    }
-    for (int i = 0; i != 6; ++i) {
-      ++working;
-      auto const& store = stores[static_cast<std::size_t>(i) % stores.size()];
-      asio::co_spawn(io, work(store, all, "holder" + std::to_string(i)),
-                     [this](std::exception_ptr e) {
-                       failed = failed || e;
-                       --working;
-                     });
+/// Clients at work.
+class clients {
+ public:
+  explicit clients(cluster& c) : all_{c, threefold()} {
+    for (std::size_t i = 0; i != 6; ++i) {
+      all_.start(work(all_.store(i), seen_, "holder" + std::to_string(i)));
     }
   }
 
   /// Until each of them could have got on.
   void get_on() {
-    auto const enough = all.rounds + 30;
-    auto const give_up = std::chrono::steady_clock::now() + 60s;
-    while (all.rounds < enough && !failed && std::chrono::steady_clock::now() < give_up) {
-      io.run_one_for(100ms);
-    }
-    BOOST_TEST_REQUIRE(!failed);
-    BOOST_TEST_REQUIRE(all.rounds >= enough, "they do not get on");
+    auto const enough = seen_.rounds + 30;
+    all_.until([&] { return seen_.rounds >= enough; });
   }
 
   void stop() {
-    all.over = true;
-    auto const give_up = std::chrono::steady_clock::now() + 60s;
-    while (working != 0 && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
-    BOOST_TEST_REQUIRE(working == 0);
-    BOOST_TEST(!failed);
-    auto const left =
-        1 + ask(io, stores[0], command::peek_bucket{"key", quotas, 1, {}}).value().remaining;
-    BOOST_TEST(left <= tokens - all.certain + 1);
-    BOOST_TEST(left >= tokens - all.certain - all.unknown);
-    BOOST_TEST(ask(io, stores[1], command::inspect_permits{"key", 0}).value().in_use == 0U);
-    BOOST_TEST(!ask(io, stores[2], command::inspect_lock{"key"}).value().held);
-    for (auto const& s : stores) s.close();
-    io.restart();
-    io.run_for(30s);
-    BOOST_TEST(io.stopped());
+    seen_.over = true;
+    all_.until([&] { return all_.working() == 0; });
+    auto const left = 1 + all_.ask(0, command::peek_bucket{"key", quotas, 1, {}}).remaining;
+    BOOST_TEST(left <= tokens - seen_.certain + 1);
+    BOOST_TEST(left >= tokens - seen_.certain - seen_.unknown);
+    BOOST_TEST(all_.ask(1, command::inspect_permits{"key", 0}).in_use == 0U);
+    BOOST_TEST(!all_.ask(2, command::inspect_lock{"key"}).held);
+    all_.close();
   }
 
-  asio::io_context io{};
-  audit all{};
-  std::vector<nats_store> stores{};
-  int working = 0;
-  bool failed = false;
+ private:
+  audit seen_{};
+  crew all_;
 };
 
 }  // namespace
@@ -190,8 +112,7 @@ BOOST_AUTO_TEST_CASE(R1_R5_leaders_that_step_down_and_die_are_survived) {
   clients on{c};
   on.get_on();
   for (int i = 0; i != 2; ++i) {
-    auto const before = leader(c);
-    (void)stranger{c[before]}.ask("$JS.API.STREAM.LEADER.STEPDOWN.weir-keys");
+    step_down(c, "weir-keys");
     on.get_on();
   }
   for (int i = 0; i != 2; ++i) {
@@ -210,30 +131,23 @@ BOOST_AUTO_TEST_CASE(F46_without_a_majority_nothing_is_granted_and_nothing_hangs
   auto o = threefold();
   o.offline_patience = 1s;
   bed on{c.addresses(), o};
-  auto const fence = [&] {
-    for (int i = 0; i != 20; ++i) {
-      auto const got = on(command::acquire_lock{"key", "me", lasting});
-      if (got.has_value()) return got->fence;
-    }
-    return std::uint64_t{0};
-  }();
-  BOOST_TEST_REQUIRE(fence != 0U);
+  auto const got = eventually(on, command::acquire_lock{"key", "me", lasting});
+  BOOST_TEST_REQUIRE(got.has_value());
   auto const stays = leader(c);
   for (std::size_t i = 0; i != cluster::size; ++i) {
     if (i != stays) c[i].kill();
   }
   for (int i = 0; i != 3; ++i) {
-    auto const got = on(command::acquire_lock{"other", "me", lasting});
-    BOOST_TEST_REQUIRE(got.has_error());
-    BOOST_TEST(is_transport(got.error()), got.error().message());
+    auto const refused = on(command::acquire_lock{"other", "me", lasting});
+    BOOST_TEST_REQUIRE(refused.has_error());
+    BOOST_TEST(is_transport(refused.error()), refused.error().message());
   }
   for (std::size_t i = 0; i != cluster::size; ++i) {
     if (i != stays) c[i].start();
   }
-  result<lock_info> found = make_error_code(errc::closed);
-  for (int i = 0; i != 60 && found.has_error(); ++i) found = on(command::inspect_lock{"key"});
+  auto const found = eventually(on, command::inspect_lock{"key"});
   BOOST_TEST_REQUIRE(found.has_value());
-  BOOST_TEST(found->fence == fence);
+  BOOST_TEST(found->fence == got->fence);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

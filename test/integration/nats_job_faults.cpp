@@ -4,59 +4,46 @@
 // Jobs on NATS over connections that end before, in and after every kind of message, and processes
 // that end with them, in the middle of an image among others.
 
+#include "nats_job_steps.hpp"
 #include "nats_server.hpp"
 #include "weir/testing/fault_proxy.hpp"
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address_v4.hpp>
-#include <nlohmann/json.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace {
 
 using namespace nats_test;
+using network_test::certain;
+using network_test::insist;
+using network_test::is_transport;
 using weir::testing::fault_proxy;
 using weir::testing::planned_fault;
 using weir::testing::proxy_ending;
 using weir::testing::proxy_fault;
 using weir::testing::proxy_rates;
 using weir::testing::traffic;
+namespace asio = boost::asio;
 
-job_id id_of(std::uint32_t n) {
-  job_id out{};
-  for (std::size_t i = 0; i != 4; ++i) {
-    out.data[12 + i] = static_cast<std::uint8_t>(n >> (24 - 8 * i));
-  }
-  return out;
-}
-
-nats_options with_images(std::string_view prefix) {
-  nats_options o;
-  o.prefix = prefix;
-  o.offline_patience = 20s;
-  o.least_reconnect_wait = 1ms;
-  o.longest_reconnect_wait = 20ms;
-  o.image_interval = 4096;
-  return o;
-}
-
-bool is_transport(error_code ec) {
-  return ec == errc::outcome_unknown || ec == errc::store_unavailable;
-}
+std::string const payload(100, 'p');
 
 /// A store whose connections are not to be relied on.
 struct shaky {
-  shaky(server const& s, nats_options const& o)
-      : proxy{io.get_executor(), {boost::asio::ip::address_v4::loopback(), s.port()}},
+  shaky(asio::io_context& on, server const& s, nats_options const& o)
+      : io{on},
+        proxy{io.get_executor(), {asio::ip::address_v4::loopback(), s.port()}},
         store{io.get_executor(),
               nats_address::parse("nats://127.0.0.1:" + std::to_string(proxy.endpoint().port()))
                   .value(),
@@ -66,40 +53,50 @@ struct shaky {
   shaky(shaky const&) = delete;
   shaky& operator=(shaky const&) = delete;
   ~shaky() {
-    store.close();
-    proxy.async_close();
+    close();
     io.restart();
     io.run();
+  }
+  void close() {
+    if (std::exchange(closed, true)) return;
+    store.close();
+    proxy.async_close();
   }
   template <class C>
   [[nodiscard]] result<typename C::result> operator()(C const& c) {
     return ask(io, store, c);
   }
+  [[nodiscard]] std::uint64_t cuts() const {
+    auto const c = proxy.counts();
+    return c.cut_before + c.cut_in + c.cut_after;
+  }
 
-  boost::asio::io_context io{};
+  asio::io_context& io;
   fault_proxy proxy;
   nats_store store;
+  bool closed = false;
 };
 
-template <class On>
-error_code enqueue(On& on, std::uint32_t n) {
-  static std::string const payload(100, 'p');
-  new_job j;
-  j.id = id_of(n);
-  j.kind = "kind";
-  j.payload = payload;
-  auto const r = on(command::enqueue_jobs{"queue", {&j, 1}});
-  return r.has_error() ? r.error() : error_code{};
-}
+/// How often each job was given to somebody.
+using givings = std::map<job_id, std::uint32_t>;
 
-/// Asks until there is an answer.
-template <class On, class C>
-typename C::result insist(On& on, C const& c) {
-  static_assert(C::repeatable);
-  for (;;) {
-    auto r = on(c);
-    if (r.has_value()) return std::move(r).value();
-    BOOST_TEST_REQUIRE(is_transport(r.error()), r.error().message());
+/// Enqueues jobs from this number on at one store, and for each takes one at the other. There is
+/// one then, whoever else does the same.
+asio::awaitable<void> pass_on(nats_store in, nats_store out, std::uint64_t from, givings& given) {
+  auto const holder = "from " + std::to_string(from);
+  for (auto n = from; n != from + 20; ++n) {
+    auto j = job_of(n, payload);
+    j.retention = 1h;  // who asks again finds that it was done, although others have done the job
+    command::enqueue_jobs const add{"queue", {&j, 1}};
+    co_await insist(in, add);
+    command::dequeue_jobs const take{"queue", holder, n, 1, 1h};
+    auto const got = co_await insist(out, take);
+    BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
+    BOOST_TEST(got.jobs[0].attempt == 1U);
+    ++given[got.jobs[0].id];
+    finished_job const f{got.jobs[0].id, got.jobs[0].fence, {}};
+    command::complete_jobs const end{"queue", {&f, 1}};
+    co_await insist(in, end);
   }
 }
 
@@ -107,7 +104,7 @@ typename C::result insist(On& on, C const& c) {
 std::set<job_id> drain(bed& on) {
   std::set<job_id> seen;
   for (std::uint64_t n = 1;; ++n) {
-    auto const got = insist(on, command::dequeue_jobs{"queue", "drain", n, 100, 1h});
+    auto const got = certain(on, command::dequeue_jobs{"queue", "drain", n, 100, 1h});
     if (got.jobs.empty()) return seen;
     std::vector<finished_job> ended;
     for (auto const& j : got.jobs) {
@@ -115,7 +112,7 @@ std::set<job_id> drain(bed& on) {
       BOOST_TEST(seen.insert(j.id).second);
       ended.push_back({j.id, j.fence, {}});
     }
-    for (auto const o : insist(on, command::complete_jobs{"queue", ended})) {
+    for (auto const o : certain(on, command::complete_jobs{"queue", ended})) {
       BOOST_TEST((o == complete_outcome::completed));
     }
   }
@@ -140,7 +137,8 @@ BOOST_AUTO_TEST_CASE(R4_a_process_that_ends_anywhere_leaves_every_job_that_was_a
       std::set<job_id> acknowledged;
       std::uint32_t asked = 0;
       {
-        shaky on{s, o};
+        asio::io_context io;
+        shaky on{io, s, o};
         std::array const faults{proxy_fault::cut_before, proxy_fault::cut_in,
                                 proxy_fault::cut_after};
         planned_fault cut{.fault = faults[static_cast<std::size_t>(round) % 3],
@@ -148,28 +146,23 @@ BOOST_AUTO_TEST_CASE(R4_a_process_that_ends_anywhere_leaves_every_job_that_was_a
                           .message = message};
         cut.ending = round % 2 == 0 ? proxy_ending::reset : proxy_ending::fin;
         on.proxy.script({cut});
-        auto const was_cut = [&] {
-          auto const c = on.proxy.counts();
-          return c.cut_before + c.cut_in + c.cut_after;
-        };
-        while (was_cut() == 0 && asked != 150) {
-          auto const ec = enqueue(on, ++asked);
+        while (on.cuts() == 0 && asked != 150) {
+          auto const ec = enqueue(on, ++asked, payload);
           if (!ec) acknowledged.insert(id_of(asked));
           if (ec) BOOST_TEST(is_transport(ec), ec.message());
         }
-        cuts += was_cut();
+        cuts += on.cuts();
       }
       BOOST_TEST_CONTEXT("round " << round << ", message " << message) {
         bed after{s, o};
         auto const seen = drain(after);
         for (auto const& id : acknowledged) BOOST_TEST(seen.contains(id));
         BOOST_TEST(seen.size() <= asked);
-        auto const all = insist(after, command::read_queue_stats{"queue"});
+        auto const all = stats(after);
         BOOST_TEST(all.enqueued == seen.size());
         BOOST_TEST(all.completed == seen.size());
       }
-      auto const info = nlohmann::json::parse(who.ask("$JS.API.STREAM.INFO." + prefix + "-jobs-0"));
-      images += info["state"]["first_seq"] > 1 ? 1U : 0U;
+      images += log_of(who, prefix).first > 1 ? 1U : 0U;
     }
   }
   BOOST_TEST(cuts > 30U);
@@ -181,11 +174,14 @@ BOOST_AUTO_TEST_CASE(R4_a_network_that_breaks_all_the_time_loses_no_job_and_repe
   auto o = with_images("chaos");
   o.health_check_interval = 200ms;
   o.request_timeout = 1s;
-  std::map<job_id, std::uint32_t> ended;
+  givings given;
   std::uint64_t cuts = 0;
+  constexpr std::uint64_t clients = 6;
   {
-    shaky one{s, o};
-    shaky other{s, o};
+    asio::io_context io;
+    std::uint64_t left = clients;
+    shaky one{io, s, o};
+    shaky other{io, s, o};
     std::uint64_t seed = 1;
     for (auto* on : {&one, &other}) {
       proxy_rates rates;
@@ -195,29 +191,28 @@ BOOST_AUTO_TEST_CASE(R4_a_network_that_breaks_all_the_time_loses_no_job_and_repe
       rates.max_delay = 5ms;
       on->proxy.chaos(rates);
     }
-    for (std::uint32_t n = 1; n != 120; ++n) {
-      auto& in = n % 2 == 0 ? one : other;
-      auto& out = n % 3 == 0 ? one : other;
-      while (auto const ec = enqueue(in, n)) BOOST_TEST_REQUIRE(is_transport(ec), ec.message());
-      auto const got = insist(out, command::dequeue_jobs{"queue", "me", n, 1, 1h});
-      BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
-      BOOST_TEST(got.jobs[0].attempt == 1U);
-      ++ended[got.jobs[0].id];
-      finished_job const f{got.jobs[0].id, got.jobs[0].fence, {}};
-      (void)insist(in, command::complete_jobs{"queue", {&f, 1}});
+    for (std::uint64_t n = 0; n != clients; ++n) {
+      auto const& in = n % 2 == 0 ? one.store : other.store;
+      auto const& out = n % 3 == 0 ? one.store : other.store;
+      asio::co_spawn(io, pass_on(in, out, 1 + 100 * n, given), [&](std::exception_ptr const& e) {
+        BOOST_TEST(!e);
+        --left;
+      });
     }
-    for (auto* on : {&one, &other}) {
-      auto const c = on->proxy.counts();
-      cuts += c.cut_before + c.cut_in + c.cut_after;
-    }
+    auto const give_up = std::chrono::steady_clock::now() + 60s;
+    while (left != 0 && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
+    BOOST_TEST(left == 0U);
+    cuts = one.cuts() + other.cuts();
+    one.close();  // both, before either is waited for
+    other.close();
   }
-  BOOST_TEST(ended.size() == 119U);
-  for (auto const& [id, times] : ended) BOOST_TEST(times == 1U);
+  BOOST_TEST(given.size() == clients * 20);
+  for (auto const& [id, times] : given) BOOST_TEST(times == 1U);
   BOOST_TEST(cuts > 5U);
   bed after{s, o};
-  auto const all = insist(after, command::read_queue_stats{"queue"});
-  BOOST_TEST(all.enqueued == 119U);
-  BOOST_TEST(all.completed == 119U);
+  auto const all = stats(after);
+  BOOST_TEST(all.enqueued == given.size());
+  BOOST_TEST(all.completed == given.size());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

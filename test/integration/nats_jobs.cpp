@@ -4,15 +4,14 @@
 // What of the jobs on NATS no client sees in an answer: what is written to the log and what is not,
 // images that take its place, processes that fall behind, and who hears of what.
 
+#include "nats_job_steps.hpp"
 #include "nats_server.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <array>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,82 +21,20 @@
 namespace {
 
 using namespace nats_test;
+using network_test::certain;
+using network_test::lasting;
 
-constexpr duration lasting = 1h;
-
-job_id id_of(std::uint32_t n) {
-  job_id out{};
-  for (std::size_t i = 0; i != 4; ++i)
-    out.data[12 + i] = static_cast<std::uint8_t>(n >> (24 - 8 * i));
-  return out;
-}
-
-new_job job_of(std::uint32_t n, std::string_view payload = "payload") {
-  new_job j;
-  j.id = id_of(n);
-  j.kind = "kind";
-  j.payload = payload;
-  return j;
-}
-
-nats_options quick() {
-  nats_options o;
-  o.offline_patience = 20s;
-  o.least_reconnect_wait = 1ms;
-  o.longest_reconnect_wait = 20ms;
-  return o;
-}
-
-/// Images come often.
-nats_options with_images() {
-  auto o = quick();
-  o.image_interval = 4096;
-  return o;
-}
-
-template <class T>
-bool fails_with(result<T> const& r, errc e) {
-  return r.has_error() && r.error() == e;
-}
-
-/// Asks until there is an answer.
-template <class C>
-typename C::result insist(bed& on, C const& c) {
-  static_assert(C::repeatable);
-  for (;;) {
-    auto r = on(c);
-    if (r.has_value()) return std::move(r).value();
-    BOOST_TEST_REQUIRE((r.error() == errc::outcome_unknown || r.error() == errc::store_unavailable),
-                       r.error().message());
-  }
-}
-
-error_code enqueue(bed& on, std::uint32_t n, std::string_view payload = "payload") {
-  auto const j = job_of(n, payload);
-  auto const r = on(command::enqueue_jobs{"queue", {&j, 1}});
-  return r.has_error() ? r.error() : error_code{};
-}
-dequeued dequeue(bed& on, std::uint64_t sequence, std::uint32_t limit = 1) {
-  return insist(on, command::dequeue_jobs{"queue", "me", sequence, limit, lasting});
-}
-void complete(bed& on, leased_job const& j) {
-  finished_job const f{j.id, j.fence, {}};
-  auto const r = insist(on, command::complete_jobs{"queue", {&f, 1}});
-  BOOST_TEST((r.front() == complete_outcome::completed));
-}
-queue_stats stats(bed& on) { return insist(on, command::read_queue_stats{"queue"}); }
-
-struct log_state {
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-};
-log_state log_of(stranger& who) {
-  auto const state = nlohmann::json::parse(who.ask("$JS.API.STREAM.INFO.weir-jobs-0"))["state"];
-  return {state["first_seq"], state["last_seq"]};
+/// Lets the server say again what it stores in the log, or not.
+void say_again(stranger& who, bool again) {
+  auto const config = nlohmann::json::parse(nats_log_config(brisk(), 0));
+  auto wanted = config;
+  if (!again) wanted.erase("republish");
+  auto const said = who.ask("$JS.API.STREAM.UPDATE.weir-jobs-0", wanted.dump());
+  BOOST_TEST_REQUIRE(!nlohmann::json::parse(said).contains("error"), said);
 }
 
 /// Fills the log with commands that leave `jobs` of them, until it was cut.
-void until_cut(bed& on, stranger& who, std::uint32_t& next) {
+void until_cut(bed& on, stranger& who, std::uint64_t& next) {
   auto const before = log_of(who).first;
   for (int i = 0; i != 2000; ++i) {
     BOOST_TEST_REQUIRE(!enqueue(on, next++));
@@ -113,7 +50,7 @@ BOOST_AUTO_TEST_SUITE(nats_jobs_on_servers)
 
 BOOST_AUTO_TEST_CASE(what_finds_nothing_to_do_writes_nothing) {
   server s;
-  bed on{s, quick()};
+  bed on{s, brisk()};
   BOOST_TEST(!enqueue(on, 1));
   stranger who{s};
   auto const before = log_of(who).last;
@@ -137,7 +74,7 @@ BOOST_AUTO_TEST_CASE(what_finds_nothing_to_do_writes_nothing) {
 
 BOOST_AUTO_TEST_CASE(commands_that_are_asked_for_together_go_in_few_messages) {
   server s;
-  bed on{s, quick()};
+  bed on{s, brisk()};
   BOOST_TEST(!enqueue(on, 1));
   constexpr std::uint32_t many = 500;
   std::vector<new_job> jobs;
@@ -156,8 +93,8 @@ BOOST_AUTO_TEST_CASE(commands_that_are_asked_for_together_go_in_few_messages) {
 
 BOOST_AUTO_TEST_CASE(F38_a_process_that_waits_hears_of_a_job_that_another_one_enqueues) {
   server s;
-  bed one{s, quick()};
-  bed other{s, quick()};
+  bed one{s, brisk()};
+  bed other{s, brisk()};
   BOOST_TEST(!enqueue(one, 1));
   complete(one, dequeue(one, 1).jobs.at(0));
   BOOST_TEST(stats(other).completed == 1U);  // it follows the log
@@ -174,9 +111,38 @@ BOOST_AUTO_TEST_CASE(F38_a_process_that_waits_hears_of_a_job_that_another_one_en
   BOOST_TEST(dequeue(other, 1).jobs.size() == 1U);
 }
 
+// Nobody has told it, and it has not listened.
+BOOST_AUTO_TEST_CASE(R4_who_reads_sees_all_that_another_process_was_told_is_done) {
+  server s;
+  bed one{s, brisk()};
+  bed other{s, brisk()};
+  for (std::uint64_t n = 1; n != 20; ++n) {
+    BOOST_TEST(!enqueue(one, n));
+    BOOST_TEST(stats(other).pending == n);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R4_messages_that_were_not_heard_are_read_before_what_comes_after_them) {
+  server s;
+  stranger who{s};
+  bed one{s, brisk()};
+  bed other{s, brisk()};
+  BOOST_TEST(!enqueue(one, 1));
+  BOOST_TEST(stats(other).pending == 1U);
+  std::uint64_t next = 2;
+  for (int i = 0; i != 5; ++i) {
+    say_again(who, false);
+    for (auto const end = next + 3; next != end; ++next) BOOST_TEST(!enqueue(one, next));
+    say_again(who, true);
+    BOOST_TEST(!enqueue(one, next++));
+    BOOST_TEST(stats(other).pending == next - 1);  // the other one has heard of the last one only
+  }
+  BOOST_TEST(stats(one).pending == next - 1);
+}
+
 BOOST_AUTO_TEST_CASE(an_image_takes_the_place_of_the_log_and_a_new_process_begins_with_it) {
   server s;
-  std::uint32_t next = 1000;
+  std::uint64_t next = 1000;
   bed on{s, with_images()};
   BOOST_TEST(!enqueue(on, 1, std::string(300'000, 'x')));  // an image of more than one part
   auto const kept = dequeue(on, 1);
@@ -206,7 +172,7 @@ BOOST_AUTO_TEST_CASE(an_image_takes_the_place_of_the_log_and_a_new_process_begin
 
 BOOST_AUTO_TEST_CASE(who_was_behind_when_the_log_was_cut_begins_again_with_the_image) {
   server s;
-  std::uint32_t next = 1000;
+  std::uint64_t next = 1000;
   bed on{s, with_images()};
   bed late{s, with_images()};
   BOOST_TEST(!enqueue(on, 1));
@@ -225,7 +191,7 @@ BOOST_AUTO_TEST_CASE(who_was_behind_when_the_log_was_cut_begins_again_with_the_i
 BOOST_AUTO_TEST_CASE(R4_what_was_acknowledged_survives_a_crash_of_the_server) {
   server s;
   bed on{s, with_images()};
-  std::uint32_t next = 0;
+  std::uint64_t next = 0;
   std::set<job_id> acknowledged;
   for (int round = 0; round != 3; ++round) {
     for (int i = 0; i != 100; ++i) {
@@ -252,8 +218,8 @@ BOOST_AUTO_TEST_CASE(R4_what_was_acknowledged_survives_a_crash_of_the_server) {
 BOOST_AUTO_TEST_CASE(F47_a_log_whose_end_was_lost_and_written_anew_is_read_anew) {
   namespace fs = std::filesystem;
   server s;
-  bed on{s, quick()};
-  bed late{s, quick()};
+  bed on{s, brisk()};
+  bed late{s, brisk()};
   BOOST_TEST(!enqueue(on, 1));
   auto const all = s.directory() + "/js";
   auto const before = s.directory() + "/before";
@@ -276,12 +242,12 @@ BOOST_AUTO_TEST_CASE(F47_a_log_whose_end_was_lost_and_written_anew_is_read_anew)
   }
   BOOST_TEST(stats(on).pending == 11U);
   BOOST_TEST(stats(late).pending == 11U);
-  BOOST_TEST(!insist(late, command::find_job{"queue", id_of(2)}).has_value());
+  BOOST_TEST(!certain(late, command::find_job{"queue", id_of(2)}).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(F46_a_log_that_is_full_is_a_typed_error_and_an_image_makes_room) {
   server s;
-  auto o = quick();
+  auto o = brisk();
   o.max_bytes = 200'000;
   o.image_interval = 1U << 30U;  // no other reason
   bed on{s, o};
@@ -293,7 +259,11 @@ BOOST_AUTO_TEST_CASE(F46_a_log_that_is_full_is_a_typed_error_and_an_image_makes_
       BOOST_TEST(ec == errc::store_full);
       ++fulls;
       // The image is being written; then there is room.
-      for (int i = 0; i != 200 && enqueue(on, n, payload); ++i) on.io.run_for(5ms);
+      auto const give_up = std::chrono::steady_clock::now() + 60s;
+      while (enqueue(on, n, payload) && std::chrono::steady_clock::now() < give_up) {
+        on.io.restart();
+        on.io.run_for(5ms);
+      }
     }
     auto const got = dequeue(on, n);
     if (!got.jobs.empty()) complete(on, got.jobs[0]);
@@ -305,7 +275,7 @@ BOOST_AUTO_TEST_CASE(F46_a_log_that_is_full_is_a_typed_error_and_an_image_makes_
 
 BOOST_AUTO_TEST_CASE(R8_a_shard_keeps_no_more_jobs_than_it_may) {
   server s;
-  auto o = quick();
+  auto o = brisk();
   o.max_jobs = 3;
   bed on{s, o};
   for (std::uint32_t n = 1; n != 4; ++n) BOOST_TEST(!enqueue(on, n));
@@ -317,7 +287,7 @@ BOOST_AUTO_TEST_CASE(R8_a_shard_keeps_no_more_jobs_than_it_may) {
 
 BOOST_AUTO_TEST_CASE(a_command_that_fits_into_no_message_is_a_typed_error) {
   server s;
-  bed on{s, quick()};
+  bed on{s, brisk()};
   std::string const large(limits::payload_size, 'x');  // with the rest of the command it is too
                                                        // much
   BOOST_TEST(enqueue(on, 1, large) == errc::payload_too_large);
@@ -325,28 +295,97 @@ BOOST_AUTO_TEST_CASE(a_command_that_fits_into_no_message_is_a_typed_error) {
   BOOST_TEST(stats(on).pending == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(F47_a_log_or_an_image_with_a_part_missing_is_corrupt) {
+  server s;
+  stranger who{s};
+  // There is no image, and the log does not begin where it did.
+  {
+    bed on{s, brisk()};
+    for (std::uint64_t n = 1; n != 6; ++n) BOOST_TEST(!enqueue(on, n));
+    (void)who.ask("$JS.API.STREAM.PURGE.weir-jobs-0", R"({"seq":3})");
+    bed fresh{s, brisk()};
+    BOOST_TEST(is_error(fresh(command::read_queue_stats{"queue"}), errc::store_corrupt));
+    BOOST_TEST(stats(on).pending == 5U);  // who knows what was there goes on
+  }
+  // A message in the middle is gone, and parts of an image. These are waited for a while, in which
+  // another image may come.
+  auto o = with_images("gap");
+  o.offline_patience = 1s;
+  std::uint64_t next = 1000;
+  {
+    bed on{s, o};
+    for (std::uint64_t n = 1; n != 6; ++n) BOOST_TEST(!enqueue(on, n));
+    (void)who.ask("$JS.API.STREAM.MSG.DELETE.gap-jobs-0", R"({"seq":3})");
+  }
+  auto p = o;
+  p.prefix = "weir";
+  {
+    server other;
+    stranger there{other};
+    bed on{other, p};
+    BOOST_TEST(!enqueue(on, 1));
+    until_cut(on, there, next);
+    (void)there.ask("$JS.API.STREAM.PURGE.weir-keys", R"({"filter":"weir.k.jobs.0.part.>"})");
+    bed without_message{s, o};
+    bed without_part{other, p};
+    auto const corrupt = [](bed& b) {
+      auto const give_up = std::chrono::steady_clock::now() + 60s;
+      for (;;) {
+        auto const r = b(command::read_queue_stats{"queue"});
+        BOOST_TEST_REQUIRE(r.has_error());
+        if (r.error() == errc::store_corrupt) return true;
+        BOOST_TEST_REQUIRE((r.error() == errc::store_unavailable), r.error().message());
+        if (std::chrono::steady_clock::now() > give_up) return false;
+      }
+    };
+    BOOST_TEST_REQUIRE(corrupt(without_message));
+    BOOST_TEST_REQUIRE(corrupt(without_part));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_log_may_be_made_by_somebody_else) {
+  server s;
+  stranger who{s};
+  auto o = brisk();
+  o.create_stream = false;
+  (void)who.ask("$JS.API.STREAM.CREATE.weir-keys", nats_stream_config(o));
+  bed on{s, o};
+  BOOST_TEST((enqueue(on, 1) == errc::schema_outdated));
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  (void)who.ask("$JS.API.STREAM.CREATE.weir-jobs-0", nats_log_config(o, 0));
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  error_code ec = errc::closed;
+  while (ec && std::chrono::steady_clock::now() < give_up) {
+    ec = enqueue(on, 1);
+    on.io.restart();
+    on.io.run_for(20ms);
+  }
+  BOOST_TEST(!ec, ec.message());
+  BOOST_TEST(stats(on).pending == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_weirs_or_is_later_is_left_alone) {
   server s;
   {
-    bed on{s, quick()};
+    bed on{s, brisk()};
     BOOST_TEST(!enqueue(on, 1));
     stranger who{s};
     who.publish("weir.j.0", "somebody else's");  // nobody executes it
     BOOST_TEST(stats(on).pending == 1U);
-    auto o = quick();
+    auto o = brisk();
     o.shards = 2;
     bed confused{s, o};
-    BOOST_TEST(fails_with(confused(command::peek_jobs{"queue"}), errc::invalid_option));
+    BOOST_TEST(is_error(confused(command::peek_jobs{"queue"}), errc::invalid_option));
     who.publish("weir.j.0", "weir:j\x7f");  // a version that is not known
-    BOOST_TEST(fails_with(on(command::read_queue_stats{"queue"}), errc::schema_too_new));
+    BOOST_TEST(is_error(on(command::read_queue_stats{"queue"}), errc::schema_too_new));
   }
   server foreign;
   stranger other{foreign};
   (void)other.ask(
       "$JS.API.STREAM.CREATE.weir-jobs-0",
       R"({"name":"weir-jobs-0","subjects":["weir.j.0"],"retention":"limits","storage":"file"})");
-  bed on{foreign, quick()};
-  BOOST_TEST(fails_with(on(command::peek_jobs{"queue"}), errc::store_foreign));
+  bed on{foreign, brisk()};
+  BOOST_TEST(is_error(on(command::peek_jobs{"queue"}), errc::store_foreign));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,14 +4,27 @@
 #ifndef WEIR_TEST_INTEGRATION_NATS_NODES_HPP
 #define WEIR_TEST_INTEGRATION_NATS_NODES_HPP
 
-#include "integration/nats_process.hpp"
+#include "integration/broken_network.hpp"
+#include "integration/nats_server.hpp"
+#include "integration/server_process.hpp"
 #include "weir/store/nats/address.hpp"
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace nats_test {
@@ -21,19 +34,23 @@ class cluster {
  public:
   static constexpr std::size_t size = 3;
 
-  cluster() {
+  /// @param configuration of each, beside what makes them a cluster
+  explicit cluster(std::string const& configuration = {}) {
     std::array<std::uint16_t, size> ports{};
     std::string routes;
     for (auto& port : ports) {
-      port = server::free_port();
+      port = server_test::free_port();
       routes +=
           (routes.empty() ? "nats://127.0.0.1:" : ",nats://127.0.0.1:") + std::to_string(port);
     }
     for (std::size_t i = 0; i != size; ++i) {
-      nodes_[i] = std::make_unique<server>(std::vector<std::string>{
-          "--name", name(i), "--cluster_name", "weir", "--cluster",
-          "nats://127.0.0.1:" + std::to_string(ports[i]), "--routes", routes});
+      nodes_[i] = std::make_unique<server>(
+          std::vector<std::string>{"--name", name(i), "--cluster_name", "weir", "--cluster",
+                                   "nats://127.0.0.1:" + std::to_string(ports[i]), "--routes",
+                                   routes},
+          configuration);
     }
+    until_it_serves();
   }
 
   [[nodiscard]] static std::string name(std::size_t i) { return "n" + std::to_string(i); }
@@ -50,7 +67,115 @@ class cluster {
   }
 
  private:
+  /// Until it has a leader that knows all of them, whoever asks for a stream on each is not heard.
+  void until_it_serves() {
+    auto const give_up = std::chrono::steady_clock::now() + 120s;
+    nlohmann::json const wanted{
+        {"name", "whole"}, {"subjects", {"whole"}}, {"storage", "memory"}, {"num_replicas", size}};
+    while (std::chrono::steady_clock::now() < give_up) {
+      try {
+        stranger who{*nodes_[0], {}, 2s};
+        auto const said = nlohmann::json::parse(
+            who.ask("$JS.API.STREAM.CREATE.whole", wanted.dump()), nullptr, false);
+        if (said.is_object() && !said.contains("error")) {
+          (void)who.ask("$JS.API.STREAM.DELETE.whole");
+          return;
+        }
+      } catch (std::exception const&) {  // nobody answers yet
+      }
+      std::this_thread::sleep_for(50ms);
+    }
+    throw std::runtime_error{"the cluster has no leader"};
+  }
+
   std::array<std::unique_ptr<server>, size> nodes_{};
+};
+
+/// The number of the server that leads a stream, which another one than `except` comes to do.
+[[nodiscard]] inline std::size_t leader_of(cluster& c, std::string const& stream,
+                                           std::size_t except = cluster::size) {
+  auto const give_up = std::chrono::steady_clock::now() + 120s;
+  while (std::chrono::steady_clock::now() < give_up) {
+    for (std::size_t i = 0; i != cluster::size; ++i) {
+      if (i == except) continue;
+      try {
+        stranger who{c[i], {}, 2s};  // another one may know better
+        auto const said =
+            nlohmann::json::parse(who.ask("$JS.API.STREAM.INFO." + stream), nullptr, false);
+        if (!said.is_object() || !said.contains("cluster")) continue;
+        auto const name = said["cluster"].value("leader", "");
+        for (std::size_t n = 0; n != cluster::size; ++n) {
+          if (n != except && name == cluster::name(n)) return n;
+        }
+      } catch (std::exception const&) {  // nobody answers at the moment
+      }
+    }
+    std::this_thread::sleep_for(50ms);
+  }
+  throw std::runtime_error{stream + " has no leader"};
+}
+
+/// Asks the one that leads a stream to leave that to another one.
+inline void step_down(cluster& c, std::string const& stream) {
+  (void)stranger{c[leader_of(c, stream)]}.ask("$JS.API.STREAM.LEADER.STEPDOWN." + stream);
+}
+
+/// For a store whose streams are on all three, and go on when one of them dies.
+[[nodiscard]] inline nats_options threefold() {
+  auto o = brisk();
+  o.replicas = cluster::size;
+  o.offline_patience = 30s;
+  o.request_timeout = 1s;  // whoever led took what it was asked with it
+  o.longest_reconnect_wait = 100ms;
+  return o;
+}
+
+/// Stores that begin at different servers of a cluster, and those who work with them.
+class crew {
+ public:
+  crew(cluster& c, nats_options const& o) {
+    for (std::size_t i = 0; i != cluster::size; ++i) {
+      stores_.emplace_back(io_.get_executor(), c.addresses(), o);
+      stores_.back().async_run([](error_code) {});
+    }
+  }
+
+  [[nodiscard]] nats_store const& store(std::size_t i) const { return stores_[i % cluster::size]; }
+  [[nodiscard]] std::size_t working() const noexcept { return working_; }
+
+  void start(boost::asio::awaitable<void> work) {
+    ++working_;
+    boost::asio::co_spawn(io_, std::move(work), [this](std::exception_ptr e) {
+      failed_ = failed_ || e;
+      --working_;
+    });
+  }
+  /// Runs until that is so, which it has to be in time.
+  template <class Condition>
+  void until(Condition const& so) {
+    auto const give_up = std::chrono::steady_clock::now() + 120s;
+    while (!so() && !failed_ && std::chrono::steady_clock::now() < give_up) {
+      io_.run_one_for(100ms);
+    }
+    BOOST_TEST_REQUIRE(!failed_);
+    BOOST_TEST_REQUIRE(so(), "they do not get on");
+  }
+  template <class C>
+  [[nodiscard]] typename C::result ask(std::size_t i, C const& c) {
+    return nats_test::ask(io_, store(i), c).value();
+  }
+  /// Once all work has ended.
+  void close() {
+    until([this] { return working_ == 0; });
+    for (auto const& s : stores_) s.close();
+    network_test::run_out(io_);
+  }
+
+ private:
+  boost::asio::io_context io_{};
+  std::vector<nats_store> stores_{};
+  std::size_t working_ = 0;
+  bool failed_ = false;
 };
 
 }  // namespace nats_test

@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_NATS_PROCESS_HPP
 #define WEIR_TEST_INTEGRATION_NATS_PROCESS_HPP
 
+#include "server_process.hpp"
 #include "weir/store/nats/address.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -12,7 +13,6 @@
 #include <boost/asio/read.hpp>
 #include <sys/wait.h>
 
-#include <spawn.h>
 #include <unistd.h>
 
 #include <array>
@@ -32,8 +32,6 @@
 #ifndef WEIR_NATS_SERVER
 #define WEIR_NATS_SERVER "nats-server"
 #endif
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace nats_test {
 
@@ -65,13 +63,6 @@ class server {
     std::filesystem::remove_all(directory_, ignored);
   }
 
-  static std::uint16_t free_port() {
-    boost::asio::io_context io;
-    using boost::asio::ip::tcp;
-    tcp::acceptor const any{io, {boost::asio::ip::address_v4::loopback(), 0}};
-    return any.local_endpoint().port();
-  }
-
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
   [[nodiscard]] nats_address address() const {
@@ -93,13 +84,16 @@ class server {
 
   /// Starts it again, on what it left in its directory and, if it was started before, on its port.
   void start() {
-    // Who asks for a free port may find it taken a moment later.
-    for (int attempt = 0; attempt != 10; ++attempt) {
-      auto const port = port_ != 0 ? port_ : free_port();
+    // Who asks for a free port may find it taken a moment later; and whose it was, by somebody's
+    // connection, which comes to an end.
+    bool const again = port_ != 0;
+    for (int attempt = 0; attempt != (again ? 300 : 10); ++attempt) {
+      auto const port = again ? port_ : server_test::free_port();
       if (spawn(port)) {
         port_ = port;
         return;
       }
+      if (again) std::this_thread::sleep_for(std::chrono::milliseconds{100});
     }
     throw std::runtime_error{"nats-server does not start: is 2.12 or later installed?"};
   }
@@ -123,14 +117,9 @@ class server {
         WEIR_NATS_SERVER,   "-a", "127.0.0.1",        "-p", std::to_string(port), "-js", "-sd",
         directory_ + "/js", "-l", directory_ + "/log"};
     words.insert(words.end(), options_.begin(), options_.end());
-    std::vector<char*> arguments;
-    for (auto& w : words) arguments.push_back(w.data());
-    arguments.push_back(nullptr);
-    if (::posix_spawnp(&pid_, WEIR_NATS_SERVER, nullptr, nullptr, arguments.data(), environ) != 0) {
-      pid_ = 0;
-      return false;
-    }
-    for (int i = 0; i != 500; ++i) {
+    pid_ = server_test::start({WEIR_NATS_SERVER}, std::move(words));
+    // However loaded the machine is: a minute.
+    for (int i = 0; i != 3000; ++i) {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
         pid_ = 0;
         return false;

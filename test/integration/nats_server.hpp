@@ -10,12 +10,12 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -24,6 +24,7 @@
 #include <functional>
 #include <optional>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -101,7 +102,7 @@ template <class C>
     }
   });
   io.restart();
-  auto const give_up = std::chrono::steady_clock::now() + 30s;
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
   while (!out && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
   BOOST_TEST_REQUIRE(out.has_value(), "the operation did not end");
   return *out;
@@ -132,15 +133,32 @@ struct bed {
   std::optional<error_code> ended{};
 };
 
+/// Asks until there is an answer, which has to come in time.
+template <class C>
+[[nodiscard]] result<typename C::result> eventually(bed& on, C const& c) {
+  static_assert(C::repeatable);
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  for (;;) {
+    auto r = on(c);
+    if (r.has_value() || std::chrono::steady_clock::now() > give_up) return r;
+    on.io.restart();
+    on.io.run_for(10ms);
+  }
+}
+
 /// Somebody else, who speaks to the server by hand.
 class stranger {
  public:
-  explicit stranger(server const& s) {
+  /// @param who of the properties of CONNECT, who asks: `"user":"me","pass":"secret",`
+  /// @param patience how long what is said is waited for, before it is an error
+  explicit stranger(server const& s, std::string const& who = {},
+                    std::chrono::seconds patience = 30s) {
     socket_.connect({boost::asio::ip::address_v4::loopback(), s.port()});
-    ::timeval const patience{2, 0};  // then what is read for is an error
-    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    ::timeval const wait{patience.count(), 0};
+    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
     line();
-    write("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB inbox 1\r\n");
+    write("CONNECT {" + who +
+          "\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nSUB inbox 1\r\n");
   }
 
   void publish(std::string const& subject, std::string_view data) {
@@ -162,9 +180,17 @@ class stranger {
  private:
   void write(std::string const& text) { boost::asio::write(socket_, boost::asio::buffer(text)); }
   std::string line() {
-    auto const n = boost::asio::read_until(socket_, boost::asio::dynamic_buffer(read_), "\r\n");
-    auto out = read_.substr(0, n - 2);
-    read_.erase(0, n);
+    constexpr std::string_view end = "\r\n";
+    auto at = read_.find(end);
+    for (; at == read_.npos; at = read_.find(end)) {
+      // Not Asio's, which waits however long it takes.
+      std::array<char, 4096> some{};
+      auto const n = ::recv(socket_.native_handle(), some.data(), some.size(), 0);
+      if (n <= 0) throw std::runtime_error{"the server says nothing"};
+      read_.append(some.data(), static_cast<std::size_t>(n));
+    }
+    auto out = read_.substr(0, at);
+    read_.erase(0, at + end.size());
     return out;
   }
 

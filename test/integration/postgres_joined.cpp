@@ -5,15 +5,20 @@
 
 #include "postgres_bed.hpp"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -63,6 +68,66 @@ using completions = together<command::complete_jobs>;
 
 constexpr int many = 50;
 
+/// Enqueues jobs, one after the other, and completes those that it gets meanwhile.
+class chain : public std::enable_shared_from_this<chain> {
+ public:
+  struct record {
+    std::array<std::atomic<int>, 256> completed{};
+    std::atomic<int> failed = 0;
+  };
+
+  chain(postgres_store store, record& to, int from, int count)
+      : store_{std::move(store)},
+        record_{to},
+        holder_{"h" + std::to_string(from)},
+        next_{from},
+        end_{from + count} {}
+
+  void run() {
+    if (next_ == end_) return;
+    job_[0] = job_of(static_cast<std::uint8_t>(next_++));
+    store_.async_execute(
+        command::enqueue_jobs{"q", job_},
+        [self = shared_from_this()](error_code ec, command::enqueue_jobs::result const&) {
+          if (ec) ++self->record_.failed;
+          self->claim();
+        });
+  }
+
+ private:
+  void claim() {
+    store_.async_execute(command::dequeue_jobs{"q", holder_, 0, 2, 1h},
+                         [self = shared_from_this()](error_code ec, dequeued const& d) {
+                           if (ec) ++self->record_.failed;
+                           self->complete(d);
+                         });
+  }
+
+  void complete(dequeued const& d) {
+    ended_.clear();
+    for (auto const& j : d.jobs) ended_.push_back({j.id, j.fence, {}});
+    if (ended_.empty()) return run();
+    store_.async_execute(
+        command::complete_jobs{"q", ended_},
+        [self = shared_from_this()](error_code ec, command::complete_jobs::result const& all) {
+          if (ec) ++self->record_.failed;
+          for (std::size_t i = 0; i < all.size(); ++i) {
+            if (all[i] != complete_outcome::completed) continue;
+            ++self->record_.completed[*(self->ended_[i].id.end() - 1)];
+          }
+          self->run();
+        });
+  }
+
+  postgres_store store_;
+  record& record_;
+  std::string holder_;
+  std::array<new_job, 1> job_;
+  std::vector<finished_job> ended_;
+  int next_;
+  int end_;
+};
+
 std::deque<std::array<new_job, 1>> singles(int n) {
   std::deque<std::array<new_job, 1>> out;
   for (int i = 1; i <= n; ++i) out.push_back({job_of(static_cast<std::uint8_t>(i))});
@@ -97,7 +162,9 @@ BOOST_AUTO_TEST_CASE(commands_that_are_issued_together_share_a_transaction) {
 
 // R4: no job is given twice, each to who has asked.
 BOOST_AUTO_TEST_CASE(dequeues_that_go_together_share_what_there_is) {
-  bed b;
+  auto o = quick();
+  o.connections = 2;  // one of them for dequeues: calls on several come in any order
+  bed b{o};
   fill(b, many);
   std::deque<std::string> holders;
   dequeues all{b};
@@ -150,6 +217,34 @@ BOOST_AUTO_TEST_CASE(completions_that_go_together_are_each_held_to_their_fence) 
   auto const stats = b(command::read_queue_stats{"q"});
   BOOST_TEST(stats->completed == std::uint64_t{many});
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 0);
+}
+
+// R4: whoever issues them, and on whatever thread.
+BOOST_AUTO_TEST_CASE(threads_whose_commands_go_together_get_their_own_answers) {
+  bed b;
+  chain::record seen;
+  constexpr int chains = 20;
+  constexpr int each = 12;
+  boost::asio::thread_pool pool{4};
+  postgres_store const store{pool.get_executor(), the_server().conninfo(b.database), quick()};
+  for (int i = 0; i < chains; ++i) {
+    auto const c = std::make_shared<chain>(store, seen, 1 + i * each, each);
+    boost::asio::post(pool, [c] { c->run(); });
+  }
+  pool.join();
+  BOOST_TEST(seen.failed == 0);
+  auto const stats = b(command::read_queue_stats{"q"});
+  BOOST_TEST(stats->enqueued == std::uint64_t{chains * each});
+  BOOST_TEST(stats->completed + stats->pending == stats->enqueued);
+  std::uint64_t completed = 0;
+  for (auto const& each_job : seen.completed) {
+    auto const times = each_job.load();
+    BOOST_TEST(times <= 1);
+    completed += static_cast<std::uint64_t>(times);
+  }
+  BOOST_TEST(stats->completed == completed);
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") ==
+             static_cast<std::int64_t>(stats->pending));
 }
 
 // F50: an application's transaction that has enqueued one of the jobs stays open.

@@ -8,9 +8,12 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -27,6 +30,84 @@ std::vector<new_job> backwards(int from, int to) {
   return out;
 }
 
+/// Commands in transactions of one session, which keeps the plans that it made first.
+class watched {
+ public:
+  explicit watched(bed const& b) : own_{the_server().conninfo(b.database)} {}
+
+  /// Executes a command. How many rows of weir's tables the server looked at for it.
+  template <class C>
+  std::int64_t rows_for(C const& c, typename C::result* answer = nullptr) {
+    own_.must("BEGIN");
+    auto const before = looked_at();
+    postgres_transaction tx{own_.get()};
+    auto const done = tx.execute(c);
+    BOOST_TEST_REQUIRE(done.has_value());
+    if (answer != nullptr) *answer = *done;
+    auto const out = looked_at() - before;
+    own_.must("COMMIT");
+    return out;
+  }
+  std::int64_t rows_for(std::string const& sql) {
+    own_.must("BEGIN");
+    auto const before = looked_at();
+    own_.must(sql);
+    auto const out = looked_at() - before;
+    own_.must("COMMIT");
+    return out;
+  }
+
+ private:
+  /// Since the session last told the server's statistics, which it does between transactions.
+  std::int64_t looked_at() {
+    return own_.number("SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) "
+                       "FROM pg_stat_xact_user_tables WHERE schemaname = 'weir'");
+  }
+
+  connection own_;
+};
+
+/// The most rows that the server looks at for any one of these commands, and which that is.
+std::pair<std::int64_t, std::string> most_rows(watched& session, std::uint8_t first) {
+  std::pair<std::int64_t, std::string> most{0, "none"};
+  auto const note = [&](std::string const& what, std::int64_t rows) {
+    most = std::max(most, {rows, what});
+  };
+  std::vector<new_job> jobs;
+  auto const key = "key" + std::to_string(first);
+  auto const last = "last" + std::to_string(first);
+  for (std::uint8_t i = 0; i != 6; ++i) {
+    jobs.push_back(job_of(static_cast<std::uint8_t>(first + i),
+                          i == 5 ? std::string_view{last} : std::string_view{}));
+    jobs.back().retention = i == 4 ? 1h : 0h;
+  }
+  note("enqueue", session.rows_for(command::enqueue_jobs{"q", jobs}));
+  note("enqueue again", session.rows_for(command::enqueue_jobs{"q", jobs}));
+  std::vector const replacing{job_of(static_cast<std::uint8_t>(first + 6), key)};
+  note("enqueue with a key", session.rows_for(command::enqueue_jobs{"q", replacing}));
+  for (std::uint32_t const limit : {2U, 5U}) {
+    dequeued got;
+    note("dequeue", session.rows_for(command::dequeue_jobs{"q", "h", limit, limit, 1h}, &got));
+    BOOST_TEST_REQUIRE(got.jobs.size() == limit);
+    note("dequeue again", session.rows_for(command::dequeue_jobs{"q", "h", limit, limit, 1h}));
+    std::vector<finished_job> ended;
+    for (auto const& j : got.jobs) {
+      note("start", session.rows_for(command::start_job{"q", j.id, j.fence}));
+      note("extend", session.rows_for(command::extend_lease{"q", j.id, j.fence, 1h}));
+      ended.push_back({j.id, j.fence, {}});
+    }
+    note("complete", session.rows_for(command::complete_jobs{"q", ended}));
+    note("complete again", session.rows_for(command::complete_jobs{"q", ended}));
+  }
+  note("cancel", session.rows_for(command::cancel_job{"q", id(first), true}));
+  note("peek", session.rows_for(command::peek_jobs{"q", 2}));
+  note("stats", session.rows_for(command::read_queue_stats{"q"}));
+  note("pointer", session.rows_for(command::update_queue_pointer{"q"}));
+  note("scan", session.rows_for(command::scan_visible_queues{}));
+  note("tidy", session.rows_for("SELECT weir.tidy(100, NULL)"));
+  return most;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(postgres_plans)
@@ -35,7 +116,7 @@ BOOST_AUTO_TEST_SUITE(postgres_plans)
 // server expects no more than one.
 BOOST_AUTO_TEST_CASE(jobs_come_in_their_order_whatever_the_plan_is) {
   for (std::string const settings :
-       {"", "enable_hashjoin = off", "enable_nestloop = off", "enable_indexscan = off"}) {
+       {"", "enable_tidscan = off", "enable_nestloop = off", "enable_indexscan = off"}) {
     for (int const seen : {0, 1, 2, 5}) {
       bed b{quick(), settings};
       time_point const then{std::chrono::sys_days{std::chrono::year{2026} / 6 / 1}};
@@ -56,6 +137,49 @@ BOOST_AUTO_TEST_CASE(jobs_come_in_their_order_whatever_the_plan_is) {
       }
     }
   }
+}
+
+// What a step costs does not depend on how many jobs there are, nor on what the server
+// knew of them when it made the plan: nothing, that there are hardly any, or how many there are.
+BOOST_AUTO_TEST_CASE(no_step_goes_through_the_jobs_that_it_is_not_about) {
+  for (auto const known : {"nothing", "few", "many"}) {
+    std::string const what{known};
+    bed b;
+    for (std::string const table : {"jobs", "keys"}) {
+      b.db.must("ALTER TABLE weir." + table + " SET (autovacuum_enabled = off)");
+    }
+    std::vector<new_job> const one{job_of(250)};
+    BOOST_TEST_REQUIRE(b(command::enqueue_jobs{"q", one}).has_value());
+    if (what == "few") b.db.must("ANALYZE weir.jobs, weir.keys");
+    auto const waiting = [&] {
+      b.db.must("INSERT INTO weir.jobs (queue, id, priority, strategy, policy, max_attempts, "
+                "vesting, enqueued, deadline_from, deadline, retention, unique_key, kind, payload) "
+                "SELECT 'q', gen_random_uuid(), 0, 1, 0, 25, t, t, t, 0, 0, i::text::bytea, "
+                "'kind', '' FROM (SELECT weir.clock() AS t, i FROM generate_series(1, 3000) i) j; "
+                "INSERT INTO weir.keys SELECT queue, false, unique_key, id, NULL FROM weir.jobs "
+                "WHERE unique_key <> '' ON CONFLICT DO NOTHING");
+    };
+    if (what == "many") {
+      waiting();
+      b.db.must("ANALYZE weir.jobs, weir.keys");
+    }
+    watched session{b};
+    most_rows(session, 1);
+    if (what != "many") waiting();
+    auto const [rows, which] = most_rows(session, 101);
+    BOOST_TEST(rows < 100,
+               which << " looks at " << rows << " rows where the plan was made knowing " << what);
+  }
+}
+
+// What is dead in a table whose rows come and go is removed before a fifth of it is: what looks for
+// the first row of an order goes through it.
+BOOST_AUTO_TEST_CASE(every_table_whose_rows_come_and_go_is_vacuumed_soon) {
+  bed b;
+  BOOST_TEST(b.db.must("SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE "
+                       "relnamespace = 'weir'::regnamespace AND relkind = 'r' AND NOT "
+                       "coalesce(reloptions, '{}') @> '{autovacuum_vacuum_scale_factor=0.01}'") ==
+             "hints queues state");
 }
 
 // R5: a step that looked at the sequence before others raised it does not lower it again.

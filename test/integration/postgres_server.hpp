@@ -4,8 +4,8 @@
 #ifndef WEIR_TEST_INTEGRATION_POSTGRES_SERVER_HPP
 #define WEIR_TEST_INTEGRATION_POSTGRES_SERVER_HPP
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include "server_process.hpp"
+
 #include <sys/types.h>
 #include <sys/wait.h>
 
@@ -17,14 +17,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#if __has_include(<sys/prctl.h>)
+#if defined(__linux__)
+#include <sys/mount.h>
 #include <sys/prctl.h>
+
+#include <sched.h>
 #endif
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -61,13 +65,43 @@ class program {
   program& operator=(program const&) = delete;
   ~program() {
     kill(SIGQUIT);
+#if defined(__linux__)
+    if (!disk_.empty()) ::umount2(disk_.c_str(), MNT_DETACH);
+#endif
     std::error_code ignored;
     std::filesystem::remove_all(home_, ignored);
   }
 
   [[nodiscard]] std::filesystem::path const& home() const noexcept { return home_; }
   [[nodiscard]] unsigned short port() const noexcept { return port_; }
-  void choose_port() { port_ = free_port(); }
+  void choose_port() { port_ = server_test::free_port(); }
+
+  /// Puts a small disk, of memory, at a place in its directory. This process sees it, those that it
+  /// starts from now on do, and nobody else; it is gone with them. False: that is not permitted.
+  [[nodiscard]] bool mount([[maybe_unused]] std::string const& name,
+                           [[maybe_unused]] unsigned megabytes) {
+#if defined(__linux__)
+    auto const at = home_ / name;
+    auto const user = ::geteuid();
+    auto const group = ::getegid();
+    if (::unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) return false;
+    if (user != 0) {  // who has no privilege has it in a namespace of their own
+      std::ofstream{"/proc/self/setgroups"} << "deny";
+      std::ofstream{"/proc/self/uid_map"} << user << ' ' << user << " 1";
+      std::ofstream{"/proc/self/gid_map"} << group << ' ' << group << " 1";
+    }
+    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+    std::filesystem::create_directory(at);
+    auto const options = "mode=0700,size=" + std::to_string(megabytes) +
+                         "m,uid=" + std::to_string(user_.value_or(user)) +
+                         ",gid=" + std::to_string(user_ ? group_ : group);
+    if (::mount("none", at.c_str(), "tmpfs", 0, options.c_str()) != 0) return false;
+    disk_ = at;
+    return true;
+#else
+    return false;
+#endif
+  }
 
   /// Runs something to its end.
   void must(std::vector<std::string> arguments) {
@@ -94,7 +128,7 @@ class program {
     if (user_ && (::setgroups(0, nullptr) != 0 || ::setgid(group_) != 0 || ::setuid(*user_) != 0)) {
       ::_exit(1);
     }
-#if __has_include(<sys/prctl.h>)
+#if defined(__linux__)
     ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
 #endif
     if (!preload.empty()) {
@@ -114,13 +148,16 @@ class program {
     pid_ = -1;
   }
 
+  /// Has it not ended by itself?
+  [[nodiscard]] bool alive() noexcept {
+    if (pid_ > 0 && ::waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
+    return pid_ > 0;
+  }
+
   /// Waits until somebody answers at this place; false: the program has ended.
   [[nodiscard]] bool answers(std::string const& conninfo) {
     for (int i = 0; i < 1500; ++i) {
-      if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
-        pid_ = -1;
-        return false;
-      }
+      if (!alive()) return false;
       if (PQping(conninfo.c_str()) == PQPING_OK) return true;
       std::this_thread::sleep_for(20ms);
     }
@@ -143,13 +180,8 @@ class program {
   }
 
  private:
-  static unsigned short free_port() {
-    boost::asio::io_context io;
-    boost::asio::ip::tcp::acceptor const a{io, {boost::asio::ip::address_v4::loopback(), 0}};
-    return a.local_endpoint().port();
-  }
-
   std::filesystem::path home_;
+  std::filesystem::path disk_;
   std::optional<::uid_t> user_;
   ::gid_t group_ = 0;
   ::pid_t pid_ = -1;
@@ -164,15 +196,22 @@ class program {
 /// A PostgreSQL server.
 class server {
  public:
+  /// Thrown where no disk can be mounted for it.
+  struct not_permitted : std::runtime_error {
+    not_permitted() : runtime_error{"a disk cannot be mounted here"} {}
+  };
+
   /// What is special about one.
   struct kind {
     server const* primary = nullptr;  ///< of which it is a hot standby
     std::string preload{};            ///< a library that is loaded into it
+    unsigned megabytes = 0;           ///< of the disk that its data are on; 0: that of all others
     std::vector<std::string> settings{};
   };
 
   server() : server{kind{}} {}
   explicit server(kind k) : kind_{std::move(k)} {
+    if (kind_.megabytes != 0 && !program_.mount("data", kind_.megabytes)) throw not_permitted{};
     if (kind_.primary != nullptr) {
       program_.must({program::find("pg_basebackup"), "-D", data(), "-R", "-X", "stream", "-c",
                      "fast", "-d", kind_.primary->conninfo()});
@@ -206,6 +245,11 @@ class server {
 
   /// Ends it: SIGQUIT as soon as may be, SIGKILL at once.
   void kill(int how) noexcept { program_.kill(how); }
+
+  /// Starts it again if it has ended by itself.
+  void revive() {
+    if (!program_.alive()) start();
+  }
 
   [[nodiscard]] std::filesystem::path const& home() const noexcept { return program_.home(); }
   [[nodiscard]] unsigned short port() const noexcept { return program_.port(); }

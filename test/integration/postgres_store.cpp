@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_not_there_is_said_and_found_later) {
 BOOST_AUTO_TEST_CASE(a_backend_that_was_ended_while_idle_costs_nobody_an_error) {
   bed b;
   for (int i = 0; i < 5; ++i) {
-    BOOST_TEST(b(take_lock("k" + std::to_string(i)))->granted);
+    BOOST_TEST(b(take_lock("k" + std::to_string(i))).value().granted);
     end_all_backends(b.db);
     std::this_thread::sleep_for(20ms);  // for the news to arrive: what is on its way is not known
   }
@@ -111,6 +111,7 @@ BOOST_AUTO_TEST_CASE(a_backend_that_was_ended_while_idle_costs_nobody_an_error) 
 // F45, F46
 BOOST_AUTO_TEST_CASE(a_backend_that_is_ended_at_work_has_done_nothing_and_says_so) {
   bed b;
+  let_locks_take_long(b.db);
   BOOST_TEST(b(take_lock("a")).has_value());
   for (std::string const how : {"pg_terminate_backend", "pg_cancel_backend"}) {
     b.db.must("BEGIN; LOCK TABLE weir.locks");
@@ -158,16 +159,18 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_killed_and_started_again_has_what_it_ackno
 }
 
 BOOST_AUTO_TEST_CASE(what_the_server_refuses_has_a_name_and_changes_nothing) {
-  bed slow{quick(), "statement_timeout = '300ms'"};
-  BOOST_TEST(slow(take_lock("a")).has_value());
-  connection db{the_server().conninfo(slow.database)};
-  db.must("SET statement_timeout = 0; BEGIN; LOCK TABLE weir.locks");
-  BOOST_TEST((slow(take_lock("b")).error() == errc::store_unavailable));
-  db.must("COMMIT");
-  BOOST_TEST(!slow(command::inspect_lock{"b"})->held);
-  BOOST_TEST(slow(take_lock("b")).has_value());
+  bed at_work;
+  let_locks_take_long(at_work.db);
+  postgres_store const hurried{
+      at_work.io.get_executor(),
+      the_server().conninfo(at_work.database) + " options='-c statement_timeout=300ms'", quick()};
+  at_work.db.must("BEGIN; LOCK TABLE weir.locks");
+  BOOST_TEST((ask(at_work.io, hurried, take_lock("b")).error() == errc::store_unavailable));
+  at_work.db.must("COMMIT");
+  BOOST_TEST(!at_work(command::inspect_lock{"b"})->held);
+  BOOST_TEST(at_work(take_lock("b")).has_value());
 
-  bed b;
+  bed b;  // with no connection yet
   b.db.must("ALTER DATABASE " + b.database + " SET default_transaction_read_only = on");
   BOOST_TEST((b(take_lock("a")).error() == errc::store_read_only));
   BOOST_TEST(b(command::inspect_lock{"a"}).has_value());
@@ -177,8 +180,7 @@ BOOST_AUTO_TEST_CASE(what_the_server_refuses_has_a_name_and_changes_nothing) {
             "GRANT SELECT ON weir.state TO guest");
   postgres_store const guest{
       b.io.get_executor(), the_server().conninfo(b.database) + " options='-c role=guest'", quick()};
-  BOOST_TEST((ask(b.io, guest, take_lock("a")).error() ==
-              make_error_code(boost::system::errc::permission_denied)));
+  BOOST_TEST((ask(b.io, guest, take_lock("a")).error() == errc::permission_denied));
   b.db.must("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA weir TO guest; "
             "GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA weir TO guest");
   BOOST_TEST(ask(b.io, guest, take_lock("a"))->granted);
@@ -189,6 +191,7 @@ BOOST_AUTO_TEST_CASE(what_the_server_refuses_has_a_name_and_changes_nothing) {
 BOOST_AUTO_TEST_CASE(no_command_fails_because_of_the_default_isolation) {
   for (std::string const level : {"serializable", "repeatable read", "read committed"}) {
     bed b{quick(), "default_transaction_isolation = '" + level + "'"};
+    let_locks_take_long(b.db);
     b.db.must("BEGIN; LOCK TABLE weir.permit_lines");  // so that all connections get to work
     std::vector<std::string> holders(80);
     std::vector<std::shared_ptr<std::optional<error_code>>> ended;
@@ -212,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unkno
   weir::testing::fault_proxy const proxy{
       io.get_executor(), {boost::asio::ip::address_v4::loopback(), the_server().port()}};
   auto o = quick();
-  o.command_timeout = 1s;
+  o.command_timeout = 2s;
   postgres_store const store{
       io.get_executor(),
       server::conninfo_to(proxy.endpoint().port(), there.database) + " sslmode=disable", o};
@@ -220,17 +223,23 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unkno
     auto const ended = start(store, take_lock(key));
     finish(io, *ended);
     BOOST_TEST((**ended == how), key << ": " << (*ended)->message());
-    auto const again = start(store, take_lock(key));
-    finish(io, *again);
+    std::shared_ptr<std::optional<error_code>> again;
+    do {  // a server that is slower than that to answer is asked once more
+      again = start(store, take_lock(key));
+      finish(io, *again);
+    } while (**again == errc::outcome_unknown);
     BOOST_TEST(!**again, key << ": " << (*again)->message());
   };
   // To the server: 0 is the start of the connection, 1 the greeting, 2 the command.
   using weir::testing::proxy_fault;
   using weir::testing::traffic;
   auto const fresh = [&] {  // the next command makes a new connection
+    auto const before = proxy.counts();
     proxy.async_cut_all(weir::testing::proxy_ending::fin);
-    io.restart();
-    io.run_for(50ms);
+    while (before.accepted != 0 && proxy.counts().cut_all == before.cut_all) {
+      io.restart();
+      io.run_one_for(50ms);
+    }
   };
   for (auto const fault : {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after,
                            proxy_fault::black_hole}) {
@@ -251,6 +260,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unkno
 // R7
 BOOST_AUTO_TEST_CASE(commands_are_cancelled_wherever_they_are_and_die_with_their_context) {
   bed b;
+  let_locks_take_long(b.db);
   b.db.must("BEGIN; LOCK TABLE weir.locks");
   auto o = quick();
   o.connections = 1;
@@ -265,8 +275,11 @@ BOOST_AUTO_TEST_CASE(commands_are_cancelled_wherever_they_are_and_die_with_their
   }
   until_somebody_waits(b.io, b.database);  // one was sent, one waits for its turn
   for (auto& s : signals) s.emit(boost::asio::cancellation_type::terminal);
-  b.io.restart();
-  b.io.run_for(10ms);
+  auto const give_up = std::chrono::steady_clock::now() + 60s;
+  while (ended.size() < 2U && std::chrono::steady_clock::now() < give_up) {
+    b.io.restart();
+    b.io.run_one_for(100ms);
+  }
   BOOST_TEST(ended.size() == 2U);
   for (auto const& ec : ended) BOOST_TEST((ec == boost::asio::error::operation_aborted));
   b.db.must("COMMIT");
@@ -333,6 +346,7 @@ BOOST_AUTO_TEST_CASE(a_lock_whose_lease_is_over_is_given_to_one_of_many) {
   auto o = quick();
   o.pipeline = 2;  // for the three connections that it takes
   bed b{o};
+  let_locks_take_long(b.db);
   time_point const then{std::chrono::sys_days{std::chrono::year{2026} / 6 / 1}};
   BOOST_TEST(b(command::at<command::acquire_lock>{{"k", "h", 1s}, then}).has_value());
   // Who only looks gets past this lock, and who locks or writes does not.
@@ -376,6 +390,25 @@ BOOST_AUTO_TEST_CASE(a_lease_that_was_not_started_holds_no_run_lock) {
   BOOST_TEST(b(command::requeue_job{"q", first.id, first.fence, 0s, "no"}).has_value());
   BOOST_TEST(b(command::obtain_lease{"q", first.id, "h", 1h}).has_value());
   BOOST_TEST(starts(second));
+}
+
+// F44
+BOOST_AUTO_TEST_CASE(nothing_that_is_held_keeps_a_transaction_open) {
+  bed b;
+  std::vector<new_job> const jobs{job_of(1)};
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+  auto const taken = b(command::dequeue_jobs{"q", "h", 1, 1, 1h});
+  BOOST_TEST_REQUIRE(taken->jobs.size() == 1U);
+  BOOST_TEST(b(command::start_job{"q", taken->jobs[0].id, taken->jobs[0].fence}).has_value());
+  BOOST_TEST(b(command::acquire_permit{"k", "h", 1, 1h})->granted);
+  BOOST_TEST(b(take_lock("k"))->granted);
+  std::string const sessions = "SELECT count(*) FROM pg_stat_activity "
+                               "WHERE datname = current_database() AND pid <> pg_backend_pid()";
+  BOOST_TEST(b.db.number(sessions) > 0);
+  // A session may be about to say that its last one is over; one that is kept open stays.
+  auto const open = sessions + " AND backend_type = 'client backend' AND xact_start IS NOT NULL";
+  for (int i = 0; i != 1000 && b.db.number(open) != 0; ++i) std::this_thread::sleep_for(10ms);
+  BOOST_TEST(b.db.number(open) == 0);
 }
 
 // F11
@@ -438,7 +471,7 @@ BOOST_AUTO_TEST_CASE(a_function_that_was_not_there_is_found_once_it_is) {
   b.db.must("ALTER FUNCTION weir.min_vesting_time RENAME TO away");
   BOOST_TEST((b(command::min_vesting_time{"q"}).error() == errc::schema_outdated));
   b.db.must("ALTER FUNCTION weir.away RENAME TO min_vesting_time");
-  BOOST_TEST(!b(command::min_vesting_time{"q"})->has_value());
+  BOOST_TEST(!b(command::min_vesting_time{"q"}).value().has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 
 // The store on a cluster of servers, which moves its slots and loses its masters.
 
+#include "broken_network.hpp"
 #include "counted_executor.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
@@ -30,8 +31,10 @@
 namespace {
 
 using namespace redis_test;
+using network_test::certain;
+using network_test::is_transport;
+using network_test::lasting;
 
-constexpr duration lasting = 1h;
 constexpr std::uint32_t shards = 8;
 
 job_id id_of(std::uint32_t n) {
@@ -54,23 +57,6 @@ redis_options spread() {
 template <class T>
 bool is_error(result<T> const& r, errc e) {
   return r.has_error() && r.error() == e;
-}
-
-bool is_transport(error_code ec) {
-  return ec == errc::outcome_unknown || ec == errc::store_unavailable;
-}
-
-/// Asks until the answer is certain.
-template <class C>
-typename C::result insist(bed& on, C const& c) {
-  static_assert(C::repeatable);
-  for (int i = 0; i != 20; ++i) {
-    auto out = on(c);
-    if (out.has_value()) return std::move(out).value();
-    BOOST_TEST_REQUIRE(is_transport(out.error()), out.error().message());
-  }
-  BOOST_FAIL("no answer");
-  return {};
 }
 
 /// A key of each shard.
@@ -420,24 +406,24 @@ BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_tw
   }
   BOOST_TEST(ended == names.size());
   for (std::size_t i = 0; i != keys.size(); ++i) {
-    auto const again = insist(on, command::acquire_lock{keys[i], "me", lasting});
+    auto const again = certain(on, command::acquire_lock{keys[i], "me", lasting});
     BOOST_TEST(again.granted);
     BOOST_TEST(again.fence == fences[i]);
-    auto const other = insist(on, command::acquire_lock{"new" + keys[i], "me", lasting});
+    auto const other = certain(on, command::acquire_lock{"new" + keys[i], "me", lasting});
     BOOST_TEST(other.fence > fences[i]);
-    auto const got = insist(on, command::dequeue_jobs{keys[i], "me", 1, 1, lasting});
+    auto const got = certain(on, command::dequeue_jobs{keys[i], "me", 1, 1, lasting});
     BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
     BOOST_TEST(got.jobs[0].fence > fences[i]);
   }
   BOOST_TEST(nodes.serves("weir:0") == heir);
-  BOOST_TEST(insist(lonely, command::acquire_lock{"key", "me", lasting}).granted);
+  BOOST_TEST(certain(lonely, command::acquire_lock{"key", "me", lasting}).granted);
 
   // It comes back as its successor's replica, and nobody minds.
   nodes[dead].start();
   cluster::wait("replica", [&] {
     return nodes[dead].ask("info replication").find("master_link_status:up") != std::string::npos;
   });
-  for (auto const& key : keys) BOOST_TEST(insist(on, command::inspect_lock{key}).held);
+  for (auto const& key : keys) BOOST_TEST(certain(on, command::inspect_lock{key}).held);
 }
 
 BOOST_AUTO_TEST_CASE(R7_stores_end_at_any_moment_and_leave_nothing) {

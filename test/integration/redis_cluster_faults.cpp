@@ -189,10 +189,10 @@ BOOST_AUTO_TEST_CASE(F45_connections_that_end_anywhere_in_a_conversation_do_noth
         store.async_run([](error_code) {});
         spent takes;
         BOOST_TEST_CONTEXT("round " << round << ", message " << message) {
-          run(io, converse(store, takes));
+          run(io, converse_about_all(store, takes));
           store.close();
           run_out(io);
-          check_done(nodes.address(), o, takes);
+          check_all_done(nodes.address(), o, takes);
         }
         unknown += takes.unknown;
       }

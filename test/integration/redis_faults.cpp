@@ -70,11 +70,11 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_that_ends_anywhere_in_a_conversation_does_
         store.async_run([](error_code) {});
         spent takes;
         BOOST_TEST_CONTEXT("round " << round << ", message " << message) {
-          run(io, converse(store, takes));
+          run(io, converse_about_all(store, takes));
           store.close();
           proxy.async_close();
           run_out(io);
-          check_done(s.address(), o, takes);
+          check_all_done(s.address(), o, takes);
         }
         auto const c = proxy.counts();
         cuts += c.cut_before + c.cut_in + c.cut_after;

@@ -5,6 +5,7 @@
 #define WEIR_TEST_INTEGRATION_REDIS_NODES_HPP
 
 #include "integration/redis_process.hpp"
+#include "integration/server_process.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 
@@ -47,7 +48,7 @@ class cluster {
                                      "--cluster-node-timeout",
                                      "2000",
                                      "--cluster-port",
-                                     std::to_string(server::free_port()),
+                                     std::to_string(server_test::free_port()),
                                      "--repl-diskless-sync-delay",
                                      "0"};
       words.insert(words.end(), options.begin(), options.end());

@@ -4,17 +4,14 @@
 #ifndef WEIR_TEST_INTEGRATION_REDIS_PROCESS_HPP
 #define WEIR_TEST_INTEGRATION_REDIS_PROCESS_HPP
 
+#include "server_process.hpp"
 #include "weir/store/redis/address.hpp"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <sys/wait.h>
 
-#include <spawn.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -27,8 +24,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace redis_test {
 
@@ -54,15 +49,11 @@ class server {
     std::filesystem::remove_all(directory_, ignored);
   }
 
-  static std::uint16_t free_port() {
-    boost::asio::io_context io;
-    using boost::asio::ip::tcp;
-    tcp::acceptor const any{io, {boost::asio::ip::address_v4::loopback(), 0}};
-    return any.local_endpoint().port();
-  }
-
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] redis_address address() const { return redis_address{"127.0.0.1", port_}; }
+
+  /// Where it keeps its files.
+  [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
 
   /// Ends it as a crash would.
   void kill() {
@@ -77,13 +68,16 @@ class server {
 
   /// Starts it again, on what it left in its directory and, if it was started before, on its port.
   void start() {
-    // Who asks for a free port may find it taken a moment later.
-    for (int attempt = 0; attempt != 10; ++attempt) {
-      auto const port = port_ != 0 ? port_ : free_port();
+    // Who asks for a free port may find it taken a moment later; and whose it was, by somebody's
+    // connection, which comes to an end.
+    bool const again = port_ != 0;
+    for (int attempt = 0; attempt != (again ? 300 : 10); ++attempt) {
+      auto const port = again ? port_ : server_test::free_port();
       if (spawn(port)) {
         port_ = port;
         return;
       }
+      if (again) std::this_thread::sleep_for(std::chrono::milliseconds{100});
     }
     throw std::runtime_error{"redis-server does not start: is it installed?"};
   }
@@ -118,22 +112,11 @@ class server {
                                    "--daemonize",      "no",        "--logfile",
                                    directory_ + "/log"};
     words.insert(words.end(), options_.begin(), options_.end());
-    std::vector<char*> arguments;
-    for (auto& w : words) arguments.push_back(w.data());
-    arguments.push_back(nullptr);
     // The server is what it is called by: Debian's tools bring it under the second name.
     auto const* const asked = std::getenv("WEIR_TEST_REDIS_SERVER");
     std::vector<char const*> programs{"redis-server", "redis-check-rdb"};
     if (asked != nullptr) programs = {asked};
-    int failed = ENOENT;
-    for (char const* const program : programs) {
-      if (failed != ENOENT) break;
-      failed = ::posix_spawnp(&pid_, program, nullptr, nullptr, arguments.data(), environ);
-    }
-    if (failed != 0) {
-      pid_ = 0;
-      return false;
-    }
+    pid_ = server_test::start(programs, std::move(words));
     for (int i = 0; i != 500; ++i) {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
         pid_ = 0;

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -59,6 +61,10 @@ void until_it_works(bed& on, C const& c, errc meanwhile) {
     }
     return out.has_value();
   });
+}
+
+std::ptrdiff_t open_files() {
+  return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
 }
 
 }  // namespace
@@ -164,6 +170,7 @@ BOOST_AUTO_TEST_CASE(users_of_unix_sockets) {
 
 BOOST_AUTO_TEST_CASE(R7_a_store_that_asks_why_it_is_refused_ends_at_any_moment) {
   server const s{{"--requirepass", "right"}};
+  auto const before = open_files();
   for (int steps = 0; steps != 40; ++steps) {
     for (bool const closes : {true, false}) {
       boost::asio::io_context io;
@@ -179,6 +186,7 @@ BOOST_AUTO_TEST_CASE(R7_a_store_that_asks_why_it_is_refused_ends_at_any_moment) 
       BOOST_TEST(ended);
     }
   }
+  BOOST_TEST(open_files() == before);  // whatever was under way went with its execution context
 }
 
 BOOST_AUTO_TEST_CASE(users_of_clusters) {

@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_SQLITE_BED_HPP
 #define WEIR_TEST_INTEGRATION_SQLITE_BED_HPP
 
+#include "directory.hpp"
 #include "weir/store/sqlite.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -14,11 +15,9 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,27 +35,7 @@ namespace sqlite_test {
 using namespace weir;
 using namespace std::chrono_literals;
 
-/// A directory of this test's own, with all that is in it gone at the end.
-class directory {
- public:
-  directory() {
-    std::string name = std::filesystem::temp_directory_path() / "weir-sqlite-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
-    path_ = name;
-  }
-  directory(directory const&) = delete;
-  directory& operator=(directory const&) = delete;
-  ~directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] std::filesystem::path const& path() const noexcept { return path_; }
-  [[nodiscard]] std::string file(std::string_view name = "store.db") const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
+using weir_test::directory;
 
 /// What most tests want: nothing here is about power losses, and an fsync takes its time.
 [[nodiscard]] inline sqlite_options quick() {

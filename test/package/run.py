@@ -5,7 +5,8 @@ usage: run.py --work DIR [--fast] [--conan CONAN] [--boost PREFIX] [--cxx COMPIL
 
 Ways: an installation and find_package, add_subdirectory, plain -I, and (with --conan) a Conan package. In each,
 one program for each component that it asks for is built and run; and where a component's library is missing, what is said is
-compared with what should be. --fast does one of each kind instead of all.
+compared with what should be. The files that README.md shows are taken as they stand there. --fast does one of each kind instead
+of all.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 STORES = ["sqlite", "redis", "postgres", "nats"]
+README_PROGRAM = "example/redis_limiter.cpp"  # test/static/readme_programs.py holds README.md to it
 # What each store's header needs: its client library's CMake name, and the linker's.
 CLIENTS = {
     "sqlite": ("SQLite3", ["-lsqlite3"]),
@@ -107,9 +109,32 @@ class Ways:
 
     # ------------------------------------------------------------------------------------ the ways
 
+    def readme_project(self, *blocks):
+        """A folder with what README.md shows: its program for Redis, and the file of each kind of block."""
+        folder = self.work / "readme"
+        folder.mkdir(exist_ok=True)
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        for kind, file in blocks:
+            shown = re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+            if len(shown) != 1:
+                raise Failed(f"README.md shows {len(shown)} blocks of {kind}, and should one")
+            (folder / file).write_text(shown[0], encoding="utf-8")
+        shutil.copy(ROOT / README_PROGRAM, folder / "main.cpp")
+        return folder
+
+    def readme(self):
+        self.say("README.md, find_package", ["its program for Redis"])
+        folder = self.readme_project(("cmake", "CMakeLists.txt"))
+        prefixes = ";".join(str(p) for p in (self.work / "prefix", self.boost) if p)
+        run("cmake", "-S", folder, "-B", folder / "plain", "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={self.cxx}",
+            f"-DCMAKE_PREFIX_PATH={prefixes}")
+        run("cmake", "--build", folder / "plain")
+        run(folder / "plain" / "your_service", expect="usage: redis_limiter")
+
     def find_package(self):
         self.install()
-        wanted = ["testing"] + STORES
+        # The one of README.md is for Redis, too, and Boost.Redis takes long to compile.
+        wanted = ["testing"] + [s for s in STORES if s != "redis" or not self.fast]
         self.say("find_package(weir COMPONENTS …)", wanted)
         build = self.cmake("find", f"-DWEIR_COMPONENTS={';'.join(wanted)}")
         self.programs(build, ["core"] + wanted)
@@ -128,6 +153,10 @@ class Ways:
         build = self.cmake("subdirectory", f"-DWEIR_SOURCE={ROOT}", f"-DWEIR_COMPONENTS={';'.join(wanted)}")
         if not self.fast:
             self.programs(build, ["core"] + wanted)
+        # There the target is missing, and what is said before names the reason.
+        self.cmake("subdirectory-no-redis", f"-DWEIR_SOURCE={ROOT}", "-DWEIR_COMPONENTS=redis",
+                   "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",
+                   expect=r"there is no weir::redis: it needs OpenSSL \(OpenSSL\), which is not found")
 
     def plain(self):
         wanted = ["sqlite"] if self.fast else ["core", "testing"] + STORES
@@ -190,13 +219,14 @@ class Ways:
 
     def conan_packages(self):
         wanted = [STORES] if self.fast else [[], *([store] for store in STORES), STORES]
-        env = dict(os.environ, CONAN_HOME=str(self.work / "conan"), CXX=self.cxx,
-                   CC="clang-19" if "clang" in self.cxx else "gcc", CMAKE_GENERATOR="Ninja")
+        home = self.work / "conan"
+        env = dict(os.environ, CONAN_HOME=str(home), CXX=self.cxx, CC="clang-19" if "clang" in self.cxx else "gcc")
 
         def conan(*arguments, expect=None):
             return run(self.conan, *arguments, env=env, cwd=self.work, expect=expect)
 
         conan("profile", "detect")
+        (home / "global.conf").write_text("tools.cmake.cmaketoolchain:generator=Ninja\n")  # make need not be there
         conan("remote", "disable", "*")
         options = []
         for package in INDEX:
@@ -206,6 +236,19 @@ class Ways:
                 options += ["-o", f"boost/*:include={self.boost / 'include'}"]
             if package == "libpq" and header.parent.name == "postgresql":
                 options += ["-o", f"libpq/*:include={header.parent}"]
+        if not self.fast:
+            self.say("README.md, Conan", ["its program for Redis"])
+            folder = self.readme_project(("cmake", "CMakeLists.txt"), ("ini", "conanfile.txt"))
+            conan("export", ROOT)
+            conan("install", folder, "--build=missing", "-s", "compiler.cppstd=20", *options)
+            run("cmake", "--preset", "conan-release", cwd=folder, env=env)
+            run("cmake", "--build", "--preset", "conan-release", cwd=folder, env=env)
+            run(folder / "build" / "Release" / "your_service", expect="usage: redis_limiter")
+            # CMake says it where its target was not asked of Conan.
+            conan("install", folder, "--build=missing", "-s", "compiler.cppstd=20", "-o", "weir/*:with_redis=False",
+                  *options)
+            run("cmake", "--preset", "conan-release", "--fresh", cwd=folder, env=env,
+                expect="weir::redis but the target was not found")
         for stores in wanted:
             self.say("Conan, with", stores or ["nothing else"])
             chosen = [f"-o=weir/*:with_{s}=True" for s in stores]
@@ -229,6 +272,7 @@ def main():
     ways = Ways(parser.parse_args())
     try:
         ways.find_package()
+        ways.readme()
         ways.add_subdirectory()
         ways.plain()
         ways.missing()

@@ -12,6 +12,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
+#include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
 #include <array>

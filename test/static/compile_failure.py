@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Succeeds if a source does not compile for the reason that it names.
+"""Succeeds if a source does not compile, and the first error says the reason that it names.
 
 usage: compile_failure.py --source FILE [--expect REGEX] -- COMPILER ARGUMENT...
 
-REGEX is looked for in what the compiler says; without it, the one in the source's first line,
-`// expect: REGEX`. Failing for another reason (a slip in the test itself) is a failure here.
+REGEX is looked for in the line of the compiler's first error, which is what people read; without it, the one in the source's
+first line, `// expect: REGEX`. Failing for another reason (a slip in the test itself) is a failure here.
 """
 
 import argparse
@@ -41,7 +41,8 @@ def main() -> int:
     )
     if run.returncode == 0:
         sys.exit(f"{options.source} compiles, and must not")
-    if not re.search(expect, run.stdout):
+    first_error = next((line for line in run.stdout.splitlines() if re.search(r"\berror: ", line)), "")
+    if not re.search(expect, first_error):
         sys.exit(f"{run.stdout}\n{options.source} fails to compile, but not with: {expect}")
     return 0
 

@@ -32,6 +32,7 @@ LAYERS = [
     ("weir/execute.hpp", "detail"),  # concepts put to use, by primitives and stores
     ("weir/limiter.hpp", "primitive"),
     ("weir/uniqueness.hpp", "primitive"),
+    ("weir/bucket.hpp", "primitive"),
     ("weir/rate_limiter.hpp", "primitive"),
     ("weir/enqueue.hpp", "primitive"),  # what a queue and a transaction share
     ("weir/job_queue.hpp", "primitive"),

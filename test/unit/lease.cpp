@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-using namespace bed;
+using namespace lease_test;
 
 static_assert(std::is_nothrow_default_constructible_v<permit>);
 static_assert(std::is_nothrow_move_constructible_v<permit> &&

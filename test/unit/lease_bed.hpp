@@ -30,7 +30,7 @@
 // Two stores for testing what is built on stores: one in this process that answers at once, and one
 // that stands for a remote engine, has no `execute`, and does with each command what a test tells
 // it to.
-namespace bed {
+namespace lease_test {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -75,7 +75,7 @@ class local_store {
 
  private:
   struct state : detail::memory_permits, detail::memory_locks {
-    state() : memory_permits{memory_options{}}, memory_locks{memory_options{}} {}
+    state() : detail::memory_permits{memory_options{}}, detail::memory_locks{memory_options{}} {}
     using detail::memory_locks::apply;
     using detail::memory_permits::apply;
   };
@@ -272,6 +272,6 @@ struct outcome {
   T value{};
 };
 
-}  // namespace bed
+}  // namespace lease_test
 
 #endif

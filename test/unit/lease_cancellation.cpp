@@ -17,7 +17,7 @@
 // Every operation is stopped after each of its steps, by cancellation of every kind and by the end
 // of its execution context, on a store that answers, one that answers late, and one that never
 // does.
-using namespace bed;
+using namespace lease_test;
 
 namespace {
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 // Primitives shared by threads: for the thread sanitizer, above all.
-using namespace bed;
+using namespace lease_test;
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-using namespace bed;
+using namespace lease_test;
 
 namespace {
 

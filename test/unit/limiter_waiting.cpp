@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-using namespace bed;
+using namespace lease_test;
 
 namespace {
 

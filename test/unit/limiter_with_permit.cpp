@@ -17,7 +17,7 @@
 #include <string>
 #include <utility>
 
-using namespace bed;
+using namespace lease_test;
 
 namespace {
 

@@ -23,9 +23,9 @@ constexpr time_point start{1'000'000s};
 
 struct bed : detail::memory_locks {
   explicit bed(std::size_t capacity = 1'000'000)
-      : memory_locks{memory_options{.max_locks = capacity}} {}
+      : detail::memory_locks{memory_options{.max_locks = capacity}} {}
 
-  using memory_locks::locks;
+  using detail::memory_locks::locks;
   time_point now = start;
 
   result<lock_grant> acquire(std::string_view key, std::string_view holder, duration ttl = 10s) {

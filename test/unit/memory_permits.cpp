@@ -20,9 +20,9 @@ constexpr time_point start{1'000'000s};
 
 struct bed : detail::memory_permits {
   explicit bed(std::size_t capacity = 1'000'000)
-      : memory_permits{memory_options{.max_permits = capacity}} {}
+      : detail::memory_permits{memory_options{.max_permits = capacity}} {}
 
-  using memory_permits::lines;
+  using detail::memory_permits::lines;
   time_point now = start;
 
   result<permit_grant> acquire(std::string_view key, std::string_view holder, std::uint32_t limit,

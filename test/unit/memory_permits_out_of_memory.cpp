@@ -49,11 +49,11 @@ constexpr time_point start{1'000'000s};
 std::string long_name(std::string const& s) { return s + std::string(60, '.'); }
 
 struct table : detail::memory_permits, detail::memory_locks {
-  table() : memory_permits{memory_options{}}, memory_locks{memory_options{}} {}
-  using memory_locks::apply;
-  using memory_locks::locks;
-  using memory_permits::apply;
-  using memory_permits::lines;
+  table() : detail::memory_permits{memory_options{}}, detail::memory_locks{memory_options{}} {}
+  using detail::memory_locks::apply;
+  using detail::memory_locks::locks;
+  using detail::memory_permits::apply;
+  using detail::memory_permits::lines;
 
   permit_grant acquire(std::string const& holder, std::uint32_t limit, duration patience = 0s) {
     return apply(command::acquire_permit{key, holder, limit, 1h, patience}, start).value();

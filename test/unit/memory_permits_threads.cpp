@@ -31,8 +31,8 @@ constexpr time_point start{1'000'000s};
 
 struct table : detail::memory_permits {
   explicit table(std::size_t capacity = 1'000'000)
-      : memory_permits{memory_options{.max_permits = capacity}} {}
-  using memory_permits::lines;
+      : detail::memory_permits{memory_options{.max_permits = capacity}} {}
+  using detail::memory_permits::lines;
 };
 
 template <class Body>

@@ -25,8 +25,8 @@ namespace asio = boost::asio;
 constexpr time_point start{1'000'000s};
 
 struct table : detail::memory_permits {
-  table() : memory_permits{memory_options{}} {}
-  using memory_permits::lines;
+  table() : detail::memory_permits{memory_options{}} {}
+  using detail::memory_permits::lines;
 
   std::size_t parked(std::string_view key) {
     return lines().visit(key, start, [](detail::awaited_line* line, auto&) {

@@ -29,7 +29,7 @@
 //     use);
 //
 // which calls `use(name, start)` for each operation, where `start(token)` starts it.
-using namespace bed;
+using namespace lease_test;
 
 #define WEIR_OPERATION(call)                                                                       \
   use(#call, [=](auto&& token) {                                                                   \

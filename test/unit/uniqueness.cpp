@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-using namespace bed;
+using namespace lease_test;
 
 static_assert(std::is_trivially_destructible_v<uniqueness_options>);
 

@@ -1,4 +1,4 @@
-// expect: this Clock does not model weir::clock
+// expect: this clock does not model weir::clock
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 

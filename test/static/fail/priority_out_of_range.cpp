@@ -1,4 +1,4 @@
-// expect: priority is 0
+// expect: weir: the priority in job_traits is from 0 to 255
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 

@@ -1,4 +1,4 @@
-// expect: unique = until_expired needs unique_ttl
+// expect: weir: unique = until_expired in job_traits needs a unique_ttl
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 

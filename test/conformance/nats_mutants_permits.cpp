@@ -1,0 +1,20 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "conformance/engine_mutants.hpp"
+#include "conformance/nats_driver.hpp"
+#include "conformance/permit_defects.hpp"
+#include "conformance/suite.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+BOOST_AUTO_TEST_SUITE(nats_mutants_permits)
+
+BOOST_AUTO_TEST_CASE(none_survives) {
+  using namespace weir::testing;
+  hunt_on_engine<permit_defects, quick_nats_driver>(
+      permit_mutants,
+      [](auto& driver, report& out, settings const& s) { suite::permits(driver, out, s); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

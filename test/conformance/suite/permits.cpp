@@ -1,0 +1,22 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "weir/testing/conformance/permits.hpp"
+
+#include "conformance/suite.hpp"
+
+namespace weir::testing {
+
+void suite::permits(factory<permit_commands> const& f, report& out, settings const& s) {
+  conformance::permits(f, out, s);
+}
+
+void suite::permit_histories(factory<permit_commands> const& f, report& out, settings const& s) {
+  conformance::permit_histories(f, out, s);
+}
+
+void suite::permit_concurrency(factory<permit_commands> const& f, report& out, settings const& s) {
+  conformance::permit_concurrency(f, out, s);
+}
+
+}  // namespace weir::testing

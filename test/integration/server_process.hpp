@@ -1,0 +1,68 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_INTEGRATION_SERVER_PROCESS_HPP
+#define WEIR_TEST_INTEGRATION_SERVER_PROCESS_HPP
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+#include <csignal>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+// What all servers that tests start have in common.
+namespace server_test {
+
+/// A port of the loopback interface that nobody has. It is below those that systems give to
+/// connections, so that none gets it before the server does, or while the server is started again.
+[[nodiscard]] inline std::uint16_t free_port() {
+  static std::mt19937 chance{std::random_device{}()};
+  std::uniform_int_distribution<int> any{10'000, 29'999};
+  for (int attempt = 0; attempt != 1000; ++attempt) {
+    auto const port = static_cast<std::uint16_t>(any(chance));
+    int const s = ::socket(AF_INET, SOCK_STREAM, 0);
+    ::sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int const on = 1;  // as servers do: what was somebody's a minute ago is free
+    ::setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    bool const free = ::bind(s, reinterpret_cast<::sockaddr const*>(&at), sizeof(at)) == 0;
+    ::close(s);
+    if (free) return port;
+  }
+  throw std::runtime_error{"no port is free"};
+}
+
+/// Starts the first of these programs that there is; it ends with the thread that starts it,
+/// however that comes about.
+/// @param words its arguments, the first of which is what it is called
+/// @return      its process, which ends at once if there is none of them
+[[nodiscard]] inline ::pid_t start(std::vector<char const*> const& programs,
+                                   std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (auto& w : words) arguments.push_back(w.data());
+  arguments.push_back(nullptr);
+  auto const pid = ::fork();
+  if (pid < 0) throw std::runtime_error{"no process can be started"};
+  if (pid != 0) return pid;
+#if defined(__linux__)
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  for (auto const* const program : programs) ::execvp(program, arguments.data());
+  ::_exit(127);
+}
+
+}  // namespace server_test
+
+#endif

@@ -1,0 +1,314 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Nodes of a cluster that cannot be reached, send commands elsewhere, or want them later.
+
+#include "redis_noted.hpp"
+#include "redis_puppet.hpp"
+#include "weir/store/redis.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace {
+
+using namespace redis_test;
+using weir::errc;
+using weir::error_code;
+using weir::lock_info;
+using weir::redis_store;
+namespace command = weir::command;
+
+/// One of the commands that the tests give; not what counts the shards.
+bool is_command(puppet::words const& w) {
+  return w[0].starts_with("EVAL") && w[3].find(":l:") != std::string::npos;
+}
+
+/// Two nodes, of which the first serves everything, and a store that runs.
+struct stage {
+  explicit stage(weir::redis_options const& options = patient())
+      : store{io.get_executor(), first.address().cluster().cluster_with("127.0.0.1", second.port()),
+              options} {
+    second.serves_all(first.port());
+  }
+  stage(stage const&) = delete;
+  stage& operator=(stage const&) = delete;
+  ~stage() {
+    store.close();
+    first.close();
+    second.close();
+    io.restart();
+    io.run();
+  }
+
+  void start() const {
+    store.async_run([](error_code) {});
+  }
+
+  void inspect(std::string_view key, std::optional<error_code>& to) const {
+    store.async_execute(command::inspect_lock{key},
+                        [&to](error_code ec, lock_info const&) { to = ec; });
+  }
+  error_code inspect(std::string_view key = "key") {
+    std::optional<error_code> done;
+    inspect(key, done);
+    run_until(io, [&] { return done.has_value(); });
+    return *done;
+  }
+  /// The same, where nothing goes wrong.
+  void open() {
+    first.act(answering(lock_free));
+    start();
+    BOOST_TEST_REQUIRE(!inspect());
+    first.forget();
+    second.forget();
+  }
+
+  /// One answer to whatever script.
+  static puppet::script answering(std::string_view bytes) {
+    return [bytes](puppet::guest& by, puppet::words const& w) {
+      if (!is_command(w)) return false;
+      by.say(bytes);
+      return true;
+    };
+  }
+  [[nodiscard]] std::string moved_to_second(std::string_view how) const {
+    return "-" + std::string{how} + " 1 127.0.0.1:" + std::to_string(second.port()) + "\r\n";
+  }
+
+  boost::asio::io_context io{};
+  puppet first{io};
+  puppet second{io};
+  redis_store store;
+};
+
+/// Those of them that are about commands.
+puppet::words commands(puppet const& p) {
+  puppet::words out;
+  for (auto const& verb : p.verbs()) {
+    if (verb == "EVALSHA" || verb == "EVAL" || verb == "ASKING") out.push_back(verb);
+  }
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_cluster)
+
+BOOST_AUTO_TEST_CASE(F46_nodes_that_hang_up_are_called_until_one_answers) {
+  stage on;
+  on.first.act(stage::answering(lock_free));
+  on.first.turn_away(5);
+  on.second.turn_away(5);
+  std::array<std::optional<error_code>, 3> done;  // asked before there is anybody
+  for (auto& d : done) on.inspect("key", d);
+  on.start();
+  for (auto const& d : done) {
+    run_until(on.io, [&] { return d.has_value(); });
+    BOOST_TEST(!*d, d->message());
+  }
+  BOOST_TEST(on.first.calls() > 5U);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_node_that_is_gone_is_replaced_by_another_of_those_that_were_named) {
+  stage on;
+  on.second.serves_all(on.second.port());
+  on.second.act(stage::answering(lock_free));
+  on.first.turn_away(1'000'000);
+  on.start();
+  auto const ec = on.inspect();
+  BOOST_TEST(!ec, ec.message());
+}
+
+BOOST_AUTO_TEST_CASE(F46_while_nobody_answers_commands_wait_as_long_as_they_are_patient) {
+  auto hasty = patient();
+  hasty.offline_patience = 100ms;
+  for (auto const& o : {patient(), hasty}) {
+    stage on{o};
+    on.first.turn_away(1'000'000);
+    on.second.turn_away(1'000'000);
+    std::optional<error_code> told;
+    on.inspect("key", told);
+    on.start();
+    run_until(on.io, [&] { return on.first.calls() + on.second.calls() > 10; });
+    if (o.offline_patience == hasty.offline_patience) {
+      run_until(on.io, [&] { return told.has_value(); });
+      BOOST_TEST((*told == errc::store_unavailable), told->message());
+    } else {
+      BOOST_TEST(!told.has_value());
+      on.store.close();
+      run_until(on.io, [&] { return told.has_value(); });
+      BOOST_TEST((*told == errc::closed), told->message());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_node_that_wants_a_command_later_is_asked_later) {
+  stage on;
+  on.open();
+  for (std::string_view const why : {"TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN"}) {
+    std::size_t no = 3;
+    on.first.forget();
+    on.first.act([&](puppet::guest& by, puppet::words const& w) {
+      if (!is_command(w)) return false;
+      by.say(no == 0 ? std::string{lock_free} : "-" + std::string{why} + " later\r\n");
+      no -= no != 0;
+      return true;
+    });
+    auto const ec = on.inspect();
+    BOOST_TEST(!ec, ec.message());
+    BOOST_TEST(commands(on.first).size() == 4U);
+    BOOST_TEST(on.first.heard("CLUSTER") > 0U, "whether the map is right was not asked");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F46_where_a_slot_has_gone_is_learned_for_all_that_went_there) {
+  auto o = patient();
+  o.shards = 8;
+  stage on{o};
+  on.open();
+  on.second.serves_all(on.second.port());
+  on.second.act(stage::answering(lock_free));
+  on.first.serves_all(on.second.port());
+  std::size_t refused = 0;
+  on.first.act([&](puppet::guest& by, puppet::words const& w) {
+    if (!is_command(w)) return false;
+    ++refused;
+    by.say(on.moved_to_second("MOVED"));
+    return true;
+  });
+  auto ec = on.inspect("key");
+  BOOST_TEST(!ec, ec.message());
+  run_until(on.io, [&] { return on.first.heard("CLUSTER") + on.second.heard("CLUSTER") > 1; });
+  for (int i = 0; i != 50; ++i) {
+    ec = on.inspect(std::to_string(i));
+    BOOST_TEST(!ec, ec.message());
+  }
+  BOOST_TEST(refused == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(F46_what_was_sent_elsewhere_begins_anew_there) {
+  stage on;
+  on.open();
+  // The first one has no scripts, and keeps none, when the slot moves; nobody says so before.
+  int no = 0;
+  on.first.act([&](puppet::guest& by, puppet::words const& w) {
+    if (!is_command(w)) return false;
+    if (++no != 3) {
+      by.say("-NOSCRIPT none\r\n");
+      return true;
+    }
+    on.second.serves_all(on.second.port());
+    on.first.serves_all(on.second.port());
+    by.say(on.moved_to_second("MOVED"));
+    return true;
+  });
+  bool knows = false;
+  on.second.act([&](puppet::guest& by, puppet::words const& w) {
+    if (!is_command(w)) return false;
+    by.say(std::exchange(knows, true) ? lock_free : "-NOSCRIPT none\r\n");
+    return true;
+  });
+  auto const ec = on.inspect();
+  BOOST_TEST(!ec, ec.message());
+  puppet::words const at_first{"EVALSHA", "EVALSHA", "EVAL"};
+  BOOST_TEST(commands(on.first) == at_first, boost::test_tools::per_element());
+  puppet::words const then{"EVALSHA", "EVALSHA"};
+  BOOST_TEST(commands(on.second) == then, boost::test_tools::per_element());
+  BOOST_TEST(on.second.heard("SCRIPT") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(F46_the_right_to_a_slot_that_moves_is_asked_for_there_and_nowhere_else) {
+  stage on;
+  on.open();
+  bool back = false;
+  on.first.act([&](puppet::guest& by, puppet::words const& w) {
+    if (!is_command(w)) return false;
+    by.say(back ? std::string{lock_free} : on.moved_to_second("ASK"));
+    return true;
+  });
+  on.second.act([&](puppet::guest& by, puppet::words const& w) {
+    if (!is_command(w)) return false;
+    back = true;
+    by.say("-TRYAGAIN not all of them are here\r\n");
+    return true;
+  });
+  auto const ec = on.inspect();
+  BOOST_TEST(!ec, ec.message());
+  puppet::words const there{"ASKING", "EVAL"};
+  BOOST_TEST(commands(on.second) == there, boost::test_tools::per_element());
+  for (auto const& verb : commands(on.first)) BOOST_TEST(verb == "EVALSHA");
+}
+
+BOOST_AUTO_TEST_CASE(F46_nodes_that_send_a_command_to_and_fro_are_given_time) {
+  stage on;
+  on.open();
+  int moves = 0;
+  auto const to = [&](puppet const& other) {
+    return [&](puppet::guest& by, puppet::words const& w) {
+      if (!is_command(w)) return false;
+      auto const port = std::to_string(other.port());
+      by.say(++moves < 23 ? "-MOVED 1 127.0.0.1:" + port + "\r\n" : std::string{lock_free});
+      return true;
+    };
+  };
+  on.first.act(to(on.second));
+  on.second.act(to(on.first));
+  auto const ec = on.inspect();
+  BOOST_TEST(!ec, ec.message());
+  BOOST_TEST(moves == 23);
+}
+
+BOOST_AUTO_TEST_CASE(R4_what_had_not_been_sent_to_a_node_that_dies_goes_to_its_successor) {
+  stage on;
+  on.open();
+  // It takes no command any more, and its successor is known to all.
+  on.first.serves_all(on.second.port());
+  on.second.serves_all(on.second.port());
+  on.second.act(stage::answering(lock_free));
+  bool died = false;
+  on.first.act([&](puppet::guest& by, puppet::words const& w) {
+    if (!is_command(w)) return false;
+    by.hang_up();
+    died = true;
+    return true;
+  });
+  auto ec = on.inspect();
+  BOOST_TEST((ec == errc::outcome_unknown), ec.message());  // who had been given to it
+  BOOST_TEST(died);
+  on.first.turn_away(1'000'000);
+  for (int i = 0; i != 10; ++i) {
+    ec = on.inspect();
+    BOOST_TEST(!ec, ec.message());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R4_what_no_connection_to_a_node_took_waits_for_the_next_one) {
+  boost::asio::io_context io;
+  puppet node{io};
+  auto const whole = std::make_shared<weir::detail::redis_cluster>(
+      boost::asio::any_io_executor{io.get_executor()}, node.address().cluster(), patient());
+  node.act([&](puppet::guest& by, puppet::words const& w) {
+    if (!is_command(w)) return false;
+    node.calls() == 1 ? by.fall_silent() : by.say(lock_free);
+    return true;
+  });
+  whole->run({});
+  ask_while_the_connection_ends(io, node, *whole);
+  whole->close();
+  node.close();
+  io.restart();
+  io.run();
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,312 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// What becomes of commands whose connection ends, or whose script is unknown, at the moments that a
+// real server does not show at will.
+
+#include "redis_noted.hpp"
+#include "redis_puppet.hpp"
+#include "weir/store/redis.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace redis_test;
+using weir::errc;
+using weir::error_code;
+using weir::lock_grant;
+using weir::lock_info;
+using weir::redis_store;
+namespace command = weir::command;
+namespace detail = weir::detail;
+
+/// A store that runs, and its server.
+struct stage {
+  explicit stage(weir::redis_options const& options = patient())
+      : store{io.get_executor(), server.address(), options} {
+    store.async_run([](error_code) {});
+  }
+  stage(stage const&) = delete;
+  stage& operator=(stage const&) = delete;
+  ~stage() {
+    store.close();
+    server.close();
+    io.restart();
+    io.run();
+  }
+
+  void acquire(std::string_view key, std::optional<error_code>& to) const {
+    store.async_execute(command::acquire_lock{key, "me", 1h},
+                        [&to](error_code ec, lock_grant const&) { to = ec; });
+  }
+  void inspect(std::string_view key, std::optional<error_code>& to) const {
+    store.async_execute(command::inspect_lock{key},
+                        [&to](error_code ec, lock_info const&) { to = ec; });
+  }
+
+  /// Until it is up, which a command shows.
+  void open() {
+    server.act([](puppet::guest& by, puppet::words const& w) {
+      if (w[0] != "EVALSHA") return false;
+      by.say(lock_free);
+      return true;
+    });
+    std::optional<error_code> done;
+    inspect("first", done);
+    run_until(io, [&] { return done.has_value(); });
+    BOOST_TEST_REQUIRE(!*done);
+    server.forget();
+  }
+
+  boost::asio::io_context io{};
+  puppet server{io};
+  redis_store store;
+};
+
+weir::redis_options confirmed() {
+  auto o = patient();
+  o.replicas = 1;
+  return o;
+}
+
+/// Does the commands; `wait` says what becomes of WAIT.
+puppet::script doing(puppet::script wait) {
+  return [wait = std::move(wait)](puppet::guest& by, puppet::words const& w) {
+    if (w[0] == "WAIT") return wait(by, w);
+    if (w[0] != "EVALSHA") return false;
+    by.say(lock_granted);
+    return true;
+  };
+}
+
+/// Whoever has several links: it notes what comes back.
+struct board final : detail::redis_switchboard {
+  bool greeted(detail::redis_link&, boost::redis::generic_response const&) override { return true; }
+  void opened(detail::redis_link&) override { up = true; }
+  void ended(detail::redis_link&) override {}
+  void heard(detail::redis_link&, std::string const&) override {}
+  void not_given(std::shared_ptr<detail::redis_request> const& r) override { back.push_back(r); }
+  bool refused(detail::redis_link&, std::shared_ptr<detail::redis_request> const&,
+               std::string_view) override {
+    return false;
+  }
+
+  bool up = false;
+  std::vector<std::shared_ptr<detail::redis_request>> back;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_link)
+
+BOOST_AUTO_TEST_CASE(R4_what_replicas_confirm_is_done_and_what_they_do_not_is_unknown) {
+  stage on{confirmed()};
+  std::string_view have = ":1\r\n";
+  on.server.act(doing([&](puppet::guest& by, puppet::words const& w) {
+    BOOST_TEST(w[1] == "1");
+    by.say(have);
+    return true;
+  }));
+  std::optional<error_code> done;
+  on.acquire("key", done);
+  run_until(on.io, [&] { return done.has_value(); });
+  BOOST_TEST(!*done);
+  for (std::string_view const no : {":0\r\n", "-ERR no\r\n", "+OK\r\n"}) {
+    have = no;
+    done.reset();
+    on.acquire("key", done);
+    run_until(on.io, [&] { return done.has_value(); });
+    BOOST_TEST((*done == errc::outcome_unknown), done->message());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R4_what_was_not_confirmed_when_the_store_closes_is_unknown) {
+  stage on{confirmed()};
+  on.server.act(doing([&](puppet::guest&, puppet::words const&) {
+    on.store.close();
+    return true;
+  }));
+  std::array<std::optional<error_code>, 3> done;
+  for (auto& d : done) on.acquire("key", d);
+  for (auto const& d : done) {
+    run_until(on.io, [&] { return d.has_value(); });
+    BOOST_TEST((*d == errc::outcome_unknown), d->message());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R4_what_was_not_confirmed_when_the_connection_ends_is_unknown) {
+  stage on{confirmed()};
+  on.server.act(doing([](puppet::guest& by, puppet::words const&) {
+    by.hang_up();
+    return true;
+  }));
+  for (int i = 0; i != 3; ++i) {
+    std::optional<error_code> done;
+    on.acquire("key", done);
+    run_until(on.io, [&] { return done.has_value(); });
+    BOOST_TEST((*done == errc::outcome_unknown), done->message());
+  }
+  // The same when it ends before the question is asked.
+  on.server.act([](puppet::guest& by, puppet::words const& w) {
+    if (w[0] != "EVALSHA") return false;
+    by.say(lock_granted);
+    by.fall_silent();
+    return true;
+  });
+  std::optional<error_code> done;
+  on.acquire("key", done);
+  run_until(on.io, [&] { return done.has_value(); });
+  BOOST_TEST((*done == errc::outcome_unknown), done->message());
+}
+
+BOOST_AUTO_TEST_CASE(R4_what_the_store_had_not_sent_when_it_closed_was_not_executed_and_says_so) {
+  stage on;
+  on.open();
+  std::optional<error_code> told;
+  on.inspect("key", told);
+  on.store.close();
+  run_until(on.io, [&] { return told.has_value(); });
+  BOOST_TEST((*told == errc::closed), told->message());
+  BOOST_TEST(on.server.heard("EVALSHA") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(R4_what_a_link_of_several_had_not_sent_goes_back_to_be_sent_elsewhere) {
+  boost::asio::io_context io;
+  puppet server{io};
+  auto const whole = std::make_shared<board>();
+  auto const strand = boost::asio::make_strand(boost::asio::any_io_executor{io.get_executor()});
+  auto const link =
+      std::make_shared<detail::redis_link>(whole, strand, server.address(), patient());
+  link->run({});
+  run_until(io, [&] { return whole->up; });
+  auto const r = std::make_shared<noted>(link->names());
+  boost::asio::post(strand, [&] {
+    link->give(r);
+    link->close();
+  });
+  run_until(io, [&] { return !whole->back.empty() || r->told; });
+  BOOST_TEST(!r->told.has_value());
+  BOOST_TEST(whole->back.size() == 1U);
+  BOOST_TEST(link->under_way() == 0U);
+  BOOST_TEST(server.heard("EVALSHA") == 0U);
+  server.close();
+  io.restart();
+  io.run();
+}
+
+BOOST_AUTO_TEST_CASE(R4_what_no_connection_took_waits_for_the_next_one) {
+  boost::asio::io_context io;
+  puppet server{io};
+  auto const link = std::make_shared<detail::redis_link>(
+      boost::asio::any_io_executor{io.get_executor()}, server.address(), patient());
+  server.act([&](puppet::guest& by, puppet::words const& w) {
+    if (w[0] != "EVALSHA") return false;
+    server.calls() == 1 ? by.fall_silent() : by.say(lock_free);
+    return true;
+  });
+  link->run({});
+  ask_while_the_connection_ends(io, server, *link);
+  link->close();
+  server.close();
+  io.restart();
+  io.run();
+}
+
+// Together, or in as many parts as it takes.
+BOOST_AUTO_TEST_CASE(many_that_are_asked_at_once_are_sent_in_order_and_each_gets_its_own_answer) {
+  stage on;
+  on.open();
+  constexpr std::uint64_t many = 100;
+  std::vector<std::string> holders;
+  for (std::uint64_t i = 0; i != 2 * many; ++i) holders.push_back("holder " + std::to_string(i));
+  std::uint64_t heard = 0;
+  on.server.act([&](puppet::guest& by, puppet::words const& w) {
+    if (w[0] != "EVALSHA") return false;
+    BOOST_TEST(std::ranges::count(w, holders.at(heard)) == 1, holders[heard]);
+    by.say("*4\r\n:1\r\n:" + std::to_string(++heard) + "\r\n:1000\r\n$0\r\n\r\n");
+    return true;
+  });
+  std::uint64_t answered = 0;
+  auto const ask = [&](std::uint64_t i) {
+    on.store.async_execute(command::acquire_lock{"key", holders[i], 1h},
+                           [&, i](error_code ec, lock_grant const& g) {
+                             BOOST_TEST(!ec, ec.message());
+                             BOOST_TEST(g.fence == i + 1);
+                             ++answered;
+                           });
+  };
+  for (std::uint64_t i = 0; i != many; ++i) ask(i);
+  // While the first of them are being sent.
+  for (std::uint64_t i = many; i != 2 * many; ++i) {
+    on.io.restart();
+    on.io.poll_one();
+    ask(i);
+  }
+  run_until(on.io, [&] { return answered == 2 * many; });
+  BOOST_TEST(heard == 2 * many);
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_forgotten_script_is_taught_once_for_all_who_need_it) {
+  stage on;
+  on.open();
+  std::size_t no = 3;  // and then they know it
+  on.server.act([&](puppet::guest& by, puppet::words const& w) {
+    if (w[0] != "EVALSHA") return false;
+    by.say(no != 0 ? "-NOSCRIPT none\r\n" : lock_free);
+    no -= no != 0;
+    return true;
+  });
+  std::array<std::optional<error_code>, 3> done;
+  for (auto& d : done) on.inspect("key", d);
+  for (auto const& d : done) {
+    run_until(on.io, [&] { return d.has_value(); });
+    BOOST_TEST(!*d, d->message());
+  }
+  BOOST_TEST(on.server.heard("SCRIPT") == 1U);
+  BOOST_TEST(on.server.heard("EVALSHA") == 6U);
+  BOOST_TEST(on.server.heard("EVAL") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(F46_where_scripts_are_not_kept_a_command_brings_its_own) {
+  stage on;
+  on.open();
+  bool keeps = true;
+  on.server.act([&](puppet::guest& by, puppet::words const& w) {
+    if (w[0] == "EVALSHA" || (w[0] == "EVAL" && !keeps)) {
+      by.say("-NOSCRIPT none\r\n");
+      return true;
+    }
+    if (w[0] != "EVAL") return false;
+    by.say(lock_free);
+    return true;
+  });
+  std::optional<error_code> done;
+  on.inspect("key", done);
+  run_until(on.io, [&] { return done.has_value(); });
+  BOOST_TEST(!*done, done->message());
+  puppet::words const asked{"EVALSHA", "SCRIPT", "EVALSHA", "EVAL"};
+  BOOST_TEST(on.server.verbs() == asked, boost::test_tools::per_element());
+  // One that makes no sense is asked so often, and no more.
+  keeps = false;
+  done.reset();
+  on.inspect("key", done);
+  run_until(on.io, [&] { return done.has_value(); });
+  BOOST_TEST((*done == errc::store_unavailable), done->message());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

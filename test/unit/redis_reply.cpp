@@ -1,0 +1,204 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Batches of commands, and what a server's refusal of one means.
+
+#include "weir/store/redis/batch.hpp"
+#include "weir/store/redis/confirm.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using weir::errc;
+using weir::error_code;
+using weir::detail::redis_batch;
+using weir::detail::redis_reply;
+using node = boost::redis::resp3::node;
+using kind = boost::redis::resp3::type;
+namespace command = weir::command;
+namespace detail = weir::detail;
+
+/// A command, and what came of it.
+struct noted final : detail::redis_request {
+  explicit noted(std::string_view key = "key")
+      : redis_request{
+            encode(detail::redis_names{"weir", 1}, command::inspect_lock{key}, {}).value()} {}
+  [[nodiscard]] bool wanted() const noexcept override { return is_wanted; }
+  void complete(redis_reply&) noexcept override { told = error_code{}; }
+  void fail(error_code ec) noexcept override { told = ec; }
+
+  bool is_wanted = true;
+  std::optional<error_code> told;
+};
+
+/// Who has a batch: it notes what is answered, and to whom.
+struct owner final : detail::redis_batch_owner {
+  void answered(std::shared_ptr<detail::redis_request> const& r,
+                std::span<redis_reply::node const> reply) override {
+    to.push_back(r);
+    replies.emplace_back(reply.begin(), reply.end());
+  }
+  std::vector<std::shared_ptr<detail::redis_request>> to;
+  std::vector<std::vector<node>> replies;
+};
+
+/// What a connection reads.
+void read(redis_batch& batch, owner& by, std::vector<node> const& nodes) {
+  boost::system::error_code ec;
+  redis_batch::adapter const to{&batch, &by};
+  for (auto const& n : nodes) to.on_node(n, ec);
+  BOOST_TEST(!ec);
+}
+
+std::string wire(redis_batch const& batch) { return std::string{batch.wire().payload()}; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_reply_parts)
+
+BOOST_AUTO_TEST_CASE(a_batch_that_is_used_again_has_nothing_of_what_it_was_used_for) {
+  detail::redis_spare_batches spare;
+  auto const fresh = [](std::string_view key) {
+    redis_batch out;
+    out.add(std::make_shared<noted>(key));
+    out.encode();
+    return wire(out);
+  };
+  redis_batch const* first = nullptr;
+  std::string const much(2'000'000, 'x');
+  for (std::string_view const key : {std::string_view{"one"}, std::string_view{"two"},
+                                     std::string_view{much}, std::string_view{"three"}}) {
+    auto batch = spare.take();
+    if (first == nullptr) first = batch.get();
+    BOOST_TEST(batch.get() == first);
+    BOOST_TEST_REQUIRE(batch->wire().payload().empty());
+    BOOST_TEST_REQUIRE(batch->unanswered().empty());
+    auto const r = std::make_shared<noted>(key);
+    batch->add(r);
+    batch->encode();
+    BOOST_TEST((wire(*batch) == fresh(key)));
+    owner by;
+    BOOST_TEST_REQUIRE(batch->unanswered().size() == 1U);
+    read(*batch, by, {{kind::array, 1, 0, ""}, {kind::number, 1, 1, "7"}});
+    BOOST_TEST(batch->unanswered().empty());
+    BOOST_TEST_REQUIRE(by.to.size() == 1U);
+    BOOST_TEST((by.to[0] == r));
+    BOOST_TEST(by.replies[0].size() == 2U);
+    BOOST_TEST(by.replies[0][1].value == "7");
+    spare.keep(std::move(batch));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_of_a_batch_gets_its_own_reply_whatever_its_shape) {
+  redis_batch batch;
+  std::array const all{std::make_shared<noted>(), std::make_shared<noted>(),
+                       std::make_shared<noted>(), std::make_shared<noted>()};
+  for (auto const& r : all) batch.add(r);
+  all[1]->is_wanted = false;
+  all[2]->ask_first();  // another reply comes before its own
+  BOOST_TEST(batch.drop_unwanted() == 1U);
+  batch.encode();
+  owner by;
+  read(batch, by,
+       {{kind::map, 1, 0, ""},
+        {kind::blob_string, 1, 1, "a"},
+        {kind::array, 2, 1, ""},
+        {kind::array, 0, 2, ""},
+        {kind::number, 1, 2, "1"}});
+  BOOST_TEST(by.to.size() == 1U);
+  read(batch, by, {{kind::simple_string, 1, 0, "OK"}, {kind::simple_error, 1, 0, "TRYAGAIN"}});
+  BOOST_TEST(batch.unanswered().size() == 1U);
+  read(batch, by, {{kind::null, 1, 0, ""}});
+  BOOST_TEST_REQUIRE(by.to.size() == 3U);
+  BOOST_TEST((by.to[0] == all[0] && by.to[1] == all[2] && by.to[2] == all[3]));
+  BOOST_TEST(by.replies[0].size() == 5U);
+  BOOST_TEST(by.replies[1][0].value == "TRYAGAIN");
+  BOOST_TEST((by.replies[2][0].data_type == kind::null));
+}
+
+BOOST_AUTO_TEST_CASE(
+    one_question_is_under_way_about_what_replicas_have_and_the_rest_waits_for_the_next) {
+  detail::redis_unconfirmed waiting;
+  std::vector<node> const reply{{kind::number, 1, 0, "1"}};
+  std::array const all{std::make_shared<noted>(), std::make_shared<noted>(),
+                       std::make_shared<noted>()};
+  BOOST_TEST(waiting.add(all[0], reply));
+  BOOST_TEST(!waiting.add(all[1], reply));
+  auto const asked = waiting.take();
+  BOOST_TEST(asked.size() == 2U);
+  BOOST_TEST(!waiting.add(all[2], reply));  // done after it was asked: it says nothing about this
+  BOOST_TEST(waiting.more());
+  detail::redis_unconfirmed::settle(asked, true);
+  BOOST_TEST((all[0]->told == error_code{} && all[1]->told == error_code{}));
+  BOOST_TEST(!all[2]->told.has_value());
+  detail::redis_unconfirmed::settle(waiting.take(), false);
+  BOOST_TEST((*all[2]->told == errc::outcome_unknown));
+  BOOST_TEST(!waiting.more());
+  BOOST_TEST(waiting.size() == 0U);
+  BOOST_TEST(waiting.add(all[0], reply));
+}
+
+BOOST_AUTO_TEST_CASE(
+    F46_every_refusal_has_a_type_and_nobody_is_told_that_nothing_happened_if_it_may_have) {
+  struct line {
+    std::string_view said;
+    errc error;
+    bool stays;
+  };
+  constexpr line lines[] = {
+      {"OOM command not allowed when used memory > 'maxmemory'.", errc::store_full, false},
+      {"WRONGTYPE Operation against a key holding the wrong kind of value", errc::store_foreign,
+       true},
+      {"READONLY You can't write against a read only replica.", errc::store_read_only, false},
+      {"MISCONF Redis is configured to save RDB snapshots", errc::store_read_only, false},
+      {"LOADING Redis is loading the dataset in memory", errc::store_unavailable, false},
+      {"BUSY Redis is busy running a script.", errc::store_unavailable, false},
+      {"MASTERDOWN Link with MASTER is down", errc::store_unavailable, false},
+      {"CLUSTERDOWN Hash slot not served", errc::store_unavailable, false},
+      {"TRYAGAIN Multiple keys request during rehashing of slot", errc::store_unavailable, false},
+      {"NOREPLICAS Not enough good replicas to write.", errc::store_unavailable, false},
+      {"MOVED 1 127.0.0.1:1", errc::invalid_option, true},
+      {"ASK 1 127.0.0.1:1", errc::invalid_option, true},
+      {"CROSSSLOT Keys in request don't hash to the same slot", errc::invalid_option, true},
+      {"NOAUTH Authentication required.", errc::permission_denied, true},
+      {"WRONGPASS invalid username-password pair or user is disabled.", errc::permission_denied,
+       true},
+      {"NOPERM User x has no permissions to run the 'evalsha' command", errc::permission_denied,
+       true},
+      {"DENIED Redis is running in protected mode", errc::permission_denied, true},
+      {"ERR DB index is out of range", errc::invalid_option, true},
+      {"ERR SELECT is not allowed in cluster mode", errc::invalid_option, true},
+      // As a script that ran into it says.
+      {"ERR user_script:1: WRONGTYPE weir: hash expected, list found script: a, on @user_script:1.",
+       errc::store_foreign, true},
+      {"ERR user_script:1: CORRUPT weir: a job without its record", errc::store_corrupt, false},
+      {"ERR Error running script: OOM command not allowed when used memory", errc::store_full,
+       false},
+      {"ERR Error running script: READONLY You can't write", errc::store_read_only, false},
+      {"ERR Error running script: MISCONF Errors writing to the AOF file", errc::store_read_only,
+       false},
+      // Nobody knows how far it came.
+      {"UNKILLABLE Sorry the script already executed write commands", errc::outcome_unknown, false},
+      {"EXECABORT Transaction discarded because of previous errors.", errc::outcome_unknown, false},
+      {"ERR max number of clients reached", errc::outcome_unknown, false},
+      {"ERR something new", errc::outcome_unknown, false},
+      {"", errc::outcome_unknown, false},
+  };
+  for (auto const& [said, error, stays] : lines) {
+    auto const ec = detail::redis_refusal(said);
+    BOOST_TEST((ec == error), said << ": " << ec.message());
+    BOOST_TEST(detail::redis_refusal_stays(ec) == stays, said);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,183 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Handlers on an executor of their own, which starts them when it likes, and on several threads.
+
+#include "worker_fixture.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <array>
+#include <atomic>
+#include <set>
+#include <thread>
+
+using namespace test;
+using kind = weir::worker_event_kind;
+
+namespace {
+
+constexpr auto one = R"({"text":"","number":1})";
+
+/// The handlers' executor is a context that runs only when it is told to.
+struct handlers_apart : worker_fixture {
+  handlers_apart() = default;
+
+  void start_apart(worker_type& w) {
+    w.async_run(asio::bind_executor(
+        handlers.get_executor(),
+        asio::bind_cancellation_slot(stop.slot(), [this](weir::error_code ec) { ended = ec; })));
+    settle();
+  }
+  void run_handlers() {
+    handlers.restart();
+    handlers.poll();
+    settle();
+  }
+
+  /// A claimed job whose handler, a plain function and then a coroutine, waits for its thread.
+  template <class Case>
+  void with_each_kind(weir::worker_options options, Case run) {
+    for (bool const coroutine : {false, true}) {
+      BOOST_TEST_CONTEXT("coroutine: " << coroutine) {
+        events.clear();
+        auto w = make_worker(options);
+        int ran = 0;
+        if (coroutine) {
+          w.handle<note>([&ran](note const&) -> asio::awaitable<void> {
+            ++ran;
+            co_return;
+          });
+        } else {
+          w.handle<note>([&ran](note const&) { ++ran; });
+        }
+        auto const id = enqueue("note", one);
+        start_apart(w);
+        BOOST_TEST(events[kind::started] == 1);
+        run(ran, id);
+        cancel();
+        run_handlers();
+        BOOST_TEST(ended.has_value());
+        ended.reset();
+      }
+    }
+  }
+
+  asio::io_context handlers;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(worker_handler_run, handlers_apart)
+
+BOOST_AUTO_TEST_CASE(F12_a_handler_that_waited_for_its_thread_does_not_start_without_its_lease) {
+  with_each_kind({.lease = 30s}, [&](int const& ran, weir::job_id id) {
+    ask(weir::command::cancel_job{"default", id, true});
+    pass(11s);  // the next renewal hears of it
+    run_handlers();
+    run_handlers();
+    BOOST_TEST(ran == 0);
+    BOOST_TEST(events[kind::lease_lost] == 1);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(F12_nor_does_one_whose_lease_ended_while_nothing_at_all_could_run) {
+  with_each_kind({.lease = 30s}, [&](int const& ran, weir::job_id) {
+    clock.set(clock.steady_now() + 31s);  // and the bookkeeping has had no time to see it
+    handlers.restart();
+    handlers.poll();
+    BOOST_TEST(ran == 0);
+    settle();
+    BOOST_TEST(events[kind::lease_lost] == 1);
+    run_handlers();  // it was visible again, and claimed
+    BOOST_TEST(ran == 1);
+    BOOST_TEST(events[kind::completed] == 1);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_waited_longer_than_a_lease_starts_if_it_was_renewed) {
+  with_each_kind({.lease = 30s}, [&](int const& ran, weir::job_id id) {
+    pass(45s);
+    run_handlers();  // it knows of the first lease only, and asks
+    run_handlers();
+    BOOST_TEST(ran == 1);
+    BOOST_TEST(events[kind::started] == 1);
+    BOOST_TEST((find(id)->state == weir::job_state::completed));
+    BOOST_TEST(find(id)->attempts == 1U);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_stops_gives_back_what_waits_for_a_thread) {
+  with_each_kind({.drain = 1s}, [&](int const& ran, weir::job_id id) {
+    cancel();
+    pass(2s);
+    run_handlers();
+    run_handlers();
+    BOOST_TEST(ran == 0);
+    BOOST_TEST(events[kind::returned] == 1);
+    BOOST_TEST(find(id)->attempts == 0U);
+    ask(weir::command::cancel_job{"default", id, true});
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_payload_is_decoded_where_the_handlers_run) {
+  auto w = make_worker();
+  w.handle<note>([](note const&) {});
+  enqueue("note", R"({"text":1})");
+  start_apart(w);
+  BOOST_TEST(events[kind::dead_lettered] == 0);
+  run_handlers();
+  BOOST_TEST(events[kind::dead_lettered] == 1);
+  cancel();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// The interleavings are the threads' own: this is for the thread sanitizer, and for what is
+// counted.
+BOOST_AUTO_TEST_CASE(handlers_of_both_kinds_on_several_threads_run_each_job_once) {
+  constexpr int jobs = 2000;
+  asio::io_context io;
+  asio::thread_pool pool{4};
+  weir::memory_store store{io.get_executor()};
+  auto ids = weir::id_source::seeded(1);
+  for (int i = 0; i != jobs; ++i) {
+    auto const payload = R"({"text":"","number":)" + std::to_string(i) + "}";
+    weir::new_job job;
+    job.id = ids.job();
+    job.kind = "note";
+    job.payload = payload;
+    auto const queue = i % 2 == 0 ? "plain" : "coroutine";
+    BOOST_TEST_REQUIRE(store.execute(weir::command::enqueue_jobs{queue, {&job, 1}}).has_value());
+  }
+  std::array<std::atomic<int>, jobs> runs{};
+  std::atomic<int> completed{0};
+  using worker = weir::worker<weir::memory_store>;
+  std::array<worker, 2> workers{worker{store, {.concurrency = 32}},
+                                worker{store, {.concurrency = 32}}};
+  workers[0].handle<note>([&](note const& n) { ++runs.at(static_cast<std::size_t>(n.number)); });
+  workers[1].handle<note>([&](note const& n) -> asio::awaitable<void> {
+    co_await asio::post(asio::use_awaitable);
+    ++runs.at(static_cast<std::size_t>(n.number));
+  });
+  std::atomic<int> ended{0};
+  for (auto& w : workers) {
+    w.on_event([&](weir::worker_event const& e) {
+      if (e.kind == kind::completed && ++completed == jobs) {
+        for (auto& other : workers) other.stop();
+      }
+    });
+    w.async_run(asio::bind_executor(pool.get_executor(), [&](weir::error_code) { ++ended; }));
+  }
+  std::thread second{[&] { io.run(); }};
+  io.run();
+  second.join();
+  pool.join();
+  BOOST_TEST(ended == 2);
+  BOOST_TEST(completed == jobs);
+  for (auto const& n : runs) BOOST_TEST_REQUIRE(n == 1);
+}
