@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -48,6 +49,19 @@ class bed {
     return out;
   }
 
+  /// Executes all of them at once, and waits for the last.
+  template <class C>
+  void ask_all(std::vector<C> const& commands) {
+    auto left = commands.size();
+    for (auto const& c : commands) {
+      store().async_execute(c, [&](weir::error_code ec, typename C::result const&) {
+        if (ec) throw std::runtime_error{ec.message()};
+        --left;
+      });
+    }
+    run_until([&] { return left == 0; });
+  }
+
   template <class Condition>
   void run_until(Condition&& over) {
     io_.restart();
@@ -55,15 +69,18 @@ class bed {
   }
 
   /// Enqueues `n` jobs like this one, with ids of their own.
-  void fill(std::string_view queue, std::uint64_t n, weir::new_job like) {
-    std::vector<weir::new_job> jobs;
-    for (std::uint64_t left = n; left != 0;) {
-      jobs.clear();
-      for (; left != 0 && jobs.size() != weir::limits::batch; --left) {
-        like.id = next_id();
-        jobs.push_back(like);
+  void fill(std::string_view queue, std::uint64_t n, weir::new_job const& like) {
+    constexpr std::size_t at_once = 4;
+    while (n != 0) {
+      std::vector<std::vector<weir::new_job>> batches;
+      while (n != 0 && batches.size() != at_once) {
+        auto& jobs = batches.emplace_back(std::min<std::uint64_t>(n, weir::limits::batch), like);
+        for (auto& j : jobs) j.id = next_id();
+        n -= jobs.size();
       }
-      ask(weir::command::enqueue_jobs{queue, jobs});
+      std::vector<weir::command::enqueue_jobs> commands;
+      for (auto const& jobs : batches) commands.push_back({queue, jobs});
+      ask_all(commands);
     }
   }
 

@@ -310,6 +310,30 @@ void one_key_refuse(benchmark::State& state) {
 }
 BENCHMARK(one_key_refuse)->Setup(open)->Teardown(close)->Threads(1)->Threads(2)->UseRealTime();
 
+// The bucket of a key that is asked again and again is kept.
+template <class Limiter>
+void one_bucket(benchmark::State& state) {
+  bool const refuse = state.range(0) == 0;
+  auto const bucket = Limiter{*store, refuse ? hourly : generous}.bucket("tenant/1");
+  (void)bucket.try_take();
+  for (auto _ : state) benchmark::DoNotOptimize(bucket.try_take());
+}
+BENCHMARK(one_bucket<raw_limiter>)
+    ->Setup(open)
+    ->Teardown(close)
+    ->ArgName("accept")
+    ->Arg(1)
+    ->Arg(0)
+    ->Threads(1)
+    ->Threads(2)
+    ->UseRealTime();
+BENCHMARK(one_bucket<digest_limiter>)
+    ->Setup(open)
+    ->Teardown(close)
+    ->ArgName("accept")
+    ->Arg(1)
+    ->UseRealTime();
+
 // Without the clock: the step alone.
 void one_key_step(benchmark::State& state) {
   detail::memory_buckets buckets{memory_options{}};
@@ -496,6 +520,16 @@ int main(int argc, char** argv) {
            .reference = "bare_clock/real_time/threads:2",
            .goal = reference_plus(1),
            .note = "nothing is stored; of two threads, so half of each one's time"},
+          {.benchmark = "one_bucket<raw_limiter>/accept:1/real_time/threads:1",
+           .reference = "bare_clock/real_time/threads:1",
+           .goal = reference_plus(6),
+           .note = "bare_clock_and_cas is the least that a limiter can do"},
+          {.benchmark = "one_bucket<raw_limiter>/accept:0/real_time/threads:2",
+           .reference = "bare_clock/real_time/threads:2",
+           .goal = reference_plus(1)},
+          {.benchmark = "one_bucket<digest_limiter>/accept:1/real_time",
+           .reference = "one_bucket<raw_limiter>/accept:1/real_time/threads:1",
+           .note = "the key was digested once"},
           {.benchmark = "string_keys<raw_limiter>/1000/real_time/threads:1",
            .reference = "bare_flat_table<system_clock>/1000/real_time/threads:1"},
           {.benchmark = "string_keys_coarse/1000/real_time/threads:1",

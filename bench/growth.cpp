@@ -3,7 +3,7 @@
 
 // How the memory store's cost grows: see growth.hpp.
 //
-//     bench_growth [--most N] [--full] [--quick]
+//     bench_growth [--most N] [--full] [--quick] [--only PART]
 
 #include "growth.hpp"
 

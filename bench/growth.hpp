@@ -34,14 +34,18 @@ struct growth_range {
   std::uint64_t most = 1'000'000;      ///< jobs of a state, keys; from a thousand in tenfold steps
   std::uint64_t tenants = 100'000;     ///< queues
   std::uint64_t worker_jobs = 20'000;  ///< that each number of workers shares
+  std::string only{};                  ///< of "dequeue", "take", "workers", "tenants"; empty: all
 
-  /// `--most N`, `--full` (10^7) and `--quick` (10^4) of a command line.
+  [[nodiscard]] bool has(std::string_view part) const { return only.empty() || only == part; }
+
+  /// `--most N`, `--full` (10^7), `--quick` (10^4) and `--only PART` of a command line.
   static growth_range of(int argc, char** argv, growth_range usual) {
     for (int i = 1; i < argc; ++i) {
       std::string_view const option = argv[i];
       if (option == "--full") usual.most = 10'000'000;
       if (option == "--quick") usual.most = 10'000, usual.tenants = 1'000;
       if (option == "--most" && i + 1 < argc) usual.most = std::stoull(argv[++i]);
+      if (option == "--only" && i + 1 < argc) usual.only = argv[++i];
     }
     return usual;
   }
@@ -84,7 +88,13 @@ class taking {
   explicit taking(Bed& bed) : bed_{bed} {}
 
   void make(std::uint64_t n) {
-    for (; keys_ != n; ++keys_) take(keys_);
+    while (keys_ != n) {
+      std::vector<std::string> keys;
+      while (keys_ != n && keys.size() != 100) keys.push_back(key_of(keys_++));
+      std::vector<weir::command::take> takes;
+      for (auto const& key : keys) takes.push_back(taking_of(key));
+      bed_.ask_all(takes);
+    }
   }
   double operator()() {
     return nanoseconds_each(10, [&] { take(random_() % keys_); }) / 1000;
@@ -92,9 +102,13 @@ class taking {
 
  private:
   void take(std::uint64_t n) {
+    auto const key = key_of(n);
+    bed_.ask(taking_of(key));
+  }
+  static std::string key_of(std::uint64_t n) { return "tenant/" + std::to_string(n); }
+  static weir::command::take taking_of(std::string const& key) {
     static auto const hourly = weir::quota::per_hour(1).burst(1000);
-    auto const key = "tenant/" + std::to_string(n);
-    bed_.ask(weir::command::take{.key = key, .quotas = {&hourly, 1}, .cost = 1, .max_wait = {}});
+    return {.key = key, .quotas = {&hourly, 1}, .cost = 1, .max_wait = {}};
   }
 
   Bed& bed_;
@@ -110,21 +124,23 @@ inline std::string thousands(std::uint64_t n) {
 
 /// Measures at a thousand, ten thousand and so on, beside a store with (almost) nothing in it.
 ///
-/// @param grow fills the store up to so many
+/// @param counted of what there are so many
+/// @param grow    fills the store up to so many
 template <class Grow, class Measure, class Bare>
-void tenfold(report& out, std::string const& chart, std::string const& line, std::uint64_t most,
-             std::string const& reference, std::optional<target> goal, Grow&& grow,
-             Measure&& measure, Bare&& bare) {
+void tenfold(report& out, std::string const& chart, std::string const& line,
+             std::string const& counted, std::uint64_t most, std::string const& reference,
+             std::optional<target> goal, Grow&& grow, Measure&& measure, Bare&& bare) {
   for (std::uint64_t n = 1000; n <= most; n *= 10) {
     grow(n);
     auto const both = in_turn(300, {measure, bare});
-    out.add({.name = chart + ", " + line + ", " + thousands(n),
-             .unit = "us",
-             .ours = both[0],
-             .reference_name = reference,
-             .reference = both[1],
-             .goal = goal,
-             .plot = {{.chart = chart, .line = line, .x = static_cast<double>(n)}}});
+    out.add(
+        {.name = chart + ", " + line + ", " + thousands(n),
+         .unit = "us",
+         .ours = both[0],
+         .reference_name = reference,
+         .reference = both[1],
+         .goal = goal,
+         .plot = {{.chart = chart, .line = line, .x = static_cast<double>(n), .counts = counted}}});
   }
 }
 
@@ -137,7 +153,7 @@ void report_dequeue(report& out, growth_range const& range) {
     empty.fill("queue", 10, job());
     std::uint64_t there = 0;
     tenfold(
-        out, chart, line, range.most, "a queue with 10 jobs", ratio_at_most(1.5),
+        out, chart, line, "jobs", range.most, "a queue with 10 jobs", ratio_at_most(1.5),
         [&](std::uint64_t n) {
           grow(full, n - there);
           there = n;
@@ -178,7 +194,7 @@ void report_take(report& out, growth_range const& range) {
   taking<Bed> many{full};
   few.make(100);
   tenfold(
-      out, std::string{Bed::name} + ", take", "keys", range.most, "100 keys", std::nullopt,
+      out, std::string{Bed::name} + ", take", "keys", "keys", range.most, "100 keys", std::nullopt,
       [&](std::uint64_t n) { many.make(n); }, [&] { return many(); }, [&] { return few(); });
 }
 
@@ -219,7 +235,10 @@ void report_workers(report& out, growth_range const& range) {
              .ours = rates[i],
              .reference_name = "one worker",
              .reference = rates[0],
-             .plot = {{.chart = chart, .line = "workers", .x = static_cast<double>(numbers[i])}}});
+             .plot = {{.chart = chart,
+                       .line = "workers",
+                       .x = static_cast<double>(numbers[i]),
+                       .counts = "workers"}}});
   }
 }
 
@@ -300,7 +319,8 @@ void report_tenants(report& out, growth_range const& range) {
                .reference = both[1].quantile(at),
                .plot = {{.chart = chart,
                          .line = share + std::string{", busy neighbour"},
-                         .x = static_cast<double>(n)}}});
+                         .x = static_cast<double>(n),
+                         .counts = "tenants"}}});
     }
   }
 }
@@ -311,10 +331,10 @@ void report_tenants(report& out, growth_range const& range) {
 template <class Bed>
 int report_growth(std::string const& bench, growth_range const& range) {
   report out{bench};
-  growth::report_dequeue<Bed>(out, range);
-  growth::report_take<Bed>(out, range);
-  growth::report_workers<Bed>(out, range);
-  growth::report_tenants<Bed>(out, range);
+  if (range.has("dequeue")) growth::report_dequeue<Bed>(out, range);
+  if (range.has("take")) growth::report_take<Bed>(out, range);
+  if (range.has("workers")) growth::report_workers<Bed>(out, range);
+  if (range.has("tenants")) growth::report_tenants<Bed>(out, range);
   out.finish();
   return 0;
 }

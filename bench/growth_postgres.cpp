@@ -3,7 +3,7 @@
 
 // How the cost of the store on an engine grows, round trips included: see growth.hpp.
 //
-//     bench_growth_postgres [--most N] [--full] [--quick]
+//     bench_growth_postgres [--most N] [--full] [--quick] [--only PART]
 
 #include "growth.hpp"
 #include "postgres_bed.hpp"

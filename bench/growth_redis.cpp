@@ -3,7 +3,7 @@
 
 // How the cost of the store on an engine grows, round trips included: see growth.hpp.
 //
-//     bench_growth_redis [--most N] [--full] [--quick]
+//     bench_growth_redis [--most N] [--full] [--quick] [--only PART]
 
 #include "growth.hpp"
 #include "redis_bed.hpp"

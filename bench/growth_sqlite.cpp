@@ -3,7 +3,7 @@
 
 // How the SQLite store's cost grows: see growth.hpp.
 //
-//     bench_growth_sqlite [--most N] [--full] [--quick]
+//     bench_growth_sqlite [--most N] [--full] [--quick] [--only PART]
 
 #include "growth.hpp"
 #include "sqlite_bed.hpp"

@@ -20,14 +20,14 @@ COLOURS = ["#2563a8", "#c2571a", "#2e7d4f", "#8a3f9e", "#8c6d1f", "#555555"]
 PREFIXES = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")]
 
 
-def charts_of(files: list[pathlib.Path]) -> dict[str, tuple[str, dict[str, list[tuple[float, float]]]]]:
-    """The unit and the lines of each chart, in the order of their rows."""
+def charts_of(files: list[pathlib.Path]) -> dict[str, tuple[str, str, dict[str, list[tuple[float, float]]]]]:
+    """The unit, what x is a number of, and the lines of each chart, in the order of their rows."""
     out = {}
     for file in files:
         for row in json.loads(file.read_text(encoding="utf-8"))["rows"]:
             if "plot" in row and row["ours"] > 0:
                 at = row["plot"]
-                _, lines = out.setdefault(at["chart"], (row["unit"], {}))
+                *_, lines = out.setdefault(at["chart"], (row["unit"], at.get("counts", ""), {}))
                 lines.setdefault(at["line"], []).append((at["x"], row["ours"]))
     return out
 
@@ -60,7 +60,7 @@ class Axis:
         return self.start + share * (self.end - self.start)
 
 
-def drawn(title: str, unit: str, lines: dict[str, list[tuple[float, float]]]) -> str:
+def drawn(title: str, unit: str, counts: str, lines: dict[str, list[tuple[float, float]]]) -> str:
     points = [p for line in lines.values() for p in line]
     x = Axis([p[0] for p in points], LEFT, WIDTH - RIGHT)
     # At least a decade: what is flat should look flat.
@@ -79,7 +79,8 @@ def drawn(title: str, unit: str, lines: dict[str, list[tuple[float, float]]]) ->
     for tick in x.ticks:
         out.append(f'<line x1="{x(tick):.1f}" y1="{TOP}" x2="{x(tick):.1f}" y2="{HEIGHT - BOTTOM}" stroke="#eeeeee"/>')
         out.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{label(tick)}</text>')
-    out.append(f'<text x="{LEFT}" y="{HEIGHT - 14}">log scales</text>')
+    centre = (LEFT + WIDTH - RIGHT) / 2
+    out.append(f'<text x="{centre:.1f}" y="{HEIGHT - 14}" text-anchor="middle">{escape(", ".join(filter(None, [counts, "log scales"])))}</text>')
     ends = []  # where a line is named: beside its end, apart from the others
     for (name, line), colour in zip(lines.items(), COLOURS * len(lines)):
         line = sorted(line)
@@ -97,14 +98,14 @@ def drawn(title: str, unit: str, lines: dict[str, list[tuple[float, float]]]) ->
 
 def plot(folder: pathlib.Path, files: list[pathlib.Path]) -> list[pathlib.Path]:
     written = []
-    for title, (unit, lines) in charts_of(files).items():
+    for title, (unit, counts, lines) in charts_of(files).items():
         written.append(folder / (re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") + ".svg"))
-        written[-1].write_text(drawn(title, unit, lines), encoding="utf-8")
+        written[-1].write_text(drawn(title, unit, counts, lines), encoding="utf-8")
     return written
 
 
 def self_test() -> int:
-    rows = [{"name": str(n), "unit": "us", "ours": 5 + n / 1e6, "plot": {"chart": "A & b", "line": line, "x": n}}
+    rows = [{"name": str(n), "unit": "us", "ours": 5 + n / 1e6, "plot": {"chart": "A & b", "line": line, "x": n, "counts": "jobs"}}
             for line in ("one", "two <b>") for n in (1000, 10_000, 100_000, 1_000_000)]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -119,7 +120,7 @@ def self_test() -> int:
         circles = picture.findall("s:circle", namespace)
         outside = [c for c in circles if not (LEFT <= float(c.get("cx")) <= WIDTH - RIGHT and TOP <= float(c.get("cy")) <= HEIGHT - BOTTOM)]
         texts = [t.text for t in picture.findall("s:text", namespace)]
-        if len(lines) != 2 or len(circles) != 8 or outside or "two <b>" not in texts or "10k" not in texts:
+        if len(lines) != 2 or len(circles) != 8 or outside or not {"two <b>", "10k", "jobs, log scales"} <= set(texts):
             print(f"{len(lines)} lines, {len(circles)} points, {len(outside)} outside, {texts}", file=sys.stderr)
             return 1
     return 0

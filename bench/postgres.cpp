@@ -1,26 +1,20 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What the store costs beside plain SQL, sent by pgbench (prepared) over as many connections to the
-// same server, in turns, medians of the rounds; with a commit that waits for the disk, and without.
-// And what a dequeue costs in the server where a million jobs are not due yet, or a million were
-// completed, beside one of an almost empty table.
+// What the store costs beside plain SQL (postgres_plain.hpp), sent by pgbench (prepared) over as
+// many connections to the same server, in turns; with a commit that waits for the disk, and
+// without. What a worker makes of it. And what a dequeue costs in the server where a million jobs
+// are not due yet, or a million were completed, beside one of an almost empty table.
 //
-//     bench_postgres [--jobs N] [--flight N] [--connections N] [--rounds N] [--growth N] [--json F]
-//
-// There are two plain queues. The equivalent one does in its statements what the same promises ask
-// for: a job's id is taken once; a claim is in order of priority and vesting time, with a lease,
-// its holder and a fence, and counts the attempt, if there is one left and the queue is not paused;
-// what ends is ended by who holds it, while the lease lives, and lets go of its unique key; what
-// came in and what was completed is counted, by stripes, and the queues with work are found by
-// pointers. It still buries nothing, keeps no results, tells nobody, and does not say when to come
-// back. The lean one has no keys, counters or pauses either: a table, an index, and whoever may
-// delete.
+//     bench_postgres [--jobs N] [--flight N] [--connections N] [--rounds N] [--growth N]
 
 #include "weir/store/postgres.hpp"
 
+#include "postgres_bed.hpp"
+#include "postgres_plain.hpp"
 #include "postgres_rig.hpp"
-#include "postgres_worker.hpp"
+#include "report.hpp"
+#include "worker.hpp"
 
 #include <stdlib.h>
 
@@ -30,8 +24,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <random>
@@ -45,12 +37,7 @@ namespace {
 
 using namespace weir;
 using namespace std::chrono_literals;
-using weir_bench::median;
-using weir_bench::rig;
-using weir_bench::session;
-
-std::string const payload(100, 'p');
-constexpr std::uint32_t batch = 100;
+using namespace weir_bench;
 
 struct settings {
   std::uint64_t jobs = 20'000;
@@ -58,121 +45,15 @@ struct settings {
   std::uint64_t connections = 8;
   std::uint64_t rounds = 5;
   std::uint64_t growth = 1'000'000;
-  std::string json;
 };
 
-// ------------------------------------------------------------------------------------------ plain
+/// Does a commit wait for the disk?
+enum class commits { durable, quick };
 
-constexpr std::string_view plain_tables = R"sql(
-CREATE SCHEMA lean;
-CREATE SEQUENCE lean.fences;
-CREATE TABLE lean.jobs (
-  id uuid PRIMARY KEY, queue text NOT NULL, priority smallint NOT NULL, vesting timestamptz NOT NULL,
-  attempts int NOT NULL DEFAULT 0, max_attempts int NOT NULL, holder text, fence bigint,
-  kind text NOT NULL, payload bytea NOT NULL)
-  WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
-        autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX ON lean.jobs (queue, priority, vesting, id);
-CREATE TABLE lean.pointers (queue text NOT NULL, due timestamptz NOT NULL);
-CREATE INDEX ON lean.pointers (queue, due);
-
-CREATE SCHEMA plain;
-CREATE SEQUENCE plain.fences;
-CREATE TABLE plain.jobs (
-  queue text NOT NULL, id uuid NOT NULL, priority smallint NOT NULL, vesting timestamptz,
-  state smallint NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0, max_attempts int NOT NULL,
-  holder text, fence bigint, unique_key text, kind text NOT NULL, payload bytea NOT NULL,
-  result bytea, enqueued timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (queue, id))
-  WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
-        autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX ON plain.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
-CREATE INDEX ON plain.jobs (queue, holder) WHERE holder IS NOT NULL;
-CREATE TABLE plain.pointers (queue text NOT NULL, due timestamptz NOT NULL);
-CREATE INDEX ON plain.pointers (queue, due);
-CREATE TABLE plain.queues (queue text PRIMARY KEY, paused boolean NOT NULL);
-CREATE TABLE plain.keys (queue text NOT NULL, key text NOT NULL, owner uuid NOT NULL,
-  PRIMARY KEY (queue, key));
-CREATE TABLE plain.counters (queue text NOT NULL, stripe int NOT NULL, enqueued bigint NOT NULL,
-  completed bigint NOT NULL, PRIMARY KEY (queue, stripe)) WITH (fillfactor = 50);
-INSERT INTO plain.counters SELECT 'queue', i, 0, 0 FROM generate_series(1, 64) i;
-)sql";
-
-/// More stripes than connections, so that there is always one.
-constexpr std::string_view plain_stripe =
-    " WHERE c.queue = 'queue' AND c.stripe = (SELECT f.stripe FROM plain.counters f "
-    "WHERE f.queue = 'queue' LIMIT 1 FOR UPDATE SKIP LOCKED)";
-
-/// The scripts of a plain queue.
-struct plain_queue {
-  std::string enqueue;
-  std::string consume_one;
-  std::string consume_many;
-};
-
-std::string pointer_of(std::string const& schema) {
-  return "INSERT INTO " + schema +
-         ".pointers SELECT 'queue', vesting FROM job WHERE NOT EXISTS (SELECT FROM " + schema +
-         ".pointers p WHERE p.queue = 'queue' AND p.due <= job.vesting)";
+std::string name_of(commits c) { return c == commits::durable ? "durable" : "quick"; }
+std::string setting_of(commits c) {
+  return std::string{"synchronous_commit = "} + (c == commits::durable ? "on" : "off");
 }
-
-std::string claim(std::string const& schema, std::uint32_t limit, std::string const& which) {
-  return "UPDATE " + schema +
-         ".jobs j SET vesting = clock_timestamp() + interval '1 hour', attempts = attempts + 1, "
-         "holder = 'holder', fence = nextval('" +
-         schema + ".fences') FROM (SELECT queue, id FROM " + schema +
-         ".jobs WHERE queue = 'queue' AND vesting <= now() " + which +
-         "ORDER BY priority, vesting, id LIMIT " + std::to_string(limit) +
-         " FOR UPDATE SKIP LOCKED) c WHERE j.queue = c.queue AND j.id = c.id "
-         "RETURNING j.id, j.fence, j.attempts, j.kind, j.payload";
-}
-
-/// Of what it got it sends back only what it needs next.
-std::string claim_many(std::string const& schema, std::string const& which) {
-  return "WITH got AS (" + claim(schema, batch, which) +
-         ") SELECT array_agg(id) AS ids, array_agg(fence) AS fences FROM got \\gset\n";
-}
-
-constexpr std::string_view one_ended = "j.id = :id AND j.fence = :fence::bigint";
-constexpr std::string_view many_ended = "j.id = u.id AND j.fence = u.fence";
-constexpr std::string_view those_ended =
-    " USING unnest(:ids::uuid[], :fences::bigint[]) u(id, fence)";
-
-plain_queue lean() {
-  auto const end = [](std::string_view from, std::string_view which) {
-    return "DELETE FROM lean.jobs j" + std::string{from} + " WHERE j.holder = 'holder' AND " +
-           std::string{which} + ";\n";
-  };
-  return {"WITH job AS (INSERT INTO lean.jobs (id, queue, priority, vesting, max_attempts, kind, "
-          "payload) VALUES (gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
-              payload + "') RETURNING vesting) " + pointer_of("lean") + ";\n",
-          claim("lean", 1, "") + " \\gset\n" + end("", one_ended),
-          claim_many("lean", "") + end(those_ended, many_ended)};
-}
-
-plain_queue equivalent() {
-  std::string const which = "AND attempts < max_attempts AND NOT EXISTS "
-                            "(SELECT FROM plain.queues q WHERE q.queue = 'queue' AND q.paused) ";
-  auto const end = [](std::string_view from, std::string_view those) {
-    return "WITH ended AS (DELETE FROM plain.jobs j" + std::string{from} +
-           " WHERE j.queue = 'queue' AND j.holder = 'holder' AND j.state = 0 AND j.vesting > now() "
-           "AND " +
-           std::string{those} +
-           " RETURNING j.id, j.unique_key), freed AS (DELETE FROM plain.keys k USING ended e WHERE "
-           "k.queue = 'queue' AND k.key = e.unique_key AND k.owner = e.id) "
-           "UPDATE plain.counters c SET completed = c.completed + (SELECT count(*) FROM ended)" +
-           std::string{plain_stripe} + ";\n";
-  };
-  return {"WITH job AS (INSERT INTO plain.jobs (id, queue, priority, vesting, max_attempts, kind, "
-          "payload) VALUES (gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
-              payload + "') ON CONFLICT DO NOTHING RETURNING vesting), pointer AS (" +
-              pointer_of("plain") +
-              ") UPDATE plain.counters c SET enqueued = c.enqueued + (SELECT count(*) FROM job)" +
-              std::string{plain_stripe} + ";\n",
-          claim("plain", 1, which) + " \\gset\n" + end("", one_ended),
-          claim_many("plain", which) + end(those_ended, many_ended)};
-}
-
-// ------------------------------------------------------------------------------------------ weir
 
 class ids {
  public:
@@ -190,7 +71,7 @@ new_job job_of(job_id const& id) {
   new_job j;
   j.id = id;
   j.kind = "kind";
-  j.payload = payload;
+  j.payload = job_payload;
   return j;
 }
 
@@ -234,14 +115,23 @@ double weir_consume(rig& r, std::uint64_t jobs, std::uint64_t flight, std::uint3
   return pairs * limit;
 }
 
-// ------------------------------------------------------------------------------------------ rates
+/// Jobs in a second, a thousand in a command.
+double weir_bulk(rig& r, std::uint64_t jobs, std::uint64_t flight) {
+  ids id;
+  return limits::batch *
+         r.together(jobs / limits::batch, flight, [&](std::uint64_t, std::function<void()> next) {
+           std::vector<new_job> many;
+           while (many.size() != limits::batch) many.push_back(job_of(id()));
+           r.store().async_execute(
+               command::enqueue_jobs{"queue", many},
+               [next = std::move(next)](error_code ec, command::enqueue_jobs::result const&) {
+                 if (ec) throw std::runtime_error{"enqueue: " + ec.message()};
+                 next();
+               });
+         });
+}
 
-struct rate {
-  std::string what;
-  std::vector<double> weir;
-  std::vector<double> plain;  // the equivalent queue's
-  std::vector<double> lean;
-};
+// ------------------------------------------------------------------------------------------ rates
 
 void empty(rig& r) {
   r.db().ask("TRUNCATE weir.jobs, weir.pointers, weir.counters, plain.jobs, plain.pointers, "
@@ -256,30 +146,57 @@ void fill(rig& r, std::uint64_t jobs) {
     r.db().ask("INSERT INTO " + schema +
                ".jobs (id, queue, priority, vesting, max_attempts, kind, payload) SELECT "
                "gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
-               payload + "' FROM generate_series(1, " + n + ")");
+               job_payload + "' FROM generate_series(1, " + n + ")");
     r.db().ask("VACUUM ANALYZE " + schema + ".jobs");
   }
   r.db().ask(
       "INSERT INTO weir.jobs (queue, id, priority, strategy, policy, max_attempts, vesting, "
       "enqueued, deadline_from, deadline, retention, unique_key, kind, payload) SELECT 'queue', "
       "gen_random_uuid(), 0, 0, 0, 25, t, t, t, 0, 0, '', 'kind', '" +
-      payload + "' FROM (SELECT weir.clock() AS t FROM generate_series(1, " + n +
+      job_payload + "' FROM (SELECT weir.clock() AS t FROM generate_series(1, " + n +
       ")) i; INSERT INTO weir.pointers VALUES (0, 0, 'queue')");
   r.db().ask("VACUUM ANALYZE weir.jobs");
   r.db().ask("CHECKPOINT");
 }
 
-std::vector<rate> rates(postgres_test::server const& server, settings const& s, bool durable) {
-  rig r{server, durable ? "durable" : "quick", static_cast<std::uint32_t>(s.connections)};
+/// A row of a rate beside both plain queues.
+struct rate {
+  std::string what;
+  std::optional<target> goal;  // of the rate itself
+  samples weir;
+  samples plain;  // the equivalent queue's
+  samples lean;
+};
+
+void add(report& to, commits how, rate const& r) {
+  auto const name = name_of(how) + ": " + r.what;
+  to.add({.name = name,
+          .unit = "jobs/s",
+          .ours = r.weir,
+          .reference_name = "pgbench, equivalent SQL",
+          .reference = r.plain,
+          .goal = ratio_at_least(0.85)});
+  to.add({.name = name + ", beside a bare table",
+          .unit = "jobs/s",
+          .ours = r.weir,
+          .reference_name = "pgbench, table and index",
+          .reference = r.lean,
+          .goal = r.goal});
+}
+
+void report_rates(report& to, postgres_test::server const& server, settings const& s, commits how) {
+  rig r{server, name_of(how), static_cast<std::uint32_t>(s.connections)};
   r.db().ask(std::string{plain_tables});
-  r.db().ask("ALTER DATABASE " + std::string{durable ? "durable" : "quick"} +
-             " SET synchronous_commit = " + (durable ? "on" : "off"));
-  auto const of = [&](std::string const& what, std::uint64_t flight) {
-    return rate{what + ", " + std::to_string(flight) + " in flight", {}, {}, {}};
+  r.db().ask("ALTER DATABASE " + name_of(how) + " SET " + setting_of(how));
+  auto const of = [&](std::string const& what, std::uint64_t flight,
+                      std::optional<target> goal = {}) {
+    return rate{what + ", " + std::to_string(flight) + " in flight", goal, {}, {}, {}};
   };
-  std::vector<rate> out{
-      of("enqueue", s.flight), of("enqueue", s.connections), of("dequeue + complete 1", s.flight),
-      of("dequeue + complete 1", s.connections), of("dequeue + complete 100", s.connections)};
+  std::array<rate, 2> enqueue{of("enqueue", s.flight, at_least(20'000)),
+                              of("enqueue", s.connections)};
+  std::array<rate, 2> one{of("dequeue + complete 1", s.flight),
+                          of("dequeue + complete 1", s.connections)};
+  auto many = of("dequeue + complete 100", s.connections);
   // What the connections and plans cost to make is nobody's.
   weir_enqueue(r, 1000, s.flight);
   weir_consume(r, 1000, s.flight, 1);
@@ -289,31 +206,102 @@ std::vector<rate> rates(postgres_test::server const& server, settings const& s, 
     std::array const flights{s.flight, s.connections};
     for (std::size_t i = 0; i != flights.size(); ++i) {
       empty(r);
-      auto& enqueue = out[i];
-      auto& consume = out[2 + i];
-      enqueue.weir.push_back(weir_enqueue(r, s.jobs, flights[i]));
-      enqueue.plain.push_back(r.pgbench(plain.enqueue, s.jobs));
-      enqueue.lean.push_back(r.pgbench(bare.enqueue, s.jobs));
+      enqueue[i].weir.push_back(weir_enqueue(r, s.jobs, flights[i]));
+      enqueue[i].plain.push_back(r.pgbench(plain.enqueue, s.jobs));
+      enqueue[i].lean.push_back(r.pgbench(bare.enqueue, s.jobs));
       fill(r, s.jobs + s.jobs / 10);
-      consume.weir.push_back(weir_consume(r, s.jobs, flights[i], 1));
-      consume.plain.push_back(r.pgbench(plain.consume_one, s.jobs));
-      consume.lean.push_back(r.pgbench(bare.consume_one, s.jobs));
+      one[i].weir.push_back(weir_consume(r, s.jobs, flights[i], 1));
+      one[i].plain.push_back(r.pgbench(plain.consume_one, s.jobs));
+      one[i].lean.push_back(r.pgbench(bare.consume_one, s.jobs));
     }
     fill(r, 3 * s.jobs);
-    out[4].weir.push_back(weir_consume(r, 2 * s.jobs, s.connections, batch));
-    out[4].plain.push_back(batch * r.pgbench(plain.consume_many, 2 * s.jobs / batch));
-    out[4].lean.push_back(batch * r.pgbench(bare.consume_many, 2 * s.jobs / batch));
+    many.weir.push_back(weir_consume(r, 2 * s.jobs, s.connections, batch));
+    many.plain.push_back(batch * r.pgbench(plain.consume_many, 2 * s.jobs / batch));
+    many.lean.push_back(batch * r.pgbench(bare.consume_many, 2 * s.jobs / batch));
   }
-  return out;
+  for (auto const* const rates : {&enqueue, &one}) {
+    for (auto const& each : *rates) add(to, how, each);
+  }
+  add(to, how, many);
+}
+
+// ----------------------------------------------------------------------------------------- worker
+
+/// On the server of this benchmark.
+template <commits How>
+class bed_here : public postgres_bed {
+ public:
+  inline static postgres_test::server const* here = nullptr;
+
+  bed_here() : postgres_bed{*here, setting_of(How)} {}
+};
+
+/// What comes in at once, and what a worker makes of it, beside the plain queue's; then how long it
+/// takes from an enqueue to the handler where nothing else happens, beside the enqueue and the
+/// claim of the plain queue, on one connection, one after the other.
+template <commits How>
+void report_worker_rows(report& to, postgres_test::server const& server, settings const& s) {
+  using bed_type = bed_here<How>;
+  bed_type::here = &server;
+  rig r{server, "worker_" + name_of(How), static_cast<std::uint32_t>(s.connections)};
+  rig alone{server, "worker_" + name_of(How) + "_alone", 1};
+  for (auto* const each : {&r, &alone}) {
+    each->db().ask(std::string{plain_tables});
+    each->db().ask("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET " + setting_of(How) +
+                   "', current_database()); END $$");
+  }
+  std::string const plain_bulk =
+      "INSERT INTO plain.jobs (id, queue, priority, vesting, max_attempts, kind, payload) SELECT "
+      "gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'kind', '" +
+      job_payload + "' FROM generate_series(1, " + std::to_string(limits::batch) +
+      ") ON CONFLICT DO NOTHING;\n";
+  auto const plain = equivalent();
+  auto const jobs = std::max(s.jobs / limits::batch, s.connections) * limits::batch;
+  samples bulk;
+  samples bulk_plain;
+  samples worked;
+  samples worked_plain;
+  for (std::uint64_t round = 0; round != s.rounds; ++round) {
+    empty(r);
+    bulk.push_back(weir_bulk(r, jobs, s.connections));
+    bulk_plain.push_back(limits::batch * r.pgbench(plain_bulk, jobs / limits::batch));
+    fill(r, jobs);
+    worked_plain.push_back(batch * r.pgbench(plain.consume_many, jobs / batch / 2));
+    worker_bed<bed_type> w{hands(limits::batch, limits::batch)};
+    worked.push_back(w.busy(jobs));
+  }
+  auto const name = name_of(How) + ": ";
+  to.add({.name = name + "enqueue in bulk, 1,000 in a command",
+          .unit = "jobs/s",
+          .ours = bulk,
+          .reference_name = "pgbench, equivalent SQL",
+          .reference = bulk_plain,
+          .goal = at_least(150'000)});
+  to.add({.name = name + "a worker, jobs that do nothing",
+          .unit = "jobs/s",
+          .ours = worked,
+          .reference_name = "pgbench, equivalent SQL",
+          .reference = worked_plain,
+          .goal = at_least(60'000)});
+  constexpr std::size_t times = 500;
+  samples const steps = alone.pgbench_idle(plain.enqueue + plain.consume_one, 2, times);
+  worker_bed<bed_type> idle{hands(10, 10)};
+  auto const latencies = idle.idle(times);
+  to.add({.name = name + "enqueue to handler, idle, p50",
+          .unit = "us",
+          .ours = latencies,
+          .reference_name = "pgbench, enqueue + claim, idle, mean",
+          .reference = steps,
+          .goal = at_most(800)});
+  to.add({.name = name + "enqueue to handler, idle, p99",
+          .unit = "us",
+          .ours = latencies.quantile(0.99),
+          .reference_name = "pgbench, enqueue + claim, idle, mean",
+          .reference = steps,
+          .goal = at_most(1500)});
 }
 
 // ----------------------------------------------------------------------------------------- growth
-
-struct cost {
-  std::string what;
-  double one = 0;  // microseconds
-  double ten = 0;
-};
 
 /// Tables with two levels, of which the first has jobs that are not due, and the second `due` ones.
 class grown {
@@ -371,31 +359,37 @@ END $$)sql");
         "enqueued, deadline_from, deadline, retention, unique_key, kind, payload) SELECT 'queue', "
         "gen_random_uuid(), " +
         std::to_string(level) + ", 0, 0, 25, t + " + std::to_string(seconds) +
-        " * 1000000000::bigint + i, t, t, 0, 0, '', 'kind', '" + payload +
+        " * 1000000000::bigint + i, t, t, 0, 0, '', 'kind', '" + job_payload +
         "' FROM (SELECT weir.clock() AS t, i FROM generate_series(1, " + std::to_string(jobs) +
         ") i) i");
   }
 
-  void measure(int n, int times) {
+  /// The median of so many dequeues of `n` jobs: microseconds.
+  double measure(int n, int times) {
+    rig_.db().ask("TRUNCATE took");
     rig_.db().ask("CALL measure(" + std::to_string(n) + ", " + std::to_string(times) + ")");
-  }
-  double took(int n) {
-    return std::strtod(rig_.db()
-                           .ask("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY us) FROM took "
-                                "WHERE n = " +
-                                std::to_string(n))
-                           .c_str(),
-                       nullptr);
+    auto const text =
+        rig_.db().ask("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY us) FROM took");
+    return std::strtod(text.c_str(), nullptr);
   }
 
  private:
   rig rig_;
 };
 
-std::vector<cost> growth(postgres_test::server const& server, settings const& s) {
-  constexpr int chunk = 20;
-  constexpr int chunks = 10;
-  constexpr std::uint64_t due = 1 + 11 * chunk * (chunks + 1);
+/// What a dequeue costs in the server: of one job, and of ten.
+struct cost {
+  std::string what;
+  std::optional<target> goal;
+  std::array<samples, 2> took;
+};
+
+constexpr std::array dequeued_at_once{1, 10};
+
+void report_growth(report& to, postgres_test::server const& server, settings const& s) {
+  constexpr int times = 20;
+  constexpr int rounds = 10;
+  constexpr std::uint64_t due = 1 + 11 * times * (rounds + 1);
   grown small{server, "small"};
   grown future{server, "future"};
   grown completed{server, "completed"};
@@ -404,84 +398,53 @@ std::vector<cost> growth(postgres_test::server const& server, settings const& s)
   session old{server, "seen"};
   old.ask("BEGIN ISOLATION LEVEL REPEATABLE READ");
   old.ask("SELECT count(*) FROM weir.state");
+  auto const under = s.growth / 10;  // of which each dequeue goes through all
   for (auto* const each : {&completed, &seen}) {
-    auto const many = each == &seen ? s.growth / 10 : s.growth;
+    auto const many = each == &seen ? under : s.growth;
     each->add(many, 1, -3600);
     each->db().ask("CALL complete_many(" + std::to_string(many) + ")");
   }
-  std::vector<std::pair<std::string, grown*>> all{
-      {"an almost empty table", &small},
-      {std::to_string(s.growth) + " future jobs in front", &future},
-      {std::to_string(s.growth) + " completed jobs, vacuum running", &completed}};
-  std::vector<cost> out;
+  auto const many = std::to_string(s.growth);
+  std::vector<std::pair<cost, grown*>> all;
+  all.push_back({{"an almost empty table", {}, {}}, &small});
+  all.push_back({{many + " future jobs in front", ratio_at_most(1.5), {}}, &future});
+  all.push_back({{many + " completed jobs, vacuum running", ratio_at_most(1.5), {}}, &completed});
   for (auto& [what, each] : all) each->add(due, 1, -1);
-  for (int i = 0; i <= chunks; ++i) {
+  auto const measure = [](cost& of, grown& in) {
+    for (std::size_t i = 0; i != dequeued_at_once.size(); ++i) {
+      of.took[i].push_back(in.measure(dequeued_at_once[i], times));
+    }
+  };
+  for (int round = 0; round <= rounds; ++round) {
     for (auto& [what, each] : all) {
-      each->measure(1, chunk);
-      each->measure(10, chunk);
-      if (i == 0) each->db().ask("TRUNCATE took");  // warm from here on
+      if (round == 1) what.took = {};  // warm from here on
+      measure(what, *each);
     }
   }
-  for (auto& [what, each] : all) out.push_back({what, each->took(1), each->took(10)});
   seen.add(due, 1, -1);
   for (bool const open : {true, false}) {
     if (!open) old.ask("COMMIT");
-    seen.db().ask("TRUNCATE took");
-    seen.measure(1, chunk);
-    seen.measure(10, chunk);
-    out.push_back({std::to_string(s.growth / 10) + " completed jobs, " +
-                       (open ? "under a snapshot that is older" : "right after that is closed"),
-                   seen.took(1), seen.took(10)});
+    all.push_back({{std::to_string(under) + " completed jobs, " +
+                        (open ? "under a snapshot that is older" : "right after that is closed"),
+                    {},
+                    {}},
+                   &seen});
+    measure(all.back().first, seen);
   }
-  return out;
-}
-
-// ----------------------------------------------------------------------------------------- worker
-
-/// What a worker makes of it, and what comes in at once, beside the plain queue's; then how long it
-/// takes from an enqueue to the handler where nothing else happens, beside the enqueue and the
-/// claim of the plain queue, on one connection, one after the other.
-void whole(postgres_test::server const& server, settings const& s, bool durable) {
-  auto const database = std::string{"worker_"} + (durable ? "durable" : "quick");
-  rig r{server, database, static_cast<std::uint32_t>(s.connections)};
-  rig alone{server, database + "_alone", 1};
-  ids id;
-  auto const plain = equivalent();
-  for (auto* const each : {&r, &alone}) {
-    each->db().ask(std::string{plain_tables});
-    each->db().ask("SET client_min_messages = error; DO $$ BEGIN EXECUTE format('ALTER DATABASE %I "
-                   "SET synchronous_commit = " +
-                   std::string{durable ? "on" : "off"} + "', current_database()); END $$");
+  to.section("\na dequeue in the server");
+  for (std::size_t i = 0; i != dequeued_at_once.size(); ++i) {
+    for (auto const& [what, each] : all) {
+      row r{.name = "dequeue of " + std::to_string(dequeued_at_once[i]) + ", " + what.what,
+            .unit = "us",
+            .ours = what.took[i]};
+      if (each != &small) {
+        r.reference_name = "an almost empty table";
+        r.reference = all.front().first.took[i];
+        r.goal = what.goal;
+      }
+      to.add(std::move(r));
+    }
   }
-  std::string const bulk =
-      "INSERT INTO plain.jobs (id, queue, priority, vesting, max_attempts, kind, payload) SELECT "
-      "gen_random_uuid(), 'queue', 0, clock_timestamp(), 25, 'no_op', '{\"sent\":0}' FROM "
-      "generate_series(1, 1000) ON CONFLICT DO NOTHING;\n";
-  std::vector<double> in;
-  std::vector<double> in_plain;
-  std::vector<double> ran;
-  std::vector<double> ran_plain;
-  auto const jobs = std::max<std::uint64_t>(s.jobs / 1000, 1) * 1000;
-  for (std::uint64_t round = 0; round != s.rounds; ++round) {
-    empty(r);
-    in.push_back(enqueue_in_bulk(r, jobs, s.connections, std::ref(id)));
-    in_plain.push_back(1000 * r.pgbench(bulk, std::max(jobs / 1000, s.connections)));
-    r.db().ask("VACUUM ANALYZE weir.jobs");
-    r.db().ask("VACUUM ANALYZE plain.jobs");
-    ran.push_back(process(r, jobs, 1000));
-    ran_plain.push_back(batch * r.pgbench(plain.consume_many, jobs / batch));
-  }
-  auto const print = [](char const* what, double ours, double theirs) {
-    std::printf("  %-42s %10.0f %10.0f %7.2f\n", what, ours, theirs, ours / theirs);
-  };
-  print("enqueue in bulk, 1,000 a command", median(in), median(in_plain));
-  print("a worker, no-op jobs", median(ran), median(ran_plain));
-  empty(alone);
-  auto const steps = alone.pgbench(plain.enqueue + plain.consume_one, 200);
-  auto const took = idle_latencies(r, 200, std::ref(id));
-  std::printf("  enqueue to handler, idle, ms: p50 %.2f, p99 %.2f; plain enqueue, claim and "
-              "completion, mean %.2f\n",
-              took[took.size() / 2], took[took.size() * 99 / 100], 1000 / steps);
 }
 
 // ----------------------------------------------------------------------------------------- report
@@ -497,8 +460,6 @@ settings arguments(int argc, char** argv) {
     auto const found = numbers.find(argv[i]);
     if (found != numbers.end()) {
       *found->second = std::strtoull(argv[i + 1], nullptr, 10);
-    } else if (std::string_view{argv[i]} == "--json") {
-      s.json = argv[i + 1];
     } else {
       s.jobs = 0;
     }
@@ -506,11 +467,20 @@ settings arguments(int argc, char** argv) {
   if (argc % 2 == 0 || s.jobs < 1000 || s.flight == 0 || s.connections < 2 || s.connections > 50 ||
       s.rounds == 0 || s.growth < 10'000) {
     std::fputs("usage: bench_postgres [--jobs N] [--flight N] [--connections N] [--rounds N] "
-               "[--growth N] [--json FILE]\n",
+               "[--growth N]\n",
                stderr);
     std::exit(2);
   }
   return s;
+}
+
+template <commits How>
+void report_all(report& to, postgres_test::server const& server, settings const& s) {
+  to.section(std::string{How == commits::durable ? "every commit waits for the disk"
+                                                 : "synchronous_commit = off"} +
+             ", " + std::to_string(s.connections) + " connections each");
+  report_rates(to, server, s, How);
+  report_worker_rows<How>(to, server, s);
 }
 
 }  // namespace
@@ -521,43 +491,10 @@ int main(int argc, char** argv) {
   ::setenv("TMPDIR", "/var/tmp", 0);
   postgres_test::server const server{{.settings = {"fsync=on", "shared_buffers=256MB",
                                                    "max_wal_size=4GB", "autovacuum_naptime=1s"}}};
-  std::string json;
-  for (bool const durable : {true, false}) {
-    std::printf("%s, %llu connections each; jobs per second, medians of %llu\n",
-                durable ? "every commit waits for the disk" : "synchronous_commit = off",
-                static_cast<unsigned long long>(s.connections),
-                static_cast<unsigned long long>(s.rounds));
-    std::printf("  %-42s %10s %10s %7s %10s %7s\n", "", "weir", "pgbench", "ratio", "lean",
-                "ratio");
-    for (auto const& r : rates(server, s, durable)) {
-      auto const weir = median(r.weir);
-      auto const plain = median(r.plain);
-      auto const bare = median(r.lean);
-      std::printf("  %-42s %10.0f %10.0f %7.2f %10.0f %7.2f\n", r.what.c_str(), weir, plain,
-                  weir / plain, bare, weir / bare);
-      std::array<char, 512> line{};
-      std::snprintf(line.data(), line.size(),
-                    "%s  {\"name\": \"%s\", \"durable\": %s, \"weir\": %.0f, \"pgbench\": %.0f, "
-                    "\"ratio\": %.3f, \"lean\": %.0f, \"ratio_lean\": %.3f}",
-                    json.empty() ? "" : ",\n", r.what.c_str(), durable ? "true" : "false", weir,
-                    plain, weir / plain, bare, weir / bare);
-      json += line.data();
-    }
-    whole(server, s, durable);
-    std::fflush(stdout);
-  }
-  auto const costs = growth(server, s);
-  std::printf("a dequeue in the server, microseconds, medians (beside an almost empty table)\n");
-  std::printf("  %-58s %10s %18s\n", "", "of 1", "of 10");
-  for (auto const& c : costs) {
-    std::printf("  %-58s %10.0f (%.2f) %10.0f (%.2f)\n", c.what.c_str(), c.one,
-                c.one / costs[0].one, c.ten, c.ten / costs[0].ten);
-    std::array<char, 512> line{};
-    std::snprintf(line.data(), line.size(),
-                  ",\n  {\"name\": \"dequeue: %s\", \"us_1\": %.1f, \"us_10\": %.1f, \"ratio_1\": "
-                  "%.3f, \"ratio_10\": %.3f}",
-                  c.what.c_str(), c.one, c.ten, c.one / costs[0].one, c.ten / costs[0].ten);
-    json += line.data();
-  }
-  if (!s.json.empty()) std::ofstream{s.json} << "[\n" << json << "\n]\n";
+  report out{"postgres"};
+  report_all<commits::durable>(out, server, s);
+  out.section("");
+  report_all<commits::quick>(out, server, s);
+  report_growth(out, server, s);
+  out.finish();
 }

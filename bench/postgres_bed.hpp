@@ -12,36 +12,43 @@
 
 namespace weir_bench {
 
-/// In a database of its own, of a server that all share.
+/// In a database of its own, of a server that all share, if no other is given.
 class postgres_bed : public bed<weir::postgres_store> {
  public:
   static constexpr char const* name = "postgres";
 
-  postgres_bed() : store_{io().get_executor(), server().conninfo(create(database_))} {}
+  postgres_bed() : postgres_bed{shared(), "synchronous_commit = on"} {}
+  /// @param settings of the database
+  postgres_bed(postgres_test::server const& server, std::string const& settings)
+      : server_{server},
+        store_{io().get_executor(), server.conninfo(create(settings))} {}
   ~postgres_bed() override {
     store_.close();
     io().restart();
     io().run();
-    session{server(), "postgres"}.ask("DROP DATABASE " + database_ + " WITH (FORCE)");
+    session{server_, "postgres"}.ask("DROP DATABASE " + database_ + " WITH (FORCE)");
   }
   [[nodiscard]] weir::postgres_store const& store() const noexcept override { return store_; }
 
  private:
-  static postgres_test::server const& server() {
+  static postgres_test::server const& shared() {
     static postgres_test::server const one;
     return one;
   }
-  static std::string const& create(std::string const& database) {
-    session{server(), "postgres"}.ask("CREATE DATABASE " + database);
-    session{server(), database}.ask(weir::postgres_migration_sql({}));
-    return database;
+  std::string const& create(std::string const& settings) const {
+    session there{server_, "postgres"};
+    there.ask("CREATE DATABASE " + database_);
+    there.ask("ALTER DATABASE " + database_ + " SET " + settings);
+    session{server_, database_}.ask(weir::postgres_migration_sql({}));
+    return database_;
   }
   static std::string another() {
     static int made = 0;
     return "bed" + std::to_string(++made);
   }
 
-  std::string database_ = another();
+  postgres_test::server const& server_;
+  std::string const database_ = another();
   weir::postgres_store store_;
 };
 

@@ -22,18 +22,13 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace weir_bench {
-
-inline double median(std::vector<double> all) {
-  auto const middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::nth_element(all.begin(), middle, all.end());
-  return *middle;
-}
 
 /// A connection that blocks.
 class session {
@@ -103,13 +98,35 @@ class rig {
 
   /// Transactions of pgbench in a second, of this script, on as many connections as the store has.
   double pgbench(std::string const& script, std::uint64_t transactions) const {
+    auto const out = run_pgbench(script, transactions, "");
+    auto const at = out.find("tps = ");
+    if (at == out.npos) throw std::runtime_error{"pgbench says: " + out};
+    return std::strtod(out.c_str() + at + 6, nullptr);
+  }
+
+  /// How long pgbench waits for the first `n` statements of this script together, each time after a
+  /// pause in which the server falls idle: microseconds, the mean.
+  double pgbench_idle(std::string const& script, int n, std::uint64_t transactions) const {
+    auto const out = run_pgbench("\\sleep 10 ms\n" + script, transactions, " -r");
+    std::istringstream lines{out.substr(std::min(out.find("statement latencies"), out.size()))};
+    double sum = 0;
+    std::string line;
+    for (int skipped = 0; skipped != 2; ++skipped) std::getline(lines, line);  // with the pause
+    for (; n != 0 && std::getline(lines, line); --n) sum += std::strtod(line.c_str(), nullptr);
+    if (n != 0 || sum == 0) throw std::runtime_error{"pgbench says: " + out};
+    return sum * 1000;
+  }
+
+ private:
+  [[nodiscard]] std::string run_pgbench(std::string const& script, std::uint64_t transactions,
+                                        std::string const& options) const {
     auto const file = (std::filesystem::temp_directory_path() / ("weir-" + database_ + ".sql"));
     std::ofstream{file} << script;
     auto const line = postgres_test::program::find("pgbench") + " -h 127.0.0.1 -p " +
                       std::to_string(server_.port()) + " -U postgres -n -M prepared -j 1 -c " +
                       std::to_string(connections_) + " -t " +
                       std::to_string(std::max<std::uint64_t>(transactions / connections_, 1)) +
-                      " -f '" + file.string() + "' " + database_ + " 2>&1";
+                      options + " -f '" + file.string() + "' " + database_ + " 2>&1";
     std::string out;
     std::FILE* const pipe = ::popen(line.c_str(), "r");
     if (pipe == nullptr) throw std::runtime_error{"pgbench cannot be run"};
@@ -119,12 +136,10 @@ class rig {
     }
     int const status = ::pclose(pipe);
     std::filesystem::remove(file);
-    auto const at = out.find("tps = ");
-    if (status != 0 || at == out.npos) throw std::runtime_error{"pgbench says: " + out};
-    return std::strtod(out.c_str() + at + 6, nullptr);
+    if (status != 0) throw std::runtime_error{"pgbench says: " + out};
+    return out;
   }
 
- private:
   static session create(postgres_test::server const& server, std::string const& database) {
     session{server, "postgres"}.ask("CREATE DATABASE " + database);
     return {server, database};

@@ -15,8 +15,7 @@
 
 #include "redis_rig.hpp"
 #include "redis_worker.hpp"
-
-#include <nlohmann/json.hpp>
+#include "report.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,14 +24,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -50,27 +48,14 @@ auto then(Next next, Check check) {
 
 constexpr auto fine = [](auto const&) { return true; };
 
-double median(std::vector<double> all) {
-  if (all.empty()) return 0;
-  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2),
-                   all.end());
-  return all[all.size() / 2];
-}
-
-/// All rounds of a row.
-struct row {
+/// All rounds of a command.
+struct rounds {
   std::vector<figure> weir;
   std::vector<figure> many;  ///< redis-benchmark, over as many connections
   std::vector<figure> one;   ///< over one
 };
 
-double median(std::vector<figure> const& all, double figure::* of) {
-  std::vector<double> values;
-  for (auto const& f : all) values.push_back(f.*of);
-  return median(std::move(values));
-}
-
-void measure(rig& r, std::map<std::string, row>& out) {
+void measure(rig& r, std::map<std::string, rounds>& out) {
   auto const& store = r.store();
   auto const commands = r.commands();
   auto const raw = [&](auto const&... c) {
@@ -142,14 +127,22 @@ void measure(rig& r, std::map<std::string, row>& out) {
            command::complete_jobs{"queue", nothing}));
 }
 
-/// The jobs' rows, each with the target of this kind of machine.
-struct job_rows {
-  std::map<std::string, std::vector<double>> weir;
+/// All rounds of what is done with jobs.
+struct job_rounds {
+  std::map<std::string, samples> weir;
   std::map<std::string, std::vector<figure>> speed;  ///< of those that are rates
-  std::map<std::string, std::vector<double>> sidekiq;
+  std::map<std::string, samples> sidekiq;
 };
 
-void measure_jobs(rig& r, std::uint64_t in_flight, job_rows& out) {
+std::string const one_by_one_row = "enqueue one by one, 100 in flight";
+std::string const bulk_row = "enqueue in bulk";
+std::string const many_row = "worker, no-op jobs, 256 at once";
+std::string const ten_row = "worker, no-op jobs, 10 at once";
+std::string const scripts_row = "worker, scripts for each job, 256 at once";
+std::string const p50_row = "enqueue to handler, idle, p50";
+std::string const p99_row = "enqueue to handler, idle, p99";
+
+void measure_jobs(rig& r, std::uint64_t in_flight, job_rounds& out) {
   auto const& store = r.store();
   auto const n = r.commands();
   static std::string const small = R"({"sent":0})";
@@ -163,31 +156,30 @@ void measure_jobs(rig& r, std::uint64_t in_flight, job_rows& out) {
     out.weir[what].push_back(f.rate);
     out.speed[what].push_back(f);
   };
-  note("enqueue one by one, 100 in flight", one_by_one);
+  note(one_by_one_row, one_by_one);
   r.forget_all();
-  note("enqueue in bulk", enqueue_in_bulk(r, n, 4));
+  note(bulk_row, enqueue_in_bulk(r, n, 4));
   auto const many =
       process(r, n, {.concurrency = static_cast<std::uint32_t>(4 * in_flight), .quantum = 128});
-  note("worker, no-op jobs, 256 at once", many.speed);
-  out.weir["  scripts for each job"].push_back(many.scripts);
+  note(many_row, many.speed);
+  out.weir[scripts_row].push_back(many.scripts);
   r.forget_all();
   enqueue_in_bulk(r, n, 4);
   auto const ten = process(r, n, {.concurrency = 10});
-  note("worker, no-op jobs, 10 at once", ten.speed);
+  note(ten_row, ten.speed);
   r.forget_all();
   auto const latencies = idle_latencies(r, 300);
-  out.weir["enqueue to handler, idle, p50, us"].push_back(latencies[latencies.size() / 2]);
-  out.weir["enqueue to handler, idle, p99, us"].push_back(latencies[latencies.size() * 99 / 100]);
+  out.weir[p50_row].push_back(latencies[latencies.size() / 2]);
+  out.weir[p99_row].push_back(latencies[latencies.size() * 99 / 100]);
 }
 
 /// Sidekiq on the same server; false: it is not installed.
-bool measure_sidekiq(rig& r, job_rows& out) {
-  static std::map<std::string, std::string> const rows{
-      {"push", "enqueue one by one, 100 in flight"},
-      {"push_bulk", "enqueue in bulk"},
-      {"process", "worker, no-op jobs, 10 at once"},
-      {"latency_p50", "enqueue to handler, idle, p50, us"},
-      {"latency_p99", "enqueue to handler, idle, p99, us"}};
+bool measure_sidekiq(rig& r, job_rounds& out) {
+  static std::map<std::string, std::string> const rows{{"push", one_by_one_row},
+                                                       {"push_bulk", bulk_row},
+                                                       {"process", ten_row},
+                                                       {"latency_p50", p50_row},
+                                                       {"latency_p99", p99_row}};
   r.forget_all();
   std::filesystem::path const here{__FILE__};
   auto const said =
@@ -207,92 +199,85 @@ bool measure_sidekiq(rig& r, job_rows& out) {
   return any;
 }
 
-nlohmann::json show_commands(std::map<std::string, row> const& all, std::uint64_t in_flight) {
-  auto const cores = std::thread::hardware_concurrency();
-  std::printf(
-      "Per second, %llu in flight, medians; in brackets the processor time of each, in us: of the\n"
-      "client, and of the server. redis-benchmark sends one constant command and looks at no "
-      "reply.\n"
-      "%u cores; the ratios are to hold 0.85.\n\n",
-      static_cast<unsigned long long>(in_flight), cores);
-  std::printf("%-20s %22s   %29s   %29s\n", "", "weir, one connection", "redis-benchmark, many",
-              "redis-benchmark, one");
-  auto out = nlohmann::json::object();
-  for (auto const& [what, of] : all) {
-    auto const value = [](auto const& figures, double figure::* field) {
-      return median(figures, field);
-    };
-    auto const weir = value(of.weir, &figure::rate);
-    auto const many = value(of.many, &figure::rate);
-    auto const one = value(of.one, &figure::rate);
-    auto& to = out[what];
-    std::printf("%-20s %8.0f (%5.2f, %5.2f)", what.c_str(), weir, value(of.weir, &figure::client),
-                value(of.weir, &figure::server));
-    for (auto const& [name, figures, rate] :
-         {std::tuple{"many", &of.many, many}, std::tuple{"one", &of.one, one}}) {
-      std::printf("   %8.0f (%5.2f, %5.2f) %5.2f", rate, value(*figures, &figure::client),
-                  value(*figures, &figure::server), weir / rate);
-      to[name] = {{"rate", rate},
-                  {"client_us", value(*figures, &figure::client)},
-                  {"server_us", value(*figures, &figure::server)},
-                  {"ratio", weir / rate}};
-    }
-    std::printf("\n");
-    to["weir"] = {{"rate", weir},
-                  {"client_us", value(of.weir, &figure::client)},
-                  {"server_us", value(of.weir, &figure::server)}};
-  }
+samples of(std::vector<figure> const& all, double figure::* field) {
+  samples out;
+  for (auto const& f : all) out.push_back(f.*field);
   return out;
+}
+
+/// redis-benchmark sends one constant command and looks at no reply.
+void report_commands(report& out, std::map<std::string, rounds> const& all,
+                     std::string const& flight) {
+  auto const beside = [&](std::string name, std::string unit, double figure::* field,
+                          rounds const& r, bool one) {
+    weir_bench::row line{.name = std::move(name), .unit = std::move(unit)};
+    line.ours = of(r.weir, field);
+    line.reference_name = one ? "redis-benchmark, one connection" : "redis-benchmark, connections";
+    line.reference = of(one ? r.one : r.many, field);
+    if (field == &figure::rate) line.goal = ratio_at_least(0.85);
+    out.add(std::move(line));
+  };
+  out.section(flight + ", weir's on one connection");
+  for (auto const& [what, r] : all) beside(what, "/s", &figure::rate, r, false);
+  out.section("beside as many over one connection");
+  for (auto const& [what, r] : all) {
+    beside(what + ", one connection", "/s", &figure::rate, r, true);
+  }
+  out.section("processor time of each command");
+  for (auto const& [what, r] : all) {
+    beside(what + ", client", "us", &figure::client, r, true);
+    beside(what + ", server", "us", &figure::server, r, true);
+  }
+  auto const pairs = all.find("acquire + release");
+  if (pairs == all.end()) return;
+  out.add({.name = "acquire + release, pairs",
+           .unit = "/s",
+           .ours = of(pairs->second.weir, &figure::rate),
+           .goal = at_least(70'000)});
+}
+
+void report_jobs(report& out, job_rounds const& jobs, bool sidekiq) {
+  out.section(sidekiq ? "jobs, beside Sidekiq, whose enqueues one by one come from one thread that "
+                        "waits for each answer"
+                      : "jobs; Sidekiq is not installed: Debian's package is ruby-sidekiq");
+  auto const add = [&](std::string const& name, std::string unit, std::optional<target> goal) {
+    auto const ours = jobs.weir.find(name);
+    if (ours == jobs.weir.end()) return;
+    weir_bench::row line{.name = name, .unit = std::move(unit), .ours = ours->second};
+    line.goal = goal;
+    if (auto const peer = jobs.sidekiq.find(name); peer != jobs.sidekiq.end()) {
+      line.reference_name = "Sidekiq";
+      line.reference = peer->second;
+    }
+    out.add(std::move(line));
+  };
+  add(one_by_one_row, "jobs/s", at_least(90'000));
+  add(bulk_row, "jobs/s", at_least(200'000));
+  add(many_row, "jobs/s", at_least(80'000));
+  add(ten_row, "jobs/s", std::nullopt);
+  add(scripts_row, "scripts", std::nullopt);
+  add(p50_row, "us", at_most(200));
+  add(p99_row, "us", at_most(600));
 }
 
 /// Why it is not more: a server runs its scripts on one core, so nobody gets more out of it than
 /// that core allows.
-nlohmann::json show_limits(std::map<std::string, std::vector<figure>> const& all) {
-  std::printf("\n%-36s %10s %10s %10s %14s\n", "", "client, us", "server, us", "its core",
-              "a core allows");
-  auto out = nlohmann::json::object();
+void report_limits(report& out, std::map<std::string, std::vector<figure>> const& all) {
+  out.section("the server's core: how busy it was, and what it would allow");
   for (auto const& [what, figures] : all) {
-    auto const rate = median(figures, &figure::rate);
-    auto const server = median(figures, &figure::server);
-    auto const client = median(figures, &figure::client);
     constexpr double micros = 1e6;
     constexpr double percent = 100;
-    std::printf("%-36s %10.2f %10.2f %9.0f%% %14.0f\n", what.c_str(), client, server,
-                percent * rate * server / micros, micros / server);
-    out[what] = {{"client_us", client},
-                 {"server_us", server},
-                 {"server_share", rate * server / micros},
-                 {"server_limit", micros / server}};
+    samples busy;
+    samples allows;
+    for (auto const& f : figures) {
+      busy.push_back(percent * f.rate * f.server / micros);
+      allows.push_back(micros / f.server);
+    }
+    out.add({.name = what + ", its core", .unit = "%", .ours = busy});
+    out.add({.name = what + ", a core allows", .unit = "/s", .ours = allows});
   }
-  return out;
 }
 
-nlohmann::json show_jobs(job_rows const& jobs, bool sidekiq) {
-  static std::map<std::string, char const*> const targets{
-      {"enqueue one by one, 100 in flight", ">= 90,000"},
-      {"enqueue in bulk", ">= 200,000"},
-      {"worker, no-op jobs, 256 at once", ">= 80,000"},
-      {"enqueue to handler, idle, p50, us", "<= 200"},
-      {"enqueue to handler, idle, p99, us", "<= 600"}};
-  std::printf("\n%-36s %12s %12s %12s\n", "", "weir", "target", "Sidekiq");
-  auto out = nlohmann::json::object();
-  for (auto const& [what, values] : jobs.weir) {
-    auto const target = targets.find(what);
-    auto const peer = jobs.sidekiq.find(what);
-    out[what]["weir"] = median(values);
-    std::printf("%-36s %12.2f %12s", what.c_str(), median(values),
-                target == targets.end() ? "" : target->second);
-    if (peer != jobs.sidekiq.end()) {
-      out[what]["sidekiq"] = median(peer->second);
-      std::printf(" %12.2f", median(peer->second));
-    }
-    std::printf("\n");
-  }
-  std::printf(sidekiq ? "Sidekiq's enqueues one by one come from one thread, each waiting for its "
-                        "answer; 10 at once.\n"
-                      : "Sidekiq is not installed: Debian's package is ruby-sidekiq.\n");
-  return out;
-}
 std::uint64_t argument(int argc, char** argv, int n, std::uint64_t usual) {
   return argc > n ? std::strtoull(argv[n], nullptr, 10) : usual;
 }
@@ -302,30 +287,26 @@ std::uint64_t argument(int argc, char** argv, int n, std::uint64_t usual) {
 int main(int argc, char** argv) {
   auto const commands = argument(argc, argv, 1, 100'000);
   auto const in_flight = argument(argc, argv, 2, 64);
-  auto const rounds = argument(argc, argv, 3, 3);
-  if (commands < in_flight || in_flight == 0 || in_flight > 900 || rounds == 0) {
+  auto const times = argument(argc, argv, 3, 3);
+  if (commands < in_flight || in_flight == 0 || in_flight > 900 || times == 0) {
     std::fputs("usage: bench_redis [commands] [in flight, up to 900] [rounds]\n", stderr);
     return 2;
   }
-  std::map<std::string, row> all;
-  job_rows jobs;
+  report out{"redis"};
+  std::map<std::string, rounds> all;
+  job_rounds jobs;
   bool sidekiq = true;
-  for (std::uint64_t i = 0; i != rounds; ++i) {
+  for (std::uint64_t i = 0; i != times; ++i) {
     rig r{commands, in_flight};
     measure(r, all);
     measure_jobs(r, in_flight, jobs);
     sidekiq = sidekiq && measure_sidekiq(r, jobs);
   }
-  double load = 0;
-  ::getloadavg(&load, 1);
-  std::printf("Load of the machine, ours among it: %.1f.\n", load);
-  auto const print = show_commands(all, in_flight);
-  auto const more = show_jobs(jobs, sidekiq);
+  auto const flight = std::to_string(in_flight) + " in flight";
+  report_commands(out, all, flight);
+  report_jobs(out, jobs, sidekiq);
   auto limits = jobs.speed;
-  for (auto const& [what, of] : all) limits[what + ", " + std::to_string(in_flight)] = of.weir;
-  auto const why = show_limits(limits);
-  nlohmann::json const out{{"load", load}, {"commands", print}, {"jobs", more}, {"limits", why}};
-  auto const file = std::string{argv[0]} + ".json";
-  std::ofstream{file} << out.dump(2) << '\n';
-  std::printf("written: %s\n", file.c_str());
+  for (auto const& [what, r] : all) limits[what + ", " + flight] = r.weir;
+  report_limits(out, limits);
+  out.finish();
 }

@@ -10,6 +10,8 @@
 
 #include <boost/asio/detached.hpp>
 
+#include <chrono>
+
 namespace weir_bench {
 
 /// On a server of its own.
@@ -17,7 +19,7 @@ class redis_bed : public bed<weir::redis_store> {
  public:
   static constexpr char const* name = "redis";
 
-  redis_bed() : store_{io().get_executor(), server_.address()} {
+  redis_bed() : store_{io().get_executor(), server_.address(), options()} {
     store_.async_run(boost::asio::detached);
   }
   ~redis_bed() override {
@@ -28,6 +30,13 @@ class redis_bed : public bed<weir::redis_store> {
   [[nodiscard]] weir::redis_store const& store() const noexcept override { return store_; }
 
  private:
+  static weir::redis_options options() {
+    weir::redis_options o;
+    // A bed that is not measured does not run, and would take its connection for a dead one.
+    o.health_check_interval = std::chrono::hours{1};
+    return o;
+  }
+
   redis_test::server server_{};
   weir::redis_store store_;
 };

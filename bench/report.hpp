@@ -48,6 +48,7 @@ struct point {
   std::string chart{};
   std::string line{};
   double x = 0;
+  std::string counts{};  ///< what x is a number of
 };
 
 /// One line of a report: what was measured, and beside what.
@@ -76,23 +77,20 @@ class report {
   /// A heading above the rows that follow.
   void section(std::string text) { lines_.push_back({std::move(text), std::nullopt}); }
 
+  /// Adds a row to the JSON at once: a run of an hour that fails is not lost.
   void add(row r) {
     if (r.ours.empty()) return;  // not asked for
     lines_.push_back({{}, std::move(r)});
+    save();
   }
 
-  /// Prints the table, and writes the JSON.
+  /// Prints the table.
   void finish() const {
     show();
-    auto const folder = std::filesystem::path{environment("WEIR_BENCH_OUTPUT", ".")};
-    std::filesystem::create_directories(folder);
-    auto const file = folder / (bench_ + ".json");
-    std::ofstream out{file};
-    out << json().dump(1) << '\n';
-    if (!out.flush()) throw std::runtime_error{"cannot write " + file.string()};
-    std::printf("\nwritten: %s\n", file.c_str());
+    std::printf("\nwritten: %s\n", save().c_str());
   }
 
+ private:
   [[nodiscard]] nlohmann::json json() const {
     auto rows = nlohmann::json::array();
     for (auto const& l : lines_) {
@@ -110,7 +108,17 @@ class report {
             {"rows", std::move(rows)}};
   }
 
- private:
+  /// Writes the JSON, and says where.
+  std::filesystem::path save() const {
+    auto const folder = std::filesystem::path{environment("WEIR_BENCH_OUTPUT", ".")};
+    std::filesystem::create_directories(folder);
+    auto file = folder / (bench_ + ".json");
+    std::ofstream out{file};
+    out << json().dump(1) << '\n';
+    if (!out.flush()) throw std::runtime_error{"cannot write " + file.string()};
+    return file;
+  }
+
   struct line {
     std::string heading;
     std::optional<row> of;
@@ -151,7 +159,10 @@ class report {
     if (auto const reached = met(r)) out["met"] = *reached;
     if (!r.note.empty()) out["note"] = r.note;
     if (r.plot) {
-      out["plot"] = {{"chart", r.plot->chart}, {"line", r.plot->line}, {"x", r.plot->x}};
+      out["plot"] = {{"chart", r.plot->chart},
+                     {"line", r.plot->line},
+                     {"x", r.plot->x},
+                     {"counts", r.plot->counts}};
     }
     return out;
   }

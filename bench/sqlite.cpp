@@ -9,7 +9,7 @@
 
 #include "weir/store/sqlite.hpp"
 
-#include "directory.hpp"
+#include "../test/integration/directory.hpp"
 #include "google.hpp"
 
 #include <benchmark/benchmark.h>
@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <random>
 #include <span>
@@ -32,7 +33,6 @@ namespace {
 
 using namespace weir;
 using namespace std::chrono_literals;
-using weir_bench::directory;
 
 constexpr std::uint64_t million = 1'000'000;
 constexpr std::size_t most_in_flight = 1000;
@@ -74,7 +74,7 @@ struct raw {
     sqlite3_reset(s);
   }
 
-  directory home;
+  weir_test::directory const home{std::filesystem::current_path()};  // for /tmp may be memory
   sqlite3* db = nullptr;
   std::vector<sqlite3_stmt*> prepared;
 };
@@ -174,7 +174,7 @@ struct rig {
     io.run();
   }
 
-  directory home;
+  weir_test::directory const home{std::filesystem::current_path()};  // for /tmp may be memory
   boost::asio::io_context io;
   std::optional<sqlite_store> store;
 };

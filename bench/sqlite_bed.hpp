@@ -4,8 +4,8 @@
 #ifndef WEIR_BENCH_SQLITE_BED_HPP
 #define WEIR_BENCH_SQLITE_BED_HPP
 
+#include "../test/integration/directory.hpp"
 #include "bed.hpp"
-#include "directory.hpp"
 #include "weir/store/sqlite.hpp"
 
 namespace weir_bench {
@@ -25,7 +25,8 @@ class sqlite_bed : public bed<weir::sqlite_store> {
     return o;
   }
 
-  directory home_;
+  // Beside the program, for /tmp may be memory.
+  weir_test::directory home_{std::filesystem::current_path()};
   weir::sqlite_store store_;
 };
 

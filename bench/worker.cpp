@@ -7,8 +7,22 @@
 
 #include "memory_bed.hpp"
 
+#include <cstdlib>
+
 int main() {
   weir_bench::report out{"worker"};
   weir_bench::report_worker<weir_bench::memory_bed>(out, 100'000, 5, weir_bench::at_least(1e6));
+  // What no worker can do without, and has no say in.
+  auto const decoded =
+      weir_bench::in_turn(5, {[] {
+                            return weir_bench::per_second(100'000, [] {
+                              for (int i = 0; i != 100'000; ++i) {
+                                if (!weir::decode<weir_bench::nothing>(R"({"sent":0})").ok)
+                                  std::abort();
+                              }
+                            });
+                          }});
+  out.add(
+      {.name = "decoding the payload of such a job alone", .unit = "jobs/s", .ours = decoded[0]});
   out.finish();
 }

@@ -98,7 +98,7 @@ class worker_bed {
     auto const before = completed_;
     for (std::size_t i = 0; i != n; ++i) {
       bool over = false;
-      timer.expires_after(std::chrono::milliseconds{2});
+      timer.expires_after(std::chrono::milliseconds{10});
       timer.async_wait([&](weir::error_code) { over = true; });
       bed_.run_until([&] { return over; });
       auto const payload = R"({"sent":)" + std::to_string(nanoseconds_now()) + "}";
