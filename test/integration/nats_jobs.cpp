@@ -6,6 +6,7 @@
 
 #include "nats_job_steps.hpp"
 #include "nats_server.hpp"
+#include "patience.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,7 @@ namespace {
 using namespace nats_test;
 using network_test::certain;
 using network_test::lasting;
+using weir_test::happens;
 
 /// Lets the server say again what it stores in the log, or not.
 void say_again(stranger& who, bool again) {
@@ -84,8 +86,7 @@ BOOST_AUTO_TEST_CASE(commands_that_are_asked_for_together_go_in_few_messages) {
     on.store.async_execute(command::enqueue_jobs{"queue", {&j, 1}},
                            [&](error_code ec, auto const&) { done += ec ? 0U : 1U; });
   }
-  on.io.restart();
-  while (done != many) BOOST_TEST_REQUIRE(on.io.run_one_for(10s) == 1U);
+  BOOST_TEST_REQUIRE(happens(on.io, [&] { return done == many; }));
   stranger who{s};
   BOOST_TEST(log_of(who).last < 50U);
   BOOST_TEST(stats(on).pending == many + 1);
@@ -105,8 +106,7 @@ BOOST_AUTO_TEST_CASE(F38_a_process_that_waits_hears_of_a_job_that_another_one_en
   other.io.poll();
   BOOST_TEST(hints == 0);
   BOOST_TEST(!enqueue(one, 2));
-  other.io.restart();
-  while (hints == 0) BOOST_TEST_REQUIRE(other.io.run_one_for(20s) == 1U, "nobody was told");
+  BOOST_TEST_REQUIRE(happens(other.io, [&] { return hints != 0; }), "nobody was told");
   // It knows without asking anybody.
   BOOST_TEST(dequeue(other, 1).jobs.size() == 1U);
 }
@@ -259,11 +259,11 @@ BOOST_AUTO_TEST_CASE(F46_a_log_that_is_full_is_a_typed_error_and_an_image_makes_
       BOOST_TEST(ec == errc::store_full);
       ++fulls;
       // The image is being written; then there is room.
-      auto const give_up = std::chrono::steady_clock::now() + 60s;
-      while (enqueue(on, n, payload) && std::chrono::steady_clock::now() < give_up) {
+      BOOST_TEST_REQUIRE(happens([&] {
         on.io.restart();
         on.io.run_for(5ms);
-      }
+        return !enqueue(on, n, payload);
+      }));
     }
     auto const got = dequeue(on, n);
     if (!got.jobs.empty()) complete(on, got.jobs[0]);
@@ -310,7 +310,6 @@ BOOST_AUTO_TEST_CASE(F47_a_log_or_an_image_with_a_part_missing_is_corrupt) {
   // A message in the middle is gone, and parts of an image. These are waited for a while, in which
   // another image may come.
   auto o = with_images("gap");
-  o.offline_patience = 1s;
   std::uint64_t next = 1000;
   {
     bed on{s, o};
@@ -326,17 +325,17 @@ BOOST_AUTO_TEST_CASE(F47_a_log_or_an_image_with_a_part_missing_is_corrupt) {
     BOOST_TEST(!enqueue(on, 1));
     until_cut(on, there, next);
     (void)there.ask("$JS.API.STREAM.PURGE.weir-keys", R"({"filter":"weir.k.jobs.0.part.>"})");
+    o.offline_patience = p.offline_patience = 1s;
     bed without_message{s, o};
     bed without_part{other, p};
     auto const corrupt = [](bed& b) {
-      auto const give_up = std::chrono::steady_clock::now() + 60s;
-      for (;;) {
+      return happens([&] {
         auto const r = b(command::read_queue_stats{"queue"});
         BOOST_TEST_REQUIRE(r.has_error());
         if (r.error() == errc::store_corrupt) return true;
         BOOST_TEST_REQUIRE((r.error() == errc::store_unavailable), r.error().message());
-        if (std::chrono::steady_clock::now() > give_up) return false;
-      }
+        return false;
+      });
     };
     BOOST_TEST_REQUIRE(corrupt(without_message));
     BOOST_TEST_REQUIRE(corrupt(without_part));
@@ -353,14 +352,14 @@ BOOST_AUTO_TEST_CASE(a_log_may_be_made_by_somebody_else) {
   BOOST_TEST((enqueue(on, 1) == errc::schema_outdated));
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
   (void)who.ask("$JS.API.STREAM.CREATE.weir-jobs-0", nats_log_config(o, 0));
-  auto const give_up = std::chrono::steady_clock::now() + 60s;
   error_code ec = errc::closed;
-  while (ec && std::chrono::steady_clock::now() < give_up) {
-    ec = enqueue(on, 1);
-    on.io.restart();
-    on.io.run_for(20ms);
-  }
-  BOOST_TEST(!ec, ec.message());
+  BOOST_TEST(happens([&] {
+               ec = enqueue(on, 1);
+               on.io.restart();
+               on.io.run_for(20ms);
+               return !ec;
+             }),
+             ec.message());
   BOOST_TEST(stats(on).pending == 1U);
 }
 

@@ -124,7 +124,6 @@ inline void step_down(cluster& c, std::string const& stream) {
 [[nodiscard]] inline nats_options threefold() {
   auto o = brisk();
   o.replicas = cluster::size;
-  o.offline_patience = 30s;
   o.request_timeout = 1s;  // whoever led took what it was asked with it
   o.longest_reconnect_wait = 100ms;
   return o;

@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_NATS_PROCESS_HPP
 #define WEIR_TEST_INTEGRATION_NATS_PROCESS_HPP
 
+#include "patience.hpp"
 #include "server_process.hpp"
 #include "weir/store/nats/address.hpp"
 
@@ -118,17 +119,15 @@ class server {
         directory_ + "/js", "-l", directory_ + "/log"};
     words.insert(words.end(), options_.begin(), options_.end());
     pid_ = server_test::start({WEIR_NATS_SERVER}, std::move(words));
-    // However loaded the machine is: a minute.
-    for (int i = 0; i != 3000; ++i) {
+    bool const settled = weir_test::happens([&] {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
         pid_ = 0;
-        return false;
+        return true;
       }
-      if (greets(port)) return true;
-      std::this_thread::sleep_for(20ms);
-    }
-    kill();
-    return false;
+      return greets(port);
+    });
+    if (!settled) kill();
+    return pid_ != 0;
   }
 
   std::vector<std::string> options_;

@@ -5,6 +5,7 @@
 // stopped, full, or not weir's.
 
 #include "nats_server.hpp"
+#include "patience.hpp"
 
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/error.hpp>
@@ -19,6 +20,7 @@
 namespace {
 
 using namespace nats_test;
+using weir_test::happens;
 
 constexpr duration lasting = 1h;
 
@@ -96,8 +98,7 @@ BOOST_AUTO_TEST_CASE(F45_a_write_without_an_answer_is_of_unknown_outcome_and_a_r
 BOOST_AUTO_TEST_CASE(F38_a_half_open_connection_is_noticed) {
   server s;
   auto o = brisk();
-  o.health_check_interval = 100ms;
-  o.request_timeout = 1min;
+  o.health_check_interval = 1s;
   o.offline_patience = 300ms;
   bed on{s, o};
   auto const fence = eventually(on, command::acquire_lock{"key", "me", lasting}).value().fence;
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(F38_a_half_open_connection_is_noticed) {
 
 BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_long_before_the_next_look) {
   server s;
-  nats_options slow;
+  auto slow = brisk();
   slow.poll_interval = 10s;
   bed one{s, slow};
   bed two{s, slow};
@@ -149,9 +150,7 @@ BOOST_AUTO_TEST_CASE(F26_callers_of_one_key_share_their_exchanges) {
       ++done;
     });
   }
-  on.io.restart();
-  auto const give_up = std::chrono::steady_clock::now() + 30s;
-  while (done != callers && std::chrono::steady_clock::now() < give_up) on.io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(happens(on.io, [&] { return done == callers; }));
   BOOST_TEST(allowed == callers);
   stranger other{s};
   auto const info = nlohmann::json::parse(other.ask("$JS.API.STREAM.INFO.weir-keys"));
@@ -183,7 +182,7 @@ BOOST_AUTO_TEST_CASE(R8_what_does_not_fit_into_a_message_changes_nothing) {
 
 BOOST_AUTO_TEST_CASE(F46_a_stream_that_is_full_refuses_and_forgets_nothing) {
   server s;
-  nats_options o;
+  auto o = brisk();
   o.max_bytes = 4096;
   bed on{s, o};
   std::vector<std::string> held;
@@ -235,7 +234,7 @@ BOOST_AUTO_TEST_CASE(F53_what_is_not_weirs_is_left_alone) {
 
   (void)other.ask("$JS.API.STREAM.CREATE.taken-keys",
                   R"({"name":"taken-keys","subjects":["taken.k.>"],"storage":"memory"})");
-  nats_options o;
+  auto o = brisk();
   o.prefix = "taken";
   bed taken{s, o};
   BOOST_TEST(is_error(taken(command::inspect_lock{"key"}), errc::store_foreign));
@@ -245,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_stream_may_be_made_by_somebody_else) {
   server s;
   auto o = brisk();
   o.create_stream = false;
-  o.health_check_interval = 50ms;
+  o.health_check_interval = 1s;
   bed on{s, o};
   BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::schema_outdated));
   stranger other{s};
@@ -257,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_stream_may_be_made_by_somebody_else) {
 BOOST_AUTO_TEST_CASE(a_prefix_is_letters_digits_and_dashes) {
   server s;
   for (std::string_view const bad : {"", "a.b", "a b", "*", "a>"}) {
-    nats_options o;
+    auto o = brisk();
     o.prefix = bad;
     bed on{s, o};
     BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::invalid_option), bad);
@@ -273,7 +272,7 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
   for (int round = 0; round != 10; ++round) {
     auto io = std::make_unique<boost::asio::io_context>();
     auto const kept = std::make_shared<int>(1);
-    std::optional<nats_store> handle{std::in_place, io->get_executor(), s.address()};
+    std::optional<nats_store> handle{std::in_place, io->get_executor(), s.address(), brisk()};
     auto const& store = *handle;
     store.async_run([kept](error_code) {});
     if (round % 2 == 0) BOOST_TEST(ask(*io, store, command::inspect_lock{"key"}).has_value());
@@ -308,7 +307,7 @@ BOOST_AUTO_TEST_CASE(R7_a_store_that_is_closed_while_it_connects_lets_the_contex
     io.run_for(100ms);
     store.close();
     io.restart();
-    io.run_for(10s);
+    io.run_for(weir_test::patience);
     BOOST_TEST(io.stopped());
   }
   BOOST_TEST((ended && !*ended));
@@ -335,7 +334,7 @@ BOOST_AUTO_TEST_CASE(R8_commands_under_way_are_bounded) {
 
 BOOST_AUTO_TEST_CASE(R8_keys_that_rest_are_forgotten_here_and_not_there) {
   server s;
-  nats_options o;
+  auto o = brisk();
   o.max_remembered = 5;
   bed on{s, o};
   std::vector<std::uint64_t> fences;
@@ -353,14 +352,12 @@ BOOST_AUTO_TEST_CASE(R7_cancelling_before_there_is_a_connection_executes_nothing
   bed on{s};
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
   boost::asio::io_context io;
-  nats_store const store{io.get_executor(), s.address()};
+  nats_store const store{io.get_executor(), s.address(), brisk()};
   std::optional<error_code> got;
   store.async_execute(
       command::acquire_lock{"key", "me", lasting},
       boost::asio::cancel_after(50ms, [&](error_code ec, lock_grant const&) { got = ec; }));
-  auto const give_up = std::chrono::steady_clock::now() + 30s;
-  while (!got && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
-  BOOST_TEST_REQUIRE(got.has_value());
+  BOOST_TEST_REQUIRE(happens(io, [&] { return got.has_value(); }));
   BOOST_TEST((*got == boost::asio::error::operation_aborted));
   store.async_run([](error_code) {});
   BOOST_TEST(!ask(io, store, command::inspect_lock{"key"}).value().held);

@@ -5,6 +5,7 @@
 
 #include "nats_job_steps.hpp"
 #include "nats_server.hpp"
+#include "patience.hpp"
 #include "shared_store.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -34,8 +35,6 @@ bool may_end(error_code ec) { return ec == errc::closed || is_transport(ec); }
 nats_options patient() {
   auto o = brisk();
   o.poll_interval = 20ms;
-  o.connect_timeout = o.request_timeout = 1min;
-  o.health_check_interval = 10s;
   return o;
 }
 
@@ -49,7 +48,8 @@ class tally {
   /// Waits until there are so many more.
   [[nodiscard]] bool get(int more) {
     std::unique_lock lock{mutex_};
-    return changed_.wait_for(lock, 60s, [this, all = answers_ + more] { return answers_ >= all; });
+    return changed_.wait_for(lock, weir_test::patience,
+                             [this, all = answers_ + more] { return answers_ >= all; });
   }
 
   std::atomic<int> mistakes{0};

@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_POSTGRES_BED_HPP
 #define WEIR_TEST_INTEGRATION_POSTGRES_BED_HPP
 
+#include "patience.hpp"
 #include "postgres_server.hpp"
 #include "weir/store/postgres.hpp"
 
@@ -60,9 +61,11 @@ class connection {
   std::unique_ptr<PGconn, weir::detail::postgres_finish> db_;
 };
 
-/// Options for tests, whose told times are not the server's.
+/// Options for tests, whose told times are not the server's. Nobody is given up because a machine
+/// is slow: what a test shows of that is in its own options.
 [[nodiscard]] inline postgres_options quick() {
   postgres_options o;
+  o.connect_timeout = o.command_timeout = 1min;
   o.tidy_interval = limits::span;
   o.poll_interval = 20ms;
   return o;
@@ -94,10 +97,7 @@ template <class Store, class C>
       out = std::move(a);
     }
   });
-  io.restart();
-  while (!out && io.run_one_for(30s) != 0) {
-  }
-  BOOST_TEST_REQUIRE(out.has_value());
+  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return out.has_value(); }));
   return *out;
 }
 
@@ -171,12 +171,7 @@ std::shared_ptr<std::optional<error_code>> start(postgres_store const& store, C 
 }
 
 inline void finish(boost::asio::io_context& io, std::optional<error_code> const& what) {
-  auto const give_up = std::chrono::steady_clock::now() + 60s;
-  while (!what && std::chrono::steady_clock::now() < give_up) {
-    io.restart();
-    io.run_one_for(100ms);
-  }
-  BOOST_TEST_REQUIRE(what.has_value());
+  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return what.has_value(); }));
 }
 
 [[nodiscard]] inline bool lost(error_code ec) {
@@ -185,7 +180,7 @@ inline void finish(boost::asio::io_context& io, std::optional<error_code> const&
 
 /// Whoever else is connected to the database has to be connected anew.
 inline void end_all_backends(connection& db) {
-  db.must("SELECT count(pg_terminate_backend(pid, 20000)) FROM pg_stat_activity "
+  db.must("SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity "
           "WHERE datname = current_database() AND pid <> pg_backend_pid()");
 }
 

@@ -4,6 +4,7 @@
 // How connections are made: names are looked up while the executor goes on, and `verify-full` is
 // for whom the certificate names.
 
+#include "patience.hpp"
 #include "postgres_bed.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -139,10 +140,7 @@ BOOST_AUTO_TEST_CASE(a_verified_connection_is_for_whom_the_certificate_names) {
   b.db.must("ALTER SYSTEM SET ssl_key_file = '" + key + "'");
   b.db.must("ALTER SYSTEM SET ssl = on");
   b.db.must("SELECT pg_reload_conf()");
-  auto const give_up = std::chrono::steady_clock::now() + 60s;
-  while (b.db.must("SHOW ssl") != "on" && std::chrono::steady_clock::now() < give_up) {
-    std::this_thread::sleep_for(10ms);
-  }
+  BOOST_TEST_REQUIRE(weir_test::happens([&] { return b.db.must("SHOW ssl") == "on"; }));
   auto const to = [&](std::string const& host, std::string const& how) {
     return postgres_store{b.io.get_executor(), at(host, b.database, there) + how, quick()};
   };

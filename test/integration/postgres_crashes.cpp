@@ -189,7 +189,7 @@ struct ledger {
 };
 
 // Far less than is asked for: otherwise nobody would see whether they are kept.
-constexpr std::uint64_t rate = 2;
+constexpr std::uint64_t rate = 1;
 constexpr std::uint64_t burst = 5;
 
 template <class C>
@@ -339,7 +339,8 @@ BOOST_AUTO_TEST_CASE(promises_hold_while_connections_and_servers_come_and_go) {
                                       "until > weir.clock()"));
     twice += b.db.number("SELECT count(*) FROM (SELECT 1 FROM weir.jobs WHERE queue = 'u' AND "
                          "state = 0 GROUP BY unique_key HAVING count(*) > 1) k");
-    if (round % 3 == 0) end_all_backends(b.db);
+    // Not for ever: on a machine that is slow, nothing may be done between two of these.
+    if (round % 3 == 0 && round < 100) end_all_backends(b.db);
     if (round == 8) {
       the_server().kill(SIGKILL);
       the_server().start();

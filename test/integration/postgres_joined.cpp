@@ -3,6 +3,7 @@
 
 // Commands that are issued together go together, and each has its own answer.
 
+#include "patience.hpp"
 #include "postgres_bed.hpp"
 
 #include <boost/asio/post.hpp>
@@ -44,14 +45,9 @@ class together {
 
   /// What was answered, in the order of the commands.
   std::vector<result<typename C::result>> all() {
-    auto const give_up = std::chrono::steady_clock::now() + 60s;
     std::vector<result<typename C::result>> out;
     for (auto& a : answers_) {
-      while (!a && std::chrono::steady_clock::now() < give_up) {
-        bed_.io.restart();
-        bed_.io.run_one_for(100ms);
-      }
-      BOOST_TEST_REQUIRE(a.has_value());
+      BOOST_TEST_REQUIRE(weir_test::happens(bed_.io, [&] { return a.has_value(); }));
       out.push_back(*a);
     }
     return out;
@@ -222,6 +218,7 @@ BOOST_AUTO_TEST_CASE(completions_that_go_together_are_each_held_to_their_fence) 
 // R4: whoever issues them, and on whatever thread.
 BOOST_AUTO_TEST_CASE(threads_whose_commands_go_together_get_their_own_answers) {
   bed b;
+  let_locks_take_long(b.db);
   chain::record seen;
   constexpr int chains = 20;
   constexpr int each = 12;

@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_POSTGRES_SERVER_HPP
 #define WEIR_TEST_INTEGRATION_POSTGRES_SERVER_HPP
 
+#include "patience.hpp"
 #include "server_process.hpp"
 
 #include <sys/types.h>
@@ -156,12 +157,12 @@ class program {
 
   /// Waits until somebody answers at this place; false: the program has ended.
   [[nodiscard]] bool answers(std::string const& conninfo) {
-    for (int i = 0; i < 1500; ++i) {
-      if (!alive()) return false;
-      if (PQping(conninfo.c_str()) == PQPING_OK) return true;
-      std::this_thread::sleep_for(20ms);
-    }
-    return false;
+    bool answered = false;
+    return weir_test::happens([&] {
+             answered = alive() && PQping(conninfo.c_str()) == PQPING_OK;
+             return answered || !alive();
+           }) &&
+           answered;
   }
 
   /// Where a program of PostgreSQL's is: of the latest version that there is.

@@ -4,6 +4,7 @@
 // What becomes of a store whose server, connections or settings are not as it wishes: every error
 // has a name, nothing hangs, and what was acknowledged stays.
 
+#include "patience.hpp"
 #include "postgres_bed.hpp"
 #include "weir/testing/fault_proxy.hpp"
 
@@ -275,12 +276,7 @@ BOOST_AUTO_TEST_CASE(commands_are_cancelled_wherever_they_are_and_die_with_their
   }
   until_somebody_waits(b.io, b.database);  // one was sent, one waits for its turn
   for (auto& s : signals) s.emit(boost::asio::cancellation_type::terminal);
-  auto const give_up = std::chrono::steady_clock::now() + 60s;
-  while (ended.size() < 2U && std::chrono::steady_clock::now() < give_up) {
-    b.io.restart();
-    b.io.run_one_for(100ms);
-  }
-  BOOST_TEST(ended.size() == 2U);
+  BOOST_TEST(weir_test::happens(b.io, [&] { return ended.size() == 2; }));
   for (auto const& ec : ended) BOOST_TEST((ec == boost::asio::error::operation_aborted));
   b.db.must("COMMIT");
   BOOST_TEST(ask(b.io, store, take_lock("k", "h")).has_value());
@@ -319,6 +315,7 @@ BOOST_AUTO_TEST_CASE(a_closed_store_answers_what_was_sent_and_takes_nothing_more
 
 BOOST_AUTO_TEST_CASE(threads_share_a_store_and_its_connections) {
   bed b;
+  let_locks_take_long(b.db);
   boost::asio::thread_pool pool{3};
   auto o = quick();
   o.connections = 3;
@@ -407,8 +404,7 @@ BOOST_AUTO_TEST_CASE(nothing_that_is_held_keeps_a_transaction_open) {
   BOOST_TEST(b.db.number(sessions) > 0);
   // A session may be about to say that its last one is over; one that is kept open stays.
   auto const open = sessions + " AND backend_type = 'client backend' AND xact_start IS NOT NULL";
-  for (int i = 0; i != 1000 && b.db.number(open) != 0; ++i) std::this_thread::sleep_for(10ms);
-  BOOST_TEST(b.db.number(open) == 0);
+  BOOST_TEST(weir_test::happens([&] { return b.db.number(open) == 0; }));
 }
 
 // F11
@@ -430,16 +426,16 @@ BOOST_AUTO_TEST_CASE(what_time_has_ended_is_removed_by_a_store_that_is_used) {
   }
   BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
   BOOST_TEST((*b(command::cancel_job{"q", id(1)}) == cancel_outcome::cancelled));
-  for (int i = 0; i < 1000; ++i) {
-    std::this_thread::sleep_for(12ms);
-    BOOST_TEST(b(command::inspect_lock{"x"}).has_value());
-    auto const left = b.db.number(
-        "SELECT (SELECT count(*) FROM weir.locks) + (SELECT count(*) FROM weir.permits) + "
-        "(SELECT count(*) FROM weir.permit_lines) + (SELECT count(*) FROM weir.buckets) + "
-        "(SELECT count(*) FROM weir.jobs) + (SELECT count(*) FROM weir.keys)");
-    if (left == 0) return;
-  }
-  BOOST_TEST(false, "something is still there");
+  BOOST_TEST(weir_test::happens([&] {
+               BOOST_TEST(b(command::inspect_lock{"x"}).has_value());
+               auto const left = b.db.number(
+                   "SELECT (SELECT count(*) FROM weir.locks) + (SELECT count(*) FROM weir.permits) "
+                   "+ (SELECT count(*) FROM weir.permit_lines) + (SELECT count(*) FROM "
+                   "weir.buckets) + (SELECT count(*) FROM weir.jobs) + (SELECT count(*) FROM "
+                   "weir.keys)");
+               return left == 0;
+             }),
+             "something is still there");
 }
 
 // A statement that was prepared for a function is of no use once the function is another one.

@@ -26,7 +26,8 @@ bool may_end(error_code ec) { return ec == errc::closed || ec == asio::error::op
 BOOST_AUTO_TEST_SUITE(postgres_threads)
 
 BOOST_AUTO_TEST_CASE(R1_R4_threads_share_a_store) {
-  bed const b;
+  bed b;
+  let_locks_take_long(b.db);
   shared_test::share(
       [&](asio::any_io_executor const& on) {
         return postgres_store{on, the_server().conninfo(b.database), quick()};

@@ -5,6 +5,7 @@
 
 #include "broken_network.hpp"
 #include "counted_executor.hpp"
+#include "patience.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
 #include "weir/store/redis/cluster_map.hpp"
@@ -34,6 +35,7 @@ using namespace redis_test;
 using network_test::certain;
 using network_test::is_transport;
 using network_test::lasting;
+using weir_test::happens;
 
 constexpr std::uint32_t shards = 8;
 
@@ -45,10 +47,9 @@ job_id id_of(std::uint32_t n) {
 }
 
 redis_options spread() {
-  redis_options o;
+  auto o = unhurried();
   o.shards = shards;
   o.warn = nullptr;
-  o.offline_patience = 30s;
   o.least_reconnect_wait = 10ms;
   o.longest_reconnect_wait = 200ms;
   return o;
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   std::string const tag = "weir:3";
   auto const slot = std::to_string(detail::redis_slot(tag));
   constexpr std::uint64_t tokens = 1000;
-  quota const quotas[] = {quota::per(tokens, 24h)};
+  quota const quotas[] = {quota::per(tokens, 240h)};
   std::uint64_t taken = 0;
   std::size_t under_way = 0;
   auto const take = [&](int n) {
@@ -245,12 +246,7 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
                              });
     }
   };
-  auto const finish = [&] {
-    on.io.restart();
-    auto const give_up = std::chrono::steady_clock::now() + 60s;
-    while (under_way != 0 && std::chrono::steady_clock::now() < give_up) on.io.run_one_for(100ms);
-    BOOST_TEST(under_way == 0U);
-  };
+  auto const finish = [&] { BOOST_TEST_REQUIRE(happens(on.io, [&] { return under_way == 0; })); };
   take(100);
   finish();
   auto const from = nodes.serves(tag);
@@ -286,8 +282,7 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   }
   take(100);
   finish();
-  while (!locked && on.io.run_one_for(30s) != 0) {
-  }
+  BOOST_TEST_REQUIRE(happens(on.io, [&] { return locked.has_value(); }));
   BOOST_TEST((locked && !*locked));
   BOOST_TEST(nodes.refusals("MOVED") > moves);
   auto const moved = nodes.refusals("MOVED");
@@ -314,7 +309,7 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   BOOST_TEST(taken == 350U);
   auto const left = 1 + on(command::peek_bucket{key, quotas, 1, {}}).value().remaining;
   BOOST_TEST(left >= tokens - taken);
-  BOOST_TEST(left <= tokens - taken + 1);  // a token comes in a minute and a half
+  BOOST_TEST(left <= tokens - taken + 1);  // a token comes in a quarter of an hour
   BOOST_TEST(on(command::release_lock{key, "me", 0}).value().freed);
 }
 
@@ -325,12 +320,13 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_to_a_node_that_is_killed_takes_nothing_twi
   detail::redis_names const names{"weir", shards};
   auto& node = nodes[nodes.serves("weir:" + std::to_string(names.shard_of(key)))];
   constexpr std::uint64_t tokens = 100'000;
-  quota const quotas[] = {quota::per(tokens, 24h)};
+  quota const quotas[] = {quota::per(tokens, 240h)};
   std::uint64_t certain = 0;
   std::uint64_t unknown = 0;
   std::uint64_t ended = 0;
   constexpr std::uint64_t each = 10'000;
-  for (int round = 0; round != 5; ++round) {
+  // Where it is killed too late for those that are under way, there are some more of them.
+  for (int round = 0; round < 5 || (round < 9 && unknown == 0); ++round) {
     auto const before = ended;
     for (std::uint64_t i = 0; i != each; ++i) {
       on.store.async_execute(command::take{key, quotas, 1, {}},
@@ -341,14 +337,8 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_to_a_node_that_is_killed_takes_nothing_twi
                                ++ended;
                              });
     }
-    std::thread killer{[&] { node.ask("client kill type pubsub"); }};
-    on.io.restart();
-    auto const give_up = std::chrono::steady_clock::now() + 30s;
-    while (ended != before + each && std::chrono::steady_clock::now() < give_up) {
-      on.io.run_one_for(100ms);
-    }
-    killer.join();
-    BOOST_TEST_REQUIRE(ended == before + each);
+    std::jthread const killer{[&] { node.ask("client kill type pubsub"); }};
+    BOOST_TEST_REQUIRE(happens(on.io, [&] { return ended == before + each; }));
   }
   BOOST_TEST(unknown > 0U);
   auto const left = 1 + on(command::peek_bucket{key, quotas, 1, {}}).value().remaining;
@@ -357,7 +347,7 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_to_a_node_that_is_killed_takes_nothing_twi
 }
 
 BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_twice) {
-  cluster nodes;
+  cluster nodes{succeeded()};
   bed on{nodes.address(), spread()};
   auto const keys = one_of_each();
   std::vector<std::uint64_t> fences;
@@ -399,12 +389,7 @@ BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_tw
                            });
   }
   nodes[dead].kill();
-  on.io.restart();
-  auto const give_up = std::chrono::steady_clock::now() + 60s;
-  while (ended != names.size() && std::chrono::steady_clock::now() < give_up) {
-    on.io.run_one_for(100ms);
-  }
-  BOOST_TEST(ended == names.size());
+  BOOST_TEST_REQUIRE(happens(on.io, [&] { return ended == names.size(); }));
   for (std::size_t i = 0; i != keys.size(); ++i) {
     auto const again = certain(on, command::acquire_lock{keys[i], "me", lasting});
     BOOST_TEST(again.granted);
@@ -440,7 +425,7 @@ BOOST_AUTO_TEST_CASE(R7_stores_end_at_any_moment_and_leave_nothing) {
       for (int i = 0; i != steps; ++i) io.run_one_for(5ms);
       store.close();
       io.restart();
-      io.run_for(30s);
+      io.run_for(weir_test::patience);
       BOOST_TEST(io.stopped());
       BOOST_TEST((ended && !*ended));
       BOOST_TEST(answer.has_value());
@@ -479,8 +464,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_that_cannot_be_reached_is_unavailable_after_the_p
       unavailable += ec == errc::store_unavailable;
     });
   }
-  while (full + unavailable != 10 && io.run_one_for(30s) != 0) {
-  }
+  BOOST_TEST_REQUIRE(happens(io, [&] { return full + unavailable == 10; }));
   BOOST_TEST(full == 7);
   BOOST_TEST(unavailable == 3);
   store.close();

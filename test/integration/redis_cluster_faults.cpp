@@ -4,6 +4,7 @@
 // The store on a cluster behind a network that breaks at every place of a conversation; and what
 // the replicas of a cluster confirm.
 
+#include "patience.hpp"
 #include "redis_conversation.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
@@ -206,7 +207,8 @@ BOOST_AUTO_TEST_CASE(R1_R2_R3_R4_hold_on_a_network_that_breaks_all_the_time) {
   auto& nodes = shared();
   auto const before = nodes.cuts();
   auto o = spread("chaos");
-  o.health_check_interval = 100ms;  // cut connections may be silent ones
+  o.health_check_interval = 500ms;  // cut connections may be silent ones
+  o.connect_timeout = 2s;
   proxy_rates rates;
   rates.seed = 1;
   rates.cut_before = rates.cut_in = rates.cut_after = 1;
@@ -235,9 +237,7 @@ BOOST_AUTO_TEST_CASE(R1_R2_R3_R4_hold_on_a_network_that_breaks_all_the_time) {
       --left;
     });
   }
-  auto const give_up = std::chrono::steady_clock::now() + 60s;
-  while (left != 0 && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
-  BOOST_TEST_REQUIRE(left == 0U);
+  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return left == 0; }));
   store.close();
   run_out(io);
 
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(R1_R2_R3_R4_hold_on_a_network_that_breaks_all_the_time) {
     auto const key = "key" + std::to_string(i);
     auto const& [taken, perhaps] = all.takes[key];
     auto const left_over = 1 + certain(direct, command::peek_bucket{key, quotas, 1, {}}).remaining;
-    BOOST_TEST(left_over <= tokens - taken + 1, "R3");  // a token comes in a minute and a half
+    BOOST_TEST(left_over <= tokens - taken + 1, "R3");  // a token comes in a quarter of an hour
     BOOST_TEST(left_over >= tokens - taken - perhaps, "R3");
     BOOST_TEST(!certain(direct, command::inspect_lock{key}).held);
     BOOST_TEST(certain(direct, command::inspect_permits{key, 0}).in_use == 0U);
@@ -258,9 +258,8 @@ BOOST_AUTO_TEST_CASE(R1_R2_R3_R4_hold_on_a_network_that_breaks_all_the_time) {
 }
 
 BOOST_AUTO_TEST_CASE(what_replicas_of_a_cluster_confirm_survives_their_masters) {
-  cluster nodes;
+  cluster nodes{succeeded()};
   auto o = spread("weir");
-  o.health_check_interval = 1s;
   o.replica_timeout = 500ms;
   o.replicas = 1;
   bed on{nodes.addresses(), o};
@@ -272,9 +271,11 @@ BOOST_AUTO_TEST_CASE(what_replicas_of_a_cluster_confirm_survives_their_masters) 
   }
   std::vector<std::uint64_t> fences;
   for (auto const& key : keys) {
-    cluster::wait("confirmation",
-                  [&] { return on(command::acquire_lock{key, "me", lasting}).has_value(); });
-    fences.push_back(on(command::acquire_lock{key, "me", lasting}).value().fence);
+    cluster::wait("confirmation", [&] {
+      auto const got = on(command::acquire_lock{key, "me", lasting});
+      if (got.has_value()) fences.push_back(got->fence);
+      return got.has_value();
+    });
   }
   for (std::size_t i = 0; i != cluster::masters; ++i) {
     BOOST_TEST(size_of(nodes[i]) == size_of(nodes[nodes.replica_of(i)]));
@@ -289,7 +290,16 @@ BOOST_AUTO_TEST_CASE(what_replicas_of_a_cluster_confirm_survives_their_masters) 
   for (std::uint32_t shard = 0; shard != shards; ++shard) {
     auto const key = keys[shard] + "/other";
     bool const confirmed = nodes.serves("weir:" + std::to_string(names.shard_of(key))) != lame;
-    auto const got = on(command::acquire_lock{key, "me", lasting});
+    auto got = on(command::acquire_lock{key, "me", lasting});
+    // A replica that is slower than the time-out, but not paused, has it when it is asked again.
+    if (confirmed) {
+      (void)weir_test::happens([&] {
+        if (got.has_error() && got.error() == errc::outcome_unknown) {
+          got = on(command::acquire_lock{key, "me", lasting});
+        }
+        return got.has_value() || got.error() != errc::outcome_unknown;
+      });
+    }
     BOOST_TEST(got.has_value() == confirmed, key);
     if (got.has_error()) BOOST_TEST((got.error() == errc::outcome_unknown), got.error().message());
     BOOST_TEST(on(command::inspect_lock{key}).value().held);  // who only looks waits for nobody

@@ -29,10 +29,9 @@ inline job_id id_of(std::uint32_t n) {
 
 /// Nothing but what the tests ask for is said.
 inline redis_options quiet(std::string_view prefix) {
-  redis_options o;
+  auto o = unhurried();
   o.prefix = prefix;
   o.warn = nullptr;
-  o.offline_patience = 20s;
   o.least_reconnect_wait = 1ms;
   o.longest_reconnect_wait = 20ms;
   o.health_check_interval = 1h;

@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_REDIS_PROCESS_HPP
 #define WEIR_TEST_INTEGRATION_REDIS_PROCESS_HPP
 
+#include "patience.hpp"
 #include "server_process.hpp"
 #include "weir/store/redis/address.hpp"
 
@@ -92,7 +93,8 @@ class server {
 
  private:
   static std::string ask_at(std::uint16_t port, std::string const& words) {
-    auto const line = "redis-cli -h 127.0.0.1 -p " + std::to_string(port) + " " + words + " 2>&1";
+    auto const line =
+        "exec redis-cli -h 127.0.0.1 -p " + std::to_string(port) + " " + words + " 2>&1";
     std::string out;
     std::FILE* const pipe = ::popen(line.c_str(), "r");
     if (pipe == nullptr) throw std::runtime_error{"redis-cli cannot be run"};
@@ -117,18 +119,17 @@ class server {
     std::vector<char const*> programs{"redis-server", "redis-check-rdb"};
     if (asked != nullptr) programs = {asked};
     pid_ = server_test::start(programs, std::move(words));
-    for (int i = 0; i != 500; ++i) {
+    bool const settled = weir_test::happens([&] {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
         pid_ = 0;
-        return false;
+        return true;
       }
       auto const said = ask_at(port, "ping");
-      if (said == "PONG" || said.starts_with("NOAUTH")) return true;
-      if (may_load && said.starts_with("LOADING")) return true;
-      std::this_thread::sleep_for(20ms);
-    }
-    kill();
-    return false;
+      return said == "PONG" || said.starts_with("NOAUTH") ||
+             (may_load && said.starts_with("LOADING"));
+    });
+    if (!settled) kill();
+    return pid_ != 0;
   }
 
   std::vector<std::string> options_;

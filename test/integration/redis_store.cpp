@@ -5,6 +5,7 @@
 
 #include "counted_executor.hpp"
 #include "integration/server_process.hpp"
+#include "patience.hpp"
 #include "redis_server.hpp"
 #include "weir/command/at.hpp"
 
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +40,7 @@
 namespace {
 
 using namespace redis_test;
+using weir_test::happens;
 
 constexpr duration lasting = 1h;
 
@@ -56,12 +59,18 @@ result<command::enqueue_jobs::result> enqueue(bed& on, std::uint32_t n, std::str
   return on(command::enqueue_jobs{"queue", std::span{&j, 1}});
 }
 
-/// All keys of the server, one a line, with what they are left to live (-1: for ever).
+/// All keys of the server with what they are left to live (-1: for ever), at one moment.
 std::vector<std::pair<std::string, long>> keys_of(server const& s) {
   std::vector<std::pair<std::string, long>> out;
-  std::istringstream names{s.ask("keys '*'")};
-  for (std::string name; std::getline(names, name);) {
-    if (!name.empty()) out.emplace_back(name, std::stol(s.ask("ttl '" + name + "'")));
+  std::istringstream lines{s.ask(R"sh(eval "
+    local all = {}
+    for _, key in ipairs(redis.call('keys', '*')) do
+      all[#all + 1] = redis.call('ttl', key) .. ' ' .. key
+    end
+    return table.concat(all, '\n')" 0)sh")};
+  for (std::string line; std::getline(lines, line);) {
+    auto const space = line.find(' ');
+    out.emplace_back(line.substr(space + 1), std::stol(line));
   }
   return out;
 }
@@ -74,6 +83,33 @@ std::string contents(server const& s) {
     for _, key in ipairs(keys) do all = all .. key .. redis.call('dump', key) end
     return redis.sha1hex(all)" 0)sh");
 }
+
+/// A script that a server is busy with, from some moment on, until this ends.
+class endless_script {
+ public:
+  explicit endless_script(server& s)
+      : server_{s},
+        asks_{[this] {
+          server_.ask("eval 'while true do end' 0");
+          over_ = true;
+        }} {}
+  endless_script(endless_script const&) = delete;
+  endless_script& operator=(endless_script const&) = delete;
+  ~endless_script() {
+    // It may not have begun yet: what is killed too early is killed again.
+    bool const killed = happens([&] {
+      if (!over_) server_.ask("script kill");
+      return over_.load();
+    });
+    BOOST_TEST(killed);
+    if (!killed) server_.kill();  // which ends it all the same
+  }
+
+ private:
+  server& server_;
+  std::atomic<bool> over_{false};
+  std::jthread asks_;
+};
 
 template <class T>
 bool is_error(result<T> const& r, errc e) {
@@ -272,14 +308,9 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_that_is_killed_leaves_typed_errors_and_com
       ++(ec ? unknown : done);
     });
   }
-  on.io.restart();
-  while (done < 10) on.io.run_one_for(100ms);
+  BOOST_TEST_REQUIRE(happens(on.io, [&] { return done >= 10; }));
   s.ask("client kill type pubsub");
-  auto const give_up = std::chrono::steady_clock::now() + 30s;
-  while (done + unknown != all && std::chrono::steady_clock::now() < give_up) {
-    on.io.run_one_for(100ms);
-  }
-  BOOST_TEST(done + unknown == all);
+  BOOST_TEST_REQUIRE(happens(on.io, [&] { return done + unknown == all; }));
   BOOST_TEST(enqueue(on, 1, "x").has_value());
   for (auto const& key : keys) {  // an unknown outcome is asked again, and is the same lease
     BOOST_TEST_REQUIRE(on(command::acquire_lock{key, "me", lasting}).value().granted);
@@ -350,21 +381,26 @@ BOOST_AUTO_TEST_CASE(F46_a_server_without_memory_changes_nothing_and_says_so) {
 
 BOOST_AUTO_TEST_CASE(F53_a_key_of_another_type_is_foreign_and_nothing_is_written) {
   quota const q[] = {quota::per_second(1)};
+  server s;
   for (std::string const kind :
        {"pe", "pf", "pt", "pl", "pm", "l", "b", "q", "i", "j", "k", "r", "d", "e", "c"}) {
-    server s;
+    BOOST_TEST_REQUIRE(s.ask("flushall") == "OK");
     bed on{s};
     auto const key = "{weir:0}:" + kind + ":queue";
     BOOST_TEST_REQUIRE(s.ask("rpush '" + key + "' x") == "1");
     BOOST_TEST(on(command::inspect_lock{"other"}).has_value());  // it is connected
-    BOOST_TEST_REQUIRE(contents(s).size() == 40U);
+    auto before = contents(s);
+    BOOST_TEST_REQUIRE(before.size() == 40U);
     bool found = false;
     auto const try_it = [&](auto const& c) {
-      auto const before = contents(s);
       auto const got = on(c);
-      if (got.has_value()) return;
+      auto const after = contents(s);
+      if (got.has_value()) {
+        before = after;
+        return;
+      }
       BOOST_TEST(is_error(got, errc::store_foreign), got.error().message());
-      BOOST_TEST(contents(s) == before, kind);  // not even a fence was taken
+      BOOST_TEST(after == before, kind);  // not even a fence was taken
       found = true;
     };
     try_it(command::acquire_permit{"queue", "me", 1, lasting, lasting});
@@ -436,11 +472,9 @@ BOOST_AUTO_TEST_CASE(F46_a_server_that_cannot_write_to_its_disk_or_to_replicas_s
   std::filesystem::create_directories(s.directory() + "/dump.rdb/in");
   s.ask("config set save '3600 1'");
   s.ask("bgsave");
-  auto const give_up = std::chrono::steady_clock::now() + 30s;
-  while (s.ask("info persistence").find("rdb_last_bgsave_status:err") == std::string::npos) {
-    BOOST_TEST_REQUIRE((std::chrono::steady_clock::now() < give_up));
-    std::this_thread::sleep_for(10ms);
-  }
+  BOOST_TEST_REQUIRE(happens([&] {
+    return s.ask("info persistence").find("rdb_last_bgsave_status:err") != std::string::npos;
+  }));
   command::acquire_lock const third{"third", "me", lasting};
   BOOST_TEST(is_error(on(third), errc::store_read_only));
   BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
@@ -463,27 +497,28 @@ BOOST_AUTO_TEST_CASE(F46_no_server_is_a_typed_error_in_time) {
 }
 
 BOOST_AUTO_TEST_CASE(F38_a_half_open_connection_is_noticed) {
-  server s{{"--enable-debug-command", "yes"}};
-  redis_options o;
-  o.health_check_interval = 100ms;
+  server s;
+  auto o = unhurried();
+  o.health_check_interval = 1s;
   bed on{s, o};
-  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
-  std::thread sleeper{[&] { s.ask("debug sleep 2"); }};
-  std::this_thread::sleep_for(300ms);
+  // A server that takes longer than that to answer is asked once more.
+  auto const answers = [&] { return on(command::inspect_lock{"key"}).has_value(); };
+  BOOST_TEST(happens(answers));
+  s.pause();
   BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::outcome_unknown));
-  sleeper.join();
-  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  s.resume();
+  BOOST_TEST(happens(answers));
 }
 
 BOOST_AUTO_TEST_CASE(a_busy_server_is_unavailable) {
   server s{{"--busy-reply-threshold", "50"}};
   bed on{s};
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
-  std::thread looper{[&] { s.ask("eval 'while true do end' 0"); }};
-  std::this_thread::sleep_for(400ms);
-  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_unavailable));
-  s.ask("script kill");
-  looper.join();
+  {
+    endless_script const busy{s};
+    BOOST_TEST_REQUIRE(happens([&] { return s.ask("ping").starts_with("BUSY"); }));
+    BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_unavailable));
+  }
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
 }
 
@@ -499,7 +534,7 @@ BOOST_AUTO_TEST_CASE(a_replica_is_read_only) {
 BOOST_AUTO_TEST_CASE(F38_who_may_not_subscribe_has_all_but_the_messages) {
   server s;
   s.ask("acl setuser limited on '>secret' '~*' +@all resetchannels");
-  redis_options o;
+  auto o = unhurried();
   o.poll_interval = 10ms;
   boost::asio::io_context io;
   redis_store const store{io.get_executor(), s.address().authenticate("secret", "limited"), o};
@@ -508,14 +543,19 @@ BOOST_AUTO_TEST_CASE(F38_who_may_not_subscribe_has_all_but_the_messages) {
   std::vector<std::string> keys;
   for (int i = 0; i != 50; ++i) keys.push_back("key" + std::to_string(i));
   int right = 0;
+  int answered = 0;
   for (auto const& key : keys) {
     store.async_execute(command::acquire_lock{key, key, lasting},
-                        [&](error_code ec, lock_grant const& g) { right += !ec && g.granted; });
+                        [&](error_code ec, lock_grant const& g) {
+                          right += !ec && g.granted;
+                          ++answered;
+                        });
     store.async_execute(command::inspect_lock{key}, [&](error_code ec, lock_info const& i) {
       right += !ec && i.holder == key;
+      ++answered;
     });
   }
-  io.run_for(1s);
+  BOOST_TEST_REQUIRE(happens(io, [&] { return answered == 100; }));
   BOOST_TEST(right == 100);
 
   BOOST_TEST(ask(io, store, command::acquire_permit{"key", "x", 1, lasting, {}}).value().granted);
@@ -541,7 +581,7 @@ BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
     server s{{"--unixsocket", path, "--unixsocketperm", "700"}};
     s.ask("acl setuser me on '>secret' '~*' '&*' +@all");
     auto const url = "redis+unix://me:secret@" + path + "?db=3";
-    redis_options slow;
+    auto slow = unhurried();
     slow.poll_interval = 10s;
     bed on{redis_address::parse(url).value(), slow};
     BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).value().granted);
@@ -591,26 +631,27 @@ BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_on
   server const s{{"--tls-port", std::to_string(port), "--tls-cert-file", certificate,
                   "--tls-key-file", key, "--tls-auth-clients", "no", "--tls-ca-cert-file",
                   certificate}};
-  redis_options o;
-  o.offline_patience = 500ms;
+  auto hasty = unhurried();
+  hasty.offline_patience = 500ms;
   boost::asio::io_context io;
-  auto const try_it = [&](redis_address const& address) {
+  auto const try_it = [&](redis_address const& address, redis_options const& o) {
     redis_store const store{io.get_executor(), address, o};
     store.async_run([](error_code) {});
     auto out = ask(io, store, command::acquire_lock{"key", "me", lasting});
     store.close();
     return out;
   };
-  auto const right = try_it(redis_address{"127.0.0.1", port}.tls(certificate));
+  auto const right = try_it(redis_address{"127.0.0.1", port}.tls(certificate), unhurried());
   BOOST_TEST_REQUIRE(right.has_value(), right.error().message());
   BOOST_TEST(right->granted);
   auto const nobody = redis_address{"127.0.0.1", port}.tls(certificate).authenticate("x", "who");
-  BOOST_TEST(is_error(try_it(nobody), errc::permission_denied));
+  BOOST_TEST(is_error(try_it(nobody, unhurried()), errc::permission_denied));
   auto const unavailable = errc::store_unavailable;
-  BOOST_TEST(is_error(try_it(redis_address{"localhost", port}.tls(certificate)), unavailable));
-  BOOST_TEST(is_error(try_it(redis_address{"127.0.0.1", port}.tls()), unavailable));
-  BOOST_TEST(is_error(try_it(redis_address{"127.0.0.1", port}.tls("/none")), unavailable));
-  BOOST_TEST(is_error(try_it(redis_address{"127.0.0.1", port}), unavailable));
+  for (auto const& wrong :
+       {redis_address{"localhost", port}.tls(certificate), redis_address{"127.0.0.1", port}.tls(),
+        redis_address{"127.0.0.1", port}.tls("/none"), redis_address{"127.0.0.1", port}}) {
+    BOOST_TEST(is_error(try_it(wrong, hasty), unavailable));
+  }
   io.restart();
   io.run();
   std::filesystem::remove_all(directory);
@@ -618,13 +659,13 @@ BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_on
 
 BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {
   server s;
-  redis_options four;
+  auto four = unhurried();
   four.shards = 4;
   bed on{s, four};
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
   bed one{s};
   BOOST_TEST(is_error(one(command::inspect_lock{"key"}), errc::invalid_option));
-  redis_options bad;
+  auto bad = unhurried();
   bad.prefix = "a{b";
   bed braces{s, bad};
   BOOST_TEST(is_error(braces(command::inspect_lock{"key"}), errc::invalid_option));
@@ -648,7 +689,7 @@ BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {
 BOOST_AUTO_TEST_CASE(eviction_is_warned_of) {
   static std::string said;
   said.clear();
-  redis_options o;
+  auto o = unhurried();
   o.warn = [](std::string_view what) { said += what; };
   server s;
   {
@@ -660,12 +701,12 @@ BOOST_AUTO_TEST_CASE(eviction_is_warned_of) {
   s.ask("config set maxmemory-policy allkeys-lru");
   bed on{s, o};
   for (int i = 0; i != 5; ++i) BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
-  BOOST_TEST(said.find("allkeys-lru") != said.npos, said);
+  BOOST_TEST(happens(on.io, [&] { return said.find("allkeys-lru") != said.npos; }), said);
 }
 
 BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_long_before_the_next_look) {
   server s;
-  redis_options slow;
+  auto slow = unhurried();
   slow.poll_interval = 10s;
   bed one{s, slow};
   bed two{s, slow};
@@ -720,7 +761,9 @@ BOOST_AUTO_TEST_CASE(F11_what_is_over_leaves_nothing_behind) {
   }
   std::set<std::string> const stay{"{weir:0}:shards", "{weir:0}:fence", "{weir:0}:names",
                                    "{weir:0}:q:queue"};
-  for (auto const& [key, ttl] : keys_of(s)) {
+  auto const all = keys_of(s);
+  BOOST_TEST(all.size() > stay.size());
+  for (auto const& [key, ttl] : all) {
     // What a lease of an hour gave out is remembered for as long.
     bool const expires = ttl >= 0 && ttl <= (key.find(":h:") != key.npos ? 3660 : 62);
     BOOST_TEST((stay.contains(key) || expires), key << " " << ttl);
@@ -734,7 +777,7 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does_and_leave_nothing
     auto const kept = std::make_shared<int>(1);
     auto const left = std::make_shared<int>(1);
     std::optional<redis_store> handle{
-        std::in_place, test::counted_executor{io->get_executor(), left}, s.address()};
+        std::in_place, test::counted_executor{io->get_executor(), left}, s.address(), unhurried()};
     auto const& store = *handle;
     store.async_run([kept](error_code) {});
     BOOST_TEST(ask(*io, store, command::inspect_lock{"key"}).has_value());
@@ -771,7 +814,7 @@ BOOST_AUTO_TEST_CASE(R8_commands_under_way_are_bounded) {
 
 BOOST_AUTO_TEST_CASE(R7_R8_what_is_cancelled_before_it_leaves_is_not_executed_and_takes_no_room) {
   server s;
-  redis_options o;
+  auto o = unhurried();
   o.max_pending = 11;  // those, until their turn is over, and one more
   bed on{s, o};
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
@@ -793,7 +836,7 @@ BOOST_AUTO_TEST_CASE(R7_R8_what_is_cancelled_before_it_leaves_is_not_executed_an
 
 BOOST_AUTO_TEST_CASE(R8_what_a_dead_connection_had_not_answered_takes_no_room) {
   server s;
-  redis_options o;
+  auto o = unhurried();
   o.max_pending = 10;
   o.least_reconnect_wait = 10ms;
   bed on{s, o};
@@ -810,9 +853,7 @@ BOOST_AUTO_TEST_CASE(R8_what_a_dead_connection_had_not_answered_takes_no_room) {
     on.io.poll();
     s.kill();
     s.start();
-    auto const give_up = std::chrono::steady_clock::now() + 30s;
-    while (unknown != 10 && std::chrono::steady_clock::now() < give_up) on.io.run_one_for(100ms);
-    BOOST_TEST(unknown == 10);
+    BOOST_TEST_REQUIRE(happens(on.io, [&] { return unknown == 10; }));
   }
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
 }
@@ -822,13 +863,12 @@ BOOST_AUTO_TEST_CASE(R7_cancelling_before_there_is_a_connection_executes_nothing
   bed on{s};
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
   boost::asio::io_context io;
-  redis_store const store{io.get_executor(), s.address()};
+  redis_store const store{io.get_executor(), s.address(), unhurried()};
   std::optional<error_code> got;
   store.async_execute(
       command::acquire_lock{"key", "me", lasting},
       boost::asio::cancel_after(50ms, [&](error_code ec, lock_grant const&) { got = ec; }));
-  io.run_for(500ms);
-  BOOST_TEST_REQUIRE(got.has_value());
+  BOOST_TEST_REQUIRE(happens(io, [&] { return got.has_value(); }));
   BOOST_TEST((*got == boost::asio::error::operation_aborted));
   store.async_run([](error_code) {});
   BOOST_TEST(!ask(io, store, command::inspect_lock{"key"}).value().held);

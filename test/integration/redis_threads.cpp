@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_SUITE(redis_threads)
 
 BOOST_AUTO_TEST_CASE(R1_R4_threads_share_a_store) {
   server const s;
-  redis_options o;
+  auto o = unhurried();
   o.poll_interval = 20ms;
   share(s.address(), o);
 }
@@ -44,21 +44,19 @@ BOOST_AUTO_TEST_CASE(R1_R4_threads_share_a_store_whose_commands_are_confirmed) {
     return replica.ask("info replication").find("master_link_status:up") != std::string::npos &&
            master.ask("wait 1 1000") == "1";
   });
-  redis_options o;
+  auto o = unhurried();
   o.poll_interval = 20ms;
   o.replicas = 1;
-  o.replica_timeout = 10s;
-  o.health_check_interval = 10s;
+  o.replica_timeout = 30s;
   share(master.address(), o);
 }
 
 BOOST_AUTO_TEST_CASE(R1_R4_threads_share_a_store_on_a_cluster) {
   cluster nodes;
-  redis_options o;
+  auto o = unhurried();
   o.poll_interval = 20ms;
   o.shards = 8;
   o.warn = nullptr;
-  o.offline_patience = 30s;
   share(nodes.addresses(), o);
 }
 

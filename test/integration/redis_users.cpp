@@ -3,6 +3,7 @@
 
 // The store on servers that know who it is, or do not want to.
 
+#include "patience.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
 
@@ -32,7 +33,7 @@ bool is_error(result<T> const& r, errc e) {
 
 /// Whoever waits for the end of the patience waits for longer than the test does.
 redis_options patient() {
-  redis_options o;
+  auto o = unhurried();
   o.offline_patience = 1h;
   o.least_reconnect_wait = 10ms;
   o.longest_reconnect_wait = 50ms;
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(R7_a_store_that_asks_why_it_is_refused_ends_at_any_moment) 
       if (!closes) continue;
       store.close();
       io.restart();
-      io.run_for(30s);
+      io.run_for(weir_test::patience);
       BOOST_TEST(io.stopped());
       BOOST_TEST(ended);
     }

@@ -5,6 +5,7 @@
 #define WEIR_TEST_INTEGRATION_SHARED_STORE_HPP
 
 #include "integration/broken_network.hpp"
+#include "integration/patience.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/command/locks.hpp"
 #include "weir/command/permits.hpp"
@@ -82,7 +83,8 @@ asio::awaitable<void> use(Store store, std::uint32_t number, findings& all) {
     command::dequeue_jobs const dequeue{"queue", me, 0, 1, lasting};
     // There is one for each, but who took mine may have added its own a moment too late.
     dequeued mine;
-    for (int tries = 0; mine.jobs.empty() && tries != 1000; ++tries) {
+    auto const give_up = std::chrono::steady_clock::now() + weir_test::patience;
+    while (mine.jobs.empty() && std::chrono::steady_clock::now() < give_up) {
       auto [failed, some] = co_await store.async_execute(dequeue, tuple);
       all.require(!failed);
       mine = std::move(some);

@@ -41,6 +41,7 @@ using weir_test::directory;
 [[nodiscard]] inline sqlite_options quick() {
   sqlite_options o;
   o.durable = durability::process_crash;
+  o.busy_timeout = 1min;  // nobody is given up because a machine is slow
   return o;
 }
 
@@ -89,7 +90,7 @@ class connection {
  public:
   explicit connection(std::string const& path) {
     BOOST_TEST_REQUIRE(sqlite3_open(path.c_str(), &db_) == SQLITE_OK);
-    sqlite3_busy_timeout(db_, 20'000);
+    sqlite3_busy_timeout(db_, 60'000);
   }
   connection(connection const&) = delete;
   connection& operator=(connection const&) = delete;

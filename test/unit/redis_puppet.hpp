@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_UNIT_REDIS_PUPPET_HPP
 #define WEIR_TEST_UNIT_REDIS_PUPPET_HPP
 
+#include "integration/patience.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/options.hpp"
 
@@ -243,10 +244,7 @@ inline weir::redis_options patient() {
 /// Runs until it is so, which it has to become.
 template <class Condition>
 void run_until(boost::asio::io_context& io, Condition so) {
-  io.restart();
-  auto const give_up = std::chrono::steady_clock::now() + 30s;
-  while (!so() && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
-  BOOST_TEST_REQUIRE(so(), "it did not come to that");
+  BOOST_TEST_REQUIRE(weir_test::happens(io, so), "it did not come to that");
 }
 
 }  // namespace redis_test

@@ -3,6 +3,7 @@
 
 // What carries a connection to a unix socket.
 
+#include "integration/patience.hpp"
 #include "weir/store/redis/relay.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -51,7 +52,7 @@ struct stage {
     client().close(ignored);
     server.close(ignored);
     io.restart();
-    io.run_for(30s);
+    io.run_for(weir_test::patience);
     BOOST_TEST(io.stopped(), "something goes on for ever");
     std::filesystem::remove_all(directory);
   }
@@ -68,10 +69,7 @@ struct stage {
 
   template <class Condition>
   void run_until(Condition so) {
-    io.restart();
-    auto const give_up = std::chrono::steady_clock::now() + 30s;
-    while (!so() && std::chrono::steady_clock::now() < give_up) io.run_one_for(100ms);
-    BOOST_TEST(so(), "it did not come to that");
+    BOOST_TEST(weir_test::happens(io, so), "it did not come to that");
   }
 
   /// Is the connection of this one over?
