@@ -248,11 +248,12 @@ class TwoGateways(GatewayTest):
         self.wait_for_status(second, running=0, waiting=0)
 
     def test_what_a_killed_one_held_comes_back(self):
-        first = self.start(limit="1", ttl="1s")
+        ttl = "10s"  # which it renews, on a machine that is slow, too
+        first = self.start(limit="1", ttl=ttl)
         results = []
         first.ask_in_background(results, "first")
         self.wait_for(lambda: self.backend.asked == ["first"])
-        second = self.start(limit="1", ttl="1s")
+        second = self.start(limit="1", ttl=ttl)
         thread = second.ask_in_background(results, "second")
         self.wait_for_status(second, running=1, waiting=1)
         first.end(signal.SIGKILL)

@@ -130,6 +130,11 @@ class ManifestTest(unittest.TestCase):
                 return lines
         self.fail(f"it ended too soon: {lines}")
 
+    def wait_until_some_is_done(self, process):
+        line = self.wait_until_walked(process)[-1]
+        while b" 0 of " in line:
+            line = process.stderr.readline()
+
 
 class Manifest(ManifestTest):
     def test_it_is_what_sha256sum_prints(self):
@@ -311,7 +316,9 @@ class Resumption(ManifestTest):
             # Half of the runs are killed early, the others anywhere; after enough kills one may end.
             process = self.start(directory, *(arguments if kills < 4 else ()))
             if kills < 4:
-                time.sleep(random.uniform(0.05, 0.4) if attempt % 2 else random.uniform(0.4, 1.2))
+                if attempt % 2 == 0:
+                    self.wait_for(lambda: process.poll() is not None or self.stored_results() > before)
+                time.sleep(random.uniform(0.05, 0.4))
                 process.kill()
             result = self.finish(process)
             # Nothing that is in the store is read again. (A file that was being read when its process died is.)
@@ -561,8 +568,7 @@ class OnServer(ManifestTest):
         self.slow_tree(files=files, size=5_000)
         processes = self.start_three("--rate", "300kB/s")
         for process in processes:
-            self.wait_until_walked(process)
-        time.sleep(0.3)
+            self.wait_until_some_is_done(process)
         for process in processes:
             process.kill()
         for process in processes:
