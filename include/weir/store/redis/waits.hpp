@@ -34,9 +34,10 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
  public:
   explicit redis_watch(std::weak_ptr<redis_backend> link) : link_{std::move(link)} {}
 
-  /// Asks now, unless it is asking; then once more afterwards.
+  /// Asks now, unless it is asking; then once more afterwards. Nobody waits any more: it does not,
+  /// either, or its context would have work until the time to ask again.
   void look() final {
-    if (!wanted()) return;
+    if (!wanted()) return sleep_.stop();
     if (asking_) {
       again_ = true;
       return;
