@@ -11,6 +11,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>
@@ -477,6 +478,8 @@ BOOST_AUTO_TEST_CASE(it_may_be_told_what_to_do_from_any_thread) {
   asio::io_context io;  // of the server and the clients: one thread
   echo_server server{io};
   asio::io_context busy;  // of the proxy: two
+  // While the proxy refuses and has cut all there was, it has nothing to do.
+  auto stay = asio::make_work_guard(busy);
   fault_proxy proxy{busy.get_executor(), server.endpoint()};
   proxy.split_messages(lines);
   proxy.chaos({.seed = 1, .cut_before = 2, .delay = 5, .max_delay = 100us});
@@ -519,6 +522,7 @@ BOOST_AUTO_TEST_CASE(it_may_be_told_what_to_do_from_any_thread) {
   }
   talkers.join();
   proxy.async_close();
+  stay.reset();
   first.join();
   second.join();
   BOOST_TEST(proxy.counts().cut_all > 0U);

@@ -285,11 +285,26 @@ class Resumption(ManifestTest):
         """How many files' checksums are in the store, by its own tables."""
         if not self.database.exists():
             return 0
-        with contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=LIMIT)) as db:
+        with self.as_the_program(), contextlib.closing(
+                sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=LIMIT)) as db:
             try:
                 return db.execute("SELECT count(*) FROM weir_jobs WHERE kept IS NOT NULL").fetchone()[0]
             except sqlite3.OperationalError:  # killed before the tables were made
                 return 0
+
+    @contextlib.contextmanager
+    def as_the_program(self):
+        """With the rights of its user: the files that SQLite puts beside a database are whose reader made them."""
+        if not IDENTITY:
+            yield
+            return
+        os.setegid(IDENTITY["group"])
+        os.seteuid(IDENTITY["user"])
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
 
     def check_complete(self, result, directory="../tree"):
         self.assertEqual(result.status, 0, result.err)

@@ -132,6 +132,7 @@ class program {
 #if defined(__linux__)
     ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
 #endif
+    ::signal(SIGQUIT, SIG_DFL);  // what runs in the background of a shell was told to ignore it
     if (!preload.empty()) {
       ::setenv("LD_PRELOAD", preload.c_str(), 1);
       ::setenv("WEIR_TEST_FULL", full.c_str(), 1);
