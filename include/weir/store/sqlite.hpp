@@ -58,8 +58,10 @@ concept sqlite_wait =
 /// executed; those that wait for a hint end with `operation_aborted`.
 ///
 /// Several stores, in any number of processes, may use one file at once: all on one host, for a
-/// write-ahead log does not work over a network. Commands of one are atomic to the others. A
-/// process that holds a store must not go on using it after `fork`.
+/// write-ahead log does not work over a network, and all of one user, whoever only reads included:
+/// the log and its index, beside the file, are whose process made them, and to others the file is
+/// `store_read_only`. Commands of one are atomic to the others. A process that holds a store must
+/// not go on using it after `fork`.
 ///
 /// The store's time is the host's: the date when the store was made plus what `Clock` says has
 /// passed, and never less than what is in the file, whoever wrote that (ledger.hpp).
