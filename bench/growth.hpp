@@ -183,6 +183,7 @@ void report_dequeue(report& out, growth_range const& range) {
       left -= some;
     }
     if (std::exchange(first, false)) bed.fill("queue", 10, job());
+    if constexpr (requires { bed.settle(); }) bed.settle();
   });
 }
 

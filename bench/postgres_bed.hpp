@@ -8,7 +8,10 @@
 #include "postgres_rig.hpp"
 #include "weir/store/postgres.hpp"
 
+#include <chrono>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace weir_bench {
 
@@ -29,6 +32,19 @@ class postgres_bed : public bed<weir::postgres_store> {
     session{server_, "postgres"}.ask("DROP DATABASE " + database_ + " WITH (FORCE)");
   }
   [[nodiscard]] weir::postgres_store const& store() const noexcept override { return store_; }
+
+  /// Waits until the server has removed what is dead, by itself. Its sessions say within ten
+  /// seconds what they have left behind.
+  void settle() {
+    session there{server_, database_};
+    for (int quiet = 0, waited = 0; quiet != 15; ++quiet) {
+      if (++waited == 600) throw std::runtime_error{"nothing is vacuumed"};
+      std::this_thread::sleep_for(std::chrono::seconds{1});
+      auto const dead = there.ask("SELECT coalesce(n_dead_tup, 0) FROM pg_stat_user_tables "
+                                  "WHERE relid = 'weir.jobs'::regclass");
+      if (std::stol(dead) > 5000) quiet = -1;
+    }
+  }
 
  private:
   static postgres_test::server const& shared() {

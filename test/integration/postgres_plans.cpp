@@ -179,7 +179,11 @@ BOOST_AUTO_TEST_CASE(every_table_whose_rows_come_and_go_is_vacuumed_soon) {
   BOOST_TEST(b.db.must("SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE "
                        "relnamespace = 'weir'::regnamespace AND relkind = 'r' AND NOT "
                        "coalesce(reloptions, '{}') @> '{autovacuum_vacuum_scale_factor=0.01}'") ==
-             "hints queues state");
+             "hints jobs queues state");
+  // Beside however many records that are kept.
+  BOOST_TEST(b.db.number("SELECT count(*) FROM pg_class WHERE oid = 'weir.jobs'::regclass AND "
+                         "reloptions @> '{autovacuum_vacuum_scale_factor=0,"
+                         "autovacuum_vacuum_threshold=5000,vacuum_index_cleanup=on}'") == 1);
 }
 
 // R5: a step that looked at the sequence before others raised it does not lower it again.

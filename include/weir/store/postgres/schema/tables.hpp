@@ -13,7 +13,7 @@
 // steps of weir's do not lock each other out.
 //
 // `{hot}`: rows of the table come and go, so that it is to be vacuumed before scans notice what is
-// dead.
+// dead; `{jobs}`: the same for the jobs' table.
 namespace weir::detail::pgsql {
 
 inline constexpr char tables[] = R"sql(
@@ -132,7 +132,7 @@ CREATE TABLE ~.jobs (
   reason    bytea NOT NULL DEFAULT '',
   result    bytea NOT NULL DEFAULT '',
   PRIMARY KEY (queue, id)
-) WITH ({hot});
+) WITH ({jobs});
 CREATE INDEX jobs_order ON ~.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
 CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
 CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
