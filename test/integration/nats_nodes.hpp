@@ -6,6 +6,7 @@
 
 #include "integration/broken_network.hpp"
 #include "integration/nats_server.hpp"
+#include "integration/patience.hpp"
 #include "integration/server_process.hpp"
 #include "weir/store/nats/address.hpp"
 
@@ -69,23 +70,21 @@ class cluster {
  private:
   /// Until it has a leader that knows all of them, whoever asks for a stream on each is not heard.
   void until_it_serves() {
-    auto const give_up = std::chrono::steady_clock::now() + 120s;
     nlohmann::json const wanted{
         {"name", "whole"}, {"subjects", {"whole"}}, {"storage", "memory"}, {"num_replicas", size}};
-    while (std::chrono::steady_clock::now() < give_up) {
+    auto const serves = [&] {
       try {
         stranger who{*nodes_[0], {}, 2s};
         auto const said = nlohmann::json::parse(
             who.ask("$JS.API.STREAM.CREATE.whole", wanted.dump()), nullptr, false);
-        if (said.is_object() && !said.contains("error")) {
-          (void)who.ask("$JS.API.STREAM.DELETE.whole");
-          return;
-        }
+        if (!said.is_object() || said.contains("error")) return false;
+        (void)who.ask("$JS.API.STREAM.DELETE.whole");
+        return true;
       } catch (std::exception const&) {  // nobody answers yet
+        return false;
       }
-      std::this_thread::sleep_for(50ms);
-    }
-    throw std::runtime_error{"the cluster has no leader"};
+    };
+    if (!weir_test::happens(serves)) throw std::runtime_error{"the cluster has no leader"};
   }
 
   std::array<std::unique_ptr<server>, size> nodes_{};

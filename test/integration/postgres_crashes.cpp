@@ -4,6 +4,7 @@
 // An application's transaction and its jobs share their fate, wherever somebody dies; and what
 // weir promises survives a server, backends and connections that come and go.
 
+#include "patience.hpp"
 #include "postgres_bed.hpp"
 #include "weir/testing/fault_proxy.hpp"
 
@@ -25,7 +26,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -41,13 +41,7 @@ struct death {
 };
 
 /// Waits until this is so.
-void until(std::function<bool()> const& so) {
-  auto const give_up = std::chrono::steady_clock::now() + 120s;
-  while (!so()) {
-    BOOST_TEST_REQUIRE((std::chrono::steady_clock::now() < give_up));
-    std::this_thread::sleep_for(10ms);
-  }
-}
+void until(std::function<bool()> const& so) { BOOST_TEST_REQUIRE(weir_test::happens(so)); }
 
 void reconnect(bed& b) {
   // The server may still be recovering from what it was done.

@@ -4,11 +4,11 @@
 // Servers that cannot go on: a full disk, a standby in the primary's place, locks that wait for
 // each other. Every error has a name, and what was acknowledged stays (F46, F47).
 
+#include "patience.hpp"
 #include "postgres_bed.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -17,22 +17,11 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace {
 
 using namespace postgres_test;
-
-/// Is this so, before long?
-bool eventually(std::function<bool()> const& so) {
-  auto const give_up = std::chrono::steady_clock::now() + 120s;
-  while (std::chrono::steady_clock::now() < give_up) {
-    if (so()) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
-}
 
 /// A payload that does not get smaller when it is compressed.
 std::string noise(std::uint32_t seed) {
@@ -81,7 +70,7 @@ void lives_through_a_full_disk(server& there, std::function<void(std::string con
   }
   BOOST_TEST(lost(given_up), given_up.message());
   make_room();
-  BOOST_TEST(eventually([&] {
+  BOOST_TEST(weir_test::happens([&] {
     there.revive();
     return b(take_lock("after")).has_value();
   }));
@@ -145,7 +134,8 @@ BOOST_AUTO_TEST_CASE(a_standby_that_takes_over_goes_on_with_greater_fences) {
   std::vector<new_job> const jobs{job_of(1, "key"), job_of(2)};
   BOOST_TEST(ask(b.io, either, command::enqueue_jobs{"q", jobs}).has_value());
   connection there{standby.conninfo(b.database)};
-  BOOST_TEST(eventually([&] { return there.number("SELECT count(*) FROM weir.jobs") == 2; }));
+  BOOST_TEST(
+      weir_test::happens([&] { return there.number("SELECT count(*) FROM weir.jobs") == 2; }));
 
   postgres_store const reads{b.io.get_executor(), standby.conninfo(b.database), quick()};
   BOOST_TEST((ask(b.io, reads, take_lock("another")).error() == errc::store_read_only));
@@ -157,8 +147,8 @@ BOOST_AUTO_TEST_CASE(a_standby_that_takes_over_goes_on_with_greater_fences) {
   // From here on the standby gets nothing any more.
   there.must("ALTER SYSTEM SET primary_conninfo = ''");
   there.must("SELECT pg_reload_conf()");
-  BOOST_TEST(
-      eventually([&] { return there.number("SELECT count(*) FROM pg_stat_wal_receiver") == 0; }));
+  BOOST_TEST(weir_test::happens(
+      [&] { return there.number("SELECT count(*) FROM pg_stat_wal_receiver") == 0; }));
   auto const lease = ask(b.io, either, command::dequeue_jobs{"q", "h", 1, 1, 1h});
   BOOST_TEST_REQUIRE(lease->jobs.size() == 1U);
   auto const held = ask(b.io, either, take_lock("lost"));
@@ -168,8 +158,8 @@ BOOST_AUTO_TEST_CASE(a_standby_that_takes_over_goes_on_with_greater_fences) {
 
   primary.kill(SIGKILL);
   there.must("SELECT pg_promote()");
-  BOOST_TEST(eventually([&] { return there.must("SELECT pg_is_in_recovery()") == "f"; }));
-  BOOST_TEST(eventually([&] {
+  BOOST_TEST(weir_test::happens([&] { return there.must("SELECT pg_is_in_recovery()") == "f"; }));
+  BOOST_TEST(weir_test::happens([&] {
     auto const answer = ask(b.io, either, command::inspect_lock{"kept"});
     if (answer.has_error()) BOOST_TEST(lost(answer.error()), answer.error().message());
     return answer.has_value() && answer->held;
