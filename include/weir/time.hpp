@@ -37,21 +37,24 @@ template <class Base>
 [[nodiscard]] constexpr std::chrono::time_point<Base, duration> saturating_add(
     std::chrono::time_point<Base, duration> t, duration d) noexcept {
   using point = std::chrono::time_point<Base, duration>;
-  auto const count = t.time_since_epoch();
-  if (d >= duration::zero()) return count > duration::max() - d ? point::max() : t + d;
-  return count < duration::min() - d ? point::min() : t + d;
+  duration::rep sum = 0;
+  if (__builtin_add_overflow(t.time_since_epoch().count(), d.count(), &sum)) [[unlikely]] {
+    return d >= duration::zero() ? point::max() : point::min();
+  }
+  return point{duration{sum}};
 }
 
 /// `a - b`, held at the ends of the range instead of overflowing.
 template <class Base>
 [[nodiscard]] constexpr duration saturating_sub(
     std::chrono::time_point<Base, duration> a, std::chrono::time_point<Base, duration> b) noexcept {
-  auto const left = a.time_since_epoch();
   auto const right = b.time_since_epoch();
-  if (right < duration::zero()) {
-    return left > duration::max() + right ? duration::max() : left - right;
+  duration::rep difference = 0;
+  if (__builtin_sub_overflow(a.time_since_epoch().count(), right.count(), &difference))
+      [[unlikely]] {
+    return right < duration::zero() ? duration::max() : duration::min();
   }
-  return left < duration::min() + right ? duration::min() : left - right;
+  return duration{difference};
 }
 
 }  // namespace weir

@@ -4,8 +4,10 @@
 #include "weir/command/buckets.hpp"
 #include "weir/error.hpp"
 #include "weir/key_policy.hpp"
+#include "weir/limits.hpp"
 #include "weir/quota.hpp"
 #include "weir/rule/validate.hpp"
+#include "weir/store/memory/bucket_pin.hpp"
 #include "weir/store/memory/buckets.hpp"
 #include "weir/store/memory/options.hpp"
 #include "weir/time.hpp"
@@ -15,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -455,6 +458,49 @@ BOOST_AUTO_TEST_CASE(R3_a_quota_that_does_not_fit_is_refused_before_any_change) 
   }
   BOOST_TEST(t.reap().kept == 1U);
   BOOST_TEST(t.peek("k", ten, 6).allowed);
+}
+
+// The quota of a bucket that exists need not be looked at again. All else must be, whichever way
+// the take came.
+BOOST_AUTO_TEST_CASE(R8_a_bucket_that_exists_makes_no_invalid_take_valid) {
+  table t;
+  std::string const longest(weir::limits::key_size, 'k');
+  std::string const too_long(weir::limits::key_size + 1, 'k');
+  quota const none{};
+  auto const asked = [](std::string_view key, quota const& q, std::uint64_t cost = 1,
+                        duration max_wait = {}) {
+    return command::take{.key = key, .quotas = {&q, 1}, .cost = cost, .max_wait = max_wait};
+  };
+  for (std::string_view const key : {std::string_view{"k"}, std::string_view{longest}}) {
+    BOOST_TEST(t.take(key, ten, 4).allowed);
+    weir::detail::bucket_pin pin;
+    BOOST_TEST(t.buckets.apply(asked(key, ten), pin, t.now)->allowed);
+    BOOST_TEST(t.buckets.apply(asked(key, ten, 10), pin, t.now)->remaining == 5U);
+
+    command::take const invalid[] = {
+        asked("", ten),
+        asked(too_long, ten),
+        command::take{.key = key, .quotas = {}, .cost = 1, .max_wait = {}},
+        asked(key, none),
+        asked(key, ten, 0),
+        asked(key, ten, 11),
+        asked(key, ten, std::numeric_limits<std::uint64_t>::max()),
+        asked(key, ten, 1, -1ns),
+        asked(key, ten, 1, weir::limits::span + 1ns),
+    };
+    std::vector<weir::result<decision>> answers(std::size(invalid), decision{});
+    t.buckets.apply_each(invalid, answers, t.now);
+    for (std::size_t i = 0; i != std::size(invalid); ++i) {
+      auto const& c = invalid[i];
+      auto const wrong = weir::rule::validate(c);
+      BOOST_TEST_REQUIRE(wrong.failed());
+      BOOST_TEST(t.buckets.apply(c, t.now).error() == wrong);
+      BOOST_TEST(t.buckets.apply(c, pin, t.now).error() == wrong);
+      BOOST_TEST(answers[i].error() == wrong);
+    }
+    BOOST_TEST(t.peek(key, ten, 5).allowed);
+    BOOST_TEST(!t.peek(key, ten, 6).allowed);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

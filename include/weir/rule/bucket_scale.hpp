@@ -8,7 +8,6 @@
 #include "weir/quota.hpp"
 #include "weir/time.hpp"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -33,7 +32,9 @@ inline constexpr duration bucket_horizon = std::chrono::hours{24 * 365 * 30};
 
 /// `now`, held within the horizon.
 [[nodiscard]] constexpr duration within_horizon(duration now) noexcept {
-  return std::clamp(now, -bucket_horizon, bucket_horizon);
+  constexpr auto most = bucket_horizon.count();
+  auto const n = now.count();  // a number, not a reference to one: that would have to be in memory
+  return duration{n < -most ? -most : n > most ? most : n};
 }
 
 namespace detail {
@@ -118,10 +119,11 @@ struct bucket_scale {
   /// The whole tokens in so many units, from 0 to `room()`: `units / price`, multiplied by the
   /// inverse, since a division would cost a check a tenth of its time. Exact for all 63-bit numbers
   /// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994,
-  /// theorem 4.2).
+  /// theorem 4.2). Doubled, so that the upper half of the product is all that is shifted.
   [[nodiscard]] constexpr std::uint64_t tokens_in(std::int64_t units) const noexcept {
     using detail::wide;
-    return static_cast<std::uint64_t>((static_cast<wide>(units) * inverse) >> shift);
+    auto const doubled = static_cast<std::uint64_t>(units) * 2;
+    return static_cast<std::uint64_t>((static_cast<wide>(doubled) * inverse) >> 64) >> (shift - 63);
   }
 
   /// The units of `cost` tokens, of which there must not be more than the capacity.

@@ -85,11 +85,17 @@ struct bucket_level {
   duration reset_after;     ///< until all can
 };
 
-[[nodiscard]] constexpr bucket_level level(bucket_scale const& scale, std::int64_t arrival,
-                                           duration now) noexcept {
-  auto const ahead = std::max(arrival - scale.units_at(now), std::int64_t{0});
+/// `time` is what `now` is in units.
+[[nodiscard]] constexpr bucket_level level_at(bucket_scale const& scale, std::int64_t arrival,
+                                              duration now, std::int64_t time) noexcept {
+  auto const ahead = std::max(arrival - time, std::int64_t{0});
   auto const units = std::max(scale.room() - ahead, std::int64_t{0});
   return {scale.tokens_in(units), ahead > 0 ? scale.reached(arrival) - now : duration{}};
+}
+
+[[nodiscard]] constexpr bucket_level level(bucket_scale const& scale, std::int64_t arrival,
+                                           duration now) noexcept {
+  return level_at(scale, arrival, now, scale.units_at(now));
 }
 
 /// Fills in what can still be taken, and when all can be taken again, for buckets with these
@@ -159,9 +165,16 @@ class single_take {
         cost_{cost},
         before_{arrival},
         now_{within_horizon(now)},
-        wait_{detail::wait_for(scale, arrival, now_, cost)},
+        units_{scale.units_at(now_)},
         max_wait_{max_wait} {
-    if (allowed()) after_ = detail::booked(scale, arrival, now_ + wait_, cost);
+    auto const paid = scale.price_of(cost);
+    auto const due = arrival + paid - scale.room();
+    if (due <= units_) [[likely]] {
+      after_ = std::max(arrival, units_) + paid;
+    } else {
+      wait_ = scale.reached(due) - now_;
+      if (allowed()) after_ = detail::booked(scale, arrival, now_ + wait_, cost);
+    }
   }
 
   /// Is it granted? Otherwise nothing changes.
@@ -173,20 +186,29 @@ class single_take {
   /// What `take` returns. Every field is named once: a compiler that is asked for a blank answer
   /// first spends more on that than on all the rest.
   [[nodiscard]] constexpr decision answer() const noexcept {
-    bool const yes = allowed();
-    auto const state = detail::level(scale_, after_, now_);
-    auto const rest = yes ? std::int64_t{0} : no_mark.arrival[0];
-    return decision{.allowed = yes,
+    auto const state = detail::level_at(scale_, after_, now_, units_);
+    if (!allowed()) {
+      return decision{.allowed = false,
+                      .shed = false,
+                      .binding = 0,
+                      .cost = cost_,
+                      .capacity = scale_.capacity,
+                      .remaining = state.remaining,
+                      .wait = {},
+                      .retry_after = wait_ - max_wait_,
+                      .reset_after = state.reset_after,
+                      .mark = no_mark};
+    }
+    return decision{.allowed = true,
                     .shed = false,
                     .binding = 0,
                     .cost = cost_,
                     .capacity = scale_.capacity,
                     .remaining = state.remaining,
-                    .wait = yes ? wait_ : duration{},
-                    .retry_after = yes ? duration{} : wait_ - max_wait_,
+                    .wait = wait_,
+                    .retry_after = {},
                     .reset_after = state.reset_after,
-                    .mark = {.arrival = {yes ? after_ : rest, rest, rest, rest},
-                             .before = {yes ? before_ : std::int64_t{0}, 0, 0, 0}}};
+                    .mark = {.arrival = {after_, 0, 0, 0}, .before = {before_, 0, 0, 0}}};
   }
 
  private:
@@ -195,7 +217,8 @@ class single_take {
   std::int64_t before_;
   std::int64_t after_ = before_;
   duration now_;
-  duration wait_;
+  std::int64_t units_;
+  duration wait_{};
   duration max_wait_;
 };
 

@@ -31,6 +31,9 @@ class bucket_meta {
   [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
   [[nodiscard]] constexpr bool unused() const noexcept { return state() == unused_state; }
   [[nodiscard]] constexpr bool taken() const noexcept { return state() >= first_kind; }
+  [[nodiscard]] constexpr bool taken_by(std::uint8_t kind) const noexcept {
+    return state() == first_kind + kind;
+  }
   [[nodiscard]] constexpr std::uint8_t kind() const noexcept {
     return static_cast<std::uint8_t>(state() - first_kind);
   }
@@ -72,10 +75,10 @@ struct bucket_slot {
   static constexpr std::int64_t absent = std::numeric_limits<std::int64_t>::min();
 
   [[nodiscard]] bool holds(bucket_key const& key) const noexcept {
-    for (std::size_t i = 0; i != words.size(); ++i) {
-      if (words[i].load(std::memory_order_acquire) != key.words()[i]) return false;
-    }
-    return true;
+    auto const differs = [&](std::size_t i) {
+      return words[i].load(std::memory_order_acquire) ^ key.words()[i];
+    };
+    return (differs(0) | differs(1) | differs(2) | differs(3)) == 0;  // one branch, not four
   }
   [[nodiscard]] bucket_meta read_meta() const noexcept {
     return bucket_meta{meta.load(std::memory_order_acquire)};
@@ -125,8 +128,7 @@ class alignas(64) basic_bucket_shard {
       auto& candidate = slot(i);
       auto const meta = candidate.read_meta();
       if (meta.unused()) break;
-      if (meta.taken() && meta.kind() == key.kind() && candidate.holds(key))
-        return {{&candidate, meta}, i};
+      if (meta.taken_by(key.kind()) && candidate.holds(key)) return {{&candidate, meta}, i};
       i = i + 1 == size ? 0 : i + 1;
     }
     return {};

@@ -49,7 +49,7 @@ class basic_bucket_table {
   }
 
   [[nodiscard]] bucket_shard& home(std::uint64_t hash) const noexcept {
-    return shards_[shard_bits_ == 0 ? 0 : hash >> (64 - shard_bits_)];
+    return shards_[(hash >> 1) >> (63 - shard_bits_)];  // in two steps: of no bits, all are gone
   }
   [[nodiscard]] quota_book& book() noexcept { return book_; }
   [[nodiscard]] quota_book const& book() const noexcept { return book_; }

@@ -8,6 +8,7 @@
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/rule/buckets.hpp"
+#include "weir/rule/validate.hpp"
 #include "weir/store/memory/bucket_key.hpp"
 #include "weir/store/memory/bucket_pin.hpp"
 #include "weir/store/memory/bucket_shard.hpp"
@@ -16,6 +17,7 @@
 #include "weir/store/memory/quota_book.hpp"
 #include "weir/time.hpp"
 
+#include <boost/config.hpp>
 #include <boost/container/static_vector.hpp>
 
 #include <algorithm>
@@ -40,7 +42,8 @@ namespace weir::detail {
 /// was faster. A refusal writes nothing at all. Everything else locks the key's shard for the
 /// length of the step.
 ///
-/// Times are kept relative to the first one that comes along. Commands must have been validated.
+/// Times are kept relative to the first one that comes along. Commands must have been validated,
+/// but for takes: a quota that is found equal to that of a bucket is as valid as that one was.
 /// Beyond what they document: `quota_too_large`, and `store_full` when more than 65,535 different
 /// sets of quotas are in use.
 template <class>
@@ -58,28 +61,17 @@ class basic_memory_buckets {
 
   /// The same, for the key and the quotas of a pin.
   [[nodiscard]] result<decision> apply(command::take const& c, bucket_pin& pin, time_point now) {
-    auto const time = since_epoch(now);
-    return ask_at(pin.read(), c, time, [&]() -> result<decision> {
-      bucket_key const key{c.key};
-      auto const hash = key.hash();
-      auto answer = ask(c, key, hash, time);
-      // What was seen is this key's as long as the slot says the same.
-      bucket_place const seen = table_.home(hash).glimpse(key, hash);
-      if (seen && seen.slot->read_meta() == seen.meta) pin.write(seen);
-      return answer;
-    });
+    return ask(c, pin, since_epoch(now));
   }
 
-  /// The same for each of `commands`, in order, of which none needs to have been validated:
-  /// `validate(take)` is asked. Keys and slots of many are fetched from memory at once, and a check
-  /// of many keys consists of little else.
-  template <class Validate>
+  /// The same for each of `commands`, in order. Keys and slots of many are fetched from memory at
+  /// once, and a check of many keys consists of little else.
   void apply_each(std::span<command::take const> commands, std::span<result<decision>> answers,
-                  time_point now, Validate const& validate) {
+                  time_point now) {
     auto const time = since_epoch(now);
     while (!commands.empty()) {
       auto const n = std::min(commands.size(), batch);
-      ask_each(commands.first(n), answers, time, validate);
+      ask_each(commands.first(n), answers, time);
       commands = commands.subspan(n);
       answers = answers.subspan(n);
     }
@@ -184,49 +176,77 @@ class basic_memory_buckets {
     operator decision() const noexcept { return step.answer(); }
   };
 
+  /// Has it one quota, as most have, and is it valid if that quota is?
   template <class Command>
-  result<decision> ask(Command const& c, duration now) {
+  [[nodiscard]] static bool plain(Command const& c) noexcept {
+    return rule::valid_key(c.key) && c.quotas.size() == 1 && c.cost != 0 &&
+           c.cost <= c.quotas[0].capacity() && rule::valid_wait(c.max_wait);
+  }
+
+  // What nearly every take does is one function each, whatever a compiler makes of its size: what
+  // its parts tell each other is not in memory then, which saves a quarter of the instructions.
+  // What few do is kept out of it.
+
+  template <class Command>
+  [[gnu::flatten]] result<decision> ask(Command const& c, duration now) {
+    if (!plain(c)) return ask_slowly(c, now);
     bucket_key const key{c.key};
-    return ask(c, key, key.hash(), now);
+    return ask_plain(c, key, key.hash(), now);
+  }
+
+  [[gnu::flatten]] result<decision> ask(command::take const& c, bucket_pin& pin, duration now) {
+    if (!plain(c)) return ask_slowly(c, now);
+    return ask_at(pin.read(), c, now, [&] { return ask_and_pin(c, pin, now); });
+  }
+
+  BOOST_NOINLINE result<decision> ask_and_pin(command::take const& c, bucket_pin& pin,
+                                              duration now) {
+    bucket_key const key{c.key};
+    auto const hash = key.hash();
+    auto answer = ask_plain(c, key, hash, now);
+    // What was seen is this key's as long as the slot says the same.
+    bucket_place const seen = table_.home(hash).glimpse(key, hash);
+    if (seen && seen.slot->read_meta() == seen.meta) pin.write(seen);
+    return answer;
   }
 
   template <class Command>
-  result<decision> ask(Command const& c, bucket_key const& key, std::uint64_t hash, duration now) {
+  result<decision> ask_plain(Command const& c, bucket_key const& key, std::uint64_t hash,
+                             duration now) {
     auto& home = table_.home(hash);
-    bucket_place const seen =
-        c.quotas.size() == 1 ? home.glimpse(key, hash) : bucket_shard::sighting{};
-    return ask_at(seen, c, now, [&] { return ask_locked(c, key, hash, home, now); });
+    return ask_at(home.glimpse(key, hash), c, now,
+                  [&] { return ask_unseen(c, key, hash, home, now); });
   }
 
-  /// Asks the bucket in the place, if it still is there and has the one quota that is asked for;
-  /// otherwise the answer is that of `otherwise`.
+  /// Asks the bucket in the place, if it still is there and has the one quota that is asked for,
+  /// which then is valid; otherwise the answer is that of `otherwise`. The command is plain.
   template <class Command, class Otherwise>
   result<decision> ask_at(bucket_place seen, Command const& c, duration now,
                           Otherwise const& otherwise) {
     rule::bucket_scale scale;
-    if (seen && c.quotas.size() == 1 &&
-        table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) {
+    if (seen && table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) {
       auto& slot = *seen.slot;
       auto arrival = slot.arrival.load(std::memory_order_acquire);
       while (arrival >= rule::bucket_scale::never && slot.read_meta() == seen.meta) {
         rule::single_take const step{scale, arrival, now, c.cost, c.max_wait};
-        if (!takes<Command> || !step.allowed()) return told{step};
-        if (slot.arrival.compare_exchange_weak(arrival, step.arrival(), std::memory_order_acq_rel,
-                                               std::memory_order_acquire)) {
+        if (takes<Command> && step.allowed()) {
+          if (!slot.arrival.compare_exchange_weak(
+                  arrival, step.arrival(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+            continue;
+          }
           // The slot may have got another tenant since we looked, whose arrival happened to be the
           // same. Then that one has paid, and its promise holds with less; and this key has still
           // to be asked.
-          if (slot.read_meta() == seen.meta) return told{step};
-          break;
+          if (slot.read_meta() != seen.meta) break;
         }
+        return told{step};
       }
     }
     return otherwise();
   }
 
-  template <class Validate>
-  void ask_each(std::span<command::take const> commands, std::span<result<decision>> answers,
-                duration now, Validate const& validate) {
+  [[gnu::flatten]] void ask_each(std::span<command::take const> commands,
+                                 std::span<result<decision>> answers, duration now) {
     struct lookup {
       explicit lookup(std::string_view text) noexcept : key{text}, hash{key.hash()} {}
       bucket_key key;
@@ -240,15 +260,27 @@ class basic_memory_buckets {
     }
     for (std::size_t i = 0; i != commands.size(); ++i) {
       auto const& c = commands[i];
-      if (auto const invalid = validate(c)) {
-        answers[i] = invalid;
-        continue;
-      }
+      auto const& l = lookups[i];
       // In place, as in `told`. If this throws, what was there still is.
       static_assert(std::is_trivially_destructible_v<result<decision>>);
       ::new (static_cast<void*>(&answers[i]))
-          result<decision>(ask(c, lookups[i].key, lookups[i].hash, now));
+          result<decision>(plain(c) ? ask_plain(c, l.key, l.hash, now) : ask_slowly(c, now));
     }
+  }
+
+  template <class Command>
+  BOOST_NOINLINE result<decision> ask_slowly(Command const& c, duration now) {
+    if (auto const invalid = rule::validate(c)) return invalid;
+    bucket_key const key{c.key};
+    auto const hash = key.hash();
+    return ask_locked(c, key, hash, table_.home(hash), now);
+  }
+
+  template <class Command>
+  BOOST_NOINLINE result<decision> ask_unseen(Command const& c, bucket_key const& key,
+                                             std::uint64_t hash, bucket_shard& home, duration now) {
+    if (auto const invalid = rule::validate(c)) return invalid;
+    return ask_locked(c, key, hash, home, now);
   }
 
   template <class Command>
