@@ -732,6 +732,105 @@ BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_long_before_the_next_look) {
   BOOST_TEST((std::chrono::steady_clock::now() - start < 8s));  // sooner than anybody looked
 }
 
+// A script writes short bodies anew at each step, and long ones once.
+BOOST_AUTO_TEST_CASE(bodies_and_notes_of_any_size_are_kept) {
+  server s;
+  bed on{s};
+  constexpr std::uint32_t sizes[] = {0, 1, 193, 194, 195, 196, 1000, 100'000};
+  std::vector<std::string> payloads;
+  std::vector<new_job> jobs;
+  for (auto const size : sizes) payloads.emplace_back(size, 'p');
+  for (std::uint32_t i = 0; i != std::size(sizes); ++i) {
+    auto& j = jobs.emplace_back();
+    j.id = id_of(i);
+    j.kind = "kind";
+    j.payload = payloads[i];
+    j.retention = lasting;
+  }
+  auto const check = [&](auto const& found, std::string const& memo) {
+    BOOST_TEST_REQUIRE(found.size() == payloads.size());
+    for (std::size_t i = 0; i != found.size(); ++i) {
+      BOOST_TEST(found[i].id == jobs[i].id);
+      BOOST_TEST(found[i].kind == "kind");
+      BOOST_TEST((found[i].payload == payloads[i]), "of " << payloads[i].size());
+      BOOST_TEST(found[i].memo == memo);
+    }
+  };
+  for (bool const together : {true, false}) {
+    BOOST_TEST_REQUIRE(s.ask("flushall") == "OK");
+    if (together) {
+      BOOST_TEST(on(command::enqueue_jobs{"queue", jobs}).has_value());
+    } else {
+      for (auto const& j : jobs) {
+        BOOST_TEST(on(command::enqueue_jobs{"queue", std::span{&j, 1}}).has_value());
+      }
+    }
+    BOOST_TEST(on(command::read_queue_stats{"queue"}).value().enqueued == jobs.size());
+    check(on(command::peek_jobs{"queue", 100}).value(), "");
+    auto const claimed = on(command::dequeue_jobs{"queue", "me", 0, 100, lasting}).value().jobs;
+    check(claimed, "");
+    for (auto const& j : claimed) {
+      BOOST_TEST(on(command::snooze_job{"queue", j.id, j.fence, {}, "memo"}).has_value());
+    }
+    auto const again = on(command::dequeue_jobs{"queue", "me", 0, 100, lasting}).value().jobs;
+    check(again, "memo");
+    for (auto const& j : again) {
+      finished_job const f{j.id, j.fence, "result"};
+      BOOST_TEST(on(command::complete_jobs{"queue", std::span{&f, 1}}).has_value());
+    }
+    std::vector<job> ended;
+    for (auto const& j : jobs) {
+      auto const found = on(command::find_job{"queue", j.id}).value();
+      BOOST_TEST_REQUIRE(found.has_value());
+      BOOST_TEST((found->state == job_state::completed));
+      BOOST_TEST(found->result == "result");
+      ended.push_back(*found);
+    }
+    check(ended, "memo");
+    for (auto const& j : jobs) {
+      BOOST_TEST(on(command::purge_job{"queue", j.id}).value());
+    }
+    BOOST_TEST(s.ask("hlen '{weir:0}:j:queue'") == "0");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_may_be_as_large_as_the_limit) {
+  server s;
+  bed on{s};
+  std::string const long_payload(300, 'p');
+  for (auto const strategy : {unique_strategy::none, unique_strategy::until_executed}) {
+    std::vector<std::string> keys;
+    std::vector<new_job> jobs;
+    for (std::uint32_t i = 0; i != limits::batch; ++i) keys.push_back("key" + std::to_string(i));
+    for (std::uint32_t i = 0; i != limits::batch; ++i) {
+      auto& j = jobs.emplace_back();
+      j.id = id_of(i);
+      j.kind = "kind";
+      if (i % 2 == 0) j.payload = long_payload;
+      j.strategy = strategy;
+      if (strategy != unique_strategy::none) j.unique_key = keys[i];
+    }
+    for (int times = 0; times != 2; ++times) {  // the second one changes nothing
+      auto const answer = on(command::enqueue_jobs{"queue", jobs});
+      BOOST_TEST_REQUIRE(answer.has_value(), answer.error().message());
+      BOOST_TEST(answer->size() == jobs.size());
+      for (auto const& e : *answer) BOOST_TEST_REQUIRE((e.outcome == enqueue_outcome::enqueued));
+    }
+    auto const claimed =
+        on(command::dequeue_jobs{"queue", "me", 0, limits::batch, lasting}).value().jobs;
+    BOOST_TEST_REQUIRE(claimed.size() == jobs.size());
+    std::vector<finished_job> finished;
+    for (auto const& j : claimed) finished.push_back({j.id, j.fence, {}});
+    auto const outcomes = on(command::complete_jobs{"queue", finished}).value();
+    BOOST_TEST(std::ranges::count(outcomes, complete_outcome::completed) ==
+               static_cast<std::ptrdiff_t>(jobs.size()));
+    auto const stats = on(command::read_queue_stats{"queue"}).value();
+    BOOST_TEST(stats.enqueued == stats.completed);
+    BOOST_TEST(s.ask("hlen '{weir:0}:j:queue'") == "0");
+    BOOST_TEST(s.ask("hlen '{weir:0}:k:queue'") == "0");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F11_what_is_over_leaves_nothing_behind) {
   server s;
   bed on{s};

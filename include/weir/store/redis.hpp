@@ -56,8 +56,8 @@ concept redis_wait =
 
 }  // namespace detail
 
-/// All four nouns on a Redis (6.2 or later) or Valkey (7.2 or later) server, shared by any number
-/// of processes and hosts.
+/// All four nouns on a Redis (6.2 or later) or Valkey (7.2 or later) server of 64 bits, shared by
+/// any number of processes and hosts.
 ///
 ///     weir::redis_store store{io.get_executor(), weir::redis_address::parse(url).value()};
 ///     store.async_run(boost::asio::detached);

@@ -108,8 +108,9 @@ struct redis_units {
   return out;
 }
 
-/// What a bucket's value says of its quotas: by it scripts know whether they were changed, and what
-/// a token of them is. Four numbers for each: gain, a token, the capacity.
+/// What a bucket's value begins with, and says of its quotas: by it scripts know whether they were
+/// changed, and what a token of them is. Four numbers for each: gain, a token, the capacity; and,
+/// so that nothing that follows can be part of it, a bar.
 [[nodiscard]] inline std::string redis_quota_text(rule::bucket_scales const& scales) {
   std::string out;
   for (auto const& s : scales.span()) {
@@ -118,6 +119,7 @@ struct redis_units {
       out.append(std::to_string(n)).append(" ");
     }
   }
+  out.append("|");
   return out;
 }
 

@@ -22,13 +22,42 @@ namespace weir::detail {
 
 namespace lua {
 
-/// A bucket is a string: for each quota "MICROSECONDS:REST", its arrival, then "|" and what the
-/// quotas are (redis_quota_text). It expires when the bucket is full, and so equals one that was
-/// never seen.
-inline constexpr char buckets[] = R"lua(
-local key, quotas = KEYS[1], ARGV[2]
-local never = -4503599627370496
+/// A bucket is a string: what the quotas are (redis_quota_text), and the arrival of each in
+/// microseconds and a rest, 8 bytes each. It expires when the bucket is full, and so equals one
+/// that was never seen. ARGV: now, quotas.
+inline constexpr char bucket[] = R"lua(
+local key, quotas, never = KEYS[1], ARGV[2], -4503599627370496
+local value = call('GET', key)
+)lua";
 
+/// This is how nearly every bucket is asked: it has one quota, which is the same as it was, or is
+/// new. After `bucket`. ARGV[3]: the request: whether to take, the longest wait, and for each quota
+/// its gain, the price of the cost, and the room.
+inline constexpr char take_one[] = R"lua(
+local takes, most, gain, pq, pr, rq, rr =
+  ARGV[3]:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) $')
+if takes and (not value or value:sub(1, #quotas) == quotas) then
+  local q, r, wait, full = never, 0, 0, nil
+  if value then q, r = struct.unpack('>i8I8', value, #quotas + 1) end
+  gain = tonumber(gain)
+  local dq, dr = q + pq - rq, r + pr - rr
+  if dr > 0 then dq = dq + (dr > gain and 2 or 1) end
+  if dq > now then wait = dq - now end
+  if wait > tonumber(most) then return {0, now, q, r} end
+  if takes == '1' then
+    local tq, tr = q, r
+    if q < now + wait then tq, tr = now + wait, 0 end
+    tq, tr = tq + pq, tr + pr
+    if tr >= gain then tq, tr = tq + 1, tr - gain end
+    call('SET', key, quotas .. struct.pack('>i8I8', tq, tr), 'PX',
+      string.format('%d', math.ceil((tq + 1 - now) / 1000) + 60000))
+  end
+  return {1, now, q, r}
+end
+)lua";
+
+/// After `bucket`.
+inline constexpr char buckets[] = R"lua(
 local function normal(q, r, gain)
   if r >= gain then return q + 1, r - gain end
   if r < 0 then return q - 1, r + gain end
@@ -36,15 +65,12 @@ local function normal(q, r, gain)
 end
 local function before(q1, r1, q2, r2) return q1 < q2 or (q1 == q2 and r1 < r2) end
 
-local arrivals, known, text = {}
-do
-  local value = call('GET', key)
-  if value then
-    text, known = value:match('^([^|]*)|(.*)$')
-    if not text then error('WRONGTYPE weir: no bucket') end
-    for q, r in text:gmatch('([-%d]+):(%d+)') do
-      arrivals[#arrivals + 1] = {tonumber(q), tonumber(r)}
-    end
+local arrivals, known = {}, nil
+if value then
+  known = value:match('^[%d ]*|')
+  if not known then error('WRONGTYPE weir: no bucket') end
+  for at = #known + 1, #value, 16 do
+    arrivals[#arrivals + 1] = {struct.unpack('>i8I8', value, at)}
   end
 end
 local function scales(text)
@@ -55,9 +81,9 @@ local function scales(text)
   return out
 end
 local function write(to, known, ...)
-  local parts = {}
-  for i, a in ipairs(to) do parts[i] = decimal(a[1]) .. ':' .. decimal(a[2]) end
-  call('SET', key, table.concat(parts, ',') .. '|' .. known, ...)
+  local parts = {known}
+  for i, a in ipairs(to) do parts[i + 1] = struct.pack('>i8I8', a[1], a[2]) end
+  call('SET', key, table.concat(parts), ...)
 end
 
 -- (q, r) so many times; and how many times it goes into (aq, ar), and whether something is left.
@@ -105,14 +131,12 @@ if known and known ~= quotas then
 end
 )lua";
 
-/// ARGV: now, quotas, whether to take, the longest wait, and for each quota its gain, the price of
-/// the cost, and the room.
 inline constexpr char take[] = R"lua(
-local takes, max_wait = ARGV[3] == '1', tonumber(ARGV[4])
-local asked, wait, out = {}, 0, {1, now}
-for i = 1, (#ARGV - 4) / 5 do
-  local q = {}
-  for j = 1, 5 do q[j] = tonumber(ARGV[5 * i - 1 + j]) end
+local asked, wait, out, request = {}, 0, {1, now}, {}
+for n in ARGV[3]:gmatch('%d+') do request[#request + 1] = tonumber(n) end
+local takes, max_wait = request[1] == 1, request[2]
+for i = 1, (#request - 2) / 5 do
+  local q = {unpack(request, 5 * i - 2, 5 * i + 2)}
   local gain, pq, pr, rq, rr = unpack(q)
   asked[i], arrivals[i] = q, arrivals[i] or {never, 0}
   local a = arrivals[i]
@@ -175,18 +199,21 @@ concept redis_asks_bucket =
 
 template <redis_asks_bucket C>
 result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
-  static redis_script const script{lua::common, lua::buckets, lua::changed_quotas, lua::take};
+  static redis_script const script{lua::common,  lua::bucket,         lua::take_one,
+                                   lua::buckets, lua::changed_quotas, lua::take};
   auto const scales = redis_bucket_scales(c.quotas);
   if (!scales) return errc::quota_too_large;
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
   out.key(names, shard, "b", c.key).arg(now).arg(redis_quota_text(*scales));
-  out.arg(std::is_same_v<C, command::take> ? 1 : 0).arg(c.max_wait);
+  redis_numbers request;
+  request.add(std::is_same_v<C, command::take> ? 1 : 0).add(c.max_wait);
   for (auto const& s : scales->span()) {
     auto const price = redis_units::of(s.price_of(c.cost), s);
     auto const room = redis_units::of(s.room(), s);
-    out.arg(s.gain).arg(price.micros).arg(price.rest).arg(room.micros).arg(room.rest);
+    request.add(s.gain).add(price.micros).add(price.rest).add(room.micros).add(room.rest);
   }
+  out.arg(request.text());
   return out;
 }
 
@@ -227,7 +254,7 @@ result<decision> decode(C const& c, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::refund const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::buckets, lua::refund};
+  static redis_script const script{lua::common, lua::bucket, lua::buckets, lua::refund};
   auto const scales = redis_bucket_scales(c.quotas);
   if (!scales) return errc::quota_too_large;
   redis_call out{script};

@@ -152,6 +152,24 @@ class redis_names {
   std::string channel_;
 };
 
+/// Numbers that travel as one argument, in decimals with a space after each.
+class redis_numbers {
+ public:
+  template <std::integral T>
+  redis_numbers& add(T number) {
+    text_.append(std::to_string(number)).append(" ");
+    return *this;
+  }
+  /// In microseconds.
+  redis_numbers& add(duration d) {
+    return add(std::chrono::floor<std::chrono::microseconds>(d).count());
+  }
+  [[nodiscard]] std::string const& text() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
+
 /// One run of a script with its keys and arguments, as it travels.
 class redis_call {
  public:

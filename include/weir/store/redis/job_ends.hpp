@@ -10,6 +10,7 @@
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/job_calls.hpp"
 #include "weir/store/redis/job_lua.hpp"
+#include "weir/store/redis/job_record.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/script.hpp"
 
@@ -59,14 +60,14 @@ if j.attempts >= j.max_attempts then
   settle()
   return 2
 end
-note(j.id, nil, nil, ARGV[7])
+note(j, nil, nil, ARGV[7])
 wait_again(j, now + ARGV[6])
 no_later_than(j.vesting)
 return 1
 )lua";
 
 inline constexpr char snooze_job[] = R"lua(
-note(j.id, ARGV[7])
+note(j, ARGV[7])
 j.attempts, j.snoozes = math.max(j.attempts - 1, 0), j.snoozes + 1
 wait_again(j, now + ARGV[6])
 no_later_than(j.vesting)
@@ -86,45 +87,62 @@ settle()
 return 1
 )lua";
 
+/// The end of `rarely`.
+inline constexpr char complete_rarely[] = R"lua(
+return function(id, raw, result)
+  local j = parse(id, raw)
+  if result ~= '' and j.retention > 0 then note(j, nil, result) end
+  finish(j, COMPLETED)
+end
+end
+)lua";
+
 /// ARGV: 3 for each job. Jobs that are simply over are written together.
 inline constexpr char complete_jobs[] = R"lua(
+local ARGV, pack, unpacked = ARGV, struct.pack, struct.unpack
 local n, out, seen = (#ARGV - 3) / 3, {}, {}
-local found, ranks, ids, fields = find_all(n, 4, 3), {}, {}, {}
+local found, ranks, ids, fields, k, f, finish = find_all(n, 4, 3), {}, {}, {}, 0, 0, nil
 local function write()
-  if #ids == 0 then return end
-  call('ZREM', index, unpack(ranks))
-  call('ZREM', claimed, unpack(ids))
-  call('HDEL', jobs, unpack(fields))
-  count('completed', #ids)
-  ranks, ids, fields = {}, {}, {}
-end
-local function over(j)
-  local k, id = #ids + 1, j.id
-  ranks[k], ids[k] = rank(j.priority, j.vesting) .. id, id
-  fields[3 * k - 2], fields[3 * k - 1], fields[3 * k] = id .. 's', id .. 'b', id .. 'n'
-  if k == 500 then write() end
+  if k == 0 then return end
+  call('ZREM', index, unpack(ranks, 1, k))
+  call('ZREM', claimed, unpack(ids, 1, k))
+  call('HDEL', jobs, unpack(fields, 1, f))
+  call('HINCRBY', queue, 'completed', k)
+  k, f = 0, 0
 end
 for i = 1, n do
-  local id, by, result = ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2]), ARGV[3 * i + 3]
+  local at = 3 * i
+  local id, by, raw, outcome = ARGV[at + 1], tonumber(ARGV[at + 2]), found[i], 1
   if seen[id] then
     write()
-    found[i] = call('HGET', jobs, id .. 's')
+    raw = call('HGET', jobs, id)
   end
-  local j = found[i] and parse(id, found[i])
-  local state = j and not gone(j) and state_of(j)
-  local done = state and by ~= 0 and j.fence == by and (state == LEASED or state == COMPLETED)
-  if done and state == LEASED then
-    if j.strategy == 0 and j.retention == 0 then
-      over(j)
-    else
-      if result ~= '' and j.retention > 0 then note(id, nil, result) end
-      finish(j, COMPLETED)
+  if raw then
+    local _, vesting, _, last, holder, priority, ended, extras, _, _, _, _, strategy, _, _, _,
+      retention = unpacked(form, raw)
+    if vesting > now and by ~= 0 and by == last then
+      if ended == COMPLETED then outcome = 0 end
+      if ended == PENDING and holder > 0 then
+        outcome = 0
+        if strategy == 0 and retention == 0 then
+          k, f = k + 1, f + 1
+          ranks[k], ids[k], fields[f] = pack('>BI8', priority, vesting) .. id, id, id
+          if extras > 0 then
+            fields[f + 1], fields[f + 2] = id .. 'b', id .. 'n'
+            f = f + 2
+          end
+          if k == 500 then write() end
+        else
+          finish = finish or rarely()
+          finish(id, raw, ARGV[at + 3])
+        end
+      end
     end
   end
-  seen[id], out[i] = true, done and 0 or 1
+  seen[id], out[i] = true, outcome
 end
 write()
-tidy(n)
+if finish then tidy(n) end
 settle()
 return out
 )lua";
@@ -146,8 +164,9 @@ return 0
 inline constexpr char list_dead_letters[] = R"lua(
 local most, out = tonumber(ARGV[5]), {}
 local found = call('ZRANGEBYSCORE', dead, '(' .. ARGV[4], '+inf', 'LIMIT', 0, most + 1)
-for i = 1, math.min(#found, most) do out[i] = describe(must_find(found[i])) end
-return {out, #found > most and tonumber(call('ZSCORE', dead, found[most])) or 0}
+local n = math.min(#found, most)
+for i = 1, n do describe(out, found[i], must_find(found[i]).raw) end
+return {now, n, out, #found > most and tonumber(call('ZSCORE', dead, found[most])) or 0}
 )lua";
 
 /// ARGV: id, delay.
@@ -190,9 +209,10 @@ redis_call lease_call(redis_script const& script, redis_names const& names, C co
 
 inline result<redis_call> encode(redis_names const& names, command::extend_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::tell,          lua::queue,       lua::record,
-                                   lua::find,   lua::leased,        lua::lease,       lua::index,
-                                   lua::holds,  lua::no_later_than, lua::extend_lease};
+  static redis_script const script{lua::common,      lua::tell,  lua::queue,  lua::form,
+                                   lua::record,      lua::find,  lua::leased, lua::lease,
+                                   lua::index,       lua::flags, lua::holds,  lua::no_later_than,
+                                   lua::extend_lease};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.lease));
   return out;
@@ -204,7 +224,7 @@ inline result<lease_renewal> decode(command::extend_lease const& c, redis_reply&
 
 inline result<redis_call> encode(redis_names const& names, command::start_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue, lua::record, lua::find,
+  static redis_script const script{lua::common, lua::queue, lua::form,   lua::record,   lua::find,
                                    lua::leased, lua::lease, lua::unique, lua::start_job};
   return lease_call(script, names, c, now);
 }
@@ -219,10 +239,11 @@ inline result<started> decode(command::start_job const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::requeue_job const& c,
                                  redis_now now) {
-  static redis_script const script{
-      lua::common,     lua::tell,  lua::keep,          lua::queue,      lua::record, lua::find,
-      lua::leased,     lua::lease, lua::index,         lua::unique,     lua::ends,   lua::settle,
-      lua::wait_again, lua::holds, lua::no_later_than, lua::requeue_job};
+  static redis_script const script{lua::common, lua::tell,          lua::keep,       lua::queue,
+                                   lua::form,   lua::record,        lua::find,       lua::leased,
+                                   lua::lease,  lua::index,         lua::unique,     lua::erase,
+                                   lua::ends,   lua::settle,        lua::wait_again, lua::flags,
+                                   lua::holds,  lua::no_later_than, lua::requeue_job};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.delay)).arg(rule::kept_reason(c.reason));
   return out;
@@ -236,27 +257,27 @@ inline result<requeue_outcome> decode(command::requeue_job const&, redis_reply& 
 
 inline result<redis_call> encode(redis_names const& names, command::snooze_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,        lua::tell,      lua::queue,      lua::record,
-                                   lua::find,          lua::leased,    lua::lease,      lua::index,
-                                   lua::unique,        lua::ends,      lua::wait_again, lua::holds,
-                                   lua::no_later_than, lua::snooze_job};
+  static redis_script const script{
+      lua::common,     lua::tell,  lua::queue, lua::form,          lua::record,    lua::find,
+      lua::leased,     lua::lease, lua::index, lua::unique,        lua::erase,     lua::ends,
+      lua::wait_again, lua::flags, lua::holds, lua::no_later_than, lua::snooze_job};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.delay)).arg(c.memo);
   return out;
 }
 inline result<redis_call> encode(redis_names const& names, command::return_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,    lua::tell,       lua::queue, lua::record,
-                                   lua::find,      lua::leased,     lua::lease, lua::index,
-                                   lua::unique,    lua::wait_again, lua::holds, lua::no_later_than,
-                                   lua::return_job};
+  static redis_script const script{lua::common, lua::tell,          lua::queue,      lua::form,
+                                   lua::record, lua::find,          lua::leased,     lua::lease,
+                                   lua::index,  lua::unique,        lua::wait_again, lua::flags,
+                                   lua::holds,  lua::no_later_than, lua::return_job};
   return lease_call(script, names, c, now);
 }
 inline result<redis_call> encode(redis_names const& names, command::bury_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep,   lua::queue,  lua::record,
-                                   lua::find,   lua::leased, lua::lease,  lua::index,
-                                   lua::unique, lua::ends,   lua::settle, lua::bury_job};
+  static redis_script const script{lua::common, lua::keep,   lua::queue,  lua::form,    lua::record,
+                                   lua::find,   lua::leased, lua::lease,  lua::index,   lua::unique,
+                                   lua::erase,  lua::ends,   lua::settle, lua::bury_job};
   auto out = lease_call(script, names, c, now);
   out.arg(rule::kept_reason(c.reason));
   return out;
@@ -271,9 +292,14 @@ result<hint> decode(C const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::complete_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep,     lua::queue,  lua::record,
-                                   lua::find,   lua::find_all, lua::index,  lua::unique,
-                                   lua::ends,   lua::tidy,     lua::settle, lua::complete_jobs};
+  static redis_script const script{lua::common,       lua::keep,
+                                   lua::queue,        lua::form,
+                                   lua::find_all,     lua::erase,
+                                   lua::tidy,         lua::settle,
+                                   lua::rarely,       lua::record,
+                                   lua::index,        lua::unique,
+                                   lua::ends,         lua::complete_rarely,
+                                   lua::complete_jobs};
   auto out = queue_call(script, names, c, now);
   for (auto const& j : c.jobs) out.arg(redis_id(j.id)).arg(j.fence).arg(j.result);
   return out;
@@ -290,9 +316,9 @@ inline result<command::complete_jobs::result> decode(command::complete_jobs cons
 
 inline result<redis_call> encode(redis_names const& names, command::cancel_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep,   lua::queue,     lua::record,
-                                   lua::find,   lua::index,  lua::unique,    lua::ends,
-                                   lua::tidy,   lua::settle, lua::cancel_job};
+  static redis_script const script{
+      lua::common, lua::keep,  lua::queue, lua::form, lua::record, lua::find,      lua::index,
+      lua::unique, lua::erase, lua::ends,  lua::tidy, lua::settle, lua::cancel_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.running ? 1 : 0);
   return out;
@@ -305,8 +331,8 @@ inline result<cancel_outcome> decode(command::cancel_job const&, redis_reply& r)
 inline result<redis_call> encode(redis_names const& names, command::list_dead_letters const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,   lua::queue,        lua::record,           lua::find,
-      lua::describe, lua::describe_job, lua::list_dead_letters};
+      lua::common, lua::queue,     lua::form,     lua::record,
+      lua::find,   lua::must_find, lua::describe, lua::list_dead_letters};
   std::int64_t after = 0;
   auto const* const end = c.cursor.data() + c.cursor.size();
   if (!c.cursor.empty()) {
@@ -319,17 +345,18 @@ inline result<redis_call> encode(redis_names const& names, command::list_dead_le
 }
 inline result<job_page> decode(command::list_dead_letters const&, redis_reply& r) {
   job_page out;
-  r.array(2);
-  for (auto n = r.array(); n != 0 && r.good(); --n) out.jobs.push_back(read_job(r));
+  r.array(4);
+  out.jobs = read_jobs<job>(r);
   if (auto const last = r.number<std::uint64_t>()) out.cursor = std::to_string(last);
   return out;
 }
 
 inline result<redis_call> encode(redis_names const& names, command::replay_dead_letter const& c,
                                  redis_now now) {
-  static redis_script const script{
-      lua::common, lua::tell,   lua::queue, lua::record,        lua::find,
-      lua::index,  lua::unique, lua::holds, lua::no_later_than, lua::replay_dead_letter};
+  static redis_script const script{lua::common, lua::tell,          lua::queue,
+                                   lua::form,   lua::record,        lua::find,
+                                   lua::index,  lua::unique,        lua::flags,
+                                   lua::holds,  lua::no_later_than, lua::replay_dead_letter};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(redis_ceil(c.delay));
   return out;
@@ -340,8 +367,8 @@ inline result<replay_outcome> decode(command::replay_dead_letter const&, redis_r
 
 inline result<redis_call> encode(redis_names const& names, command::purge_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep,   lua::queue,    lua::record,
-                                   lua::find,   lua::index,  lua::unique,   lua::ends,
+  static redis_script const script{lua::common, lua::keep,   lua::queue,    lua::form,  lua::record,
+                                   lua::find,   lua::index,  lua::unique,   lua::erase, lua::ends,
                                    lua::tidy,   lua::settle, lua::purge_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id));

@@ -14,8 +14,9 @@ namespace weir::detail::lua {
 /// - `index`: the jobs that have not ended, in the order of their ranks. All scores are 0, and the
 ///   members are {priority, vesting time, id} as bytes: so each priority level is a range, whose
 ///   head is found in O(log n), and empty levels cost nothing
-/// - `jobs`: a hash; for each job id, and a letter: "s" what a step may change, "b" what it never
-///   does (kind and payload), "n" what few jobs have (memo, result, reason)
+/// - `jobs`: a hash; for each job its id, with its `record`; and what few jobs have besides: its id
+///   and "b", with a body that is too long to be written anew at each step, its id and "n", with
+///   its notes (memo, result, reason)
 /// - `keys`: the enqueue keys, each with the job that has it, and its expiry (0: none)
 /// - `runs`: the run locks, each with the job that has it
 /// - `dead`: the dead letters, in the order of their deaths
@@ -31,25 +32,42 @@ local name = ARGV[2]
 local PENDING, LEASED, COMPLETED, DEAD, CANCELLED = 0, 1, 2, 3, 4
 )lua";
 
-/// What travels and is kept of a job. After `queue`.
+/// What is kept of a job in one field, and travels as it is (store/redis/job_record.hpp): these
+/// numbers, its unique key, its holder and, unless that is long, its body. What a claim changes
+/// comes first: attempts, vesting time, the one before, fence, size of the holder. Then priority,
+/// how it ended, `extras` (1 where it has notes, and 2 where its body is elsewhere); most attempts,
+/// what its deadline counts from, the deadline, size of the key; strategy, policy, snoozes, when it
+/// was enqueued, retention, which death it died.
+inline constexpr char form[] = R"lua(
+local form, long_body = '>I4I8I8I8I2BBBI4I8I8I2BBI4I8I8I8', 200
+)lua";
+
+/// The begin and the end of what most runs of a script need not: its functions are made by who asks
+/// for them, for making a function costs as much as a command.
+inline constexpr char rarely[] = R"lua(
+local function rarely()
+)lua";
+
+/// A record as a table. After `queue` and `form`.
 inline constexpr char record[] = R"lua(
-local form = '>BBBBI4I4I4I8I8I8I8I8I8I8I8I2'
 -- All fields at once: a table that grows is made several times.
-local function parse(id, state)
-  local priority, ended, strategy, policy, attempts, max_attempts, snoozes, vesting, unclaimed,
-    enqueued, deadline_from, deadline, retention, by, death, size, at = struct.unpack(form, state)
-  return {id = id, priority = priority, ended = ended, strategy = strategy, policy = policy,
-    attempts = attempts, max_attempts = max_attempts, snoozes = snoozes, vesting = vesting,
-    unclaimed = unclaimed, enqueued = enqueued, deadline_from = deadline_from,
-    deadline = deadline, retention = retention, fence = by, death = death,
-    key = state:sub(at, at + size - 1), holder = state:sub(at + size)}
+local function parse(id, raw)
+  local attempts, vesting, unclaimed, by, holder, priority, ended, extras, max_attempts,
+    deadline_from, deadline, key, strategy, policy, snoozes, enqueued, retention, death, at =
+    struct.unpack(form, raw)
+  return {id = id, raw = raw, priority = priority, ended = ended, strategy = strategy,
+    policy = policy, extras = extras, attempts = attempts, max_attempts = max_attempts,
+    snoozes = snoozes, vesting = vesting, unclaimed = unclaimed, enqueued = enqueued,
+    deadline_from = deadline_from, deadline = deadline, retention = retention, fence = by,
+    death = death, key = raw:sub(at, at + key - 1),
+    holder = raw:sub(at + key, at + key + holder - 1), body = raw:sub(at + key + holder)}
 end
-local function packed(j)
-  return struct.pack(form, j.priority, j.ended, j.strategy, j.policy, j.attempts, j.max_attempts,
-    j.snoozes, j.vesting, j.unclaimed, j.enqueued, j.deadline_from, j.deadline, j.retention,
-    j.fence, j.death, #j.key) .. j.key .. j.holder
+local function save(j)
+  j.raw = struct.pack(form, j.attempts, j.vesting, j.unclaimed, j.fence, #j.holder, j.priority,
+    j.ended, j.extras, j.max_attempts, j.deadline_from, j.deadline, #j.key, j.strategy, j.policy,
+    j.snoozes, j.enqueued, j.retention, j.death) .. j.key .. j.holder .. j.body
+  call('HSET', jobs, j.id, j.raw)
 end
-local function save(j) call('HSET', jobs, j.id .. 's', packed(j)) end
 local function gone(j)
   return (j.ended == COMPLETED or j.ended == CANCELLED) and j.vesting <= now
 end
@@ -62,8 +80,8 @@ end
 /// One job. After `record`.
 inline constexpr char find[] = R"lua(
 local function find(id)
-  local state = call('HGET', jobs, id .. 's')
-  local j = state and parse(id, state)
+  local raw = call('HGET', jobs, id)
+  local j = raw and parse(id, raw)
   if j and not gone(j) then return j end
 end
 )lua";
@@ -76,16 +94,17 @@ local function leased(id, by)
 end
 )lua";
 
-/// The states of the n jobs whose ids are among ARGV, from there on and so far apart; false: none.
+/// The records of the n jobs whose ids are among ARGV, from there on and so far apart; false: none.
 inline constexpr char find_all[] = R"lua(
 local function find_all(n, from, step)
+  if n == 1 then return {call('HGET', jobs, ARGV[from])} end
   local out = {}
   for first = 1, n, 1000 do
-    local fields = {}
+    local ids = {}
     for i = first, math.min(first + 999, n) do
-      fields[#fields + 1] = ARGV[from + (i - 1) * step] .. 's'
+      ids[i - first + 1] = ARGV[from + (i - 1) * step]
     end
-    for i, state in ipairs(call('HMGET', jobs, unpack(fields))) do out[first + i - 1] = state end
+    for i, raw in ipairs(call('HMGET', jobs, unpack(ids))) do out[first + i - 1] = raw end
   end
   return out
 end
@@ -94,24 +113,25 @@ end
 /// After `record`.
 inline constexpr char index[] = R"lua(
 local function rank(priority, vesting) return struct.pack('>BI8', priority, vesting) end
-local function put(j) call('ZADD', index, 0, rank(j.priority, j.vesting) .. j.id) end
+local function put(j) call('ZADD', index, '0', rank(j.priority, j.vesting) .. j.id) end
 local function remove(j) call('ZREM', index, rank(j.priority, j.vesting) .. j.id) end
 )lua";
 
 /// The least vesting time, and whether any job is visible.
 inline constexpr char heads[] = R"lua(
 local function heads()
-  local from, least, any = '-', nil, false
-  while true do
-    local head = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', 0, 1)[1]
-    if not head then return least, any end
+  local head, last = call('ZRANGE', index, '0', '0')[1], nil
+  local least, any = nil, false
+  while head do
     local priority, vesting = struct.unpack('>BI8', head)
     if not least or vesting < least then least = vesting end
     any = any or vesting <= now
-    if priority == 255 then return least, any end
-    from = '[' .. string.char(priority + 1)
-    if call('ZLEXCOUNT', index, from, '+') == 0 then return least, any end
+    last = last or call('ZRANGE', index, '-1', '-1')[1]:byte()
+    if priority == last then break end
+    local from = '[' .. string.char(priority + 1)
+    head = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', '0', '1')[1]
   end
+  return least, any
 end
 )lua";
 
@@ -119,9 +139,14 @@ end
 /// until that is 0.
 inline constexpr char visible[] = R"lua(
 local function visible(most, use)
-  local from, n = '-', most()
+  local from, n = nil, most()
   while n > 0 do
-    local members, here = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', 0, n), {}
+    local here, members = {}, nil
+    if from then
+      members = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', '0', n)
+    else
+      members = call('ZRANGE', index, '0', n - 1)
+    end
     from = #members == n and '(' .. members[n]
     for i, member in ipairs(members) do
       local priority, vesting = struct.unpack('>BI8', member)
@@ -175,23 +200,30 @@ local function unclaim(j)
 end
 )lua";
 
-/// How jobs end. After `index` and `unique`.
+/// After `queue`.
+inline constexpr char erase[] = R"lua(
+local function erase(id) call('HDEL', jobs, id, id .. 'b', id .. 'n') end
+)lua";
+
+/// How jobs end. After `index`, `unique` and `erase`.
 inline constexpr char ends[] = R"lua(
 local function count(what, n) return call('HINCRBY', queue, what, n) end
-local function erase(id) call('HDEL', jobs, id .. 's', id .. 'b', id .. 'n') end
 local function drop(j)
   if j.ended == DEAD then call('ZREM', dead, j.id) else call('ZREM', kept, 'j' .. j.id) end
   erase(j.id)
 end
-local function note(id, memo, result, reason)
-  local v, m, r, w = call('HGET', jobs, id .. 'n'), '', '', ''
-  if v then
+-- To be saved.
+local function note(j, memo, result, reason)
+  local has, m, r, w = j.extras % 2 == 1, '', '', ''
+  if has then
+    local v = call('HGET', jobs, j.id .. 'n')
     local a, b, at = struct.unpack('>I2I4', v)
     m, r, w = v:sub(at, at + a - 1), v:sub(at + a, at + a + b - 1), v:sub(at + a + b)
   end
   m, r, w = memo or m, result or r, reason or w
-  if v or #m + #r + #w > 0 then
-    call('HSET', jobs, id .. 'n', struct.pack('>I2I4', #m, #r) .. m .. r .. w)
+  if has or #m + #r + #w > 0 then
+    call('HSET', jobs, j.id .. 'n', struct.pack('>I2I4', #m, #r) .. m .. r .. w)
+    if not has then j.extras = j.extras + 1 end
   end
 end
 -- The job's record may be gone after this.
@@ -212,13 +244,13 @@ local function finish(j, how)
   save(j)
 end
 local function bury(j, reason)
-  note(j.id, nil, nil, reason)
+  note(j, nil, nil, reason)
   finish(j, DEAD)
 end
 )lua";
 
 /// A little of the work that time has made: as much as steps make, and never much at once. After
-/// `ends`.
+/// `erase`.
 inline constexpr char tidy[] = R"lua(
 local function tidy(n)
   if call('ZCARD', kept) == 0 then return end
@@ -239,7 +271,8 @@ local function settle()
   if call('ZCARD', dead) > 0 then return end
   local last = call('ZREVRANGE', kept, 0, 0, 'WITHSCORES')[2]
   if not last then return end
-  call('HSET', queue, 'fading', 1)
+  local flags = call('HGET', queue, 'flags') or '000'
+  call('HSET', queue, 'flags', flags:sub(1, 1) .. '1' .. flags:sub(3))
   for _, key in ipairs({jobs, keys, kept}) do keep(key, tonumber(last)) end
 end
 )lua";
@@ -256,23 +289,28 @@ local function wait_again(j, vesting)
 end
 )lua";
 
-/// Why a visible job cannot be claimed, if it cannot.
-inline constexpr char unclaimable[] = R"lua(
-local function unclaimable(j)
-  if j.attempts >= j.max_attempts then
-    return 'its attempts are spent: the last holder let its lease end'
-  end
-  if j.deadline > 0 and j.deadline_from + j.deadline < now then
-    return 'its deadline was missed'
-  end
-end
+/// What a queue is held by, and whether it is fading (see `settle`), in one field: two digits, and
+/// the end of the snooze. Queues that were used have it.
+inline constexpr char flags[] = R"lua(
+local flags = call('HGET', KEYS[1], 'flags')
 )lua";
 
-/// What a queue is held by: `held`, `paused`, and until when it is `snoozed`.
+/// `held`, `paused`, and until when it is `snoozed`. After `flags`.
 inline constexpr char holds[] = R"lua(
-local flags = call('HMGET', queue, 'paused', 'snoozed', 'fading', 'enqueued')
-local paused, snoozed = flags[1] == '1', tonumber(flags[2] or 0)
+local paused, fading, snoozed = false, false, 0
+if flags and flags ~= '000' then
+  paused, fading = flags:sub(1, 1) == '1', flags:sub(2, 2) == '1'
+  snoozed = tonumber(flags:sub(3))
+end
 local held = paused or now < snoozed
+)lua";
+
+/// After `holds`.
+inline constexpr char save_holds[] = R"lua(
+local function save_holds()
+  call('HSET', queue, 'flags',
+    (paused and '1' or '0') .. (fading and '1' or '0') .. decimal(snoozed))
+end
 )lua";
 
 /// Where a scan finds the queue: never later than its first job vests, unless it is held. After
@@ -295,32 +333,25 @@ end
 )lua";
 inline constexpr char name_it[] = R"lua(
 local function name_it()
-  if call('ZADD', names, 0, name) == 1 then call('HSETNX', queue, 'enqueued', 0) end
+  if call('ZADD', names, '0', name) == 1 then call('HSETNX', queue, 'enqueued', 0) end
 end
 )lua";
 
-/// What travels of a job, with its body and notes.
+/// Adds to `out` what travels of a job: its id, its record, and what it has besides.
 inline constexpr char describe[] = R"lua(
-local function micros_or_null(j)
-  if j.deadline == 0 then return false end
-  return j.deadline_from + j.deadline - now
-end
-local function describe_lease(j, body, notes)
-  if not body then body, notes = unpack(call('HMGET', jobs, j.id .. 'b', j.id .. 'n')) end
-  return {j.id, j.fence, j.vesting - now, j.priority, j.attempts, j.max_attempts, j.snoozes,
-    now - j.enqueued, micros_or_null(j), j.strategy, j.key, body, notes or ''}
+local function describe(out, id, raw)
+  local extras, n = raw:byte(33), #out
+  out[n + 1], out[n + 2] = id, raw
+  if extras >= 2 then
+    out[n + 3] = call('HGET', jobs, id .. 'b')
+    n = n + 1
+  end
+  if extras % 2 == 1 then out[n + 3] = call('HGET', jobs, id .. 'n') end
 end
 )lua";
-inline constexpr char describe_job[] = R"lua(
-local function describe(j)
-  local state = state_of(j)
-  local has = state == LEASED
-  local body, notes = unpack(call('HMGET', jobs, j.id .. 'b', j.id .. 'n'))
-  return {j.id, state, j.priority, j.attempts, j.max_attempts, j.snoozes,
-    state <= LEASED and j.vesting - now or 0, now - j.enqueued, micros_or_null(j), j.strategy,
-    j.policy, j.key, body, notes or '', has and j.holder or '', has and j.fence or 0}
-end
--- A job of the index or of the dead letters, which has a record unless somebody has deleted that.
+/// A job of the index or of the dead letters, which has a record unless somebody has deleted that.
+/// After `find`.
+inline constexpr char must_find[] = R"lua(
 local function must_find(id)
   return find(id) or error('CORRUPT weir: a job without its record')
 end

@@ -9,12 +9,15 @@
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/job_calls.hpp"
 #include "weir/store/redis/job_lua.hpp"
+#include "weir/store/redis/job_record.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/script.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,25 +27,6 @@
 namespace weir::detail {
 
 namespace lua {
-
-/// Jobs that have no unique key are written together.
-inline constexpr char add_jobs[] = R"lua(
-local fields, ranks, added, fresh = {}, {}, 0, {}
-local function write()
-  if #ranks == 0 then return end
-  call('ZADD', index, unpack(ranks))
-  call('HSET', jobs, unpack(fields))
-  fields, ranks = {}, {}
-end
-local function add(j, body)
-  local f = #fields
-  fields[f + 1], fields[f + 2], fields[f + 3], fields[f + 4] = j.id .. 's', packed(j), j.id .. 'b', body
-  f = #ranks
-  ranks[f + 1], ranks[f + 2] = 0, rank(j.priority, j.vesting) .. j.id
-  added, fresh[j.id] = added + 1, true
-  if f == 998 then write() end
-end
-)lua";
 
 /// A job with an enqueue key that another one may have. Answers the outcome, and that other one.
 inline constexpr char contend[] = R"lua(
@@ -68,107 +52,260 @@ local function contend(j, ttl)
 end
 )lua";
 
-/// ARGV: 11 for each job.
-inline constexpr char enqueue_jobs[] = R"lua(
-local n = (#ARGV - 3) / 11
-if not flags[4] then
-  typed({'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'zset', 'string', 'zset', 'zset'})
+/// Where a queue is seen for the first time: raises an error unless its keys have these types, or
+/// do not exist. After `flags`, which names what it has.
+inline constexpr char check_types[] = R"lua(
+if not flags then
+  local kinds = {'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'zset', 'string', 'zset',
+    'zset'}
+  for i, kind in ipairs(kinds) do
+    local is = call('TYPE', KEYS[i]).ok
+    if is ~= kind and is ~= 'none' then
+      error('WRONGTYPE weir: ' .. kind .. ' expected, ' .. is .. ' found')
+    end
+  end
+  flags = '000'
+  call('HSET', KEYS[1], 'flags', flags)
 end
-tidy(n)
-if flags[3] then
-  call('HDEL', queue, 'fading')
+)lua";
+
+/// A job's numbers as they travel: priority, strategy, policy, most attempts, delay, deadline,
+/// retention, TTL of its unique key.
+inline constexpr char eight_numbers[] = R"lua(
+local eight_numbers = '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)'
+)lua";
+
+/// Jobs that hold no unique key while they wait, and of which none is named twice: what nearly
+/// every enqueue is. ARGV: 4 for each job: its id, its numbers, its unique key, its body. What jobs
+/// have in common is made once. After `check_types`.
+inline constexpr char enqueue_plain[] = R"lua(
+local queue, index, jobs, kept, due, ARGV = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[10], ARGV
+if flags:sub(2, 2) == '1' then
+  flags = flags:sub(1, 1) .. '0' .. flags:sub(3)
+  call('HSET', queue, 'flags', flags)
+  for _, i in ipairs({3, 4, 7}) do call('PERSIST', KEYS[i]) end
+end
+local added, first, numbers, key_size, separate, header, level = 0, nil, nil, nil, nil, nil, nil
+local n = (#ARGV - 3) / 4
+for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
+  local to, found, ranks, fields, r, f = math.min(from + 999, n), nil, {}, {}, 0, 0
+  if from == to then
+    found = {call('HGET', jobs, ARGV[4 * from])}
+  else
+    local ids = {}
+    for i = from, to do ids[i - from + 1] = ARGV[4 * i] end
+    found = call('HMGET', jobs, unpack(ids))
+  end
+  for i = from, to do
+    local at, known = 4 * i, found[i - from + 1]
+    local id, key, body = ARGV[at], ARGV[at + 2], ARGV[at + 3]
+    if ARGV[at + 1] ~= numbers or #key ~= key_size or (#body > long_body) ~= separate then
+      numbers, key_size, separate = ARGV[at + 1], #key, #body > long_body
+      local priority, strategy, policy, attempts, delay, deadline, retention =
+        numbers:match(eight_numbers)
+      local vesting = now + delay
+      header = struct.pack(form, 0, vesting, 0, 0, 0, priority, 0, separate and 2 or 0, attempts,
+        now, deadline, key_size, strategy, policy, 0, now, retention, 0)
+      level = struct.pack('>BI8', priority, vesting)
+      if not first or vesting < first then first = vesting end
+    end
+    if known then
+      local ended, vesting = known:byte(32), struct.unpack('>I8', known, 5)
+      if (ended == 2 or ended == 4) and vesting <= now then  -- it is over
+        call('ZREM', kept, 'j' .. id)
+        call('HDEL', jobs, id, id .. 'b', id .. 'n')
+        known = nil
+      end
+    end
+    if not known then
+      ranks[r + 1], ranks[r + 2] = '0', level .. id
+      r = r + 2
+      if separate then
+        fields[f + 1], fields[f + 2], fields[f + 3], fields[f + 4] =
+          id, header .. key, id .. 'b', body
+        f = f + 4
+      else
+        fields[f + 1], fields[f + 2] = id, header .. key .. body
+        f = f + 2
+      end
+    end
+  end
+  if r > 0 then
+    call('ZADD', index, unpack(ranks))
+    call('HSET', jobs, unpack(fields))
+    added = added + r / 2
+  end
+end
+if added == 0 then return {} end
+local name = ARGV[2]
+if call('HINCRBY', queue, 'enqueued', added == 1 and '1' or added) == added then
+  call('ZADD', KEYS[11], '0', name)
+end
+if flags:sub(1, 1) == '0' then
+  local at = math.max(first, flags == '000' and 0 or tonumber(flags:sub(3)))
+  if call('ZADD', due, 'LT', 'CH', decimal(at), name) == 1 and at <= now then
+    redis.pcall('PUBLISH', ARGV[3], due)
+  end
+end
+return {}
+)lua";
+
+/// The end of `rarely`.
+inline constexpr char enqueue_rarely[] = R"lua(
+tidy((#ARGV - 3) / 4)
+local function forget(id, raw)
+  local j = parse(id, raw)
+  if gone(j) then drop(j) end
+  return gone(j)
+end
+return forget, function(id, raw, ttl) return contend(parse(id, raw), ttl) end
+end
+)lua";
+
+/// Any jobs. ARGV as in `enqueue_plain`. Those that hold no unique key while they wait are written
+/// together. After `check_types`.
+inline constexpr char enqueue_jobs[] = R"lua(
+local n = (#ARGV - 3) / 4
+if fading then
+  call('HSET', queue, 'flags', flags:sub(1, 1) .. '0' .. flags:sub(3))
   for _, key in ipairs({jobs, keys, kept}) do call('PERSIST', key) end
 end
-local known, changed, out, first = find_all(n, 4, 11), false, {}, nil
-local function arrive(i)
-  local at = i * 11 - 7
-  local id, key, delay = ARGV[at], ARGV[at + 9], tonumber(ARGV[at + 5])
-  local j = {id = id, priority = tonumber(ARGV[at + 1]), ended = PENDING,
-    strategy = tonumber(ARGV[at + 2]), policy = tonumber(ARGV[at + 3]), attempts = 0,
-    max_attempts = tonumber(ARGV[at + 4]), snoozes = 0, vesting = now + delay, unclaimed = 0,
-    enqueued = now, deadline_from = now, deadline = tonumber(ARGV[at + 7]),
-    retention = tonumber(ARGV[at + 8]), fence = 0, death = 0, key = key, holder = ''}
+local fields, ranks, f, r, added, fresh = {}, {}, 0, 0, 0, {}
+local function write()
+  if r == 0 then return end
+  call('ZADD', index, unpack(ranks, 1, r))
+  call('HSET', jobs, unpack(fields, 1, f))
+  f, r = 0, 0
+end
+local found, changed, out, told, first, forget, contend = find_all(n, 4, 4), false, {}, false
+local function arrive(at, id, known)
   if changed then
     write()
-    known[i] = call('HGET', jobs, id .. 's')
+    known = call('HGET', jobs, id)
   elseif fresh[id] then
     return 0
   end
-  if known[i] then
-    local k = parse(id, known[i])
-    if not gone(k) then return 0 end
-    drop(k)
+  if known then
+    if not forget then forget, contend = rarely() end
+    if not forget(id, known) then return 0 end
   end
+  local key, body, extras, separate = ARGV[at + 2], ARGV[at + 3], 0, nil
+  if #body > long_body then body, extras, separate = '', 2, body end
+  local priority, strategy, policy, attempts, delay, deadline, retention, ttl =
+    ARGV[at + 1]:match(eight_numbers)
+  local vesting = now + delay
+  local raw = struct.pack(form, 0, vesting, 0, 0, 0, priority, PENDING, extras, attempts, now,
+    deadline, #key, strategy, policy, 0, now, retention, 0) .. key .. body
   local outcome, other = 0, nil
-  if holds_while_waiting[j.strategy] then
+  if strategy ~= '0' and strategy ~= '3' then
     write()
+    if not forget then forget, contend = rarely() end
     changed = true
-    outcome, other = contend(j, tonumber(ARGV[at + 6]))
+    outcome, other = contend(id, raw, tonumber(ttl))
   end
-  if outcome % 2 == 0 then add(j, ARGV[at + 10]) end
-  if outcome ~= 1 then first = math.min(first or j.vesting, j.vesting) end
+  if outcome % 2 == 0 then
+    ranks[r + 1], ranks[r + 2] = '0', struct.pack('>BI8', priority, vesting) .. id
+    fields[f + 1], fields[f + 2] = id, raw
+    f, r, added, fresh[id] = f + 2, r + 2, added + 1, true
+    if separate then
+      fields[f + 1], fields[f + 2] = id .. 'b', separate
+      f = f + 2
+    end
+    if r == 998 then write() end
+  end
+  if outcome ~= 1 and (not first or vesting < first) then first = vesting end
   return outcome, other
 end
 for i = 1, n do
-  local outcome, other = arrive(i)
+  local at = i * 4
+  local outcome, other = arrive(at, ARGV[at], found[i])
   out[2 * i - 1], out[2 * i] = outcome, other or ''
+  told = told or outcome ~= 0
 end
 write()
-if added > 0 and count('enqueued', added) == added then name_it() end
+if added > 0 and call('HINCRBY', queue, 'enqueued', added) == added then
+  call('ZADD', names, '0', name)
+end
 if first then no_later_than(first) end
-return out
+return told and out or {}
 )lua";
 
 inline constexpr char peek_jobs[] = R"lua(
-local most, out = tonumber(ARGV[4]), {}
-visible(function() return most - #out end, function(members)
-  for _, member in ipairs(members) do out[#out + 1] = describe(must_find(member:sub(10))) end
+local most, n, out = tonumber(ARGV[4]), 0, {}
+visible(function() return most - n end, function(members)
+  for _, member in ipairs(members) do
+    local j = must_find(member:sub(10))
+    describe(out, j.id, j.raw)
+    n = n + 1
+  end
 end)
-return out
+return {now, n, out}
+)lua";
+
+/// The end of `rarely` for who claims.
+inline constexpr char claim_rarely[] = R"lua(
+return {
+  bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
+  unclaim = function(id, raw) unclaim(parse(id, raw)) end,
+  leased = leased,
+}
+end
 )lua";
 
 /// Claims these members of the index, which are visible, and buries those that cannot be claimed,
-/// up to a hundred. They are written together.
+/// up to a hundred. They are written together. After `describe` and `claim_rarely`.
 inline constexpr char claim_all[] = R"lua(
-local out, buried, given = {}, 0, {}
+local out, claims, buried, given, rare = {}, 0, 0, {}, nil
+local pack, unpacked, char = struct.pack, struct.unpack, string.char
 local function claim_all(members, holder, lease)
-  local fields, claims = {}, {}
-  for i, member in ipairs(members) do
-    local id = member:sub(10)
-    fields[3 * i - 2], fields[3 * i - 1], fields[3 * i] = id .. 's', id .. 'b', id .. 'n'
+  local ids, o, till = {}, #out, now + lease
+  for i = 1, #members do ids[i] = members[i]:sub(10) end
+  local found = call('HMGET', jobs, unpack(ids))
+  for i = 1, #ids do
+    local raw = found[i]
+    if not raw or raw:byte(32) ~= PENDING then error('CORRUPT weir: a job without its record') end
   end
-  local found = call('HMGET', jobs, unpack(fields))
-  for i, member in ipairs(members) do
-    local j = found[3 * i - 2] and parse(member:sub(10), found[3 * i - 2])
-    if not j or gone(j) then error('CORRUPT weir: a job without its record') end
-    j.body, j.notes, claims[i] = found[3 * i - 1], found[3 * i], j
-  end
-  local old, index_new, ends, states, till = {}, {}, {}, {}, now + lease
-  local number
-  for i, j in ipairs(claims) do
-    local reason = unclaimable(j)
+  local old, index_new, ends, records, k, number = {}, {}, {}, {}, 0, nil
+  local by_end, by_rank, size = decimal(till), pack('>I8', till), #holder
+  for i = 1, #ids do
+    local id, raw, reason = ids[i], found[i], nil
+    local attempts, vesting, _, _, held_by, priority, _, extras, max_attempts, deadline_from,
+      deadline, key = unpacked('>I4I8I8I8I2BBBI4I8I8I2', raw)
+    if attempts >= max_attempts then
+      reason = 'its attempts are spent: the last holder let its lease end'
+    elseif deadline > 0 and deadline_from + deadline < now then
+      reason = 'its deadline was missed'
+    end
+    if (reason or held_by > 0) and not rare then rare = rarely() end
     if reason and buried == 100 then break end
     if reason then
-      bury(j, reason)
+      rare.bury(id, raw, reason)
       buried = buried + 1
     else
-      number = number and number + 1 or next_fences(fence, #members)
-      unclaim(j)
-      j.fence, j.holder, j.attempts, j.unclaimed, j.vesting =
-        number, holder, j.attempts + 1, j.vesting, till
-      local k = #old + 1
-      old[k], index_new[2 * k - 1], index_new[2 * k] = members[i], 0, rank(j.priority, till) .. j.id
-      ends[2 * k - 1], ends[2 * k] = decimal(till), j.id
-      states[2 * k - 1], states[2 * k] = j.id .. 's', packed(j)
-      out[#out + 1] = describe_lease(j, j.body, j.notes)
-      given[#given + 1] = j.id .. struct.pack('>I8', number)
+      number = number and number + 1 or next_fences(fence, #ids)
+      if held_by > 0 then rare.unclaim(id, raw) end
+      raw = pack('>I4I8I8I8I2', attempts + 1, till, vesting, number, size) ..
+        raw:sub(31, 85 + key) .. holder .. raw:sub(86 + key + held_by)
+      k = k + 1
+      local second = 2 * k
+      local first = second - 1
+      old[k], index_new[first], index_new[second] = members[i], '0', char(priority) .. by_rank .. id
+      ends[first], ends[second], records[first], records[second] = by_end, id, id, raw
+      if extras == 0 then
+        out[o + 1], out[o + 2] = id, raw
+      else
+        describe(out, id, raw)
+      end
+      o = #out
+      claims = claims + 1
+      given[claims] = id .. pack('>I8', number)
     end
   end
   if not number then return end
   call('ZREM', index, unpack(old))
   call('ZADD', index, unpack(index_new))
   call('ZADD', claimed, unpack(ends))
-  call('HSET', jobs, unpack(states))
+  call('HSET', jobs, unpack(records))
 end
 )lua";
 
@@ -178,70 +315,100 @@ inline constexpr char dequeue_jobs[] = R"lua(
 local latest, holder, sequence = KEYS[12], ARGV[4], ARGV[5]
 local limit, lease = tonumber(ARGV[6]), tonumber(ARGV[7])
 local last = sequence ~= '0' and call('GET', latest)
-tidy(limit)
 if last then
   local number, grants = last:match('^(%d+):(.*)$')
   if number == sequence then
+    rare = rarely()
     for at = 1, #grants, 24 do
-      local j = leased(grants:sub(at, at + 15), (struct.unpack('>I8', grants, at + 16)))
-      if j then out[#out + 1] = describe_lease(j) end
+      local j = rare.leased(grants:sub(at, at + 15), (struct.unpack('>I8', grants, at + 16)))
+      if j then
+        describe(out, j.id, j.raw)
+        claims = claims + 1
+      end
     end
   end
-  if #out == 0 then call('DEL', latest) end
+  if claims == 0 then call('DEL', latest) end
 end
-if #out == 0 and not held then
-  visible(function() return buried < 100 and math.min(limit - #out, 256) or 0 end,
+if claims == 0 and not held then
+  visible(function() return buried < 100 and math.min(limit - claims, 256) or 0 end,
     function(members) claim_all(members, holder, lease) end)
-  if #given > 0 and sequence ~= '0' then
-    call('SET', latest, sequence .. ':' .. table.concat(given))
-    keep(latest, now + lease)
+  if claims > 0 and sequence ~= '0' then
+    call('SET', latest, sequence .. ':' .. table.concat(given), 'PX', kept_for(now + lease))
   end
 end
 local least, any = heads()
 point(least)
-return {out, buried, any and not held and 1 or 0, held and 1 or 0, least and least - now or false}
+return {now, claims, out, buried, any and not held and 1 or 0, held and 1 or 0,
+  least and least - now or false}
 )lua";
 
 /// ARGV: id, holder, lease.
 inline constexpr char obtain_lease[] = R"lua(
 tidy(1)
 local j, holder = find(ARGV[4]), ARGV[5]
-if not j then return {} end
+if not j then return {now, 0, {}} end
 local state = state_of(j)
-if state == LEASED then return j.holder == holder and {describe_lease(j)} or {} end
-if state ~= PENDING or held or j.vesting > now then return {} end
-claim_all({rank(j.priority, j.vesting) .. j.id}, holder, tonumber(ARGV[6]))
+if state == LEASED and j.holder == holder then
+  describe(out, j.id, j.raw)
+  return {now, 1, out}
+end
+if state ~= PENDING or held or j.vesting > now then return {now, 0, {}} end
+claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, tonumber(ARGV[6]))
 if buried > 0 then settle() end
-return out
+return {now, claims, out}
 )lua";
 
 inline constexpr char find_job[] = R"lua(
-local j = find(ARGV[4])
-return j and {describe(j)} or {}
+local j, out = find(ARGV[4]), {}
+if j then describe(out, j.id, j.raw) end
+return {now, j and 1 or 0, out}
 )lua";
 
 }  // namespace lua
 
+/// Does none hold a unique key while it waits, and is none named twice?
+[[nodiscard]] inline bool are_plain(std::span<new_job const> jobs) {
+  if (std::ranges::any_of(jobs, holds_while_waiting, &new_job::strategy)) return false;
+  if (jobs.size() == 1) return true;
+  std::vector<job_id> ids;
+  ids.reserve(jobs.size());
+  for (auto const& j : jobs) ids.push_back(j.id);
+  std::ranges::sort(ids);
+  return std::ranges::adjacent_find(ids) == ids.end();
+}
+
 inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{
-      lua::common,        lua::typed,   lua::tell,     lua::queue,   lua::record,      lua::find,
-      lua::find_all,      lua::index,   lua::unique,   lua::ends,    lua::tidy,        lua::holds,
-      lua::no_later_than, lua::name_it, lua::add_jobs, lua::contend, lua::enqueue_jobs};
-  auto out = queue_call(script, names, c, now);
+  static redis_script const plain{lua::common,        lua::flags, lua::check_types,
+                                  lua::eight_numbers, lua::form,  lua::enqueue_plain};
+  static redis_script const any{
+      lua::common,      lua::tell,  lua::queue,       lua::form,           lua::find_all,
+      lua::flags,       lua::holds, lua::check_types, lua::no_later_than,  lua::rarely,
+      lua::record,      lua::find,  lua::index,       lua::unique,         lua::erase,
+      lua::ends,        lua::tidy,  lua::contend,     lua::enqueue_rarely, lua::eight_numbers,
+      lua::enqueue_jobs};
+  auto out = queue_call(are_plain(c.jobs) ? plain : any, names, c, now);
   for (auto const& j : c.jobs) {
-    out.arg(redis_id(j.id)).arg(unsigned{j.priority});
-    out.arg(static_cast<unsigned>(j.strategy)).arg(static_cast<unsigned>(j.on_conflict));
-    out.arg(j.max_attempts).arg(redis_ceil(j.delay)).arg(redis_ceil(j.unique_ttl));
-    out.arg(redis_ceil(j.deadline)).arg(redis_ceil(j.retention)).arg(j.unique_key);
+    redis_numbers numbers;
+    numbers.add(unsigned{j.priority}).add(static_cast<unsigned>(j.strategy));
+    numbers.add(static_cast<unsigned>(j.on_conflict)).add(j.max_attempts);
+    numbers.add(redis_ceil(j.delay)).add(redis_ceil(j.deadline));
+    numbers.add(redis_ceil(j.retention)).add(redis_ceil(j.unique_ttl));
+    out.arg(redis_id(j.id)).arg(numbers.text()).arg(j.unique_key);
     add_redis_body(out, j.kind, j.payload);
   }
   return out;
 }
+/// Nothing: all of them were simply enqueued.
 inline result<command::enqueue_jobs::result> decode(command::enqueue_jobs const& c,
                                                     redis_reply& r) {
   command::enqueue_jobs::result out;
-  r.array(2 * c.jobs.size());
+  auto const told = r.array();
+  if (told == 0 && r.good()) {
+    out.resize(c.jobs.size());
+    return out;
+  }
+  if (told != 2 * c.jobs.size()) r.fail();
   for (std::size_t i = 0; i != c.jobs.size() && r.good(); ++i) {
     enqueued e;
     e.outcome = read_enum(r, enqueue_outcome::rescheduled);
@@ -257,25 +424,25 @@ inline result<command::enqueue_jobs::result> decode(command::enqueue_jobs const&
 
 inline result<redis_call> encode(redis_names const& names, command::peek_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,  lua::queue,    lua::record,       lua::find,
-                                   lua::visible, lua::describe, lua::describe_job, lua::peek_jobs};
+  static redis_script const script{lua::common,  lua::queue,    lua::form,
+                                   lua::record,  lua::find,     lua::must_find,
+                                   lua::visible, lua::describe, lua::peek_jobs};
   auto out = queue_call(script, names, c, now);
   out.arg(c.limit);
   return out;
 }
 inline result<std::vector<job>> decode(command::peek_jobs const&, redis_reply& r) {
-  std::vector<job> out;
-  for (auto n = r.array(); n != 0 && r.good(); --n) out.push_back(read_job(r));
-  return out;
+  r.array(3);
+  return read_jobs<job>(r);
 }
 
 inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,   lua::next_fences, lua::keep,        lua::queue,
-                                   lua::record,   lua::find,        lua::leased,      lua::index,
-                                   lua::heads,    lua::visible,     lua::unique,      lua::ends,
-                                   lua::tidy,     lua::unclaimable, lua::holds,       lua::point,
-                                   lua::describe, lua::claim_all,   lua::dequeue_jobs};
+  static redis_script const script{
+      lua::common,  lua::next_fences,  lua::keep,      lua::queue,       lua::form,     lua::heads,
+      lua::visible, lua::flags,        lua::holds,     lua::point,       lua::describe, lua::rarely,
+      lua::record,  lua::find,         lua::leased,    lua::index,       lua::unique,   lua::erase,
+      lua::ends,    lua::claim_rarely, lua::claim_all, lua::dequeue_jobs};
   auto latest = names.key(names.shard_of(c.queue), "h", std::to_string(c.queue.size()));
   latest.append(":").append(c.queue).append(c.holder);
   auto out = queue_call(script, names, c, now, latest);
@@ -284,8 +451,8 @@ inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs
 }
 inline result<dequeued> decode(command::dequeue_jobs const&, redis_reply& r) {
   dequeued out;
-  r.array(5);
-  for (auto n = r.array(); n != 0 && r.good(); --n) out.jobs.push_back(read_lease(r));
+  r.array(7);
+  out.jobs = read_jobs<leased_job>(r);
   out.dead_lettered = r.number<std::uint32_t>();
   out.more = r.boolean();
   out.held = r.boolean();
@@ -296,36 +463,28 @@ inline result<dequeued> decode(command::dequeue_jobs const&, redis_reply& r) {
 inline result<redis_call> encode(redis_names const& names, command::obtain_lease const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common, lua::next_fences, lua::keep,      lua::queue,
-      lua::record, lua::find,        lua::index,     lua::unique,
-      lua::ends,   lua::tidy,        lua::settle,    lua::unclaimable,
-      lua::holds,  lua::describe,    lua::claim_all, lua::obtain_lease};
+      lua::common,       lua::next_fences, lua::keep,        lua::queue,  lua::form,   lua::record,
+      lua::find,         lua::erase,       lua::tidy,        lua::settle, lua::flags,  lua::holds,
+      lua::describe,     lua::leased,      lua::rarely,      lua::index,  lua::unique, lua::ends,
+      lua::claim_rarely, lua::claim_all,   lua::obtain_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.holder).arg(redis_ceil(c.lease));
   return out;
 }
 inline result<std::optional<leased_job>> decode(command::obtain_lease const&, redis_reply& r) {
-  std::optional<leased_job> out;
-  auto const n = r.array();
-  if (n > 1) r.fail();
-  if (n == 1) out = read_lease(r);
-  return out;
+  return read_optional_job<leased_job>(r);
 }
 
 inline result<redis_call> encode(redis_names const& names, command::find_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,   lua::queue,        lua::record,  lua::find,
-                                   lua::describe, lua::describe_job, lua::find_job};
+  static redis_script const script{lua::common, lua::queue,    lua::form,    lua::record,
+                                   lua::find,   lua::describe, lua::find_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id));
   return out;
 }
 inline result<std::optional<job>> decode(command::find_job const&, redis_reply& r) {
-  std::optional<job> out;
-  auto const n = r.array();
-  if (n > 1) r.fail();
-  if (n == 1) out = read_job(r);
-  return out;
+  return read_optional_job<job>(r);
 }
 
 }  // namespace weir::detail

@@ -57,6 +57,31 @@ local function keep_all(till, first, ...)
 end
 )lua";
 
+/// How nearly every permit is acquired: nobody is in line, none is over, there is one to be had,
+/// and the holder has none.
+inline constexpr char acquire_simply[] = R"lua(
+if call('ZCARD', KEYS[3]) == 0 then
+  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
+  local live = call('ZCARD', fences)
+  if live < tonumber(ARGV[3]) and call('ZCOUNT', ends, '-inf', at) == 0 then
+    local fence, till = now, now + ARGV[4]
+    local last = tonumber(call('SET', KEYS[6], at, 'GET') or 0)
+    if last >= now then
+      fence, at = last + 1, decimal(last + 1)
+      call('SET', KEYS[6], at)
+    end
+    if call('ZADD', fences, 'NX', at, holder) == 1 then
+      call('ZADD', ends, decimal(till), holder)
+      local least = math.ceil((till - now) / 1000) + 30000
+      if call('PTTL', ends) < least then
+        for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(least + 30000)) end
+      end
+      return {1, fence, till - now, live + 1, 0, 0}
+    end
+  end
+end
+)lua";
+
 inline constexpr char acquire_permit[] = R"lua(
 local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local dead = call('ZCOUNT', ends, '-inf', decimal(now))
@@ -121,6 +146,19 @@ local till = now + ARGV[4]
 call('ZADD', ends, decimal(till), holder)
 keep_all(till, ends, fences)
 return 1
+)lua";
+
+/// How nearly every permit is released: nobody is in line.
+inline constexpr char release_simply[] = R"lua(
+if call('ZCARD', KEYS[3]) == 0 then
+  local ends, fences, holder, asked = KEYS[1], KEYS[2], ARGV[2], tonumber(ARGV[3])
+  local fence = call('ZSCORE', fences, holder)
+  local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
+  if not till or till <= now or (asked ~= 0 and asked ~= tonumber(fence)) then return {0, 0} end
+  call('ZREM', fences, holder)
+  call('ZREM', ends, holder)
+  return {1, 0}
+end
 )lua";
 
 inline constexpr char release_permit[] = R"lua(
@@ -193,8 +231,8 @@ redis_call permit_call(redis_script const& script, redis_names const& names, C c
 
 inline result<redis_call> encode(redis_names const& names, command::acquire_permit const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::next_fences, lua::permits, lua::keep_all,
-                                   lua::acquire_permit};
+  static redis_script const script{lua::common,  lua::acquire_simply, lua::next_fences,
+                                   lua::permits, lua::keep_all,       lua::acquire_permit};
   auto out = permit_call(script, names, c, now);
   out.arg(c.limit).arg(redis_ceil(c.ttl)).arg(redis_ceil(c.patience));
   return out;
@@ -225,7 +263,8 @@ inline result<lease_renewal> decode(command::renew_permit const& c, redis_reply&
 
 inline result<redis_call> encode(redis_names const& names, command::release_permit const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::tell, lua::permits, lua::release_permit};
+  static redis_script const script{lua::common, lua::release_simply, lua::tell, lua::permits,
+                                   lua::release_permit};
   auto out = permit_call(script, names, c, now);
   out.arg(c.fence).arg(names.channel());
   return out;

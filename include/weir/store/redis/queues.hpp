@@ -50,25 +50,24 @@ inline constexpr char snooze_queue[] = R"lua(
 local delay = tonumber(ARGV[4])
 if delay > 0 then
   name_it()
-  call('HSET', queue, 'snoozed', decimal(now + delay))
-else
-  call('HDEL', queue, 'snoozed')
 end
 snoozed = delay > 0 and now + delay or 0
+if flags or delay > 0 then save_holds() end
 point((heads()))
 return 1
 )lua";
 
 inline constexpr char pause_queue[] = R"lua(
 name_it()
-call('HSET', queue, 'paused', 1)
+paused = true
+save_holds()
 call('ZREM', due, name)
 return 1
 )lua";
 
 inline constexpr char resume_queue[] = R"lua(
-call('HDEL', queue, 'paused', 'snoozed')
 paused, snoozed = false, 0
+if flags then save_holds() end
 local least = heads()
 point(least)
 if least and least <= now then tell(ARGV[3], due) end
@@ -171,8 +170,13 @@ inline result<std::optional<duration>> decode(command::min_vesting_time const&, 
 
 inline result<redis_call> encode(redis_names const& names, command::update_queue_pointer const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue, lua::heads,
-                                   lua::holds,  lua::point, lua::update_queue_pointer};
+  static redis_script const script{lua::common,
+                                   lua::queue,
+                                   lua::heads,
+                                   lua::flags,
+                                   lua::holds,
+                                   lua::point,
+                                   lua::update_queue_pointer};
   return queue_call(script, names, c, now);
 }
 inline result<std::optional<duration>> decode(command::update_queue_pointer const&,
@@ -182,8 +186,8 @@ inline result<std::optional<duration>> decode(command::update_queue_pointer cons
 
 inline result<redis_call> encode(redis_names const& names, command::read_queue_stats const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue, lua::heads, lua::holds,
-                                   lua::read_queue_stats};
+  static redis_script const script{lua::common, lua::queue, lua::heads,
+                                   lua::flags,  lua::holds, lua::read_queue_stats};
   return queue_call(script, names, c, now);
 }
 inline result<queue_stats> decode(command::read_queue_stats const&, redis_reply& r) {
@@ -200,7 +204,8 @@ inline result<queue_stats> decode(command::read_queue_stats const&, redis_reply&
 
 inline result<redis_call> encode(redis_names const& names, command::snooze_queue const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue,   lua::heads,       lua::holds,
+  static redis_script const script{lua::common, lua::queue,   lua::heads,
+                                   lua::flags,  lua::holds,   lua::save_holds,
                                    lua::point,  lua::name_it, lua::snooze_queue};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_ceil(c.delay));
@@ -208,13 +213,15 @@ inline result<redis_call> encode(redis_names const& names, command::snooze_queue
 }
 inline result<redis_call> encode(redis_names const& names, command::pause_queue const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue, lua::name_it, lua::pause_queue};
+  static redis_script const script{lua::common,     lua::queue,   lua::flags,      lua::holds,
+                                   lua::save_holds, lua::name_it, lua::pause_queue};
   return queue_call(script, names, c, now);
 }
 inline result<redis_call> encode(redis_names const& names, command::resume_queue const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::tell,  lua::queue,       lua::heads,
-                                   lua::holds,  lua::point, lua::resume_queue};
+  static redis_script const script{lua::common,     lua::tell,  lua::queue,
+                                   lua::heads,      lua::flags, lua::holds,
+                                   lua::save_holds, lua::point, lua::resume_queue};
   return queue_call(script, names, c, now);
 }
 template <class C>

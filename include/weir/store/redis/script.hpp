@@ -20,7 +20,7 @@
 // - A key is named by KEYS alone. All of a command's keys have the tag of one shard, and so one
 //   cluster slot.
 // - Times are whole microseconds in a double, which is exact up to the year 2255. They are sent and
-//   kept as decimals, written by '%.0f' or by the server's own conversion: Lua's `..` and
+//   kept as decimals, written by '%d' or by the server's own conversion: Lua's `..` and
 //   `tostring` would round them.
 // - The server's clock decides, unless ARGV[1] says what time it is.
 // - What is read and written has the expected type, or nothing was written before that shows: a
@@ -69,8 +69,9 @@ class redis_script {
 
 namespace lua {
 
-/// `now`. Each piece that a script is made of costs it the making of its functions, at each run: so
-/// a script has only those that it uses.
+/// `now`. Each run of a script pays for making its functions, for each of its keys and arguments,
+/// and for the bytes of each of its strings, which Lua hashes: of all these, it has as few as it
+/// can.
 inline constexpr char common[] = R"lua(
 local call = redis.call
 local now = tonumber(ARGV[1])
@@ -78,19 +79,7 @@ if not now then
   local t = call('TIME')
   now = t[1] * 1000000 + t[2]
 end
-local function decimal(number) return string.format('%.0f', number) end
-)lua";
-
-/// Raises an error unless KEYS have these types, or do not exist.
-inline constexpr char typed[] = R"lua(
-local function typed(kinds)
-  for i = 1, #kinds do
-    local is = call('TYPE', KEYS[i]).ok
-    if is ~= kinds[i] and is ~= 'none' then
-      error('WRONGTYPE weir: ' .. kinds[i] .. ' expected, ' .. is .. ' found')
-    end
-  end
-end
+local function decimal(number) return string.format('%d', number) end
 )lua";
 
 /// The first of the next n fences. The clock is nearly always ahead of the last one.
@@ -111,9 +100,8 @@ local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
 /// Lets a key live until then and a minute longer, so that a clock that steps back, and times that
 /// were told, find it.
 inline constexpr char keep[] = R"lua(
-local function keep(key, till)
-  call('PEXPIRE', key, decimal(math.ceil((till - now) / 1000) + 60000))
-end
+local function kept_for(till) return decimal(math.ceil((till - now) / 1000) + 60000) end
+local function keep(key, till) call('PEXPIRE', key, kept_for(till)) end
 )lua";
 
 }  // namespace lua

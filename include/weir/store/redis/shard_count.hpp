@@ -20,8 +20,9 @@ namespace weir::detail {
 namespace lua {
 
 /// Notes how many shards there are, or says what was noted. KEYS: of shard 0. A server that cannot
-/// write notes it another time.
+/// write notes it another time. Nothing: the server is one of 32 bits, and cannot write a time.
 inline constexpr char shards[] = R"lua(
+if decimal(2 ^ 52) ~= '4503599627370496' then return '' end
 local known = call('GET', KEYS[1])
 if known then return known end
 redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
@@ -37,7 +38,7 @@ return ARGV[2]
   return out;
 }
 
-/// Error: `invalid_option` where there is another number.
+/// Error: `invalid_option` where there is another number, or a server of 32 bits.
 [[nodiscard]] inline error_code redis_shard_count_error(redis_names const& names,
                                                         redis_reply& reply) {
   bool const same = reply.text() == std::to_string(names.shards());
