@@ -147,13 +147,20 @@ void tenfold(report& out, std::string const& chart, std::string const& line,
 template <class Bed>
 void report_dequeue(report& out, growth_range const& range) {
   auto const chart = std::string{Bed::name} + ", dequeue of 10";
+  auto later = job();
+  later.delay = 24h;
+  later.priority = 1;  // before the ones that are due
   auto const grown = [&](std::string const& line, auto grow) {
     Bed empty;
     Bed full;
     empty.fill("queue", 10, job());
+    // A level costs, however many jobs are on it.
+    bool const two_levels = line == "future jobs";
+    if (two_levels) empty.fill("queue", 1, later);
     std::uint64_t there = 0;
     tenfold(
-        out, chart, line, "jobs", range.most, "a queue with 10 jobs", ratio_at_most(1.5),
+        out, chart, line, "jobs", range.most,
+        two_levels ? "10 jobs, 1 on the other level" : "a queue with 10 jobs", ratio_at_most(1.5),
         [&](std::uint64_t n) {
           grow(full, n - there);
           there = n;
@@ -161,11 +168,8 @@ void report_dequeue(report& out, growth_range const& range) {
         [&] { return dequeue(full); }, [&] { return dequeue(empty); });
   };
   grown("waiting jobs", [](Bed& bed, std::uint64_t n) { bed.fill("queue", n, job()); });
-  grown("future jobs", [first = true](Bed& bed, std::uint64_t n) mutable {
+  grown("future jobs", [&later, first = true](Bed& bed, std::uint64_t n) mutable {
     if (std::exchange(first, false)) bed.fill("queue", 10, job());
-    auto later = job();
-    later.delay = 24h;
-    later.priority = 1;  // before the ones that are due
     bed.fill("queue", n, later);
   });
   grown("completed jobs", [first = true](Bed& bed, std::uint64_t n) mutable {

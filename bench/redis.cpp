@@ -141,6 +141,8 @@ std::string const ten_row = "worker, no-op jobs, 10 at once";
 std::string const scripts_row = "worker, scripts for each job, 256 at once";
 std::string const p50_row = "enqueue to handler, idle, p50";
 std::string const p99_row = "enqueue to handler, idle, p99";
+std::string const pings_p50_row = "two PINGs in turn, idle, p50";
+std::string const pings_p99_row = "two PINGs in turn, idle, p99";
 
 void measure_jobs(rig& r, std::uint64_t in_flight, job_rounds& out) {
   auto const& store = r.store();
@@ -171,6 +173,9 @@ void measure_jobs(rig& r, std::uint64_t in_flight, job_rounds& out) {
   auto const latencies = idle_latencies(r, 300);
   out.weir[p50_row].push_back(latencies[latencies.size() / 2]);
   out.weir[p99_row].push_back(latencies[latencies.size() * 99 / 100]);
+  auto const pings = idle_pings(r, 300);
+  out.weir[pings_p50_row].push_back(pings[pings.size() / 2]);
+  out.weir[pings_p99_row].push_back(pings[pings.size() * 99 / 100]);
 }
 
 /// Sidekiq on the same server; false: it is not installed.
@@ -258,6 +263,8 @@ void report_jobs(report& out, job_rounds const& jobs, bool sidekiq) {
   add(scripts_row, "scripts", std::nullopt);
   add(p50_row, "us", at_most(200));
   add(p99_row, "us", at_most(600));
+  add(pings_p50_row, "us", std::nullopt);
+  add(pings_p99_row, "us", std::nullopt);
 }
 
 /// Why it is not more: a server runs its scripts on one core, so nobody gets more out of it than

@@ -8,8 +8,13 @@
 #include "weir/job_traits.hpp"
 #include "weir/worker.hpp"
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -19,6 +24,8 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 namespace weir_bench {
@@ -132,6 +139,30 @@ inline std::vector<double> idle_latencies(rig& r, std::size_t n) {
   worker.stop();
   r.io().restart();
   r.io().run_for(std::chrono::milliseconds{200});
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// What two round trips take that wait for each other, after the same pause: as many as lie between
+/// an enqueue and its handler. Microseconds, in their order.
+inline std::vector<double> idle_pings(rig& r, std::size_t n) {
+  namespace asio = boost::asio;
+  using asio::ip::tcp;
+  tcp::socket socket{r.io()};
+  socket.connect({asio::ip::address_v4::loopback(), r.port()});
+  socket.set_option(tcp::no_delay{true});
+  std::string const ping = "PING\r\n";
+  std::string answer(std::string_view{"+PONG\r\n"}.size(), ' ');
+  std::vector<double> out;
+  for (std::size_t i = 0; i != n; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    auto const begin = nanoseconds_now();
+    for (int trip = 0; trip != 2; ++trip) {
+      asio::write(socket, asio::buffer(ping));
+      asio::read(socket, asio::buffer(answer));
+    }
+    out.push_back(static_cast<double>(nanoseconds_now() - begin) / 1000);
+  }
   std::sort(out.begin(), out.end());
   return out;
 }
