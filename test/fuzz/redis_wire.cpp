@@ -7,6 +7,7 @@
 #include "input.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/buckets.hpp"
+#include "weir/store/redis/enqueues.hpp"
 #include "weir/store/redis/job_ends.hpp"
 #include "weir/store/redis/jobs.hpp"
 #include "weir/store/redis/locks.hpp"

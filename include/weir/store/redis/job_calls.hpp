@@ -8,7 +8,6 @@
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/script.hpp"
-#include "weir/unique.hpp"
 
 #include <boost/endian/conversion.hpp>
 

@@ -5,6 +5,7 @@
 #define WEIR_STORE_REDIS_JOB_RECORD_HPP
 
 #include "weir/job.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/time.hpp"
 #include "weir/unique.hpp"
@@ -196,7 +197,7 @@ std::vector<Job> read_jobs(redis_reply& r) {
   auto const now = r.number<std::int64_t>();
   auto const n = r.number<std::size_t>();
   auto const pieces = r.array();
-  if (n > pieces) r.fail();
+  if (n > pieces || n > limits::batch) r.fail();
   std::vector<Job> out;
   if (r.good()) out.reserve(n);
   while (out.size() != n && r.good()) {

@@ -8,6 +8,7 @@
 #include "weir/error.hpp"
 #include "weir/store/redis/buckets.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/enqueues.hpp"
 #include "weir/store/redis/job_ends.hpp"
 #include "weir/store/redis/jobs.hpp"
 #include "weir/store/redis/locks.hpp"
