@@ -831,6 +831,32 @@ BOOST_AUTO_TEST_CASE(a_batch_may_be_as_large_as_the_limit) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(F11_records_that_are_over_go_as_jobs_are_dequeued) {
+  server s;
+  bed on{s};
+  new_job later;
+  later.id = id_of(100);
+  later.kind = "kind";
+  later.delay = lasting;  // so the queue does not become empty
+  BOOST_TEST(on(command::enqueue_jobs{"queue", std::span{&later, 1}}).has_value());
+  for (std::uint32_t i = 0; i != 20; ++i) {
+    new_job j;
+    j.id = id_of(i);
+    j.kind = "kind";
+    j.retention = 50ms;
+    BOOST_TEST(on(command::enqueue_jobs{"queue", std::span{&j, 1}}).has_value());
+  }
+  auto const claimed = on(command::dequeue_jobs{"queue", "me", 0, 20, lasting}).value().jobs;
+  BOOST_TEST_REQUIRE(claimed.size() == 20U);
+  std::vector<finished_job> finished;
+  for (auto const& j : claimed) finished.push_back({j.id, j.fence, {}});
+  BOOST_TEST(on(command::complete_jobs{"queue", finished}).has_value());
+  BOOST_TEST(happens([&] {
+    BOOST_TEST(on(command::dequeue_jobs{"queue", "me", 0, 1, lasting}).value().jobs.empty());
+    return s.ask("hlen '{weir:0}:j:queue'") == "1" && s.ask("zcard '{weir:0}:e:queue'") == "0";
+  }));
+}
+
 BOOST_AUTO_TEST_CASE(F11_what_is_over_leaves_nothing_behind) {
   server s;
   bed on{s};

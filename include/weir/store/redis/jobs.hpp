@@ -42,6 +42,7 @@ return {
   bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
   unclaim = function(id, raw) unclaim(parse(id, raw)) end,
   leased = leased,
+  tidy = tidy,
 }
 end
 )lua";
@@ -109,10 +110,14 @@ inline constexpr char dequeue_jobs[] = R"lua(
 local latest, holder, sequence = KEYS[12], ARGV[4], ARGV[5]
 local limit, lease = tonumber(ARGV[6]), tonumber(ARGV[7])
 local last = sequence ~= '0' and call('GET', latest)
+if call('ZCARD', kept) > 0 then
+  rare = rarely()
+  rare.tidy(limit)
+end
 if last then
   local number, grants = last:match('^(%d+):(.*)$')
   if number == sequence then
-    rare = rarely()
+    rare = rare or rarely()
     for at = 1, #grants, 24 do
       local j = rare.leased(grants:sub(at, at + 15), (struct.unpack('>I8', grants, at + 16)))
       if j then
@@ -177,10 +182,11 @@ inline result<std::vector<job>> decode(command::peek_jobs const&, redis_reply& r
 inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,  lua::next_fences,  lua::keep,      lua::queue,       lua::form,     lua::heads,
-      lua::visible, lua::flags,        lua::holds,     lua::point,       lua::describe, lua::rarely,
-      lua::record,  lua::find,         lua::leased,    lua::index,       lua::unique,   lua::erase,
-      lua::ends,    lua::claim_rarely, lua::claim_all, lua::dequeue_jobs};
+      lua::common,       lua::next_fences, lua::keep,        lua::queue, lua::form,
+      lua::heads,        lua::visible,     lua::flags,       lua::holds, lua::point,
+      lua::describe,     lua::rarely,      lua::record,      lua::find,  lua::leased,
+      lua::index,        lua::unique,      lua::erase,       lua::ends,  lua::tidy,
+      lua::claim_rarely, lua::claim_all,   lua::dequeue_jobs};
   auto latest = names.key(names.shard_of(c.queue), "h", std::to_string(c.queue.size()));
   latest.append(":").append(c.queue).append(c.holder);
   auto out = queue_call(script, names, c, now, latest);
