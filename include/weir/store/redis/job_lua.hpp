@@ -42,8 +42,8 @@ inline constexpr char form[] = R"lua(
 local form, long_body = '>I4I8I8I8I2BBBI4I8I8I2BBI4I8I8I8', 200
 )lua";
 
-/// The begin and the end of what most runs of a script need not: its functions are made by who asks
-/// for them, for making a function costs as much as a command.
+/// The beginning of what most runs of a script do not need, of which each such script has an end of
+/// its own. Its functions are made when it is called: making one costs a quarter of a command.
 inline constexpr char rarely[] = R"lua(
 local function rarely()
 )lua";
