@@ -37,7 +37,7 @@ inline constexpr char take_one[] = R"lua(
 local takes, most, gain, pq, pr, rq, rr =
   ARGV[3]:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) $')
 if takes and (not value or value:sub(1, #quotas) == quotas) then
-  local q, r, wait, full = never, 0, 0, nil
+  local q, r, wait = never, 0, 0
   if value then q, r = struct.unpack('>i8I8', value, #quotas + 1) end
   gain = tonumber(gain)
   local dq, dr = q + pq - rq, r + pr - rr
@@ -50,7 +50,7 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
     tq, tr = tq + pq, tr + pr
     if tr >= gain then tq, tr = tq + 1, tr - gain end
     call('SET', key, quotas .. struct.pack('>i8I8', tq, tr), 'PX',
-      string.format('%d', math.ceil((tq + 1 - now) / 1000) + 60000))
+      decimal(math.ceil((tq + 1 - now) / 1000) + 60000))
   end
   return {1, now, q, r}
 end

@@ -48,9 +48,9 @@ local function contend(j, ttl)
 end
 )lua";
 
-/// Where a queue is seen for the first time: raises an error unless its keys have these types, or
-/// do not exist. After `flags`, which names what it has.
-inline constexpr char check_types[] = R"lua(
+/// A queue gets jobs. If it is seen for the first time: raises an error unless its keys have these
+/// types, or do not exist. If it is fading (see `settle`), it no longer is. After `flags`.
+inline constexpr char get_ready[] = R"lua(
 if not flags then
   local kinds = {'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'zset', 'string', 'zset',
     'zset'}
@@ -62,6 +62,10 @@ if not flags then
   end
   flags = '000'
   call('HSET', KEYS[1], 'flags', flags)
+elseif flags:sub(2, 2) == '1' then
+  flags = flags:sub(1, 1) .. '0' .. flags:sub(3)
+  call('HSET', KEYS[1], 'flags', flags)
+  for _, i in ipairs({3, 4, 7}) do call('PERSIST', KEYS[i]) end
 end
 )lua";
 
@@ -73,14 +77,9 @@ local eight_numbers = '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)'
 
 /// Jobs that hold no unique key while they wait, and of which none is named twice: what nearly
 /// every enqueue is. ARGV: 4 for each job: its id, its numbers, its unique key, its body. What jobs
-/// have in common is made once. After `check_types`.
+/// have in common is made once. After `get_ready`.
 inline constexpr char enqueue_plain[] = R"lua(
 local queue, index, jobs, kept, due, ARGV = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[10], ARGV
-if flags:sub(2, 2) == '1' then
-  flags = flags:sub(1, 1) .. '0' .. flags:sub(3)
-  call('HSET', queue, 'flags', flags)
-  for _, i in ipairs({3, 4, 7}) do call('PERSIST', KEYS[i]) end
-end
 local added, first, numbers, key_size, separate, header, level = 0, nil, nil, nil, nil, nil, nil
 local n = (#ARGV - 3) / 4
 for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
@@ -159,13 +158,9 @@ end
 )lua";
 
 /// Any jobs. ARGV as in `enqueue_plain`. Those that hold no unique key while they wait are written
-/// together. After `check_types`.
+/// together. After `get_ready`.
 inline constexpr char enqueue_jobs[] = R"lua(
 local n = (#ARGV - 3) / 4
-if fading then
-  call('HSET', queue, 'flags', flags:sub(1, 1) .. '0' .. flags:sub(3))
-  for _, key in ipairs({jobs, keys, kept}) do call('PERSIST', key) end
-end
 local fields, ranks, f, r, added, fresh = {}, {}, 0, 0, 0, {}
 local function write()
   if r == 0 then return end
@@ -241,13 +236,13 @@ return told and out or {}
 
 inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs const& c,
                                  redis_now now) {
-  static redis_script const plain{lua::common,        lua::flags, lua::check_types,
+  static redis_script const plain{lua::common,        lua::flags, lua::get_ready,
                                   lua::eight_numbers, lua::form,  lua::enqueue_plain};
   static redis_script const any{
-      lua::common,      lua::tell,  lua::queue,       lua::form,           lua::find_all,
-      lua::flags,       lua::holds, lua::check_types, lua::no_later_than,  lua::rarely,
-      lua::record,      lua::find,  lua::index,       lua::unique,         lua::erase,
-      lua::ends,        lua::tidy,  lua::contend,     lua::enqueue_rarely, lua::eight_numbers,
+      lua::common,      lua::tell,      lua::queue,   lua::form,           lua::find_all,
+      lua::flags,       lua::get_ready, lua::holds,   lua::no_later_than,  lua::rarely,
+      lua::record,      lua::find,      lua::index,   lua::unique,         lua::erase,
+      lua::ends,        lua::tidy,      lua::contend, lua::enqueue_rarely, lua::eight_numbers,
       lua::enqueue_jobs};
   auto out = queue_call(are_plain(c.jobs) ? plain : any, names, c, now);
   for (auto const& j : c.jobs) {
