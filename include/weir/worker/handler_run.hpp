@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
@@ -128,8 +129,11 @@ class handler_run {
       if (stopped) outcome = not_started();
       bring(self, {std::move(job), std::move(outcome), std::move(strand)});
     };
-    boost::asio::co_spawn(strand, std::move(coroutine),
-                          boost::asio::bind_cancellation_slot(slot, std::move(ended)));
+    // Asio brings a cancellation to the coroutine's strand only if the completion has an executor
+    // of its own; otherwise the signal acts on the thread that emits it (F56).
+    auto completion = boost::asio::bind_executor(
+        strand, boost::asio::bind_cancellation_slot(slot, std::move(ended)));
+    boost::asio::co_spawn(strand, std::move(coroutine), std::move(completion));
   }
 
   void deliver_to(receiver who) { receive_ = std::move(who); }
