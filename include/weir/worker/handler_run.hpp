@@ -35,6 +35,7 @@ namespace weir::detail {
 struct handler_outcome {
   enum class ending : std::uint8_t {
     done,
+    unstorable,  ///< it has succeeded, and there is no result to be kept
     failed,
     gave_up,
     snoozed,
@@ -49,7 +50,7 @@ struct handler_outcome {
         delay{d} {}
 
   ending how = ending::done;
-  std::string text;  ///< done: the result; otherwise the reason
+  std::string text;  ///< done: the result; otherwise the reason, of `unstorable` too
   duration delay{};
 };
 
@@ -66,13 +67,10 @@ struct handler_outcome {
   return {};
 }
 
-/// What a handler returned, if it can be stored.
-[[nodiscard]] inline handler_outcome finished(std::string stored) {
+/// A handler has returned.
+[[nodiscard]] inline handler_outcome finished(handler_result r) {
   using ending = handler_outcome::ending;
-  if (stored.size() > limits::payload_size) {
-    return {ending::gave_up, make_error_code(errc::payload_too_large).message()};
-  }
-  return {ending::done, std::move(stored)};
+  return {r.storable ? ending::done : ending::unstorable, std::move(r.text)};
 }
 
 /// What is being thrown out of a handler, whatever it is.
