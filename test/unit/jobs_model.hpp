@@ -60,6 +60,7 @@ class jobs_model {
   std::vector<entry> jobs;
   std::map<std::string, queue_entry, std::less<>> queues;
   std::uint64_t last_fence = 0;
+  std::uint64_t displaced = 0;  ///< jobs that could not run and gave their keys to others
   time_point now;
 
   // ------------------------------------------------------------------------------------ questions
@@ -218,6 +219,7 @@ class jobs_model {
     if (p != nullptr && cannot_run(*p) && p->strategy != unique_strategy::until_expired) {
       bury_if_it_must(*p);
       p = nullptr;
+      ++displaced;
     }
     if (p != nullptr) {
       out.other = p->id;
@@ -509,6 +511,7 @@ class jobs_model {
     if (p != nullptr && cannot_run(*p) && p->strategy != unique_strategy::until_expired) {
       bury_if_it_must(*p);
       p = nullptr;
+      ++displaced;
     }
     if (p != nullptr && p != e) return replayed{replay_outcome::conflict, p->id};
     e->state = entry::waiting;
