@@ -239,7 +239,9 @@ class nats_job_keeper final : public nats_job_feed {
   }
   void flush() {
     auto const on = link();
-    while (on && current() && !outgoing_.empty() && flights_.size() < most_flights) {
+    auto const room = on ? on->max_payload() : 0;
+    if (room == 0) return;
+    while (current() && !outgoing_.empty() && flights_.size() < most_flights) {
       nats_batch_id const id{sender_, ++sent_};
       nats_batch_writer batch{id};
       flight f;
@@ -247,7 +249,17 @@ class nats_job_keeper final : public nats_job_feed {
         auto c = std::move(outgoing_.front());
         outgoing_.pop_front();
         if (!c->wanted()) continue;
+        auto const before = batch.size();
         c->write(batch);
+        if (batch.size() > room) {
+          batch.cut(before);
+          if (f.calls.empty()) {  // it fits into no message
+            c->fail(errc::payload_too_large);
+            continue;
+          }
+          outgoing_.push_front(std::move(c));
+          break;
+        }
         f.calls.push_back(std::move(c));
         if (batch.size() >= batch_size) break;
       }

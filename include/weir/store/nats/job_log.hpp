@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_JOB_LOG_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/rule/jobs.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/nats/compact.hpp"
 #include "weir/store/nats/job_fields.hpp"
@@ -56,7 +57,9 @@ class nats_batch_writer {
 
   /// @param told the time that the command is executed at; empty: that of the message
   template <nats_logged_command C>
-  void add(C const& c, std::optional<time_point> told) {
+  void add(C c, std::optional<time_point> told) {
+    // Nobody keeps more of it, and so nobody need read more.
+    if constexpr (requires { c.reason; }) c.reason = rule::kept_reason(c.reason);
     compact_writer to{bytes_};
     to(2 * nats_job_number<C> + (told ? 1 : 0));
     if (told) to(*told);
@@ -66,6 +69,13 @@ class nats_batch_writer {
       for (auto const& j : c.jobs) job_fields(to, j);
     }
     ++commands_;
+  }
+
+  /// Takes the last command off again.
+  /// @param size what it was before that
+  void cut(std::size_t size) {
+    bytes_.resize(size);
+    --commands_;
   }
 
   [[nodiscard]] std::size_t commands() const noexcept { return commands_; }

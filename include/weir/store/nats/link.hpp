@@ -130,6 +130,11 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   [[nodiscard]] bool closed() const noexcept { return closed_; }
 
+  /// Bytes of the largest message that the server takes; 0: there is no connection.
+  [[nodiscard]] std::size_t max_payload() const noexcept {
+    return socket_ ? socket_->max_payload() : 0;
+  }
+
   /// Of the stream of a shard's log.
   [[nodiscard]] std::string log_config(std::uint32_t shard) const {
     auto o = options_;
@@ -208,7 +213,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     dialer_.forget();
     if (closed_) return finish();
     refused_ = {};
-    if (ec == nats_not_permitted()) {
+    if (ec == nats_not_permitted() || ec == errc::invalid_option) {
       refused_ = ec;
       followers_.for_each([ec](nats_feed& f) { f.refused(ec); });
       fail_waiting(ec);
