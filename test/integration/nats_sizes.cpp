@@ -304,6 +304,25 @@ BOOST_AUTO_TEST_CASE(F59_a_full_record_refuses_who_would_make_it_longer_and_nobo
   BOOST_TEST(!was_cut(s));
 }
 
+// A server ends the connection of a client that is slower than what it asks for.
+BOOST_AUTO_TEST_CASE(F60_a_log_of_large_messages_is_read_on_one_connection) {
+  server s{{}, taking(usual) + "max_pending: 16777216\n"};
+  auto o = brisk();
+  o.in_memory = true;
+  o.image_interval = 1U << 30U;
+  constexpr std::uint32_t many = 100;
+  {
+    bed on{s, o};
+    std::string const large(usual - 200, 'x');
+    for (std::uint32_t n = 1; n <= many; ++n) BOOST_TEST_REQUIRE(!enqueue(on, n, large));
+  }
+  bed fresh{s, o};
+  BOOST_TEST(stats(fresh).pending == many);
+  std::ifstream log{s.directory() + "/log"};
+  std::string const all{std::istreambuf_iterator<char>{log}, {}};
+  BOOST_TEST(all.find("Slow Consumer") == all.npos);
+}
+
 BOOST_AUTO_TEST_CASE(F59_a_server_that_takes_too_little_is_a_typed_error_until_it_takes_more) {
   server s{{}, taking(detail::nats_least_payload - 1)};
   bed on{s, brisk()};
