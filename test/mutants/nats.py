@@ -10,7 +10,7 @@ from run import after, before, instead, value
 FAULTS, ACCESS = "integration.nats_faults", "integration.nats_access"
 STORE, CLUSTER, JOBS = "integration.nats_store", "integration.nats_cluster", "integration.nats_jobs"
 JOB_FAULTS, JOB_CLUSTER = "integration.nats_job_faults", "integration.nats_job_cluster"
-SIZES = "integration.nats_sizes"
+SIZES, FAILOVER = "integration.nats_sizes", "integration.nats_failover"
 
 RECORD, REPLY, WAITS = "store/nats/record.hpp", "store/nats/reply.hpp", "store/nats/waits.hpp"
 LINK, CONNECTION = "store/nats/link.hpp", "store/nats/connection.hpp"
@@ -139,4 +139,13 @@ MUTANTS = [
     ("any_payload", "a server that takes too little is gone on with", CONNECTION,
      "max_payload() < nats_least_payload", value("false"),
      {SIZES: ["F59_a_server*"]}),
+    ("window_by_count", "messages of the log are asked for whatever their size is", FEED,
+     "window_bytes / size", value("window"),
+     {SIZES: ["F60_a_log*"]}),
+    ("cut_off_is_served", "a server that knows no leader is taken for one that serves", REPLY,
+     'cluster == said.end() || !nats_json::text(*cluster, "leader").empty()', value("true"),
+     {FAILOVER: ["F70_a_server*", "F70_behind*"]}),
+    ("stays_with_it", "a server on which nothing is served is not left", LINK,
+     "unserved_ == most_unserved", value("false"),
+     {FAILOVER: ["F70_a_server*", "F70_behind*"]}),
 ]

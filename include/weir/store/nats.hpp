@@ -54,7 +54,12 @@ namespace weir {
 /// outlive the execution context, which ends with whatever is under way. There is one connection,
 /// on a strand of its own, which exists while `async_run` runs. Only connecting, in which the C
 /// client blocks, has a thread of its own, and only for as long; the last handle to go waits for
-/// it, for up to `connect_timeout`.
+/// it, for up to `connect_timeout` for each server.
+///
+/// Of several servers each has its own time to answer, so that one which is mute delays, and no
+/// more. A connection to a server that serves nothing, as it is cut off from the others of its
+/// cluster, is ended within five of `health_check_interval`, and one of the servers is chosen anew,
+/// by its name: behind one address there may be another one by then.
 ///
 /// Each key is one record in a stream, and a command is: read it, let the rule decide, and write it
 /// back unless somebody else has. A process remembers its records, so that most commands take one

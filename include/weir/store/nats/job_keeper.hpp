@@ -183,6 +183,8 @@ class nats_job_keeper final : public nats_job_feed {
           if (now != barrier_) return;
           asking_ = false;
           if (info.error != 0 || !info.has_state) {
+            // Until there is a leader nobody knows how far the log goes. They wait for it.
+            if (info.error == static_cast<int>(nats_code::unavailable)) return begin_again();
             auto const ec = info.error != 0 ? nats_refusal(info.error)
                                             : make_error_code(errc::store_unavailable);
             for (auto const& c : std::exchange(asked_, {})) c->fail(ec);
@@ -278,6 +280,7 @@ class nats_job_keeper final : public nats_job_feed {
       if (w.failed == errc::store_full && current()) write_image();
       return fail(n, w.failed ? w.failed : make_error_code(errc::store_unavailable));
     }
+    if (auto const on = link()) on->served();
     if (at == flights_.end()) return;
     at->second.stored = w.sequence;
     if (current() && w.sequence <= replica().position()) {
