@@ -114,16 +114,34 @@ class divisible_cluster {
   void cut_off(std::size_t i) { nodes_[i]->reload(configuration(i, true)); }
   void join(std::size_t i) { nodes_[i]->reload(configuration(i, false)); }
 
-  /// Does this server know a leader of that stream?
-  [[nodiscard]] bool leads(std::size_t i, std::string const& stream) {
+  /// The leader of that stream, as this server knows it; empty: it knows none.
+  [[nodiscard]] std::string leader(std::size_t i, std::string const& stream) {
     try {
       stranger who{*nodes_[i], {}, std::chrono::seconds{2}};
       auto const said =
           nlohmann::json::parse(who.ask("$JS.API.STREAM.INFO." + stream), nullptr, false);
-      return said.is_object() && said.contains("cluster") && said["cluster"].contains("leader");
+      if (!said.is_object() || !said.contains("cluster")) return {};
+      return said["cluster"].value("leader", "");
     } catch (std::exception const&) {  // it says nothing
-      return false;
+      return {};
     }
+  }
+  [[nodiscard]] bool leads(std::size_t i, std::string const& stream) {
+    return !leader(i, stream).empty();
+  }
+
+  /// Makes it the leader of that stream. Who is so and is cut off knows soon that nobody follows,
+  /// and goes on to say what it knew; others say nothing for a while, which is noticed anyway.
+  [[nodiscard]] bool elect(std::size_t i, std::string const& stream) {
+    auto const name = "n" + std::to_string(i);
+    if (leader(i, stream) == name) return true;
+    try {
+      stranger who{*nodes_[i], {}, std::chrono::seconds{2}};
+      (void)who.ask("$JS.API.STREAM.LEADER.STEPDOWN." + stream,
+                    R"({"placement":{"preferred":")" + name + R"("}})");
+    } catch (std::exception const&) {  // not now
+    }
+    return false;
   }
 
   /// The others have leaders, and one that is cut off has none.
@@ -214,6 +232,8 @@ BOOST_AUTO_TEST_CASE(F70_a_server_that_is_cut_off_from_its_cluster_is_left_for_a
   std::size_t used = 0;
   while (ways[used]->open() == 0) BOOST_TEST_REQUIRE(++used != ways.size());
   auto const other = (used + 1) % ways.size();
+  BOOST_TEST_REQUIRE(happens(io, [&] { return c.elect(used, "weir-keys"); }));
+  BOOST_TEST(ways[used]->open() == 1U);
   c.cut_off(used);
   // The others have a leader, and it has none.
   BOOST_TEST_REQUIRE(happens(io, [&] { return c.leads_without(used, other); }));
@@ -233,6 +253,7 @@ BOOST_AUTO_TEST_CASE(F70_behind_one_address_the_server_that_is_cut_off_is_left) 
   ending const end{io, store, ways};
   store.async_run([](error_code) {});
   use(io, store, 1);
+  BOOST_TEST_REQUIRE(happens(io, [&] { return c.elect(0, "weir-keys"); }));
   auto const before = ways[0]->taken();
   c.cut_off(0);
   BOOST_TEST_REQUIRE(happens(io, [&] { return c.leads_without(0, 1); }));

@@ -50,7 +50,7 @@ MUTANTS = [
      "std::uint64_t concerned = 0;", before("return;"),
      {ACCESS: ["F46*", "a_stream_that_may*"]}),
     ("denied_for_ever", "a right that is given later is not noticed", LINK,
-     "refused_ && up_ && info.fits", value("false"),
+     "refused_ && up_ && info.fits && large_enough()", value("false"),
      {ACCESS: ["a_right*"]}),
     ("off_is_foreign", "an account without JetStream is taken for a foreign stream", REPLY,
      "default:  // no leader, not enabled, unavailable, too many requests: that may pass\n",

@@ -279,8 +279,12 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     bool const well = info.time && now().doubt <= nats_server_time::vague;
     if (!well && ++greetings_ < most_greetings) return greet();
     if (!info.time) return hang_up();
-    open({});
+    open(large_enough() ? error_code{} : make_error_code(errc::invalid_option));
   }
+
+  /// What a user may send is said once it is known who asks, and may be less than what the server
+  /// takes from others.
+  [[nodiscard]] bool large_enough() const noexcept { return max_payload() >= nats_least_payload; }
 
   void learn(nats_stream_info const& info, steady_time sent) {
     time_.learn(*info.time, sent, system_clock{}.steady_now());
@@ -322,7 +326,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       if (info.error != 0 || !info.time) return;
       learn(info, sent);
       // It was missing, or something else, when it was last looked at.
-      if (refused_ && up_ && info.fits) {
+      if (refused_ && up_ && info.fits && large_enough()) {
         refused_ = {};
         followers_.for_each([](nats_feed& f) { f.connected(); });
       }
