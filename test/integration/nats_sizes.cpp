@@ -205,6 +205,10 @@ BOOST_AUTO_TEST_CASE(F59_a_job_that_fits_lives_whatever_is_recorded_of_it) {
       BOOST_TEST(fits < max_payload);
       BOOST_TEST(fits > max_payload - 200);
       std::string const payload(fits, 'p');
+      // Whichever message it is in: their numbers become longer.
+      for (int i = 0; i != 150; ++i) BOOST_TEST_REQUIRE(!enqueue(on, 1));
+      BOOST_TEST(!enqueue(on, 9, payload));
+      (void)certain(on, command::cancel_job{"queue", id_of(9)});
       std::string const queue(limits::key_size, 'q');
       std::string const reason(3U << 20U, 'r');  // as much as is kept of it
       std::string const memo(limits::memo_size, 'm');

@@ -253,7 +253,7 @@ class nats_job_keeper final : public nats_job_feed {
         if (!c->wanted()) continue;
         auto const before = batch.size();
         c->write(batch);
-        if (batch.size() > room) {
+        if (!batch.fits(room)) {
           batch.cut(before);
           if (f.calls.empty()) {  // it fits into no message
             c->fail(errc::payload_too_large);

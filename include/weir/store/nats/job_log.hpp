@@ -79,6 +79,14 @@ class nats_batch_writer {
   }
 
   [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
+  /// Do the commands fit into a message of so many bytes, whatever its number is? Numbers grow, and
+  /// what fits once has to fit always.
+  [[nodiscard]] bool fits(std::size_t message) const noexcept {
+    constexpr std::size_t largest_number = 10;
+    constexpr std::size_t most =
+        nats_log_tag.size() + 1 + job_id::static_size() + largest_number + 1;
+    return bytes_.size() - before_ + most <= message;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
   [[nodiscard]] std::string take() && noexcept { return std::move(bytes_); }
 
@@ -90,9 +98,11 @@ class nats_batch_writer {
     to(id.sender);
     to(id.number);
     to(notice);
+    before_ = bytes_.size();
   }
 
   std::string bytes_;
+  std::size_t before_ = 0;  // the commands
   std::size_t commands_ = 0;
 };
 
