@@ -28,9 +28,11 @@ namespace weir::testing {
 /// is set, on three replicas in one cluster, which goes with the driver.
 class nats_engine {
  public:
+  /// A message has more than the largest payload of a job.
+  static constexpr std::size_t max_payload = 4U << 20U;
+
   nats_engine() {
-    // A message has more than the largest payload of a job.
-    std::string const configuration = "max_payload: 4194304\n";
+    auto const configuration = "max_payload: " + std::to_string(max_payload) + "\n";
     if (std::getenv("WEIR_TEST_NATS_CLUSTER") != nullptr) {
       cluster_.emplace(configuration);
     } else {
@@ -90,6 +92,7 @@ class nats_driver {
     capabilities c;
     c.precision = std::chrono::milliseconds{10};  // what the server's time is not known by
     c.ends_are_final = false;                     // a step that only reads writes nothing down
+    c.batch_bytes = nats_engine::max_payload - 65'536;  // a command is in one message
     return c;
   }
 

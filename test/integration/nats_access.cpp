@@ -335,6 +335,25 @@ BOOST_AUTO_TEST_CASE(a_credentials_file_says_who_asks) {
   BOOST_TEST(is_error(missing(command::inspect_lock{"key"}), errc::store_unavailable));
 }
 
+// The server says so once it knows who asks.
+BOOST_AUTO_TEST_CASE(F59_what_a_user_may_send_bounds_messages_as_what_the_server_takes) {
+  for (int const payload : {65'536, 4'096}) {
+    decentralised const keys{payload};
+    configured known{keys.configuration, [&](std::string const& directory) {
+                       std::ofstream{directory + "/user.creds"} << keys.credentials;
+                     }};
+    bed on{at(*known.it).credentials(known.directory + "/user.creds"), brisk()};
+    if (payload < 8'192) {
+      BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::invalid_option));
+      continue;
+    }
+    BOOST_TEST(!enqueue(on, 1));
+    BOOST_TEST(enqueue(on, 2, std::string(100'000, 'x')) == errc::payload_too_large);
+    BOOST_TEST(!enqueue(on, 3, std::string(60'000, 'x')));
+    BOOST_TEST(stats(on).pending == 2U);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(R6_any_of_several_servers_will_do) {
   server there;
   auto const urls = "nats://127.0.0.1:1,nats://127.0.0.1:" + std::to_string(there.port());

@@ -113,7 +113,8 @@ class nkey {
 
 /// A server's configuration, and what a user of one of its accounts needs.
 struct decentralised {
-  decentralised() {
+  /// @param payload the largest that the user may send; -1: as the server takes
+  explicit decentralised(int payload = -1) {
     using json = nlohmann::json;
     json const limits{{"subs", -1},    {"data", -1},        {"payload", -1}, {"imports", -1},
                       {"exports", -1}, {"wildcards", true}, {"conn", -1},    {"leaf", -1}};
@@ -131,7 +132,7 @@ struct decentralised {
                     boss.signs(system, accounts(limits)) + "\n  " + account.name() + ": " +
                     boss.signs(account, accounts(with_jetstream)) + "\n}\n";
     json const may{{"type", "user"}, {"pub", json::object()}, {"sub", json::object()}, {"subs", -1},
-                   {"data", -1},     {"payload", -1}};
+                   {"data", -1},     {"payload", payload}};
     credentials = "-----BEGIN NATS USER JWT-----\n" + account.signs(user, may) +
                   "\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n" +
                   user.seed() + "\n------END USER NKEY SEED------\n";

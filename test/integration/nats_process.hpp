@@ -83,6 +83,12 @@ class server {
   }
   void go_on() const { ::kill(pid_, SIGCONT); }
 
+  /// Makes it read this configuration instead of what it was given before.
+  void reload(std::string const& configuration) const {
+    std::ofstream{directory_ + "/conf"} << configuration << std::flush;
+    ::kill(pid_, SIGHUP);
+  }
+
   /// Starts it again, on what it left in its directory and, if it was started before, on its port.
   void start() {
     // Who asks for a free port may find it taken a moment later; and whose it was, by somebody's

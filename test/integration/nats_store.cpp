@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(F26_callers_of_one_key_share_their_exchanges) {
 }
 
 BOOST_AUTO_TEST_CASE(R8_what_does_not_fit_into_a_message_changes_nothing) {
-  configured small{"max_payload: 4096\n"};
+  configured small{"max_payload: 8192\n"};
   bed on{*small.it};
   int granted = 0;
   std::optional<error_code> why;

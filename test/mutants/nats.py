@@ -10,24 +10,25 @@ from run import after, before, instead, value
 FAULTS, ACCESS = "integration.nats_faults", "integration.nats_access"
 STORE, CLUSTER, JOBS = "integration.nats_store", "integration.nats_cluster", "integration.nats_jobs"
 JOB_FAULTS, JOB_CLUSTER = "integration.nats_job_faults", "integration.nats_job_cluster"
+SIZES, FAILOVER = "integration.nats_sizes", "integration.nats_failover"
 
 RECORD, REPLY, WAITS = "store/nats/record.hpp", "store/nats/reply.hpp", "store/nats/waits.hpp"
 LINK, CONNECTION = "store/nats/link.hpp", "store/nats/connection.hpp"
 CONVERSATION, WRITER = "store/nats/conversation.hpp", "store/nats/image_writer.hpp"
 KEEPER, FEED = "store/nats/job_keeper.hpp", "store/nats/job_feed.hpp"
-REQUESTS = "store/nats/job_requests.hpp"
+REQUESTS, LOG = "store/nats/job_requests.hpp", "store/nats/job_log.hpp"
 
 MUTANTS = [
     ("overwrites", "a record is written whoever has written it meanwhile", RECORD,
      "r->expected = sequence_;", instead(";"),
      {CLUSTER: ["R1_R5*"]}),
     ("unknown_is_done", "what was not answered is taken for done", RECORD,
-     "given ? keeper_->failed(make_error_code(errc::outcome_unknown)) : keeper_->refused(why);",
-     instead("given ? keeper_->answer() : keeper_->refused(why);"),
+     "if (given) return keeper_->failed(make_error_code(errc::outcome_unknown));",
+     instead("if (given) return keeper_->answer();"),
      {FAULTS: ["R1_a_network*", "R5*"], CLUSTER: ["F46*"]}),
     ("unknown_again", "what was not answered is done again", RECORD,
-     "given ? keeper_->failed(make_error_code(errc::outcome_unknown)) : keeper_->refused(why);",
-     instead("given ? keeper_->ask() : keeper_->refused(why);"),
+     "if (given) return keeper_->failed(make_error_code(errc::outcome_unknown));",
+     instead("if (given) return keeper_->ask();"),
      {FAULTS: ["F45*"]}),
     ("lost_is_not_done", "what is under way when the connection ends is said not to be done", CONVERSATION,
      "for (auto const& [id, r] : all) r->failed(errc::outcome_unknown, true);",
@@ -49,7 +50,7 @@ MUTANTS = [
      "std::uint64_t concerned = 0;", before("return;"),
      {ACCESS: ["F46*", "a_stream_that_may*"]}),
     ("denied_for_ever", "a right that is given later is not noticed", LINK,
-     "refused_ && up_ && info.fits", value("false"),
+     "refused_ && up_ && info.fits && large_enough()", value("false"),
      {ACCESS: ["a_right*"]}),
     ("off_is_foreign", "an account without JetStream is taken for a foreign stream", REPLY,
      "default:  // no leader, not enabled, unavailable, too many requests: that may pass\n",
@@ -122,4 +123,32 @@ MUTANTS = [
      "if (found.sequence == 0) return missed();",
      before("if (found.sequence == 0) return begin_later();"),
      {JOBS: ["F47_a_log_or*"]}),
+    ("joined_by_count", "commands are joined whatever their size is", KEEPER,
+     "!batch.fits(room)", value("false"),
+     {SIZES: ["F59_small*", "F59_results*", "F59_a_batch*"]}),
+    ("numbers_are_short", "what fits is refused once the numbers of messages are longer", LOG,
+     "bytes_.size() - before_ + most <= message", value("bytes_.size() <= message"),
+     {SIZES: ["F59_a_job*"]}),
+    ("reasons_are_sent", "a reason is sent as long as it is", LOG,
+     "rule::kept_reason(c.reason)", value("c.reason"),
+     {SIZES: ["F59_a_job*"]}),
+    ("parts_as_usual", "parts of images are as large whatever the server takes", WRITER,
+     "nats_image_record::part_within(on->max_payload())", value("nats_image_record::usual_part"),
+     {SIZES: ["F59_a_job*"]}),
+    ("full_for_all", "who makes a record too long costs the others their commands", RECORD,
+     "why == errc::store_full ? keeper_->too_large() : keeper_->refused(why);",
+     instead("keeper_->refused(why);"),
+     {SIZES: ["F59_a_full*"]}),
+    ("any_payload", "a server that takes too little is gone on with", CONNECTION,
+     "max_payload() < nats_least_payload", value("false"),
+     {SIZES: ["F59_a_server*"]}),
+    ("window_by_count", "messages of the log are asked for whatever their size is", FEED,
+     "window_bytes / size", value("window"),
+     {SIZES: ["F60_a_log*"]}),
+    ("cut_off_is_served", "a server that knows no leader is taken for one that serves", REPLY,
+     'cluster == said.end() || !nats_json::text(*cluster, "leader").empty()', value("true"),
+     {FAILOVER: ["F70_a_server*", "F70_behind*"]}),
+    ("stays_with_it", "a server on which nothing is served is not left", LINK,
+     "unserved_ == most_unserved", value("false"),
+     {FAILOVER: ["F70_a_server*", "F70_behind*"]}),
 ]

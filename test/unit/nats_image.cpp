@@ -71,9 +71,10 @@ struct image {
   std::size_t turns = 1;
 };
 
-image made(nats_job_replica const& of) {
-  nats_image_maker maker{of};
+image made(nats_job_replica const& of, std::size_t part_size = nats_image_record::usual_part) {
+  nats_image_maker maker{of, part_size};
   image out;
+  out.record.part_size = part_size;
   while (maker.go_on()) ++out.turns;
   out.record.position = of.position();
   out.record.size = maker.size();
@@ -97,9 +98,11 @@ std::string written_before(std::string const& name) {
 BOOST_AUTO_TEST_SUITE(nats_image)
 
 BOOST_AUTO_TEST_CASE(an_image_comes_back_as_it_was_whichever_part_comes_first) {
-  for (std::uint64_t const jobs : {0U, 1U, 5'000U}) {
+  for (std::uint64_t const jobs : {0U, 1U, 5'000U, 5'001U}) {
     shard const of{jobs};
-    auto const whole = made(of.it);
+    bool const few = jobs == 5'001U;  // bytes in a part, as on a server that takes no more (F59)
+    auto const whole = few ? made(of.it, 10'000) : made(of.it);
+    BOOST_TEST((!few || whole.parts.size() > 20U));
     BOOST_TEST((jobs < 100 ? whole.parts.size() == 1U : whole.parts.size() > 2U));
     nats_image_reader reader{whole.record};
     std::vector<std::size_t> order;
@@ -142,7 +145,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_part_or_no_image_is_refused) {
     BOOST_TEST(!reader.take(0, whole.parts[0].substr(1)));
     BOOST_TEST(!reader.take(0, whole.parts[0] + "x"));
     BOOST_TEST(!reader.take(whole.parts.size() - 1, whole.parts[0]));
-    BOOST_TEST(size == nats_image_record::part_size);
+    BOOST_TEST(size == nats_image_record::usual_part);
   }
   std::swap(whole.parts[0], whole.parts[1]);
   nats_image_reader reader{whole.record};
@@ -155,7 +158,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_part_or_no_image_is_refused) {
 BOOST_AUTO_TEST_CASE(a_record_says_which_image_it_is_or_is_none) {
   nats_image_record r;
   r.position = 7;
-  r.size = nats_image_record::part_size + 1;
+  r.size = nats_image_record::usual_part + 1;
   r.parts = 2;
   r.id = "0a-7";
   auto const read = nats_image_record::read(r.write());
@@ -164,6 +167,20 @@ BOOST_AUTO_TEST_CASE(a_record_says_which_image_it_is_or_is_none) {
   BOOST_TEST(read->size == r.size);
   BOOST_TEST(read->parts == r.parts);
   BOOST_TEST(read->id == r.id);
+  BOOST_TEST(read->part_size == r.part_size);
+
+  auto small = r;  // F59
+  small.part_size = nats_image_record::part_within(10'000);
+  small.parts = 14;
+  auto const again = nats_image_record::read(small.write());
+  BOOST_TEST_REQUIRE(again.has_value());
+  BOOST_TEST(again->part_size == 10'000U);
+  BOOST_TEST(again->parts == 14U);
+  small.parts = 13;
+  BOOST_TEST(!nats_image_record::read(small.write()));
+  small.part_size = 1;
+  small.parts = small.size;
+  BOOST_TEST(!nats_image_record::read(small.write()));
 
   auto const refused = [&](auto change) {
     auto other = r;

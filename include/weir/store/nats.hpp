@@ -54,15 +54,20 @@ namespace weir {
 /// outlive the execution context, which ends with whatever is under way. There is one connection,
 /// on a strand of its own, which exists while `async_run` runs. Only connecting, in which the C
 /// client blocks, has a thread of its own, and only for as long; the last handle to go waits for
-/// it, for up to `connect_timeout`.
+/// it, for up to `connect_timeout` for each server.
+///
+/// Of several servers each has its own time to answer, so that one which is mute delays, and no
+/// more. A connection to a server that serves nothing, as it is cut off from the others of its
+/// cluster, is ended within five of `health_check_interval`, and one of the servers is chosen anew,
+/// by its name: behind one address there may be another one by then.
 ///
 /// Each key is one record in a stream, and a command is: read it, let the rule decide, and write it
 /// back unless somebody else has. A process remembers its records, so that most commands take one
 /// round trip, and combines the commands on a key that are under way at once. What is written grows
-/// with the holders and waiters of a key, by about 60 bytes each: a key with more than about 16,000
-/// of them does not fit into a message of a server with the usual `max_payload` of 1 MiB, and is
-/// `store_full`. Where many processes take turns on one key, most of the time goes into writing
-/// again what another one was faster with.
+/// with the holders and waiters of a key, by about 60 bytes each: with the usual `max_payload` of
+/// 1 MiB about 16,000 of them fit into a message. Another one is `store_full`, while those who are
+/// there renew and leave as always. Where many processes take turns on one key, most of the time
+/// goes into writing again what another one was faster with.
 ///
 /// The server's clock decides. Clients know it by what replies say, to within the fastest round
 /// trip lately and half a thousandth of the time since: leases live longer by that much, and never
@@ -108,8 +113,16 @@ namespace weir {
 /// the log was cut before a process that was away had read it, forgetting what that process knew of
 /// the shard, in 0.12 s. What a dequeue costs does not grow with the jobs that are not due.
 ///
-/// A command about jobs has to fit into a message: what does not, with the server's `max_payload`,
-/// is `payload_too_large`. Beside the errors below, jobs have `store_full` for more than `max_jobs`
+/// A command about jobs has to fit into a message, and a message into the server's `max_payload`,
+/// which each connection learns when it begins. So what is legal here is what fits: a job with its
+/// texts, its queue's name and about 100 bytes, or a result with its queue's name and as much; and,
+/// since a batch is one step, all of its jobs or results together. What does not fit is
+/// `payload_too_large` before it is sent, by itself: commands that are joined into one message are
+/// so only as far as they fit. Everything else about a job that was taken fits, too, and so does an
+/// image of it, which is in as many messages as it needs. A server with a `max_payload` below 8 KiB
+/// is `invalid_option`.
+///
+/// Beside the errors below, jobs have `store_full` for more than `max_jobs`
 /// in a shard, `schema_too_new` where a later version of weir has written to the log, from there
 /// on, `store_corrupt` where a part of the log is missing, and `invalid_option` where other
 /// processes use another number of shards. Who waited when the connection ended learns from the log

@@ -12,7 +12,10 @@
 #include <nats/nats.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,6 +46,10 @@ struct nats_free {
 };
 template <class T>
 using nats_owner = std::unique_ptr<T, nats_free>;
+
+/// The least `max_payload` of a server that can be used: every command fits into it but for the
+/// payloads and results of jobs, and so does a record with some dozens of holders.
+inline constexpr std::size_t nats_least_payload = 8U << 10U;
 
 /// Null: there is no memory for it.
 [[nodiscard]] inline nats_owner<natsMsg> nats_message(std::string const& subject,
@@ -76,6 +83,10 @@ class nats_connection {
 
   [[nodiscard]] natsConnection* get() const noexcept { return connection_; }
   [[nodiscard]] natsSock socket() const noexcept { return socket_; }
+  [[nodiscard]] std::size_t max_payload() const noexcept {
+    auto const said = natsConnection_GetMaxPayload(connection_);
+    return static_cast<std::size_t>(std::max(said, std::int64_t{0}));
+  }
   [[nodiscard]] bool wants_to_write() const noexcept { return wants_to_write_; }
   void on_write(std::function<void()> f) { on_write_ = std::move(f); }
   [[nodiscard]] nats_violations& violations() const noexcept { return *violations_; }
@@ -163,7 +174,9 @@ inline error_code nats_connection::connect(nats_address const& to, nats_options 
   }
   if (!good) return errc::invalid_option;
   switch (natsConnection_Connect(&connection_, o)) {
-    case NATS_OK: return {};
+    case NATS_OK:
+      if (max_payload() < nats_least_payload) return errc::invalid_option;
+      return {};
     case NATS_NOT_PERMITTED:
     case NATS_CONNECTION_AUTH_FAILED: return nats_not_permitted();
     default: return errc::store_unavailable;

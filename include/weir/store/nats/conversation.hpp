@@ -55,6 +55,9 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
 
   void give(std::shared_ptr<nats_request> const& r) {
     if (!r->wanted()) return r->failed(errc::store_unavailable, false);
+    // Not every version of the client counts headers, and a server ends the connection on which a
+    // message is too large.
+    if (r->size() > socket_->max_payload()) return r->failed(errc::store_full, false);
     auto const id = last_id_ + 1;
     auto const message = written(*r, inbox_ + std::to_string(id));
     if (!message) return r->failed(errc::store_unavailable, false);

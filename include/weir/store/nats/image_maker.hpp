@@ -22,7 +22,11 @@ namespace weir::detail {
 /// is.
 class nats_image_maker {
  public:
-  explicit nats_image_maker(nats_job_replica const& of) : saving_{of.saving(to_)} {}
+  /// @param part_size bytes of each part but the last
+  explicit nats_image_maker(nats_job_replica const& of,
+                            std::size_t part_size = nats_image_record::usual_part)
+      : saving_{of.saving(to_)},
+        part_size_{part_size} {}
   nats_image_maker(nats_image_maker const&) = delete;
   nats_image_maker& operator=(nats_image_maker const&) = delete;
 
@@ -31,7 +35,7 @@ class nats_image_maker {
     nats_turn const turn;
     bool more = true;
     while (more && !turn.over()) more = saving_.go_on(few);
-    cut(more ? nats_image_record::part_size : 1);
+    cut(more ? part_size_ : 1);
     return more;
   }
 
@@ -46,7 +50,7 @@ class nats_image_maker {
   void cut(std::size_t least) {
     std::size_t at = 0;
     for (; made_.size() - at >= least; at += parts_.back().size()) {
-      parts_.push_back(made_.substr(at, nats_image_record::part_size));
+      parts_.push_back(made_.substr(at, part_size_));
       size_ += parts_.back().size();
     }
     made_.erase(0, at);
@@ -55,6 +59,7 @@ class nats_image_maker {
   std::string made_;  // and not in a part yet
   compact_writer to_{made_};
   paced saving_;
+  std::size_t part_size_;
   std::vector<std::string> parts_;
   std::uint64_t size_ = 0;
 };

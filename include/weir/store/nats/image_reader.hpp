@@ -39,9 +39,9 @@ class nats_image_reader {
   }
   /// Each one once. False: it cannot be that part.
   [[nodiscard]] bool take(std::size_t number, std::string_view part) noexcept {
-    auto const at = number * nats_image_record::part_size;
+    auto const at = number * image_.part_size;
     auto const size = static_cast<std::size_t>(image_.size);
-    if (part.size() != std::min(size - at, nats_image_record::part_size)) return false;
+    if (part.size() != std::min(size - at, image_.part_size)) return false;
     std::ranges::copy(part, bytes_.get() + at);
     --missing_;
     return true;

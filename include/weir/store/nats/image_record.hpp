@@ -17,45 +17,59 @@ namespace weir::detail {
 
 /// The record that says which image of a shard is the last complete one.
 struct nats_image_record {
-  std::uint64_t position = 0;  ///< the last message of the log that is in it
-  std::uint64_t size = 0;      ///< in bytes
-  std::uint64_t parts = 0;     ///< messages that it is in
-  std::string id;              ///< what their subjects have
+  std::uint64_t position = 0;          ///< the last message of the log that is in it
+  std::uint64_t size = 0;              ///< in bytes
+  std::uint64_t parts = 0;             ///< messages that it is in
+  std::string id;                      ///< what their subjects have
+  std::size_t part_size = usual_part;  ///< bytes of each but the last
 
-  static constexpr std::string_view tag = "weir:i1\n";
-  static constexpr std::size_t part_size = 128U << 10U;
+  static constexpr std::size_t usual_part = 128U << 10U;
+
+  /// Bytes of a part on a server that takes messages of so many bytes.
+  [[nodiscard]] static constexpr std::size_t part_within(std::size_t max_payload) noexcept {
+    return std::clamp(max_payload, least_part, usual_part);
+  }
 
   [[nodiscard]] std::string write() const {
-    std::string out{tag};
+    bool const usual = part_size == usual_part;
+    std::string out{usual ? tag : tag_with_part_size};
     compact_writer to{out};
     to(position);
     to(size);
     to(parts);
     to(std::string_view{id});
+    if (!usual) to(part_size);
     return out;
   }
   /// Empty: it is none.
   [[nodiscard]] static std::optional<nats_image_record> read(std::string_view bytes) {
-    if (!bytes.starts_with(tag)) return std::nullopt;
+    bool const usual = bytes.starts_with(tag);
+    if (!usual && !bytes.starts_with(tag_with_part_size)) return std::nullopt;
     compact_reader from{bytes.substr(tag.size())};
     nats_image_record out;
     from(out.position);
     from(out.size);
     from(out.parts);
     from(out.id);
+    if (!usual) from(out.part_size);
     constexpr std::size_t longest_id = 64;
     bool const plain = std::ranges::all_of(out.id, [](char c) {
       return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-';
     });
     if (!from.complete() || !plain || out.id.empty() || out.id.size() > longest_id ||
-        out.parts != (out.size + part_size - 1) / part_size || out.parts == 0 ||
-        out.parts > most_parts) {
+        out.part_size < least_part || out.part_size > usual_part ||
+        out.parts != out.size / out.part_size + (out.size % out.part_size == 0 ? 0 : 1) ||
+        out.parts == 0 || out.parts > most_parts) {
       return std::nullopt;
     }
     return out;
   }
 
  private:
+  static constexpr std::string_view tag = "weir:i1\n";
+  static constexpr std::string_view tag_with_part_size = "weir:i2\n";
+  static_assert(tag.size() == tag_with_part_size.size());
+  static constexpr std::size_t least_part = 4U << 10U;
   static constexpr std::uint64_t most_parts = 1U << 20U;
 };
 

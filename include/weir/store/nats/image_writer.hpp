@@ -102,12 +102,15 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
 
   /// @param last what the last image holds
   void begin(std::uint64_t last) {
+    auto const on = link_.lock();
     auto const feed = feed_.lock();
+    if (!on) return end();
     held_ = feed ? feed->hold() : nullptr;
     if (!held_ || (**held_).position() <= last) return end();  // it would be no news
     record_.position = (**held_).position();
     record_.id = boost::uuids::to_string(sender_) + "-" + std::to_string(record_.position);
-    maker_ = std::make_unique<nats_image_maker>(**held_);
+    record_.part_size = nats_image_record::part_within(on->max_payload());
+    maker_ = std::make_unique<nats_image_maker>(**held_, record_.part_size);
     make_parts();
   }
   void make_parts() {

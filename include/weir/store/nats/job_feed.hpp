@@ -116,7 +116,10 @@ class nats_job_feed : public nats_job_requests {
  private:
   static constexpr std::size_t window = 64;        // messages asked for at a time
   static constexpr std::size_t most_ahead = 4096;  // messages that wait for one before them
-  static constexpr std::size_t most_parts = 8;     // of an image, asked for at a time
+  // And in bytes (F60): a server ends the connection of who is too slow for what was asked for.
+  static constexpr std::size_t window_bytes = 4U << 20U;
+  static constexpr std::size_t most_ahead_bytes = 16U << 20U;
+  static constexpr std::size_t most_parts = 8;               // of an image, asked for at a time
   static constexpr std::size_t bytes_at_least = 16U << 10U;  // read in a turn, if they are there
   /// What is missing for so long, or as long as a connection would be waited for, is lost.
   static constexpr duration least_patience = std::chrono::seconds{5};
@@ -166,6 +169,8 @@ class nats_job_feed : public nats_job_requests {
     following_ = current_ = false;
     reader_.reset();
     ahead_.clear();
+    ahead_bytes_ = 0;
+    likely_size_.reset();
     gets_ = 0;
     check_shards();
   }
@@ -291,9 +296,8 @@ class nats_job_feed : public nats_job_requests {
     auto const sequence = logged->sequence;
     target_ = std::max(target_, sequence);
     if (!following_ || sequence <= replica_->position()) return;
-    if (sequence == replica_->position() + 1 || ahead_.size() < most_ahead) {
-      ahead_.emplace(sequence, std::move(*logged));
-    }
+    bool const room = ahead_.size() < most_ahead && ahead_bytes_ < most_ahead_bytes;
+    if (room || sequence == replica_->position() + 1) keep(std::move(*logged));
     advance();
   }
 
@@ -322,6 +326,7 @@ class nats_job_feed : public nats_job_requests {
       }
       auto const message = std::move(next->second);
       ahead_.erase(next);
+      ahead_bytes_ -= message.data.size();
       if (message.sequence <= replica_->position()) continue;
       if (!read(*replica_, message)) return stop(make_error_code(errc::schema_too_new));
       unlooked += message.data.size();
@@ -348,16 +353,31 @@ class nats_job_feed : public nats_job_requests {
     });
   }
 
+  void keep(nats_logged&& message) {
+    auto const sequence = message.sequence;
+    auto const size = message.data.size();
+    if (ahead_.emplace(sequence, std::move(message)).second) ahead_bytes_ += size;
+  }
+
+  /// How many messages to ask for at a time: they may all be as large as the largest lately, and
+  /// the first ones as large as any.
+  [[nodiscard]] std::size_t at_a_time() const {
+    auto const on = link();
+    if (!on) return 1;
+    auto const size = std::max<std::size_t>(likely_size_.value_or(on->max_payload()), 1);
+    return std::clamp<std::size_t>(window_bytes / size, 1, window);
+  }
   void fetch() {
     next_get_ = std::max(next_get_, replica_->position() + 1);
-    for (; gets_ < window && next_get_ <= target_; ++next_get_) {
+    for (; gets_ < at_a_time() && next_get_ <= target_; ++next_get_) {
       if (ahead_.contains(next_get_)) continue;
       ++gets_;
       need_message(next_get_, [this](std::optional<nats_logged>&& logged) {
         --gets_;
         if (!logged) return missed();
-        auto const sequence = logged->sequence;
-        if (sequence > replica_->position()) ahead_.emplace(sequence, std::move(*logged));
+        auto const before = likely_size_.value_or(0);
+        likely_size_ = std::max(logged->data.size(), before - before / 8);
+        if (logged->sequence > replica_->position()) keep(std::move(*logged));
         advance();
       });
     }
@@ -400,7 +420,9 @@ class nats_job_feed : public nats_job_requests {
   std::uint64_t target_ = 0;                  // the last message that there is known to be
   std::uint64_t next_get_ = 0;                // not asked for yet
   std::size_t gets_ = 0;
+  std::optional<std::size_t> likely_size_;  // of what is asked for next
   std::map<std::uint64_t, nats_logged> ahead_;
+  std::size_t ahead_bytes_ = 0;
   std::size_t held_ = 0;    // nothing is read
   bool advancing_ = false;  // in another turn
   nats_log_info info_;

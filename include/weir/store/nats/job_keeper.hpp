@@ -183,6 +183,8 @@ class nats_job_keeper final : public nats_job_feed {
           if (now != barrier_) return;
           asking_ = false;
           if (info.error != 0 || !info.has_state) {
+            // Until there is a leader nobody knows how far the log goes. They wait for it.
+            if (info.error == static_cast<int>(nats_code::unavailable)) return begin_again();
             auto const ec = info.error != 0 ? nats_refusal(info.error)
                                             : make_error_code(errc::store_unavailable);
             for (auto const& c : std::exchange(asked_, {})) c->fail(ec);
@@ -239,7 +241,9 @@ class nats_job_keeper final : public nats_job_feed {
   }
   void flush() {
     auto const on = link();
-    while (on && current() && !outgoing_.empty() && flights_.size() < most_flights) {
+    auto const room = on ? on->max_payload() : 0;
+    if (room == 0) return;
+    while (current() && !outgoing_.empty() && flights_.size() < most_flights) {
       nats_batch_id const id{sender_, ++sent_};
       nats_batch_writer batch{id};
       flight f;
@@ -247,7 +251,17 @@ class nats_job_keeper final : public nats_job_feed {
         auto c = std::move(outgoing_.front());
         outgoing_.pop_front();
         if (!c->wanted()) continue;
+        auto const before = batch.size();
         c->write(batch);
+        if (!batch.fits(room)) {
+          batch.cut(before);
+          if (f.calls.empty()) {  // it fits into no message
+            c->fail(errc::payload_too_large);
+            continue;
+          }
+          outgoing_.push_front(std::move(c));
+          break;
+        }
         f.calls.push_back(std::move(c));
         if (batch.size() >= batch_size) break;
       }
@@ -266,6 +280,7 @@ class nats_job_keeper final : public nats_job_feed {
       if (w.failed == errc::store_full && current()) write_image();
       return fail(n, w.failed ? w.failed : make_error_code(errc::store_unavailable));
     }
+    if (auto const on = link()) on->served();
     if (at == flights_.end()) return;
     at->second.stored = w.sequence;
     if (current() && w.sequence <= replica().position()) {

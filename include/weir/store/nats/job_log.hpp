@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_JOB_LOG_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/rule/jobs.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/nats/compact.hpp"
 #include "weir/store/nats/job_fields.hpp"
@@ -56,7 +57,9 @@ class nats_batch_writer {
 
   /// @param told the time that the command is executed at; empty: that of the message
   template <nats_logged_command C>
-  void add(C const& c, std::optional<time_point> told) {
+  void add(C c, std::optional<time_point> told) {
+    // Nobody keeps more of it, and so nobody need read more.
+    if constexpr (requires { c.reason; }) c.reason = rule::kept_reason(c.reason);
     compact_writer to{bytes_};
     to(2 * nats_job_number<C> + (told ? 1 : 0));
     if (told) to(*told);
@@ -68,7 +71,22 @@ class nats_batch_writer {
     ++commands_;
   }
 
+  /// Takes the last command off again.
+  /// @param size what it was before that
+  void cut(std::size_t size) {
+    bytes_.resize(size);
+    --commands_;
+  }
+
   [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
+  /// Do the commands fit into a message of so many bytes, whatever its number is? Numbers grow, and
+  /// what fits once has to fit always.
+  [[nodiscard]] bool fits(std::size_t message) const noexcept {
+    constexpr std::size_t largest_number = 10;
+    constexpr std::size_t most =
+        nats_log_tag.size() + 1 + job_id::static_size() + largest_number + 1;
+    return bytes_.size() - before_ + most <= message;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
   [[nodiscard]] std::string take() && noexcept { return std::move(bytes_); }
 
@@ -80,9 +98,11 @@ class nats_batch_writer {
     to(id.sender);
     to(id.number);
     to(notice);
+    before_ = bytes_.size();
   }
 
   std::string bytes_;
+  std::size_t before_ = 0;  // the commands
   std::size_t commands_ = 0;
 };
 

@@ -64,7 +64,11 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
     if (!on) return otherwise(make_error_code(errc::closed), false);
     ask(
         "$JS.API.STREAM.INFO." + on->names().log_stream(shard_), {},
-        [this, then = std::move(then)](nats_reply const& r) { then(info_in(r)); },
+        [this, then = std::move(then)](nats_reply const& r) {
+          auto const info = info_in(r);
+          if (auto const now = link(); now && info.error == 0) now->served();
+          then(info);
+        },
         std::move(otherwise));
   }
   [[nodiscard]] nats_log_info info_in(nats_reply const& r) const {

@@ -130,6 +130,14 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   [[nodiscard]] bool closed() const noexcept { return closed_; }
 
+  /// JetStream has answered on this connection as a server that can be used does.
+  void served() noexcept { served_ = true; }
+
+  /// Bytes of the largest message that the server takes; 0: there is no connection.
+  [[nodiscard]] std::size_t max_payload() const noexcept {
+    return socket_ ? socket_->max_payload() : 0;
+  }
+
   /// Of the stream of a shard's log.
   [[nodiscard]] std::string log_config(std::uint32_t shard) const {
     auto o = options_;
@@ -208,7 +216,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     dialer_.forget();
     if (closed_) return finish();
     refused_ = {};
-    if (ec == nats_not_permitted()) {
+    if (ec == nats_not_permitted() || ec == errc::invalid_option) {
       refused_ = ec;
       followers_.for_each([ec](nats_feed& f) { f.refused(ec); });
       fail_waiting(ec);
@@ -271,8 +279,12 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     bool const well = info.time && now().doubt <= nats_server_time::vague;
     if (!well && ++greetings_ < most_greetings) return greet();
     if (!info.time) return hang_up();
-    open({});
+    open(large_enough() ? error_code{} : make_error_code(errc::invalid_option));
   }
+
+  /// What a user may send is said once it is known who asks, and may be less than what the server
+  /// takes from others.
+  [[nodiscard]] bool large_enough() const noexcept { return max_payload() >= nats_least_payload; }
 
   void learn(nats_stream_info const& info, steady_time sent) {
     time_.learn(*info.time, sent, system_clock{}.steady_now());
@@ -283,7 +295,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void open(error_code wrong) {
     refused_ = wrong;
     retry_.succeeded();
-    up_ = heard_ = true;
+    up_ = heard_ = served_ = true;
+    unserved_ = 0;
     after(options_.health_check_interval, [](nats_link& l) { l.beat(); });
     if (refused_) {
       followers_.for_each([this](nats_feed& f) { f.refused(refused_); });
@@ -295,21 +308,25 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void open(errc wrong) { open(make_error_code(wrong)); }
 
   /// Asks for a sign of life, and the time, and gives the connection up when twice there was none.
+  /// Also when JetStream has served nothing for longer than it takes to elect a leader: the server
+  /// may be cut off from the others of its cluster, where a leader is (F70).
   void beat() {
     silent_ = std::exchange(heard_, false) ? 0 : silent_ + 1;
-    constexpr int most = 2;
-    if (silent_ == most) return hang_up();
+    unserved_ = std::exchange(served_, false) ? 0 : unserved_ + 1;
+    if (silent_ == most_silent || unserved_ == most_unserved) return hang_up();
     auto const sent = system_clock{}.steady_now();
     ask(names_.info(), {}, [this, sent](error_code ec, std::string_view text) {
+      if (ec == nats_not_permitted()) served();
       if (ec) return;
       auto const info = read_stream_info(text);
+      if (info.error == 0 || nats_refusal(info.error) != errc::store_unavailable) served();
       if (info.error == static_cast<int>(nats_code::stream_not_found) && up_ && !refused_) {
         return hang_up();  // it was deleted: begin anew
       }
       if (info.error != 0 || !info.time) return;
       learn(info, sent);
       // It was missing, or something else, when it was last looked at.
-      if (refused_ && up_ && info.fits) {
+      if (refused_ && up_ && info.fits && large_enough()) {
         refused_ = {};
         followers_.for_each([](nats_feed& f) { f.connected(); });
       }
@@ -367,6 +384,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
 
   static constexpr int most_greetings = 4;
+  static constexpr int most_silent = 2;    // beats, as the options say
+  static constexpr int most_unserved = 5;  // beats, as the options say
 
   boost::asio::any_io_executor const executor_;
   nats_strand const strand_;
@@ -381,9 +400,11 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   // The strand's own.
   bool closed_ = false;
   bool up_ = false;
-  bool heard_ = false;  // a sign of life, since the last beat
+  bool heard_ = false;   // a sign of life, since the last beat
+  bool served_ = false;  // by JetStream, since the last beat
   bool replicated_ = false;
-  int silent_ = 0;     // beats without one
+  int silent_ = 0;     // beats without a sign of life
+  int unserved_ = 0;   // beats without JetStream
   int greetings_ = 0;  // on this connection, in vain or slow
   error_code refused_;
   std::shared_ptr<parked<error_code>> running_;

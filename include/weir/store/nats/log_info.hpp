@@ -30,7 +30,7 @@ struct nats_log_info {
                                                  std::string const& echo) {
   nats_log_info out;
   auto const json = nats_json::parse(text);
-  out.error = nats_json::error(json);
+  out.error = nats_stream_error(json);
   if (out.error != 0 || !json.is_object() || !json.contains("config")) return out;
   auto const& config = json["config"];
   auto const said_again = config.is_object() ? config.find("republish") : config.end();

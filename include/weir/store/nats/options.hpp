@@ -36,14 +36,17 @@ struct nats_options {
   /// `store_unavailable`; up to `limits::span`.
   duration offline_patience = std::chrono::seconds{5};
 
-  duration connect_timeout = std::chrono::seconds{5};  ///< of a try to connect; from 10 ms to 1 h
+  /// Of a try to connect to one server, if there are several; from 10 ms to 1 h.
+  duration connect_timeout = std::chrono::seconds{5};
 
   /// How long a request waits for its reply; a write without one is `outcome_unknown`. From 10 ms
   /// to 1 h.
   duration request_timeout = std::chrono::seconds{5};
 
   /// How often the server is asked for its time, and a silent connection for a sign of life; after
-  /// two of these without one it is given up. From 10 ms to 1 min.
+  /// two of these without one it is given up. So it is after five in which JetStream served nothing
+  /// on it, as where the server is cut off from the others of its cluster: another one is tried, or
+  /// the same address again. From 10 ms to 1 min.
   duration health_check_interval = std::chrono::seconds{2};
 
   /// Before the next try to connect, or to read the log of a shard that could not be read; doubles

@@ -14,12 +14,15 @@
 #include "weir/store/nats/server_time.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -172,7 +175,8 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     [[nodiscard]] bool wanted() const noexcept override { return true; }
     void answered(nats_reply const& r) override { keeper_->written(read_written(r.data())); }
     void failed(error_code why, bool given) override {
-      given ? keeper_->failed(make_error_code(errc::outcome_unknown)) : keeper_->refused(why);
+      if (given) return keeper_->failed(make_error_code(errc::outcome_unknown));
+      why == errc::store_full ? keeper_->too_large() : keeper_->refused(why);
     }
 
    private:
@@ -191,7 +195,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     steps_.clear();
     tries_ = 0;
     lost_ = 0;
-    while (!queue_.empty() && steps_.size() != most) {
+    while (!queue_.empty() && steps_.size() < together_) {
       auto& first = queue_.front();
       if (!first->wanted()) {
         queue_.pop_front();
@@ -294,6 +298,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       return ask();
     }
     if (w.failed) return w.failed == errc::outcome_unknown ? failed(w.failed) : refused(w.failed);
+    together_ = std::min(2 * together_, most);
     sequence_ = w.sequence;
     state_ = std::move(written_);
     seen_ = wrote_at_;
@@ -307,6 +312,26 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     for (auto const& s : std::exchange(steps_, {})) s->answer();
     next();
   }
+
+  /// What the commands have made of the record together fits into no message. Each is tried with
+  /// fewer others until one alone does not fit, so that it costs no other one anything (F59). In
+  /// another turn, since a thousand may come one after the other.
+  void too_large() {
+    auto const link = link_.lock();
+    if (!link) return failed(make_error_code(errc::closed));
+    if (steps_.size() > 1) {
+      together_ = steps_.size() / 2;
+      auto const kept = steps_.begin() + static_cast<std::ptrdiff_t>(together_);
+      queue_.insert(queue_.begin(), std::make_move_iterator(kept),
+                    std::make_move_iterator(steps_.end()));
+      steps_.erase(kept, steps_.end());
+      boost::asio::post(link->strand(), [self = this->shared_from_this()] { self->decide(false); });
+      return;
+    }
+    for (auto const& s : std::exchange(steps_, {})) s->fail(make_error_code(errc::store_full));
+    boost::asio::post(link->strand(), [self = this->shared_from_this()] { self->next(); });
+  }
+
   /// Nothing was executed. What may pass, such as a stream that has no leader at the moment, is
   /// asked for again, as long as a connection would be waited for.
   void refused(error_code ec) {
@@ -327,6 +352,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   std::string const subject_;
   std::deque<std::shared_ptr<nats_step<State>>> queue_;
   steps steps_;
+  std::size_t together_ = most;  // commands in the next exchange: fewer where a record is full
   State state_{};
   State written_{};
   time_point seen_ = time_point::min();  // of the record

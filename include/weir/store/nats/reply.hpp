@@ -26,6 +26,7 @@ namespace weir::detail {
 /// JetStream's error codes that mean something here.
 enum class nats_code : std::uint16_t {
   none = 0,
+  unavailable = 10008,
   wrong_last_sequence = 10071,
   wrong_last_sequence_too = 10164,  // where the server does not say which it is
   message_not_found = 10037,
@@ -207,6 +208,16 @@ struct nats_record {
   return out;
 }
 
+/// The error in what is said of a stream; 0: none. A server that is cut off from the others of its
+/// cluster says what it knew last, and no leader: that is as good as unavailable (F70).
+[[nodiscard]] inline int nats_stream_error(nats_json::json const& said) {
+  if (auto const code = nats_json::error(said); code != 0) return code;
+  if (!said.is_object()) return 0;
+  auto const cluster = said.find("cluster");
+  bool const served = cluster == said.end() || !nats_json::text(*cluster, "leader").empty();
+  return static_cast<int>(served ? nats_code::none : nats_code::unavailable);
+}
+
 /// What the stream is like, and what time it is there.
 struct nats_stream_info {
   int error = 0;  ///< JetStream's; 0: none
@@ -218,7 +229,7 @@ struct nats_stream_info {
 [[nodiscard]] inline nats_stream_info read_stream_info(std::string_view text) {
   nats_stream_info out;
   auto const json = nats_json::parse(text);
-  out.error = nats_json::error(json);
+  out.error = nats_stream_error(json);
   if (out.error != 0) return out;
   out.time = nats_time(nats_json::text(json, "ts"));
   if (!json.is_object() || !json.contains("config")) return out;

@@ -8,6 +8,7 @@
 #include "weir/store/nats/reply.hpp"
 #include "weir/time.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -40,6 +41,12 @@ class nats_request {
   std::optional<std::uint64_t> expected{};
   std::uint64_t ttl = 0;  ///< of a write: seconds until the server forgets it; 0: never
   steady_time give_up_at{};
+
+  /// Bytes of the message, headers included, at most: what a server's `max_payload` bounds.
+  [[nodiscard]] std::size_t size() const noexcept {
+    constexpr std::size_t most_headers = 128;  // of both, with numbers of 20 digits, and more
+    return data.size() + (expected || ttl != 0 ? most_headers : 0);
+  }
 };
 
 /// Who is told of hints, in the strand.

@@ -16,6 +16,7 @@
 
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,6 +66,10 @@ class nats_socket : public std::enable_shared_from_this<nats_socket> {
 
   /// Not what the client says, but what the outcome is.
   enum class sending : std::uint8_t { given, too_large, refused };
+
+  /// Bytes that the server takes in one message, headers included. It may say another number at
+  /// any time.
+  [[nodiscard]] std::size_t max_payload() const noexcept { return connection_->max_payload(); }
 
   [[nodiscard]] sending publish(natsMsg* message) {
     switch (natsConnection_PublishMsg(connection_->get(), message)) {
