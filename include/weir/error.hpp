@@ -62,7 +62,8 @@ enum class errc {
   cost_exceeds_capacity,  ///< a cost above the capacity of a quota: it can never be granted
   invalid_queue,          ///< a queue name is empty, or longer than `limits::key_size`
   invalid_kind,           ///< a job kind is empty, or longer than `limits::key_size`
-  payload_too_large,      ///< a payload, result or memo above its limit
+  payload_too_large,      ///< a payload, result or memo above its limit; or a command that fits
+                          ///< into no message of the store's engine
   invalid_attempts,       ///< max_attempts of 0, or above `limits::attempts`
   invalid_batch,          ///< a batch or page of 0, or above `limits::batch`; or a batch whose
                           ///< jobs have more than `limits::batch_bytes` together
