@@ -66,6 +66,12 @@ inline constexpr char jobs_of_dequeue[] =
 inline constexpr char forget_dequeue[] =
     "UPDATE weir_jobs INDEXED BY weir_jobs_claimed SET sequence = 0 "
     "WHERE queue = ? AND holder = ? AND sequence <> 0";
+inline constexpr char leased_queues[] =
+    "SELECT DISTINCT queue FROM weir_jobs INDEXED BY weir_jobs_claimed "
+    "WHERE holder IS NOT NULL AND vesting > ?";
+inline constexpr char end_job_leases[] =
+    "UPDATE weir_jobs INDEXED BY weir_jobs_claimed "
+    "SET vesting = ?1 WHERE holder IS NOT NULL AND vesting > ?1";
 inline constexpr char dead_jobs[] = "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
                                     "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
 inline constexpr char kept_jobs[] =

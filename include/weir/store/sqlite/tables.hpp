@@ -92,18 +92,22 @@ class sqlite_tables {
   sqlite_tables(sqlite_tables const&) = delete;
   sqlite_tables& operator=(sqlite_tables const&) = delete;
 
-  /// To be called first in a transaction.
-  void begin() {
+  /// To be called first in a transaction. False: the file's time has not begun in this boot of the
+  /// host, which takes a transaction that writes; nothing else is to be called then.
+  [[nodiscard]] bool begin(bool writes) {
     if (auto const version = data_version(); version != version_) {
       forget();
       version_ = version;
     }
-    if (!stored_) {
-      scope_.ledger = sqlite_ledger::read(scope_.db);
-      stored_ = scope_.ledger;
-    }
     changes_ = scope_.db.total_changes();
     scope_.events.clear();
+    if (stored_) return true;
+    scope_.ledger = sqlite_ledger::read(scope_.db);
+    bool const runs = clock_.runs(scope_.ledger);
+    if (!runs && !writes) return false;
+    stored_ = scope_.ledger;
+    if (!runs) begin_time();
+    return true;
   }
 
   template <sqlite_step C>
@@ -121,12 +125,12 @@ class sqlite_tables {
     return nouns_.apply(c, now);
   }
 
-  /// The date, as far as this process knows.
-  [[nodiscard]] time_point date() { return clock_.now(time_point::min()); }
+  /// The date, which is not the file's time.
+  [[nodiscard]] time_point date() const { return clock_.date(); }
 
   /// The file's time.
   [[nodiscard]] time_point now() {
-    auto const t = clock_.now(scope_.ledger.time);
+    auto const t = clock_.now(scope_.ledger);
     passed_ = t;
     return t;
   }
@@ -176,6 +180,17 @@ class sqlite_tables {
   [[nodiscard]] std::uint32_t shards() const noexcept { return scope_.ledger.shards; }
 
  private:
+  /// Begins the file's time. After a boot no process lives that had anything (F63).
+  void begin_time() {
+    bool const rebooted = clock_.rebooted(scope_.ledger);
+    clock_.begin(scope_.ledger);
+    sqlite_run(scope_.db, sql::write_boot, scope_.ledger.boot_id, scope_.ledger.boot_offset);
+    if (!rebooted) return;
+    nouns_.sqlite_permits::end_all();
+    nouns_.sqlite_locks::end_all();
+    nouns_.end_leases(scope_.ledger.time);
+  }
+
   /// Removes a little of what time has ended: twice as much as the steps may have made.
   void tidy() {
     if (permit_steps_ != 0) nouns_.sqlite_permits::reap(latest_, 2 * permit_steps_);
