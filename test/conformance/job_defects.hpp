@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -58,6 +59,7 @@ enum job_defect : int {
   queues_lose_case,
   duplicates_count,
   no_attempts_is_one,
+  answers_are_unbounded,
 };
 
 struct job_defects : no_defects {
@@ -271,6 +273,18 @@ struct job_defects : no_defects {
     auto answer = next(c, now);
     if (paused) next(command::pause_queue{c.queue}, now);
     if (answer.has_error()) return answer;
+    if (which == answers_are_unbounded && c.sequence == 0) {
+      auto rest = c;
+      while (answer->more && answer->jobs.size() < c.limit) {
+        rest.limit = c.limit - static_cast<std::uint32_t>(answer->jobs.size());
+        auto further = next(rest, now);
+        if (further.has_error()) return further;
+        std::move(further->jobs.begin(), further->jobs.end(), std::back_inserter(answer->jobs));
+        answer->dead_lettered += further->dead_lettered;
+        answer->more = further->more;
+        answer->next_in = further->next_in;
+      }
+    }
     for (auto& j : answer->jobs) {
       name const id{std::string{c.queue}, j.id};
       if (which == dead_holders_keep) j.expires_in = lease;
@@ -443,6 +457,7 @@ inline constexpr mutant job_mutants[] = {
     {running_are_replaced, "R2", "a running job is replaced"},
     {queues_lose_case, "F27", "queues are compared without case"},
     {duplicates_count, "R4", "a duplicate counts as enqueued"},
+    {answers_are_unbounded, "F60", "a dequeue gives as many jobs as asked for, however large"},
     {no_attempts_is_one, "R8", "max_attempts of 0 is accepted and means 1"},
 };
 

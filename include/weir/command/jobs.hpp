@@ -65,8 +65,9 @@ struct dequeued {
   std::vector<leased_job> jobs;     ///< best first
   std::uint32_t dead_lettered = 0;  ///< jobs that this step ended instead: attempts spent by
                                     ///< crashes, or deadline missed
-  bool more = false;                ///< more jobs are visible now
-  bool held = false;                ///< the queue is paused or snoozed: nothing is given out
+  bool more = false;  ///< more jobs are visible now; also where `limits::answer_bytes`
+                      ///< ended the answer
+  bool held = false;  ///< the queue is paused or snoozed: nothing is given out
   std::optional<duration> next_in;  ///< until the queue's next job vests; empty: it has none
 };
 
@@ -145,10 +146,11 @@ struct enqueue_jobs {
   static constexpr bool repeatable = true;                     ///< by their ids
 
   std::string_view queue;         ///< where they go: its name, 1…`limits::key_size` bytes
-  std::span<new_job const> jobs;  ///< 1…`limits::batch` of them
+  std::span<new_job const> jobs;  ///< 1…`limits::batch` of them, with up to `limits::batch_bytes`
 };
 
-/// Lists up to `limit` visible jobs in order, leasing none.
+/// Lists up to `limit` visible jobs in order, leasing none: fewer if their texts exceed
+/// `limits::answer_bytes`.
 struct peek_jobs {
   using result = std::vector<job>;          ///< best first
   static constexpr bool repeatable = true;  ///< it changes nothing
@@ -157,7 +159,8 @@ struct peek_jobs {
   std::uint32_t limit = 10;  ///< 1…`limits::batch`
 };
 
-/// Leases up to `limit` visible jobs in order, counting an attempt for each.
+/// Leases up to `limit` visible jobs in order, counting an attempt for each: fewer, with `more`
+/// set, if their texts exceed `limits::answer_bytes`.
 ///
 /// A visible job whose attempts are spent (its holders crashed) or whose deadline is missed is
 /// dead-lettered instead. `sequence` numbers a holder's dequeues of this queue: the same number
@@ -215,7 +218,8 @@ struct complete_jobs {
   static constexpr bool repeatable = true;                             ///< by their leases' numbers
 
   std::string_view queue;              ///< its name, 1…`limits::key_size` bytes
-  std::span<finished_job const> jobs;  ///< 1…`limits::batch` of them
+  std::span<finished_job const> jobs;  ///< 1…`limits::batch` of them, with up to
+                                       ///< `limits::batch_bytes` of results
 };
 
 /// Ends a lease because the attempt failed: the job vests again after `delay`, or is dead-lettered
@@ -297,7 +301,8 @@ struct min_vesting_time {
   std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
-/// Lists up to `limit` queues of a shard whose pointer is due and which are not held.
+/// Lists up to `limit` queues of a shard whose pointer is due and which are not held: fewer if
+/// their names exceed `limits::answer_bytes`. `next_in` is then not positive.
 ///
 /// With `entropy` 0 they are listed from the longest due. Otherwise from an instant between the
 /// longest due and now that the 64 random bits pick, and from the longest due again after the end:
@@ -386,7 +391,7 @@ struct read_queue_stats {
 };
 
 /// Lists the dead letters of a queue, the oldest first; `cursor` from the page before, empty to
-/// begin.
+/// begin. A page has fewer than `limit` if their texts exceed `limits::answer_bytes`.
 struct list_dead_letters {
   using result = job_page;                  ///< the dead jobs, and how to go on
   static constexpr bool repeatable = true;  ///< it changes nothing
@@ -416,7 +421,8 @@ struct purge_job {
   job_id id{};             ///< of the job
 };
 
-/// Lists the queues of a shard by name; `cursor` from the page before, empty to begin.
+/// Lists the queues of a shard by name; `cursor` from the page before, empty to begin. A page has
+/// fewer than `limit` if their names exceed `limits::answer_bytes`.
 struct list_queues {
   using result = queue_page;                ///< the names, and how to go on
   static constexpr bool repeatable = true;  ///< it changes nothing

@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/rule/fence.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/table/job_holders.hpp"
@@ -90,6 +91,7 @@ class basic_memory_queue
     if (holder != nullptr) repeat(*holder, c.sequence, now, out);
     if (out.jobs.empty() && !out.held) {
       out.jobs.reserve(std::min<std::size_t>(c.limit, index_.size()));
+      rule::answer_room room;
       std::uint8_t level = 0;  // what is leased cannot make an earlier level due
       while (out.jobs.size() < c.limit && out.dead_lettered < rule::burials_per_dequeue) {
         auto* const r = index_.first_visible(now, level);
@@ -101,6 +103,7 @@ class basic_memory_queue
           ++out.dead_lettered;
           continue;
         }
+        if (!room.take(r->text_bytes())) break;
         if (holder == nullptr) holder = &holders_.obtain(c.holder);
         auto const fence = rule::next_fence(common_.last_fence, now);
         out.jobs.push_back(describe_lease(*r, fence, r->attempts + 1, c.lease, now));
