@@ -131,6 +131,12 @@ struct sqlite_whole_job : sqlite_job {
   std::string reason;
   std::string result;
   std::string payload;
+
+  /// Those of the job that is described from it; a consumer sees neither reason nor result.
+  [[nodiscard]] std::size_t text_bytes() const noexcept {
+    return kind.size() + memo.size() + reason.size() + result.size() + payload.size() +
+           unique_key.size();
+  }
 };
 
 /// The rows of weir_jobs, and of weir_payloads that belong to them.
