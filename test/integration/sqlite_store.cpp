@@ -396,6 +396,27 @@ BOOST_AUTO_TEST_CASE(R5_fences_grow_when_the_date_is_set_back_and_the_file_is_op
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_is_live_at_a_told_time_is_not_tidied_by_the_store_s_clock) {
+  bed b;
+  time_point const then = std::chrono::sys_days{std::chrono::year{2020} / 1 / 1};
+  auto const at = [&](auto const& c) { return b(command::at{c, then}); };
+  std::vector<new_job> jobs{job_of(1)};
+  jobs[0].retention = 1h;
+  BOOST_TEST(at(command::acquire_lock{"told", "h", 1h})->granted);
+  BOOST_TEST(at(command::acquire_permit{"told", "h", 1, 1h, {}})->granted);
+  BOOST_TEST(at(enqueue("told", jobs)).has_value());
+  BOOST_TEST((*at(command::cancel_job{"told", id(1)}) == cancel_outcome::cancelled));
+  for (int i = 0; i != 3; ++i) {
+    auto const key = std::to_string(i);
+    BOOST_TEST(b(take_lock(key))->granted);
+    BOOST_TEST(b(command::acquire_permit{key, "h", 1, 1h, {}})->granted);
+    BOOST_TEST(b(enqueue(key, {job_of(1)})).has_value());
+  }
+  BOOST_TEST(at(command::inspect_lock{"told"})->held);
+  BOOST_TEST(at(command::inspect_permits{"told"})->in_use == 1U);
+  BOOST_TEST((*at(command::find_job{"told", id(1)})).has_value());
+}
+
 // -------------------------------------------------------------------------------------- bounds
 
 BOOST_AUTO_TEST_CASE(R8_what_is_over_makes_room_and_what_is_held_does_not) {

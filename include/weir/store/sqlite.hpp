@@ -137,7 +137,9 @@ class basic_sqlite_store {
     return start(c, std::nullopt, std::forward<Token>(token));
   }
 
-  /// Executes a command as if at `a.time`, which has no effect on the store's own time.
+  /// Executes a command as if at `a.time`, which has no effect on the store's own time. What is
+  /// live then is not removed by this store's later commands either, but by those of others on the
+  /// file.
   template <class C, class Token>
     requires detail::sqlite_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {

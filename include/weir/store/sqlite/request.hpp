@@ -128,7 +128,7 @@ class sqlite_command final : public sqlite_operation<typename C::result> {
   void run(sqlite_tables& tables) override {
     answer_ = make_error_code(boost::system::errc::not_enough_memory);
     try {
-      answer_ = tables.apply(command_.get(), time_ ? *time_ : tables.now());
+      answer_ = tables.apply(command_.get(), tables.now_or(time_));
     } catch (std::bad_alloc const&) {  // half of the step may have been made
       throw sqlite_failure{SQLITE_NOMEM};
     }

@@ -135,6 +135,12 @@ class sqlite_tables {
     return t;
   }
 
+  /// When a command is executed: at the time that it was told, or else at the file's.
+  [[nodiscard]] time_point now_or(std::optional<time_point> told) {
+    if (told) told_ = told;
+    return told ? *told : now();
+  }
+
   /// To be called last in a transaction that changes something: writes what has not been written.
   void finish() {
     tidy();
@@ -191,12 +197,14 @@ class sqlite_tables {
     nouns_.end_leases(scope_.ledger.time);
   }
 
-  /// Removes a little of what time has ended: twice as much as the steps may have made.
+  /// Removes a little of what time has ended: twice as much as the steps may have made. What is
+  /// live at the latest told time stays, for its clock is not the file's.
   void tidy() {
-    if (permit_steps_ != 0) nouns_.sqlite_permits::reap(latest_, 2 * permit_steps_);
-    if (lock_steps_ != 0) nouns_.sqlite_locks::reap(latest_, 2 * lock_steps_);
-    if (bucket_steps_ != 0) nouns_.sqlite_buckets::reap(latest_, 2 * bucket_steps_);
-    nouns_.sqlite_jobs::tidy(latest_);
+    auto const now = told_ ? std::min(latest_, *told_) : latest_;
+    if (permit_steps_ != 0) nouns_.sqlite_permits::reap(now, 2 * permit_steps_);
+    if (lock_steps_ != 0) nouns_.sqlite_locks::reap(now, 2 * lock_steps_);
+    if (bucket_steps_ != 0) nouns_.sqlite_buckets::reap(now, 2 * bucket_steps_);
+    nouns_.sqlite_jobs::tidy(now);
     permit_steps_ = lock_steps_ = bucket_steps_ = 0;
   }
 
@@ -207,6 +215,7 @@ class sqlite_tables {
   std::optional<std::int64_t> version_;
   std::optional<time_point> passed_;  // the latest time that a command was executed at
   time_point latest_{};               // the same, or what its caller said
+  std::optional<time_point> told_;    // the latest that a caller said
   std::int64_t changes_ = 0;
   std::size_t permit_steps_ = 0;
   std::size_t lock_steps_ = 0;

@@ -88,7 +88,7 @@ class basic_sqlite_transaction {
       try {
         tables_.forget();  // the application may have rolled back since
         (void)tables_.begin(true);
-        auto answer = tables_.apply(c, at ? *at : tables_.now());
+        auto answer = tables_.apply(c, tables_.now_or(at));
         tables_.finish();
         db_.run("RELEASE weir_command");
         return answer;
