@@ -94,6 +94,7 @@ enum class start_outcome : std::uint8_t {
 struct started {
   start_outcome outcome = start_outcome::started;  ///< may it start?
   duration retry_after{};                          ///< blocked: what is left of the other's lease
+  job_id other{};                                  ///< blocked: the job that has the run lock
 };
 
 /// What became of a job whose attempt failed: it waits again, or its attempts are spent.
@@ -113,8 +114,14 @@ enum class cancel_outcome : std::uint8_t {
 /// What became of a dead job that was to be replayed.
 enum class replay_outcome : std::uint8_t {
   replayed,   ///< it is pending again with no attempts spent
-  conflict,   ///< its unique key was taken meanwhile; nothing was changed
+  conflict,   ///< its unique key was taken meanwhile by `other`; nothing was changed
   not_found,  ///< no such dead job
+};
+
+/// The answer to `command::replay_dead_letter`.
+struct replayed {
+  replay_outcome outcome = replay_outcome::replayed;  ///< pending again, or why not
+  job_id other{};  ///< conflict: the job in possession of the unique key
 };
 
 /// Due queues of one shard, the longest due first.
@@ -141,6 +148,12 @@ namespace command {
 /// Adds jobs to one queue, all in one step. A conflict concerns its own job only (outcome by
 /// position). Errors before any change: bad input, `store_full`. A job whose id the queue has a
 /// record of, in whatever state, is not added again, nor is anything else changed: `enqueued`.
+///
+/// A job in possession of a unique key that waits, and whose attempts are spent (its last holder
+/// let the lease end) or whose deadline is missed, can never run. It gives the key up to a newcomer
+/// under any policy, also in a queue that is paused or snoozed: it is dead-lettered in this step,
+/// and the newcomer is `enqueued`. A key held until_expired stays taken for its time: such a job is
+/// as good as ended, and the newcomer a `duplicate` under any policy.
 struct enqueue_jobs {
   using result = boost::container::small_vector<enqueued, 1>;  ///< what became of each, by position
   static constexpr bool repeatable = true;                     ///< by their ids
@@ -163,8 +176,14 @@ struct peek_jobs {
 /// set, if their texts exceed `limits::answer_bytes`.
 ///
 /// A visible job whose attempts are spent (its holders crashed) or whose deadline is missed is
-/// dead-lettered instead. `sequence` numbers a holder's dequeues of this queue: the same number
-/// again gives those of the same leases that still live, instead of more. 0: not numbered.
+/// dead-lettered instead, at most 100 by one dequeue. Where it stopped for that, it says `more` and
+/// may give fewer than it could, or none. A queue that is held (paused or snoozed) gives nothing
+/// out, and none of its jobs is dead-lettered by this; a newcomer may have their unique keys all
+/// the same (`enqueue_jobs`, `replay_dead_letter`).
+///
+/// `sequence` numbers a holder's dequeues of this queue: the same number again gives those of the
+/// same leases that still live, instead of more. Once all of them are over it counts as a new
+/// dequeue. 0: not numbered.
 struct dequeue_jobs {
   using result = dequeued;                  ///< the leases, and what else was found
   static constexpr bool repeatable = true;  ///< by its sequence
@@ -200,7 +219,9 @@ struct extend_lease {
 };
 
 /// Says that the handler of a leased job is about to start: gives up a key held until_executing and
-/// takes the one held while_executing, in one step. Error: `lease_lost`.
+/// takes the one held while_executing, in one step. The run lock is free as soon as the lease of
+/// the job that took it is over, by command or by time, also in a queue that is held. Error:
+/// `lease_lost`.
 struct start_job {
   using result = started;                   ///< may it start?
   static constexpr bool repeatable = true;  ///< a lease that has its run lock keeps it
@@ -224,7 +245,8 @@ struct complete_jobs {
 
 /// Ends a lease because the attempt failed: the job vests again after `delay`, or is dead-lettered
 /// if its attempts are spent. Its run lock is freed, its unique key kept or, in the dead letters,
-/// freed. Error: `lease_lost`.
+/// freed. A key that the start of its handler gave up is taken again if it is free, as by
+/// `snooze_job` and `return_job`; otherwise the job waits without. Error: `lease_lost`.
 struct requeue_job {
   using result = requeue_outcome;           ///< waits again, or dead
   static constexpr bool repeatable = true;  ///< the lease ends with it: a repeat changes nothing
@@ -401,9 +423,12 @@ struct list_dead_letters {
   std::string_view cursor;    ///< of the page before
 };
 
-/// Makes a dead job pending again, with no attempts spent, if its unique key is free.
+/// Makes a dead job pending again, if its unique key is free: with no attempts and no snoozes
+/// spent, and its deadline counted from now. A job that has the key and can never run gives it up
+/// as for `enqueue_jobs`. A key held until_expired is not taken again: its time counts from the
+/// enqueue.
 struct replay_dead_letter {
-  using result = replay_outcome;            ///< pending again, or why not
+  using result = replayed;                  ///< pending again, or why not
   static constexpr bool repeatable = true;  ///< asked again, it is `not_found`, and nothing is
                                             ///< changed
 

@@ -235,14 +235,14 @@ class basic_job_shard {
     return page;
   }
 
-  result<replay_outcome> apply(command::replay_dead_letter const& c, time_point now) {
+  result<replayed> apply(command::replay_dead_letter const& c, time_point now) {
     auto* const q = queues_.find(c.queue);
-    if (q == nullptr) return replay_outcome::not_found;
-    auto const outcome = q->replay(c.id, c.delay, now);
-    if (outcome == replay_outcome::replayed) {
+    if (q == nullptr) return replayed{replay_outcome::not_found};
+    auto const answer = q->replay(c.id, c.delay, now);
+    if (answer.outcome == replay_outcome::replayed) {
       pointers_.no_later_than(*q, saturating_add(now, c.delay), now);
     }
-    return outcome;
+    return answer;
   }
 
   result<bool> apply(command::purge_job const& c, time_point now) {
