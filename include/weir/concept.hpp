@@ -138,6 +138,10 @@ concept clock = std::copy_constructible<C> &&
                 };
 
 /// A clock that also knows the date: for stores that live on this host and decide what time it is.
+///
+/// For a store that the processes of a host share, `steady_now` counts from the host's boot. It may
+/// say which boot that is, by a member `boot_id()` that gives a `std::string`, the same in all
+/// processes; a clock without it is of the host's current boot (`system_clock::boot_id`).
 template <class C>
 concept host_clock = clock<C> && requires(C const& c) {
   { c.system_now() } noexcept -> std::same_as<time_point>;

@@ -438,6 +438,24 @@ BOOST_AUTO_TEST_CASE(what_time_has_ended_is_removed_by_a_store_that_is_used) {
              "something is still there");
 }
 
+BOOST_AUTO_TEST_CASE(what_is_live_at_a_told_time_is_not_tidied_by_the_server_s_clock) {
+  auto o = quick();
+  o.tidy_interval = 10ms;
+  bed b{o};
+  time_point const then = std::chrono::sys_days{std::chrono::year{2020} / 1 / 1};
+  auto const at = [&](auto const& c) { return b(command::at{c, then}); };
+  BOOST_TEST(at(command::acquire_lock{"key", "h", 1h})->granted);
+  BOOST_TEST(at(command::acquire_permit{"key", "h", 1, 1h})->granted);
+  auto const start = system_clock::steady_now();
+  // Longer than it waits between two times, whatever it does then.
+  BOOST_TEST(weir_test::happens([&] {
+    BOOST_TEST(at(command::inspect_lock{"other"}).has_value());
+    return system_clock::steady_now() - start > 10 * o.tidy_interval;
+  }));
+  BOOST_TEST(at(command::inspect_lock{"key"})->held);
+  BOOST_TEST(at(command::inspect_permits{"key"})->in_use == 1U);
+}
+
 // A statement that was prepared for a function is of no use once the function is another one.
 BOOST_AUTO_TEST_CASE(functions_may_be_replaced_under_a_store_that_is_connected) {
   auto o = quick();

@@ -34,6 +34,9 @@ void write_to(std::string const& path, std::string const& content) {
   std::ofstream{path, std::ios::binary} << content;
 }
 
+/// Who is not root, where root runs the tests.
+constexpr ::uid_t somebody_else = 65'534;
+
 command::acquire_lock take_lock(std::string_view key) { return {key, "holder", 1h}; }
 
 /// What the first command on that file says; the file must still be what it was.
@@ -277,7 +280,11 @@ BOOST_AUTO_TEST_CASE(F46_a_file_that_was_replaced_is_the_one_that_is_used) {
 }
 
 BOOST_AUTO_TEST_CASE(F46_a_file_that_may_not_be_written_is_read_only) {
-  helper other{"sqlite_failures_helper/read_only", {}};
+  directory const home;  // the other user may not be allowed to make one
+  if (::getuid() == 0) {
+    BOOST_TEST_REQUIRE(::chown(home.path().c_str(), somebody_else, somebody_else) == 0);
+  }
+  helper other{"sqlite_failures_helper/read_only", {"WEIR_TEST_FILE=" + home.file()}};
   BOOST_TEST(other.wait() == 0);
 }
 
@@ -300,18 +307,16 @@ BOOST_AUTO_TEST_SUITE(sqlite_failures_helper, *boost::unit_test::disabled())
 
 BOOST_AUTO_TEST_CASE(read_only) {
   // Root may write whatever it likes, so somebody else tries.
-  if (::getuid() == 0) BOOST_TEST_REQUIRE(::setuid(65'534) == 0);
-  directory const home;
+  if (::getuid() == 0) BOOST_TEST_REQUIRE(::setuid(somebody_else) == 0);
+  auto const file = told("WEIR_TEST_FILE");
   boost::asio::io_context io;
-  auto const allow = [&](mode_t mode) {
-    BOOST_TEST_REQUIRE(::chmod(home.file().c_str(), mode) == 0);
-  };
+  auto const allow = [&](mode_t mode) { BOOST_TEST_REQUIRE(::chmod(file.c_str(), mode) == 0); };
   for (bool const in_use : {false, true}) {
-    std::optional<sqlite_store> user{std::in_place, io.get_executor(), home.file(), quick()};
+    std::optional<sqlite_store> user{std::in_place, io.get_executor(), file, quick()};
     BOOST_TEST(ask(io, *user, take_lock("k")).has_value());
     if (!in_use) user.reset();
     allow(0444);
-    sqlite_store const store{io.get_executor(), home.file(), quick()};
+    sqlite_store const store{io.get_executor(), file, quick()};
     BOOST_TEST(ask(io, store, take_lock("l")).error() == errc::store_read_only);
     BOOST_TEST(ask(io, store, command::inspect_lock{"k"}).error() == errc::store_read_only);
     allow(0644);

@@ -81,6 +81,48 @@ BOOST_AUTO_TEST_CASE(what_comes_together_is_one_commit) {
   BOOST_TEST(d.syncs.load() - before <= 40 * alone);
 }
 
+BOOST_AUTO_TEST_CASE(F59_a_group_ends_when_its_bytes_fill_it) {
+  // A request of that many bytes, which notes when it runs and when it is answered.
+  struct request final : detail::sqlite_request {
+    request(std::size_t n, std::string& l) : size{n}, log{l} {}
+    [[nodiscard]] bool reads_only() const noexcept override { return false; }
+    [[nodiscard]] bool start() noexcept override { return true; }
+    void run(detail::sqlite_tables&) override { log += 'r'; }
+    [[nodiscard]] std::size_t bytes() const noexcept override { return size; }
+    void complete() noexcept override { log += 'c'; }
+    void fail(error_code) noexcept override { log += 'f'; }
+
+    std::size_t size;
+    std::string& log;
+  };
+  constexpr auto all = limits::batch_bytes;
+  directory const home;
+  std::string log;
+  detail::sqlite_worker worker{home.file(), quick(), detail::make_sqlite_clock(system_clock{})};
+  for (auto const size : {all / 2, all / 2 - 1, std::size_t{1}, all, all / 2, std::size_t{0}}) {
+    worker.submit(std::make_unique<request>(size, log));
+  }
+  worker.stop();
+  worker.run();
+  BOOST_TEST(log == "rrrccc"
+                    "rc"
+                    "rrcc");
+
+  // What commands and answers count for.
+  std::string const text(1000, 'x');
+  std::array const jobs{job_of(1, text), job_of(2, text)};
+  std::array const finished{finished_job{id(1), 1, text}};
+  BOOST_TEST(detail::sqlite_bytes_of(enqueue("q", {jobs.begin(), jobs.end()})) == 2008U);
+  BOOST_TEST(detail::sqlite_bytes_of(command::complete_jobs{"q", finished}) == 1000U);
+  BOOST_TEST(detail::sqlite_bytes_of(take_lock("k")) == 0U);
+  bed b;
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+  BOOST_TEST(detail::sqlite_bytes_of(*b(command::peek_jobs{"q", 10})) == 2008U);
+  BOOST_TEST(detail::sqlite_bytes_of(*b(command::find_job{"q", id(1)})) == 1004U);
+  BOOST_TEST(detail::sqlite_bytes_of(*b(command::list_queues{})) == 1U);
+  BOOST_TEST(detail::sqlite_bytes_of(*b(command::dequeue_jobs{"q", "h", 1, 10, 1h})) == 2008U);
+}
+
 BOOST_AUTO_TEST_CASE(durability_says_whether_a_commit_waits_for_the_disk) {
   for (auto const durable : {durability::power_loss, durability::process_crash}) {
     disk d;
@@ -352,6 +394,27 @@ BOOST_AUTO_TEST_CASE(R5_fences_grow_when_the_date_is_set_back_and_the_file_is_op
       BOOST_TEST(ask(io, store, command::release_lock{key, "h" + std::to_string(i), 0})->freed);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_live_at_a_told_time_is_not_tidied_by_the_store_s_clock) {
+  bed b;
+  time_point const then = std::chrono::sys_days{std::chrono::year{2020} / 1 / 1};
+  auto const at = [&](auto const& c) { return b(command::at{c, then}); };
+  std::vector<new_job> jobs{job_of(1)};
+  jobs[0].retention = 1h;
+  BOOST_TEST(at(command::acquire_lock{"told", "h", 1h})->granted);
+  BOOST_TEST(at(command::acquire_permit{"told", "h", 1, 1h, {}})->granted);
+  BOOST_TEST(at(enqueue("told", jobs)).has_value());
+  BOOST_TEST((*at(command::cancel_job{"told", id(1)}) == cancel_outcome::cancelled));
+  for (int i = 0; i != 3; ++i) {
+    auto const key = std::to_string(i);
+    BOOST_TEST(b(take_lock(key))->granted);
+    BOOST_TEST(b(command::acquire_permit{key, "h", 1, 1h, {}})->granted);
+    BOOST_TEST(b(enqueue(key, {job_of(1)})).has_value());
+  }
+  BOOST_TEST(at(command::inspect_lock{"told"})->held);
+  BOOST_TEST(at(command::inspect_permits{"told"})->in_use == 1U);
+  BOOST_TEST((*at(command::find_job{"told", id(1)})).has_value());
 }
 
 // -------------------------------------------------------------------------------------- bounds

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace weir {
@@ -94,6 +95,9 @@ class coarse_clock {
 
   /// The date, as of `system_clock`.
   [[nodiscard]] static time_point system_now() noexcept { return system_clock::system_now(); }
+
+  /// The id of the host's current boot, as of `system_clock`.
+  [[nodiscard]] static std::string const& boot_id() { return system_clock::boot_id(); }
 
   /// Waits until `steady_now() >= t`.
   ///

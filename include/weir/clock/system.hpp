@@ -22,9 +22,16 @@
 
 #include <time.h>
 
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdio>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace weir {
@@ -161,6 +168,14 @@ class system_clock {
     return std::chrono::time_point_cast<duration>(std::chrono::system_clock::now());
   }
 
+  /// The id of the host's current boot, the same in all its processes and another after each start:
+  /// Linux's boot_id, macOS's bootsessionuuid. Empty where the host has none to read. A container
+  /// has its host's, but for those that are made one of their own (systemd-nspawn, LXC).
+  [[nodiscard]] static std::string const& boot_id() {
+    static std::string const id = read_boot_id();
+    return id;
+  }
+
   /// Waits until `steady_now() >= t`.
   ///
   /// @param executor of the timer, and of a handler that has none
@@ -176,6 +191,23 @@ class system_clock {
                                                          std::forward<Token>(token))) {
     return detail::async_timer_wait<system_clock>(std::move(executor), t,
                                                   std::forward<Token>(token));
+  }
+
+ private:
+  static std::string read_boot_id() {
+    char id[64] = {};
+#if defined(__APPLE__)
+    std::size_t size = sizeof(id) - 1;
+    if (::sysctlbyname("kern.bootsessionuuid", id, &size, nullptr, 0) != 0) id[0] = 0;
+#else
+    if (auto* const file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+      if (std::fgets(id, sizeof(id), file) == nullptr) id[0] = 0;
+      std::fclose(file);
+    }
+#endif
+    std::string out{id};
+    while (!out.empty() && out.back() <= ' ') out.pop_back();
+    return out;
   }
 };
 

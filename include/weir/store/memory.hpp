@@ -39,6 +39,13 @@ struct basic_memory_state : memory_permits, memory_locks, memory_buckets, memory
         memory_buckets{options},
         memory_jobs{options} {}
 
+  /// What is live at the latest told time is not tidied by the store's clock.
+  void told(time_point t) noexcept {
+    memory_permits::told(t);
+    memory_locks::told(t);
+    memory_jobs::told(t);
+  }
+
   using memory_buckets::apply;
   using memory_jobs::apply;
   using memory_jobs::await;
@@ -135,11 +142,13 @@ class basic_memory_store {
     state_->apply_each(takes, answers, now());
   }
 
-  /// Executes a command as if at `a.time`.
+  /// Executes a command as if at `a.time`. What is live then is not removed by later commands, as
+  /// long as they are of other keys and queues and there is room.
   template <class C>
     requires detail::memory_step<C>
   result<typename C::result> execute(command::at<C> const& a) const {
     if (auto const ec = rule::validate(a.command)) return ec;
+    state_->told(a.time);
     return state_->apply(a.command, a.time);
   }
 

@@ -145,7 +145,8 @@ class postgres_store {
     return start(c, std::nullopt, std::forward<Token>(token));
   }
 
-  /// Executes a command as if at `a.time`.
+  /// Executes a command as if at `a.time`. From then on this store removes nothing of what time has
+  /// ended of its own accord: the server's clock does not know which times it was told.
   template <class C, class Token>
     requires detail::postgres_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
@@ -190,6 +191,7 @@ class postgres_store {
         return detail::post_completion(self.executor_, std::move(handler), ec, answer{});
       }
       auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
+      if (time) self.pool_->tidy_no_more();
       self.pool_->submit(std::make_unique<detail::postgres_command<C>>(std::move(op), command, in));
     };
     return boost::asio::async_initiate<Token, void(error_code, answer)>(

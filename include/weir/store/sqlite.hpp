@@ -63,8 +63,16 @@ concept sqlite_wait =
 /// `store_read_only`. Commands of one are atomic to the others. A process that holds a store must
 /// not go on using it after `fork`.
 ///
-/// The store's time is the host's: the date when the store was made plus what `Clock` says has
-/// passed, and never less than what is in the file, whoever wrote that (ledger.hpp).
+/// The file has one time, which all its stores and transactions share. The first of them after a
+/// boot of the host begins it at the date, or at the latest time in the file if that is later; then
+/// it goes on by `Clock`'s steady time alone, suspend included. So a date that is set changes
+/// nothing until the next boot, by any amount. At a new boot the leases of before (permits, locks,
+/// those of jobs and queues) are over, for no process lives that had one; delays, keys that are
+/// held `until_expired`, buckets and retention go on. Processes that share a file must see one boot
+/// id
+/// (`system_clock::boot_id`) and one boot clock: containers that are given a boot id of their own,
+/// or a time namespace, cannot. A file of an earlier version's schema is migrated when it is
+/// opened; end the processes of that version before.
 ///
 /// Errors of every command, besides its own: `store_unavailable` when other processes keep the file
 /// for longer than `busy_timeout`, when it cannot be opened, or when the disk fails; `disk_full`;
@@ -129,7 +137,9 @@ class basic_sqlite_store {
     return start(c, std::nullopt, std::forward<Token>(token));
   }
 
-  /// Executes a command as if at `a.time`, which has no effect on the store's own time.
+  /// Executes a command as if at `a.time`, which has no effect on the store's own time. What is
+  /// live then is not removed by this store's later commands either, but by those of others on the
+  /// file.
   template <class C, class Token>
     requires detail::sqlite_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {

@@ -98,6 +98,10 @@ class basic_job_shard {
         c.jobs, [&](new_job const& j) { return q->find(j.id, now) == nullptr; }));
   }
 
+  /// A caller says what time it is, instead of the store's clock: what is live then is not tidied
+  /// by steps at other times.
+  void told(time_point t) noexcept { told_ = t; }
+
   // Jobs.
 
   result<command::enqueue_jobs::result> apply(command::enqueue_jobs const& c, time_point now) {
@@ -407,6 +411,7 @@ class basic_job_shard {
   /// A little of the work that time has made: on average as much as steps make, and never much at
   /// once.
   void tidy(time_point now, std::size_t jobs) noexcept {
+    now = std::min(now, told_);
     auto const most = 2 * jobs + 2;
     reap(now, most);
     queues_.trim(most, now, pointers_);
@@ -448,6 +453,7 @@ class basic_job_shard {
     return true;
   }
 
+  time_point told_ = time_point::max();
   job_common common_;
   queue_registry queues_;
   job_pointers pointers_;

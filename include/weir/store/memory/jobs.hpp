@@ -61,6 +61,14 @@ class basic_memory_jobs {
 
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return count_; }
 
+  /// Commands are executed at such times, too: what is live then is not tidied at others.
+  void told(time_point at) noexcept {
+    for (auto& s : shards_) {
+      std::lock_guard const lock{s.mutex};
+      s.jobs.told(at);
+    }
+  }
+
   template <queue_command C>
   result<typename C::result> apply(C const& c, time_point now) {
     turn t{shard_of(c.queue)};

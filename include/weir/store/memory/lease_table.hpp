@@ -12,6 +12,7 @@
 #include <boost/intrusive/set.hpp>
 #include <boost/unordered/unordered_node_map.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <concepts>
@@ -145,7 +146,7 @@ class lease_table {
         table_.count(counted_, r.state.size());
         if (!table_.file(stripe_, r)) stripe_.by_key.erase(place_);
       }
-      table_.reap_here(stripe_, now_, keys_per_step, later_);
+      table_.tidy(stripe_, now_, later_);
     }
 
     State& enter(typename records::iterator place) noexcept {
@@ -200,6 +201,12 @@ class lease_table {
     });
   }
 
+  /// A step's caller says what time it is, instead of the store's clock: what is live then is not
+  /// tidied by steps at other times.
+  void told(time_point t) noexcept {
+    told_.store(t.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+
   /// Leases in the table, expired ones that nobody has come across among them.
   [[nodiscard]] std::size_t size() const noexcept { return used_.load(std::memory_order_relaxed); }
 
@@ -237,8 +244,19 @@ class lease_table {
     };
     auto neighbour = home;
     auto answer = run(neighbour);
-    if (neighbour != home) reap_other(stripes_[neighbour], now, keys_per_neighbour);
+    if (neighbour != home) reap_other(stripes_[neighbour], no_later(now), keys_per_neighbour);
     return answer;
+  }
+
+  // Than the latest told time.
+  [[nodiscard]] time_point no_later(time_point now) const noexcept {
+    return std::min(now, time_point{duration{told_.load(std::memory_order_relaxed)}});
+  }
+
+  // Removes a little of what has expired on the stripe.
+  void tidy(stripe& s, time_point now, deferred& later) noexcept {
+    if (s.by_due.empty() || s.by_due.begin()->due > now) return publish(s);
+    reap_here(s, no_later(now), keys_per_step, later);
   }
 
   // Removes some of what has expired anywhere. False: nothing has.
@@ -306,6 +324,7 @@ class lease_table {
   }
 
   std::size_t const capacity_;
+  std::atomic<duration::rep> told_{never};
   alignas(64) std::atomic<std::size_t> used_{0};
   std::array<stripe, stripe_count> stripes_;
 };

@@ -38,6 +38,9 @@ class basic_memory_locks {
  public:
   explicit basic_memory_locks(memory_options const& options) : locks_{options.max_locks} {}
 
+  /// Commands are executed at such times, too: what is live then is not tidied at others.
+  void told(time_point t) noexcept { locks_.told(t); }
+
   /// Error: `store_full`, and nothing has changed.
   result<lock_grant> apply(command::acquire_lock const& c, time_point now) {
     return locks_.update(c.key, now, [&](stored_lock& lock, auto& scope) {

@@ -140,6 +140,9 @@ class basic_memory_permits {
  public:
   explicit basic_memory_permits(memory_options const& options) : lines_{options.max_permits} {}
 
+  /// Commands are executed at such times, too: what is live then is not tidied at others.
+  void told(time_point t) noexcept { lines_.told(t); }
+
   /// Error: `store_full`, and nothing has changed.
   result<permit_grant> apply(command::acquire_permit const& c, time_point now) {
     return lines_.update(c.key, now, [&](awaited_line& line, auto& scope) {

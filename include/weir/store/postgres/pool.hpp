@@ -26,6 +26,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +76,9 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
     boost::asio::dispatch(
         strand_, [self = self(), r = std::move(r)]() mutable { self->admit(std::move(r)); });
   }
+
+  /// From any thread. What commands at told times leave is not tidied by the server's clock.
+  void tidy_no_more() noexcept { told_ = true; }
 
   /// From any thread. What is under way is still answered.
   void close() {
@@ -293,6 +297,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   }
 
   void tidy(postgres_link& on) {
+    if (told_.load(std::memory_order_relaxed)) return;
     if (retry_.now() - tidied_ < options_.tidy_interval || on.load() >= options_.pipeline) return;
     tidied_ = retry_.now();
     std::unique_ptr<postgres_request> r = std::make_unique<tidying>();
@@ -325,6 +330,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   steady_time next_attempt_{};
   duration waited_{};
   std::uint32_t failures_ = 0;
+  std::atomic<bool> told_{false};
   bool retrying_ = false;
   bool pumping_ = false;
   bool gathering_ = false;

@@ -120,7 +120,10 @@ class sqlite_file {
     writes_ = writes;
     try {
       if (db_.moved()) throw sqlite_failure{SQLITE_CANTOPEN};
-      tables_.begin();
+      if (!tables_.begin(writes)) {
+        rollback();
+        return begin(true);
+      }
     } catch (...) {
       rollback();
       throw;

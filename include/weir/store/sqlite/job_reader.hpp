@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/job_rows.hpp"
@@ -70,9 +71,13 @@ class sqlite_job_reader {
   }
 
   void peek(sqlite_queue const& q, std::uint32_t limit, time_point now, std::vector<job>& out) {
+    rule::answer_room room;
     for (auto h = head_after(q, -1); h && out.size() < limit; h = head_after(q, h->priority)) {
       for (auto const& id : visible(q, h->priority, now, limit - out.size())) {
-        if (auto r = rows_.read_whole(q.number, id)) out.push_back(describe(std::move(*r), now));
+        auto r = rows_.read_whole(q.number, id);
+        if (!r) continue;
+        if (!room.take(r->text_bytes())) return;
+        out.push_back(describe(std::move(*r), now));
       }
     }
   }
@@ -102,12 +107,15 @@ class sqlite_job_reader {
       sqlite_query dead{in_.db, sql::dead_jobs, q.number, after, std::uint64_t{limit} + 1};
       while (dead.next()) found.emplace_back(dead.as<std::uint64_t>(0), dead.id(1));
     }
-    bool const more = found.size() > limit;
-    if (more) found.pop_back();
+    rule::answer_room room;
+    std::uint64_t last = after;
     for (auto const& [death, id] : found) {
-      if (auto r = rows_.read_whole(q.number, id)) out.push_back(describe(std::move(*r), now));
+      auto r = rows_.read_whole(q.number, id);
+      if (out.size() == limit || (r && !room.take(r->text_bytes()))) return last;
+      if (r) out.push_back(describe(std::move(*r), now));
+      last = death;
     }
-    return more ? found.back().first : 0;
+    return 0;
   }
 
  protected:

@@ -66,6 +66,12 @@ inline constexpr char jobs_of_dequeue[] =
 inline constexpr char forget_dequeue[] =
     "UPDATE weir_jobs INDEXED BY weir_jobs_claimed SET sequence = 0 "
     "WHERE queue = ? AND holder = ? AND sequence <> 0";
+inline constexpr char leased_queues[] =
+    "SELECT DISTINCT queue FROM weir_jobs INDEXED BY weir_jobs_claimed "
+    "WHERE holder IS NOT NULL AND vesting > ?";
+inline constexpr char end_job_leases[] =
+    "UPDATE weir_jobs INDEXED BY weir_jobs_claimed "
+    "SET vesting = ?1 WHERE holder IS NOT NULL AND vesting > ?1";
 inline constexpr char dead_jobs[] = "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
                                     "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
 inline constexpr char kept_jobs[] =
@@ -125,6 +131,12 @@ struct sqlite_whole_job : sqlite_job {
   std::string reason;
   std::string result;
   std::string payload;
+
+  /// Those of the job that is described from it; a consumer sees neither reason nor result.
+  [[nodiscard]] std::size_t text_bytes() const noexcept {
+    return kind.size() + memo.size() + reason.size() + result.size() + payload.size() +
+           unique_key.size();
+  }
 };
 
 /// The rows of weir_jobs, and of weir_payloads that belong to them.

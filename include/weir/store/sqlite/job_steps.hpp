@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/rule/fence.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/sqlite/connection.hpp"
@@ -282,8 +283,10 @@ class sqlite_job_steps : public sqlite_job_reader {
   void claim_visible(sqlite_queue& q, command::dequeue_jobs const& c, time_point now,
                      dequeued& out) {
     constexpr std::size_t page = 256;
+    rule::answer_room room;
+    bool full = false;
     auto const wants = [&] {
-      return out.jobs.size() < c.limit && out.dead_lettered < rule::burials_per_dequeue;
+      return !full && out.jobs.size() < c.limit && out.dead_lettered < rule::burials_per_dequeue;
     };
     for (auto h = head_after(q, -1); h && wants(); h = head_after(q, h->priority)) {
       for (bool rest = rule::job_visible(h->vesting, now); rest && wants();) {
@@ -294,6 +297,8 @@ class sqlite_job_steps : public sqlite_job_reader {
           if (!wants()) break;
           auto r = rows_.read_whole(q.number, id);
           if (!r) throw sqlite_failure{SQLITE_CORRUPT};
+          full = !unclaimable(*r, now) && !room.take(r->text_bytes());
+          if (full) break;
           if (claim(q, *r, c.holder, c.sequence, c.lease, now)) {
             out.jobs.push_back(describe_lease(std::move(*r), now));
           } else {

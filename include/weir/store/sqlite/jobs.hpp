@@ -175,6 +175,24 @@ class sqlite_jobs : public sqlite_queue_commands {
     if (in_.ledger.idle > in_.options.max_idle_queues) forget_one(now);
   }
 
+  /// Ends every lease of a job and of a queue, as if its time were over. To be called first in a
+  /// transaction.
+  void end_leases(time_point now) {
+    queues_.forget();
+    sqlite_run(in_.db, sql::end_queue_leases, now);
+    std::vector<std::int64_t> numbers;
+    {
+      sqlite_query q{in_.db, sql::leased_queues, now};
+      while (q.next()) numbers.push_back(q.integer(0));
+    }
+    sqlite_run(in_.db, sql::end_job_leases, now);
+    for (auto const number : numbers) {
+      no_later_than(queues_.by_number(number), now, now);
+      queues_.flush();
+      queues_.trim();
+    }
+  }
+
   /// Writes what a transaction has changed of its queues.
   void flush() { queues_.flush(); }
 

@@ -4,13 +4,18 @@
 #ifndef WEIR_STORE_SQLITE_LEDGER_HPP
 #define WEIR_STORE_SQLITE_LEDGER_HPP
 
+#include "weir/clock/system.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace weir::detail {
@@ -18,11 +23,12 @@ namespace weir::detail {
 namespace sql {
 
 inline constexpr char read_state[] =
-    "SELECT shards, time, fence, epoch, forgotten, permits, locks, buckets, jobs, idle, idlings "
-    "FROM weir_state";
+    "SELECT shards, time, fence, epoch, forgotten, permits, locks, buckets, jobs, idle, idlings, "
+    "boot_id, boot_offset FROM weir_state";
 inline constexpr char write_state[] =
     "UPDATE weir_state SET time = ?, fence = ?, epoch = ?, forgotten = ?, permits = ?, locks = ?, "
     "buckets = ?, jobs = ?, idle = ?, idlings = ?";
+inline constexpr char write_boot[] = "UPDATE weir_state SET boot_id = ?, boot_offset = ?";
 
 }  // namespace sql
 
@@ -40,6 +46,8 @@ struct sqlite_ledger {
   std::uint64_t jobs = 0;
   std::uint64_t idle = 0;
   std::int64_t idlings = 0;
+  std::string boot_id;                  ///< of the latest boot of its host; empty: unknown
+  std::optional<duration> boot_offset;  ///< its time less the boot clock; empty: not used yet
 
   friend bool operator==(sqlite_ledger const&, sqlite_ledger const&) = default;
 
@@ -58,6 +66,8 @@ struct sqlite_ledger {
     out.jobs = q.as<std::uint64_t>(8);
     out.idle = q.as<std::uint64_t>(9);
     out.idlings = q.integer(10);
+    out.boot_id = q.text(11);
+    if (!q.null(12)) out.boot_offset = duration{q.integer(12)};
     return out;
   }
 
@@ -67,37 +77,84 @@ struct sqlite_ledger {
   }
 };
 
-/// The file's time, as one process sees it: the date when it began, and what has passed by a steady
-/// clock since, but never before the latest time at which anybody changed the file.
+/// The file's time (F63).
 ///
-/// So the file's time never runs backwards, whichever process writes (F52). Nor does it stand still
-/// after the date was set back, as it would if the date were merely held at that latest time: a
-/// process whose time is behind moves it forward once and goes on from there. It may then be ahead
-/// of the date, which nobody sees: commands carry durations.
+/// The first transaction after a boot of the host begins it at the date or at the latest time in
+/// the file, whichever is later. From then on it is the boot clock plus an offset, which stands in
+/// the file with the boot's id: so all processes of the host have one time, a date that is set
+/// changes nothing, and suspend counts. It never runs backwards from the latest time at which
+/// anybody changed the file (F52), and may be ahead of the date or behind it, which nobody sees:
+/// commands carry durations.
+///
+/// If the boot clock is more than a second behind the file, the offset is wrong (it was damaged, or
+/// the host was started anew and has no ids), and time begins again. Without ids the leases of
+/// before a boot last until they expire, and what the host was off does not count if it has been
+/// running for longer than before.
 class sqlite_clock {
  public:
-  /// @param passing the date at construction plus what has passed since
-  explicit sqlite_clock(std::function<time_point()> passing) : passing_{std::move(passing)} {}
+  /// @param passing the host's boot clock
+  /// @param date    asked when the file's time begins, and at no other time
+  /// @param boot_id of the host's current boot; empty: unknown
+  sqlite_clock(std::function<steady_time()> passing, std::function<time_point()> date,
+               std::string boot_id)
+      : passing_{std::move(passing)},
+        date_{std::move(date)},
+        boot_id_{std::move(boot_id)} {}
 
-  /// @param latest the latest time in the file
-  [[nodiscard]] time_point now(time_point latest) {
-    auto const t = saturating_add(passing_(), ahead_);
-    if (t >= latest) return t;
-    ahead_ += saturating_sub(latest, t);
-    return latest;
+  [[nodiscard]] time_point date() const { return std::min(date_(), latest); }
+
+  /// Has the file's time begun in this boot?
+  [[nodiscard]] bool runs(sqlite_ledger const& l) const {
+    constexpr duration slack = std::chrono::seconds{1};  // coarse clocks are a little behind others
+    return l.boot_offset && !rebooted(l) && saturating_add(passed(l), slack) >= l.time;
+  }
+
+  /// Was the host started since the file's time began?
+  [[nodiscard]] bool rebooted(sqlite_ledger const& l) const noexcept {
+    return l.boot_offset && !l.boot_id.empty() && !boot_id_.empty() && l.boot_id != boot_id_;
+  }
+
+  /// Begins the file's time in this boot.
+  void begin(sqlite_ledger& l) const {
+    l.time = std::max(date(), l.time);
+    l.boot_id = boot_id_;
+    l.boot_offset = saturating_sub(l.time, time_point{passing_().time_since_epoch()});
+  }
+
+  /// Throws `sqlite_failure` if the file says a time that cannot be.
+  [[nodiscard]] time_point now(sqlite_ledger const& l) const {
+    auto const t = std::max(passed(l), l.time);
+    if (t > latest) throw sqlite_failure{SQLITE_CORRUPT};
+    return t;
   }
 
  private:
-  std::function<time_point()> passing_;
-  duration ahead_{};
+  /// Leaves room for every lease and every delay.
+  static constexpr time_point latest = time_point::max() - 2 * limits::span;
+
+  [[nodiscard]] time_point passed(sqlite_ledger const& l) const {
+    return saturating_add(time_point{passing_().time_since_epoch()}, *l.boot_offset);
+  }
+
+  std::function<steady_time()> passing_;
+  std::function<time_point()> date_;
+  std::string boot_id_;
 };
 
 /// Makes a `sqlite_clock` of a clock policy.
 template <class Clock>
 [[nodiscard]] sqlite_clock make_sqlite_clock(Clock const& clock) {
-  return sqlite_clock{[clock, born = clock.system_now(), started = clock.steady_now()] {
-    return saturating_add(born, clock.steady_now() - started);
-  }};
+  auto const boot_id = [&]() -> std::string {
+    if constexpr (requires {
+                    { clock.boot_id() } -> std::convertible_to<std::string>;
+                  }) {
+      return clock.boot_id();
+    } else {
+      return system_clock::boot_id();
+    }
+  };
+  return sqlite_clock{[clock] { return clock.steady_now(); },
+                      [clock] { return clock.system_now(); }, boot_id()};
 }
 
 }  // namespace weir::detail

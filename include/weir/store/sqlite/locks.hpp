@@ -30,6 +30,7 @@ inline constexpr char delete_lock[] = "DELETE FROM weir_locks WHERE key = ?";
 inline constexpr char ended_locks[] =
     "SELECT key FROM weir_locks INDEXED BY weir_locks_until WHERE until <= ? "
     "ORDER BY until LIMIT ?";
+inline constexpr char delete_locks[] = "DELETE FROM weir_locks";
 
 }  // namespace sql
 
@@ -69,6 +70,12 @@ class sqlite_locks {
     }
     for (auto const& key : over) erase(key);
     return over.size();
+  }
+
+  /// Ends every lock.
+  void end_all() {
+    sqlite_run(in_.db, sql::delete_locks);
+    in_.ledger.locks = 0;
   }
 
  private:

@@ -39,7 +39,8 @@ struct sqlite_options {
   /// changed it; from 1 ms to 10 s.
   duration poll_interval = std::chrono::milliseconds{10};
 
-  /// Commands in one transaction, at most; from 1.
+  /// Commands in one transaction, at most; from 1. It also ends when the jobs in its commands and
+  /// answers have `limits::batch_bytes` together.
   std::uint32_t max_group = 256;
 
   /// Commands that wait for their turn; more are `store_full`.

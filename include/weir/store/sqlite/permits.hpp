@@ -37,6 +37,7 @@ inline constexpr char delete_occupant[] =
 inline constexpr char ended_occupants[] =
     "SELECT key, ticket, number FROM weir_permits INDEXED BY weir_permits_until "
     "WHERE until <= ? ORDER BY until LIMIT ?";
+inline constexpr char delete_occupants[] = "DELETE FROM weir_permits";
 
 }  // namespace sql
 
@@ -95,6 +96,13 @@ class sqlite_permits {
       }
     }
     return over.size();
+  }
+
+  /// Ends every permit and ticket.
+  void end_all() {
+    forget();
+    sqlite_run(in_.db, sql::delete_occupants);
+    in_.ledger.permits = 0;
   }
 
   /// Forgets what was read.

@@ -44,6 +44,8 @@ inline constexpr char update_queue[] =
 inline constexpr char update_queue_due[] = "UPDATE weir_queues SET due = ? WHERE queue = ?";
 inline constexpr char update_queue_idle[] = "UPDATE weir_queues SET idle = ? WHERE queue = ?";
 inline constexpr char delete_queue[] = "DELETE FROM weir_queues WHERE queue = ?";
+inline constexpr char end_queue_leases[] =
+    "UPDATE weir_queues SET lease_until = ?1 WHERE lease_until > ?1";
 inline constexpr char idlest_queues[] =
     "SELECT queue FROM weir_queues INDEXED BY weir_queues_idle WHERE idle IS NOT NULL "
     "ORDER BY idle LIMIT ?";

@@ -7,6 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/command/locks.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/rule/fence.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/sqlite/connection.hpp"
@@ -72,7 +73,7 @@ class sqlite_queue_commands {
       return out;
     }
     auto const start = rule::scan_start(*first, now, c.entropy);
-    scan rest{c.limit, out, {}};
+    scan rest{c.limit, out, {}, {}};
     list(c.shard, start, just_after(now), rest);
     list(c.shard, *first, start, rest);
     if (!rest.next) {
@@ -173,9 +174,10 @@ class sqlite_queue_commands {
   result<queue_page> apply(command::list_queues const& c, time_point) {
     if (c.shard >= in_.ledger.shards) return errc::invalid_shard;
     queue_page page;
+    rule::answer_room room;
     sqlite_query q{in_.db, sql::queues_after, c.shard, c.cursor, std::uint64_t{c.limit} + 1};
     while (q.next()) {
-      if (page.queues.size() == c.limit) {
+      if (page.queues.size() == c.limit || !room.take(q.bytes(0).size())) {
         page.cursor = page.queues.back();
         break;
       }
@@ -231,6 +233,7 @@ class sqlite_queue_commands {
   struct scan {
     std::uint32_t limit;
     visible_queues& out;
+    rule::answer_room room;
     std::optional<time_point> next;  ///< of the first that it left out
   };
 
@@ -241,7 +244,7 @@ class sqlite_queue_commands {
     auto const room = std::uint64_t{s.limit} - s.out.queues.size();
     sqlite_query q{in_.db, sql::due_between, shard, from, to, room + 1};
     while (q.next()) {
-      if (s.out.queues.size() == s.limit) {
+      if (s.out.queues.size() == s.limit || !s.room.take(q.bytes(0).size())) {
         s.next = q.time(1);
         return;
       }

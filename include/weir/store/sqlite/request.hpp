@@ -7,18 +7,41 @@
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/store/sqlite/tables.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/error.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
+
+/// Bytes of the texts of the jobs or names in a command or an answer; 0 for all others, which are
+/// small.
+template <class T>
+[[nodiscard]] std::size_t sqlite_bytes_of(T const& all) noexcept {
+  std::size_t bytes = 0;
+  if constexpr (requires { all.jobs; }) {
+    bytes = sqlite_bytes_of(all.jobs);
+  } else if constexpr (requires { all.queues; }) {
+    bytes = sqlite_bytes_of(all.queues);
+  } else if constexpr (requires { rule::bytes_of(*all.begin()); }) {
+    for (auto const& row : all) bytes += rule::bytes_of(row);
+  } else if constexpr (requires { rule::bytes_of(*all); }) {
+    if (all) bytes = rule::bytes_of(*all);
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    for (auto const& name : all) bytes += name.size();
+  }
+  return bytes;
+}
 
 /// One command on its way to the thread of a store, and its operation. Everything but making it is
 /// done in that thread.
@@ -31,13 +54,16 @@ class sqlite_request {
 
   [[nodiscard]] virtual bool reads_only() const noexcept = 0;
 
-  /// From now on it will be executed. False: it was cancelled, or its context is gone; then nothing
-  /// else is to be called.
+  /// From now on it will be executed; may be called again. False: it was cancelled, or its context
+  /// is gone; then nothing else is to be called.
   [[nodiscard]] virtual bool start() noexcept = 0;
 
   /// Executes it and keeps the answer; a later answer replaces an earlier one, whose transaction
   /// was rolled back. Throws `sqlite_failure`.
   virtual void run(sqlite_tables& tables) = 0;
+
+  /// Of its texts and of its answer's, once it has run.
+  [[nodiscard]] virtual std::size_t bytes() const noexcept { return 0; }
 
   /// Completes it with its answer, which was committed.
   virtual void complete() noexcept = 0;
@@ -60,12 +86,12 @@ class sqlite_operation : public sqlite_request {
   }
 
   [[nodiscard]] bool start() noexcept final {
-    started_ = operation_->claim();
+    if (!started_) started_ = operation_->claim();
     return started_;
   }
 
   void fail(error_code ec) noexcept final {
-    if (started_ || start()) finish(ec);
+    if (start()) finish(ec);
   }
 
  protected:
@@ -102,10 +128,15 @@ class sqlite_command final : public sqlite_operation<typename C::result> {
   void run(sqlite_tables& tables) override {
     answer_ = make_error_code(boost::system::errc::not_enough_memory);
     try {
-      answer_ = tables.apply(command_.get(), time_ ? *time_ : tables.now());
+      answer_ = tables.apply(command_.get(), tables.now_or(time_));
     } catch (std::bad_alloc const&) {  // half of the step may have been made
       throw sqlite_failure{SQLITE_NOMEM};
     }
+  }
+
+  [[nodiscard]] std::size_t bytes() const noexcept override {
+    auto const answer = answer_.has_value() ? sqlite_bytes_of(*answer_) : std::size_t{0};
+    return sqlite_bytes_of(command_.get()) + answer;
   }
 
   void complete() noexcept override {

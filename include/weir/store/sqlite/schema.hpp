@@ -153,6 +153,13 @@ CREATE TABLE weir_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_keys_until ON weir_keys (until) WHERE until IS NOT NULL;
 )sql",
+
+    // The file's time is that of the host's boot clock plus an offset, from its first use after a
+    // boot on.
+    R"sql(
+ALTER TABLE weir_state ADD COLUMN boot_id BLOB NOT NULL DEFAULT x'';  -- empty: unknown
+ALTER TABLE weir_state ADD COLUMN boot_offset INTEGER;                -- NULL: not used in any boot
+)sql",
 };
 
 inline constexpr std::int64_t sqlite_schema = sqlite_migrations.size();

@@ -92,18 +92,22 @@ class sqlite_tables {
   sqlite_tables(sqlite_tables const&) = delete;
   sqlite_tables& operator=(sqlite_tables const&) = delete;
 
-  /// To be called first in a transaction.
-  void begin() {
+  /// To be called first in a transaction. False: the file's time has not begun in this boot of the
+  /// host, which takes a transaction that writes; nothing else is to be called then.
+  [[nodiscard]] bool begin(bool writes) {
     if (auto const version = data_version(); version != version_) {
       forget();
       version_ = version;
     }
-    if (!stored_) {
-      scope_.ledger = sqlite_ledger::read(scope_.db);
-      stored_ = scope_.ledger;
-    }
     changes_ = scope_.db.total_changes();
     scope_.events.clear();
+    if (stored_) return true;
+    scope_.ledger = sqlite_ledger::read(scope_.db);
+    bool const runs = clock_.runs(scope_.ledger);
+    if (!runs && !writes) return false;
+    stored_ = scope_.ledger;
+    if (!runs) begin_time();
+    return true;
   }
 
   template <sqlite_step C>
@@ -121,14 +125,20 @@ class sqlite_tables {
     return nouns_.apply(c, now);
   }
 
-  /// The date, as far as this process knows.
-  [[nodiscard]] time_point date() { return clock_.now(time_point::min()); }
+  /// The date, which is not the file's time.
+  [[nodiscard]] time_point date() const { return clock_.date(); }
 
   /// The file's time.
   [[nodiscard]] time_point now() {
-    auto const t = clock_.now(scope_.ledger.time);
+    auto const t = clock_.now(scope_.ledger);
     passed_ = t;
     return t;
+  }
+
+  /// When a command is executed: at the time that it was told, or else at the file's.
+  [[nodiscard]] time_point now_or(std::optional<time_point> told) {
+    if (told) told_ = told;
+    return told ? *told : now();
   }
 
   /// To be called last in a transaction that changes something: writes what has not been written.
@@ -176,12 +186,25 @@ class sqlite_tables {
   [[nodiscard]] std::uint32_t shards() const noexcept { return scope_.ledger.shards; }
 
  private:
-  /// Removes a little of what time has ended: twice as much as the steps may have made.
+  /// Begins the file's time. After a boot no process lives that had anything (F63).
+  void begin_time() {
+    bool const rebooted = clock_.rebooted(scope_.ledger);
+    clock_.begin(scope_.ledger);
+    sqlite_run(scope_.db, sql::write_boot, scope_.ledger.boot_id, scope_.ledger.boot_offset);
+    if (!rebooted) return;
+    nouns_.sqlite_permits::end_all();
+    nouns_.sqlite_locks::end_all();
+    nouns_.end_leases(scope_.ledger.time);
+  }
+
+  /// Removes a little of what time has ended: twice as much as the steps may have made. What is
+  /// live at the latest told time stays, for its clock is not the file's.
   void tidy() {
-    if (permit_steps_ != 0) nouns_.sqlite_permits::reap(latest_, 2 * permit_steps_);
-    if (lock_steps_ != 0) nouns_.sqlite_locks::reap(latest_, 2 * lock_steps_);
-    if (bucket_steps_ != 0) nouns_.sqlite_buckets::reap(latest_, 2 * bucket_steps_);
-    nouns_.sqlite_jobs::tidy(latest_);
+    auto const now = told_ ? std::min(latest_, *told_) : latest_;
+    if (permit_steps_ != 0) nouns_.sqlite_permits::reap(now, 2 * permit_steps_);
+    if (lock_steps_ != 0) nouns_.sqlite_locks::reap(now, 2 * lock_steps_);
+    if (bucket_steps_ != 0) nouns_.sqlite_buckets::reap(now, 2 * bucket_steps_);
+    nouns_.sqlite_jobs::tidy(now);
     permit_steps_ = lock_steps_ = bucket_steps_ = 0;
   }
 
@@ -192,6 +215,7 @@ class sqlite_tables {
   std::optional<std::int64_t> version_;
   std::optional<time_point> passed_;  // the latest time that a command was executed at
   time_point latest_{};               // the same, or what its caller said
+  std::optional<time_point> told_;    // the latest that a caller said
   std::int64_t changes_ = 0;
   std::size_t permit_steps_ = 0;
   std::size_t lock_steps_ = 0;

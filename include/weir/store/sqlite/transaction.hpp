@@ -48,7 +48,7 @@ class basic_sqlite_transaction {
  public:
   /// @param db      the application's connection; its main database is the store's file
   /// @param options bounds, as those of the stores on the file; the others do not matter here
-  /// @param clock   whose time it is, as for the stores on the file
+  /// @param clock   by which the file's time goes, as for the stores on the file
   explicit basic_sqlite_transaction(sqlite3* db, sqlite_options const& options = {},
                                     Clock const& clock = Clock{})
       : options_{detail::bounded(options)},
@@ -87,8 +87,8 @@ class basic_sqlite_transaction {
       db_.run("SAVEPOINT weir_command");
       try {
         tables_.forget();  // the application may have rolled back since
-        tables_.begin();
-        auto answer = tables_.apply(c, at ? *at : tables_.now());
+        (void)tables_.begin(true);
+        auto answer = tables_.apply(c, tables_.now_or(at));
         tables_.finish();
         db_.run("RELEASE weir_command");
         return answer;

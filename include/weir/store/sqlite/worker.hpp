@@ -5,6 +5,7 @@
 #define WEIR_STORE_SQLITE_WORKER_HPP
 
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/file.hpp"
 #include "weir/store/sqlite/ledger.hpp"
@@ -38,9 +39,11 @@ namespace weir::detail {
 /// What is shared by the handles of a store and its thread, which alone touches the file.
 ///
 /// The thread takes what waits and executes it in one transaction, in the order of arrival: while
-/// one group is on its way to the disk, the next one gathers. Nothing is answered before its
-/// commit. A group whose transaction fails is executed again, each command alone, so that each gets
-/// an answer of its own. Where a transaction cannot even begin, all are told so.
+/// one group is on its way to the disk, the next one gathers. A group ends when its commands and
+/// answers fill `limits::batch_bytes`, so that what it holds until its commit is bounded by that
+/// and one command more. Nothing is answered before its commit. A group whose transaction fails is
+/// executed again, each command alone, so that each gets an answer of its own. Where a transaction
+/// cannot even begin, all are told so.
 class sqlite_worker {
  public:
   sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
@@ -86,9 +89,9 @@ class sqlite_worker {
     requests batch;
     while (next(batch)) {
       for (std::span rest{batch}; !rest.empty();) {
-        auto const first = rest.first(std::min<std::size_t>(rest.size(), options_.max_group));
-        rest = rest.subspan(first.size());
+        auto first = rest.first(std::min<std::size_t>(rest.size(), options_.max_group));
         auto const ec = serve(first);
+        rest = rest.subspan(first.size());
         // Whoever stops is waiting: what cannot begin now is not tried time and again.
         if (ec && stops()) fail(std::exchange(rest, {}), ec);
       }
@@ -127,20 +130,18 @@ class sqlite_worker {
   }
 
   static void fail(group all, error_code ec) noexcept {
-    for (auto const& r : all) r->fail(ec);
+    for (auto const& r : all) {
+      if (r) r->fail(ec);
+    }
   }
 
-  /// Executes a group and completes all of it. Returns why it could not begin, if it could not.
-  error_code serve(group all) noexcept {
-    // Until it is our turn, anything may still be cancelled.
+  /// Executes a group and completes it. What is left over, because its bytes fill the group, is
+  /// taken off its end. Returns why it could not begin, if it could not.
+  error_code serve(group& all) noexcept {
     if (auto const ec = begin(writes(all))) {
       fail(all, ec);
       return ec;
     }
-    auto const end =
-        std::remove_if(all.begin(), all.end(), [](auto const& r) { return !r->start(); });
-    all = all.first(static_cast<std::size_t>(end - all.begin()));
-
     if (auto const ec = execute(all); !ec) {
       complete(all);
     } else if (all.size() == 1) {
@@ -153,7 +154,8 @@ class sqlite_worker {
 
   error_code serve_each(group all) noexcept {
     for (; !all.empty(); all = all.subspan(1)) {
-      auto const one = all.first(1);
+      auto one = all.first(1);
+      if (!one[0]) continue;
       if (auto const ec = begin(writes(one))) {
         fail(all, ec);
         return ec;
@@ -190,12 +192,22 @@ class sqlite_worker {
     }
   }
 
-  /// Executes requests in the transaction, and commits it or rolls it back.
-  error_code execute(group all) noexcept {
+  /// Executes requests in the transaction until their bytes fill it, and commits it or rolls it
+  /// back. Takes off the end of the group what was not executed. Those that were cancelled until
+  /// their turn are gone.
+  error_code execute(group& all) noexcept {
     error_code ec;
     bool usable = true;
     try {
-      for (auto const& r : all) r->run(file_->tables());
+      std::size_t done = 0;
+      for (std::size_t bytes = 0; done != all.size() && bytes < limits::batch_bytes; ++done) {
+        auto& r = all[done];
+        if (r && !r->start()) r.reset();
+        if (!r) continue;
+        r->run(file_->tables());
+        bytes += r->bytes();
+      }
+      all = all.first(done);
       file_->commit();
       return {};
     } catch (sqlite_failure const& f) {
@@ -210,7 +222,9 @@ class sqlite_worker {
   }
 
   void complete(group all) noexcept {
-    for (auto const& r : all) r->complete();
+    for (auto const& r : all) {
+      if (r) r->complete();
+    }
     try {
       waiters_.settle(file_->tables());
     } catch (...) {  // hints promise nothing
