@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_that_is_killed_leaves_typed_errors_and_com
     });
   }
   BOOST_TEST_REQUIRE(happens(on.io, [&] { return done >= 10; }));
-  s.ask("client kill type pubsub");
+  s.ask("client kill type normal skipme yes");
   BOOST_TEST_REQUIRE(happens(on.io, [&] { return done + unknown == all; }));
   BOOST_TEST(enqueue(on, 1, "x").has_value());
   for (auto const& key : keys) {  // an unknown outcome is asked again, and is the same lease
@@ -605,7 +605,7 @@ BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
     auto const start = std::chrono::steady_clock::now();
     while (!woken && std::chrono::steady_clock::now() - start < 30s) on.io.run_one_for(10ms);
     BOOST_TEST((std::chrono::steady_clock::now() - start < 8s));
-    s.ask("client kill type pubsub");
+    s.ask("client kill type normal skipme yes");
     auto again = on(command::inspect_lock{"key"});
     if (is_error(again, errc::outcome_unknown)) again = on(command::inspect_lock{"key"});
     BOOST_TEST_REQUIRE(again.has_value(), again.error().message());

@@ -69,8 +69,14 @@ concept redis_wait =
 /// A handle: copies share the state, and any number of threads may use them at once; none may
 /// outlive the execution context, which ends with whatever is under way. There is one
 /// connection, on a strand of its own, which exists while `async_run` runs; commands that are under
-/// way at the same time share it. A command is one script and so one round trip; the server's clock
-/// decides, in microseconds.
+/// way at the same time share it. Once somebody waits for a hint, there is another one, which
+/// subscribes to them. A command is one script and so one round trip; the server's clock decides,
+/// in microseconds.
+///
+/// What is under way on a connection is bounded in bytes: commands whose arguments, and largest
+/// answers, would together be more than 64 MiB wait for their turn, and small ones do not wait for
+/// them. A server whose `client-output-buffer-limit normal` is above 128 MiB, or 0 as it comes,
+/// never ends a connection for the answers that it has not read.
 ///
 /// Errors of every command, besides its own: `store_unavailable` when there was no connection for
 /// `offline_patience`, or the server is loading or busy; `outcome_unknown` when the connection

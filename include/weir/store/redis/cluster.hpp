@@ -31,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -145,14 +146,6 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     if (!why) return;
     // All have the same user: where nobody has anything better to say, that is it.
     nodes_.one_that_is_up(0) ? flush() : refuse(why);
-  }
-
-  void heard(redis_link& by, std::string const& key) override {
-    // Whatever is published, all nodes tell: the one that serves the key is believed.
-    auto const shard = names_.shard_in(key);
-    if (shard && shards_[*shard].node != nullptr && shards_[*shard].node->link.get() == &by) {
-      hints_.give(key);
-    }
   }
 
   void not_given(std::shared_ptr<redis_request> const& r) override {
@@ -276,6 +269,13 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- the whole
 
+  /// What is published on one node, all nodes tell.
+  std::optional<redis_address> hint_address() override {
+    auto const link = nodes_.one_that_is_up(ids_.entropy());
+    if (!link) return std::nullopt;
+    return link->address();
+  }
+
   /// Once the first shard can be reached: is there, or let there be, the number of shards that we
   /// have?
   void count_shards() {
@@ -306,7 +306,6 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   void stop() override {
     waiting_.fail(make_error_code(errc::closed));
-    hints_.clear();
     tick_.stop();
     again_.stop();
     for (auto& shard : shards_) shard.node = nullptr;

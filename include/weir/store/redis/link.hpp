@@ -7,16 +7,17 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
-#include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/confirm.hpp"
 #include "weir/store/redis/options.hpp"
+#include "weir/store/redis/pace.hpp"
 #include "weir/store/redis/question.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
+#include "weir/store/redis/room.hpp"
 #include "weir/store/redis/script.hpp"
 #include "weir/store/redis/session.hpp"
 #include "weir/store/redis/shard_count.hpp"
@@ -33,12 +34,12 @@
 #include <boost/redis/response.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -74,7 +75,9 @@ class redis_link final : public redis_backend,
   [[nodiscard]] bool up() const noexcept { return session() != nullptr; }
   /// What the server has against us, since it last said so; success: nothing, or who knows.
   [[nodiscard]] error_code refusal() const noexcept { return refused_; }
-  [[nodiscard]] std::size_t under_way() const noexcept { return given_ + unconfirmed_.size(); }
+  [[nodiscard]] std::size_t under_way() const noexcept {
+    return given_ + queue_.size() + unconfirmed_.size();
+  }
 
   /// Makes a connection, and others after it, until `close`.
   void start() override { connect(); }
@@ -90,9 +93,17 @@ class redis_link final : public redis_backend,
     });
   }
 
-  /// Sends it while it is up, with all others of this turn of the strand.
+  /// Sends it while it is up, with all others of this turn of the strand: once there is room.
   void give(std::shared_ptr<redis_request> const& r) {
+    bool const after_others = !queue_.empty() && !redis_room::is_small(r->bytes());
+    if (after_others || !room_.has(r->bytes())) return queue_.push_back(r);
+    send_soon(r);
+  }
+
+ private:
+  void send_soon(std::shared_ptr<redis_request> const& r) {
     ++given_;
+    room_.take(r->bytes());
     if (!next_) {
       next_ = spare_.take();
       boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
@@ -100,7 +111,6 @@ class redis_link final : public redis_backend,
     next_->add(r);
   }
 
- private:
   std::shared_ptr<redis_link> shared_from_this() {
     return std::static_pointer_cast<redis_link>(redis_backend::shared_from_this());
   }
@@ -127,10 +137,12 @@ class redis_link final : public redis_backend,
   void send() {
     auto const batch = std::move(next_);
     auto const session = this->session();
-    given_ -= batch->drop_unwanted();
+    batch->drop_unwanted([this](redis_request const& r) { returned(r); });
     if (!session) {  // it ended meanwhile, and they were not sent
-      given_ -= batch->unanswered().size();
-      for (auto const& r : batch->unanswered()) not_given(r);
+      for (auto const& r : batch->unanswered()) {
+        returned(*r);
+        not_given(r);
+      }
       return;
     }
     if (batch->unanswered().empty()) return;
@@ -143,17 +155,32 @@ class redis_link final : public redis_backend,
   /// What was not answered by now never will be.
   void sent(std::shared_ptr<redis_batch> const& batch, error_code ec) {
     bool const unsent = ec == boost::redis::error::not_connected;
-    given_ -= batch->unanswered().size();
     for (auto const& r : batch->unanswered()) {
+      returned(*r);
       unsent ? not_given(r) : r->fail(errc::outcome_unknown);
     }
     if (!ec) spare_.keep(batch);
   }
 
+  /// It is under way no longer: others have room.
+  void returned(redis_request const& r) {
+    --given_;
+    room_.give_back(r.bytes());
+    while (!queue_.empty() && room_.has(queue_.front()->bytes())) {
+      auto const next = std::move(queue_.front());
+      queue_.pop_front();
+      if (next->wanted()) send_soon(next);
+    }
+  }
+
+  void received() noexcept override {
+    if (auto const session = session_.lock()) session->alive();
+  }
+
   void answered(std::shared_ptr<redis_request> const& r,
                 std::span<redis_reply::node const> nodes) override {
-    --given_;
-    if (auto const session = session_.lock()) session->alive();
+    returned(*r);
+    received();
     using kind = redis_reply::kind;
     auto const& first = nodes.front();
     if (first.data_type != kind::simple_error && first.data_type != kind::blob_error) {
@@ -203,6 +230,11 @@ class redis_link final : public redis_backend,
     redis_unconfirmed::settle(batch, enough);
   }
 
+  /// What had no room was not executed.
+  void return_queue() {
+    for (auto const& r : std::exchange(queue_, {})) not_given(r);
+  }
+
   /// It was definitely not executed: so it may wait for another connection.
   void not_given(std::shared_ptr<redis_request> const& r) {
     if (auto const board = board_.lock()) return board->not_given(r);
@@ -238,8 +270,7 @@ class redis_link final : public redis_backend,
     taught_.clear();
     auto const session = std::make_shared<redis_session>(strand_, shared_from_this(), options_);
     try {
-      // Nobody waits for hints where commands are to be confirmed.
-      session->start(address_, options_.replicas == 0 ? names_.channel() : std::string{});
+      session->start(address_, {});
     } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
       return retry();
     }
@@ -265,20 +296,18 @@ class redis_link final : public redis_backend,
   }
 
   void opened() override {
-    waited_ = {};
+    pace_.reset();
     refused_ = {};
     if (options_.warn != nullptr) ask_policy();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
   }
 
-  void published(std::string const& key) override {
-    if (!is_one_of_several_) return hints_.give(key);
-    if (auto const board = board_.lock()) board->heard(*this, key);
-  }
+  std::optional<redis_address> hint_address() override { return address_; }
 
   void ended(error_code why) override {
     session_.reset();
+    return_queue();
     redis_unconfirmed::settle(unconfirmed_.take(), false);
     if (closed_) return finish();
     // What the server has against us is told at once, and it is asked again all the same.
@@ -288,20 +317,14 @@ class redis_link final : public redis_backend,
   }
 
   void retry() {
-    // Doubled each time; half of it is random, so that not all come back at once.
-    waited_ =
-        std::clamp(2 * waited_, options_.least_reconnect_wait, options_.longest_reconnect_wait);
-    auto const half = waited_ / 2;
-    auto const wait = half + duration{static_cast<duration::rep>(
-                                 ids_.entropy() % static_cast<std::uint64_t>(half.count() + 1))};
-    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), wait),
+    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next(options_)),
                  [self = shared_from_this()] { self->connect(); });
     if (auto const board = board_.lock()) board->ended(*this);
   }
 
   void stop() override {
     waiting_.fail(make_error_code(errc::closed));
-    hints_.clear();
+    return_queue();
     if (auto const session = session_.lock()) return session->hang_up();
     pause_.stop();
     finish();
@@ -320,18 +343,19 @@ class redis_link final : public redis_backend,
   redis_address const address_;
   std::weak_ptr<redis_switchboard> const board_;
   bool const is_one_of_several_ = false;
-  id_source ids_;
 
   // The strand's own.
   std::weak_ptr<redis_session> session_;
   error_code refused_;
   redis_waiting waiting_;
   std::size_t given_ = 0;
-  std::shared_ptr<redis_batch> next_;  // will be sent at the end of this turn
+  redis_room room_;
+  std::deque<std::shared_ptr<redis_request>> queue_;  // until there is room
+  std::shared_ptr<redis_batch> next_;                 // will be sent at the end of this turn
   redis_spare_batches spare_;
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
-  duration waited_{};
+  redis_pace pace_;
   alarm<system_clock> pause_;
 };
 
