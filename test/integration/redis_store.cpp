@@ -459,8 +459,10 @@ BOOST_AUTO_TEST_CASE(R5_a_fence_is_written_once_and_grows_when_the_clock_steps_b
 
 BOOST_AUTO_TEST_CASE(F46_a_server_that_cannot_write_to_its_disk_or_to_replicas_says_so) {
   server s;
-  bed on{s};
-  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).has_value());
+  auto o = unhurried();
+  o.offline_patience = 2s;
+  bed on{s, o};
+  BOOST_TEST(happens([&] { return on(command::acquire_lock{"key", "me", lasting}).has_value(); }));
   s.ask("config set min-replicas-to-write 1");
   command::acquire_lock const other{"other", "me", lasting};
   BOOST_TEST(is_error(on(other), errc::store_unavailable));
@@ -524,8 +526,10 @@ BOOST_AUTO_TEST_CASE(a_busy_server_is_unavailable) {
 
 BOOST_AUTO_TEST_CASE(a_replica_is_read_only) {
   server s;
-  bed on{s};
-  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).has_value());
+  auto o = unhurried();
+  o.offline_patience = 2s;
+  bed on{s, o};
+  BOOST_TEST(happens([&] { return on(command::acquire_lock{"key", "me", lasting}).has_value(); }));
   s.ask("replicaof 127.0.0.1 1");
   BOOST_TEST(is_error(on(command::acquire_lock{"other", "me", lasting}), errc::store_read_only));
   BOOST_TEST(on(command::inspect_lock{"key"}).value().held);

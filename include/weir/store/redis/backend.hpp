@@ -84,6 +84,11 @@ class redis_backend : public redis_hint_line_owner,
   virtual void accept(std::shared_ptr<redis_request> const& r) = 0;
   virtual void stop() = 0;
 
+  /// The server may be another one.
+  void renew_hints() {
+    if (line_) line_->renew();
+  }
+
   void finish() {
     if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
   }

@@ -160,8 +160,9 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     bool const moved = text.starts_with("MOVED ");
     bool const ask = text.starts_with("ASK ");
     bool const later = text.starts_with("TRYAGAIN") || text.starts_with("CLUSTERDOWN") ||
-                       text.starts_with("LOADING") || text.starts_with("MASTERDOWN");
+                       redis_refusal_moves(text);
     if (!moved && !ask && !later) return false;
+    if (later) r->refuse(redis_refusal(text));
     if (closed_) {
       r->fail(errc::closed);
       return true;
@@ -270,10 +271,9 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   // ---------------------------------------------------------------------------- the whole
 
   /// What is published on one node, all nodes tell.
-  std::optional<redis_address> hint_address() override {
+  std::optional<redis_target> hint_target() override {
     auto const link = nodes_.one_that_is_up(ids_.entropy());
-    if (!link) return std::nullopt;
-    return link->address();
+    return link ? link->hint_target() : std::nullopt;
   }
 
   /// Once the first shard can be reached: is there, or let there be, the number of shards that we

@@ -7,7 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
-#include "weir/store/redis/address.hpp"
+#include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/pace.hpp"
@@ -33,7 +33,7 @@ class redis_hint_line_owner {
   virtual ~redis_hint_line_owner() = default;
 
   /// A server that publishes the hints. Empty: there is none at the moment.
-  [[nodiscard]] virtual std::optional<redis_address> hint_address() = 0;
+  [[nodiscard]] virtual std::optional<redis_target> hint_target() = 0;
   /// The listeners.
   [[nodiscard]] virtual redis_hints& hints() noexcept = 0;
 };
@@ -62,15 +62,22 @@ class redis_hint_line final : public redis_session_owner,
   void connect() {
     auto const owner = owner_.lock();
     if (closed_ || !owner) return;
-    auto const address = owner->hint_address();
-    if (!address) return retry();
+    auto const target = owner->hint_target();
+    if (!target) return retry();
     auto const session = std::make_shared<redis_session>(strand_, shared_from_this(), options_);
     try {
-      session->start(*address, channel_);
+      session->start(*target, channel_);
     } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
       return retry();
     }
     session_ = session;
+  }
+
+  /// The server may be another one: connects anew.
+  void renew() {
+    if (auto const session = session_.lock()) return session->hang_up();
+    pause_.stop();
+    connect();
   }
 
   void close() {

@@ -12,6 +12,8 @@
 #include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/confirm.hpp"
+#include "weir/store/redis/dial.hpp"
+#include "weir/store/redis/hosts.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/pace.hpp"
 #include "weir/store/redis/question.hpp"
@@ -59,13 +61,15 @@ class redis_link final : public redis_backend,
   redis_link(boost::asio::any_io_executor const& executor, redis_address address,
              redis_options const& options)
       : redis_backend{boost::asio::make_strand(executor), options},
-        address_{std::move(address)} {}
+        address_{std::move(address)},
+        hosts_{strand_, address_} {}
 
   /// One of several.
   redis_link(std::weak_ptr<redis_switchboard> board, executor_type const& strand,
              redis_address address, redis_options const& options)
       : redis_backend{strand, options},
         address_{std::move(address)},
+        hosts_{strand_, address_},
         board_{std::move(board)},
         is_one_of_several_{true} {}
 
@@ -77,6 +81,11 @@ class redis_link final : public redis_backend,
   [[nodiscard]] error_code refusal() const noexcept { return refused_; }
   [[nodiscard]] std::size_t under_way() const noexcept {
     return given_ + queue_.size() + unconfirmed_.size();
+  }
+
+  std::optional<redis_target> hint_target() override {
+    if (!up()) return std::nullopt;
+    return target_;
   }
 
   /// Makes a connection, and others after it, until `close`.
@@ -128,7 +137,15 @@ class redis_link final : public redis_backend,
     if (refused_) return r->fail(refused_);
     if (under_way() + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
     if (up()) return give(r);
-    r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
+    wait(r);
+  }
+
+  /// For another connection. Its patience begins when it first has to.
+  void wait(std::shared_ptr<redis_request> const& r, error_code refusal = {}) {
+    if (!r->refusal()) {
+      r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
+    }
+    if (refusal) r->refuse(refusal);
     waiting_.add(*this, r);
   }
 
@@ -171,6 +188,9 @@ class redis_link final : public redis_backend,
       queue_.pop_front();
       if (next->wanted()) send_soon(next);
     }
+    if (leaving_ && given_ == 0) {
+      boost::asio::post(strand_, [self = shared_from_this()] { self->leave(); });
+    }
   }
 
   void received() noexcept override {
@@ -197,7 +217,40 @@ class redis_link final : public redis_backend,
     if (text.starts_with("NOSCRIPT")) return teach(r);
     auto const board = board_.lock();
     if (board && board->refused(*this, r, text)) return;
-    r->fail(redis_refusal(text));
+    if (!redis_refusal_moves(text)) return r->fail(redis_refusal(text));
+    if (closed_) return r->fail(errc::closed);
+    wait(r, redis_refusal(text));
+    renew_soon();
+  }
+
+  /// The server does not do what it is asked for any more, and perhaps another one has its place:
+  /// the session is to end, and its successor finds the server anew. What is refused all the same
+  /// is no reason to do that faster and faster.
+  void renew_soon() {
+    if (renewing_ || !up()) return;
+    renewing_ = true;
+    auto const now = system_clock{}.steady_now();
+    if (now > saturating_add(renewed_at_, 2 * options_.longest_reconnect_wait)) {
+      renewal_pace_.reset();
+    }
+    pause_.start(strand_, saturating_add(now, renewal_pace_.next(options_)),
+                 [self = shared_from_this()] { self->renew(); });
+  }
+
+  void renew() {
+    renewed_at_ = system_clock{}.steady_now();
+    auto const session = this->session();
+    if (!session) return;
+    session->retire();
+    leaving_ = true;
+    return_queue();
+    leave();
+  }
+
+  /// Ends a session that has retired, once all that it was given is answered.
+  void leave() {
+    auto const session = session_.lock();
+    if (session && leaving_ && given_ == 0) session->hang_up();
   }
 
   /// It is done. Whether the replicas have it, the server is asked, for all that are done by then.
@@ -268,11 +321,21 @@ class redis_link final : public redis_backend,
   void connect() {
     if (closed_) return finish();
     taught_.clear();
+    hosts_.find([self = shared_from_this()](std::optional<redis_target> target) {
+      self->dial(std::move(target));
+    });
+  }
+
+  void dial(std::optional<redis_target> target) {
+    if (closed_) return finish();
+    found_ = false;
+    if (!target) return failed();
+    target_ = std::move(*target);
     auto const session = std::make_shared<redis_session>(strand_, shared_from_this(), options_);
     try {
-      session->start(address_, {});
+      session->start(target_, {});
     } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
-      return retry();
+      return failed();
     }
     session_ = session;
   }
@@ -296,14 +359,14 @@ class redis_link final : public redis_backend,
   }
 
   void opened() override {
+    found_ = true;
     pace_.reset();
+    renew_hints();
     refused_ = {};
     if (options_.warn != nullptr) ask_policy();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
   }
-
-  std::optional<redis_address> hint_address() override { return address_; }
 
   void ended(error_code why) override {
     session_.reset();
@@ -313,6 +376,17 @@ class redis_link final : public redis_backend,
     // What the server has against us is told at once, and it is asked again all the same.
     refused_ = redis_refusal_stays(why) ? why : error_code{};
     if (refused_) waiting_.fail(refused_);
+    bool const renews = std::exchange(leaving_, false);
+    bool const other = renews || !found_;
+    renewing_ = false;
+    if (!renews) pause_.stop();
+    if (other) hosts_.next();
+    if (!renews) return retry();
+    boost::asio::post(strand_, [self = shared_from_this()] { self->connect(); });
+  }
+
+  void failed() {
+    hosts_.next();
     retry();
   }
 
@@ -325,8 +399,9 @@ class redis_link final : public redis_backend,
   void stop() override {
     waiting_.fail(make_error_code(errc::closed));
     return_queue();
-    if (auto const session = session_.lock()) return session->hang_up();
     pause_.stop();
+    if (auto const session = session_.lock()) return session->hang_up();
+    hosts_.cancel();
     finish();
   }
 
@@ -341,6 +416,7 @@ class redis_link final : public redis_backend,
   }
 
   redis_address const address_;
+  redis_hosts hosts_;
   std::weak_ptr<redis_switchboard> const board_;
   bool const is_one_of_several_ = false;
 
@@ -356,6 +432,12 @@ class redis_link final : public redis_backend,
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   redis_pace pace_;
+  redis_target target_;    // of the session
+  bool found_ = false;     // the session was up
+  bool renewing_ = false;  // the session is to end
+  bool leaving_ = false;   // it has retired
+  steady_time renewed_at_ = steady_time::min();
+  redis_pace renewal_pace_;
   alarm<system_clock> pause_;
 };
 

@@ -71,6 +71,9 @@ class redis_request {
   void ask_first() noexcept { by_source_ = asking_ = true; }
   /// Does another reply come before its own?
   [[nodiscard]] bool asks_first() const noexcept { return asking_; }
+  /// It was not executed, because of this; another server may do it.
+  void refuse(error_code why) noexcept { refusal_ = why; }
+  [[nodiscard]] error_code refusal() const noexcept { return refusal_; }
   /// How often it was sent elsewhere.
   [[nodiscard]] int& redirections() noexcept { return redirections_; }
 
@@ -91,6 +94,7 @@ class redis_request {
   std::size_t bytes_;
   int attempts_ = 0;
   int redirections_ = 0;
+  error_code refusal_;
   bool by_source_ = false;
   bool asking_ = false;
 };

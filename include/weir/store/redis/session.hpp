@@ -77,18 +77,20 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   /// Throws `boost::system::system_error`, such as for a file of authorities that cannot be read.
   ///
   /// @param channel to subscribe to; empty: it is for commands
-  void start(redis_address const& address, std::string const& channel) {
+  void start(redis_target const& target, std::string const& channel) {
+    auto const& address = target.address;
     connection_ = make_redis_connection(strand_, address);
     address_ = address;
     channel_ = channel;
     auto reached = address;
+    if (!target.ip.empty()) reached = address.at(target.ip, address.port());
     if (!address.path().empty()) {
       relay_ = std::make_shared<redis_relay>(strand_, address.path());
       reached = address.at("127.0.0.1", relay_->port());
       relay_->start(connection_);
     }
     // What Boost.Redis has no limit for: the greeting.
-    constexpr int steps = 4;
+    auto const steps = address.uses_tls() ? 4 : 2;
     after(steps * options_.connect_timeout, &redis_session::hang_up);
     greet();
     connection_->async_run(redis_config(reached, options_),
@@ -104,6 +106,8 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
 
   /// May commands go?
   [[nodiscard]] bool up() const noexcept { return up_; }
+  /// No more commands: it is to end when what is under way is answered.
+  void retire() noexcept { up_ = false; }
   /// There was a sign of life.
   void alive() noexcept { heard_ = true; }
 
