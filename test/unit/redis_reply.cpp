@@ -222,4 +222,19 @@ BOOST_AUTO_TEST_CASE(
   }
 }
 
+BOOST_AUTO_TEST_CASE(F70_what_another_server_may_do_is_told_from_what_none_does) {
+  for (std::string_view const text :
+       {"READONLY You can't write against a read only replica.",
+        "ERR Error running script: @user_script:5: -READONLY You can't write",
+        "MISCONF Redis is configured to save RDB snapshots", "LOADING Redis is loading the dataset",
+        "MASTERDOWN Link with MASTER is down"}) {
+    BOOST_TEST(detail::redis_refusal_moves(text), text);
+  }
+  for (std::string_view const text :
+       {"OOM command not allowed", "BUSY Redis is busy", "NOPERM this user", "ERR something",
+        "NOREPLICAS Not enough good replicas", "WRONGTYPE Operation"}) {
+    BOOST_TEST(!detail::redis_refusal_moves(text), text);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
