@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_to_a_node_that_is_killed_takes_nothing_twi
                                ++ended;
                              });
     }
-    std::jthread const killer{[&] { node.ask("client kill type pubsub"); }};
+    std::jthread const killer{[&] { node.ask("client kill type normal skipme yes"); }};
     BOOST_TEST_REQUIRE(happens(on.io, [&] { return ended == before + each; }));
   }
   BOOST_TEST(unknown > 0U);

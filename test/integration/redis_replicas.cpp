@@ -177,7 +177,9 @@ BOOST_AUTO_TEST_CASE(F47_a_promoted_replica_that_was_behind_gives_no_fence_twice
 BOOST_AUTO_TEST_CASE(F46_a_server_that_becomes_a_replica_changes_nothing_and_says_so) {
   server first;
   server const second{leading()};
-  bed on{first};
+  auto o = unhurried();
+  o.offline_patience = 2s;
+  bed on{first, o};
   BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).value().granted);
   first.ask("replicaof 127.0.0.1 " + std::to_string(second.port()));
   wait_for(first);

@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(F45_a_connection_that_is_killed_leaves_typed_errors_and_com
     });
   }
   BOOST_TEST_REQUIRE(happens(on.io, [&] { return done >= 10; }));
-  s.ask("client kill type pubsub");
+  s.ask("client kill type normal skipme yes");
   BOOST_TEST_REQUIRE(happens(on.io, [&] { return done + unknown == all; }));
   BOOST_TEST(enqueue(on, 1, "x").has_value());
   for (auto const& key : keys) {  // an unknown outcome is asked again, and is the same lease
@@ -459,8 +459,10 @@ BOOST_AUTO_TEST_CASE(R5_a_fence_is_written_once_and_grows_when_the_clock_steps_b
 
 BOOST_AUTO_TEST_CASE(F46_a_server_that_cannot_write_to_its_disk_or_to_replicas_says_so) {
   server s;
-  bed on{s};
-  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).has_value());
+  auto o = unhurried();
+  o.offline_patience = 2s;
+  bed on{s, o};
+  BOOST_TEST(happens([&] { return on(command::acquire_lock{"key", "me", lasting}).has_value(); }));
   s.ask("config set min-replicas-to-write 1");
   command::acquire_lock const other{"other", "me", lasting};
   BOOST_TEST(is_error(on(other), errc::store_unavailable));
@@ -524,8 +526,10 @@ BOOST_AUTO_TEST_CASE(a_busy_server_is_unavailable) {
 
 BOOST_AUTO_TEST_CASE(a_replica_is_read_only) {
   server s;
-  bed on{s};
-  BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).has_value());
+  auto o = unhurried();
+  o.offline_patience = 2s;
+  bed on{s, o};
+  BOOST_TEST(happens([&] { return on(command::acquire_lock{"key", "me", lasting}).has_value(); }));
   s.ask("replicaof 127.0.0.1 1");
   BOOST_TEST(is_error(on(command::acquire_lock{"other", "me", lasting}), errc::store_read_only));
   BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
@@ -605,7 +609,7 @@ BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
     auto const start = std::chrono::steady_clock::now();
     while (!woken && std::chrono::steady_clock::now() - start < 30s) on.io.run_one_for(10ms);
     BOOST_TEST((std::chrono::steady_clock::now() - start < 8s));
-    s.ask("client kill type pubsub");
+    s.ask("client kill type normal skipme yes");
     auto again = on(command::inspect_lock{"key"});
     if (is_error(again, errc::outcome_unknown)) again = on(command::inspect_lock{"key"});
     BOOST_TEST_REQUIRE(again.has_value(), again.error().message());

@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(F46_where_a_slot_has_gone_is_learned_for_all_that_went_ther
   });
   auto ec = on.inspect("key");
   BOOST_TEST(!ec, ec.message());
-  run_until(on.io, [&] { return on.first.heard("CLUSTER") + on.second.heard("CLUSTER") > 1; });
+  BOOST_TEST(on.second.heard("CLUSTER") > 0U);  // as each node is before it is given anything
   for (int i = 0; i != 50; ++i) {
     ec = on.inspect(std::to_string(i));
     BOOST_TEST(!ec, ec.message());

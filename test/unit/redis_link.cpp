@@ -99,7 +99,6 @@ struct board final : detail::redis_switchboard {
   bool greeted(detail::redis_link&, boost::redis::generic_response const&) override { return true; }
   void opened(detail::redis_link&) override { up = true; }
   void ended(detail::redis_link&) override {}
-  void heard(detail::redis_link&, std::string const&) override {}
   void not_given(std::shared_ptr<detail::redis_request> const& r) override { back.push_back(r); }
   bool refused(detail::redis_link&, std::shared_ptr<detail::redis_request> const&,
                std::string_view) override {
@@ -307,6 +306,65 @@ BOOST_AUTO_TEST_CASE(F46_where_scripts_are_not_kept_a_command_brings_its_own) {
   on.inspect("key", done);
   run_until(on.io, [&] { return done.has_value(); });
   BOOST_TEST((*done == errc::store_unavailable), done->message());
+}
+
+// Each may be answered by as much as an answer can have.
+BOOST_AUTO_TEST_CASE(F60_what_has_large_answers_is_asked_for_as_long_as_there_is_room_for_them) {
+  stage on;
+  on.open();
+  using guest = std::shared_ptr<puppet::guest>;
+  guest client;
+  on.server.act([&](puppet::guest& by, puppet::words const& w) {
+    client = by.shared_from_this();
+    return w[0] == "EVALSHA";  // it does not answer
+  });
+  constexpr std::size_t many = 100;
+  constexpr std::size_t room = 15;  // answers of 4 MiB in 64 MiB, less what asks for them
+  std::array<std::optional<error_code>, many> done;
+  for (auto& d : done) {
+    on.store.async_execute(command::peek_jobs{"queue", 10'000},
+                           [&d](error_code ec, std::vector<weir::job> const&) { d = ec; });
+  }
+  run_until(on.io, [&] { return on.server.heard("EVALSHA") == room; });
+  // What is small does not wait.
+  std::optional<error_code> small;
+  on.inspect("key", small);
+  run_until(on.io, [&] { return on.server.heard("EVALSHA") == room + 1; });
+  // One that is answered makes room for the next.
+  client->say("*3\r\n:0\r\n:0\r\n*0\r\n");
+  run_until(on.io, [&] { return on.server.heard("EVALSHA") == room + 2; });
+  BOOST_TEST(std::ranges::count_if(done, [](auto const& d) { return d && !*d; }) == 1);
+  // Those that had room when the connection ends may have been executed, the others were not.
+  on.server.act([&](puppet::guest& by, puppet::words const& w) {
+    if (w[0] != "EVALSHA") return false;
+    by.say("*3\r\n:0\r\n:0\r\n*0\r\n");
+    return true;
+  });
+  client->hang_up();
+  run_until(on.io,
+            [&] { return std::ranges::all_of(done, [](auto& d) { return d.has_value(); }); });
+  auto const unknown =
+      std::ranges::count_if(done, [](auto& d) { return *d == errc::outcome_unknown; });
+  BOOST_TEST(unknown == 15);
+  BOOST_TEST(std::ranges::count_if(done, [](auto& d) { return !*d; }) == 85);
+}
+
+BOOST_AUTO_TEST_CASE(F60_what_waits_for_room_when_the_store_closes_was_not_executed) {
+  stage on;
+  on.open();
+  on.server.act([](puppet::guest&, puppet::words const& w) { return w[0] == "EVALSHA"; });
+  std::array<std::optional<error_code>, 20> done;
+  for (auto& d : done) {
+    on.store.async_execute(command::peek_jobs{"queue", 10'000},
+                           [&d](error_code ec, std::vector<weir::job> const&) { d = ec; });
+  }
+  run_until(on.io, [&] { return on.server.heard("EVALSHA") == 15; });
+  on.store.close();
+  run_until(on.io,
+            [&] { return std::ranges::all_of(done, [](auto& d) { return d.has_value(); }); });
+  BOOST_TEST(std::ranges::count_if(done, [](auto& d) { return *d == errc::closed; }) == 5);
+  BOOST_TEST(std::ranges::count_if(done, [](auto& d) { return *d == errc::outcome_unknown; }) ==
+             15);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -48,8 +48,10 @@ struct owner final : detail::redis_batch_owner {
     to.push_back(r);
     replies.emplace_back(reply.begin(), reply.end());
   }
+  void received() noexcept override { ++parts; }
   std::vector<std::shared_ptr<detail::redis_request>> to;
   std::vector<std::vector<node>> replies;
+  int parts = 0;
 };
 
 /// What a connection reads.
@@ -106,7 +108,10 @@ BOOST_AUTO_TEST_CASE(each_of_a_batch_gets_its_own_reply_whatever_its_shape) {
   for (auto const& r : all) batch.add(r);
   all[1]->is_wanted = false;
   all[2]->ask_first();  // another reply comes before its own
-  BOOST_TEST(batch.drop_unwanted() == 1U);
+  std::vector<detail::redis_request const*> dropped;
+  batch.drop_unwanted([&](auto const& r) { dropped.push_back(&r); });
+  BOOST_TEST_REQUIRE(dropped.size() == 1U);
+  BOOST_TEST(dropped[0] == all[1].get());
   batch.encode();
   owner by;
   read(batch, by,
@@ -124,6 +129,22 @@ BOOST_AUTO_TEST_CASE(each_of_a_batch_gets_its_own_reply_whatever_its_shape) {
   BOOST_TEST(by.replies[0].size() == 5U);
   BOOST_TEST(by.replies[1][0].value == "TRYAGAIN");
   BOOST_TEST((by.replies[2][0].data_type == kind::null));
+}
+
+BOOST_AUTO_TEST_CASE(F60_a_long_reply_is_a_sign_of_life_before_its_end) {
+  redis_batch batch;
+  batch.add(std::make_shared<noted>());
+  batch.encode();
+  owner by;
+  read(batch, by, {{kind::array, 5, 0, ""}, {kind::blob_string, 1, 1, "short"}});
+  BOOST_TEST(by.parts == 0);
+  std::string const half(40'000, 'x');
+  for (int i = 0; i != 3; ++i) read(batch, by, {{kind::blob_string, 1, 1, half}});
+  BOOST_TEST(by.parts == 1);
+  BOOST_TEST(by.to.empty());
+  read(batch, by, {{kind::blob_string, 1, 1, half}});
+  BOOST_TEST(by.parts == 2);
+  BOOST_TEST(by.to.size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -198,6 +219,21 @@ BOOST_AUTO_TEST_CASE(
     auto const ec = detail::redis_refusal(said);
     BOOST_TEST((ec == error), said << ": " << ec.message());
     BOOST_TEST(detail::redis_refusal_stays(ec) == stays, said);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F70_what_another_server_may_do_is_told_from_what_none_does) {
+  for (std::string_view const text :
+       {"READONLY You can't write against a read only replica.",
+        "ERR Error running script: @user_script:5: -READONLY You can't write",
+        "MISCONF Redis is configured to save RDB snapshots", "LOADING Redis is loading the dataset",
+        "MASTERDOWN Link with MASTER is down"}) {
+    BOOST_TEST(detail::redis_refusal_moves(text), text);
+  }
+  for (std::string_view const text :
+       {"OOM command not allowed", "BUSY Redis is busy", "NOPERM this user", "ERR something",
+        "NOREPLICAS Not enough good replicas", "WRONGTYPE Operation"}) {
+    BOOST_TEST(!detail::redis_refusal_moves(text), text);
   }
 }
 

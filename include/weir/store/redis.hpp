@@ -69,19 +69,27 @@ concept redis_wait =
 /// A handle: copies share the state, and any number of threads may use them at once; none may
 /// outlive the execution context, which ends with whatever is under way. There is one
 /// connection, on a strand of its own, which exists while `async_run` runs; commands that are under
-/// way at the same time share it. A command is one script and so one round trip; the server's clock
-/// decides, in microseconds.
+/// way at the same time share it. Once somebody waits for a hint, there is another one, which
+/// subscribes to them. A command is one script and so one round trip; the server's clock decides,
+/// in microseconds.
+///
+/// What is under way on a connection is bounded in bytes: commands whose arguments, and largest
+/// answers, would together be more than 64 MiB wait for their turn, and small ones do not wait for
+/// them. A server whose `client-output-buffer-limit normal` is above 128 MiB, or 0 as it comes,
+/// never ends a connection for the answers that it has not read.
 ///
 /// Errors of every command, besides its own: `store_unavailable` when there was no connection for
-/// `offline_patience`, or the server is loading or busy; `outcome_unknown` when the connection
-/// ended, or made no sense, after the command was given to it, or too few replicas have it
+/// `offline_patience`, or a server that loads its data, or the server is busy; `outcome_unknown`
+/// when the connection ended, or made no sense, after the command was given to it, or too few
+/// replicas have it
 /// (`redis_options::replicas`); `store_full` when `max_pending` commands are under way, or the
-/// server is out of memory; `store_read_only` for a replica, or a server that cannot write to its
-/// disk; `permission_denied`, without waiting for anything, while the server refuses the user or
-/// the password, which is tried again, or what this user may not do; `store_foreign` when a key has
-/// a type that is not weir's; `invalid_option` when the prefix is not valid, what is on the server
-/// has another number of shards, there is no database of this number, or the address says that it
-/// is a cluster and it is none, or the other way round; `closed`.
+/// server is out of memory; `store_read_only` when for `offline_patience` there was no server but a
+/// replica, or one that cannot write to its disk; `permission_denied`, without waiting for
+/// anything, while the server refuses the user or the password, which is tried again, or what this
+/// user may not do; `store_foreign` when a key has a type that is not weir's; `invalid_option` when
+/// the prefix is not valid, what is on the server has another number of shards, there is no
+/// database of this number, or the address says that it is a cluster and it is none, or the other
+/// way round; `closed`.
 ///
 /// A cluster (`redis_address::cluster`): each shard is in one slot, and a connection goes to each
 /// node that serves a shard, so more shards use more nodes. Slots that move are followed. While
@@ -94,6 +102,11 @@ concept redis_wait =
 /// are missing, and some that were completed last run again. Fences still grow across it, as long
 /// as the servers' clocks agree to the time that it takes (R5): let what is guarded check them.
 /// `redis_options::replicas` makes such a loss less likely.
+///
+/// A server that refuses a command because it has become a replica, loads its data, or cannot write
+/// to its disk, may have a successor: its connection ends once all that is under way is answered,
+/// names are looked up again, of several hosts and addresses the next one is tried, each with a
+/// time-out of its own, and the command, which was not executed, waits for that.
 ///
 /// What stays on the server for good: for each queue a hash of counters and a name, for each shard
 /// a fence, and the number of shards. Jobs, dead letters and keys held by jobs stay as long as

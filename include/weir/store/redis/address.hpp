@@ -29,7 +29,8 @@ class redis_address {
         port_{port} {}
 
   /// Reads `redis://` (plain) or `rediss://` (TLS), then
-  /// `[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]`. IPv6 addresses stand in brackets; %XX stands for a
+  /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]...[/DATABASE]`: of several hosts, the first that
+  /// can be reached, answers and writes. IPv6 addresses stand in brackets; %XX stands for a
   /// byte in user, password and host. Error: a `redis_url_errc`, which says what is wrong.
   ///
   /// A cluster is `redis+cluster://` or `rediss+cluster://`, then
@@ -72,6 +73,13 @@ class redis_address {
     return *this;
   }
 
+  /// Another host of the same service, such as what may take the first one's place: tried when
+  /// those before it cannot be reached, do not answer or do not write. Of no cluster.
+  redis_address& or_at(std::string host, std::uint16_t port) {
+    others_.emplace_back(std::move(host), port);
+    return *this;
+  }
+
   /// The server listens on this path of the file system. It is no faster than the loopback
   /// interface, over which the bytes go to a relay within this process: Boost.Redis knows no unix
   /// sockets. Without encryption.
@@ -84,16 +92,17 @@ class redis_address {
 
   /// Is it a node of a cluster, all of which is to be used?
   [[nodiscard]] bool is_cluster() const noexcept { return cluster_; }
-  /// More nodes of the cluster, as they were given.
+  /// More nodes of the cluster, or more hosts, as they were given.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint16_t>> const& others() const noexcept {
     return others_;
   }
 
-  /// The same in all but the place.
+  /// The same in all but the place, which is the only one.
   [[nodiscard]] redis_address at(std::string host, std::uint16_t port) const {
     auto out = *this;
     out.host_ = std::move(host);
     out.port_ = port;
+    out.others_.clear();
     return out;
   }
 

@@ -7,13 +7,13 @@
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/hint_line.hpp"
 #include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/request.hpp"
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/strand.hpp>
 
 #include <memory>
 #include <string>
@@ -23,9 +23,10 @@ namespace weir::detail {
 
 /// What executes a store's commands: a server, or the servers of a cluster. The handles of a store
 /// share it.
-class redis_backend : public std::enable_shared_from_this<redis_backend> {
+class redis_backend : public redis_hint_line_owner,
+                      public std::enable_shared_from_this<redis_backend> {
  public:
-  using executor_type = boost::asio::strand<boost::asio::any_io_executor>;
+  using executor_type = redis_hint_line::executor_type;
 
   redis_backend(executor_type strand, redis_options const& options)
       : strand_{std::move(strand)},
@@ -34,10 +35,6 @@ class redis_backend : public std::enable_shared_from_this<redis_backend> {
         usable_{valid_prefix(options.prefix)} {
     options_.prefix = {};  // the caller's
   }
-  redis_backend(redis_backend const&) = delete;
-  redis_backend& operator=(redis_backend const&) = delete;
-  virtual ~redis_backend() = default;
-
   [[nodiscard]] redis_options const& options() const noexcept { return options_; }
   [[nodiscard]] redis_names const& names() const noexcept { return names_; }
   [[nodiscard]] executor_type const& strand() const noexcept { return strand_; }
@@ -53,6 +50,7 @@ class redis_backend : public std::enable_shared_from_this<redis_backend> {
       } else {
         self->running_ = op;
         self->start();
+        self->listen();
       }
     });
   }
@@ -64,12 +62,21 @@ class redis_backend : public std::enable_shared_from_this<redis_backend> {
 
   void close() {
     boost::asio::dispatch(strand_, [self = shared_from_this()] {
-      if (!std::exchange(self->closed_, true)) self->stop();
+      if (std::exchange(self->closed_, true)) return;
+      self->hints_.clear();
+      if (self->line_) self->line_->close();
+      self->stop();
     });
   }
 
-  /// Within the strand: who is to be told of hints.
-  [[nodiscard]] redis_hints& hints() noexcept { return hints_; }
+  /// Within the strand: who is to look when something is published about a key. With the first of
+  /// them comes the connection for that.
+  void hear(std::string const& key, std::weak_ptr<redis_listener> listener) {
+    if (closed_) return;
+    hints_.add(key, std::move(listener));
+    listen();
+  }
+  [[nodiscard]] redis_hints& hints() noexcept override { return hints_; }
 
  protected:
   // All in the strand, as what follows.
@@ -77,10 +84,24 @@ class redis_backend : public std::enable_shared_from_this<redis_backend> {
   virtual void accept(std::shared_ptr<redis_request> const& r) = 0;
   virtual void stop() = 0;
 
+  /// The server may be another one.
+  void renew_hints() {
+    if (line_) line_->renew();
+  }
+
   void finish() {
     if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
   }
 
+ private:
+  void listen() {
+    if (line_ || !runs_ || closed_ || hints_.empty()) return;
+    line_ =
+        std::make_shared<redis_hint_line>(strand_, options_, names_.channel(), shared_from_this());
+    line_->connect();
+  }
+
+ protected:
   executor_type const strand_;
   redis_options options_;
   redis_names const names_;
@@ -90,7 +111,10 @@ class redis_backend : public std::enable_shared_from_this<redis_backend> {
   bool closed_ = false;
   bool runs_ = false;
   std::shared_ptr<parked<error_code>> running_;
+
+ private:
   redis_hints hints_;
+  std::shared_ptr<redis_hint_line> line_;  // null: nobody has waited for a hint
 };
 
 }  // namespace weir::detail

@@ -76,6 +76,8 @@ class redis_batch_owner {
   /// The reply to one of a batch. Called while the connection reads: it must not be given anything.
   virtual void answered(std::shared_ptr<redis_request> const& r,
                         std::span<redis_reply::node const> reply) = 0;
+  /// A part of a long reply.
+  virtual void received() noexcept = 0;
 
  protected:
   ~redis_batch_owner() = default;
@@ -89,9 +91,14 @@ class redis_batch {
   redis_batch& operator=(redis_batch const&) = delete;
 
   void add(std::shared_ptr<redis_request> r) { commands_.push_back(std::move(r)); }
-  /// Returns how many there were that nobody wants any more.
-  std::size_t drop_unwanted() {
-    return std::erase_if(commands_, [](auto const& r) { return !r->wanted(); });
+  /// Drops those that nobody wants any more, and calls `f` with each.
+  template <class F>
+  void drop_unwanted(F f) {
+    std::erase_if(commands_, [&f](auto const& r) {
+      bool const wanted = r->wanted();
+      if (!wanted) f(*r);
+      return !wanted;
+    });
   }
   void encode() {
     for (auto const& r : commands_) r->push(wire_);
@@ -153,6 +160,12 @@ class redis_batch {
   template <class Node>
   void take(Node const& n, redis_batch_owner& owner, boost::system::error_code& ec) {
     try {
+      constexpr std::size_t part = std::size_t{64} << 10U;
+      received_ += n.value.size();
+      if (received_ >= part) {
+        received_ = 0;
+        owner.received();
+      }
       if (!pieces_.add(n)) return;
       if (commands_[answered_]->asks_first() && !std::exchange(asked_, true)) {
         return pieces_.clear();
@@ -168,7 +181,8 @@ class redis_batch {
 
   std::vector<std::shared_ptr<redis_request>> commands_;
   std::size_t answered_ = 0;
-  bool asked_ = false;  // for the right to execute the next one
+  std::size_t received_ = 0;  // bytes, since that was last said
+  bool asked_ = false;        // for the right to execute the next one
   boost::redis::request wire_;
   redis_pieces pieces_;
 };

@@ -31,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -147,14 +148,6 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     nodes_.one_that_is_up(0) ? flush() : refuse(why);
   }
 
-  void heard(redis_link& by, std::string const& key) override {
-    // Whatever is published, all nodes tell: the one that serves the key is believed.
-    auto const shard = names_.shard_in(key);
-    if (shard && shards_[*shard].node != nullptr && shards_[*shard].node->link.get() == &by) {
-      hints_.give(key);
-    }
-  }
-
   void not_given(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
     r->anew();
@@ -167,8 +160,9 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     bool const moved = text.starts_with("MOVED ");
     bool const ask = text.starts_with("ASK ");
     bool const later = text.starts_with("TRYAGAIN") || text.starts_with("CLUSTERDOWN") ||
-                       text.starts_with("LOADING") || text.starts_with("MASTERDOWN");
+                       redis_refusal_moves(text);
     if (!moved && !ask && !later) return false;
+    if (later) r->refuse(redis_refusal(text));
     if (closed_) {
       r->fail(errc::closed);
       return true;
@@ -276,6 +270,12 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- the whole
 
+  /// What is published on one node, all nodes tell.
+  std::optional<redis_target> hint_target() override {
+    auto const link = nodes_.one_that_is_up(ids_.entropy());
+    return link ? link->hint_target() : std::nullopt;
+  }
+
   /// Once the first shard can be reached: is there, or let there be, the number of shards that we
   /// have?
   void count_shards() {
@@ -306,7 +306,6 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   void stop() override {
     waiting_.fail(make_error_code(errc::closed));
-    hints_.clear();
     tick_.stop();
     again_.stop();
     for (auto& shard : shards_) shard.node = nullptr;

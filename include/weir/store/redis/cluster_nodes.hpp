@@ -80,12 +80,14 @@ class redis_nodes {
     return up.empty() ? nullptr : up[entropy % up.size()];
   }
 
-  /// Closes what is not needed, unless something was sent there since the last time.
+  /// Closes what is not needed, unless something was sent there since the last time, or is to be
+  /// sent there once it is up.
   template <class Needed>
   void prune(Needed needed) {
     for (auto it = nodes_.begin(); it != nodes_.end();) {
       auto& node = it->second;
-      if (needed(*node.link) || std::exchange(node.asked, false)) {
+      bool const opens = node.asked && !node.link->up();
+      if (needed(*node.link) || opens || std::exchange(node.asked, false)) {
         ++it;
       } else {
         node.link->close();

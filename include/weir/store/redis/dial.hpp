@@ -21,6 +21,12 @@
 // anew.
 namespace weir::detail {
 
+/// A server, and the IP address that its host was found to have; empty where it has a path.
+struct redis_target {
+  redis_address address;
+  std::string ip;
+};
+
 using redis_connection = std::shared_ptr<boost::redis::connection>;
 
 /// Throws `boost::system::system_error`, such as for a file of authorities that cannot be read.

@@ -57,6 +57,18 @@ class redis_hints {
     if (now.empty()) listeners_.erase(key);
   }
 
+  /// All are to look.
+  void look() {
+    std::vector<std::shared_ptr<redis_listener>> all;
+    for (auto const& [key, some] : listeners_) {
+      for (auto const& weak : some) {
+        if (auto listener = weak.lock()) all.push_back(std::move(listener));
+      }
+    }
+    for (auto const& listener : all) listener->look();
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return listeners_.empty(); }
   void clear() noexcept { listeners_.clear(); }
 
  private:

@@ -164,9 +164,11 @@ return 0
 inline constexpr char list_dead_letters[] = R"lua(
 local most, out = tonumber(ARGV[5]), {}
 local found = call('ZRANGEBYSCORE', dead, '(' .. ARGV[4], '+inf', 'LIMIT', 0, most + 1)
-local n = math.min(#found, most)
-for i = 1, n do describe(out, found[i], must_find(found[i]).raw) end
-return {now, n, out, #found > most and tonumber(call('ZSCORE', dead, found[most])) or 0}
+local n = 0
+while n < most and n < #found and fits(out, found[n + 1], must_find(found[n + 1]).raw) do
+  n = n + 1
+end
+return {now, n, out, #found > n and tonumber(call('ZSCORE', dead, found[n])) or 0}
 )lua";
 
 /// ARGV: id, delay. 0: there is no such dead job, 1: it waits again; or who has its key.
@@ -332,9 +334,9 @@ inline result<cancel_outcome> decode(command::cancel_job const&, redis_reply& r)
 /// Error: `invalid_option` for a cursor that no page gave.
 inline result<redis_call> encode(redis_names const& names, command::list_dead_letters const& c,
                                  redis_now now) {
-  static redis_script const script{
-      lua::common, lua::queue,     lua::form,     lua::record,
-      lua::find,   lua::must_find, lua::describe, lua::list_dead_letters};
+  static redis_script const script{lua::common,   lua::queue, lua::form,
+                                   lua::record,   lua::find,  lua::must_find,
+                                   lua::describe, lua::fits,  lua::list_dead_letters};
   std::int64_t after = 0;
   auto const* const end = c.cursor.data() + c.cursor.size();
   if (!c.cursor.empty()) {

@@ -4,6 +4,8 @@
 #ifndef WEIR_STORE_REDIS_JOB_LUA_HPP
 #define WEIR_STORE_REDIS_JOB_LUA_HPP
 
+#include "weir/limits.hpp"
+
 // What the scripts of the job commands are made of. Each takes the pieces that it uses; a piece
 // names those that have to come before it.
 namespace weir::detail::lua {
@@ -369,6 +371,20 @@ local function describe(out, id, raw)
   if extras % 2 == 1 then out[n + 3] = call('HGET', jobs, id .. 'n') end
 end
 )lua";
+/// The same, unless that is more than an answer may have (`limits::answer_bytes`): then nothing is
+/// added, and the answer ends there. It counts all that travels of a job, and so a little more than
+/// its texts. After `describe`.
+inline constexpr char fits[] = R"lua(
+local room = 4194304
+local function fits(out, id, raw)
+  local n = #out
+  describe(out, id, raw)
+  for i = n + 1, #out do room = room - #out[i] end
+  if room >= 0 then return true end
+  for i = #out, n + 1, -1 do out[i] = nil end
+end
+)lua";
+static_assert(limits::answer_bytes == 4'194'304);
 /// A job of the index or of the dead letters, which has a record unless somebody has deleted that.
 /// After `find`.
 inline constexpr char must_find[] = R"lua(

@@ -29,7 +29,10 @@ local most, n, out = tonumber(ARGV[4]), 0, {}
 visible(function() return most - n end, function(members)
   for _, member in ipairs(members) do
     local j = must_find(member:sub(10))
-    describe(out, j.id, j.raw)
+    if not fits(out, j.id, j.raw) then
+      most = n
+      return
+    end
     n = n + 1
   end
 end)
@@ -48,9 +51,10 @@ end
 )lua";
 
 /// Claims these members of the index, which are visible, and buries those that cannot be claimed,
-/// up to a hundred. They are written together. After `describe` and `claim_rarely`.
+/// up to a hundred. They are written together. It ends before a job that the answer has no room for
+/// (`full`). After `fits` and `claim_rarely`.
 inline constexpr char claim_all[] = R"lua(
-local out, claims, buried, given, rare = {}, 0, 0, {}, nil
+local out, claims, buried, given, rare, full = {}, 0, 0, {}, nil, false
 local pack, unpacked, char = struct.pack, struct.unpack, string.char
 local function claim_all(members, holder, lease)
   local ids, o, till = {}, #out, now + lease
@@ -77,6 +81,13 @@ local function claim_all(members, holder, lease)
       rare.bury(id, raw, reason)
       buried = buried + 1
     else
+      if extras == 0 then
+        room = room - #raw - size
+        full = room < 0
+      else
+        full = not fits(out, id, raw)
+      end
+      if full then break end
       number = number and number + 1 or next_fences(fence, #ids)
       if held_by > 0 then rare.unclaim(id, raw) end
       raw = pack('>I4I8I8I8I2', attempts + 1, till, vesting, number, size) ..
@@ -86,12 +97,8 @@ local function claim_all(members, holder, lease)
       local first = second - 1
       old[k], index_new[first], index_new[second] = members[i], '0', char(priority) .. by_rank .. id
       ends[first], ends[second], records[first], records[second] = by_end, id, id, raw
-      if extras == 0 then
-        out[o + 1], out[o + 2] = id, raw
-      else
-        describe(out, id, raw)
-      end
-      o = #out
+      out[o + 1], out[o + 2] = id, raw
+      o = extras == 0 and o + 2 or #out
       claims = claims + 1
       given[claims] = id .. pack('>I8', number)
     end
@@ -129,7 +136,7 @@ if last then
   if claims == 0 then call('DEL', latest) end
 end
 if claims == 0 and not held then
-  visible(function() return buried < 100 and math.min(limit - claims, 256) or 0 end,
+  visible(function() return not full and buried < 100 and math.min(limit - claims, 256) or 0 end,
     function(members) claim_all(members, holder, lease) end)
   if claims > 0 and sequence ~= '0' then
     call('SET', latest, sequence .. ':' .. table.concat(given), 'PX', kept_for(now + lease))
@@ -167,9 +174,9 @@ return {now, j and 1 or 0, out}
 
 inline result<redis_call> encode(redis_names const& names, command::peek_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,  lua::queue,    lua::form,
-                                   lua::record,  lua::find,     lua::must_find,
-                                   lua::visible, lua::describe, lua::peek_jobs};
+  static redis_script const script{lua::common, lua::queue,     lua::form,    lua::record,
+                                   lua::find,   lua::must_find, lua::visible, lua::describe,
+                                   lua::fits,   lua::peek_jobs};
   auto out = queue_call(script, names, c, now);
   out.arg(c.limit);
   return out;
@@ -182,11 +189,11 @@ inline result<std::vector<job>> decode(command::peek_jobs const&, redis_reply& r
 inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,       lua::next_fences, lua::keep,        lua::queue, lua::form,
-      lua::heads,        lua::visible,     lua::flags,       lua::holds, lua::point,
-      lua::describe,     lua::rarely,      lua::record,      lua::find,  lua::leased,
-      lua::index,        lua::unique,      lua::erase,       lua::ends,  lua::tidy,
-      lua::claim_rarely, lua::claim_all,   lua::dequeue_jobs};
+      lua::common,   lua::next_fences,  lua::keep,      lua::queue,       lua::form,
+      lua::heads,    lua::visible,      lua::flags,     lua::holds,       lua::point,
+      lua::describe, lua::fits,         lua::rarely,    lua::record,      lua::find,
+      lua::leased,   lua::index,        lua::unique,    lua::erase,       lua::ends,
+      lua::tidy,     lua::claim_rarely, lua::claim_all, lua::dequeue_jobs};
   auto latest = names.key(names.shard_of(c.queue), "h", std::to_string(c.queue.size()));
   latest.append(":").append(c.queue).append(c.holder);
   auto out = queue_call(script, names, c, now, latest);
@@ -207,10 +214,10 @@ inline result<dequeued> decode(command::dequeue_jobs const&, redis_reply& r) {
 inline result<redis_call> encode(redis_names const& names, command::obtain_lease const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,       lua::next_fences, lua::keep,        lua::queue,  lua::form,   lua::record,
-      lua::find,         lua::erase,       lua::tidy,        lua::settle, lua::flags,  lua::holds,
-      lua::describe,     lua::leased,      lua::rarely,      lua::index,  lua::unique, lua::ends,
-      lua::claim_rarely, lua::claim_all,   lua::obtain_lease};
+      lua::common,   lua::next_fences,  lua::keep,      lua::queue,       lua::form,  lua::record,
+      lua::find,     lua::erase,        lua::tidy,      lua::settle,      lua::flags, lua::holds,
+      lua::describe, lua::fits,         lua::leased,    lua::rarely,      lua::index, lua::unique,
+      lua::ends,     lua::claim_rarely, lua::claim_all, lua::obtain_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.holder).arg(redis_ceil(c.lease));
   return out;

@@ -7,16 +7,19 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
-#include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/confirm.hpp"
+#include "weir/store/redis/dial.hpp"
+#include "weir/store/redis/hosts.hpp"
 #include "weir/store/redis/options.hpp"
+#include "weir/store/redis/pace.hpp"
 #include "weir/store/redis/question.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
+#include "weir/store/redis/room.hpp"
 #include "weir/store/redis/script.hpp"
 #include "weir/store/redis/session.hpp"
 #include "weir/store/redis/shard_count.hpp"
@@ -33,12 +36,12 @@
 #include <boost/redis/response.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,13 +61,15 @@ class redis_link final : public redis_backend,
   redis_link(boost::asio::any_io_executor const& executor, redis_address address,
              redis_options const& options)
       : redis_backend{boost::asio::make_strand(executor), options},
-        address_{std::move(address)} {}
+        address_{std::move(address)},
+        hosts_{strand_, address_} {}
 
   /// One of several.
   redis_link(std::weak_ptr<redis_switchboard> board, executor_type const& strand,
              redis_address address, redis_options const& options)
       : redis_backend{strand, options},
         address_{std::move(address)},
+        hosts_{strand_, address_},
         board_{std::move(board)},
         is_one_of_several_{true} {}
 
@@ -74,7 +79,14 @@ class redis_link final : public redis_backend,
   [[nodiscard]] bool up() const noexcept { return session() != nullptr; }
   /// What the server has against us, since it last said so; success: nothing, or who knows.
   [[nodiscard]] error_code refusal() const noexcept { return refused_; }
-  [[nodiscard]] std::size_t under_way() const noexcept { return given_ + unconfirmed_.size(); }
+  [[nodiscard]] std::size_t under_way() const noexcept {
+    return given_ + queue_.size() + unconfirmed_.size();
+  }
+
+  std::optional<redis_target> hint_target() override {
+    if (!up()) return std::nullopt;
+    return target_;
+  }
 
   /// Makes a connection, and others after it, until `close`.
   void start() override { connect(); }
@@ -90,9 +102,17 @@ class redis_link final : public redis_backend,
     });
   }
 
-  /// Sends it while it is up, with all others of this turn of the strand.
+  /// Sends it while it is up, with all others of this turn of the strand: once there is room.
   void give(std::shared_ptr<redis_request> const& r) {
+    bool const after_others = !queue_.empty() && !redis_room::is_small(r->bytes());
+    if (after_others || !room_.has(r->bytes())) return queue_.push_back(r);
+    send_soon(r);
+  }
+
+ private:
+  void send_soon(std::shared_ptr<redis_request> const& r) {
     ++given_;
+    room_.take(r->bytes());
     if (!next_) {
       next_ = spare_.take();
       boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
@@ -100,7 +120,6 @@ class redis_link final : public redis_backend,
     next_->add(r);
   }
 
- private:
   std::shared_ptr<redis_link> shared_from_this() {
     return std::static_pointer_cast<redis_link>(redis_backend::shared_from_this());
   }
@@ -118,7 +137,15 @@ class redis_link final : public redis_backend,
     if (refused_) return r->fail(refused_);
     if (under_way() + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
     if (up()) return give(r);
-    r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
+    wait(r);
+  }
+
+  /// For another connection. Its patience begins when it first has to.
+  void wait(std::shared_ptr<redis_request> const& r, error_code refusal = {}) {
+    if (!r->refusal()) {
+      r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
+    }
+    if (refusal) r->refuse(refusal);
     waiting_.add(*this, r);
   }
 
@@ -127,10 +154,12 @@ class redis_link final : public redis_backend,
   void send() {
     auto const batch = std::move(next_);
     auto const session = this->session();
-    given_ -= batch->drop_unwanted();
+    batch->drop_unwanted([this](redis_request const& r) { returned(r); });
     if (!session) {  // it ended meanwhile, and they were not sent
-      given_ -= batch->unanswered().size();
-      for (auto const& r : batch->unanswered()) not_given(r);
+      for (auto const& r : batch->unanswered()) {
+        returned(*r);
+        not_given(r);
+      }
       return;
     }
     if (batch->unanswered().empty()) return;
@@ -143,17 +172,35 @@ class redis_link final : public redis_backend,
   /// What was not answered by now never will be.
   void sent(std::shared_ptr<redis_batch> const& batch, error_code ec) {
     bool const unsent = ec == boost::redis::error::not_connected;
-    given_ -= batch->unanswered().size();
     for (auto const& r : batch->unanswered()) {
+      returned(*r);
       unsent ? not_given(r) : r->fail(errc::outcome_unknown);
     }
     if (!ec) spare_.keep(batch);
   }
 
+  /// It is under way no longer: others have room.
+  void returned(redis_request const& r) {
+    --given_;
+    room_.give_back(r.bytes());
+    while (!queue_.empty() && room_.has(queue_.front()->bytes())) {
+      auto const next = std::move(queue_.front());
+      queue_.pop_front();
+      if (next->wanted()) send_soon(next);
+    }
+    if (leaving_ && given_ == 0) {
+      boost::asio::post(strand_, [self = shared_from_this()] { self->leave(); });
+    }
+  }
+
+  void received() noexcept override {
+    if (auto const session = session_.lock()) session->alive();
+  }
+
   void answered(std::shared_ptr<redis_request> const& r,
                 std::span<redis_reply::node const> nodes) override {
-    --given_;
-    if (auto const session = session_.lock()) session->alive();
+    returned(*r);
+    received();
     using kind = redis_reply::kind;
     auto const& first = nodes.front();
     if (first.data_type != kind::simple_error && first.data_type != kind::blob_error) {
@@ -170,7 +217,40 @@ class redis_link final : public redis_backend,
     if (text.starts_with("NOSCRIPT")) return teach(r);
     auto const board = board_.lock();
     if (board && board->refused(*this, r, text)) return;
-    r->fail(redis_refusal(text));
+    if (!redis_refusal_moves(text)) return r->fail(redis_refusal(text));
+    if (closed_) return r->fail(errc::closed);
+    wait(r, redis_refusal(text));
+    renew_soon();
+  }
+
+  /// The server does not do what it is asked for any more, and perhaps another one has its place:
+  /// the session is to end, and its successor finds the server anew. What is refused all the same
+  /// is no reason to do that faster and faster.
+  void renew_soon() {
+    if (renewing_ || !up()) return;
+    renewing_ = true;
+    auto const now = system_clock{}.steady_now();
+    if (now > saturating_add(renewed_at_, 2 * options_.longest_reconnect_wait)) {
+      renewal_pace_.reset();
+    }
+    pause_.start(strand_, saturating_add(now, renewal_pace_.next(options_)),
+                 [self = shared_from_this()] { self->renew(); });
+  }
+
+  void renew() {
+    renewed_at_ = system_clock{}.steady_now();
+    auto const session = this->session();
+    if (!session) return;
+    session->retire();
+    leaving_ = true;
+    return_queue();
+    leave();
+  }
+
+  /// Ends a session that has retired, once all that it was given is answered.
+  void leave() {
+    auto const session = session_.lock();
+    if (session && leaving_ && given_ == 0) session->hang_up();
   }
 
   /// It is done. Whether the replicas have it, the server is asked, for all that are done by then.
@@ -201,6 +281,11 @@ class redis_link final : public redis_backend,
   void confirmed(redis_unconfirmed::batch const& batch, bool enough) {
     if (unconfirmed_.more()) ask_replicas();
     redis_unconfirmed::settle(batch, enough);
+  }
+
+  /// What had no room was not executed.
+  void return_queue() {
+    for (auto const& r : std::exchange(queue_, {})) not_given(r);
   }
 
   /// It was definitely not executed: so it may wait for another connection.
@@ -236,12 +321,21 @@ class redis_link final : public redis_backend,
   void connect() {
     if (closed_) return finish();
     taught_.clear();
+    hosts_.find([self = shared_from_this()](std::optional<redis_target> target) {
+      self->dial(std::move(target));
+    });
+  }
+
+  void dial(std::optional<redis_target> target) {
+    if (closed_) return finish();
+    found_ = false;
+    if (!target) return failed();
+    target_ = std::move(*target);
     auto const session = std::make_shared<redis_session>(strand_, shared_from_this(), options_);
     try {
-      // Nobody waits for hints where commands are to be confirmed.
-      session->start(address_, options_.replicas == 0 ? names_.channel() : std::string{});
+      session->start(target_, {});
     } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
-      return retry();
+      return failed();
     }
     session_ = session;
   }
@@ -265,45 +359,49 @@ class redis_link final : public redis_backend,
   }
 
   void opened() override {
-    waited_ = {};
+    found_ = true;
+    pace_.reset();
+    renew_hints();
     refused_ = {};
     if (options_.warn != nullptr) ask_policy();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
   }
 
-  void published(std::string const& key) override {
-    if (!is_one_of_several_) return hints_.give(key);
-    if (auto const board = board_.lock()) board->heard(*this, key);
-  }
-
   void ended(error_code why) override {
     session_.reset();
+    return_queue();
     redis_unconfirmed::settle(unconfirmed_.take(), false);
     if (closed_) return finish();
     // What the server has against us is told at once, and it is asked again all the same.
     refused_ = redis_refusal_stays(why) ? why : error_code{};
     if (refused_) waiting_.fail(refused_);
+    bool const renews = std::exchange(leaving_, false);
+    bool const other = renews || !found_;
+    renewing_ = false;
+    if (!renews) pause_.stop();
+    if (other) hosts_.next();
+    if (!renews) return retry();
+    boost::asio::post(strand_, [self = shared_from_this()] { self->connect(); });
+  }
+
+  void failed() {
+    hosts_.next();
     retry();
   }
 
   void retry() {
-    // Doubled each time; half of it is random, so that not all come back at once.
-    waited_ =
-        std::clamp(2 * waited_, options_.least_reconnect_wait, options_.longest_reconnect_wait);
-    auto const half = waited_ / 2;
-    auto const wait = half + duration{static_cast<duration::rep>(
-                                 ids_.entropy() % static_cast<std::uint64_t>(half.count() + 1))};
-    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), wait),
+    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next(options_)),
                  [self = shared_from_this()] { self->connect(); });
     if (auto const board = board_.lock()) board->ended(*this);
   }
 
   void stop() override {
     waiting_.fail(make_error_code(errc::closed));
-    hints_.clear();
-    if (auto const session = session_.lock()) return session->hang_up();
+    return_queue();
     pause_.stop();
+    if (auto const session = session_.lock()) return session->hang_up();
+    hosts_.cancel();
     finish();
   }
 
@@ -318,20 +416,28 @@ class redis_link final : public redis_backend,
   }
 
   redis_address const address_;
+  redis_hosts hosts_;
   std::weak_ptr<redis_switchboard> const board_;
   bool const is_one_of_several_ = false;
-  id_source ids_;
 
   // The strand's own.
   std::weak_ptr<redis_session> session_;
   error_code refused_;
   redis_waiting waiting_;
   std::size_t given_ = 0;
-  std::shared_ptr<redis_batch> next_;  // will be sent at the end of this turn
+  redis_room room_;
+  std::deque<std::shared_ptr<redis_request>> queue_;  // until there is room
+  std::shared_ptr<redis_batch> next_;                 // will be sent at the end of this turn
   redis_spare_batches spare_;
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
-  duration waited_{};
+  redis_pace pace_;
+  redis_target target_;    // of the session
+  bool found_ = false;     // the session was up
+  bool renewing_ = false;  // the session is to end
+  bool leaving_ = false;   // it has retired
+  steady_time renewed_at_ = steady_time::min();
+  redis_pace renewal_pace_;
   alarm<system_clock> pause_;
 };
 

@@ -7,6 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/command/locks.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/job_calls.hpp"
 #include "weir/store/redis/job_lua.hpp"
@@ -101,6 +102,12 @@ return 1
 
 // Of a shard. KEYS: the queues by the instant from which a scan finds them; their names.
 
+/// As `limits` says; counted are the names.
+inline constexpr char answer_bytes[] = R"lua(
+local answer_bytes = 4194304
+)lua";
+static_assert(limits::answer_bytes == 4'194'304);
+
 /// ARGV: limit, and how far between the longest due one and now the scan begins: a fraction.
 inline constexpr char scan_visible_queues[] = R"lua(
 local due, limit, way = KEYS[1], tonumber(ARGV[2]), ARGV[3] / ARGV[4]
@@ -110,11 +117,12 @@ end
 local first = tonumber(range('-inf', '+inf', 1)[2] or nil)
 if not first then return {{}, false} end
 local start = decimal(first + math.floor(math.max(now - first, 0) * way))
-local out, later = {}, nil
+local out, later, room = {}, nil, answer_bytes
 local function list(from, to)
   local found = range(from, to, limit - #out + 1)
   for i = 1, #found, 2 do
-    if #out == limit then
+    room = room - #found[i]
+    if #out == limit or room < 0 then
       later = tonumber(found[i + 1])
       return
     end
@@ -127,10 +135,17 @@ if not later then later = tonumber(range('(' .. decimal(now), '+inf', 1)[2] or n
 return {out, later and later - now or false}
 )lua";
 
-/// ARGV: limit, the last name of the page before.
+/// ARGV: limit, the last name of the page before. Answers the names, and whether there are more.
 inline constexpr char list_queues[] = R"lua(
-local from = ARGV[3] == '' and '-' or '(' .. ARGV[3]
-return call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, ARGV[2] + 1)
+local from, limit, room = ARGV[3] == '' and '-' or '(' .. ARGV[3], tonumber(ARGV[2]), answer_bytes
+local out = call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, limit + 1)
+local n, all = 0, #out
+while n < limit and n < all and #out[n + 1] <= room do
+  n = n + 1
+  room = room - #out[n]
+end
+for i = all, n + 1, -1 do out[i] = nil end
+return {out, n < all and 1 or 0}
 )lua";
 
 /// Pointers never become stale here: the step that empties a queue deletes its pointer.
@@ -258,7 +273,7 @@ inline result<lease_release> decode(command::release_queue_lease const&, redis_r
 /// Error: `invalid_shard`.
 inline result<redis_call> encode(redis_names const& names, command::scan_visible_queues const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::scan_visible_queues};
+  static redis_script const script{lua::common, lua::answer_bytes, lua::scan_visible_queues};
   if (c.shard >= names.shards()) return errc::invalid_shard;
   auto out = shard_call(script, names, c.shard, now);
   // 53 bits are as many as a script can use.
@@ -290,7 +305,7 @@ inline result<std::uint32_t> decode(command::gc_stale_pointers const&, redis_rep
 /// Error: `invalid_shard`.
 inline result<redis_call> encode(redis_names const& names, command::list_queues const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::list_queues};
+  static redis_script const script{lua::common, lua::answer_bytes, lua::list_queues};
   if (c.shard >= names.shards()) return errc::invalid_shard;
   auto out = shard_call(script, names, c.shard, now);
   out.arg(c.limit).arg(c.cursor);
@@ -298,16 +313,11 @@ inline result<redis_call> encode(redis_names const& names, command::list_queues 
 }
 inline result<queue_page> decode(command::list_queues const& c, redis_reply& r) {
   queue_page out;
+  r.array(2);
   auto const n = r.array();
-  if (n > std::size_t{c.limit} + 1) r.fail();
-  for (std::size_t i = 0; i != n && r.good(); ++i) {
-    auto const name = r.text();
-    if (i == c.limit) {
-      out.cursor = out.queues.back();
-    } else {
-      out.queues.emplace_back(name);
-    }
-  }
+  if (n > c.limit) r.fail();
+  for (std::size_t i = 0; i != n && r.good(); ++i) out.queues.emplace_back(r.text());
+  if (r.boolean() && !out.queues.empty()) out.cursor = out.queues.back();
   return out;
 }
 

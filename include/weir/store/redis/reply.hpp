@@ -170,6 +170,14 @@ class redis_reply {
   return errc::outcome_unknown;  // a script may have stopped half-way
 }
 
+/// Does another server, which has the same name or will have it, perhaps do what this one refuses?
+/// So it is where a server has become a replica, which then loads its data once more, or cannot
+/// write to its disk. It has not executed what it refused.
+[[nodiscard]] inline bool redis_refusal_moves(std::string_view text) noexcept {
+  return redis_refusal(text) == errc::store_read_only || text.starts_with("LOADING") ||
+         text.starts_with("MASTERDOWN");
+}
+
 /// Will it be refused again, until somebody changes the server or what it is asked for? Everything
 /// else passes: it loads its data, is busy, is a replica without its master.
 [[nodiscard]] inline bool redis_refusal_stays(error_code why) noexcept {

@@ -15,11 +15,13 @@
 #include "weir/store/redis/permits.hpp"
 #include "weir/store/redis/queues.hpp"
 #include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/room.hpp"
 #include "weir/store/redis/script.hpp"
 #include "weir/time.hpp"
 
 #include <boost/redis/request.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -32,7 +34,10 @@ namespace weir::detail {
 /// that it is for. Everything but making it is done in the strand of the link.
 class redis_request {
  public:
-  explicit redis_request(redis_call call) : call_{std::move(call)} {}
+  /// @param answer bytes that its answer may have, where those are many
+  explicit redis_request(redis_call call, std::size_t answer = 0)
+      : call_{std::move(call)},
+        bytes_{call_.bytes() + answer} {}
   redis_request(redis_request const&) = delete;
   redis_request& operator=(redis_request const&) = delete;
   virtual ~redis_request() = default;
@@ -53,6 +58,8 @@ class redis_request {
 
   [[nodiscard]] redis_script const& script() const noexcept { return call_.script(); }
   [[nodiscard]] std::uint32_t shard() const noexcept { return call_.shard(); }
+  /// Of it and, where those are many, of its answer.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   /// It was sent elsewhere, where scripts may be unknown once more.
   void anew() noexcept {
@@ -64,6 +71,9 @@ class redis_request {
   void ask_first() noexcept { by_source_ = asking_ = true; }
   /// Does another reply come before its own?
   [[nodiscard]] bool asks_first() const noexcept { return asking_; }
+  /// It was not executed, because of this; another server may do it.
+  void refuse(error_code why) noexcept { refusal_ = why; }
+  [[nodiscard]] error_code refusal() const noexcept { return refusal_; }
   /// How often it was sent elsewhere.
   [[nodiscard]] int& redirections() noexcept { return redirections_; }
 
@@ -81,8 +91,10 @@ class redis_request {
 
  private:
   redis_call call_;
+  std::size_t bytes_;
   int attempts_ = 0;
   int redirections_ = 0;
+  error_code refusal_;
   bool by_source_ = false;
   bool asking_ = false;
 };
@@ -104,7 +116,7 @@ class redis_command final : public redis_request {
   using answer = typename C::result;
 
   redis_command(std::shared_ptr<parked<error_code, answer>> op, C const& c, redis_call call)
-      : redis_request{std::move(call)},
+      : redis_request{std::move(call), redis_answer_bytes(c)},
         operation_{std::move(op)},
         command_{c} {}
 

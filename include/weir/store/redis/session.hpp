@@ -8,7 +8,6 @@
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/address.hpp"
-#include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/inquiry.hpp"
 #include "weir/store/redis/options.hpp"
@@ -16,11 +15,13 @@
 #include "weir/store/redis/relay.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/redis/adapter/any_adapter.hpp>
 #include <boost/redis/connection.hpp>
 #include <boost/redis/error.hpp>
@@ -46,25 +47,26 @@ class redis_session_owner {
   redis_session_owner& operator=(redis_session_owner const&) = delete;
   virtual ~redis_session_owner() = default;
 
-  /// What the server is asked before anything else.
-  virtual void greeting(boost::redis::request& wire) = 0;
+  /// What the server is asked before any command.
+  virtual void greeting(boost::redis::request&) {}
   /// What it answered. An error: the session is of no use, because of that.
-  virtual error_code greeted(boost::redis::generic_response const& answer) = 0;
-  /// Commands may go.
+  virtual error_code greeted(boost::redis::generic_response const&) { return {}; }
+  /// Commands may go; or it is subscribed.
   virtual void opened() = 0;
   /// A hint.
-  virtual void published(std::string const& key) = 0;
+  virtual void published(std::string const&) {}
   /// It is over, or could not begin; the last that is told. `why` is what `greeted` returned, or
   /// what the server has against the address; success: something else.
   virtual void ended(error_code why) = 0;
 };
 
 /// One connection, from its beginning to its end; nobody connects it again. In its owner's strand.
+/// It is for commands, or it subscribes to hints.
 /// It lives by what is under way, until the end has come and all of that is over; until then its
 /// owner does, too, which must not own it in turn.
 class redis_session : public std::enable_shared_from_this<redis_session> {
  public:
-  using executor_type = redis_backend::executor_type;
+  using executor_type = boost::asio::strand<boost::asio::any_io_executor>;
 
   redis_session(executor_type strand, std::shared_ptr<redis_session_owner> owner,
                 redis_options const& options)
@@ -73,18 +75,22 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
         options_{options} {}
 
   /// Throws `boost::system::system_error`, such as for a file of authorities that cannot be read.
-  void start(redis_address const& address, std::string const& channel) {
+  ///
+  /// @param channel to subscribe to; empty: it is for commands
+  void start(redis_target const& target, std::string const& channel) {
+    auto const& address = target.address;
     connection_ = make_redis_connection(strand_, address);
     address_ = address;
     channel_ = channel;
     auto reached = address;
+    if (!target.ip.empty()) reached = address.at(target.ip, address.port());
     if (!address.path().empty()) {
       relay_ = std::make_shared<redis_relay>(strand_, address.path());
       reached = address.at("127.0.0.1", relay_->port());
       relay_->start(connection_);
     }
     // What Boost.Redis has no limit for: the greeting.
-    constexpr int steps = 4;
+    auto const steps = address.uses_tls() ? 4 : 2;
     after(steps * options_.connect_timeout, &redis_session::hang_up);
     greet();
     connection_->async_run(redis_config(reached, options_),
@@ -100,14 +106,21 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
 
   /// May commands go?
   [[nodiscard]] bool up() const noexcept { return up_; }
+  /// No more commands: it is to end when what is under way is answered.
+  void retire() noexcept { up_ = false; }
   /// There was a sign of life.
   void alive() noexcept { heard_ = true; }
 
   /// Sends a request. It, and what takes the replies, live until `on_end(error_code)` is called.
   template <class F>
   void execute(boost::redis::request const& wire, boost::redis::any_adapter replies, F on_end) {
-    auto whole = [self = shared_from_this(),
-                  on_end = std::move(on_end)](error_code ec, std::size_t) mutable { on_end(ec); };
+    auto const bytes = wire.payload().size();
+    sending_ += bytes;
+    auto whole = [self = shared_from_this(), bytes,
+                  on_end = std::move(on_end)](error_code ec, std::size_t) mutable {
+      self->sending_ -= bytes;
+      on_end(ec);
+    };
     connection_->async_exec(wire, std::move(replies),
                             boost::asio::bind_executor(strand_, std::move(whole)));
   }
@@ -143,13 +156,14 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     first->wire.push("PING");
     ask(first, [this](error_code ec, redis_question&) {
       if (ec || gone_) return;  // `over` follows
+      if (!channel_.empty()) return listen();
       auto const hello = std::make_shared<redis_question>();
       owner_->greeting(hello->wire);
       ask(hello, [this](error_code failed, redis_question& q) {
         if (failed || gone_) return;
         why_ = owner_->greeted(q.response);
         if (why_) return hang_up();
-        channel_.empty() ? open() : listen();
+        open();
       });
     });
   }
@@ -179,9 +193,9 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
         }));
   }
 
-  /// Commands may go. Not before the subscription is answered: Boost.Redis 1.88 takes a reply that
+  /// Nothing is asked before the subscription is answered: Boost.Redis 1.88 takes a reply that
   /// comes while it is being written for a message, and the refusal of a subscription for the reply
-  /// to the next command; either way all later replies would go to the wrong commands.
+  /// to the next command; either way all later replies would go to the wrong ones.
   void open() {
     opening_ = false;
     up_ = opened_ = heard_ = true;
@@ -189,11 +203,12 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     owner_->opened();
   }
 
-  /// Asks for a sign of life, and gives the connection up when twice there was none.
+  /// Asks for a sign of life, and gives the connection up when twice there was none. The answer
+  /// comes behind all that is being sent: for each megabyte of that, the server has a beat more.
   void beat() {
     silent_ = std::exchange(heard_, false) ? 0 : silent_ + 1;
-    constexpr int most = 2;
-    if (silent_ == most) return hang_up();
+    constexpr std::size_t megabyte = std::size_t{1} << 20U;
+    if (silent_ >= 2 + sending_ / megabyte) return hang_up();
     auto const ping = std::make_shared<redis_question>();
     ping->wire.push("PING");
     ask(ping, [](error_code, redis_question&) {});
@@ -247,11 +262,12 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   error_code why_;
   bool opening_ = false;
   bool up_ = false;
-  bool opened_ = false;  // it was up
-  bool gone_ = false;    // as far as we are concerned
-  bool ended_ = false;   // as far as Boost.Redis is
-  bool heard_ = false;   // a sign of life, since the last beat
-  int silent_ = 0;       // beats without one
+  bool opened_ = false;      // it was up
+  bool gone_ = false;        // as far as we are concerned
+  bool ended_ = false;       // as far as Boost.Redis is
+  bool heard_ = false;       // a sign of life, since the last beat
+  std::size_t silent_ = 0;   // beats without one
+  std::size_t sending_ = 0;  // bytes of what has no answer yet
 };
 
 }  // namespace weir::detail

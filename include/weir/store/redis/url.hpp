@@ -27,7 +27,7 @@ enum class redis_url_errc {
   no_url = 1,       ///< there is no "://"
   unknown_scheme,   ///< another scheme than those that `redis_address::parse` names
   bad_credentials,  ///< what stands before the "@" is not `[USER]:PASSWORD`
-  bad_host,         ///< a host that is empty, or has what no host has; or several of no cluster
+  bad_host,         ///< a host that is empty, or has what no host has
   bad_port,         ///< a port that is not a number from 1 to 65535
   bad_database,     ///< a database that is not a number from 0 to 65535, or in a cluster not 0
   bad_path,         ///< a path that is not absolute, is too long for the system, or has a zero byte
@@ -160,7 +160,6 @@ inline result<redis_url::place> redis_url::read_place(std::string_view text,
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
   }
-  if (host.find(',') != host.npos) return errc::bad_host;  // several, of what is no cluster
   auto plain = unescaped(host);
   auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return errc::bad_host;
@@ -196,7 +195,7 @@ inline error_code redis_url::read_database(std::string_view number) {
 
 inline error_code redis_url::read_places(std::string_view list, std::uint16_t usual_port) {
   for (;;) {
-    auto const comma = cluster ? list.find(',') : list.npos;
+    auto const comma = list.find(',');
     auto found = read_place(list.substr(0, comma), usual_port);
     if (found.has_error()) return found.error();
     places.push_back(std::move(found).value());

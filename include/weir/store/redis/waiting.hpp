@@ -63,7 +63,9 @@ class redis_waiting {
                         saturating_add(now, std::chrono::milliseconds{100}));
       patience_.start(owner->strand(), next, [this, owner] { sweep(owner); });
     }
-    for (auto const& r : over) r->fail(errc::store_unavailable);
+    for (auto const& r : over) {
+      r->refusal() ? r->fail(r->refusal()) : r->fail(errc::store_unavailable);
+    }
   }
 
   std::deque<command> all_;

@@ -118,7 +118,7 @@ class redis_permit_watch final : public redis_watch {
 
   void start(redis_backend& link) {
     auto const& names = link.names();
-    link.hints().add(names.key(names.shard_of(key_), "pe", key_), weak_from_this());
+    link.hear(names.key(names.shard_of(key_), "pe", key_), weak_from_this());
     look();
   }
 
@@ -192,7 +192,7 @@ class redis_shard_watches {
     if (!watch) {
       watch = std::make_shared<redis_shard_watch>(link, shard);
       watches_[shard] = watch;
-      link->hints().add(link->names().key(shard, "due"), watch);
+      link->hear(link->names().key(shard, "due"), watch);
     }
     watch->add(std::move(op));
   }

@@ -1,0 +1,122 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_HINT_LINE_HPP
+#define WEIR_STORE_REDIS_HINT_LINE_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
+#include "weir/error.hpp"
+#include "weir/store/redis/dial.hpp"
+#include "weir/store/redis/hints.hpp"
+#include "weir/store/redis/options.hpp"
+#include "weir/store/redis/pace.hpp"
+#include "weir/store/redis/session.hpp"
+#include "weir/time.hpp"
+
+#include <boost/system/system_error.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace weir::detail {
+
+/// Owner interface of a hint line.
+class redis_hint_line_owner {
+ public:
+  redis_hint_line_owner() = default;
+  redis_hint_line_owner(redis_hint_line_owner const&) = delete;
+  redis_hint_line_owner& operator=(redis_hint_line_owner const&) = delete;
+  virtual ~redis_hint_line_owner() = default;
+
+  /// A server that publishes the hints. Empty: there is none at the moment.
+  [[nodiscard]] virtual std::optional<redis_target> hint_target() = 0;
+  /// The listeners.
+  [[nodiscard]] virtual redis_hints& hints() noexcept = 0;
+};
+
+/// The subscription to hints, on a connection of its own, which is replaced when it ends. In its
+/// owner's strand.
+///
+/// A server holds a connection that subscribes to limits that are made for messages (of Redis' own:
+/// 32 MiB waiting to be read, or 8 MiB for a minute). On the connection of the commands, a few
+/// answers with jobs exceed them, and it would end with all that is under way there (F60).
+class redis_hint_line final : public redis_session_owner,
+                              public std::enable_shared_from_this<redis_hint_line> {
+ public:
+  using executor_type = redis_session::executor_type;
+
+  redis_hint_line(executor_type strand, redis_options const& options, std::string channel,
+                  std::weak_ptr<redis_hint_line_owner> owner)
+      : strand_{std::move(strand)},
+        options_{options},
+        channel_{std::move(channel)},
+        owner_{std::move(owner)} {
+    options_.prefix = {};  // the caller's
+  }
+
+  /// Makes a connection, and others after it, until `close` or until its owner is gone.
+  void connect() {
+    auto const owner = owner_.lock();
+    if (closed_ || !owner) return;
+    auto const target = owner->hint_target();
+    if (!target) return retry();
+    auto const session = std::make_shared<redis_session>(strand_, shared_from_this(), options_);
+    try {
+      session->start(*target, channel_);
+    } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
+      return retry();
+    }
+    session_ = session;
+  }
+
+  /// The server may be another one: connects anew.
+  void renew() {
+    if (auto const session = session_.lock()) return session->hang_up();
+    pause_.stop();
+    connect();
+  }
+
+  void close() {
+    closed_ = true;
+    pause_.stop();
+    if (auto const session = session_.lock()) session->hang_up();
+  }
+
+ private:
+  /// What was published before is lost: the listeners look once.
+  void opened() override {
+    pace_.reset();
+    if (auto const owner = owner_.lock()) owner->hints().look();
+  }
+
+  void published(std::string const& key) override {
+    if (auto const owner = owner_.lock()) owner->hints().give(key);
+  }
+
+  void ended(error_code) override {
+    session_.reset();
+    if (!closed_) retry();
+  }
+
+  void retry() {
+    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next(options_)),
+                 [self = shared_from_this()] { self->connect(); });
+  }
+
+  executor_type const strand_;
+  redis_options options_;
+  std::string const channel_;
+  std::weak_ptr<redis_hint_line_owner> const owner_;
+  std::weak_ptr<redis_session> session_;
+  bool closed_ = false;
+  redis_pace pace_;
+  alarm<system_clock> pause_;
+};
+
+}  // namespace weir::detail
+
+#endif

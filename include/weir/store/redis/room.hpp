@@ -1,0 +1,70 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_ROOM_HPP
+#define WEIR_STORE_REDIS_ROOM_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/limits.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+namespace weir::detail {
+
+/// The bytes that the answer to a command may have, where those are many.
+template <class C>
+[[nodiscard]] constexpr std::size_t redis_answer_bytes([[maybe_unused]] C const& c) noexcept {
+  constexpr auto texts =
+      2 * limits::key_size + limits::memo_size + limits::reason_size + limits::payload_size;
+  [[maybe_unused]] constexpr auto rows = [](std::size_t limit, std::size_t each) {
+    return std::min(limits::answer_bytes, limit * each);
+  };
+  if constexpr (std::is_same_v<C, command::dequeue_jobs>) {
+    return rows(c.limit, texts);
+  } else if constexpr (std::is_same_v<C, command::obtain_lease>) {
+    return texts;
+  } else if constexpr (std::is_same_v<C, command::find_job>) {
+    return texts + limits::payload_size;  // its result
+  } else if constexpr (std::is_same_v<C, command::peek_jobs> ||
+                       std::is_same_v<C, command::list_dead_letters>) {
+    return rows(c.limit, texts + limits::payload_size);
+  } else if constexpr (std::is_same_v<C, command::scan_visible_queues> ||
+                       std::is_same_v<C, command::list_queues>) {
+    return rows(c.limit, limits::key_size);
+  } else {
+    return 0;
+  }
+}
+
+/// The room on a connection: how many bytes of commands, and of the largest answers that they may
+/// get, can be under way at once. A server keeps an answer in its memory until it is read, and the
+/// commands of a connection that it lets wait, and ends a connection that has too much of either
+/// there (client-output-buffer-limit, client-query-buffer-limit), with all that is under way on it
+/// (F59, F60).
+class redis_room {
+ public:
+  /// More than a command alone ever needs.
+  static constexpr std::size_t most = std::size_t{64} << 20U;
+  static_assert(limits::batch_bytes + limits::answer_bytes < most / 2);
+
+  /// Up to this size, commands do not wait for larger ones.
+  static constexpr std::size_t small = std::size_t{16} << 10U;
+
+  [[nodiscard]] static constexpr bool is_small(std::size_t bytes) noexcept {
+    return bytes <= small;
+  }
+  [[nodiscard]] bool has(std::size_t bytes) const noexcept {
+    return used_ == 0 || used_ + bytes <= (is_small(bytes) ? 2 * most : most);
+  }
+  void take(std::size_t bytes) noexcept { used_ += bytes; }
+  void give_back(std::size_t bytes) noexcept { used_ -= bytes; }
+
+ private:
+  std::size_t used_ = 0;
+};
+
+}  // namespace weir::detail
+
+#endif
