@@ -60,9 +60,9 @@ inline constexpr bucket_mark no_mark{
 [[nodiscard]] constexpr bucket_units arrival_in(bucket_mark const& m, std::size_t i) noexcept {
   return units_of(m.arrival[i], m.arrival_high[i]);
 }
-/// The same, before the take.
+/// The same, before the take. No earlier than `never`: a mark comes from a caller.
 [[nodiscard]] constexpr bucket_units before_in(bucket_mark const& m, std::size_t i) noexcept {
-  return units_of(m.before[i], m.before_high[i]);
+  return std::max(units_of(m.before[i], m.before_high[i]), bucket_scale::never);
 }
 /// Writes both into the mark.
 constexpr void set_mark(bucket_mark& m, std::size_t i, bucket_units arrival,
