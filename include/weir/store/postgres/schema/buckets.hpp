@@ -141,7 +141,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION ~.refund(key_ bytea, cost_ bigint, mark_ bigint[], mark_high_ bigint[],
-    before_ bigint[], before_high_ bigint[], before_instant_ boolean, at_ bigint) RETURNS bigint LANGUAGE plpgsql {set} AS $$
+    before_ bigint[], before_high_ bigint[], before_instant_ boolean, at_ bigint)
+  RETURNS bigint LANGUAGE plpgsql {set} AS $$
 DECLARE
   b record;
   now_ bigint;

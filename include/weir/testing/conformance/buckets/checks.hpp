@@ -199,6 +199,7 @@ inline void every_quota_is_taken_exactly(bucket_bench& b) {
       for (auto const burst : {std::uint64_t{1}, std::min(n, largest), largest}) {
         quota const q[] = {quota::per(n, period).burst(burst)};
         std::string const key = to_text(command::take{"", q, 1, {}});
+        b.must(command::reset_bucket{key});  // a burst may stand in the list twice
         expect_taken(b, key, q, burst);
         if (!b.exact()) continue;
         // A token bucket, in period-ths of a token.
