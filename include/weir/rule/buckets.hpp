@@ -223,8 +223,8 @@ class single_take {
   /// The arrival to store, if it is granted.
   [[nodiscard]] constexpr std::int64_t arrival() const noexcept { return after_; }
 
-  /// What `take` returns. Every field is named once: a compiler that is asked for a blank answer
-  /// first spends more on that than on all the rest.
+  /// What `take` returns. Every field is named once, and every number of the mark: a compiler that
+  /// is asked for a blank answer first spends more on that than on all the rest.
   [[nodiscard]] constexpr decision answer() const noexcept {
     auto const ahead = std::max(after_ - units_, std::int64_t{0});
     auto const remaining = scale_.tokens_in(std::max(room() - ahead, std::int64_t{0}));
@@ -252,8 +252,8 @@ class single_take {
                     .reset_after = reset_after,
                     .mark = {.arrival = {after_, 0, 0, 0},
                              .before = {before_, 0, 0, 0},
-                             .arrival_high = {},
-                             .before_high = {}}};
+                             .arrival_high = {0, 0, 0, 0},
+                             .before_high = {0, 0, 0, 0}}};
   }
 
  private:
