@@ -17,6 +17,8 @@ namespace weir {
 struct bucket_mark {
   std::array<std::int64_t, limits::quotas> arrival{};  ///< after the take
   std::array<std::int64_t, limits::quotas> before{};   ///< before it: what all going back restores
+  std::array<std::int32_t, limits::quotas> arrival_high{};  ///< what of `arrival` is above 64 bits
+  std::array<std::int32_t, limits::quotas> before_high{};   ///< what of `before` is above 64 bits
   /// Do they name the same grant?
   friend constexpr bool operator==(bucket_mark const&, bucket_mark const&) = default;
 };

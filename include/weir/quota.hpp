@@ -15,7 +15,15 @@ namespace weir {
 /// at once.
 ///
 /// A plain value; whether it makes sense is checked when it is used (`errc::invalid_quota`), and
-/// whether a store can represent it exactly, too (`errc::quota_too_large`).
+/// whether it is one of those that every store takes, too (`errc::quota_too_large` otherwise).
+///
+/// All stores take the same quotas, and count them exactly, to the tick of their clock (a
+/// nanosecond in memory, a microsecond elsewhere):
+///
+/// - every whole rate from 1 to 10⁹ tokens per second, minute, hour or day, with every burst up to
+///   10⁹ that fills within ten years (3,650 days);
+/// - with other periods, every one whose rate is at most 10⁹ tokens in a whole number of
+///   microseconds, in lowest terms, with the same bursts.
 ///
 ///     constexpr auto q = weir::quota::per_second(100).burst(200);
 class quota {

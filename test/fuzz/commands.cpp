@@ -79,6 +79,8 @@ void fill_values(C& c, fuzz::input& in) {
   if constexpr (requires { c.mark; }) {
     for (auto& arrival : c.mark.arrival) arrival = in.number<std::int64_t>();
     for (auto& before : c.mark.before) before = in.number<std::int64_t>();
+    for (auto& arrival : c.mark.arrival_high) arrival = in.number<std::int32_t>();
+    for (auto& before : c.mark.before_high) before = in.number<std::int32_t>();
   }
 }
 

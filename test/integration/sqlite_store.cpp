@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(bad_input_is_an_error_before_any_io) {
   asio::io_context io;
   sqlite_store const store{io.get_executor(), home.file()};
   BOOST_TEST(ask(io, store, take_lock("")).error() == errc::invalid_key);
-  std::array const inexact{quota::per(10'000'019, 1s)};
+  std::array const inexact{quota::per(1'000'000'007, 1s)};
   BOOST_TEST(ask(io, store, command::await_permit{"", "h"}).error() == errc::invalid_key);
   BOOST_TEST(!std::filesystem::exists(home.file()));
   BOOST_TEST(ask(io, store, command::take{"k", inexact, 1, {}}).error() == errc::quota_too_large);

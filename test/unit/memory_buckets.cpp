@@ -441,7 +441,7 @@ BOOST_AUTO_TEST_CASE(F52_a_forgotten_bucket_is_not_full_when_time_runs_back) {
 BOOST_AUTO_TEST_CASE(R3_a_quota_that_does_not_fit_is_refused_before_any_change) {
   table t;
   auto const huge = quota::per_second(1).burst(std::numeric_limits<std::uint64_t>::max());
-  quota const mixed[] = {ten, quota::per_second(10'000'019)};
+  quota const mixed[] = {ten, quota::per_second(1'000'000'007)};
   BOOST_TEST(t.take("k", ten, 4).allowed);
   for (std::string_view const key : {"k", "new"}) {
     for (auto const quotas : {std::span<quota const>{&huge, 1}, std::span<quota const>{mixed}}) {

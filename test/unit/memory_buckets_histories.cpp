@@ -63,7 +63,7 @@ class model {
       }
     }
     auto const d = weir::rule::take(scales.span(), arrivals, now, cost, max_wait);
-    if (takes && d.allowed) buckets_[key] = {asked, d.mark.arrival};
+    if (takes && d.allowed) buckets_[key] = {asked, weir::rule::arrivals_in(d.mark)};
     return d;
   }
   weir::refund_receipt refund(std::string const& key, decision const& d, bool before_instant,

@@ -19,11 +19,23 @@
 
 /// @file
 /// Integer nanoseconds per token cannot say 300 million a second (they would grant 333 million),
-/// and floating point drifts. So a quota's time is counted in units of its own, of which both a
-/// token and a tick of the clock are whole numbers: with tokens/period = t/p in lowest terms, a
-/// tick of d nanoseconds, where d divides p, is t units, and a token is p/d. The tick is a
-/// nanosecond wherever an arrival time then fits into 62 bits for as long as `bucket_horizon`, and
-/// otherwise the shortest one for which it does.
+/// and floating point drifts. So a quota's time is counted in units, of which both a token and a
+/// tick of the store's clock are whole numbers. With tokens/period = t/p in lowest terms, a tick of
+/// d nanoseconds is `gain` = t·d/g units and a token is `price` = p/g units, where g = gcd(p, d).
+/// A tick is a nanosecond in the rule. Redis counts in microseconds, because its scripts have 53
+/// bits.
+///
+/// Which quotas are taken is the same on every store (`quota_too_large` otherwise):
+///
+/// - with d = 1 µs, `gain` is at most 10⁹;
+/// - the capacity is at most 10⁹;
+/// - the bucket fills within 3,650 days.
+///
+/// The gain for 1 ns divides that for 1 µs: it is at most 10⁹ < 2³⁰, too. A store's time is within
+/// 30 years of its epoch, a reservation at most 10 years ahead, and a full bucket another 10: less
+/// than 2⁶¹ nanoseconds in all. So an arrival is below 2⁹¹ units. It is a signed integer of 128
+/// bits in the rule, and 96 bits where it is stored. Where 64 bits are enough (`narrow`: up to
+/// about three tokens a nanosecond with few digits), a store in memory keeps it in one word.
 
 namespace weir::rule {
 
@@ -41,23 +53,10 @@ namespace detail {
 
 __extension__ using wide = unsigned __int128;  // two compilers have it, the language has not
 
-/// The least divisor of `p` that is at least `least` and at most `most`, among those whose only
-/// prime factors are 2, 3 and 5, and `p` itself: whatever divides seconds, minutes, hours and days.
-/// 0 if there is none.
-[[nodiscard]] constexpr std::uint64_t least_divisor(std::uint64_t p, std::uint64_t least,
-                                                    std::uint64_t most) noexcept {
-  std::uint64_t best = p >= least && p <= most ? p : most + 1;
-  for (std::uint64_t twos = 1; twos < best; twos *= 2) {
-    for (std::uint64_t threes = twos; threes < best; threes *= 3) {
-      for (std::uint64_t fives = threes; fives < best; fives *= 5) {
-        if (fives >= least && p % fives == 0) best = fives;
-      }
-    }
-  }
-  return best <= most ? best : 0;
-}
-
 }  // namespace detail
+
+/// A number of units: see above.
+__extension__ using bucket_units = __int128;
 
 /// One quota in integers. Made by `bucket_scale::of` only, which sees to it that nothing below can
 /// overflow.
@@ -66,84 +65,87 @@ struct bucket_scale {
   std::int64_t gain = 0;       ///< units that a tick brings
   std::int64_t price = 0;      ///< units of one token
   std::uint64_t inverse = 0;   ///< of the price: see `tokens_in`
-  std::int32_t tick = 0;       ///< nanoseconds: time is rounded down to a multiple of it
   std::int32_t shift = 0;      ///< of the price: see `tokens_in`
+  bool narrow = false;         ///< do arrivals fit into 63 bits?
 
   /// The arrival time of a bucket that was never seen; below every other.
-  static constexpr std::int64_t never = -(std::int64_t{1} << 62);
+  static constexpr bucket_units never = -(bucket_units{1} << 94);
 
-  /// The coarsest tick: the tolerance of a quota's windows.
-  static constexpr duration longest_tick = std::chrono::milliseconds{2};
+  /// The same where arrivals fit into 63 bits.
+  static constexpr std::int64_t narrow_never = -(std::int64_t{1} << 62);
 
   /// The longest time in which a bucket may fill.
-  static constexpr duration longest_fill = std::chrono::hours{24 * 365 * 100};
+  static constexpr duration longest_fill = limits::span;
 
-  /// Empty if the quota cannot be represented: a bucket that takes longer than `longest_fill` to
-  /// fill, a rate above 3.6 tokens a nanosecond, or one whose fraction needs a tick that is longer
-  /// than `longest_tick` or brings more than the bucket holds. Every whole number up to 3.6 million
-  /// a second, minute, hour or day can be, with a burst of the same size, and up to three a
-  /// nanosecond those with few digits; a prime above 8 million a second cannot.
-  [[nodiscard]] static constexpr std::optional<bucket_scale> of(quota const& q) noexcept {
+  /// The largest capacity, and the most units that a microsecond may bring.
+  static constexpr std::uint64_t most = 1'000'000'000;
+
+  /// Empty if the quota is not one of those that every store takes: see above.
+  ///
+  /// @param q    a valid quota
+  /// @param tick of the clock: a nanosecond or a microsecond. It is how the quota's time is
+  ///        counted, and makes no difference to which quotas are taken.
+  [[nodiscard]] static constexpr std::optional<bucket_scale> of(quota const& q,
+                                                                duration tick = duration{
+                                                                    1}) noexcept {
     using detail::wide;
+    constexpr std::uint64_t micro = 1000;
     auto const period = static_cast<std::uint64_t>(q.period().count());
     auto const common = std::gcd(q.tokens(), period);
     auto const t = q.tokens() / common;
     auto const p = period / common;
     auto const fill = static_cast<wide>(q.capacity()) * p;  // in units, were the tick a nanosecond
-    if (fill > static_cast<wide>(longest_fill.count()) * t) return std::nullopt;
-
-    constexpr wide most = wide{1} << 62;
+    if (static_cast<wide>(micro / std::gcd(p, micro)) * t > most || q.capacity() > most ||
+        fill > static_cast<wide>(longest_fill.count()) * t) {
+      return std::nullopt;
+    }
+    auto const d = static_cast<std::uint64_t>(tick.count());
+    auto const unit = std::gcd(p, d);
     constexpr duration ahead = bucket_horizon + limits::span + std::chrono::hours{24};
-    auto const least = (static_cast<wide>(ahead.count()) * t + fill + most - 1) / most;
-    constexpr auto longest = static_cast<std::uint64_t>(longest_tick.count());
-    if (least > longest) return std::nullopt;
-    auto const tick = least <= 1
-                          ? std::uint64_t{1}
-                          : detail::least_divisor(p, static_cast<std::uint64_t>(least), longest);
-    if (tick == 0) return std::nullopt;
-
     bucket_scale out;
+    auto const price = p / unit;
     out.capacity = q.capacity();
-    out.gain = static_cast<std::int64_t>(t);
-    out.price = static_cast<std::int64_t>(p / tick);
-    out.tick = static_cast<std::int32_t>(tick);
-    out.shift = 63 + static_cast<std::int32_t>(std::bit_width(p / tick - 1));
-    out.inverse = static_cast<std::uint64_t>((wide{1} << out.shift) / (p / tick)) + 1;
-    if (out.room() < out.gain) return std::nullopt;
+    out.gain = static_cast<std::int64_t>(d / unit * t);
+    out.price = static_cast<std::int64_t>(price);
+    out.narrow = static_cast<wide>(ahead.count()) * t + fill < wide{1} << 62;
+    out.shift = 63 + static_cast<std::int32_t>(std::bit_width(price - 1));
+    out.inverse = static_cast<std::uint64_t>((wide{1} << out.shift) / price) + 1;
     return out;
   }
 
   /// The units of a full bucket.
-  [[nodiscard]] constexpr std::int64_t room() const noexcept { return price_of(capacity); }
+  [[nodiscard]] constexpr bucket_units room() const noexcept { return price_of(capacity); }
 
-  /// The whole tokens in so many units, from 0 to `room()`: `units / price`, multiplied by the
-  /// inverse, since a division would cost a check a tenth of its time. Exact for all 63-bit numbers
-  /// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994,
-  /// theorem 4.2). Doubled, so that the upper half of the product is all that is shifted.
+  /// The whole tokens in so many units, from 0 to `room()`, of a narrow scale: `units / price`,
+  /// multiplied by the inverse, since a division would cost a check a tenth of its time. Exact for
+  /// all 63-bit numbers (Granlund and Montgomery, "Division by invariant integers using
+  /// multiplication", 1994, theorem 4.2). Doubled, so that the upper half of the product is all
+  /// that is shifted.
   [[nodiscard]] constexpr std::uint64_t tokens_in(std::int64_t units) const noexcept {
     using detail::wide;
     auto const doubled = static_cast<std::uint64_t>(units) * 2;
     return static_cast<std::uint64_t>((static_cast<wide>(doubled) * inverse) >> 64) >> (shift - 63);
   }
-
-  /// The units of `cost` tokens, of which there must not be more than the capacity.
-  [[nodiscard]] constexpr std::int64_t price_of(std::uint64_t cost) const noexcept {
-    return static_cast<std::int64_t>(cost) * price;
+  /// The same of any scale.
+  [[nodiscard]] constexpr std::uint64_t tokens_in(bucket_units units) const noexcept {
+    return static_cast<std::uint64_t>(units / price);
   }
 
-  /// The time in units, rounded down: the time of the last tick. `now` must be within the horizon,
-  /// or as far ahead of it as a reservation may lie.
-  [[nodiscard]] constexpr std::int64_t units_at(duration now) const noexcept {
-    if (tick == 1) return now.count() * gain;
-    auto const ticks = now.count() / tick - static_cast<std::int64_t>(now.count() % tick < 0);
-    return ticks * gain;
+  /// The units of `cost` tokens, of which there must not be more than the capacity.
+  [[nodiscard]] constexpr bucket_units price_of(std::uint64_t cost) const noexcept {
+    return static_cast<bucket_units>(cost) * price;
+  }
+
+  /// The time in units. `now` must be within the horizon, or as far ahead of it as a reservation
+  /// may lie.
+  [[nodiscard]] constexpr bucket_units units_at(duration now) const noexcept {
+    return static_cast<bucket_units>(now.count()) * gain;
   }
 
   /// The first time at which `units_at` is not below `units`.
-  [[nodiscard]] constexpr duration reached(std::int64_t units) const noexcept {
-    if (gain == 1) return duration{units * tick};
-    auto const ticks = units / gain + static_cast<std::int64_t>(units % gain > 0);
-    return duration{ticks * tick};
+  [[nodiscard]] constexpr duration reached(bucket_units units) const noexcept {
+    if (gain == 1) return duration{static_cast<duration::rep>(units)};
+    return duration{static_cast<duration::rep>(units / gain) + (units % gain > 0 ? 1 : 0)};
   }
 };
 
@@ -153,11 +155,12 @@ struct bucket_scales {
   std::size_t size = 0;                             ///< how many quotas there are
 
   /// Empty if one of the quotas cannot be represented.
-  [[nodiscard]] static constexpr std::optional<bucket_scales> of(
-      std::span<quota const> quotas) noexcept {
+  [[nodiscard]] static constexpr std::optional<bucket_scales> of(std::span<quota const> quotas,
+                                                                 duration tick = duration{
+                                                                     1}) noexcept {
     bucket_scales out;
     for (auto const& q : quotas) {
-      auto const scale = bucket_scale::of(q);
+      auto const scale = bucket_scale::of(q, tick);
       if (!scale) return std::nullopt;
       out.each[out.size++] = *scale;
     }

@@ -23,13 +23,13 @@
 /// price of its tokens, and conforms if it then lies no further ahead than a full bucket's worth.
 /// It equals a token bucket that refills continuously, and stores no token count that could drift.
 ///
-/// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of whoever stores
-/// them. Both are whole numbers and nothing is rounded but the time, down to a whole tick.
+/// Arrivals are in the units of `bucket_scale`; `now` is the time since the epoch of the store, in
+/// ticks of its clock. Both are whole numbers, and nothing is rounded.
 
 namespace weir::rule {
 
 /// One theoretical arrival time for each quota.
-using bucket_arrivals = std::array<std::int64_t, limits::quotas>;
+using bucket_arrivals = std::array<bucket_units, limits::quotas>;
 
 /// Of a bucket that was never seen: full at any time.
 inline constexpr bucket_arrivals unseen_bucket{bucket_scale::never, bucket_scale::never,
@@ -37,9 +37,47 @@ inline constexpr bucket_arrivals unseen_bucket{bucket_scale::never, bucket_scale
 
 /// A mark that no bucket ever has.
 inline constexpr bucket_mark no_mark{
-    {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min(),
-     std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min()},
+    {},
+    {},
+    {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::min(),
+     std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::min()},
     {}};
+
+/// The low 64 bits of an arrival, as a signed number; an arrival that fits is that number.
+[[nodiscard]] constexpr std::int64_t low_of(bucket_units units) noexcept {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(units));
+}
+/// What remains of an arrival, in multiples of 2⁶⁴: 0 if it fits into the low bits.
+[[nodiscard]] constexpr std::int32_t high_of(bucket_units units) noexcept {
+  return static_cast<std::int32_t>((units - low_of(units)) >> 64);
+}
+/// The arrival of both parts.
+[[nodiscard]] constexpr bucket_units units_of(std::int64_t low, std::int32_t high) noexcept {
+  return static_cast<bucket_units>(high) * (bucket_units{1} << 64) + low;
+}
+
+/// What a mark says of the quota at a position.
+[[nodiscard]] constexpr bucket_units arrival_in(bucket_mark const& m, std::size_t i) noexcept {
+  return units_of(m.arrival[i], m.arrival_high[i]);
+}
+/// The same, before the take. No earlier than `never`: a mark comes from a caller.
+[[nodiscard]] constexpr bucket_units before_in(bucket_mark const& m, std::size_t i) noexcept {
+  return std::max(units_of(m.before[i], m.before_high[i]), bucket_scale::never);
+}
+/// Writes both into the mark.
+constexpr void set_mark(bucket_mark& m, std::size_t i, bucket_units arrival,
+                        bucket_units before) noexcept {
+  m.arrival[i] = low_of(arrival);
+  m.arrival_high[i] = high_of(arrival);
+  m.before[i] = low_of(before);
+  m.before_high[i] = high_of(before);
+}
+/// The arrivals that a grant left behind, by its mark.
+[[nodiscard]] constexpr bucket_arrivals arrivals_in(bucket_mark const& m) noexcept {
+  bucket_arrivals out{};
+  for (std::size_t i = 0; i != out.size(); ++i) out[i] = arrival_in(m, i);
+  return out;
+}
 
 /// Is every quota full at `now`? Then the bucket equals one that was never seen.
 template <std::size_t N>
@@ -67,14 +105,14 @@ template <std::size_t N>
 namespace detail {
 
 /// How long until a quota allows `cost` tokens; `now` within the horizon.
-[[nodiscard]] constexpr duration wait_for(bucket_scale const& scale, std::int64_t arrival,
+[[nodiscard]] constexpr duration wait_for(bucket_scale const& scale, bucket_units arrival,
                                           duration now, std::uint64_t cost) noexcept {
   auto const due = arrival + scale.price_of(cost) - scale.room();
   return due > scale.units_at(now) ? scale.reached(due) - now : duration{};
 }
 
 /// The arrival after a grant of `cost` tokens that counts from `at`.
-[[nodiscard]] constexpr std::int64_t booked(bucket_scale const& scale, std::int64_t arrival,
+[[nodiscard]] constexpr bucket_units booked(bucket_scale const& scale, bucket_units arrival,
                                             duration at, std::uint64_t cost) noexcept {
   return std::max(arrival, scale.units_at(at)) + scale.price_of(cost);
 }
@@ -86,14 +124,14 @@ struct bucket_level {
 };
 
 /// `time` is what `now` is in units.
-[[nodiscard]] constexpr bucket_level level_at(bucket_scale const& scale, std::int64_t arrival,
-                                              duration now, std::int64_t time) noexcept {
-  auto const ahead = std::max(arrival - time, std::int64_t{0});
-  auto const units = std::max(scale.room() - ahead, std::int64_t{0});
+[[nodiscard]] constexpr bucket_level level_at(bucket_scale const& scale, bucket_units arrival,
+                                              duration now, bucket_units time) noexcept {
+  auto const ahead = std::max(arrival - time, bucket_units{0});
+  auto const units = std::max(scale.room() - ahead, bucket_units{0});
   return {scale.tokens_in(units), ahead > 0 ? scale.reached(arrival) - now : duration{}};
 }
 
-[[nodiscard]] constexpr bucket_level level(bucket_scale const& scale, std::int64_t arrival,
+[[nodiscard]] constexpr bucket_level level(bucket_scale const& scale, bucket_units arrival,
                                            duration now) noexcept {
   return level_at(scale, arrival, now, scale.units_at(now));
 }
@@ -146,16 +184,18 @@ template <std::size_t N>
   }
   d.allowed = true;
   d.wait = wait;
+  auto after = arrivals;
   for (std::size_t i = 0; i != scales.size(); ++i) {
-    d.mark.before[i] = arrivals[i];
-    d.mark.arrival[i] = detail::booked(scales[i], arrivals[i], now + wait, cost);
+    after[i] = detail::booked(scales[i], arrivals[i], now + wait, cost);
+    set_mark(d.mark, i, after[i], arrivals[i]);
   }
-  detail::describe(d, scales, d.mark.arrival, now);
+  detail::describe(d, scales, after, now);
   return d;
 }
 
-/// A take from a bucket with one quota, in two halves: what to store, and what to tell. Together
-/// they are `take`; a store that swaps arrivals in place tells only once it has.
+/// A take from a bucket with one quota whose scale is narrow, in two halves: what to store, and
+/// what to tell. Together they are `take`; a store that swaps arrivals in place tells only once it
+/// has.
 class single_take {
  public:
   /// As for `take`.
@@ -165,15 +205,15 @@ class single_take {
         cost_{cost},
         before_{arrival},
         now_{within_horizon(now)},
-        units_{scale.units_at(now_)},
+        units_{units_at(now_)},
         max_wait_{max_wait} {
-    auto const paid = scale.price_of(cost);
-    auto const due = arrival + paid - scale.room();
+    auto const paid = price_of(cost);
+    auto const due = arrival + paid - room();
     if (due <= units_) [[likely]] {
       after_ = std::max(arrival, units_) + paid;
     } else {
-      wait_ = scale.reached(due) - now_;
-      if (allowed()) after_ = detail::booked(scale, arrival, now_ + wait_, cost);
+      wait_ = reached(due) - now_;
+      if (allowed()) after_ = std::max(arrival, units_at(now_ + wait_)) + paid;
     }
   }
 
@@ -183,20 +223,22 @@ class single_take {
   /// The arrival to store, if it is granted.
   [[nodiscard]] constexpr std::int64_t arrival() const noexcept { return after_; }
 
-  /// What `take` returns. Every field is named once: a compiler that is asked for a blank answer
-  /// first spends more on that than on all the rest.
+  /// What `take` returns. Every field is named once, and every number of the mark: a compiler that
+  /// is asked for a blank answer first spends more on that than on all the rest.
   [[nodiscard]] constexpr decision answer() const noexcept {
-    auto const state = detail::level_at(scale_, after_, now_, units_);
+    auto const ahead = std::max(after_ - units_, std::int64_t{0});
+    auto const remaining = scale_.tokens_in(std::max(room() - ahead, std::int64_t{0}));
+    auto const reset_after = ahead > 0 ? reached(after_) - now_ : duration{};
     if (!allowed()) {
       return decision{.allowed = false,
                       .shed = false,
                       .binding = 0,
                       .cost = cost_,
                       .capacity = scale_.capacity,
-                      .remaining = state.remaining,
+                      .remaining = remaining,
                       .wait = {},
                       .retry_after = wait_ - max_wait_,
-                      .reset_after = state.reset_after,
+                      .reset_after = reset_after,
                       .mark = no_mark};
     }
     return decision{.allowed = true,
@@ -204,14 +246,30 @@ class single_take {
                     .binding = 0,
                     .cost = cost_,
                     .capacity = scale_.capacity,
-                    .remaining = state.remaining,
+                    .remaining = remaining,
                     .wait = wait_,
                     .retry_after = {},
-                    .reset_after = state.reset_after,
-                    .mark = {.arrival = {after_, 0, 0, 0}, .before = {before_, 0, 0, 0}}};
+                    .reset_after = reset_after,
+                    .mark = {.arrival = {after_, 0, 0, 0},
+                             .before = {before_, 0, 0, 0},
+                             .arrival_high = {0, 0, 0, 0},
+                             .before_high = {0, 0, 0, 0}}};
   }
 
  private:
+  // As those of the scale, in 64 bits.
+  [[nodiscard]] constexpr std::int64_t price_of(std::uint64_t cost) const noexcept {
+    return static_cast<std::int64_t>(cost) * scale_.price;
+  }
+  [[nodiscard]] constexpr std::int64_t room() const noexcept { return price_of(scale_.capacity); }
+  [[nodiscard]] constexpr std::int64_t units_at(duration now) const noexcept {
+    return now.count() * scale_.gain;
+  }
+  [[nodiscard]] constexpr duration reached(std::int64_t units) const noexcept {
+    if (scale_.gain == 1) return duration{units};
+    return duration{units / scale_.gain + static_cast<std::int64_t>(units % scale_.gain > 0)};
+  }
+
   bucket_scale scale_;
   std::uint64_t cost_;
   std::int64_t before_;
@@ -250,14 +308,14 @@ template <std::size_t N>
   auto back = cost;
   for (std::size_t i = 0; i != scales.size(); ++i) {
     auto const& scale = scales[i];
-    if (arrivals[i] != mark.arrival[i] || cost > scale.capacity) return out;
+    if (arrivals[i] != arrival_in(mark, i) || cost > scale.capacity) return out;
     if (before_instant) continue;
-    auto const ahead = std::max(arrivals[i] - scale.units_at(now), std::int64_t{0});
+    auto const ahead = std::max(arrivals[i] - scale.units_at(now), bucket_units{0});
     back = std::min(back, scale.tokens_in(ahead));
   }
   for (std::size_t i = 0; i != scales.size(); ++i) {
     auto const without = arrivals[i] - scales[i].price_of(back);
-    out.arrivals[i] = before_instant ? std::min(mark.before[i], without) : without;
+    out.arrivals[i] = before_instant ? std::min(before_in(mark, i), without) : without;
   }
   out.receipt = {.credited = back, .forfeited = cost - back};
   return out;
@@ -274,7 +332,7 @@ template <std::size_t N, std::size_t M>
   auto out = unseen_bucket;
   now = within_horizon(now);
   for (std::size_t i = 0; i != std::min(before.size(), after.size()); ++i) {
-    auto const ahead = std::max(arrivals[i] - before[i].units_at(now), std::int64_t{0});
+    auto const ahead = std::max(arrivals[i] - before[i].units_at(now), bucket_units{0});
     auto const missing = static_cast<std::uint64_t>(ahead / before[i].price) +
                          static_cast<std::uint64_t>(ahead % before[i].price != 0);
     out[i] = after[i].units_at(now) + after[i].price_of(std::min(missing, after[i].capacity));

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 
 namespace weir::detail {
 
@@ -29,7 +30,8 @@ namespace weir::detail {
 /// number per step, before somebody is turned away. What was spent is never forgotten.
 ///
 /// Memory, at the bound: 48 bytes a slot at a load of 3/4, plus less than one byte for the shards.
-/// A bucket with several quotas has its arrivals (32 bytes) elsewhere. Fewer buckets take
+/// A bucket with several quotas, or one
+/// whose arrivals need more than 64 bits, has its arrivals (64 bytes) elsewhere. Fewer buckets take
 /// proportionally less.
 template <class>
 class basic_bucket_table {
@@ -65,17 +67,24 @@ class basic_bucket_table {
     return out;
   }
 
-  /// The value that stands for arrivals of as many quotas; `old` is the one that did until now.
-  /// Throws what allocating does, but not where `old` stands for as many.
-  [[nodiscard]] std::int64_t value_for(std::size_t quotas, rule::bucket_arrivals const& arrivals,
-                                       std::int64_t old) {
-    if (quotas == 1) {
+  /// The value that stands for arrivals of such quotas; `old` is the one that did until now.
+  /// Throws what allocating does, but not where `old` stands for arrivals that are not in the slot,
+  /// either.
+  [[nodiscard]] std::int64_t value_for(std::span<rule::bucket_scale const> scales,
+                                       rule::bucket_arrivals const& arrivals, std::int64_t old) {
+    if (in_slot(scales)) {
       release(old);
-      return arrivals[0];
+      return narrow(arrivals[0]);
     }
     auto const n = is_number(old) ? number_of(old) : pool_.acquire();
     pool_[n] = arrivals;
     return value_of(n);
+  }
+
+  /// What a slot says of an arrival that fits into it.
+  [[nodiscard]] static std::int64_t narrow(rule::bucket_units arrival) noexcept {
+    return static_cast<std::int64_t>(
+        std::max<rule::bucket_units>(arrival, rule::bucket_scale::narrow_never));
   }
 
   /// Makes place for one more bucket in a shard and counts it: to be inserted, or uncounted.
@@ -148,7 +157,7 @@ class basic_bucket_table {
 
   static constexpr std::int64_t first_number = bucket_slot::absent + 1;
   [[nodiscard]] static constexpr bool is_number(std::int64_t value) noexcept {
-    return value >= first_number && value < rule::bucket_scale::never;
+    return value >= first_number && value < rule::bucket_scale::narrow_never;
   }
   [[nodiscard]] static constexpr std::uint32_t number_of(std::int64_t value) noexcept {
     return static_cast<std::uint32_t>(value - first_number);

@@ -102,10 +102,11 @@ class basic_memory_buckets {
     auto const before = table_.arrivals(value);
     auto const out = rule::refund(scales, before, c.mark, c.cost, c.before_instant, time);
     if (out.receipt.credited == 0) return out.receipt;
-    if (scales.size() != 1) {
-      static_cast<void>(table_.value_for(scales.size(), out.arrivals, value));
+    if (!in_slot(scales)) {
+      static_cast<void>(table_.value_for(scales, out.arrivals, value));
     } else if (!seen.slot->arrival.compare_exchange_strong(
-                   value, out.arrivals[0], std::memory_order_acq_rel, std::memory_order_acquire)) {
+                   value, bucket_table::narrow(out.arrivals[0]), std::memory_order_acq_rel,
+                   std::memory_order_acquire)) {
       return nothing;  // taken from meanwhile
     }
     table_.expect_full(home, rule::full_from(scales, out.arrivals));
@@ -227,7 +228,7 @@ class basic_memory_buckets {
     if (seen && table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) {
       auto& slot = *seen.slot;
       auto arrival = slot.arrival.load(std::memory_order_acquire);
-      while (arrival >= rule::bucket_scale::never && slot.read_meta() == seen.meta) {
+      while (arrival >= rule::bucket_scale::narrow_never && slot.read_meta() == seen.meta) {
         rule::single_take const step{scale, arrival, now, c.cost, c.max_wait};
         if (takes<Command> && step.allowed()) {
           if (!slot.arrival.compare_exchange_weak(
@@ -314,13 +315,13 @@ class basic_memory_buckets {
     for (;;) {
       auto answer = rule::take(scales, table_.arrivals(value), now, c.cost, c.max_wait);
       if (!takes<Command> || !answer.allowed) return answer;
-      if (scales.size() != 1) {
-        static_cast<void>(table_.value_for(scales.size(), answer.mark.arrival, value));
+      if (!in_slot(scales)) {
+        static_cast<void>(table_.value_for(scales, rule::arrivals_in(answer.mark), value));
         return answer;
       }
-      if (slot.arrival.compare_exchange_weak(value, answer.mark.arrival[0],
-                                             std::memory_order_acq_rel,
-                                             std::memory_order_acquire)) {
+      if (slot.arrival.compare_exchange_weak(
+              value, bucket_table::narrow(rule::arrival_in(answer.mark, 0)),
+              std::memory_order_acq_rel, std::memory_order_acquire)) {
         return answer;
       }
     }
@@ -354,12 +355,12 @@ class basic_memory_buckets {
       }
       std::int64_t next = value;
       try {
-        next = table_.value_for(held.scales().size(), answer.mark.arrival, value);
+        next = table_.value_for(held.scales(), rule::arrivals_in(answer.mark), value);
       } catch (...) {
         slot.arrival.store(value, std::memory_order_release);
         throw;
       }
-      auto const full = rule::full_from(held.scales(), answer.mark.arrival);
+      auto const full = rule::full_from(held.scales(), rule::arrivals_in(answer.mark));
       slot.write_meta(seen.meta.as_taken(seen.meta.kind(), held.give()));
       slot.arrival.store(next, std::memory_order_release);
       table_.book().release(old_number);
@@ -385,8 +386,8 @@ class basic_memory_buckets {
     counted_place place{table_};
     if constexpr (takes<Command>) {
       auto const value =
-          table_.value_for(held.scales().size(), answer.mark.arrival, bucket_slot::absent);
-      home.lower_soonest(rule::full_from(held.scales(), answer.mark.arrival));
+          table_.value_for(held.scales(), rule::arrivals_in(answer.mark), bucket_slot::absent);
+      home.lower_soonest(rule::full_from(held.scales(), rule::arrivals_in(answer.mark)));
       home.insert(key, hash, held.give(), value);
       place.keep();
     }

@@ -48,6 +48,12 @@ struct quota_list {
   std::size_t size = 0;
 };
 
+/// Is the arrival of a bucket with these quotas kept in its slot? One of 64 bits is; others are
+/// kept elsewhere, and changed with the shard locked.
+[[nodiscard]] inline bool in_slot(std::span<rule::bucket_scale const> scales) noexcept {
+  return scales.size() == 1 && scales[0].narrow;
+}
+
 /// Quotas that buckets share, with their scales. Who holds it may read all of it; others only ask
 /// whether it `is_only`.
 template <class>
@@ -62,8 +68,9 @@ class basic_quota_set {
     return std::ranges::equal(quotas_.span(), asked);
   }
 
-  /// Is `q` its only quota? Then `scale` becomes that quota's. Any thread may ask at any time; the
-  /// answer holds for a bucket only if the bucket's record still names this set afterwards.
+  /// Is `q` its only quota, and its scale narrow? Then `scale` becomes that quota's. Any thread may
+  /// ask at any time; the answer holds for a bucket only if the bucket's record still names this
+  /// set afterwards.
   [[nodiscard]] bool is_only(quota const& q, rule::bucket_scale& scale) const noexcept {
     constexpr auto order = std::memory_order_acquire;
     if (only_.tokens.load(order) != q.tokens() || only_.period.load(order) != q.period().count() ||
@@ -74,7 +81,6 @@ class basic_quota_set {
     scale.gain = only_.gain.load(order);
     scale.price = only_.price.load(order);
     scale.inverse = only_.inverse.load(order);
-    scale.tick = only_.tick.load(order);
     scale.shift = only_.shift.load(order);
     return true;
   }
@@ -85,7 +91,7 @@ class basic_quota_set {
 
   void assign(quota_list const& quotas, rule::bucket_scales const& scales) noexcept {
     constexpr auto order = std::memory_order_release;
-    bool const alone = quotas.size == 1;
+    bool const alone = in_slot(scales.span());
     auto const& q = quotas.each[0];
     auto const& scale = scales.each[0];
     only_.tokens.store(alone ? q.tokens() : 0, order);  // no valid quota has none
@@ -94,7 +100,6 @@ class basic_quota_set {
     only_.gain.store(scale.gain, order);
     only_.price.store(scale.price, order);
     only_.inverse.store(scale.inverse, order);
-    only_.tick.store(scale.tick, order);
     only_.shift.store(scale.shift, order);
     quotas_ = quotas;
     scales_ = scales;
@@ -107,7 +112,6 @@ class basic_quota_set {
     std::atomic<std::int64_t> gain{0};
     std::atomic<std::int64_t> price{0};
     std::atomic<std::uint64_t> inverse{0};
-    std::atomic<std::int32_t> tick{0};
     std::atomic<std::int32_t> shift{0};
   };
 

@@ -43,7 +43,11 @@ class nats_bucket {
       auto const tokens = from.number();
       duration const period{from.signed_number()};
       auto const capacity = from.number();
-      out.arrivals_[i] = from.signed_number();
+      auto const low = from.signed_number();
+      auto const high = from.signed_number();
+      constexpr std::int64_t most_high = std::int64_t{1} << 30;
+      if (high < -most_high || high > most_high) return std::nullopt;
+      out.arrivals_[i] = rule::units_of(low, static_cast<std::int32_t>(high));
       if (tokens == 0 || capacity == 0 || period <= duration::zero()) return std::nullopt;
       out.quotas_.push_back(quota::per(tokens, period).burst(capacity));
     }
@@ -64,7 +68,8 @@ class nats_bucket {
       to.number(quotas_[i].tokens());
       to.number(std::int64_t{quotas_[i].period().count()});
       to.number(quotas_[i].capacity());
-      to.number(arrivals_[i]);
+      to.number(rule::low_of(arrivals_[i]));
+      to.number(std::int64_t{rule::high_of(arrivals_[i])});
     }
     return out;
   }
@@ -83,7 +88,7 @@ class nats_bucket {
     if (quotas_.empty()) epoch_ = epoch_of(now);
     quotas_.assign(c.quotas.begin(), c.quotas.end());
     scales_ = *rule::bucket_scales::of(c.quotas);
-    arrivals_ = answer->mark.arrival;
+    arrivals_ = rule::arrivals_in(answer->mark);
     return answer;
   }
   result<decision> apply(command::peek_bucket const& c, time_point now, duration) {
@@ -107,7 +112,7 @@ class nats_bucket {
   [[nodiscard]] static constexpr bool news() noexcept { return false; }
 
  private:
-  static constexpr std::string_view tag = "weir:b1\n";
+  static constexpr std::string_view tag = "weir:b2\n";
 
   // The rule's time is within thirty years of an epoch. They are sixteen years apart, so that any
   // time has one that is near, and only clocks that are set by years meet two of them.

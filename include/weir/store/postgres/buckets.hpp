@@ -76,8 +76,14 @@ struct postgres_buckets {
   static postgres_call call(command::refund const& c, postgres_scope const& in) {
     postgres_call out{"refund"};
     out.add(c.key).add(c.cost);
-    out.add_each<std::int64_t>(c.mark.arrival, as_it_is)
-        .add_each<std::int64_t>(c.mark.before, as_it_is);
+    std::array<std::size_t, limits::quotas> each{};
+    for (std::size_t i = 0; i != each.size(); ++i) each[i] = i;
+    auto const arrival = [&](std::size_t i) { return rule::arrival_in(c.mark, i); };
+    auto const before = [&](std::size_t i) { return rule::before_in(c.mark, i); };
+    out.add_each<std::int64_t>(each, [&](std::size_t i) { return low_of(arrival(i)); })
+        .add_each<std::int64_t>(each, [&](std::size_t i) { return high_of(arrival(i)); })
+        .add_each<std::int64_t>(each, [&](std::size_t i) { return low_of(before(i)); })
+        .add_each<std::int64_t>(each, [&](std::size_t i) { return high_of(before(i)); });
     out.add(c.before_instant).add(in.at);
     return out;
   }
@@ -113,6 +119,19 @@ struct postgres_buckets {
  private:
   static constexpr auto as_it_is = [](std::int64_t v) { return v; };
 
+  // As the functions of these names in schema/buckets.hpp.
+  static constexpr rule::bucket_units bias = rule::bucket_units{1} << 95;
+  static constexpr std::int64_t base = std::int64_t{1} << 62;
+  static std::int64_t low_of(rule::bucket_units units) noexcept {
+    return static_cast<std::int64_t>((units + bias) % base);
+  }
+  static std::int64_t high_of(rule::bucket_units units) noexcept {
+    return static_cast<std::int64_t>((units + bias) / base);
+  }
+  static rule::bucket_units units_of(std::int64_t low, std::int64_t high) noexcept {
+    return static_cast<rule::bucket_units>(high) * base + low - bias;
+  }
+
   /// What tells quotas from others: one after the other, three numbers each.
   static std::string identity(std::span<quota const> quotas) {
     using number = postgres_type<std::int64_t>;
@@ -130,8 +149,7 @@ struct postgres_buckets {
     std::vector<std::int64_t> numbers;
     auto const scales = rule::bucket_scales::of(c.quotas).value_or(rule::bucket_scales{});
     for (auto const& s : scales.span()) {
-      numbers.insert(numbers.end(),
-                     {static_cast<std::int64_t>(s.capacity), s.gain, s.price, s.tick});
+      numbers.insert(numbers.end(), {static_cast<std::int64_t>(s.capacity), s.gain, s.price});
     }
     postgres_call out{"take"};
     std::string const stored = identity(c.quotas);
@@ -142,8 +160,8 @@ struct postgres_buckets {
   }
 
   static result<decision> decided(postgres_take const& t, postgres_rows const& r) {
-    rule::bucket_arrivals const before{r.integer(0, 2), r.integer(0, 3), r.integer(0, 4),
-                                       r.integer(0, 5)};
+    auto const arrival = [&](int i) { return units_of(r.integer(0, 2 + i), r.integer(0, 6 + i)); };
+    rule::bucket_arrivals const before{arrival(0), arrival(1), arrival(2), arrival(3)};
     auto const now = r.span(0, 0);
     for (auto const each : before) {
       if (each < rule::bucket_scale::never || each > -rule::bucket_scale::never) {

@@ -161,24 +161,24 @@ end
 return out
 )lua";
 
-/// ARGV: now, quotas, cost, whether before the instant, and for each quota the mark's arrival, the
-/// period of its microseconds, and how far back it was before. Answers how many went back: none
-/// where the bucket has other quotas, since a mark is in the units of those that it was granted by.
+/// ARGV: now, quotas, cost, whether before the instant, and for each quota the mark's arrival, and
+/// how far back it was before. Answers how many went back: none where the bucket has other quotas,
+/// since a mark is in the units of those that it was granted by.
 inline constexpr char refund[] = R"lua(
 if known ~= quotas then return 0 end
 local cost, early = tonumber(ARGV[3]), ARGV[4] == '1'
 local back, all = cost, scales(known)
-local function mark(i, n) return tonumber(ARGV[5 * i - 1 + n]) end
+local function mark(i, n) return tonumber(ARGV[4 * i + n]) end
 for i, s in ipairs(all) do
   local a = arrivals[i]
-  if a[1] % mark(i, 3) ~= mark(i, 1) or a[2] ~= mark(i, 2) or cost > s[4] then return 0 end
+  if a[1] ~= mark(i, 1) or a[2] ~= mark(i, 2) or cost > s[4] then return 0 end
   if not early then
     back = math.min(back, a[1] < now and 0 or (divide(a[1] - now, a[2], s[2], s[3], s[1])))
   end
 end
 if back == 0 then return 0 end
 for i, s in ipairs(all) do
-  local q, r = mark(i, 4), mark(i, 5)
+  local q, r = mark(i, 3), mark(i, 4)
   if not early then q, r = times(back, s[2], s[3], s[1]) end
   arrivals[i] = {normal(arrivals[i][1] - q, arrivals[i][2] - r, s[1])}
 end
@@ -201,7 +201,7 @@ template <redis_asks_bucket C>
 result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
   static redis_script const script{lua::common,  lua::bucket,         lua::take_one,
                                    lua::buckets, lua::changed_quotas, lua::take};
-  auto const scales = redis_bucket_scales(c.quotas);
+  auto const scales = rule::bucket_scales::of(c.quotas, redis_tick);
   if (!scales) return errc::quota_too_large;
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
@@ -220,7 +220,7 @@ result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
 /// The script has decided; the rule says the rest, and has to agree.
 template <redis_asks_bucket C>
 result<decision> decode(C const& c, redis_reply& r) {
-  auto const scales = redis_bucket_scales(c.quotas);
+  auto const scales = rule::bucket_scales::of(c.quotas, redis_tick);
   if (!scales) return errc::quota_too_large;
   auto arrivals = rule::unseen_bucket;
   r.array(2 + 2 * scales->size);
@@ -235,19 +235,20 @@ result<decision> decode(C const& c, redis_reply& r) {
     arrivals[i] = arrival.value_or(0);
   }
   // A wait that the caller allows is counted in the server's microseconds, as the script counts.
-  auto const most = std::chrono::floor<std::chrono::microseconds>(c.max_wait);
-  auto d = rule::take(scales->span(), arrivals, duration::zero(), c.cost, most);
+  auto const ticks = [](duration d) { return duration{d / redis_tick}; };
+  auto d = rule::take(scales->span(), arrivals, duration::zero(), c.cost, ticks(c.max_wait));
+  d.wait *= redis_tick.count();
+  d.retry_after *= redis_tick.count();
+  d.reset_after *= redis_tick.count();
   if (d.allowed != allowed) r.fail();
   if (!allowed || !std::is_same_v<C, command::take>) {
     d.mark = rule::no_mark;
     return d;
   }
+  // A mark has the arrival by the server's time, and how far back it was before the take.
   for (std::size_t i = 0; i != scales->size; ++i) {
-    auto const& s = scales->each[i];
-    auto const after = redis_units::of(d.mark.arrival[i], s);
-    auto const low = (now + after.micros) & (redis_mark_period(s) - 1);
-    d.mark.before[i] = d.mark.arrival[i] - arrivals[i];
-    d.mark.arrival[i] = low * s.gain + after.rest;
+    auto const after = rule::arrival_in(d.mark, i);
+    rule::set_mark(d.mark, i, after + scales->each[i].units_at(duration{now}), after - arrivals[i]);
   }
   return d;
 }
@@ -255,7 +256,7 @@ result<decision> decode(C const& c, redis_reply& r) {
 inline result<redis_call> encode(redis_names const& names, command::refund const& c,
                                  redis_now now) {
   static redis_script const script{lua::common, lua::bucket, lua::buckets, lua::refund};
-  auto const scales = redis_bucket_scales(c.quotas);
+  auto const scales = rule::bucket_scales::of(c.quotas, redis_tick);
   if (!scales) return errc::quota_too_large;
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
@@ -263,9 +264,9 @@ inline result<redis_call> encode(redis_names const& names, command::refund const
   out.arg(c.cost).arg(c.before_instant ? 1 : 0);
   for (std::size_t i = 0; i != scales->size; ++i) {
     auto const& s = scales->each[i];
-    auto const arrival = redis_units::of(c.mark.arrival[i], s);
-    auto const back = redis_units::of(c.mark.before[i], s);
-    out.arg(arrival.micros).arg(arrival.rest).arg(redis_mark_period(s));
+    auto const arrival = redis_units::of(rule::arrival_in(c.mark, i), s);
+    auto const back = redis_units::of(rule::before_in(c.mark, i), s);
+    out.arg(arrival.micros).arg(arrival.rest);
     out.arg(back.micros).arg(back.rest);
   }
   return out;

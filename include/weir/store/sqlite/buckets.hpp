@@ -32,17 +32,20 @@ namespace weir::detail {
 namespace sql {
 
 inline constexpr char read_bucket[] =
-    "SELECT quotas, a0, a1, a2, a3, due FROM weir_buckets WHERE key = ?";
+    "SELECT quotas, a0, a1, a2, a3, h0, h1, h2, h3, due FROM weir_buckets WHERE key = ?";
 inline constexpr char insert_bucket[] =
-    "INSERT INTO weir_buckets (key, quotas, a0, a1, a2, a3, due) VALUES (?, ?, ?, ?, ?, ?, ?)";
+    "INSERT INTO weir_buckets (key, quotas, a0, a1, a2, a3, h0, h1, h2, h3, due) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 inline constexpr char take_from_bucket[] =
-    "UPDATE weir_buckets SET a0 = ?, a1 = ?, a2 = ?, a3 = ? WHERE key = ?";
+    "UPDATE weir_buckets SET a0 = ?, a1 = ?, a2 = ?, a3 = ?, h0 = ?, h1 = ?, h2 = ?, h3 = ? "
+    "WHERE key = ?";
 inline constexpr char update_bucket[] =
-    "UPDATE weir_buckets SET quotas = ?, a0 = ?, a1 = ?, a2 = ?, a3 = ?, due = ? WHERE key = ?";
+    "UPDATE weir_buckets SET quotas = ?, a0 = ?, a1 = ?, a2 = ?, a3 = ?, h0 = ?, h1 = ?, h2 = ?, "
+    "h3 = ?, due = ? WHERE key = ?";
 inline constexpr char delete_bucket[] = "DELETE FROM weir_buckets WHERE key = ?";
 inline constexpr char due_buckets[] =
-    "SELECT quotas, a0, a1, a2, a3, due, key FROM weir_buckets INDEXED BY weir_buckets_due "
-    "WHERE due <= ? ORDER BY due LIMIT ?";
+    "SELECT quotas, a0, a1, a2, a3, h0, h1, h2, h3, due, key FROM weir_buckets "
+    "INDEXED BY weir_buckets_due WHERE due <= ? ORDER BY due LIMIT ?";
 
 }  // namespace sql
 
@@ -183,16 +186,18 @@ class sqlite_buckets {
     if (!answer.allowed) return answer;
     if (!known && !(takes ? make_room(now) : has_room(now))) return shed(c);
     if constexpr (takes) {
-      auto const& arrivals = answer.mark.arrival;
+      auto const& a = answer.mark.arrival;
+      auto const& h = answer.mark.arrival_high;
+      auto const arrivals = rule::arrivals_in(answer.mark);
       auto const full = rule::full_from(scales->span(), arrivals);
       if (same) {
-        sqlite_run(in_.db, sql::take_from_bucket, arrivals[0], arrivals[1], arrivals[2],
-                   arrivals[3], c.key);
+        sqlite_run(in_.db, sql::take_from_bucket, a[0], a[1], a[2], a[3], h[0], h[1], h[2], h[3],
+                   c.key);
       } else if (known) {
         update(c.key, quotas.bytes(), arrivals, full);
       } else {
-        sqlite_run(in_.db, sql::insert_bucket, c.key, quotas.bytes(), arrivals[0], arrivals[1],
-                   arrivals[2], arrivals[3], full);
+        sqlite_run(in_.db, sql::insert_bucket, c.key, quotas.bytes(), a[0], a[1], a[2], a[3], h[0],
+                   h[1], h[2], h[3], full);
         ++in_.ledger.buckets;
       }
     }
@@ -226,15 +231,24 @@ class sqlite_buckets {
   }
 
   [[nodiscard]] static bucket bucket_in(sqlite_query const& q) {
+    auto const arrival = [&](int i) {
+      constexpr std::int64_t most = std::int64_t{1} << 30;
+      auto const high = q.integer(5 + i);
+      if (high < -most || high > most) throw sqlite_failure{SQLITE_CORRUPT};
+      return rule::units_of(q.integer(1 + i), static_cast<std::int32_t>(high));
+    };
     return {.quotas = q.text(0),
             .scales = stored_quotas::scales(q.bytes(0)),
-            .arrivals = {q.integer(1), q.integer(2), q.integer(3), q.integer(4)},
-            .due = duration{q.integer(5)}};
+            .arrivals = {arrival(0), arrival(1), arrival(2), arrival(3)},
+            .due = duration{q.integer(9)}};
   }
 
   void update(std::string_view key, std::string_view quotas, rule::bucket_arrivals const& a,
               duration due) {
-    sqlite_run(in_.db, sql::update_bucket, quotas, a[0], a[1], a[2], a[3], due, key);
+    using rule::high_of;
+    using rule::low_of;
+    sqlite_run(in_.db, sql::update_bucket, quotas, low_of(a[0]), low_of(a[1]), low_of(a[2]),
+               low_of(a[3]), high_of(a[0]), high_of(a[1]), high_of(a[2]), high_of(a[3]), due, key);
   }
 
   void erase(std::string_view key) {
@@ -269,7 +283,7 @@ class sqlite_buckets {
     std::vector<found> due;
     {
       sqlite_query q{in_.db, sql::due_buckets, now, most};
-      while (q.next()) due.push_back({q.text(6), bucket_in(q)});
+      while (q.next()) due.push_back({q.text(10), bucket_in(q)});
     }
     for (auto const& [key, b] : due) {
       auto const full = rule::full_from(b.scales.span(), b.arrivals);

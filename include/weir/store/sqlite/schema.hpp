@@ -66,10 +66,14 @@ CREATE INDEX weir_locks_until ON weir_locks (until);
 CREATE TABLE weir_buckets (
   key     BLOB PRIMARY KEY,
   quotas  BLOB NOT NULL,
-  a0      INTEGER NOT NULL,              -- the arrival of each quota
+  a0      INTEGER NOT NULL,              -- the arrival of each quota: its low 64 bits,
   a1      INTEGER NOT NULL,
   a2      INTEGER NOT NULL,
   a3      INTEGER NOT NULL,
+  h0      INTEGER NOT NULL,              -- and the rest
+  h1      INTEGER NOT NULL,
+  h2      INTEGER NOT NULL,
+  h3      INTEGER NOT NULL,
   due     INTEGER NOT NULL               -- it is not full before; a lower bound, since the epoch
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_buckets_due ON weir_buckets (due);

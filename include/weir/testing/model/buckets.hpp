@@ -70,7 +70,7 @@ class bucket_model {
     }
     auto const answer = rule::take(scales->span(), b.arrivals, time, c.cost, c.max_wait);
     if (takes && answer.allowed) {
-      b.arrivals = answer.mark.arrival;
+      b.arrivals = rule::arrivals_in(answer.mark);
       buckets_.insert_or_assign(std::string{c.key}, std::move(b));
     }
     return answer;

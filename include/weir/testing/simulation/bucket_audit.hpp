@@ -6,7 +6,6 @@
 
 #include "weir/command/buckets.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/bucket_scale.hpp"
 #include "weir/testing/simulation/world.hpp"
 #include "weir/time.hpp"
 
@@ -22,7 +21,7 @@
 namespace weir::testing::simulation {
 
 /// Holds every answer about buckets to R3: in any window of the store's time, what is granted and
-/// not refunded is at most capacity + rate·window, in exact arithmetic, a tick of the quota aside.
+/// not refunded is at most capacity + rate·window, in exact arithmetic.
 class bucket_audit {
  public:
   explicit bucket_audit(world& in) : world_{in} {}
@@ -106,10 +105,7 @@ class bucket_audit {
       if (i <= place) low = i == 0 ? before : std::min(low, before);
       if (i >= place) high = i == place ? after : std::max(high, after);
     }
-    // Time is rounded down to the quota's tick: its declared tolerance.
-    auto const scale = rule::bucket_scale::of(q);
-    wide const tolerance = scale ? tokens * (scale->tick - 1) : 0;
-    expect(high - low <= static_cast<wide>(q.capacity()) * period + tolerance, "R3",
+    expect(high - low <= static_cast<wide>(q.capacity()) * period, "R3",  // F65: no tolerance
            "more was granted in a window than capacity and rate allow");
   }
 

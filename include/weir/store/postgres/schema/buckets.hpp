@@ -15,34 +15,38 @@ CREATE FUNCTION ~.bucket_time(at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE A
   'SELECT greatest(least(coalesce(at_, ~.clock()) - 1767225600000000000, 946080000000000000),
                    -946080000000000000)';
 
-CREATE FUNCTION ~.units_at(now_ bigint, gain_ bigint, tick_ bigint) RETURNS bigint
-  LANGUAGE sql IMMUTABLE AS
-  'SELECT CASE WHEN tick_ = 1 THEN now_ * gain_
-               ELSE (now_ / tick_ - (now_ % tick_ < 0)::integer) * gain_ END';
+CREATE FUNCTION ~.units_at(now_ bigint, gain_ bigint) RETURNS numeric LANGUAGE sql IMMUTABLE AS
+  'SELECT now_::numeric * gain_';
 
-CREATE FUNCTION ~.reached(units_ bigint, gain_ bigint, tick_ bigint) RETURNS bigint
-  LANGUAGE sql IMMUTABLE AS
-  'SELECT CASE WHEN gain_ = 1 THEN units_ * tick_
-               ELSE (units_ / gain_ + (units_ % gain_ > 0)::integer) * tick_ END';
+CREATE FUNCTION ~.reached(units_ numeric, gain_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+  'SELECT (div(units_, gain_) + (mod(units_, gain_) > 0)::integer)::bigint';
 
-CREATE FUNCTION ~.full_from(s_ bigint[], a_ bigint[]) RETURNS bigint
+-- Arrivals travel in two numbers: how often 2^62 goes into them, 2^95 being added, and the rest.
+CREATE FUNCTION ~.high_of(units_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+  'SELECT div(units_ + 39614081257132168796771975168, 4611686018427387904)::bigint';
+CREATE FUNCTION ~.low_of(units_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+  'SELECT mod(units_ + 39614081257132168796771975168, 4611686018427387904)::bigint';
+CREATE FUNCTION ~.units_of(low_ bigint, high_ bigint) RETURNS numeric LANGUAGE sql IMMUTABLE AS
+  'SELECT high_::numeric * 4611686018427387904 + low_ - 39614081257132168796771975168';
+
+CREATE FUNCTION ~.full_from(s_ bigint[], a_ numeric[]) RETURNS bigint
   LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   latest bigint := -9223372036854775808;
 BEGIN
-  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
-    IF a_[i + 1] <> -4611686018427387904 THEN
-      latest := greatest(latest, ~.reached(a_[i + 1], s_[4 * i + 2], s_[4 * i + 4]));
+  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+    IF a_[i + 1] <> -19807040628566084398385987584 THEN
+      latest := greatest(latest, ~.reached(a_[i + 1], s_[3 * i + 2]));
     END IF;
   END LOOP;
   RETURN latest;
 END $$;
 
-CREATE FUNCTION ~.full_bucket(s_ bigint[], a_ bigint[], now_ bigint) RETURNS boolean
+CREATE FUNCTION ~.full_bucket(s_ bigint[], a_ numeric[], now_ bigint) RETURNS boolean
   LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
-    IF a_[i + 1] > ~.units_at(now_, s_[4 * i + 2], s_[4 * i + 4]) THEN
+  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+    IF a_[i + 1] > ~.units_at(now_, s_[3 * i + 2]) THEN
       RETURN false;
     END IF;
   END LOOP;
@@ -50,33 +54,33 @@ BEGIN
 END $$;
 
 -- The arrivals of a bucket whose quotas are others now.
-CREATE FUNCTION ~.changed_quotas(s_ bigint[], a_ bigint[], after_ bigint[], now_ bigint)
-  RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION ~.changed_quotas(s_ bigint[], a_ numeric[], after_ bigint[], now_ bigint)
+  RETURNS numeric[] LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  a bigint[] := array_fill(-4611686018427387904, ARRAY[4]);
-  ahead bigint;
-  missing bigint;
+  a numeric[] := array_fill(-19807040628566084398385987584, ARRAY[4]);
+  ahead numeric;
+  missing numeric;
 BEGIN
-  FOR i IN 0 .. least(array_length(s_, 1), array_length(after_, 1)) / 4 - 1 LOOP
-    ahead := greatest(a_[i + 1] - ~.units_at(now_, s_[4 * i + 2], s_[4 * i + 4]), 0);
-    missing := ahead / s_[4 * i + 3] + (ahead % s_[4 * i + 3] <> 0)::integer;
-    a[i + 1] := ~.units_at(now_, after_[4 * i + 2], after_[4 * i + 4])
-                + after_[4 * i + 3] * least(missing, after_[4 * i + 1]);
+  FOR i IN 0 .. least(array_length(s_, 1), array_length(after_, 1)) / 3 - 1 LOOP
+    ahead := greatest(a_[i + 1] - ~.units_at(now_, s_[3 * i + 2]), 0);
+    missing := div(ahead, s_[3 * i + 3]) + (mod(ahead, s_[3 * i + 3]) <> 0)::integer;
+    a[i + 1] := ~.units_at(now_, after_[3 * i + 2])
+                + after_[3 * i + 3] * least(missing, after_[3 * i + 1]::numeric);
   END LOOP;
   RETURN a;
 END $$;
 
 -- What is known of a bucket that is not there: it was forgotten as full, if time ran backwards.
-CREATE FUNCTION ~.unseen_bucket(s_ bigint[], now_ bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION ~.unseen_bucket(s_ bigint[], now_ bigint) RETURNS numeric[] LANGUAGE plpgsql AS $$
 DECLARE
-  a bigint[] := array_fill(-4611686018427387904, ARRAY[4]);
+  a numeric[] := array_fill(-19807040628566084398385987584, ARRAY[4]);
   f bigint := (SELECT forgotten FROM ~.state);
 BEGIN
   IF f <= now_ THEN
     RETURN a;
   END IF;
-  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
-    a[i + 1] := ~.units_at(f, s_[4 * i + 2], s_[4 * i + 4]);
+  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+    a[i + 1] := ~.units_at(f, s_[3 * i + 2]);
   END LOOP;
   RETURN a;
 END $$;
@@ -84,13 +88,13 @@ END $$;
 -- The time of the step, the arrivals before it, and whether it was allowed.
 CREATE FUNCTION ~.take(key_ bytea, quotas_ bytea, s_ bigint[], cost_ bigint, max_wait_ bigint,
     takes_ boolean, at_ bigint, OUT now bigint, OUT allowed boolean, OUT a0 bigint, OUT a1 bigint,
-    OUT a2 bigint, OUT a3 bigint) LANGUAGE plpgsql {set} AS $$
+    OUT a2 bigint, OUT a3 bigint, OUT h0 bigint, OUT h1 bigint, OUT h2 bigint, OUT h3 bigint) LANGUAGE plpgsql {set} AS $$
 DECLARE
   b record;
-  a bigint[];
+  a numeric[];
   made boolean := false;
   wait bigint := 0;
-  due_ bigint;
+  due_ numeric;
 BEGIN
   LOOP
     IF takes_ THEN
@@ -106,11 +110,12 @@ BEGIN
   a := CASE WHEN made OR b.quotas IS NULL THEN ~.unseen_bucket(s_, now)
             WHEN b.quotas = quotas_ THEN b.arrival
             ELSE ~.changed_quotas(b.scales, b.arrival, s_, now) END;
-  a0 := a[1]; a1 := a[2]; a2 := a[3]; a3 := a[4];
-  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
-    due_ := a[i + 1] + cost_ * s_[4 * i + 3] - s_[4 * i + 1] * s_[4 * i + 3];
-    IF due_ > ~.units_at(now, s_[4 * i + 2], s_[4 * i + 4]) THEN
-      wait := greatest(wait, ~.reached(due_, s_[4 * i + 2], s_[4 * i + 4]) - now);
+  a0 := ~.low_of(a[1]); a1 := ~.low_of(a[2]); a2 := ~.low_of(a[3]); a3 := ~.low_of(a[4]);
+  h0 := ~.high_of(a[1]); h1 := ~.high_of(a[2]); h2 := ~.high_of(a[3]); h3 := ~.high_of(a[4]);
+  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+    due_ := a[i + 1] + (cost_ - s_[3 * i + 1])::numeric * s_[3 * i + 3];
+    IF due_ > ~.units_at(now, s_[3 * i + 2]) THEN
+      wait := greatest(wait, ~.reached(due_, s_[3 * i + 2]) - now);
     END IF;
   END LOOP;
   allowed := wait <= max_wait_;
@@ -123,9 +128,9 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  FOR i IN 0 .. array_length(s_, 1) / 4 - 1 LOOP
-    a[i + 1] := greatest(a[i + 1], ~.units_at(now + wait, s_[4 * i + 2], s_[4 * i + 4]))
-                + cost_ * s_[4 * i + 3];
+  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+    a[i + 1] := greatest(a[i + 1], ~.units_at(now + wait, s_[3 * i + 2]))
+                + cost_::numeric * s_[3 * i + 3];
   END LOOP;
   IF NOT made AND b.quotas = quotas_ THEN
     UPDATE ~.buckets k SET arrival = a WHERE k.key = key_;
@@ -135,15 +140,16 @@ BEGIN
   END IF;
 END $$;
 
-CREATE FUNCTION ~.refund(key_ bytea, cost_ bigint, mark_ bigint[], before_ bigint[],
-    before_instant_ boolean, at_ bigint) RETURNS bigint LANGUAGE plpgsql {set} AS $$
+CREATE FUNCTION ~.refund(key_ bytea, cost_ bigint, mark_ bigint[], mark_high_ bigint[],
+    before_ bigint[], before_high_ bigint[], before_instant_ boolean, at_ bigint)
+  RETURNS bigint LANGUAGE plpgsql {set} AS $$
 DECLARE
   b record;
   now_ bigint;
   back bigint := cost_;
-  a bigint[];
+  a numeric[];
   price bigint;
-  rest bigint;
+  rest numeric;
 BEGIN
   SELECT k.scales AS s, k.arrival, k.due INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
   IF NOT FOUND THEN
@@ -151,22 +157,23 @@ BEGIN
   END IF;
   now_ := ~.bucket_time(at_);
   a := b.arrival;
-  FOR i IN 0 .. array_length(b.s, 1) / 4 - 1 LOOP
-    IF a[i + 1] <> mark_[i + 1] OR cost_ > b.s[4 * i + 1] THEN
+  FOR i IN 0 .. array_length(b.s, 1) / 3 - 1 LOOP
+    IF a[i + 1] <> ~.units_of(mark_[i + 1], mark_high_[i + 1]) OR cost_ > b.s[3 * i + 1] THEN
       RETURN 0;
     END IF;
     IF NOT before_instant_ THEN
-      back := least(back, greatest(a[i + 1] - ~.units_at(now_, b.s[4 * i + 2], b.s[4 * i + 4]), 0)
-                          / b.s[4 * i + 3]);
+      back := least(back, div(greatest(a[i + 1] - ~.units_at(now_, b.s[3 * i + 2]), 0),
+                              b.s[3 * i + 3])::bigint);
     END IF;
   END LOOP;
   IF back = 0 THEN
     RETURN 0;
   END IF;
-  FOR i IN 0 .. array_length(b.s, 1) / 4 - 1 LOOP
-    price := b.s[4 * i + 3];
-    rest := a[i + 1] - back * price;
-    a[i + 1] := CASE WHEN before_instant_ THEN least(before_[i + 1], rest) ELSE rest END;
+  FOR i IN 0 .. array_length(b.s, 1) / 3 - 1 LOOP
+    price := b.s[3 * i + 3];
+    rest := a[i + 1] - back::numeric * price;
+    a[i + 1] := CASE WHEN before_instant_
+      THEN least(~.units_of(before_[i + 1], before_high_[i + 1]), rest) ELSE rest END;
   END LOOP;
   UPDATE ~.buckets k SET arrival = a, due = least(b.due, ~.full_from(b.s, a)) WHERE k.key = key_;
   RETURN back;

@@ -61,8 +61,8 @@ CREATE INDEX locks_until ON ~.locks (until);
 CREATE TABLE ~.buckets (
   key     bytea PRIMARY KEY,
   quotas  bytea NOT NULL,                -- as they were asked for
-  scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price, tick
-  arrival bigint[] NOT NULL,
+  scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price
+  arrival numeric[] NOT NULL,            -- of each quota, in its units
   due     bigint NOT NULL                -- it is not full before; a lower bound
 ) WITH (fillfactor = 70, {hot});
 CREATE INDEX buckets_due ON ~.buckets (due);
