@@ -61,19 +61,25 @@ BEGIN
 END $$;
 
 -- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
--- committed yet holds the lock shared, or has a pointer of its own.
+-- committed yet holds the lock shared, or has a pointer of its own. Each statement sees what was
+-- committed before it began. So the pointers are looked up before the jobs are, and no other is
+-- removed: one that is committed in between belongs to a job that was not seen (F57).
 CREATE FUNCTION ~.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean)
   RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   h record;
+  seen tid[];
 BEGIN
   IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.lock_name(0, queue_, '')) THEN
     h := ~.heads(queue_, now_, NULL, NULL);
     RETURN h.least_;
   END IF;
+  seen := ARRAY(SELECT p.ctid FROM ~.pointers p WHERE p.queue = queue_);
   h := ~.heads(queue_, now_, NULL, NULL);
-  DELETE FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_;
-  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_) THEN
+  DELETE FROM ~.pointers p
+    WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
+  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
+      WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
     INSERT INTO ~.pointers VALUES (shard_, h.least_, queue_);
   END IF;
   RETURN h.least_;
@@ -186,6 +192,9 @@ BEGIN
   END IF;
 END $$;
 
+-- Removes pointers in the statement that sees that there is no job, so that both are looked up at
+-- one time (F57). Where all of an application's transaction sees one time, that may be long ago: an
+-- enqueue that has relied on a pointer since would not be seen.
 CREATE FUNCTION ~.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)
   RETURNS integer LANGUAGE plpgsql {set} AS $$
 DECLARE
@@ -193,6 +202,9 @@ DECLARE
   deleted integer := 0;
   p record;
 BEGIN
+  IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+    RETURN 0;
+  END IF;
   FOR p IN SELECT k.queue AS name, min(greatest(k.pointer, q.snoozed)) AS due
       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
       WHERE k.shard = shard_ AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
@@ -200,9 +212,9 @@ BEGIN
       GROUP BY k.queue ORDER BY k.queue LIMIT limit_ LOOP
     CONTINUE WHEN p.due >= now_ - grace_;
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.lock_name(0, p.name, ''));
-    CONTINUE WHEN EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
-    DELETE FROM ~.pointers k WHERE k.queue = p.name;
-    deleted := deleted + 1;
+    DELETE FROM ~.pointers k WHERE k.queue = p.name
+      AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
+    deleted := deleted + FOUND::integer;
   END LOOP;
   RETURN deleted;
 END $$;
