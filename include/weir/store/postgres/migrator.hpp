@@ -42,13 +42,13 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
 
   void run() {
     if (!valid_schema(schema_)) return end(errc::invalid_option);
-    wait(options_.connect_timeout);
-    socket_.connect(conninfo_, [self = shared_from_this()](error_code ec) {
-      if (ec || PQsetnonblocking(self->socket_.get(), 1) != 0) {
-        return self->end(errc::store_unavailable);
-      }
-      self->look();
-    });
+    socket_.connect(conninfo_, options_.connect_timeout,
+                    [self = shared_from_this()](error_code ec) {
+                      if (ec || PQsetnonblocking(self->socket_.get(), 1) != 0) {
+                        return self->end(errc::store_unavailable);
+                      }
+                      self->look();
+                    });
   }
 
  private:
