@@ -155,7 +155,8 @@ class job_files {
       case weir::job_state::dead:
         if (stamp != nullptr) {
           auto const again = co_await queue_.async_replay(queue, job.id, {}, asio::use_awaitable);
-          if (again != weir::replay_outcome::conflict) {  // or somebody else has replayed it
+          if (again.outcome != weir::replay_outcome::conflict) {  // or somebody else has replayed
+                                                                  // it
             ledger_.placed(at);
             co_return true;
           }

@@ -5,6 +5,7 @@
 #define WEIR_ENQUEUE_HPP
 
 #include "weir/concept.hpp"
+#include "weir/detail/async_lift.hpp"
 #include "weir/detail/enqueue_request.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -45,7 +46,7 @@ struct enqueue_options {
 struct enqueued_job {
   job_id id{};                                          ///< the newcomer's
   enqueue_outcome outcome = enqueue_outcome::enqueued;  ///< in the queue, or why not
-  job_id other{};  ///< who has the unique key, if the outcome names one
+  job_id other{};  ///< the job in possession of the unique key, if the outcome names one
 };
 
 namespace detail {
@@ -106,16 +107,17 @@ template <class Job>
          job_policy<Job>::on_conflict() == conflict_policy::log;
 }
 
-/// The result of enqueueing one job: a conflict is an error, unless its type's policy is content
-/// with the job that is there.
+/// The result of enqueueing one job: a conflict is an error, which comes with the outcome, unless
+/// its type's policy is content with the job that is there.
 template <class Job>
-[[nodiscard]] result<enqueued_job> outcome_of(job_id id, enqueued const& outcome) {
+[[nodiscard]] explained_result<enqueued_job> outcome_of(job_id id, enqueued const& outcome) {
   constexpr auto policy = job_policy<Job>::on_conflict();
+  enqueued_job const out{id, outcome.outcome, outcome.other};
   if (outcome.outcome == enqueue_outcome::duplicate && policy != conflict_policy::discard &&
       policy != conflict_policy::log) {
-    return make_error_code(errc::unique_conflict);
+    return {make_error_code(errc::unique_conflict), out};
   }
-  return enqueued_job{id, outcome.outcome, outcome.other};
+  return out;
 }
 
 }  // namespace detail
@@ -130,8 +132,9 @@ template <class Job>
 /// @param ids         where a new job's id comes from
 /// @return `enqueued_job`; a conflict under `discard` and `log` is `duplicate`, and nobody is told
 /// of it
-/// Errors: `unique_conflict` under the other policies; `unencodable_payload`, `payload_too_large`
-/// and other bad input, before anything is changed; those of the transaction's `execute`.
+/// Errors: `unique_conflict` under the other policies (`enqueue_many` of one job names the job that
+/// has the key); `unencodable_payload`, `payload_too_large` and other bad input, before anything is
+/// changed; those of the transaction's `execute`.
 /// Thread-safety: the transaction's.
 template <class Transaction, class Job>
   requires executes_now<Transaction, command::enqueue_jobs>

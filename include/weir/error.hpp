@@ -64,7 +64,8 @@ enum class errc {
   invalid_kind,           ///< a job kind is empty, or longer than `limits::key_size`
   payload_too_large,      ///< a payload, result or memo above its limit
   invalid_attempts,       ///< max_attempts of 0, or above `limits::attempts`
-  invalid_batch,          ///< a batch or page of 0, or above `limits::batch`
+  invalid_batch,          ///< a batch or page of 0, or above `limits::batch`; or a batch whose
+                          ///< jobs have more than `limits::batch_bytes` together
   invalid_unique_key,     ///< a strategy without key, a key without strategy, or a key that is too
                           ///< long
   invalid_shard,          ///< a shard number that the store does not have

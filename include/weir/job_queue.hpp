@@ -105,14 +105,17 @@ class job_queue {
   /// @param token   completes with `void(error_code, enqueued_job)`
   /// @return what became of it; a conflict under `discard` and `log` is `duplicate`
   /// Errors: `unique_conflict` under `reject`, and under `replace` and `reschedule` if the other
-  /// job runs; `unencodable_payload`, `payload_too_large` and other bad input; `invalid_option` for
-  /// more than one id, or a nil one; `store_full`.
+  /// job runs: the value beside this error is the outcome (`duplicate`), and its `other` the job
+  /// that has the key. A handler gets both; a coroutine does with `as_tuple`, for an exception has
+  /// room for the error only. Otherwise `unencodable_payload`, `payload_too_large` and other bad
+  /// input; `invalid_option` for more than one id, or a nil one; `store_full`.
   template <class Job, class Token = default_token>
   auto async_enqueue(Job const& job, enqueue_options options = {}, Token&& token = Token{}) const {
     auto request = detail::encode_jobs(std::span<Job const>{&job, 1}, options, ids_);
     auto observer = observer_;
-    auto first = [observer](command::enqueue_jobs::result outcomes,
-                            detail::enqueue_request& asked) -> result<enqueued_job> {
+    auto first =
+        [observer](command::enqueue_jobs::result outcomes,
+                   detail::enqueue_request& asked) -> detail::explained_result<enqueued_job> {
       auto const& outcome = outcomes.front();
       if (detail::is_to_be_told<Job>(outcome)) tell(observer, asked, 0, outcome);
       return detail::outcome_of<Job>(asked.id(0), outcome);
@@ -507,13 +510,14 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(cursor));
   }
 
-  /// Makes a dead job pending again with no attempts spent, if its unique key is free.
+  /// Makes a dead job pending again with no attempts spent, if its unique key is free. See
+  /// `command::replay_dead_letter`.
   ///
   /// @param queue its name, 1…`limits::key_size` bytes
   /// @param id    of the job
   /// @param delay until it vests, [0, `limits::span`]
-  /// @param token completes with `void(error_code, replay_outcome)`
-  /// @return pending again, or why not
+  /// @param token completes with `void(error_code, replayed)`
+  /// @return pending again, or why not: a conflict names the job that has the key
   template <class Token = default_token>
   auto async_replay(std::string queue, job_id id, duration delay = {},
                     Token&& token = Token{}) const {

@@ -4,6 +4,7 @@
 #ifndef WEIR_JOB_TRAITS_HPP
 #define WEIR_JOB_TRAITS_HPP
 
+#include "weir/detail/job_traits_names.hpp"
 #include "weir/quota.hpp"
 #include "weir/time.hpp"
 #include "weir/unique.hpp"
@@ -71,11 +72,60 @@ concept has_kind = requires {
   { job_traits<Job>::kind } -> std::convertible_to<std::string_view>;
 };
 
+namespace detail {
+
+/// A member that is text, or a function of the job that gives text.
+#define WEIR_TEXT_OF_JOB(member)                                                                   \
+  static_assert(                                                                                   \
+      !requires { Traits::member; } || requires { std::string{Traits::member}; } ||                \
+          requires(Job const& job) { std::string{Traits::member(job)}; },                          \
+      "weir: " #member " in job_traits is neither a string nor a function that takes the "         \
+      "job and gives one")
+
+/// A member that has no meaning without another.
+#define WEIR_NEEDS(member, other)                                                                  \
+  static_assert(                                                                                   \
+      !requires { Traits::member; } || requires { Traits::other; },                                \
+      "weir: " #member " in job_traits has no meaning without " #other)
+
+/// Does not compile for traits that are not what they look like (F88): each of these members would
+/// be ignored.
+template <class Job, class Traits>
+struct job_traits_check : job_traits_names<Traits> {
+  WEIR_TEXT_OF_JOB(queue);
+  WEIR_TEXT_OF_JOB(unique_key);
+  WEIR_TEXT_OF_JOB(concurrency_key);
+  WEIR_TEXT_OF_JOB(rate_key);
+  static_assert(
+      !requires { Traits::priority; } || requires { Traits::priority + 0 == 0; } ||
+          requires(Job const& job) { std::uint8_t{Traits::priority(job)}; },
+      "weir: priority in job_traits is neither a number nor a function that takes the "
+      "job and gives a std::uint8_t");
+  static_assert(
+      !requires { Traits::rate_cost; } || requires { Traits::rate_cost + 0 == 0; } ||
+          requires(Job const& job) { std::uint64_t{Traits::rate_cost(job)}; },
+      "weir: rate_cost in job_traits is neither a number nor a function that takes the "
+      "job and gives a std::uint64_t");
+  WEIR_NEEDS(unique_key, unique);
+  WEIR_NEEDS(unique_ttl, unique);
+  WEIR_NEEDS(on_conflict, unique);
+  WEIR_NEEDS(concurrency_key, concurrency);
+  WEIR_NEEDS(concurrency_scope, concurrency);
+  WEIR_NEEDS(rate_key, rate);
+  WEIR_NEEDS(rate_cost, rate);
+  WEIR_NEEDS(rate_scope, rate);
+};
+
+#undef WEIR_NEEDS
+#undef WEIR_TEXT_OF_JOB
+
+}  // namespace detail
+
 /// Reads `job_traits<Job>`, with the defaults filled in. Written out member by member, because that
 /// is what makes the defaults one table instead of a base class that every specialisation would
 /// have to name.
 template <class Job>
-struct job_policy {
+struct job_policy : private detail::job_traits_check<Job, job_traits<Job>> {
   using traits = job_traits<Job>;  ///< what is read
 
   /// `kind`; there is no default.

@@ -25,6 +25,11 @@ inline constexpr std::size_t reason_size = 4096;  ///< bytes kept of a failure's
 inline constexpr std::uint32_t permits = 1'000'000;   ///< the largest concurrency limit
 inline constexpr std::uint32_t attempts = 1'000'000;  ///< the largest max_attempts
 inline constexpr std::uint32_t batch = 10'000;        ///< jobs in one command, and rows in one page
+inline constexpr std::size_t batch_bytes = 16 << 20;  ///< bytes of the texts of all jobs in one
+                                                      ///< command; a job that is legal alone fits
+inline constexpr std::size_t answer_bytes = 4 << 20;  ///< bytes of the texts in one answer: it ends
+                                                      ///< before the row that would exceed them,
+                                                      ///< and gives at least one
 inline constexpr std::size_t quotas = 4;              ///< quotas on one key
 inline constexpr duration span = std::chrono::hours{24 * 3650};  ///< the longest TTL, delay, wait,
                                                                  ///< deadline, retention

@@ -20,6 +20,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/default_completion_token.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <array>
 #include <concepts>
@@ -50,6 +51,23 @@ struct lock_options {
 /// What one `uniqueness::async_with_lock` may say.
 struct with_lock_options {
   duration wait{};  ///< how long to wait until it is a conflict, as in `lock_options`
+};
+
+/// How `uniqueness::async_with_lock` reports a conflict under `conflict_policy::reject`: a
+/// `system_error` with the code `errc::unique_conflict` that also says who has the key.
+class unique_conflict_error : public boost::system::system_error {
+ public:
+  /// @param holder who has the key
+  explicit unique_conflict_error(std::string holder)
+      : boost::system::system_error{make_error_code(errc::unique_conflict)},
+        holder_{std::make_shared<std::string const>(std::move(holder))} {}
+
+  /// Who had the key when the store was asked last, as `lock::holder` of its owner says; empty if
+  /// the store did not answer before the wait was over.
+  [[nodiscard]] std::string_view holder() const noexcept { return *holder_; }
+
+ private:
+  std::shared_ptr<std::string const> holder_;  // an exception is copied without throwing
 };
 
 namespace detail {
@@ -86,11 +104,11 @@ struct uniqueness_noun {
   [[nodiscard]] static duration retry_after(lock_grant const& g) noexcept { return g.expires_in; }
   [[nodiscard]] static std::string other(lock_grant const& g) { return g.holder; }
 
-  /// No error: the body is simply not run.
+  /// No error: the body is simply not run. Throws the conflict that is one.
   template <class Agent>
-  [[nodiscard]] static error_code refusal(Agent const& agent, lease_claim const& claim) noexcept {
+  [[nodiscard]] static error_code refusal(Agent const& agent, lease_claim const& claim) {
     auto const policy = agent.options.on_conflict;
-    if (policy == conflict_policy::reject) return make_error_code(errc::unique_conflict);
+    if (policy == conflict_policy::reject) throw unique_conflict_error{claim.other};
     if (policy == conflict_policy::log && agent.observer) {
       try {
         agent.observer(claim.state().key(), claim.other);
@@ -309,13 +327,13 @@ class uniqueness {
   /// Runs a body while holding a lock (`unique_strategy::while_executing` for any code).
   ///
   /// If the lock cannot be had within the wait, that is a conflict, and the body is not run: under
-  /// `reject` it is the error `unique_conflict`, under `discard` a value, under `log` the same and
-  /// the observer is told. Otherwise the body runs, and the lock is renewed meanwhile, each time
-  /// that a third of the TTL has passed, and more often after a failure. When it is lost (the store
-  /// says so, or it could not be renewed before its time was over, less a margin of a tenth, at
-  /// most 1 s) the body is cancelled (terminal) and the operation fails with `lease_lost`, whatever
-  /// the body returned or threw: somebody else may have run beside it. In the end the lock is given
-  /// back, also if the body failed.
+  /// `reject` it is the error `unique_conflict`, thrown as `unique_conflict_error`, under `discard`
+  /// a value, under `log` the same and the observer is told. Otherwise the body runs, and the lock
+  /// is renewed meanwhile, each time that a third of the TTL has passed, and more often after a
+  /// failure. When it is lost (the store says so, or it could not be renewed before its time was
+  /// over, less a margin of a tenth, at most 1 s) the body is cancelled (terminal) and the
+  /// operation fails with `lease_lost`, whatever the body returned or threw: somebody else may have
+  /// run beside it. In the end the lock is given back, also if the body failed.
   ///
   /// On g++ 12 give the body a name first: that compiler destroys a lambda with captures that are
   /// not trivial twice when it is a temporary beside `co_await`.

@@ -16,13 +16,15 @@ namespace weir {
 
 /// What a worker did.
 enum class worker_event_kind : std::uint8_t {
-  started,    ///< it is given to its handler
-  completed,  ///< its result is stored
-  retried,    ///< the attempt failed; the job vests again after `delay`
-  snoozed,    ///< refused by a limit, or by its handler; it vests again after `delay`; the attempt
-              ///< was given back
-  returned,   ///< given back unstarted, or cut short, because the worker stops or the queue was
-              ///< snoozed
+  started,         ///< it is given to its handler
+  completed,       ///< its result is stored
+  result_dropped,  ///< its handler has succeeded, and its result cannot be stored, for `reason`:
+                   ///< the job is completed without it
+  retried,   ///< the attempt failed; the job vests again after `delay`
+  snoozed,   ///< refused by a limit, or by its handler; it vests again after `delay`; the attempt
+             ///< was given back
+  returned,  ///< given back unstarted, or cut short, because the worker stops or the queue was
+             ///< snoozed
   dead_lettered,  ///< ended for good, with `reason`
   lease_lost,     ///< the lease ended before the handler did, or before its outcome was stored:
                   ///< another will run it
@@ -36,6 +38,7 @@ enum class worker_event_kind : std::uint8_t {
   switch (k) {
     case worker_event_kind::started: return "started";
     case worker_event_kind::completed: return "completed";
+    case worker_event_kind::result_dropped: return "result_dropped";
     case worker_event_kind::retried: return "retried";
     case worker_event_kind::snoozed: return "snoozed";
     case worker_event_kind::returned: return "returned";

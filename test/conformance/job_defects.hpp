@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -58,6 +59,13 @@ enum job_defect : int {
   queues_lose_case,
   duplicates_count,
   no_attempts_is_one,
+  answers_are_unbounded,
+  spent_jobs_keep_their_keys,
+  late_jobs_keep_their_keys,
+  last_attempts_give_way,
+  replays_name_nobody,
+  replays_keep_out,
+  blocked_by_nobody,
 };
 
 struct job_defects : no_defects {
@@ -232,6 +240,17 @@ struct job_defects : no_defects {
         return command::enqueue_jobs::result(jobs.size(),
                                              enqueued{enqueue_outcome::duplicate, dead->second});
       }
+      if (auto const stuck = dead_end(key, now, next)) {
+        return command::enqueue_jobs::result(jobs.size(),
+                                             enqueued{enqueue_outcome::duplicate, *stuck});
+      }
+      if (which == last_attempts_give_way && owners.contains(key)) {
+        auto const owner = next(command::find_job{queue, owners[key]}, now);
+        if (owner.has_value() && *owner && (*owner)->state == job_state::leased &&
+            (*owner)->attempts >= (*owner)->max_attempts) {
+          next(command::bury_job{queue, (*owner)->id, (*owner)->fence, "spent"}, now);
+        }
+      }
       if (which == running_are_replaced && j.on_conflict == conflict_policy::replace &&
           owners.contains(key)) {
         next(command::cancel_job{queue, owners[key], true}, now);
@@ -271,6 +290,18 @@ struct job_defects : no_defects {
     auto answer = next(c, now);
     if (paused) next(command::pause_queue{c.queue}, now);
     if (answer.has_error()) return answer;
+    if (which == answers_are_unbounded && c.sequence == 0) {
+      auto rest = c;
+      while (answer->more && answer->jobs.size() < c.limit) {
+        rest.limit = c.limit - static_cast<std::uint32_t>(answer->jobs.size());
+        auto further = next(rest, now);
+        if (further.has_error()) return further;
+        std::move(further->jobs.begin(), further->jobs.end(), std::back_inserter(answer->jobs));
+        answer->dead_lettered += further->dead_lettered;
+        answer->more = further->more;
+        answer->next_in = further->next_in;
+      }
+    }
     for (auto& j : answer->jobs) {
       name const id{std::string{c.queue}, j.id};
       if (which == dead_holders_keep) j.expires_in = lease;
@@ -319,7 +350,8 @@ struct job_defects : no_defects {
   template <class Next>
   result<started> act(command::start_job const& c, time_point now, Next const& next, std::int64_t) {
     name const id{std::string{c.queue}, c.id};
-    auto const answer = next(c, now);
+    auto answer = next(c, now);
+    if (which == blocked_by_nobody && answer.has_value()) answer->other = {};
     if (answer.has_error() || answer->outcome == start_outcome::blocked) return answer;
     if (stuck_locks.contains(key_of[id]))
       return started{start_outcome::blocked, std::chrono::seconds{1}};
@@ -366,17 +398,42 @@ struct job_defects : no_defects {
   }
 
   template <class Next>
-  result<replay_outcome> act(command::replay_dead_letter const& c, time_point now, Next const& next,
-                             std::int64_t) {
+  result<replayed> act(command::replay_dead_letter const& c, time_point now, Next const& next,
+                       std::int64_t) {
     auto const j = next(command::find_job{c.queue, c.id}, now);
-    auto const answer = next(c, now);
-    if (answer.has_value() && *answer == replay_outcome::replayed) {
+    if (which == replays_keep_out && j.has_value() && *j) {
+      auto const owner = owners.find({std::string{c.queue}, (*j)->unique_key});
+      if (owner != owners.end() && owner->second != c.id) {
+        auto const other = next(command::find_job{c.queue, owner->second}, now);
+        if (other.has_value() && *other && !is_terminal((*other)->state)) {
+          return replayed{replay_outcome::conflict, owner->second};
+        }
+      }
+    }
+    auto answer = next(c, now);
+    if (which == replays_name_nobody && answer.has_value()) answer->other = {};
+    if (answer.has_value() && answer->outcome == replay_outcome::replayed) {
       spent[{std::string{c.queue}, c.id}] += (*j)->attempts;
     }
     return answer;
   }
 
  private:
+  /// The job in possession of a key that waits and that nobody can claim any more, if that is the
+  /// defect: a dequeue would bury it, and nothing else does.
+  template <class Next>
+  std::optional<job_id> dead_end(place const& key, time_point now, Next const& next) {
+    bool const by_attempts = which == spent_jobs_keep_their_keys;
+    if (!by_attempts && which != late_jobs_keep_their_keys) return std::nullopt;
+    auto const owner = owners.find(key);
+    if (owner == owners.end()) return std::nullopt;
+    auto const j = next(command::find_job{key.first, owner->second}, now);
+    if (j.has_error() || !*j || (*j)->state != job_state::pending) return std::nullopt;
+    bool const late = (*j)->deadline_in && *(*j)->deadline_in < duration::zero();
+    bool const ends = by_attempts ? (*j)->attempts >= (*j)->max_attempts : late;
+    return ends ? std::optional{owner->second} : std::nullopt;
+  }
+
   static job_id conformance_id(std::uint32_t n) noexcept {
     job_id id{};
     for (std::size_t i = 0; i < 4; ++i) id.data[15 - i] = static_cast<std::uint8_t>(n >> (8 * i));
@@ -443,6 +500,15 @@ inline constexpr mutant job_mutants[] = {
     {running_are_replaced, "R2", "a running job is replaced"},
     {queues_lose_case, "F27", "queues are compared without case"},
     {duplicates_count, "R4", "a duplicate counts as enqueued"},
+    {answers_are_unbounded, "F60", "a dequeue gives as many jobs as asked for, however large"},
+    {spent_jobs_keep_their_keys, "F14",
+     "a job keeps its unique key although its attempts are spent"},
+    {late_jobs_keep_their_keys, "F14",
+     "a job keeps its unique key although its deadline is missed"},
+    {last_attempts_give_way, "F14", "a last attempt that runs counts as spent"},
+    {replays_name_nobody, "F40", "a replay that is refused does not say for which job"},
+    {replays_keep_out, "F14", "a replay waits for a job that nobody can claim any more"},
+    {blocked_by_nobody, "F16", "a start that is refused does not say for which job"},
     {no_attempts_is_one, "R8", "max_attempts of 0 is accepted and means 1"},
 };
 

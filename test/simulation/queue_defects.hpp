@@ -100,8 +100,8 @@ struct queue_defects {
     return a;
   }
   template <class Store>
-  result<replay_outcome> step(command::replay_dead_letter const& c, Store& s) {
-    if (which == 13) return replay_outcome::replayed;
+  result<replayed> step(command::replay_dead_letter const& c, Store& s) {
+    if (which == 13) return replayed{};
     return s.execute(c);
   }
   template <class Store>

@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(snooze_requeue_return_bury_replay_and_purge) {
 
     // F40: a replayed job has all its attempts again.
     auto const replayed = co_await queue.async_replay(orders, made.id);
-    BOOST_TEST((replayed == weir::replay_outcome::replayed));
+    BOOST_TEST((replayed.outcome == weir::replay_outcome::replayed));
     now = co_await queue.async_find(orders, made.id);
     BOOST_TEST(now->attempts == 0U);
 
@@ -275,8 +275,11 @@ BOOST_AUTO_TEST_CASE(the_five_conflict_policies) {
     once<static_cast<int>(conflict_policy::reject)> rejected;
     rejected.customer = "ann";
     auto const first = co_await queue.async_enqueue(rejected);
-    auto const [ec, none] = co_await queue.async_enqueue(rejected, {}, await);
+    auto const [ec, conflict] = co_await queue.async_enqueue(rejected, {}, await);
     BOOST_TEST((ec == weir::errc::unique_conflict));
+    BOOST_TEST((conflict.outcome == weir::enqueue_outcome::duplicate));
+    BOOST_TEST((conflict.other == first.id), "the error comes with the job that has the key");
+    BOOST_TEST((conflict.id != first.id));
 
     once<static_cast<int>(conflict_policy::discard)> discarded;
     discarded.customer = "ann";
@@ -311,8 +314,9 @@ BOOST_AUTO_TEST_CASE(the_five_conflict_policies) {
     BOOST_TEST((replaced.outcome == weir::enqueue_outcome::replaced));
     BOOST_TEST((replaced.other == first.id));
     auto const lease = co_await queue.async_obtain_lease("once", replaced.id, "me");
-    auto const [running, nothing] = co_await queue.async_enqueue(newer, {}, await);
+    auto const [running, runner] = co_await queue.async_enqueue(newer, {}, await);
     BOOST_TEST((running == weir::errc::unique_conflict));
+    BOOST_TEST((runner.other == replaced.id));
     co_await queue.async_complete("once", replaced.id, lease->fence);
     auto const again = co_await queue.async_enqueue(newer);
     BOOST_TEST((again.outcome == weir::enqueue_outcome::enqueued));

@@ -136,8 +136,11 @@ class jobs_bed {
   cancel_outcome cancel(std::uint64_t n, bool running = false) {
     return get(command::cancel_job{.queue = queue, .id = id_of(n), .running = running});
   }
-  replay_outcome replay(std::uint64_t n, duration delay = {}) {
+  replayed replay_of(std::uint64_t n, duration delay = {}) {
     return get(command::replay_dead_letter{.queue = queue, .id = id_of(n), .delay = delay});
+  }
+  replay_outcome replay(std::uint64_t n, duration delay = {}) {
+    return replay_of(n, delay).outcome;
   }
   bool purge(std::uint64_t n) { return get(command::purge_job{.queue = queue, .id = id_of(n)}); }
   std::optional<job> find(std::uint64_t n) {

@@ -60,6 +60,7 @@ class jobs_model {
   std::vector<entry> jobs;
   std::map<std::string, queue_entry, std::less<>> queues;
   std::uint64_t last_fence = 0;
+  std::uint64_t displaced = 0;  ///< jobs that could not run and gave their keys to others
   time_point now;
 
   // ------------------------------------------------------------------------------------ questions
@@ -173,10 +174,18 @@ class jobs_model {
     e.vesting = vesting;
     earlier(e.queue, vesting);
   }
+  bool is_spent(entry const& e) const { return e.attempts >= e.max_attempts; }
+  bool is_late(entry const& e) const {
+    return e.deadline != duration::zero() && e.counted_from + e.deadline < now;
+  }
+  /// It waits, and would be buried by a claim.
+  bool cannot_run(entry const& e) const {
+    return stands(e) && e.state == entry::waiting && !leased(e) && (is_spent(e) || is_late(e));
+  }
   bool bury_if_it_must(entry& e) {
-    if (e.attempts >= e.max_attempts) {
+    if (is_spent(e)) {
       e.reason = "its attempts are spent: the last holder let its lease end";
-    } else if (e.deadline != duration::zero() && e.counted_from + e.deadline < now) {
+    } else if (is_late(e)) {
       e.reason = "its deadline was missed";
     } else {
       return false;
@@ -206,9 +215,15 @@ class jobs_model {
     bool const takes_key =
         n.strategy != unique_strategy::none && n.strategy != unique_strategy::while_executing;
     enqueued out;
-    if (auto* p = takes_key ? possessor(q, n.unique_key) : nullptr) {
+    auto* p = takes_key ? possessor(q, n.unique_key) : nullptr;
+    if (p != nullptr && cannot_run(*p) && p->strategy != unique_strategy::until_expired) {
+      bury_if_it_must(*p);
+      p = nullptr;
+      ++displaced;
+    }
+    if (p != nullptr) {
       out.other = p->id;
-      bool const waits = stands(*p) && p->state == entry::waiting && !leased(*p);
+      bool const waits = stands(*p) && p->state == entry::waiting && !leased(*p) && !cannot_run(*p);
       if (waits && n.on_conflict == conflict_policy::reschedule) {
         out.outcome = enqueue_outcome::rescheduled;
         unclaim(*p);
@@ -322,7 +337,7 @@ class jobs_model {
                        e->strategy == unique_strategy::until_and_while_executing;
     for (auto const& o : jobs) {
       if (locks && &o != e && o.queue == c.queue && o.key == e->key && o.running && leased(o)) {
-        return started{start_outcome::blocked, o.vesting - now};
+        return started{start_outcome::blocked, o.vesting - now, o.id};
       }
     }
     e->running = locks;
@@ -487,20 +502,25 @@ class jobs_model {
     if (own) q.lease_until = time_point::min();
     return lease_release{own, false};
   }
-  result<replay_outcome> apply(command::replay_dead_letter const& c) {
+  result<replayed> apply(command::replay_dead_letter const& c) {
     auto* e = find(c.queue, c.id);
-    if (e == nullptr || e->state != entry::dead) return replay_outcome::not_found;
+    if (e == nullptr || e->state != entry::dead) return replayed{replay_outcome::not_found};
     bool const takes_key =
         e->strategy != unique_strategy::none && e->strategy != unique_strategy::while_executing;
-    auto const* p = takes_key ? possessor(c.queue, e->key) : nullptr;
-    if (p != nullptr && p != e) return replay_outcome::conflict;
+    auto* p = takes_key ? possessor(c.queue, e->key) : nullptr;
+    if (p != nullptr && cannot_run(*p) && p->strategy != unique_strategy::until_expired) {
+      bury_if_it_must(*p);
+      p = nullptr;
+      ++displaced;
+    }
+    if (p != nullptr && p != e) return replayed{replay_outcome::conflict, p->id};
     e->state = entry::waiting;
     e->attempts = e->snoozes = 0;
     e->counted_from = now;
     e->vesting = now + c.delay;
     if (takes_key && e->strategy != unique_strategy::until_expired) e->has_key = true;
     earlier(c.queue, e->vesting);
-    return replay_outcome::replayed;
+    return replayed{};
   }
   result<bool> apply(command::purge_job const& c) {
     auto* e = find(c.queue, c.id);

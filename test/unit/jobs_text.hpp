@@ -88,7 +88,8 @@ class text {
   }
   void put(weir::enqueued const& e) { all(e.outcome, e.other); }
   void put(weir::dequeued const& d) { all(d.jobs, d.dead_lettered, d.more, d.held, d.next_in); }
-  void put(weir::started const& s) { all(s.outcome, s.retry_after); }
+  void put(weir::started const& s) { all(s.outcome, s.retry_after, s.other); }
+  void put(weir::replayed const& r) { all(r.outcome, r.other); }
   void put(weir::lease_renewal const& l) { all(l.expires_in); }
   void put(weir::visible_queues const& v) { all(v.queues, v.next_in); }
   void put(weir::lock_grant const& g) { all(g.granted, g.fence, g.expires_in, g.holder); }

@@ -92,7 +92,9 @@ BOOST_AUTO_TEST_CASE(R2_replay_waits_for_a_free_key) {
   b.enqueue(unique_job(1, unique_strategy::until_executed));
   b.bury(b.claim());
   b.enqueue(unique_job(2, unique_strategy::until_executed));
-  BOOST_TEST((b.replay(1) == replay_outcome::conflict));
+  auto const refused = b.replay_of(1);
+  BOOST_TEST((refused.outcome == replay_outcome::conflict));
+  BOOST_TEST((refused.other == id_of(2)), "and names the job that has the key");
   BOOST_TEST((b.require(1).state == job_state::dead));
   b.complete(b.claim());
   BOOST_TEST((b.replay(1) == replay_outcome::replayed));

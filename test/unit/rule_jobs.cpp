@@ -158,11 +158,35 @@ BOOST_AUTO_TEST_CASE(F40_only_the_dead_are_replayed_and_only_into_a_free_key) {
 
 BOOST_AUTO_TEST_CASE(a_possessor_is_what_its_job_does) {
   using rule::possessor;
-  static_assert(rule::possessor_in(job_state::pending) == possessor::waiting);
-  static_assert(rule::possessor_in(job_state::leased) == possessor::running);
-  static_assert(rule::possessor_in(job_state::completed) == possessor::ended);
-  static_assert(rule::possessor_in(job_state::dead) == possessor::ended);
-  static_assert(rule::possessor_in(std::nullopt) == possessor::ended);
+  using enum rule::claim_decision;
+  constexpr auto s = unique_strategy::until_executed;
+  static_assert(rule::possessor_in(job_state::pending, lease, s) == possessor::waiting);
+  for (auto const claim : {lease, bury_spent, bury_missed}) {
+    for (auto const each : strategies) {
+      BOOST_TEST((rule::possessor_in(job_state::leased, claim, each) == possessor::running));
+      BOOST_TEST((rule::possessor_in(job_state::completed, claim, each) == possessor::ended));
+      BOOST_TEST((rule::possessor_in(job_state::dead, claim, each) == possessor::ended));
+      BOOST_TEST((rule::possessor_in(std::nullopt, claim, each) == possessor::ended));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F14_a_possessor_that_no_claim_can_lease_gives_its_key_up) {
+  using enum rule::claim_decision;
+  using rule::possessor;
+  for (auto const claim : {bury_spent, bury_missed}) {
+    for (auto const s : strategies) {
+      if (!holds_while_waiting(s)) continue;
+      bool const expires = s == unique_strategy::until_expired;
+      BOOST_TEST((rule::possessor_in(job_state::pending, claim, s) ==
+                  (expires ? possessor::ended : possessor::unclaimable)));
+    }
+  }
+  for (auto const policy : policies) {
+    BOOST_TEST((rule::on_enqueue(unique_strategy::until_executed, policy, possessor::unclaimable) ==
+                rule::enqueue_decision::bury));
+  }
+  static_assert(rule::outcome_of(rule::enqueue_decision::bury) == enqueue_outcome::enqueued);
 }
 
 BOOST_AUTO_TEST_CASE(R2_a_newcomer_is_added_into_a_free_key_only) {

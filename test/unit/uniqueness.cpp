@@ -62,10 +62,17 @@ struct ran {
       ++calls;
       ec = detail::error_of(e);
       yes = did;
+      try {
+        if (e) std::rethrow_exception(e);
+      } catch (unique_conflict_error const& conflict) {
+        other = conflict.holder();
+      } catch (...) {
+      }
     };
   }
   int calls = 0;
   error_code ec;
+  std::string other;  // who has the key, if that is why it failed
   bool yes = false;
 };
 
@@ -265,7 +272,9 @@ BOOST_AUTO_TEST_CASE(a_conflict_is_what_the_policy_says) {
       BOOST_TEST(r.ec ==
                  (policy == conflict_policy::reject ? code(errc::unique_conflict) : error_code{}));
       BOOST_TEST(told.size() == (policy == conflict_policy::log ? 1u : 0u));
-      if (!told.empty()) BOOST_TEST(told[0] == "k " + std::string{taken.value->holder()});
+      std::string const holder{taken.value->holder()};
+      if (!told.empty()) BOOST_TEST(told[0] == "k " + holder);
+      BOOST_TEST(r.other == (policy == conflict_policy::reject ? holder : ""));
     });
     BOOST_TEST(!never);
   }

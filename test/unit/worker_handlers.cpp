@@ -177,13 +177,31 @@ BOOST_AUTO_TEST_CASE(F51_an_unknown_kind_waits_for_a_worker_that_knows_it) {
   BOOST_TEST((find(id)->state == weir::job_state::dead));
 }
 
-BOOST_AUTO_TEST_CASE(a_result_that_is_too_large_is_dead_lettered_and_not_lost) {
+BOOST_AUTO_TEST_CASE(F62_a_result_that_cannot_be_stored_costs_the_work_nothing) {
   auto w = make_worker();
-  w.handle<note>([](note const&) { return std::string((1 << 20) + 1, 'x'); });
-  auto const id = enqueue("note", R"({"text":"","number":1})");
-  start(w);
-  BOOST_TEST((find(id)->state == weir::job_state::dead));
-  BOOST_TEST(find(id)->reason == "the payload is too large");
+  int runs = 0;
+  auto const run = [&](auto handler) {
+    w.handle<note>(std::move(handler));
+    auto const id = enqueue("note", R"({"text":"","number":1})");
+    start(w);
+    pass(1min);
+    BOOST_TEST_REQUIRE(find(id).has_value());
+    BOOST_TEST((find(id)->state == weir::job_state::completed));
+    BOOST_TEST(find(id)->result == "");
+    cancel();
+  };
+  run([&](note const&) { return ++runs, std::string(weir::limits::payload_size + 1, 'x'); });
+  run([&](note const&) { return ++runs, note{"not UTF-8: \xff", 1}; });
+  run([&](note const&) -> asio::awaitable<note> {
+    ++runs;
+    note const bad{"nor this: \xff", 1};
+    co_return bad;
+  });
+  BOOST_TEST(runs == 3);
+  BOOST_TEST(events[kind::result_dropped] == 3);
+  BOOST_TEST(events[kind::completed] == 3);
+  BOOST_TEST(events[kind::retried] == 0);
+  BOOST_TEST(dead().empty());
 }
 
 BOOST_AUTO_TEST_CASE(an_observer_that_throws_does_not_end_the_worker) {

@@ -65,8 +65,9 @@ struct dequeued {
   std::vector<leased_job> jobs;     ///< best first
   std::uint32_t dead_lettered = 0;  ///< jobs that this step ended instead: attempts spent by
                                     ///< crashes, or deadline missed
-  bool more = false;                ///< more jobs are visible now
-  bool held = false;                ///< the queue is paused or snoozed: nothing is given out
+  bool more = false;  ///< more jobs are visible now; also where `limits::answer_bytes`
+                      ///< ended the answer
+  bool held = false;  ///< the queue is paused or snoozed: nothing is given out
   std::optional<duration> next_in;  ///< until the queue's next job vests; empty: it has none
 };
 
@@ -93,6 +94,7 @@ enum class start_outcome : std::uint8_t {
 struct started {
   start_outcome outcome = start_outcome::started;  ///< may it start?
   duration retry_after{};                          ///< blocked: what is left of the other's lease
+  job_id other{};                                  ///< blocked: the job that has the run lock
 };
 
 /// What became of a job whose attempt failed: it waits again, or its attempts are spent.
@@ -112,8 +114,14 @@ enum class cancel_outcome : std::uint8_t {
 /// What became of a dead job that was to be replayed.
 enum class replay_outcome : std::uint8_t {
   replayed,   ///< it is pending again with no attempts spent
-  conflict,   ///< its unique key was taken meanwhile; nothing was changed
+  conflict,   ///< its unique key was taken meanwhile by `other`; nothing was changed
   not_found,  ///< no such dead job
+};
+
+/// The answer to `command::replay_dead_letter`.
+struct replayed {
+  replay_outcome outcome = replay_outcome::replayed;  ///< pending again, or why not
+  job_id other{};  ///< conflict: the job in possession of the unique key
 };
 
 /// Due queues of one shard, the longest due first.
@@ -140,15 +148,22 @@ namespace command {
 /// Adds jobs to one queue, all in one step. A conflict concerns its own job only (outcome by
 /// position). Errors before any change: bad input, `store_full`. A job whose id the queue has a
 /// record of, in whatever state, is not added again, nor is anything else changed: `enqueued`.
+///
+/// A job in possession of a unique key that waits, and whose attempts are spent (its last holder
+/// let the lease end) or whose deadline is missed, can never run. It gives the key up to a newcomer
+/// under any policy, also in a queue that is paused or snoozed: it is dead-lettered in this step,
+/// and the newcomer is `enqueued`. A key held until_expired stays taken for its time: such a job is
+/// as good as ended, and the newcomer a `duplicate` under any policy.
 struct enqueue_jobs {
   using result = boost::container::small_vector<enqueued, 1>;  ///< what became of each, by position
   static constexpr bool repeatable = true;                     ///< by their ids
 
   std::string_view queue;         ///< where they go: its name, 1…`limits::key_size` bytes
-  std::span<new_job const> jobs;  ///< 1…`limits::batch` of them
+  std::span<new_job const> jobs;  ///< 1…`limits::batch` of them, with up to `limits::batch_bytes`
 };
 
-/// Lists up to `limit` visible jobs in order, leasing none.
+/// Lists up to `limit` visible jobs in order, leasing none: fewer if their texts exceed
+/// `limits::answer_bytes`.
 struct peek_jobs {
   using result = std::vector<job>;          ///< best first
   static constexpr bool repeatable = true;  ///< it changes nothing
@@ -157,11 +172,18 @@ struct peek_jobs {
   std::uint32_t limit = 10;  ///< 1…`limits::batch`
 };
 
-/// Leases up to `limit` visible jobs in order, counting an attempt for each.
+/// Leases up to `limit` visible jobs in order, counting an attempt for each: fewer, with `more`
+/// set, if their texts exceed `limits::answer_bytes`.
 ///
 /// A visible job whose attempts are spent (its holders crashed) or whose deadline is missed is
-/// dead-lettered instead. `sequence` numbers a holder's dequeues of this queue: the same number
-/// again gives those of the same leases that still live, instead of more. 0: not numbered.
+/// dead-lettered instead, at most 100 by one dequeue. Where it stopped for that, it says `more` and
+/// may give fewer than it could, or none. A queue that is held (paused or snoozed) gives nothing
+/// out, and none of its jobs is dead-lettered by this; a newcomer may have their unique keys all
+/// the same (`enqueue_jobs`, `replay_dead_letter`).
+///
+/// `sequence` numbers a holder's dequeues of this queue: the same number again gives those of the
+/// same leases that still live, instead of more. Once all of them are over it counts as a new
+/// dequeue. 0: not numbered.
 struct dequeue_jobs {
   using result = dequeued;                  ///< the leases, and what else was found
   static constexpr bool repeatable = true;  ///< by its sequence
@@ -197,7 +219,9 @@ struct extend_lease {
 };
 
 /// Says that the handler of a leased job is about to start: gives up a key held until_executing and
-/// takes the one held while_executing, in one step. Error: `lease_lost`.
+/// takes the one held while_executing, in one step. The run lock is free as soon as the lease of
+/// the job that took it is over, by command or by time, also in a queue that is held. Error:
+/// `lease_lost`.
 struct start_job {
   using result = started;                   ///< may it start?
   static constexpr bool repeatable = true;  ///< a lease that has its run lock keeps it
@@ -215,12 +239,14 @@ struct complete_jobs {
   static constexpr bool repeatable = true;                             ///< by their leases' numbers
 
   std::string_view queue;              ///< its name, 1…`limits::key_size` bytes
-  std::span<finished_job const> jobs;  ///< 1…`limits::batch` of them
+  std::span<finished_job const> jobs;  ///< 1…`limits::batch` of them, with up to
+                                       ///< `limits::batch_bytes` of results
 };
 
 /// Ends a lease because the attempt failed: the job vests again after `delay`, or is dead-lettered
 /// if its attempts are spent. Its run lock is freed, its unique key kept or, in the dead letters,
-/// freed. Error: `lease_lost`.
+/// freed. A key that the start of its handler gave up is taken again if it is free, as by
+/// `snooze_job` and `return_job`; otherwise the job waits without. Error: `lease_lost`.
 struct requeue_job {
   using result = requeue_outcome;           ///< waits again, or dead
   static constexpr bool repeatable = true;  ///< the lease ends with it: a repeat changes nothing
@@ -297,7 +323,8 @@ struct min_vesting_time {
   std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
-/// Lists up to `limit` queues of a shard whose pointer is due and which are not held.
+/// Lists up to `limit` queues of a shard whose pointer is due and which are not held: fewer if
+/// their names exceed `limits::answer_bytes`. `next_in` is then not positive.
 ///
 /// With `entropy` 0 they are listed from the longest due. Otherwise from an instant between the
 /// longest due and now that the 64 random bits pick, and from the longest due again after the end:
@@ -386,7 +413,7 @@ struct read_queue_stats {
 };
 
 /// Lists the dead letters of a queue, the oldest first; `cursor` from the page before, empty to
-/// begin.
+/// begin. A page has fewer than `limit` if their texts exceed `limits::answer_bytes`.
 struct list_dead_letters {
   using result = job_page;                  ///< the dead jobs, and how to go on
   static constexpr bool repeatable = true;  ///< it changes nothing
@@ -396,9 +423,12 @@ struct list_dead_letters {
   std::string_view cursor;    ///< of the page before
 };
 
-/// Makes a dead job pending again, with no attempts spent, if its unique key is free.
+/// Makes a dead job pending again, if its unique key is free: with no attempts and no snoozes
+/// spent, and its deadline counted from now. A job that has the key and can never run gives it up
+/// as for `enqueue_jobs`. A key held until_expired is not taken again: its time counts from the
+/// enqueue.
 struct replay_dead_letter {
-  using result = replay_outcome;            ///< pending again, or why not
+  using result = replayed;                  ///< pending again, or why not
   static constexpr bool repeatable = true;  ///< asked again, it is `not_found`, and nothing is
                                             ///< changed
 
@@ -416,7 +446,8 @@ struct purge_job {
   job_id id{};             ///< of the job
 };
 
-/// Lists the queues of a shard by name; `cursor` from the page before, empty to begin.
+/// Lists the queues of a shard by name; `cursor` from the page before, empty to begin. A page has
+/// fewer than `limit` if their names exceed `limits::answer_bytes`.
 struct list_queues {
   using result = queue_page;                ///< the names, and how to go on
   static constexpr bool repeatable = true;  ///< it changes nothing

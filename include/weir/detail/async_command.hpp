@@ -30,7 +30,8 @@
 // command. If it also has `error_code problem() const`, and there is one, the operation completes
 // with that and nothing is executed. If it has `void failed(error_code)`, it is told of an error
 // before it is destroyed. A *mapping* turns the answer into the operation's result: `result<R>
-// operator()(Command::result, Request&)`, called for success only.
+// operator()(Command::result, Request&)`, called for success only; or `explained_result<R>`, where
+// an error of its own comes with a value.
 namespace weir::detail {
 
 template <class Request>
@@ -131,7 +132,7 @@ class command_handler {
   explicit command_handler(operation_owner<operation, Handler> owner) : owner_{std::move(owner)} {}
 
   void operator()(error_code ec, answer got) {
-    result<Result> mapped = ec;
+    std::invoke_result_t<Mapping&, answer, Request&> mapped = ec;
     if (!ec) {
       mapped = owner_->mapping(std::move(got), owner_->request);
     } else if constexpr (requires { owner_->request.failed(ec); }) {
@@ -142,7 +143,8 @@ class command_handler {
     if (mapped.has_value()) {
       std::move(handler)(error_code{}, std::move(mapped).value());
     } else {
-      std::move(handler)(mapped.error(), Result{});
+      error_code const why = mapped.error();
+      std::move(handler)(why, beside_error(std::move(mapped)));
     }
   }
 
@@ -169,7 +171,8 @@ auto async_command(Store store, Request request, Mapping mapping, Token&& token)
     }
     if constexpr (executes_now<Store, command>) {
       // Nothing outlives this call but the result: no operation need be kept.
-      auto step = [&]() -> result<Result> {
+      using mapped_type = std::invoke_result_t<Mapping&, typename command::result, Request&>;
+      auto step = [&]() -> mapped_type {
         auto answer = to.execute(what.command());
         if (answer.has_error()) {
           if constexpr (requires { what.failed(answer.error()); }) what.failed(answer.error());

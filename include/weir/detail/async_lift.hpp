@@ -58,15 +58,36 @@ void post_completion(Executor const& fallback, Handler&& handler, Args&&... args
   }
 }
 
+/// A result whose error comes with a value that says more of it: the operation completes with both.
+template <class T>
+struct explained_result : result<T> {
+  using result<T>::result;
+  explained_result(result<T> plain) : result<T>{std::move(plain)} {}
+  explained_result(error_code ec, T with) : result<T>{ec}, beside{std::move(with)} {}
+
+  T beside{};  ///< the value beside the error
+};
+
+/// What accompanies the error of an answer.
+template <class T>
+[[nodiscard]] T beside_error(result<T> const&) {
+  return T{};
+}
+template <class T>
+[[nodiscard]] T beside_error(explained_result<T>&& answer) {
+  return std::move(answer.beside);
+}
+
 /// Makes a synchronous step an asynchronous operation: `step` runs in the initiation, and its
-/// result is posted to the handler's executor. `step` returns `result<Result>`; running out of
-/// memory in it is an error code, too.
+/// result is posted to the handler's executor. `step` returns `result<Result>`, or
+/// `explained_result<Result>`; running out of memory in it is an error code, too.
 template <class Result, class Executor, class Step, class Token>
 auto async_lift(Executor const& fallback, Step&& step, Token&& token) {
   namespace asio = boost::asio;
   auto initiate = [ex = fallback](auto handler, auto run) {
     // A named object, never a temporary: see the compiler notes in CONTRIBUTING.md.
-    result<Result> answer = make_error_code(boost::system::errc::not_enough_memory);
+    std::invoke_result_t<decltype(run)&> answer =
+        make_error_code(boost::system::errc::not_enough_memory);
     try {
       answer = run();
     } catch (std::bad_alloc const&) {
@@ -74,7 +95,8 @@ auto async_lift(Executor const& fallback, Step&& step, Token&& token) {
     if (answer.has_value()) {
       post_completion(ex, std::move(handler), error_code{}, std::move(answer).value());
     } else {
-      post_completion(ex, std::move(handler), answer.error(), Result{});
+      error_code const ec = answer.error();
+      post_completion(ex, std::move(handler), ec, beside_error(std::move(answer)));
     }
   };
   return asio::async_initiate<Token, void(error_code, Result)>(

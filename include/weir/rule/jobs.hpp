@@ -167,9 +167,9 @@ enum class claim_decision : std::uint8_t {
   }
 }
 
-/// `key_free`: nobody else has the job's unique key, or its strategy holds none while it waits. A
-/// replayed job has no attempts and no snoozes spent, and its deadline counts from the replay
-/// (F40).
+/// `key_free`: nobody else has the job's unique key, or only one that is `possessor::unclaimable`
+/// and is then buried, or its strategy holds none while it waits. A replayed job has no attempts
+/// and no snoozes spent, and its deadline counts from the replay (F40).
 [[nodiscard]] constexpr replay_outcome on_replay(std::optional<job_state> state,
                                                  bool key_free) noexcept {
   if (state != job_state::dead) return replay_outcome::not_found;
@@ -186,31 +186,47 @@ enum class claim_decision : std::uint8_t {
 /// What the job in possession of an enqueue key does. `ended` is only met where the key is held
 /// until_expired.
 enum class possessor : std::uint8_t {
-  nobody,   ///< the key is free
-  waiting,  ///< it is pending
-  running,  ///< it is leased
-  ended,    ///< it is over, and the key is not free yet
+  nobody,       ///< the key is free
+  waiting,      ///< it is pending
+  running,      ///< it is leased
+  unclaimable,  ///< it is pending, and the next claim will bury it: its end frees the key
+  ended,        ///< it is over, or as good as that, and the key is not free yet
 };
 
-/// What the possessor of a key does, by its state; empty: its record is gone, and so it has ended.
-[[nodiscard]] constexpr possessor possessor_in(std::optional<job_state> state) noexcept {
-  if (state == job_state::pending) return possessor::waiting;
-  return state == job_state::leased ? possessor::running : possessor::ended;
+/// Does the end of its job, of whichever kind, free the enqueue key?
+[[nodiscard]] constexpr bool end_frees_key(unique_strategy s) noexcept {
+  return holds_while_waiting(s) && s != unique_strategy::until_expired;
+}
+
+/// What the possessor of a key does. `state`: empty: its record is gone, and so it has ended.
+/// `claim`: what a claim would do to it now, whether or not its queue is held. A job that no claim
+/// can lease any more does not keep its key until somebody comes to claim it: in a queue that is
+/// paused nobody does (F14).
+[[nodiscard]] constexpr possessor possessor_in(std::optional<job_state> state, claim_decision claim,
+                                               unique_strategy possessors) noexcept {
+  if (state == job_state::leased) return possessor::running;
+  if (state != job_state::pending) return possessor::ended;
+  if (claim == claim_decision::lease) return possessor::waiting;
+  return end_frees_key(possessors) ? possessor::unclaimable : possessor::ended;
 }
 
 /// What becomes of a newcomer.
 enum class enqueue_decision : std::uint8_t {
-  add,         ///< the newcomer is added and holds the key
-  duplicate,   ///< nothing changes; the policy says how the caller is told
-  replace,     ///< the possessor ends as cancelled, the newcomer is added and holds the key
+  add,        ///< the newcomer is added and holds the key
+  duplicate,  ///< nothing changes; the policy says how the caller is told
+  replace,    ///< the possessor ends as cancelled, the newcomer is added and holds the key
+  bury,       ///< the possessor, which is unclaimable, ends as a dead letter with the reason that a
+              ///< claim would give it; the newcomer is added and holds the key
   reschedule,  ///< the possessor takes the newcomer's vesting time and priority; the newcomer is
                ///< not added
 };
 
-/// What enqueueing a job does that the queue does not have yet. Only a waiting possessor gives way.
+/// What enqueueing a job does that the queue does not have yet. Only a possessor that waits gives
+/// way, and under every policy one that is unclaimable.
 [[nodiscard]] constexpr enqueue_decision on_enqueue(unique_strategy newcomer,
                                                     conflict_policy policy, possessor p) noexcept {
   if (!holds_while_waiting(newcomer) || p == possessor::nobody) return enqueue_decision::add;
+  if (p == possessor::unclaimable) return enqueue_decision::bury;
   if (p == possessor::waiting && policy == conflict_policy::replace)
     return enqueue_decision::replace;
   if (p == possessor::waiting && policy == conflict_policy::reschedule) {
@@ -222,7 +238,8 @@ enum class enqueue_decision : std::uint8_t {
 /// The same, as its caller is told.
 [[nodiscard]] constexpr enqueue_outcome outcome_of(enqueue_decision d) noexcept {
   switch (d) {
-    case enqueue_decision::add: return enqueue_outcome::enqueued;
+    case enqueue_decision::add:
+    case enqueue_decision::bury: return enqueue_outcome::enqueued;
     case enqueue_decision::duplicate: return enqueue_outcome::duplicate;
     case enqueue_decision::replace: return enqueue_outcome::replaced;
     case enqueue_decision::reschedule: return enqueue_outcome::rescheduled;
@@ -236,11 +253,6 @@ enum class enqueue_decision : std::uint8_t {
                                               time_point enqueued) noexcept {
   return s == unique_strategy::until_expired ? saturating_add(enqueued, unique_ttl)
                                              : time_point::max();
-}
-
-/// Does the end of its job, of whichever kind, free the enqueue key?
-[[nodiscard]] constexpr bool end_frees_key(unique_strategy s) noexcept {
-  return holds_while_waiting(s) && s != unique_strategy::until_expired;
 }
 
 /// Does the start of its handler free the enqueue key? If so, requeueing, snoozing and returning

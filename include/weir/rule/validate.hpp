@@ -10,6 +10,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
+#include "weir/rule/bytes.hpp"
 
 #include <string_view>
 
@@ -223,6 +224,7 @@ namespace detail {
   for (auto const& j : c.jobs) {
     if (auto const ec = validate(j)) return ec;
   }
+  if (!within_batch_bytes(c.jobs)) return errc::invalid_batch;
   return {};
 }
 [[nodiscard]] inline error_code validate(command::peek_jobs const& c) noexcept {
@@ -251,7 +253,7 @@ namespace detail {
   for (auto const& j : c.jobs) {
     verdict.require(j.result.size() <= limits::payload_size, errc::payload_too_large);
   }
-  return verdict;
+  return verdict.require(within_batch_bytes(c.jobs), errc::invalid_batch);
 }
 [[nodiscard]] inline error_code validate(command::requeue_job const& c) noexcept {
   return detail::queue_verdict(c.queue).require(valid_wait(c.delay), errc::invalid_wait);

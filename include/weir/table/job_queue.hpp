@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/rule/fence.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/table/job_holders.hpp"
@@ -61,22 +62,26 @@ class basic_memory_queue
       drop(*known);
     }
 
-    auto const* const key =
-        holds_while_waiting(j.strategy) ? keys_.find(j.unique_key, now) : nullptr;
-    auto* const other = key == nullptr ? nullptr : find(key->owner, now);
-    auto const possessor =
-        key == nullptr ? rule::possessor::nobody : rule::possessor_in(state_of(other, now));
+    auto const [owner, other, possessor] = possessor_of(j.strategy, j.unique_key, now);
     auto const decision = rule::on_enqueue(j.strategy, j.on_conflict, possessor);
     out.answer.outcome = rule::outcome_of(decision);
-    if (key != nullptr) out.answer.other = key->owner;
 
     switch (decision) {
-      case rule::enqueue_decision::duplicate: return out;
-      case rule::enqueue_decision::reschedule: reschedule(*other, j, now); break;
+      case rule::enqueue_decision::duplicate: out.answer.other = owner; return out;
+      case rule::enqueue_decision::reschedule:
+        out.answer.other = owner;
+        reschedule(*other, j, now);
+        break;
       case rule::enqueue_decision::replace:
+        out.answer.other = owner;
+        out.records = add(j, now);
+        end(*other, job_state::cancelled, now);
+        break;
+      case rule::enqueue_decision::bury:
+        bury(*other, *unclaimable(*other, now), now);
+        [[fallthrough]];
       case rule::enqueue_decision::add: out.records = add(j, now); break;
     }
-    if (decision == rule::enqueue_decision::replace) end(*other, job_state::cancelled, now);
     out.vests = saturating_add(now, j.delay);
     return out;
   }
@@ -90,6 +95,7 @@ class basic_memory_queue
     if (holder != nullptr) repeat(*holder, c.sequence, now, out);
     if (out.jobs.empty() && !out.held) {
       out.jobs.reserve(std::min<std::size_t>(c.limit, index_.size()));
+      rule::answer_room room;
       std::uint8_t level = 0;  // what is leased cannot make an earlier level due
       while (out.jobs.size() < c.limit && out.dead_lettered < rule::burials_per_dequeue) {
         auto* const r = index_.first_visible(now, level);
@@ -101,6 +107,7 @@ class basic_memory_queue
           ++out.dead_lettered;
           continue;
         }
+        if (!room.take(r->text_bytes())) break;
         if (holder == nullptr) holder = &holders_.obtain(c.holder);
         auto const fence = rule::next_fence(common_.last_fence, now);
         out.jobs.push_back(describe_lease(*r, fence, r->attempts + 1, c.lease, now));
@@ -158,6 +165,7 @@ class basic_memory_queue
     out.outcome = rule::on_start(r.strategy, other != nullptr);
     if (out.outcome == start_outcome::blocked) {
       out.retry_after = saturating_sub(other->vesting, now);
+      out.other = other->id;
       return out;
     }
     if (holds_while_running(r.strategy)) locks_.take(r);
@@ -216,14 +224,17 @@ class basic_memory_queue
     return outcome;
   }
 
-  replay_outcome replay(job_id const& id, duration delay, time_point now) {
+  replayed replay(job_id const& id, duration delay, time_point now) {
     auto* const r = find(id, now);
-    auto const* const key = r != nullptr && holds_while_waiting(r->strategy)
-                                ? keys_.find(r->unique_key(), now)
-                                : nullptr;
-    auto const outcome = rule::on_replay(state_of(r, now), key == nullptr || key->owner == id);
-    if (outcome != replay_outcome::replayed) return outcome;
+    contender by;
+    if (r != nullptr) by = possessor_of(r->strategy, r->unique_key(), now);
+    bool const gives_way = by.does == rule::possessor::unclaimable;
+    bool const free = by.does == rule::possessor::nobody || by.id == id || gives_way;
+    replayed out{rule::on_replay(state_of(r, now), free)};
+    if (out.outcome == replay_outcome::conflict) out.other = by.id;
+    if (out.outcome != replay_outcome::replayed) return out;
     index_.prepare(r->priority);
+    if (gives_way) bury(*by.job, *unclaimable(*by.job, now), now);
     if (rule::replay_takes_key(r->strategy)) {
       keys_.hold(common_, r->unique_key(), home_, id, time_point::max());
     }
@@ -234,7 +245,7 @@ class basic_memory_queue
     r->deadline_from = now;
     r->vesting = saturating_add(now, delay);
     index_.insert(*r);
-    return outcome;
+    return out;
   }
 
   /// Forgets an ended job and counts it as purged.
@@ -254,6 +265,28 @@ class basic_memory_queue
   time_point lease_expiry = time_point::min();
 
  private:
+  /// The job in possession of an enqueue key.
+  struct contender {
+    job_id id{};
+    job_record* job = nullptr;  ///< null: nobody has the key, or no record is left of who has
+    rule::possessor does = rule::possessor::nobody;
+  };
+
+  /// Who has the enqueue key that a job of this strategy takes, if it takes one.
+  contender possessor_of(unique_strategy strategy, std::string_view text, time_point now) noexcept {
+    contender out;
+    auto const* const key = holds_while_waiting(strategy) ? keys_.find(text, now) : nullptr;
+    if (key == nullptr) return out;
+    out.id = key->owner;
+    out.job = find(key->owner, now);
+    out.does = rule::possessor::ended;
+    if (auto const* const r = out.job) {
+      auto const claim = rule::on_claim(r->attempts, r->max_attempts, r->deadline_at(), now);
+      out.does = rule::possessor_in(r->state(now), claim, r->strategy);
+    }
+    return out;
+  }
+
   static std::optional<std::string_view> unclaimable(job_record const& r, time_point now) noexcept {
     switch (rule::on_claim(r.attempts, r.max_attempts, r.deadline_at(), now)) {
       case rule::claim_decision::bury_spent: return rule::reason_spent;

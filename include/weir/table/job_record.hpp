@@ -96,6 +96,12 @@ struct job_record {
     return rare ? rare->memo : std::string_view{};
   }
 
+  /// As `rule::bytes_of` the job that is described from it.
+  [[nodiscard]] std::size_t text_bytes() const noexcept {
+    auto const all = std::size_t{kind_size} + key_size + payload_size;
+    return rare ? all + rare->memo.size() + rare->result.size() + rare->reason.size() : all;
+  }
+
   [[nodiscard]] job_notes& notes() {
     if (!rare) rare = std::make_unique<job_notes>();
     return *rare;

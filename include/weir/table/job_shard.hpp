@@ -7,6 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/command/locks.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/rule/fence.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/table/job_budget.hpp"
@@ -230,14 +231,14 @@ class basic_job_shard {
     return page;
   }
 
-  result<replay_outcome> apply(command::replay_dead_letter const& c, time_point now) {
+  result<replayed> apply(command::replay_dead_letter const& c, time_point now) {
     auto* const q = queues_.find(c.queue);
-    if (q == nullptr) return replay_outcome::not_found;
-    auto const outcome = q->replay(c.id, c.delay, now);
-    if (outcome == replay_outcome::replayed) {
+    if (q == nullptr) return replayed{replay_outcome::not_found};
+    auto const answer = q->replay(c.id, c.delay, now);
+    if (answer.outcome == replay_outcome::replayed) {
       pointers_.no_later_than(*q, saturating_add(now, c.delay), now);
     }
-    return outcome;
+    return answer;
   }
 
   result<bool> apply(command::purge_job const& c, time_point now) {
@@ -268,10 +269,11 @@ class basic_job_shard {
     auto const first = pointers_.begin();
     if (first == pointers_.end()) return out;
     auto const start = pointers_.from(rule::scan_start(first->due, now, c.entropy));
+    rule::answer_room room;
     // Lists what is due from there on; false: something was left out, and stands at `at`.
     auto const list = [&](job_pointers::iterator& at, job_pointers::iterator const to) {
       for (; at != to && rule::job_visible(at->due, now); ++at) {
-        if (out.queues.size() == c.limit) return false;
+        if (out.queues.size() == c.limit || !room.take(at->name.size())) return false;
         out.queues.push_back(at->name);
       }
       return true;

@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/table/job_holders.hpp"
 #include "weir/table/job_index.hpp"
@@ -66,7 +67,9 @@ class basic_queue_jobs {
   }
 
   void peek(std::uint32_t limit, time_point now, std::vector<job>& out) const {
+    rule::answer_room room;
     index_.for_each_visible(now, [&](job_record const& r) {
+      if (!room.take(r.text_bytes())) return false;
       out.push_back(describe(r, now));
       return out.size() < limit;
     });
@@ -90,7 +93,10 @@ class basic_queue_jobs {
   std::uint64_t dead_letters(std::uint64_t after, std::uint32_t limit, time_point now,
                              std::vector<job>& out) const {
     auto it = dead_.upper_bound(after);
-    for (; it != dead_.end() && out.size() < limit; ++it) out.push_back(describe(*it, now));
+    rule::answer_room room;
+    for (; it != dead_.end() && out.size() < limit && room.take(it->text_bytes()); ++it) {
+      out.push_back(describe(*it, now));
+    }
     return it == dead_.end() ? 0 : std::prev(it)->death;
   }
 

@@ -5,6 +5,7 @@
 #define WEIR_TABLE_QUEUE_REGISTRY_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/table/job_keys.hpp"
 #include "weir/table/job_pointers.hpp"
 #include "weir/table/job_queue.hpp"
@@ -90,8 +91,11 @@ class basic_queue_registry {
 
   [[nodiscard]] queue_page page(std::uint32_t limit, std::string_view after) const {
     queue_page out;
+    rule::answer_room room;
     auto it = names_.upper_bound(after);
-    for (; it != names_.end() && out.queues.size() < limit; ++it) out.queues.push_back(it->name);
+    for (; it != names_.end() && out.queues.size() < limit && room.take(it->name.size()); ++it) {
+      out.queues.push_back(it->name);
+    }
     if (it != names_.end()) out.cursor = out.queues.back();
     return out;
   }

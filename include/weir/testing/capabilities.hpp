@@ -4,6 +4,7 @@
 #ifndef WEIR_TESTING_CAPABILITIES_HPP
 #define WEIR_TESTING_CAPABILITIES_HPP
 
+#include "weir/limits.hpp"
 #include "weir/time.hpp"
 
 #include <cstddef>
@@ -39,6 +40,12 @@ struct capabilities {
 
   /// Different job priorities that the store keeps apart.
   std::uint32_t priority_levels = 256;
+
+  /// The largest payload, and the largest result, that the store takes.
+  std::size_t payload_size = limits::payload_size;
+
+  /// The bytes of the texts of one command's jobs that the store takes.
+  std::size_t batch_bytes = limits::batch_bytes;
 
   /// What a step has found over stays over when time runs backwards, also if that step only read.
   bool ends_are_final = true;

@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_COMPLETER_HPP
 #define WEIR_WORKER_COMPLETER_HPP
 
+#include "weir/limits.hpp"
 #include "weir/worker/core.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -13,7 +14,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,31 +57,88 @@ class completer {
   };
 
   static boost::asio::awaitable<void> store(std::shared_ptr<completer> self, std::string queue) {
-    auto& core = *self->core_;
     for (;;) {
-      std::vector<done> batch;
-      batch.swap(self->lines_[queue].waiting);
+      auto batch = self->next_batch(queue);
       if (batch.empty()) break;
-      if (batch.size() > limits::batch) {  // the rest goes with the next one
-        auto& rest = self->lines_[queue].waiting;
-        rest.assign(std::make_move_iterator(batch.begin() + limits::batch),
-                    std::make_move_iterator(batch.end()));
-        batch.resize(limits::batch);
+      auto const asked = request_of(batch);
+      command::complete_jobs const request{.queue = queue, .jobs = asked.views};
+      auto const outcomes = co_await self->core_->ask(request, asked.until);
+      if (refused(outcomes)) {
+        auto apart = self->complete_apart(queue, batch, outcomes.error());
+        co_await std::move(apart);
+      } else {
+        self->settle(batch, outcomes);
       }
-
-      // A view of each, for as long as the command needs it, and asking until the last of the
-      // leases is over.
-      std::vector<finished_job> views;
-      auto until = steady_time::min();
-      for (auto const& d : batch) {
-        views.push_back({.id = d.job->job.id, .fence = d.job->job.fence, .result = d.stored});
-        until = std::max(until, d.job->deadline);
-      }
-      command::complete_jobs const complete{.queue = queue, .jobs = views};
-      auto const outcomes = co_await core.ask(complete, until);
-      for (std::size_t i = 0; i != batch.size(); ++i) self->settle(batch[i], outcomes, i);
     }
     self->lines_.erase(queue);
+  }
+
+  /// As many of those that wait as one command may have; the rest goes with the next one.
+  [[nodiscard]] std::vector<done> next_batch(std::string const& queue) {
+    auto& waiting = lines_[queue].waiting;
+    std::size_t n = 0;
+    for (std::size_t bytes = 0; n != waiting.size() && n != limits::batch; ++n) {
+      bytes += waiting[n].stored.size();
+      if (bytes > limits::batch_bytes) break;
+    }
+    auto const end = waiting.begin() + static_cast<std::ptrdiff_t>(n);
+    std::vector<done> batch{std::make_move_iterator(waiting.begin()), std::make_move_iterator(end)};
+    waiting.erase(waiting.begin(), end);
+    return batch;
+  }
+
+  /// A view of each, for as long as the command needs it, and asking until the last of the leases
+  /// is over.
+  struct asked_for {
+    std::vector<finished_job> views;
+    steady_time until = steady_time::min();
+  };
+  [[nodiscard]] static asked_for request_of(std::span<done const> batch) {
+    asked_for out;
+    for (auto const& d : batch) {
+      out.views.push_back({.id = d.job->job.id, .fence = d.job->job.fence, .result = d.stored});
+      out.until = std::max(out.until, d.job->deadline);
+    }
+    return out;
+  }
+
+  /// Does the store refuse the command because of its size, or for something that is wrong with
+  /// one of its jobs?
+  template <class Outcomes>
+  [[nodiscard]] static bool refused(Outcomes const& outcomes) noexcept {
+    return outcomes.has_error() &&
+           (outcomes.error() == condition::bad_input || outcomes.error() == errc::store_corrupt);
+  }
+
+  /// Completes jobs that were refused together, each half by itself, so that none costs another
+  /// anything (F59). One that was refused alone is completed without its result (F62).
+  boost::asio::awaitable<void> complete_apart(std::string const& queue, std::span<done> batch,
+                                              error_code why) {
+    auto first = batch.first(batch.size() / 2);
+    if (batch.size() == 1 && !batch.front().stored.empty()) {
+      core_->tell(worker_event_kind::result_dropped, *batch.front().job, why.message());
+      batch.front().stored.clear();
+    } else if (batch.size() == 1) {
+      settle(batch, result<command::complete_jobs::result>{why});
+      co_return;
+    }
+    for (auto const half : {first, batch.subspan(first.size())}) {
+      if (half.empty()) continue;
+      auto const asked = request_of(half);
+      command::complete_jobs const request{.queue = queue, .jobs = asked.views};
+      auto const outcomes = co_await core_->ask(request, asked.until);
+      if (refused(outcomes)) {
+        auto apart = complete_apart(queue, half, outcomes.error());
+        co_await std::move(apart);
+      } else {
+        settle(half, outcomes);
+      }
+    }
+  }
+
+  template <class Outcomes>
+  void settle(std::span<done> batch, Outcomes const& outcomes) {
+    for (std::size_t i = 0; i != batch.size(); ++i) settle(batch[i], outcomes, i);
   }
 
   template <class Outcomes>

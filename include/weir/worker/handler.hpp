@@ -5,9 +5,11 @@
 #define WEIR_WORKER_HANDLER_HPP
 
 #include "weir/concept.hpp"
+#include "weir/error.hpp"
 #include "weir/job_codec.hpp"
 #include "weir/job_context.hpp"
 #include "weir/job_traits.hpp"
+#include "weir/limits.hpp"
 #include "weir/quota.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -15,6 +17,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,15 +63,41 @@ using handler_return = std::remove_cvref_t<decltype(call_handler(
 template <class T>
 concept storable_result = std::is_void_v<T> || std::convertible_to<T, std::string> || json_form<T>;
 
-/// The text that `complete` stores for a handler's return value: a string as it is, anything else
-/// as its JSON form.
+/// The text that `complete` stores for a handler's return value, or the reason why there is none:
+/// the handler has succeeded all the same, and its work is not repeated (F62).
+struct handler_result {
+  handler_result() = default;
+  handler_result(std::string t, bool can_be_stored) : text{std::move(t)}, storable{can_be_stored} {}
+
+  std::string text;      ///< storable: the result; otherwise the reason
+  bool storable = true;  ///< has it a text, of at most `limits::payload_size` bytes?
+};
+
+[[nodiscard]] inline handler_result not_storable(std::string reason) {
+  return {std::move(reason), false};
+}
+
+/// A string as it is, anything else as its JSON form.
 template <class T>
-std::string result_text(T&& value) {
-  if constexpr (std::convertible_to<T, std::string>) {
-    return std::string{std::forward<T>(value)};
-  } else {
-    return weir::encode(value).value();
+[[nodiscard]] handler_result result_of(T&& value) {
+  handler_result out;
+  try {
+    if constexpr (std::convertible_to<T, std::string>) {
+      out.text = std::string{std::forward<T>(value)};
+    } else {
+      auto encoded = weir::encode(value);
+      if (encoded.has_error()) return not_storable(encoded.error().message());
+      out.text = std::move(encoded).value();
+    }
+  } catch (std::exception const& e) {  // the type's own conversion, or no memory
+    return not_storable(e.what());
+  } catch (...) {
+    return not_storable("an exception that is not a std::exception");
   }
+  if (out.text.size() > limits::payload_size) {
+    return not_storable(make_error_code(errc::payload_too_large).message());
+  }
+  return out;
 }
 
 /// One decoded job with its type's policies, ready to run. Which of `run` and `call` runs it, its
@@ -81,10 +110,10 @@ class prepared_job {
   virtual ~prepared_job() = default;
 
   /// Runs a handler that is a coroutine; its exceptions come through.
-  virtual asio::awaitable<std::string> run(job_context& context) = 0;
+  virtual asio::awaitable<handler_result> run(job_context& context) = 0;
 
   /// Runs a handler that is a plain function; its exceptions come through.
-  virtual std::string call(job_context& context) = 0;
+  virtual handler_result call(job_context& context) = 0;
 
   /// How long a failed attempt waits, if the type has a backoff of its own.
   [[nodiscard]] virtual std::optional<duration> backoff(std::uint32_t failures,
@@ -118,7 +147,7 @@ class typed_job final : public prepared_job {
     rate_scope = policy::rate_scope();
   }
 
-  asio::awaitable<std::string> run([[maybe_unused]] job_context& context) override {
+  asio::awaitable<handler_result> run([[maybe_unused]] job_context& context) override {
     if constexpr (!is_coroutine) {
       return {};
     } else {
@@ -126,14 +155,14 @@ class typed_job final : public prepared_job {
     }
   }
 
-  std::string call([[maybe_unused]] job_context& context) override {
+  handler_result call([[maybe_unused]] job_context& context) override {
     if constexpr (is_coroutine) {
       return {};
     } else if constexpr (std::is_void_v<value>) {
       call_handler(*handler_, job_, context);
       return {};
     } else {
-      return result_text(call_handler(*handler_, job_, context));
+      return result_of(call_handler(*handler_, job_, context));
     }
   }
 
@@ -154,15 +183,15 @@ class typed_job final : public prepared_job {
   using value = typename answer::type;
   static constexpr bool is_coroutine = answer::is_awaitable;
 
-  asio::awaitable<std::string> run_coroutine(job_context& context)
+  asio::awaitable<handler_result> run_coroutine(job_context& context)
     requires is_coroutine
   {
     if constexpr (std::is_void_v<value>) {
       co_await call_handler(*handler_, job_, context);
-      co_return std::string{};
+      co_return handler_result{};
     } else {
       auto got = co_await call_handler(*handler_, job_, context);
-      co_return result_text(std::move(got));
+      co_return result_of(std::move(got));
     }
   }
 

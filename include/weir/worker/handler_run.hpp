@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
@@ -34,6 +35,7 @@ namespace weir::detail {
 struct handler_outcome {
   enum class ending : std::uint8_t {
     done,
+    unstorable,  ///< it has succeeded, and there is no result to be kept
     failed,
     gave_up,
     snoozed,
@@ -48,7 +50,7 @@ struct handler_outcome {
         delay{d} {}
 
   ending how = ending::done;
-  std::string text;  ///< done: the result; otherwise the reason
+  std::string text;  ///< done: the result; otherwise the reason, of `unstorable` too
   duration delay{};
 };
 
@@ -65,13 +67,10 @@ struct handler_outcome {
   return {};
 }
 
-/// What a handler returned, if it can be stored.
-[[nodiscard]] inline handler_outcome finished(std::string stored) {
+/// A handler has returned.
+[[nodiscard]] inline handler_outcome finished(handler_result r) {
   using ending = handler_outcome::ending;
-  if (stored.size() > limits::payload_size) {
-    return {ending::gave_up, make_error_code(errc::payload_too_large).message()};
-  }
-  return {ending::done, std::move(stored)};
+  return {r.storable ? ending::done : ending::unstorable, std::move(r.text)};
 }
 
 /// What is being thrown out of a handler, whatever it is.
@@ -128,8 +127,11 @@ class handler_run {
       if (stopped) outcome = not_started();
       bring(self, {std::move(job), std::move(outcome), std::move(strand)});
     };
-    boost::asio::co_spawn(strand, std::move(coroutine),
-                          boost::asio::bind_cancellation_slot(slot, std::move(ended)));
+    // Asio brings a cancellation to the coroutine's strand only if the completion has an executor
+    // of its own; otherwise the signal acts on the thread that emits it (F56).
+    auto completion = boost::asio::bind_executor(
+        strand, boost::asio::bind_cancellation_slot(slot, std::move(ended)));
+    boost::asio::co_spawn(strand, std::move(coroutine), std::move(completion));
   }
 
   void deliver_to(receiver who) { receive_ = std::move(who); }

@@ -162,8 +162,8 @@ class job_run {
         if (job->handler->traits.timeout > duration::zero()) {
           job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
         }
-        if (one.outcome.how == ending::done && job->permit_holder.empty()) {
-          self->completer_->add(job, std::move(one.outcome.text));
+        if (succeeded(one.outcome) && job->permit_holder.empty()) {
+          self->complete(job, std::move(one.outcome));
         } else {
           spawn(self, job, conclude(self, job, std::move(one.outcome)));
         }
@@ -172,13 +172,26 @@ class job_run {
     completer<Core>::flush(self->completer_);
   }
 
+  [[nodiscard]] static bool succeeded(handler_outcome const& outcome) noexcept {
+    return outcome.how == ending::done || outcome.how == ending::unstorable;
+  }
+
+  void complete(std::shared_ptr<active_job> const& job, handler_outcome outcome) {
+    if (outcome.how == ending::unstorable) {
+      core_->tell(worker_event_kind::result_dropped, *job, outcome.text);
+      outcome.text.clear();
+    }
+    completer_->add(job, std::move(outcome.text));
+  }
+
   static boost::asio::awaitable<void> conclude(std::shared_ptr<job_run> self,
                                                std::shared_ptr<active_job> job,
                                                handler_outcome outcome) {
     switch (outcome.how) {
       case ending::done:
+      case ending::unstorable:
         co_await self->gate_.leave(job);
-        self->completer_->add(job, std::move(outcome.text));
+        self->complete(job, std::move(outcome));
         completer<Core>::flush(self->completer_);
         co_return;
       case ending::gave_up:

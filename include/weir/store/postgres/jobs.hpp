@@ -138,7 +138,7 @@ struct postgres_jobs {
     if (r.null(0, 0)) return errc::lease_lost;
     auto const left = r.span(0, 0);
     if (left < duration::zero()) return started{};
-    return started{.outcome = start_outcome::blocked, .retry_after = left};
+    return started{.outcome = start_outcome::blocked, .retry_after = left, .other = r.id(0, 1)};
   }
 
   static postgres_call call(command::complete_jobs const& c, postgres_scope const& in) {
@@ -228,8 +228,8 @@ struct postgres_jobs {
     out.expect_to_wait();
     return out;
   }
-  static result<replay_outcome> answer(of<command::replay_dead_letter>, postgres_rows const& r) {
-    return r.as<replay_outcome>(0, 0);
+  static result<replayed> answer(of<command::replay_dead_letter>, postgres_rows const& r) {
+    return replayed{.outcome = r.as<replay_outcome>(0, 0), .other = r.id(0, 1)};
   }
 
   static postgres_call call(command::purge_job const& c, postgres_scope const& in) {

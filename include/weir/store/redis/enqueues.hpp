@@ -27,9 +27,9 @@ namespace lua {
 /// A job with an enqueue key that another one may have. Answers the outcome, and that other one.
 inline constexpr char contend[] = R"lua(
 local function contend(j, ttl)
-  local other, outcome = owner_of(j.key), 0
+  local other, o = possessor(j.key)
+  local outcome = 0
   if other then
-    local o = find(other)
     outcome = 1
     if o and state_of(o) == PENDING and j.policy == 3 then
       outcome = 2
@@ -239,11 +239,11 @@ inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs
   static redis_script const plain{lua::common,        lua::flags, lua::get_ready,
                                   lua::eight_numbers, lua::form,  lua::enqueue_plain};
   static redis_script const any{
-      lua::common,      lua::tell,      lua::queue,   lua::form,           lua::find_all,
-      lua::flags,       lua::get_ready, lua::holds,   lua::no_later_than,  lua::rarely,
-      lua::record,      lua::find,      lua::index,   lua::unique,         lua::erase,
-      lua::ends,        lua::tidy,      lua::contend, lua::enqueue_rarely, lua::eight_numbers,
-      lua::enqueue_jobs};
+      lua::common,        lua::tell,        lua::queue, lua::form,          lua::find_all,
+      lua::flags,         lua::get_ready,   lua::holds, lua::no_later_than, lua::rarely,
+      lua::record,        lua::find,        lua::index, lua::unique,        lua::erase,
+      lua::ends,          lua::possessor,   lua::tidy,  lua::contend,       lua::enqueue_rarely,
+      lua::eight_numbers, lua::enqueue_jobs};
   auto out = queue_call(are_plain(c.jobs) ? plain : any, names, c, now);
   for (auto const& j : c.jobs) {
     redis_numbers numbers;

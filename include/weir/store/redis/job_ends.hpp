@@ -47,7 +47,7 @@ inline constexpr char start_job[] = R"lua(
 if holds_while_running[j.strategy] then
   local id = call('HGET', runs, j.key)
   local other = id and id ~= j.id and find(id)
-  if other and state_of(other) == LEASED then return {other.vesting - now} end
+  if other and state_of(other) == LEASED then return {other.vesting - now, id} end
   call('HSET', runs, j.key, j.id)
 end
 if start_frees_key[j.strategy] then free(j) end
@@ -169,12 +169,12 @@ for i = 1, n do describe(out, found[i], must_find(found[i]).raw) end
 return {now, n, out, #found > most and tonumber(call('ZSCORE', dead, found[most])) or 0}
 )lua";
 
-/// ARGV: id, delay.
+/// ARGV: id, delay. 0: there is no such dead job, 1: it waits again; or who has its key.
 inline constexpr char replay_dead_letter[] = R"lua(
 local j = find(ARGV[4])
-if not j or j.ended ~= DEAD then return 2 end
-local other = holds_while_waiting[j.strategy] and owner_of(j.key)
-if other and other ~= j.id then return 1 end
+if not j or j.ended ~= DEAD then return 0 end
+local other = holds_while_waiting[j.strategy] and possessor(j.key)
+if other and other ~= j.id then return {other} end
 if end_frees_key[j.strategy] then hold(j.key, j.id, 0) end
 call('ZREM', dead, j.id)
 j.ended, j.attempts, j.snoozes, j.deadline_from = PENDING, 0, 0, now
@@ -182,7 +182,7 @@ j.vesting = now + ARGV[5]
 put(j)
 save(j)
 no_later_than(j.vesting)
-return 0
+return 1
 )lua";
 
 inline constexpr char purge_job[] = R"lua(
@@ -230,8 +230,10 @@ inline result<redis_call> encode(redis_names const& names, command::start_job co
 }
 inline result<started> decode(command::start_job const&, redis_reply& r) {
   if (r.is_array()) {
-    r.array(1);
-    return started{start_outcome::blocked, r.micros()};
+    r.array(2);
+    started out{start_outcome::blocked, r.micros()};
+    out.other = r.id();
+    return out;
   }
   if (!r.boolean()) return errc::lease_lost;
   return started{};
@@ -353,16 +355,20 @@ inline result<job_page> decode(command::list_dead_letters const&, redis_reply& r
 
 inline result<redis_call> encode(redis_names const& names, command::replay_dead_letter const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::tell,          lua::queue,
-                                   lua::form,   lua::record,        lua::find,
-                                   lua::index,  lua::unique,        lua::flags,
-                                   lua::holds,  lua::no_later_than, lua::replay_dead_letter};
+  static redis_script const script{
+      lua::common,    lua::tell,  lua::queue,  lua::form,          lua::record,
+      lua::find,      lua::index, lua::unique, lua::erase,         lua::ends,
+      lua::possessor, lua::flags, lua::holds,  lua::no_later_than, lua::replay_dead_letter};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(redis_ceil(c.delay));
   return out;
 }
-inline result<replay_outcome> decode(command::replay_dead_letter const&, redis_reply& r) {
-  return read_enum(r, replay_outcome::not_found);
+inline result<replayed> decode(command::replay_dead_letter const&, redis_reply& r) {
+  if (r.is_array()) {
+    r.array(1);
+    return replayed{replay_outcome::conflict, r.id()};
+  }
+  return replayed{r.boolean() ? replay_outcome::replayed : replay_outcome::not_found};
 }
 
 inline result<redis_call> encode(redis_names const& names, command::purge_job const& c,

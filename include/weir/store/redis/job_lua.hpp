@@ -249,6 +249,26 @@ local function bury(j, reason)
 end
 )lua";
 
+/// The job that has an enqueue key, by its id, and its record if it has one. One that waits and
+/// that nobody can claim any more gives the key up and is buried: then nobody has it. Unless the
+/// key is held until_expired: then that job counts as ended, and has no record here. After `find`
+/// and `ends`.
+inline constexpr char possessor[] = R"lua(
+local function possessor(key)
+  local id = owner_of(key)
+  local o, reason = id and find(id), nil
+  if not o or state_of(o) ~= PENDING then return id, o end
+  if o.attempts >= o.max_attempts then
+    reason = 'its attempts are spent: the last holder let its lease end'
+  elseif o.deadline > 0 and o.deadline_from + o.deadline < now then
+    reason = 'its deadline was missed'
+  end
+  if not reason then return id, o end
+  if not end_frees_key[o.strategy] then return id end
+  bury(o, reason)
+end
+)lua";
+
 /// A little of the work that time has made: as much as steps make, and never much at once. After
 /// `erase`.
 inline constexpr char tidy[] = R"lua(

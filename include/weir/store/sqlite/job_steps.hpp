@@ -55,21 +55,20 @@ class sqlite_job_steps : public sqlite_job_reader {
     if (find(q, j.id, now)) return out;
     forget(q, j.id);
 
-    auto const key = keys_.find(q, j.unique_key, now);
-    auto other = key ? find(q, key->owner, now) : std::nullopt;
-    auto const possessor = key ? rule::possessor_in(state_of(other, now)) : rule::possessor::nobody;
-    auto const decision = rule::on_enqueue(j.strategy, j.on_conflict, possessor);
+    auto by = possessor_of(q, j.unique_key, now);
+    auto const decision = rule::on_enqueue(j.strategy, j.on_conflict, by.does);
     out.answer.outcome = rule::outcome_of(decision);
-    if (key) out.answer.other = key->owner;
+    if (out.answer.outcome != enqueue_outcome::enqueued) out.answer.other = by.id;
     switch (decision) {
       case rule::enqueue_decision::duplicate: return out;
-      case rule::enqueue_decision::reschedule: reschedule(q, *other, j, now); break;
-      case rule::enqueue_decision::replace:
-        end(q, *other, job_state::cancelled, now);
-        [[fallthrough]];
-      case rule::enqueue_decision::add:
-        add(q, j, now);
-        keys_.hold(q, j.unique_key, j.id, rule::key_expiry(j.strategy, j.unique_ttl, now));
+      case rule::enqueue_decision::reschedule: reschedule(q, *by.job, j, now); break;
+      case rule::enqueue_decision::replace: end(q, *by.job, job_state::cancelled, now); break;
+      case rule::enqueue_decision::bury: bury(q, *by.job, *unclaimable(*by.job, now), now); break;
+      case rule::enqueue_decision::add: break;
+    }
+    if (decision != rule::enqueue_decision::reschedule) {
+      add(q, j, now);
+      keys_.hold(q, j.unique_key, j.id, rule::key_expiry(j.strategy, j.unique_ttl, now));
     }
     out.vests = saturating_add(now, j.delay);
     return out;
@@ -122,6 +121,7 @@ class sqlite_job_steps : public sqlite_job_reader {
     out.outcome = rule::on_start(r.strategy, other_runs);
     if (out.outcome == start_outcome::blocked) {
       out.retry_after = saturating_sub(other->vesting, now);
+      out.other = other->id;
       return out;
     }
     if (runs && runner != r.id) keys_.take_run(q, r.unique_key, r.id);
@@ -182,12 +182,16 @@ class sqlite_job_steps : public sqlite_job_reader {
     return outcome;
   }
 
-  replay_outcome replay(sqlite_queue& q, job_id const& id, duration delay, time_point now) {
+  replayed replay(sqlite_queue& q, job_id const& id, duration delay, time_point now) {
     auto r = find(q, id, now);
-    auto const key =
-        r && holds_while_waiting(r->strategy) ? keys_.find(q, r->unique_key, now) : std::nullopt;
-    auto const outcome = rule::on_replay(state_of(r, now), !key || key->owner == id);
-    if (outcome != replay_outcome::replayed) return outcome;
+    contender by;
+    if (r && holds_while_waiting(r->strategy)) by = possessor_of(q, r->unique_key, now);
+    bool const gives_way = by.does == rule::possessor::unclaimable;
+    bool const free = by.does == rule::possessor::nobody || by.id == id || gives_way;
+    replayed out{rule::on_replay(state_of(r, now), free)};
+    if (out.outcome == replay_outcome::conflict) out.other = by.id;
+    if (out.outcome != replay_outcome::replayed) return out;
+    if (gives_way) bury(q, *by.job, *unclaimable(*by.job, now), now);
     if (rule::replay_takes_key(r->strategy)) {
       keys_.hold(q, r->unique_key, id, time_point::max());
     }
@@ -199,7 +203,7 @@ class sqlite_job_steps : public sqlite_job_reader {
     r->deadline_from = now;
     r->vesting = saturating_add(now, delay);
     rows_.write(q.number, *r);
-    return outcome;
+    return out;
   }
 
   /// Forgets an ended job and counts it as purged.
@@ -230,6 +234,36 @@ class sqlite_job_steps : public sqlite_job_reader {
   }
 
  private:
+  /// The job in possession of an enqueue key.
+  struct contender {
+    job_id id{};
+    std::optional<sqlite_job> job;  ///< empty: nobody has the key, or no record is left of who has
+    rule::possessor does = rule::possessor::nobody;
+  };
+
+  contender possessor_of(sqlite_queue const& q, std::string_view text, time_point now) {
+    contender out;
+    auto const key = keys_.find(q, text, now);
+    if (!key) return out;
+    out.id = key->owner;
+    out.job = find(q, key->owner, now);
+    out.does = rule::possessor::ended;
+    if (auto const& r = out.job) {
+      auto const claim = rule::on_claim(r->attempts, r->max_attempts, r->deadline_at(), now);
+      out.does = rule::possessor_in(r->state(now), claim, r->strategy);
+    }
+    return out;
+  }
+
+  static std::optional<std::string_view> unclaimable(sqlite_job const& r, time_point now) noexcept {
+    switch (rule::on_claim(r.attempts, r.max_attempts, r.deadline_at(), now)) {
+      case rule::claim_decision::bury_spent: return rule::reason_spent;
+      case rule::claim_decision::bury_missed: return rule::reason_missed;
+      case rule::claim_decision::lease: break;
+    }
+    return std::nullopt;
+  }
+
   bool add(sqlite_queue& q, new_job const& j, time_point now) {
     if (!rows_.insert(q.number, j, now)) return false;
     ++q.enqueued;
@@ -273,10 +307,9 @@ class sqlite_job_steps : public sqlite_job_reader {
   /// Leases a visible job, or buries it. Returns whether it was leased.
   bool claim(sqlite_queue& q, sqlite_job& r, std::string_view holder, std::uint64_t sequence,
              duration lease, time_point now) {
-    switch (rule::on_claim(r.attempts, r.max_attempts, r.deadline_at(), now)) {
-      case rule::claim_decision::bury_spent: bury(q, r, rule::reason_spent, now); return false;
-      case rule::claim_decision::bury_missed: bury(q, r, rule::reason_missed, now); return false;
-      case rule::claim_decision::lease: break;
+    if (auto const reason = unclaimable(r, now)) {
+      bury(q, r, *reason, now);
+      return false;
     }
     unclaim(q, r);  // from a holder that let its lease end
     in_.ledger.fence = rule::next_fence(in_.ledger.fence, now);

@@ -152,13 +152,13 @@ class sqlite_jobs : public sqlite_queue_commands {
     return page;
   }
 
-  result<replay_outcome> apply(command::replay_dead_letter const& c, time_point now) {
-    return on_queue(c, 1, replay_outcome::not_found, [&](sqlite_queue& q) {
-      auto const outcome = steps_.replay(q, c.id, c.delay, now);
-      if (outcome == replay_outcome::replayed) {
+  result<replayed> apply(command::replay_dead_letter const& c, time_point now) {
+    return on_queue(c, 1, replayed{replay_outcome::not_found}, [&](sqlite_queue& q) {
+      auto const answer = steps_.replay(q, c.id, c.delay, now);
+      if (answer.outcome == replay_outcome::replayed) {
         no_later_than(q, saturating_add(now, c.delay), now);
       }
-      return outcome;
+      return answer;
     });
   }
 

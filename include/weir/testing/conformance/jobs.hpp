@@ -6,6 +6,7 @@
 
 #include "weir/concept.hpp"
 #include "weir/testing/checks.hpp"
+#include "weir/testing/conformance/jobs/bytes.hpp"
 #include "weir/testing/conformance/jobs/concurrent.hpp"
 #include "weir/testing/conformance/jobs/histories.hpp"
 #include "weir/testing/conformance/jobs/leases.hpp"
@@ -25,6 +26,7 @@ inline void jobs(factory<job_commands> const& f, report& out, settings const& s 
   run_checks(f, "jobs", lease_checks, out, s);
   run_checks(f, "jobs", unique_checks, out, s);
   run_checks(f, "jobs", queue_checks, out, s);
+  run_checks(f, "jobs", byte_checks, out, s);
   job_histories(f, out, s);
   job_concurrency(f, out, s);
 }

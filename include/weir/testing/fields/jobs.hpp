@@ -120,13 +120,15 @@ inline void fields(field_list& out, command::complete_jobs::result const& a) {
 }
 inline void fields(field_list& out, started const& a) {
   out.add_word("outcome", a.outcome == start_outcome::started ? "started" : "blocked");
-  out.add("retry_after", a.retry_after);
+  out.add("retry_after", a.retry_after).add_word("other", to_text(a.other));
 }
 inline void fields(field_list& out, requeue_outcome a) {
   out.add_word("outcome", a == requeue_outcome::requeued ? "requeued" : "dead_lettered");
 }
 inline void fields(field_list& out, cancel_outcome a) { out.add_word("outcome", to_text(a)); }
-inline void fields(field_list& out, replay_outcome a) { out.add_word("outcome", to_text(a)); }
+inline void fields(field_list& out, replayed const& a) {
+  out.add_word("outcome", to_text(a.outcome)).add_word("other", to_text(a.other));
+}
 inline void fields(field_list& out, queue_stats const& a) {
   out.add("enqueued", a.enqueued).add("pending", a.pending).add("leased", a.leased);
   out.add("completed", a.completed).add("dead", a.dead).add("cancelled", a.cancelled);

@@ -65,20 +65,33 @@ class job_model {
     return out;
   }
 
+  struct contender {
+    job_id id{};
+    model_job* job = nullptr;
+    rule::possessor does = rule::possessor::nobody;
+  };
+
+  /// Who has the enqueue key that a job of this strategy takes, if it takes one.
+  contender possessor_of(unique_strategy strategy, std::string const& key, model_queue& q) const {
+    contender out;
+    auto const* const k = holds_while_waiting(strategy) ? q.possession(key) : nullptr;
+    if (k == nullptr) return out;
+    out = {k->owner, q.find(k->owner), rule::possessor::ended};
+    if (auto const* const j = out.job) {
+      auto const claim = rule::on_claim(j->attempts, j->max_attempts, j->deadline_at(), now_);
+      out.does = rule::possessor_in(j->state(now_), claim, j->strategy);
+    }
+    return out;
+  }
+
   enqueued add(new_job const& n, model_queue& q) {
     enqueued out;
     if (q.find(n.id) != nullptr) return out;
     std::string const unique_key{n.unique_key};
-    auto const* const k = holds_while_waiting(n.strategy) ? q.possession(unique_key) : nullptr;
-    auto* const other = k == nullptr ? nullptr : q.find(k->owner);
-    auto possessor = rule::possessor::nobody;
-    if (k != nullptr) {
-      out.other = k->owner;
-      possessor =
-          rule::possessor_in(other == nullptr ? std::nullopt : std::optional{other->state(now_)});
-    }
+    auto const [owner, other, possessor] = possessor_of(n.strategy, unique_key, q);
     auto const decision = rule::on_enqueue(n.strategy, n.on_conflict, possessor);
     out.outcome = rule::outcome_of(decision);
+    if (out.outcome != enqueue_outcome::enqueued) out.other = owner;
     auto const vesting = saturating_add(now_, n.delay);
     if (decision == rule::enqueue_decision::duplicate) return out;
     if (decision == rule::enqueue_decision::reschedule) {
@@ -87,6 +100,7 @@ class job_model {
       other->rank.priority = n.priority;
       return out;
     }
+    if (decision == rule::enqueue_decision::bury) q.bury_unclaimable(*other, now_);
     if (decision == rule::enqueue_decision::replace) {
       q.end(*other, job_state::cancelled, now_);
       q.expire(now_);
@@ -178,6 +192,7 @@ class job_model {
     out.outcome = rule::on_start(j->strategy, other != q.jobs.end());
     if (out.outcome == start_outcome::blocked) {
       out.retry_after = saturating_sub(other->rank.vesting, now_);
+      out.other = other->id;
       return out;
     }
     j->runs = holds_while_running(j->strategy);
@@ -255,20 +270,24 @@ class job_model {
     return std::optional{j->seen(now_)};
   }
 
-  answer<replay_outcome> apply(command::replay_dead_letter const& c, model_queue& q) {
+  answer<replayed> apply(command::replay_dead_letter const& c, model_queue& q) {
     auto* const j = q.find(c.id);
     auto const state = j == nullptr ? std::nullopt : std::optional{j->state(now_)};
-    auto const* const k =
-        j != nullptr && holds_while_waiting(j->strategy) ? q.possession(j->unique_key) : nullptr;
-    auto const outcome = rule::on_replay(state, k == nullptr || k->owner == c.id);
-    if (outcome != replay_outcome::replayed) return outcome;
+    contender by;
+    if (j != nullptr) by = possessor_of(j->strategy, j->unique_key, q);
+    bool const gives_way = by.does == rule::possessor::unclaimable;
+    bool const free = by.does == rule::possessor::nobody || by.id == c.id || gives_way;
+    replayed out{rule::on_replay(state, free)};
+    if (out.outcome == replay_outcome::conflict) out.other = by.id;
+    if (out.outcome != replay_outcome::replayed) return out;
+    if (gives_way) q.bury_unclaimable(*by.job, now_);
     if (rule::replay_takes_key(j->strategy)) q.keys[j->unique_key] = {j->id};
     j->ended = job_state::pending;
     j->attempts = 0;
     j->snoozes = 0;
     j->deadline_from = now_;
     j->rank.vesting = saturating_add(now_, c.delay);
-    return outcome;
+    return out;
   }
 
   answer<bool> apply(command::purge_job const& c, model_queue& q) {

@@ -121,6 +121,9 @@ class job_audit {
     if (a.value().outcome == start_outcome::blocked) {
       world_.reach(rare_state::run_lock_blocked);
       expect(other != nullptr, "R2", c.queue, "blocked by a job that does not run");
+      auto const* const named = q.find(a.value().other);
+      expect(named != nullptr && named->unique_key == r->unique_key && named->started, "R2",
+             c.queue, "blocked, and not by the job that was named");
       return;
     }
     if (holds_while_running(r->strategy)) {
@@ -200,17 +203,22 @@ class job_audit {
     end(q, *r, job_state::cancelled, now);
   }
 
-  void on(command::replay_dead_letter const& c, result<replay_outcome> const& a, time_point now,
-          probe const&) {
+  void on(command::replay_dead_letter const& c, result<replayed> const& a, time_point now,
+          probe const& look) {
     if (a.has_error()) return;
     auto& q = queue(c.queue);
     auto* const r = q.find(c.id);
-    if (a.value() == replay_outcome::conflict) world_.reach(rare_state::replay_conflict);
-    if (a.value() != replay_outcome::replayed) return;
+    if (a.value().outcome == replay_outcome::conflict) {
+      world_.reach(rare_state::replay_conflict);
+      expect(r == nullptr || q.possesses(r->unique_key, a.value().other, now), "R2", c.queue,
+             "not replayed for a job that does not have its key");
+    }
+    if (a.value().outcome != replay_outcome::replayed) return;
     expect(r != nullptr && r->state == job_state::dead, "R4", c.queue,
            "replayed what was no dead letter");
     if (r == nullptr) return;
     world_.reach(rare_state::dead_replayed);
+    if (holds_while_waiting(r->strategy)) find_displaced(q, r->unique_key, c.id, now, look);
     expect(!holds_while_waiting(r->strategy) || !q.has_keeper(r->unique_key, c.id), "R2", c.queue,
            "a dead letter was replayed although its key is taken");
     --q.dead;
@@ -314,6 +322,7 @@ class job_audit {
       q.records.erase(j.id);
     }
     if (holds_while_waiting(j.strategy)) {
+      find_displaced(q, j.unique_key, j.id, now, look);
       expect(!q.has_keeper(j.unique_key, j.id), "R2", name_of(q),
              "two jobs that have not ended share a key");
     }
@@ -381,8 +390,17 @@ class job_audit {
     for (auto& [id, r] : q.records) found += find_buried(q, id, r, now, look) ? 1 : 0;
     expect(found == n, "R4", name_of(q), "not as many dead letters as the dequeue said");
   }
-  bool find_buried(queue_book& q, job_id id, job_record& r, time_point now, probe const& look) {
-    if (is_terminal(r.state) || now < r.visible_at()) return false;
+  /// Jobs of this key that gave it up to another one because nobody could claim them any more.
+  void find_displaced(queue_book& q, std::string_view key, job_id by, time_point now,
+                      probe const& look) {
+    for (auto& [id, r] : q.records) {
+      if (id == by || r.unique_key != key || r.live(now)) continue;
+      find_buried(q, id, r, now, look, false);
+    }
+  }
+  bool find_buried(queue_book& q, job_id id, job_record& r, time_point now, probe const& look,
+                   bool visible_only = true) {
+    if (is_terminal(r.state) || (visible_only && now < r.visible_at())) return false;
     auto const kept = look.find(name_of(q), id);
     if (!kept || kept->state != job_state::dead) return false;
     bool const spent = r.attempts >= r.max_attempts;

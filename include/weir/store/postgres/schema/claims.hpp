@@ -222,13 +222,13 @@ BEGIN
   RETURN lease_;
 END $$;
 
--- NULL: the lease is lost; -1: started; otherwise what is left of the other's lease.
-CREATE FUNCTION ~.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint) RETURNS bigint
-  LANGUAGE plpgsql {set} AS $$
+-- NULL: the lease is lost; -1: started; otherwise what is left of the other's lease, and which job
+-- that is.
+CREATE FUNCTION ~.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint, OUT left_ bigint,
+    OUT other uuid) LANGUAGE plpgsql {set} AS $$
 DECLARE
   j ~.jobs;
   l record;
-  other bigint;
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy IN (3, 4) THEN
@@ -240,14 +240,15 @@ BEGIN
   SELECT * INTO l FROM ~.leased(queue_, id_, fence_, false, at_);
   j := l.job;
   IF j.id IS NULL THEN
-    RETURN NULL;
+    RETURN;
   END IF;
   IF j.strategy IN (3, 4) THEN
-    SELECT k.vesting INTO other FROM ~.keys w JOIN ~.jobs k ON k.queue = w.queue AND k.id = w.owner
+    SELECT k.vesting - l.now, k.id INTO left_, other
+      FROM ~.keys w JOIN ~.jobs k ON k.queue = w.queue AND k.id = w.owner
       WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key AND w.owner <> id_
         AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > l.now;
     IF FOUND THEN
-      RETURN other - l.now;
+      RETURN;
     END IF;
     PERFORM ~.take_key(queue_, true, j.unique_key, id_, NULL);
   END IF;
@@ -255,7 +256,7 @@ BEGIN
     DELETE FROM ~.keys w
       WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key AND w.owner = id_;
   END IF;
-  RETURN -1;
+  left_ := -1;
 END $$;
 
 CREATE FUNCTION ~.complete_jobs(queue_ bytea, shard_ integer, ids_ uuid[], fences_ bigint[],

@@ -47,6 +47,23 @@ CREATE FUNCTION ~.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, 
   'INSERT INTO ~.keys VALUES (queue_, run_, key_, owner_, until_)
      ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until';
 
+-- Whether a job that waits in possession of a unique key, and is locked, gives the key up because
+-- it cannot be claimed any more: it is then buried; the counters are the caller's. NULL: it can be
+-- claimed. False: it cannot, but its key is held until_expired, and it is left as it is.
+CREATE FUNCTION ~.bury_unclaimable(j ~.jobs, now_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  reason_ text :=
+    ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
+BEGIN
+  IF reason_ IS NULL THEN
+    RETURN NULL;
+  ELSIF j.strategy = 5 THEN
+    RETURN false;
+  END IF;
+  PERFORM ~.end_job(j, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
+  RETURN true;
+END $$;
+
 -- `plain_`: no job of these takes a key with its enqueue.
 CREATE FUNCTION ~.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
     kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
@@ -64,6 +81,8 @@ DECLARE
   done boolean;
   possessor integer;  -- 0: nobody, 1: waiting, 2: running, 3: ended
   cancelled integer := 0;
+  buried integer := 0;
+  gives_way boolean;
 BEGIN
   IF plain_ THEN
     now_ := coalesce(at_, ~.clock());
@@ -128,6 +147,14 @@ BEGIN
         SELECT j.* INTO o FROM ~.jobs j WHERE j.queue = queue_ AND j.id = k.owner;
         possessor := CASE WHEN NOT FOUND OR o.state <> 0 THEN 3
                           WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
+        IF possessor = 1 THEN
+          gives_way := ~.bury_unclaimable(o, now_);
+          IF gives_way THEN
+            buried := buried + 1;
+            other := NULL;
+          END IF;
+          possessor := CASE WHEN gives_way THEN 0 WHEN gives_way IS NULL THEN 1 ELSE 3 END;
+        END IF;
       END IF;
     END IF;
     IF possessor = 1 AND policies_[i] = 4 THEN
@@ -163,7 +190,7 @@ BEGIN
   END LOOP;
   IF vests IS NOT NULL THEN
     PERFORM ~.touch(queue_, shard_, vests, own_);
-    PERFORM ~.count_jobs(queue_, shard_, n, 0, cancelled, 0, 0, own_);
+    PERFORM ~.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
   END IF;
 END $$;
 
@@ -226,25 +253,40 @@ BEGIN
   RETURN 0;
 END $$;
 
+-- `other`: the job that has the unique key.
 CREATE FUNCTION ~.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, delay_ bigint,
-    own_ boolean, at_ bigint) RETURNS integer LANGUAGE plpgsql {set} AS $$
+    own_ boolean, at_ bigint, OUT outcome integer, OUT other uuid) LANGUAGE plpgsql {set} AS $$
 DECLARE
   j ~.jobs;
+  o ~.jobs;
   now_ bigint;
+  buried integer := 0;
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy NOT IN (0, 3) THEN
     PERFORM pg_advisory_xact_lock(~.lock_name(1, queue_, j.unique_key));
+    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM ~.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key ORDER BY 1) f,
+      LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = f.id FOR UPDATE) l;
   END IF;
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
   now_ := coalesce(at_, ~.clock());
   IF j.id IS NULL OR j.state <> 3 THEN
-    RETURN 2;
+    outcome := 2;
+    RETURN;
   END IF;
   IF j.strategy NOT IN (0, 3) THEN
-    IF EXISTS (SELECT 1 FROM ~.keys k WHERE k.queue = queue_ AND NOT k.run
-        AND k.key = j.unique_key AND k.owner <> id_ AND (k.until IS NULL OR k.until > now_)) THEN
-      RETURN 1;
+    SELECT k.owner INTO other FROM ~.keys k WHERE k.queue = queue_ AND NOT k.run
+      AND k.key = j.unique_key AND k.owner <> id_ AND (k.until IS NULL OR k.until > now_);
+    IF other IS NOT NULL THEN
+      SELECT k.* INTO o FROM ~.jobs k WHERE k.queue = queue_ AND k.id = other AND k.state = 0
+        AND (k.holder IS NULL OR k.vesting <= now_);
+      IF o.id IS NULL OR ~.bury_unclaimable(o, now_) IS NOT TRUE THEN
+        outcome := 1;
+        RETURN;
+      END IF;
+      buried := 1;
+      other := NULL;
     END IF;
     IF j.strategy <> 5 THEN
       PERFORM ~.take_key(queue_, false, j.unique_key, id_, NULL);
@@ -253,8 +295,10 @@ BEGIN
   UPDATE ~.jobs k SET state = 0, death = NULL, attempts = 0, snoozes = 0, deadline_from = now_,
       vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
   PERFORM ~.touch(queue_, shard_, now_ + delay_, own_);
-  PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
-  RETURN 0;
+  IF buried = 0 THEN
+    PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
+  END IF;
+  outcome := 0;
 END $$;
 
 CREATE FUNCTION ~.purge_job(queue_ bytea, shard_ integer, id_ uuid, own_ boolean, at_ bigint)

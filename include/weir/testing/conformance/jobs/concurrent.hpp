@@ -183,8 +183,8 @@ class job_client final : public arena<job_commands>::client {
     ask(command::replay_dead_letter{queue, numbered_job(number), {}},
         [this, number](auto const& a, std::uint64_t invoked, std::uint64_t returned) {
           if (failed(a)) return;
-          note(number, {.what = kind::replay, .done = *a == replay_outcome::replayed}, invoked,
-               returned);
+          note(number, {.what = kind::replay, .done = a->outcome == replay_outcome::replayed},
+               invoked, returned);
         });
   }
 

@@ -224,15 +224,17 @@ inline void dead_letters_are_listed_replayed_and_purged(job_bench& b) {
            "the oldest first, each with its reason; got " + to_text(all[i]));
   }
   using command::replay_dead_letter;
-  expect(b.must(replay_dead_letter{"queue", numbered_job(1), b.brief()}) ==
+  expect(b.must(replay_dead_letter{"queue", numbered_job(1), b.brief()}).outcome ==
              replay_outcome::replayed,
          "a dead letter is replayed");
   auto const fresh = expect_state(b, "queue", 1, job_state::pending);
   expect(fresh.attempts == 0 && fresh.snoozes == 0,
          "with no attempts spent; got " + to_text(fresh));
-  expect(b.must(replay_dead_letter{"queue", numbered_job(1), {}}) == replay_outcome::not_found,
+  expect(b.must(replay_dead_letter{"queue", numbered_job(1), {}}).outcome ==
+             replay_outcome::not_found,
          "once");
-  expect(b.must(replay_dead_letter{"queue", numbered_job(99), {}}) == replay_outcome::not_found,
+  expect(b.must(replay_dead_letter{"queue", numbered_job(99), {}}).outcome ==
+             replay_outcome::not_found,
          "and no other");
   if (b.exact()) expect_nothing(b, "queue", "a replayed job waits for its delay");
   b.pass(2 * b.brief());
@@ -262,15 +264,52 @@ inline void replaying_respects_keys(job_bench& b) {
   b.must(command::bury_job{"queue", j.id, j.fence, {}});
   add(b, "queue", make_unique_job(2, s));
   using command::replay_dead_letter;
-  expect(b.must(replay_dead_letter{"queue", numbered_job(1), {}}) == replay_outcome::conflict,
-         "a dead letter whose key was taken meanwhile is not replayed");
+  auto const refused = b.must(replay_dead_letter{"queue", numbered_job(1), {}});
+  expect(
+      refused.outcome == replay_outcome::conflict && refused.other == numbered_job(2),
+      "a dead letter whose key was taken meanwhile is not replayed, and the answer names the job "
+      "that has it; got " +
+          to_text(refused));
   expect_state(b, "queue", 1, job_state::dead);
   expect_completed(b, "queue", claim(b, "queue", 2));
-  expect(b.must(replay_dead_letter{"queue", numbered_job(1), {}}) == replay_outcome::replayed,
+  expect(b.must(replay_dead_letter{"queue", numbered_job(1), {}}).outcome ==
+             replay_outcome::replayed,
          "once it is free it is");
   auto const taken = enqueue(b, "queue", make_unique_job(3, s));
   expect(taken.outcome == enqueue_outcome::duplicate && taken.other == numbered_job(1),
          "and has its key again");
+}
+
+inline void replaying_takes_the_key_of_what_cannot_run(job_bench& b) {
+  auto const s = unique_strategy::until_executed;
+  add(b, "queue", make_unique_job(1, s));
+  auto const dead = claim(b, "queue", 1);
+  b.must(command::bury_job{"queue", dead.id, dead.fence, {}});
+  auto other = make_unique_job(2, s);
+  other.max_attempts = 1;
+  add(b, "queue", other);
+  claim(b, "queue", 2, b.brief());
+  b.must(command::pause_queue{"queue"});
+  using command::replay_dead_letter;
+  if (b.exact()) {
+    auto const running = b.must(replay_dead_letter{"queue", numbered_job(1), {}});
+    expect(running.outcome == replay_outcome::conflict && running.other == numbered_job(2),
+           "a job on its last attempt has its key; got " + to_text(running));
+  }
+  b.pass(2 * b.brief());
+  expect(b.must(replay_dead_letter{"queue", numbered_job(1), {}}).outcome ==
+             replay_outcome::replayed,
+         "once nobody can claim it any more it gives its key up, also in a queue that is held");
+  expect_state(b, "queue", 1, job_state::pending);
+  expect_state(b, "queue", 2, job_state::dead);
+  auto const counts = stats(b, "queue");
+  expect(counts.dead == 1 && counts.pending == 1, "got " + to_text(counts));
+  auto const taken = enqueue(b, "queue", make_unique_job(3, s));
+  expect(taken.outcome == enqueue_outcome::duplicate && taken.other == numbered_job(1),
+         "and the replayed one has it; got " + to_text(taken));
+  b.must(command::resume_queue{"queue"});
+  expect(scanned(b, "queue"), "a scan finds the replayed one");
+  expect_completed(b, "queue", claim(b, "queue", 1));
 }
 
 inline constexpr check<job_commands> queue_checks[] = {
@@ -283,6 +322,8 @@ inline constexpr check<job_commands> queue_checks[] = {
     {"F40", "dead letters are listed, replayed with all their attempts, and purged",
      &dead_letters_are_listed_replayed_and_purged},
     {"F40", "a replayed dead letter needs its key", &replaying_respects_keys},
+    {"F14", "a job that cannot be claimed any more gives its key up to a replayed dead letter",
+     &replaying_takes_the_key_of_what_cannot_run},
 };
 
 }  // namespace weir::testing::conformance

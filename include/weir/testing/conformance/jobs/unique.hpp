@@ -137,10 +137,11 @@ inline void the_run_lock_ends_with_the_lease(job_bench& b) {
            "many may wait, one runs");
     if (how != "dead" || b.exact()) {
       auto const blocked = start(waits);
-      expect(blocked.outcome == start_outcome::blocked && blocked.retry_after > duration::zero() &&
-                 blocked.retry_after <= b.lasting + b.slack(),
-             "another of the same key is blocked, and told for how long at most; got " +
-                 to_text(blocked));
+      expect(
+          blocked.outcome == start_outcome::blocked && blocked.retry_after > duration::zero() &&
+              blocked.retry_after <= b.lasting + b.slack() && blocked.other == numbered_job(n),
+          "another of the same key is blocked, and told for how long at most, and by which; got " +
+              to_text(blocked));
       expect_state(b, "queue", n + 1, job_state::leased);
     }
     if (how == "completed") expect_completed(b, "queue", runs);
@@ -270,6 +271,95 @@ inline void newcomers_replace_and_reschedule(job_bench& b) {
   expect_completed(b, "queue", running);
 }
 
+/// Puts job `number` where no claim can come any more, in a queue that gives nothing out: its
+/// attempts are spent and its lease is over, or its deadline is missed.
+inline void leave_unclaimable(job_bench& b, std::uint32_t number, unique_strategy s, bool spent,
+                              bool paused) {
+  auto j = make_unique_job(number, s);
+  j.max_attempts = 1;
+  if (!spent) j.deadline = b.brief();
+  if (!spent) j.delay = b.lasting;  // not even visible
+  add(b, "queue", j);
+  if (spent) {
+    claim(b, "queue", number, b.brief());
+    if (b.exact()) {
+      expect_duplicate(b, make_unique_job(number + 1, s, conflict_policy::replace), number,
+                       "a last attempt that still runs does not give way");
+    }
+  }
+  if (paused) {
+    b.must(command::pause_queue{"queue"});
+  } else {
+    b.must(command::snooze_queue{"queue", b.lasting});
+  }
+  b.pass(2 * b.brief());
+  expect_nothing(b, "queue", "a queue that is held gives nothing out");
+  expect_state(b, "queue", number, job_state::pending);
+}
+
+inline void the_key_of_a_job_that_cannot_run_is_free(job_bench& b) {
+  struct way {
+    unique_strategy strategy;
+    conflict_policy policy;
+    bool spent;   // or its deadline missed
+    bool paused;  // or snoozed
+  };
+  using enum unique_strategy;
+  using enum conflict_policy;
+  std::uint32_t n = 1;
+  for (auto const& w :
+       {way{until_executed, reject, true, true}, way{until_executing, replace, false, true},
+        way{until_and_while_executing, reschedule, true, false},
+        way{until_executed, reschedule, false, false}}) {
+    std::string const story{std::string{to_text(w.strategy)} + ", " +
+                            std::string{to_text(w.policy)} +
+                            (w.spent ? ", attempts spent" : ", deadline missed")};
+    auto const before = stats(b, "queue");
+    leave_unclaimable(b, n, w.strategy, w.spent, w.paused);
+    auto const next = enqueue(b, "queue", make_unique_job(n + 2, w.strategy, w.policy));
+    expect(next.outcome == enqueue_outcome::enqueued,
+           story + ": a newcomer has its key, also in a queue that is held; got " + to_text(next));
+    auto const letter = expect_state(b, "queue", n, job_state::dead);
+    expect(!letter.reason.empty() && letter.holder.empty(),
+           story + ": it is a dead letter, with the reason; got " + to_text(letter));
+    auto const after = stats(b, "queue");
+    expect(after.dead == before.dead + 1 && after.cancelled == before.cancelled &&
+               after.pending == before.pending + 1,
+           story + ": it counts as dead; got " + to_text(after));
+    expect_duplicate(b, make_unique_job(n + 3, w.strategy), n + 2,
+                     story + ": the newcomer has the key");
+    b.must(command::resume_queue{"queue"});
+    expect(scanned(b, "queue"), story + ": a scan finds the newcomer");
+    expect_completed(b, "queue", claim(b, "queue", n + 2));
+    n += 4;
+  }
+  leave_unclaimable(b, n, until_expired, true, true);
+  if (b.exact()) {
+    for (auto const p : {reject, replace, reschedule}) {
+      expect_duplicate(b, make_unique_job(n + 1, until_expired, p), n,
+                       "a key held until_expired is kept for its time, whatever its job can do");
+    }
+  }
+}
+
+inline void the_run_lock_of_a_job_that_cannot_run_is_free(job_bench& b) {
+  auto first = make_unique_job(1, unique_strategy::while_executing);
+  auto second = make_unique_job(2, unique_strategy::while_executing);
+  first.max_attempts = 1;
+  second.priority = 200;
+  add(b, "queue", first);
+  add(b, "queue", second);
+  auto const dies = claim(b, "queue", 1, b.brief(), "one");
+  auto const waits = claim(b, "queue", 2, 2 * b.lasting, "two");
+  b.must(command::start_job{"queue", dies.id, dies.fence});
+  b.must(command::pause_queue{"queue"});
+  b.pass(2 * b.brief());
+  expect(b.must(command::start_job{"queue", waits.id, waits.fence}).outcome ==
+             start_outcome::started,
+         "a run lock is free when its lease is over, also while its job can be neither claimed nor "
+         "buried");
+}
+
 inline void keys_are_their_queues_own(job_bench& b) {
   add(b, "one", make_unique_job(1, unique_strategy::until_executed));
   add(b, "two", make_unique_job(1, unique_strategy::until_executed));
@@ -308,6 +398,9 @@ inline constexpr check<job_commands> unique_checks[] = {
     {"F18", "a conflict concerns its own job", &a_conflict_concerns_its_own_job},
     {"R2", "a newcomer replaces or reschedules what waits, never what runs",
      &newcomers_replace_and_reschedule},
+    {"F14", "a job that cannot be claimed any more gives its key up, also in a held queue",
+     &the_key_of_a_job_that_cannot_run_is_free},
+    {"F16", "nor does it keep its run lock", &the_run_lock_of_a_job_that_cannot_run_is_free},
     {"R2", "a unique key is its queue's own", &keys_are_their_queues_own},
 };
 

@@ -1,0 +1,74 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_RULE_BYTES_HPP
+#define WEIR_RULE_BYTES_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/job.hpp"
+#include "weir/limits.hpp"
+
+#include <cstddef>
+#include <span>
+
+/// @file
+/// The size of a job is that of its texts. Ten thousand jobs may be in one command or one answer,
+/// and each may be a megabyte: without a bound in bytes together they exceed what an engine takes
+/// in one message, and whatever shares the connection fails with them (F59, F60).
+
+namespace weir::rule {
+
+/// @{
+
+/// Bytes of the texts of a job.
+[[nodiscard]] constexpr std::size_t bytes_of(new_job const& j) noexcept {
+  return j.kind.size() + j.payload.size() + j.unique_key.size();
+}
+[[nodiscard]] constexpr std::size_t bytes_of(finished_job const& j) noexcept {
+  return j.result.size();
+}
+[[nodiscard]] constexpr std::size_t bytes_of(leased_job const& j) noexcept {
+  return j.kind.size() + j.payload.size() + j.unique_key.size() + j.memo.size();
+}
+[[nodiscard]] constexpr std::size_t bytes_of(job const& j) noexcept {
+  return j.kind.size() + j.payload.size() + j.unique_key.size() + j.memo.size() + j.result.size() +
+         j.reason.size();
+}
+
+/// @}
+
+/// Do the jobs of one command keep to `limits::batch_bytes` together?
+template <class Job>
+[[nodiscard]] constexpr bool within_batch_bytes(std::span<Job const> jobs) noexcept {
+  std::size_t left = limits::batch_bytes;
+  for (auto const& j : jobs) {
+    auto const bytes = bytes_of(j);
+    if (bytes > left) return false;
+    left -= bytes;
+  }
+  return true;
+}
+
+/// The room in one answer.
+class answer_room {
+ public:
+  /// Takes room for a row's texts. False: they exceed what is left, and the answer ends before
+  /// that row. The first row always fits.
+  [[nodiscard]] constexpr bool take(std::size_t bytes) noexcept {
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return true;
+  }
+
+ private:
+  // A job's payload and its result, each of a megabyte at most, and its small texts.
+  static_assert(2 * limits::payload_size + 2 * limits::key_size + limits::memo_size +
+                    limits::reason_size <=
+                limits::answer_bytes);
+
+  std::size_t left_ = limits::answer_bytes;
+};
+
+}  // namespace weir::rule
+
+#endif

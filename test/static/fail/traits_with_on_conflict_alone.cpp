@@ -1,0 +1,17 @@
+// expect: weir: on_conflict in job_traits has no meaning without unique
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// F88: the job would not be unique.
+
+#include "weir/job_traits.hpp"
+
+struct order {};
+
+template <>
+struct weir::job_traits<order> {
+  static constexpr std::string_view kind = "order";
+  static constexpr auto on_conflict = conflict_policy::discard;
+};
+
+static_assert(weir::job_policy<order>::max_attempts() == 25);

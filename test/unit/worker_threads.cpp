@@ -1,0 +1,194 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Handlers that are told to stop while they run on other threads than the worker's. The
+// interleavings are the threads' own: a crash shows them, and the thread sanitizer does.
+
+#include "worker_fixture.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <set>
+#include <thread>
+
+using namespace test;
+using kind = weir::worker_event_kind;
+
+namespace threads {
+
+/// Its handler never ends by itself.
+struct endless {
+  int number = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(endless, number)
+
+struct timed : endless {};
+struct limited : endless {};
+
+}  // namespace threads
+
+using namespace threads;
+
+template <>
+struct weir::job_traits<endless> {
+  static constexpr std::string_view kind = "endless";
+};
+template <>
+struct weir::job_traits<timed> {
+  static constexpr std::string_view kind = "timed";
+  static constexpr duration timeout = std::chrono::milliseconds{5};
+};
+template <>
+struct weir::job_traits<limited> {
+  static constexpr std::string_view kind = "limited";
+  static constexpr std::uint32_t concurrency = 1000;
+  static std::string concurrency_key(limited const&) { return "key"; }
+};
+
+namespace {
+
+auto const permit_key = weir::job_policy<limited>::concurrency_key(limited{});
+
+/// Waits again and again, so that a cancellation may come at any moment of a wait: while it
+/// begins, lasts or ends, and between two.
+asio::awaitable<void> wait_for_ever() {
+  asio::steady_timer timer{co_await asio::this_coro::executor};
+  for (;;) {
+    timer.expires_after(0s);
+    co_await timer.async_wait(asio::use_awaitable);
+    co_await asio::post(asio::use_awaitable);
+  }
+}
+
+/// A worker on two threads, its handlers on four others, and a clock that this thread moves.
+struct crowd {
+  using worker_type = weir::worker<memory, weir::manual_clock, weir::constant_backoff>;
+  static constexpr int jobs = 600;
+
+  explicit crowd(weir::worker_options options)
+      : worker{store, options, clock, weir::constant_backoff{1ms}, weir::id_source::seeded(1)} {
+    worker.handle<endless>([](endless const&) { return wait_for_ever(); });
+    worker.handle<timed>([](timed const&) { return wait_for_ever(); });
+    worker.handle<limited>([](limited const&) { return wait_for_ever(); });
+    worker.on_event([this](weir::worker_event const& e) {
+      ++events.at(static_cast<std::size_t>(e.kind));
+      if (on_event) on_event(e);
+    });
+  }
+
+  void enqueue(std::string_view what) {
+    auto ids = weir::id_source::seeded(2);
+    for (int i = 0; i != jobs; ++i) {
+      weir::new_job job;
+      job.id = ids.job();
+      job.kind = what;
+      job.payload = R"({"number":1})";
+      job.max_attempts = 1;
+      BOOST_TEST_REQUIRE(store.execute(weir::command::enqueue_jobs{"q", {&job, 1}}).has_value());
+    }
+  }
+
+  /// Runs the worker until it has ended; `more` is called between two steps of the clock.
+  void run(std::function<void()> const& more = {}) {
+    std::atomic<bool> ended{false};
+    worker.async_run(asio::bind_executor(
+        pool.get_executor(),
+        asio::bind_cancellation_slot(stop.slot(), [&](weir::error_code) { ended.store(true); })));
+    std::thread first{[this] { io.run(); }};
+    std::thread second{[this] { io.run(); }};
+    while (!ended) {
+      clock.advance(1ms);
+      if (more) more();
+      std::this_thread::yield();
+    }
+    first.join();
+    second.join();
+    pool.join();
+  }
+
+  [[nodiscard]] int count(kind k) const { return events.at(static_cast<std::size_t>(k)); }
+
+  weir::manual_clock clock;
+  asio::io_context io;
+  asio::thread_pool pool{4};
+  memory store{io.get_executor(), {}, clock};
+  asio::cancellation_signal stop;
+  std::function<void(weir::worker_event const&)> on_event;
+  std::array<std::atomic<int>, 16> events{};
+  worker_type worker;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(worker_threads)
+
+BOOST_AUTO_TEST_CASE(F56_handlers_that_time_out_on_other_threads) {
+  crowd c{{.concurrency = 64}};
+  c.enqueue("timed");
+  c.on_event = [&](weir::worker_event const& e) {
+    if (e.kind == kind::dead_lettered && c.count(kind::dead_lettered) == crowd::jobs) {
+      c.worker.stop();
+    }
+  };
+  c.run();
+  BOOST_TEST(c.count(kind::dead_lettered) == crowd::jobs);
+}
+
+BOOST_AUTO_TEST_CASE(F56_handlers_that_lose_their_leases_on_other_threads) {
+  crowd c{{.concurrency = 64, .lease = 20ms}};
+  c.enqueue("endless");
+  c.on_event = [&](weir::worker_event const& e) {
+    if (e.kind == kind::lease_lost && c.count(kind::lease_lost) == crowd::jobs) c.worker.stop();
+  };
+  // Whatever runs is cancelled: its next renewal finds the lease lost.
+  auto ids = weir::id_source::seeded(2);
+  std::set<weir::job_id> left;
+  for (int i = 0; i != crowd::jobs; ++i) left.insert(ids.job());
+  c.run([&] {
+    for (auto at = left.begin(); at != left.end();) {
+      auto const j = c.store.execute(weir::command::find_job{"q", *at}).value();
+      bool const runs = j && j->state == weir::job_state::leased;
+      if (runs) c.store.execute(weir::command::cancel_job{"q", *at, true}).value();
+      at = runs ? left.erase(at) : std::next(at);
+    }
+  });
+  BOOST_TEST(c.count(kind::lease_lost) == crowd::jobs);
+}
+
+BOOST_AUTO_TEST_CASE(F56_handlers_that_lose_their_permits_on_other_threads) {
+  crowd c{{.concurrency = 64, .lease = 20ms}};
+  c.enqueue("limited");
+  std::atomic<int> stopped{0};
+  c.on_event = [&](weir::worker_event const& e) {
+    bool const over = e.kind == kind::returned || e.kind == kind::lease_lost;
+    if (over && ++stopped == 2 * crowd::jobs) c.worker.stop();
+  };
+  // Every permit is taken away again and again.
+  c.run([&] {
+    auto const held =
+        c.store.execute(weir::command::inspect_permits{.key = permit_key, .limit = 100}).value();
+    for (auto const& h : held.holders) {
+      c.store.execute(weir::command::release_permit{permit_key, h.holder, 0}).value();
+    }
+  });
+  BOOST_TEST(stopped >= 2 * crowd::jobs);
+}
+
+BOOST_AUTO_TEST_CASE(F56_handlers_that_a_shutdown_stops_on_other_threads) {
+  for (int round = 0; round != 40; ++round) {
+    crowd c{{.concurrency = 64, .drain = 1ms}};
+    c.enqueue("endless");
+    c.on_event = [&](weir::worker_event const& e) {
+      if (e.kind == kind::started && c.count(kind::started) == 64) c.worker.stop();
+    };
+    c.run();
+    BOOST_TEST(c.count(kind::returned) == c.count(kind::started));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
