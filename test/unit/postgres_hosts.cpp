@@ -5,8 +5,11 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <libpq-fe.h>
 #include <stdlib.h>
 
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 

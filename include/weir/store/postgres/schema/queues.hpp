@@ -134,6 +134,7 @@ DECLARE
   found_ bytea[] := '{}';
   due bigint[] := '{}';
   upcoming bigint;
+  room integer := {answer};
 BEGIN
   start := first;
   IF now_ > first THEN
@@ -159,10 +160,11 @@ BEGIN
     IF greatest(p.pointer, p.snoozed) > now_ THEN
       upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
       EXIT WHEN p.pointer > now_ AND coalesce(p.snoozed, p.pointer) <= p.pointer;
-    ELSIF cardinality(found_) = limit_ THEN
+    ELSIF cardinality(found_) = limit_ OR room < octet_length(p.name) THEN
       upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
       EXIT;
     ELSE
+      room := room - octet_length(p.name);
       found_ := found_ || p.name;
       due := due || greatest(p.pointer, p.snoozed);
     END IF;
@@ -299,10 +301,12 @@ BEGIN
   next_in := (~.heads(queue_, now_, NULL, NULL)).least_ - now_;
 END $$;
 
+-- The last one may be more than fits the answer: it says that there are more.
 CREATE FUNCTION ~.list_queues(shard_ integer, limit_ integer, after_ bytea) RETURNS SETOF bytea
   LANGUAGE plpgsql {set} AS $$
 DECLARE
   last bytea := after_;
+  room integer := {answer};
 BEGIN
   FOR i IN 1 .. limit_ LOOP
     last := least((SELECT c.queue FROM ~.counters c WHERE c.shard = shard_ AND c.queue > last
@@ -311,6 +315,8 @@ BEGIN
                      ORDER BY q.queue LIMIT 1));
     EXIT WHEN last IS NULL;
     RETURN NEXT last;
+    room := room - octet_length(last);
+    EXIT WHEN room < 0;
   END LOOP;
 END $$;
 )sql";
