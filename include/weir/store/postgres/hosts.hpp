@@ -143,11 +143,11 @@ class postgres_hosts {
   /// How many hosts there are; 0: only libpq knows, or what was given is for it to refuse.
   [[nodiscard]] std::size_t hosts() const {
     if (!valid_ || parameters_.contains("service")) return 0;
-    auto const names = split(of("host")).size();
-    auto const addresses = split(of("hostaddr")).size();
+    auto const named = split(of("host")).size();
+    auto const placed = split(of("hostaddr")).size();
     auto const ports = split(of("port")).size();
-    auto const n = of("hostaddr").empty() ? names : addresses;
-    bool const fits = (names == n || of("host").empty()) && (ports == n || ports == 1);
+    auto const n = of("hostaddr").empty() ? named : placed;
+    bool const fits = (named == n || of("host").empty()) && (ports == n || ports == 1);
     return fits ? n : 0;
   }
   /// First at each host for a standby, then at each for any server.
