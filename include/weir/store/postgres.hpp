@@ -116,8 +116,8 @@ class postgres_store {
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return pool_->options().shards; }
 
   /// Brings the database to this version's schema, in one transaction, on a connection of its own;
-  /// does nothing where it is that already. Several at once do it once. Completes with
-  /// `void(error_code)`.
+  /// does nothing where it is that already. Several at once do it once. It may take longer than
+  /// `command_timeout`. Completes with `void(error_code)`.
   ///
   /// Errors: `store_unavailable`, `schema_too_new`, `invalid_option`, `permission_denied`, and
   /// `outcome_unknown` when the connection was lost: ask again. Cancelling it (any kind) completes

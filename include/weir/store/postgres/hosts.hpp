@@ -12,8 +12,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +41,9 @@ class postgres_hosts {
     options const defaults{PQconndefaults()};
     for (auto const* o = defaults.get(); o != nullptr && o->keyword != nullptr; ++o) {
       std::string_view const name = o->keyword;
-      if (o->val == nullptr || (name != "host" && name != "hostaddr" && name != "port")) continue;
+      constexpr std::string_view needed[] = {"host", "hostaddr", "port", "target_session_attrs",
+                                             "load_balance_hosts"};
+      if (o->val == nullptr || std::ranges::find(needed, name) == std::end(needed)) continue;
       parameters_.try_emplace(o->keyword, o->val);
     }
   }
@@ -75,19 +81,45 @@ class postgres_hosts {
         to[2].push_back(ports.size() == 1 ? ports[0] : ports[i]);
       }
     }
-    located_ = true;
     parameters_["host"] = joined(to[0]);
     parameters_["hostaddr"] = joined(to[1]);
     parameters_["port"] = joined(to[2]);
     return !to[0].empty();
   }
 
-  /// Begins to connect to one of them.
-  [[nodiscard]] PGconn* start() const {
-    if (!located_) return PQconnectStart(conninfo_.c_str());
+  /// How many attempts there are to make, one after another: each is at one host, so that each has
+  /// a time of its own. libpq, which would go through them by itself, waits for one that is mute
+  /// for as long as it is asked to (F70).
+  [[nodiscard]] std::size_t attempts() const {
+    auto const n = hosts();
+    return n == 0 ? 1 : n * (prefers_standby() ? 2 : 1);
+  }
+
+  /// In which order the attempts' hosts are taken.
+  ///
+  /// @param entropy of 64 bits, for hosts that are to be taken in any order
+  void mix(std::uint64_t entropy) {
+    auto const n = hosts();
+    order_.resize(n);
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    if (of("load_balance_hosts") != "random") return;
+    std::ranges::shuffle(order_, std::mt19937_64{entropy});
+  }
+
+  /// Begins an attempt, below `attempts()`.
+  [[nodiscard]] PGconn* start(std::size_t attempt) const {
+    auto const n = hosts();
+    if (n == 0) return PQconnectStart(conninfo_.c_str());
+    auto with = parameters_;
+    auto const i = order_.size() == n ? order_[attempt % n] : attempt % n;
+    for (std::string const name : {"host", "hostaddr", "port"}) {
+      auto const list = split(of(name));
+      with[name] = list.size() == 1 ? list[0] : list[i];
+    }
+    if (prefers_standby()) with["target_session_attrs"] = attempt < n ? "standby" : "any";
     std::vector<char const*> keywords;
     std::vector<char const*> values;
-    for (auto const& [keyword, value] : parameters_) {
+    for (auto const& [keyword, value] : with) {
       keywords.push_back(keyword.c_str());
       values.push_back(value.c_str());
     }
@@ -107,6 +139,21 @@ class postgres_hosts {
     void operator()(PQconninfoOption* o) const noexcept { PQconninfoFree(o); }
   };
   using options = std::unique_ptr<PQconninfoOption, forget>;
+
+  /// How many hosts there are; 0: only libpq knows, or what was given is for it to refuse.
+  [[nodiscard]] std::size_t hosts() const {
+    if (!valid_ || parameters_.contains("service")) return 0;
+    auto const named = split(of("host")).size();
+    auto const placed = split(of("hostaddr")).size();
+    auto const ports = split(of("port")).size();
+    auto const n = of("hostaddr").empty() ? named : placed;
+    bool const fits = (named == n || of("host").empty()) && (ports == n || ports == 1);
+    return fits ? n : 0;
+  }
+  /// First at each host for a standby, then at each for any server.
+  [[nodiscard]] bool prefers_standby() const {
+    return of("target_session_attrs") == "prefer-standby";
+  }
 
   [[nodiscard]] static bool is_name(std::string const& host) {
     if (host.empty() || host.front() == '/' || host.front() == '@') return false;  // a socket
@@ -133,7 +180,7 @@ class postgres_hosts {
   std::string conninfo_;
   std::map<std::string, std::string> parameters_;
   bool valid_ = false;
-  bool located_ = false;
+  std::vector<std::size_t> order_;
 };
 
 }  // namespace weir::detail

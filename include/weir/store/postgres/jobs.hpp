@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/job_row.hpp"
@@ -22,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace weir::detail {
@@ -211,13 +213,14 @@ struct postgres_jobs {
   }
   static result<job_page> answer(of<command::list_dead_letters> note, postgres_rows const& r) {
     job_page out;
+    rule::answer_room room;
     for (int i = 0; i != r.size(); ++i) {
-      postgres_job_row const row{r, i};
-      if (out.jobs.size() == note.limit) {
+      auto seen = postgres_job_row{r, i}.seen();
+      if (out.jobs.size() == note.limit || !room.take(rule::bytes_of(seen))) {
         out.cursor = std::to_string(r.integer(i - 1, postgres_job_row::death));
         break;
       }
-      out.jobs.push_back(row.seen());
+      out.jobs.push_back(std::move(seen));
     }
     return out;
   }

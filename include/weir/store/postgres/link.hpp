@@ -39,6 +39,8 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
   virtual void connected(bool waits) = 0;
   /// Some link has room for more.
   virtual void progressed() = 0;
+  /// The server of a link does not take writes any more, if it ever did.
+  virtual void demoted() = 0;
   /// The link is closed for good; what it had under way has ended.
   virtual void ended(error_code why, bool connected) = 0;
 };
@@ -67,7 +69,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
         waits_{waits} {}
 
   [[nodiscard]] bool waits() const noexcept { return waits_; }
-  [[nodiscard]] bool ready() const noexcept { return ready_; }
+  [[nodiscard]] bool ready() const noexcept { return ready_ && !leaving_; }
   [[nodiscard]] bool over() const noexcept { return over_; }
   /// What is under way on it, and how much of that is several commands in one.
   [[nodiscard]] std::size_t load() const noexcept { return under_way_.size(); }
@@ -75,9 +77,8 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
 
   void open(std::string const& conninfo) {
     auto const keep = lives();
-    timer_.set(timer_.now() + options_.connect_timeout,
-               [this, keep] { end(errc::store_unavailable); });
-    socket_.connect(conninfo, [this, keep](error_code ec) { connected(ec); });
+    socket_.connect(conninfo, options_.connect_timeout,
+                    [this, keep](error_code ec) { connected(ec); });
   }
 
   /// Sends a command. False: the connection turned out to be over, and nothing was sent.
@@ -91,7 +92,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     if (under_way_.size() == 1) set_timer();
     auto& item = under_way_.back();
     auto* const c = socket_.get();
-    bool ok = !explicit_ || statement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    bool ok = !explicit_ || statement("BEGIN ISOLATION LEVEL READ COMMITTED");
     ok = ok && call(item);
     ok = ok && PQpipelineSync(c) == 1;
     // Whether it failed or not is known by then, and this ends either.
@@ -106,6 +107,11 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   }
 
   void close() { end(errc::closed); }
+
+  /// Takes nothing more, and is closed once what is under way has ended.
+  void retire() {
+    if (!std::exchange(leaving_, true) && under_way_.empty()) end(errc::store_unavailable);
+  }
 
  private:
   struct sent {
@@ -233,6 +239,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     take_results();
     if (over_) return;
     if (why_) return end(why_);
+    if (std::exchange(read_only_, false) && !leaving_) owner_.demoted();
+    if (leaving_ && under_way_.empty()) end(errc::store_unavailable);
+    if (over_) return;
     if (ready_ && !was_ready) owner_.connected(waits_);
     if (!good || PQstatus(socket_.get()) == CONNECTION_BAD) return end(errc::outcome_unknown);
     flush();
@@ -261,6 +270,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
           // Without a code it is not the server who says so: the connection is over.
           if (PQresultErrorField(r.get(), PG_DIAG_SQLSTATE) == nullptr) return;
           if (first.prepares || stale(r.get())) named_ = false;
+          if (read_only(r.get())) read_only_ = true;
           if (!first.failed) first.failed = postgres_error(r.get());
           break;
         default: break;
@@ -273,6 +283,11 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   [[nodiscard]] static bool stale(PGresult const* r) noexcept {
     std::string_view const state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
     return state == "26000" || state == "0A000" || state == "42P05";
+  }
+
+  /// Does the server say that it takes no writes? Another may stand where it did, or will (F70).
+  [[nodiscard]] static bool read_only(PGresult const* r) noexcept {
+    return std::string_view{PQresultErrorField(r, PG_DIAG_SQLSTATE)} == "25006";
   }
 
   void finish_first() {
@@ -318,6 +333,8 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   bool reading_ = false;
   bool writing_ = false;
   bool over_ = false;
+  bool read_only_ = false;  // the server has just said so
+  bool leaving_ = false;
 };
 
 }  // namespace weir::detail

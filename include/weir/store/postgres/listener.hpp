@@ -71,6 +71,13 @@ class postgres_listener {
     current_->cancel();
   }
 
+  /// Listens on a new connection: the one that there is may lead to the wrong server.
+  void renew() {
+    if (!current_) return;
+    forget();
+    if (wanted_) open();
+  }
+
   void close() {
     wanted_ = false;
     timer_.stop();
@@ -85,8 +92,7 @@ class postgres_listener {
   void open() {
     current_ = std::make_shared<postgres_socket>(strand_);
     auto const s = current_;
-    timer_.set(timer_.now() + connect_timeout_, [this, keep = lives()] { lost(); });
-    s->connect(conninfo_, [this, keep = lives(), s](error_code ec) {
+    s->connect(conninfo_, connect_timeout_, [this, keep = lives(), s](error_code ec) {
       if (s != current_) return;
       if (ec || PQsetnonblocking(s->get(), 1) != 0 || PQenterPipelineMode(s->get()) != 1) {
         return lost();

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_POSTGRES_MIGRATION_HPP
 #define WEIR_STORE_POSTGRES_MIGRATION_HPP
 
+#include "weir/limits.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/schema/buckets.hpp"
 #include "weir/store/postgres/schema/claims.hpp"
@@ -46,10 +47,19 @@ inline constexpr std::string_view postgres_job_columns =
     "j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, "
     "j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result";
 
+/// What a job row counts for in an answer. See rule/bytes.hpp.
+inline constexpr std::string_view postgres_job_bytes =
+    "octet_length(j.kind) + octet_length(j.payload) + octet_length(j.unique_key) + "
+    "octet_length(j.memo) + octet_length(j.result) + octet_length(j.reason)";
+
 /// What every command is executed with. Whoever waits for longer than the lock timeout is told so
 /// instead of holding up what is behind it (F50). A plan is made once, for whatever there will be:
 /// not for the empty tables that there are at first.
+///
+/// Names are looked up in the system's schema alone. What somebody else has put in front of it, by
+/// a setting of the database or by a name that fits better, is not executed with weir's rights.
 inline constexpr std::string_view postgres_function_settings =
+    "SET search_path = pg_catalog, pg_temp "
     "SET lock_timeout = '1s' SET enable_seqscan = off SET enable_bitmapscan = off "
     "SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off "
     "SET plan_cache_mode = force_generic_plan";
@@ -77,11 +87,11 @@ inline void append_sql(std::string& out, std::string_view text, std::string_view
     out += text.substr(0, at);
     if (at == std::string_view::npos) return;
     text.remove_prefix(at);
+    static_assert(limits::answer_bytes == 4'194'304);
     constexpr std::pair<std::string_view, std::string_view> filled[] = {
-        {"{job}", postgres_job_columns},
-        {"{set}", postgres_function_settings},
-        {"{hot}", postgres_hot_table},
-        {"{jobs}", postgres_jobs_table}};
+        {"{job}", postgres_job_columns}, {"{bytes}", postgres_job_bytes},
+        {"{answer}", "4194304"},         {"{set}", postgres_function_settings},
+        {"{hot}", postgres_hot_table},   {"{jobs}", postgres_jobs_table}};
     auto const* const known = std::ranges::find_if(
         filled, [&](auto const& each) { return text.starts_with(each.first); });
     if (text.starts_with('~')) {
@@ -122,6 +132,9 @@ inline constexpr std::uint32_t postgres_schema_version = detail::postgres_migrat
   to = std::min(to, postgres_schema_version);
   auto const add = [&](std::string_view text) { detail::append_sql(out, text, o.schema); };
   add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n");
+  // It takes as long as it takes, and names mean what they do by themselves.
+  add("SET LOCAL statement_timeout = 0;\n");
+  add("SET LOCAL search_path = pg_catalog, pg_temp;\n");
   add("SELECT pg_advisory_xact_lock(hashtextextended('weir migration', 0));\n");
   for (auto i = from; i < to; ++i) {
     for (auto const* const part : detail::postgres_migrations[i].up) add(part);

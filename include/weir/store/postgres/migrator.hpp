@@ -6,6 +6,7 @@
 
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/postgres/failure.hpp"
 #include "weir/store/postgres/migration.hpp"
 #include "weir/store/postgres/options.hpp"
@@ -42,13 +43,13 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
 
   void run() {
     if (!valid_schema(schema_)) return end(errc::invalid_option);
-    wait(options_.connect_timeout);
-    socket_.connect(conninfo_, [self = shared_from_this()](error_code ec) {
-      if (ec || PQsetnonblocking(self->socket_.get(), 1) != 0) {
-        return self->end(errc::store_unavailable);
-      }
-      self->look();
-    });
+    socket_.connect(conninfo_, options_.connect_timeout,
+                    [self = shared_from_this()](error_code ec) {
+                      if (ec || PQsetnonblocking(self->socket_.get(), 1) != 0) {
+                        return self->end(errc::store_unavailable);
+                      }
+                      self->look();
+                    });
   }
 
  private:
@@ -63,7 +64,7 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
   void look() {
     std::string text;
     append_sql(text, "SELECT version, shards FROM ~.state", schema_);
-    ask(text, [this](outcome const& found) {
+    ask(text, options_.command_timeout, [this](outcome const& found) {
       bool const missing = found.state == "42P01" || found.state == "3F000";
       if (found.failed && !missing) return end(found.failed);
       if (found.version > postgres_schema_version) return end(errc::schema_too_new);
@@ -76,21 +77,23 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
   void migrate(std::uint32_t from) {
     constexpr int most = 3;
     bool const again = ++attempts_ < most;
-    ask(postgres_migration_sql(options_, from), [this, again](outcome const& done) {
+    // It may take long, by a lock that others have or by how much there is to change; who is alive
+    // to do so is not given up (F72).
+    ask(postgres_migration_sql(options_, from), limits::span, [this, again](outcome const& done) {
       // Somebody else may have done it meanwhile, and then it is there already.
       bool const late = done.state.starts_with("42P") || done.state.starts_with("23") ||
                         done.state == "42723" || done.state == "42710" || done.state == "XX000";
       if (!done.failed || (late && again)) {
-        return ask("ROLLBACK", [this](outcome const&) { look(); });
+        return ask("ROLLBACK", options_.command_timeout, [this](outcome const&) { look(); });
       }
       end(done.failed);
     });
   }
 
-  void ask(std::string const& text, then t) {
+  void ask(std::string const& text, duration most, then t) {
     then_ = std::move(t);
     outcome_ = {};
-    wait(options_.command_timeout);
+    wait(most);
     if (PQsendQuery(socket_.get(), text.c_str()) != 1) return end(errc::store_unavailable);
     go_on();
   }

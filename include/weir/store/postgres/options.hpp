@@ -32,7 +32,8 @@ struct postgres_options {
   /// Commands that wait for a connection; more are `store_full`.
   std::size_t max_pending = 100'000;
 
-  /// How long making a connection may take; from 10 ms.
+  /// How long making a connection to one host may take, and looking up where the hosts are; from
+  /// 10 ms. Several hosts are tried one after another, each for as long.
   duration connect_timeout = std::chrono::seconds{10};
 
   /// How long the server may be silent while commands are under way; then the connection is given

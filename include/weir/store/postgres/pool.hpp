@@ -70,6 +70,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   [[nodiscard]] std::string const& conninfo() const noexcept { return conninfo_; }
   [[nodiscard]] std::string const& schema() const noexcept { return schema_; }
   [[nodiscard]] postgres_strand const& strand() const noexcept { return strand_; }
+  /// How often its connections were given up because their server took no writes. On the strand.
+  [[nodiscard]] std::uint64_t demotions() const noexcept { return demotions_; }
 
   /// From any thread.
   void submit(std::unique_ptr<postgres_request> r) {
@@ -241,7 +243,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   void open(lane& of) {
     auto const most = of.waits ? 1U : std::max(options_.connections - 1, 1U);
     if (of.opening || of.links >= most || closed_) return;
-    if (failures_ != 0 && retry_.now() < next_attempt_) {
+    if (retry_.now() < next_attempt_) {
       if (!retrying_) {
         retrying_ = true;
         retry_.set(next_attempt_, [self = self()] {
@@ -261,6 +263,18 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   void connected(bool waits) override {
     lanes_[waits ? 1 : 0].opening = false;
     failures_ = 0;
+    next_attempt_ = {};
+  }
+
+  /// All connections are made anew, wherever the host's name leads by then: those that there are
+  /// may lead to a server that is none any more for writes, and has been replaced (F70).
+  void demoted() override {
+    ++demotions_;
+    next_attempt_ = std::max(next_attempt_, saturating_add(retry_.now(), demoted_interval));
+    auto const all = links_;
+    for (auto const& l : all) {
+      if (l->ready()) l->retire();
+    }
   }
 
   void progressed() override { pump(); }
@@ -317,6 +331,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   std::string const schema_;
   postgres_options options_;
   static constexpr std::size_t calls_at_once = 2;
+  // How long nothing is connected to after a server took no writes.
+  static constexpr duration demoted_interval = std::chrono::milliseconds{50};
   static constexpr duration prod_interval = std::chrono::milliseconds{20};
 
   std::array<lane, 2> lanes_;
@@ -330,6 +346,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   steady_time next_attempt_{};
   duration waited_{};
   std::uint32_t failures_ = 0;
+  std::uint64_t demotions_ = 0;
   std::atomic<bool> told_{false};
   bool retrying_ = false;
   bool pumping_ = false;

@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/leases.hpp"
 #include "weir/store/postgres/rows.hpp"
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace weir::detail {
 
@@ -142,12 +144,14 @@ struct postgres_queues {
   }
   static result<queue_page> answer(of<command::list_queues> note, postgres_rows const& r) {
     queue_page out;
+    rule::answer_room room;
     for (int i = 0; i != r.size(); ++i) {
-      if (out.queues.size() == note.limit) {
+      auto name = r.text(i, 0);
+      if (out.queues.size() == note.limit || !room.take(name.size())) {
         out.cursor = out.queues.back();
         break;
       }
-      out.queues.push_back(r.text(i, 0));
+      out.queues.push_back(std::move(name));
     }
     return out;
   }

@@ -5,6 +5,7 @@
 #define WEIR_STORE_POSTGRES_SOCKET_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/hosts.hpp"
 #include "weir/time.hpp"
@@ -21,6 +22,7 @@
 #include <libpq-fe.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -91,13 +93,16 @@ class postgres_socket {
 
   /// Connects, and then calls `done(error_code)`, which keeps alive whatever owns this. Once it is
   /// closed that does not matter any more.
-  void connect(std::string const& conninfo, std::function<void(error_code)> done) {
-    postgres_hosts hosts{conninfo};
-    if (!hosts.valid()) return done(errc::store_unavailable);
-    auto names = hosts.names();
-    if (names.empty()) return begin(hosts, std::move(done));
-    auto const s = std::make_shared<search>(std::move(hosts), std::move(names), std::move(done));
+  ///
+  /// @param most how long looking up the names of hosts may take, and each attempt at one of them
+  void connect(std::string const& conninfo, duration most, std::function<void(error_code)> done) {
+    auto const s = std::make_shared<search>(postgres_hosts{conninfo}, most, std::move(done));
+    if (!s->hosts.valid()) return finish(*s, errc::store_unavailable);
+    s->names = s->hosts.names();
+    if (s->names.empty()) return begin(s);
     resolver_ = std::make_unique<resolver>(strand_);
+    timer_.set(saturating_add(timer_.now(), most),
+               [this, s] { finish(*s, errc::store_unavailable); });
     look_up(s);
   }
 
@@ -118,6 +123,7 @@ class postgres_socket {
   }
 
   void close() noexcept {
+    timer_.stop();
     resolver_.reset();
     descriptor_.reset();
     connection_.reset();
@@ -126,53 +132,75 @@ class postgres_socket {
  private:
   using resolver = boost::asio::ip::basic_resolver<boost::asio::ip::tcp, postgres_strand>;
 
-  /// For where hosts are.
+  /// For where hosts are, and for one that answers.
   struct search {
-    search(postgres_hosts h, std::vector<std::string> n, std::function<void(error_code)> d)
+    search(postgres_hosts h, duration m, std::function<void(error_code)> d)
         : hosts{std::move(h)},
-          names{std::move(n)},
+          most{m},
           done{std::move(d)} {}
 
     postgres_hosts hosts;
-    std::vector<std::string> names;  // that are still to be looked up
+    duration most;
+    std::vector<std::string> names{};  // that are still to be looked up
     postgres_hosts::addresses found{};
-    std::function<void(error_code)> done;
+    std::size_t attempts = 0;              // that were begun
+    std::function<void(error_code)> done;  // empty: it is over
   };
+
+  void finish(search& s, error_code ec) {
+    timer_.stop();
+    if (auto const done = std::exchange(s.done, nullptr)) done(ec);
+  }
 
   void look_up(std::shared_ptr<search> const& s) {
     resolver_->async_resolve(s->names.back(), "", [this, s](error_code, auto const& at) {
-      if (!resolver_) return s->done(errc::store_unavailable);
+      if (!s->done) return;
+      if (!resolver_) return finish(*s, errc::store_unavailable);
       for (auto const& each : at) {
         s->found[s->names.back()].push_back(each.endpoint().address().to_string());
       }
       s->names.pop_back();
       if (!s->names.empty()) return look_up(s);
       resolver_.reset();
-      if (!s->hosts.locate(s->found)) return s->done(errc::store_unavailable);
-      begin(s->hosts, std::move(s->done));
+      if (!s->hosts.locate(s->found)) return finish(*s, errc::store_unavailable);
+      begin(s);
     });
   }
 
-  void begin(postgres_hosts const& hosts, std::function<void(error_code)> done) {
-    connection_.reset(hosts.start());
-    if (!connection_) return done(make_error_code(boost::system::errc::not_enough_memory));
+  void begin(std::shared_ptr<search> const& s) {
+    s->hosts.mix(os_entropy()[0]);
+    try_next(s);
+  }
+
+  /// Tries the next host; the last one failed, or has had its time.
+  void try_next(std::shared_ptr<search> const& s) {
+    descriptor_.reset();
+    connection_.reset();
+    if (s->attempts == s->hosts.attempts()) return finish(*s, errc::store_unavailable);
+    auto const n = s->attempts++;
+    timer_.set(saturating_add(timer_.now(), s->most), [this, s] { try_next(s); });
+    connection_.reset(s->hosts.start(n));
+    if (!connection_) {
+      return finish(*s, make_error_code(boost::system::errc::not_enough_memory));
+    }
     PQsetNoticeReceiver(connection_.get(), [](void*, PGresult const*) {}, nullptr);
     polled_ = PQstatus(connection_.get()) == CONNECTION_BAD ? PGRES_POLLING_FAILED
                                                             : PGRES_POLLING_WRITING;
-    go_on(std::move(done));
+    go_on(s);
   }
 
-  void go_on(std::function<void(error_code)> done) {
-    if (polled_ == PGRES_POLLING_OK) return done({});
-    if (polled_ == PGRES_POLLING_FAILED) return done(errc::store_unavailable);
+  void go_on(std::shared_ptr<search> const& s) {
+    if (polled_ == PGRES_POLLING_OK) return finish(*s, {});
+    if (polled_ == PGRES_POLLING_FAILED) return try_next(s);
     // libpq may have gone on to another socket, which may have the old one's number.
-    if (auto const ec = watch()) return done(ec);
+    if (watch()) return try_next(s);
     auto const what =
         polled_ == PGRES_POLLING_READING ? descriptor::wait_read : descriptor::wait_write;
-    descriptor_->async_wait(what, [this, done = std::move(done)](error_code ec) mutable {
-      if (ec || !connection_) return done(errc::store_unavailable);
+    descriptor_->async_wait(what, [this, s, n = s->attempts](error_code ec) {
+      if (!s->done || s->attempts != n) return;  // it is over, or another host's turn
+      if (ec || !connection_) return finish(*s, errc::store_unavailable);
       polled_ = PQconnectPoll(connection_.get());
-      go_on(std::move(done));
+      go_on(s);
     });
   }
 
@@ -188,6 +216,7 @@ class postgres_socket {
   }
 
   postgres_strand strand_;
+  postgres_timer timer_{strand_};
   std::unique_ptr<resolver> resolver_;
   std::unique_ptr<PGconn, postgres_finish> connection_;
   std::unique_ptr<descriptor> descriptor_;

@@ -285,6 +285,7 @@ class postgres_waits final : public postgres_watch_owner {
       return !w || !w->wanted();
     });
     if (closed_) return;
+    if (std::exchange(demotions_, pool_->demotions()) != pool_->demotions()) listener_.renew();
     bool const wanted = !watches_.empty();
     if (wanted) {
       linger_.stop();
@@ -314,6 +315,7 @@ class postgres_waits final : public postgres_watch_owner {
   postgres_listener listener_;
   postgres_timer linger_;
   bool lingers_ = false;
+  std::uint64_t demotions_ = 0;  // of the pool's, since when it listens
   std::vector<std::weak_ptr<postgres_watch>> watches_;
   std::map<std::uint32_t, std::weak_ptr<postgres_watch>> shards_;
   bool closed_ = false;

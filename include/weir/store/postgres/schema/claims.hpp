@@ -41,6 +41,10 @@ DECLARE
   places tid[];
   fences_ bigint[];
   candidates uuid[];
+  sizes integer[];
+  total bigint;
+  room bigint := {answer};
+  full_ boolean := false;
   odd integer;
   reason_ text;
   done boolean;
@@ -82,7 +86,7 @@ BEGIN
   END IF;
 
   LOOP
-    EXIT WHEN held_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < 0;
+    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < 0;
     SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
       WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
       ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
@@ -97,11 +101,15 @@ BEGIN
       END IF;
       -- The best ones that nobody else has locked, in their order, which that of their fences is,
       -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
-      -- run lock of its last lease behind.
+      -- run lock of its last lease behind. And before the one that is too large for the answer, which
+      -- never is the first (F60).
       SELECT array_agg(l.place), array_agg(nextval('~.fences')), array_agg(l.id),
-          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true)
-        INTO places, fences_, candidates, odd
+          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
+          array_agg(l.size), sum(l.size)
+        INTO places, fences_, candidates, odd, sizes, total
         FROM (SELECT j2.ctid AS place, j2.id,
+                  octet_length(j2.kind) + octet_length(j2.payload) + octet_length(j2.unique_key)
+                    + octet_length(j2.memo) AS size,
                   j2.holder IS NOT NULL AND j2.strategy IN (3, 4) AS runs,
                   ~.unclaimable(j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_)
                   AS reason
@@ -109,6 +117,20 @@ BEGIN
                   AND j2.vesting >= vests AND j2.vesting <= now_
                 ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
       EXIT WHEN places IS NULL;
+      IF total > room THEN
+        total := 0;
+        FOR i IN 1 .. cardinality(places) LOOP
+          full_ := total + sizes[i] > room;
+          IF full_ THEN
+            places := places[:i - 1]; fences_ := fences_[:i - 1]; candidates := candidates[:i - 1];
+            odd := CASE WHEN odd < i THEN odd END;
+            full_ := odd IS NULL;
+            EXIT;
+          END IF;
+          total := total + sizes[i];
+        END LOOP;
+        EXIT WHEN cardinality(places) = 0;
+      END IF;
       IF odd IS NULL OR odd > 1 THEN
         RETURN QUERY WITH claimed AS (
             UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
@@ -121,6 +143,8 @@ BEGIN
         GET DIAGNOSTICS more = ROW_COUNT;
         n := n + more;
       END IF;
+      room := room - CASE WHEN odd IS NULL THEN total
+        ELSE coalesce((SELECT sum(s.size) FROM unnest(sizes[:odd - 1]) s(size)), 0) END;
       EXIT WHEN odd IS NULL;
       FOR i IN odd .. cardinality(candidates) LOOP
         SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];

@@ -21,6 +21,33 @@ BEGIN
   END IF;
 END $$;
 
+-- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
+-- was last given out may still be committed: what is listed ends before these (F72).
+CREATE FUNCTION ~.next_death() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  here bigint := '~.state'::regclass::oid::bigint;
+BEGIN
+  IF coalesce(current_setting('weir.numbers_deaths', true), '') <> here::text THEN
+    PERFORM pg_advisory_xact_lock_shared((here & 2147483647)::integer,
+      (coalesce(pg_sequence_last_value('~.deaths'), 0) & 2147483647)::integer);
+    PERFORM set_config('weir.numbers_deaths', here::text, true);
+  END IF;
+  RETURN nextval('~.deaths');
+END $$;
+
+-- Every dead letter up to this number is there to be seen from now on, or never will be. The last
+-- number is read before the locks are, and they before the letters.
+CREATE FUNCTION ~.settled_deaths() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  last bigint := coalesce(pg_sequence_last_value('~.deaths'), 0);
+BEGIN
+  RETURN least(last, (SELECT min(last - ((last - l.objid::bigint) & 2147483647)) FROM pg_locks l
+    WHERE l.locktype = 'advisory' AND l.objsubid = 2
+      AND l.classid::bigint = '~.state'::regclass::oid::bigint & 2147483647
+      AND l.database = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
+      AND l.pid IS DISTINCT FROM pg_backend_pid()));
+END $$;
+
 -- Ends a job that is locked; the counters are the caller's. `result_` NULL: as it was.
 CREATE FUNCTION ~.end_job(j ~.jobs, how_ smallint, now_ bigint, result_ bytea, reason_ bytea)
   RETURNS void LANGUAGE plpgsql AS $$
@@ -34,7 +61,7 @@ BEGIN
     DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
   ELSE
     UPDATE ~.jobs k SET state = how_, vesting = NULL, holder = NULL, sequence = 0,
-        death = CASE WHEN how_ = 3 THEN nextval('~.deaths') END,
+        death = CASE WHEN how_ = 3 THEN ~.next_death() END,
         kept = CASE WHEN how_ <> 3 THEN now_ + j.retention END,
         result = coalesce(result_, k.result), reason = coalesce(reason_, k.reason)
       WHERE k.queue = j.queue AND k.id = j.id;
@@ -78,6 +105,7 @@ DECLARE
   r record;
   vests bigint;
   added_ integer;
+  order_ integer[] := '{1}';
   done boolean;
   possessor integer;  -- 0: nobody, 1: waiting, 2: running, 3: ended
   cancelled integer := 0;
@@ -86,14 +114,19 @@ DECLARE
 BEGIN
   IF plain_ THEN
     now_ := coalesce(at_, ~.clock());
-    LOOP  -- once, or once more where a record was in the way that time has ended
+    IF cardinality(ids_) > 1 THEN
+      order_ := ARRAY(SELECT g.i FROM generate_series(1, cardinality(ids_)) g(i) ORDER BY ids_[g.i]);
+    END IF;
+    -- Once, or once more where a record was in the way that time has ended. In the order of the ids:
+    -- an insert waits for another of the same id, so two batches would wait for each other (F72).
+    LOOP
       WITH added AS (
           INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
               strategy, policy, vesting, deadline, retention, enqueued, deadline_from)
             SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
                 attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
                 retentions_[i], now_, now_
-              FROM generate_series(1, cardinality(ids_)) i
+              FROM unnest(order_) i
             ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
         SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
       n := coalesce(n, 0) + added_;
@@ -200,18 +233,28 @@ DECLARE
   now_ bigint := coalesce(at_, ~.clock());
   level smallint := -1;
   left_ integer := limit_;
+  room bigint := {answer};
   n integer;
+  fits integer;
+  bytes bigint;
 BEGIN
   LOOP
     SELECT j.priority INTO level FROM ~.jobs j
       WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
       ORDER BY j.priority, j.vesting, j.id LIMIT 1;
     EXIT WHEN NOT FOUND OR left_ = 0;
+    SELECT count(*), count(*) FILTER (WHERE s.upto <= room), max(s.upto)
+      INTO n, fits, bytes
+      FROM (SELECT sum({bytes}) OVER (ORDER BY j.vesting, j.id ROWS UNBOUNDED PRECEDING) AS upto
+              FROM (SELECT k.* FROM ~.jobs k
+                      WHERE k.queue = queue_ AND k.priority = level AND k.vesting <= now_
+                      ORDER BY k.vesting, k.id LIMIT left_) j) s;
     RETURN QUERY SELECT now_, {job} FROM ~.jobs j
       WHERE j.queue = queue_ AND j.priority = level AND j.vesting <= now_
-      ORDER BY j.vesting, j.id LIMIT left_;
-    GET DIAGNOSTICS n = ROW_COUNT;
+      ORDER BY j.vesting, j.id LIMIT fits;
+    EXIT WHEN fits < n;
     left_ := left_ - n;
+    room := room - coalesce(bytes, 0);
   END LOOP;
 END $$;
 
@@ -224,13 +267,19 @@ BEGIN
     WHERE j.queue = queue_ AND j.id = id_ AND (j.kept IS NULL OR j.kept > now_);
 END $$;
 
+-- The last one may be more than fits the answer: it says that there are more.
 CREATE FUNCTION ~.list_dead_letters(queue_ bytea, limit_ integer, after_ bigint, at_ bigint)
   RETURNS SETOF ~.job_row LANGUAGE plpgsql {set} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
+  settled bigint := ~.settled_deaths();
 BEGIN
-  RETURN QUERY SELECT now_, {job} FROM ~.jobs j
-    WHERE j.queue = queue_ AND j.death > after_ ORDER BY j.death LIMIT limit_;
+  RETURN QUERY SELECT now_, {job}
+    FROM (SELECT l.*, sum(l.size) OVER (ORDER BY l.death ROWS UNBOUNDED PRECEDING) AS upto
+            FROM (SELECT j.*, {bytes} AS size FROM ~.jobs j
+                    WHERE j.queue = queue_ AND j.death > after_ AND j.death <= settled
+                    ORDER BY j.death LIMIT limit_) l) j
+    WHERE j.upto - j.size <= {answer} ORDER BY j.death;
 END $$;
 
 CREATE FUNCTION ~.cancel_job(queue_ bytea, shard_ integer, id_ uuid, running_ boolean, own_ boolean,

@@ -61,19 +61,25 @@ BEGIN
 END $$;
 
 -- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
--- committed yet holds the lock shared, or has a pointer of its own.
+-- committed yet holds the lock shared, or has a pointer of its own. Each statement sees what was
+-- committed before it began. So the pointers are looked up before the jobs are, and no other is
+-- removed: one that is committed in between belongs to a job that was not seen (F57).
 CREATE FUNCTION ~.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean)
   RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   h record;
+  seen tid[];
 BEGIN
   IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.lock_name(0, queue_, '')) THEN
     h := ~.heads(queue_, now_, NULL, NULL);
     RETURN h.least_;
   END IF;
+  seen := ARRAY(SELECT p.ctid FROM ~.pointers p WHERE p.queue = queue_);
   h := ~.heads(queue_, now_, NULL, NULL);
-  DELETE FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_;
-  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_) THEN
+  DELETE FROM ~.pointers p
+    WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
+  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
+      WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
     INSERT INTO ~.pointers VALUES (shard_, h.least_, queue_);
   END IF;
   RETURN h.least_;
@@ -128,6 +134,7 @@ DECLARE
   found_ bytea[] := '{}';
   due bigint[] := '{}';
   upcoming bigint;
+  room integer := {answer};
 BEGIN
   start := first;
   IF now_ > first THEN
@@ -153,10 +160,11 @@ BEGIN
     IF greatest(p.pointer, p.snoozed) > now_ THEN
       upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
       EXIT WHEN p.pointer > now_ AND coalesce(p.snoozed, p.pointer) <= p.pointer;
-    ELSIF cardinality(found_) = limit_ THEN
+    ELSIF cardinality(found_) = limit_ OR room < octet_length(p.name) THEN
       upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
       EXIT;
     ELSE
+      room := room - octet_length(p.name);
       found_ := found_ || p.name;
       due := due || greatest(p.pointer, p.snoozed);
     END IF;
@@ -186,6 +194,9 @@ BEGIN
   END IF;
 END $$;
 
+-- Removes pointers in the statement that sees that there is no job, so that both are looked up at
+-- one time (F57). Where all of an application's transaction sees one time, that may be long ago: an
+-- enqueue that has relied on a pointer since would not be seen.
 CREATE FUNCTION ~.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)
   RETURNS integer LANGUAGE plpgsql {set} AS $$
 DECLARE
@@ -193,6 +204,9 @@ DECLARE
   deleted integer := 0;
   p record;
 BEGIN
+  IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+    RETURN 0;
+  END IF;
   FOR p IN SELECT k.queue AS name, min(greatest(k.pointer, q.snoozed)) AS due
       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
       WHERE k.shard = shard_ AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
@@ -200,9 +214,9 @@ BEGIN
       GROUP BY k.queue ORDER BY k.queue LIMIT limit_ LOOP
     CONTINUE WHEN p.due >= now_ - grace_;
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.lock_name(0, p.name, ''));
-    CONTINUE WHEN EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
-    DELETE FROM ~.pointers k WHERE k.queue = p.name;
-    deleted := deleted + 1;
+    DELETE FROM ~.pointers k WHERE k.queue = p.name
+      AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
+    deleted := deleted + FOUND::integer;
   END LOOP;
   RETURN deleted;
 END $$;
@@ -287,10 +301,12 @@ BEGIN
   next_in := (~.heads(queue_, now_, NULL, NULL)).least_ - now_;
 END $$;
 
+-- The last one may be more than fits the answer: it says that there are more.
 CREATE FUNCTION ~.list_queues(shard_ integer, limit_ integer, after_ bytea) RETURNS SETOF bytea
   LANGUAGE plpgsql {set} AS $$
 DECLARE
   last bytea := after_;
+  room integer := {answer};
 BEGIN
   FOR i IN 1 .. limit_ LOOP
     last := least((SELECT c.queue FROM ~.counters c WHERE c.shard = shard_ AND c.queue > last
@@ -299,6 +315,8 @@ BEGIN
                      ORDER BY q.queue LIMIT 1));
     EXIT WHEN last IS NULL;
     RETURN NEXT last;
+    room := room - octet_length(last);
+    EXIT WHEN room < 0;
   END LOOP;
 END $$;
 )sql";
