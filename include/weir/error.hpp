@@ -57,7 +57,7 @@ enum class errc {
   invalid_wait,   ///< a wait, delay, deadline or retention that is negative or above `limits::span`
   invalid_quota,  ///< a quota without tokens, period or burst; or no quota; or more than
                   ///< `limits::quotas`
-  quota_too_large,        ///< a quota that this store cannot represent exactly
+  quota_too_large,        ///< a quota that is none of those that stores take: see `quota`
   invalid_cost,           ///< a cost of 0
   cost_exceeds_capacity,  ///< a cost above the capacity of a quota: it can never be granted
   invalid_queue,          ///< a queue name is empty, or longer than `limits::key_size`

@@ -63,7 +63,7 @@ namespace weir {
 ///
 /// Errors of every operation, besides those named at it: `invalid_key` (1…`limits::key_size` bytes
 /// after the key policy; an empty key under any); `invalid_quota` (see `validate`),
-/// `quota_too_large` (this store cannot represent a quota), before any change; `store_full`;
+/// `quota_too_large` (a quota that stores do not take), before any change; `store_full`;
 /// `store_unavailable`; `outcome_unknown` (a take then counts as spent); `not_enough_memory`;
 /// `operation_aborted` when cancelled; and what a store adds.
 ///
