@@ -66,14 +66,10 @@ CREATE INDEX weir_locks_until ON weir_locks (until);
 CREATE TABLE weir_buckets (
   key     BLOB PRIMARY KEY,
   quotas  BLOB NOT NULL,
-  a0      INTEGER NOT NULL,              -- the arrival of each quota: its low 64 bits,
+  a0      INTEGER NOT NULL,              -- the arrival of each quota
   a1      INTEGER NOT NULL,
   a2      INTEGER NOT NULL,
   a3      INTEGER NOT NULL,
-  h0      INTEGER NOT NULL,              -- and the rest
-  h1      INTEGER NOT NULL,
-  h2      INTEGER NOT NULL,
-  h3      INTEGER NOT NULL,
   due     INTEGER NOT NULL               -- it is not full before; a lower bound, since the epoch
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_buckets_due ON weir_buckets (due);
@@ -159,10 +155,14 @@ CREATE INDEX weir_keys_until ON weir_keys (until) WHERE until IS NOT NULL;
 )sql",
 
     // The file's time is that of the host's boot clock plus an offset, from its first use after a
-    // boot on.
+    // boot on. An arrival has 96 bits: a0… are the low 64 of them, h0… the rest.
     R"sql(
 ALTER TABLE weir_state ADD COLUMN boot_id BLOB NOT NULL DEFAULT x'';  -- empty: unknown
 ALTER TABLE weir_state ADD COLUMN boot_offset INTEGER;                -- NULL: not used in any boot
+ALTER TABLE weir_buckets ADD COLUMN h0 INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE weir_buckets ADD COLUMN h1 INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE weir_buckets ADD COLUMN h2 INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE weir_buckets ADD COLUMN h3 INTEGER NOT NULL DEFAULT 0;
 )sql",
 };
 
