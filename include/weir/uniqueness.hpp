@@ -62,8 +62,8 @@ class unique_conflict_error : public boost::system::system_error {
       : boost::system::system_error{make_error_code(errc::unique_conflict)},
         holder_{std::make_shared<std::string const>(std::move(holder))} {}
 
-  /// Who had the key when the store was asked last, as `lock::holder` of its owner says; empty if
-  /// the store did not answer before the wait was over.
+  /// The holder of the key when the store was asked last, as `lock::holder` of its owner says;
+  /// empty if the store did not answer before the wait was over.
   [[nodiscard]] std::string_view holder() const noexcept { return *holder_; }
 
  private:

@@ -20,7 +20,7 @@ enum class worker_event_kind : std::uint8_t {
   completed,       ///< its result is stored
   result_dropped,  ///< its handler has succeeded, and its result cannot be stored, for `reason`:
                    ///< the job is completed without it
-  retried,   ///< the attempt failed; the job vests again after `delay`
+  retried,         ///< the attempt failed; the job vests again after `delay`
   snoozed,   ///< refused by a limit, or by its handler; it vests again after `delay`; the attempt
              ///< was given back
   returned,  ///< given back unstarted, or cut short, because the worker stops or the queue was

@@ -40,7 +40,7 @@ bool was_cut(server const& s) {
   return all.find("maximum payload") != all.npos || all.find("Maximum Payload") != all.npos;
 }
 
-/// What came of commands that were asked for at once.
+/// The results of commands that were asked for at once.
 template <class C>
 struct outcomes {
   std::deque<result<typename C::result>> all{};

@@ -21,7 +21,7 @@ namespace {
 
 using namespace sqlite_test;
 
-/// What a process whose date was set tells the test.
+/// The report of a process whose date was set.
 struct witness {
   std::atomic<std::int64_t> date;  // in seconds
   std::atomic<bool> done;

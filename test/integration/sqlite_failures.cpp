@@ -34,7 +34,7 @@ void write_to(std::string const& path, std::string const& content) {
   std::ofstream{path, std::ios::binary} << content;
 }
 
-/// Who is not root, where root runs the tests.
+/// A user who is not root, where root runs the tests.
 constexpr ::uid_t somebody_else = 65'534;
 
 command::acquire_lock take_lock(std::string_view key) { return {key, "holder", 1h}; }

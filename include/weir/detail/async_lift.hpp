@@ -68,7 +68,7 @@ struct explained_result : result<T> {
   T beside{};  ///< the value beside the error
 };
 
-/// What accompanies the error of an answer.
+/// The value beside the error of an answer.
 template <class T>
 [[nodiscard]] T beside_error(result<T> const&) {
   return T{};

@@ -16,8 +16,10 @@ namespace weir::detail {
 #define WEIR_HAS(name)                                                                             \
   if constexpr (requires { T::name; }) ++found;
 
-// What a name becomes by one edit at `at`. Some of these are the name itself, where a letter
-// takes its own place: they are counted, too, and `right_names` says how many they are.
+// clang-format off: a table of letters, and one line for each place of an edit
+
+// All names that one edit at `at` makes. Where a letter takes its own place this is the name
+// itself: it is counted, too, and `right_names` says how often.
 #define WEIR_EDITS_AT(before, at, after, rest)                                                               \
   WEIR_HAS(before##after##rest)                                                                              \
   WEIR_HAS(before##after##at##rest) WEIR_HAS(before##a##after##rest) WEIR_HAS(                               \
@@ -68,7 +70,6 @@ namespace weir::detail {
                   WEIR_HAS(name##t) WEIR_HAS(name##u) WEIR_HAS(name##v) WEIR_HAS(name##w)          \
                       WEIR_HAS(name##x) WEIR_HAS(name##y) WEIR_HAS(name##z) WEIR_HAS(name##_)
 
-// clang-format off: each line is one place of an edit
 template <class T>
 consteval int edits_of_kind() {
   int found = 0;

@@ -25,7 +25,7 @@
 /// A tick is a nanosecond in the rule. Redis counts in microseconds, because its scripts have 53
 /// bits.
 ///
-/// Which quotas are taken is the same on every store (`quota_too_large` otherwise):
+/// Every store takes the same quotas (`quota_too_large` otherwise):
 ///
 /// - with d = 1 µs, `gain` is at most 10⁹;
 /// - the capacity is at most 10⁹;

@@ -47,7 +47,7 @@ inline constexpr bucket_mark no_mark{
 [[nodiscard]] constexpr std::int64_t low_of(bucket_units units) noexcept {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(units));
 }
-/// What remains of an arrival, in multiples of 2⁶⁴: 0 if it fits into the low bits.
+/// The rest of an arrival, in multiples of 2⁶⁴: 0 if it fits into the low bits.
 [[nodiscard]] constexpr std::int32_t high_of(bucket_units units) noexcept {
   return static_cast<std::int32_t>((units - low_of(units)) >> 64);
 }
@@ -56,7 +56,7 @@ inline constexpr bucket_mark no_mark{
   return static_cast<bucket_units>(high) * (bucket_units{1} << 64) + low;
 }
 
-/// What a mark says of the quota at a position.
+/// The arrival that a mark has for the quota at a position.
 [[nodiscard]] constexpr bucket_units arrival_in(bucket_mark const& m, std::size_t i) noexcept {
   return units_of(m.arrival[i], m.arrival_high[i]);
 }
@@ -223,7 +223,7 @@ class single_take {
   /// The arrival to store, if it is granted.
   [[nodiscard]] constexpr std::int64_t arrival() const noexcept { return after_; }
 
-  /// What `take` returns. Every field is named once, and every number of the mark: a compiler that
+  /// The answer of `take`. Every field is named once, and every number of the mark: a compiler that
   /// is asked for a blank answer first spends more on that than on all the rest.
   [[nodiscard]] constexpr decision answer() const noexcept {
     auto const ahead = std::max(after_ - units_, std::int64_t{0});

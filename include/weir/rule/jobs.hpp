@@ -198,7 +198,7 @@ enum class possessor : std::uint8_t {
   return holds_while_waiting(s) && s != unique_strategy::until_expired;
 }
 
-/// What the possessor of a key does. `state`: empty: its record is gone, and so it has ended.
+/// The state of the possessor of a key. `state` is empty if its record is gone: it has ended.
 /// `claim`: what a claim would do to it now, whether or not its queue is held. A job that no claim
 /// can lease any more does not keep its key until somebody comes to claim it: in a queue that is
 /// paused nobody does (F14).
@@ -221,8 +221,8 @@ enum class enqueue_decision : std::uint8_t {
                ///< not added
 };
 
-/// What enqueueing a job does that the queue does not have yet. Only a possessor that waits gives
-/// way, and under every policy one that is unclaimable.
+/// The decision for a job that the queue does not have yet. Only a possessor that waits gives way,
+/// and under every policy one that is unclaimable.
 [[nodiscard]] constexpr enqueue_decision on_enqueue(unique_strategy newcomer,
                                                     conflict_policy policy, possessor p) noexcept {
   if (!holds_while_waiting(newcomer) || p == possessor::nobody) return enqueue_decision::add;

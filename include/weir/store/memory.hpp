@@ -39,7 +39,7 @@ struct basic_memory_state : memory_permits, memory_locks, memory_buckets, memory
         memory_buckets{options},
         memory_jobs{options} {}
 
-  /// What is live at the latest told time is not tidied by the store's clock.
+  /// Keeps the store's clock from tidying state that is live at a told time.
   void told(time_point t) noexcept {
     memory_permits::told(t);
     memory_locks::told(t);

@@ -73,10 +73,10 @@ concept redis_wait =
 /// subscribes to them. A command is one script and so one round trip; the server's clock decides,
 /// in microseconds.
 ///
-/// What is under way on a connection is bounded in bytes: commands whose arguments, and largest
-/// answers, would together be more than 64 MiB wait for their turn, and small ones do not wait for
-/// them. A server whose `client-output-buffer-limit normal` is above 128 MiB, or 0 as it comes,
-/// never ends a connection for the answers that it has not read.
+/// The bytes under way on a connection are bounded: commands whose arguments, and largest answers,
+/// would together be more than 64 MiB wait for their turn, and small ones do not wait for them. A
+/// server whose `client-output-buffer-limit normal` is above 128 MiB, or 0 as it comes, never ends
+/// a connection for the answers that it has not read.
 ///
 /// Errors of every command, besides its own: `store_unavailable` when there was no connection for
 /// `offline_patience`, or a server that loads its data, or the server is busy; `outcome_unknown`

@@ -272,7 +272,7 @@ class basic_memory_queue
     rule::possessor does = rule::possessor::nobody;
   };
 
-  /// Who has the enqueue key that a job of this strategy takes, if it takes one.
+  /// The possessor of the enqueue key that a job of this strategy takes, if it takes one.
   contender possessor_of(unique_strategy strategy, std::string_view text, time_point now) noexcept {
     contender out;
     auto const* const key = holds_while_waiting(strategy) ? keys_.find(text, now) : nullptr;

@@ -30,9 +30,8 @@ namespace weir::detail {
 /// number per step, before somebody is turned away. What was spent is never forgotten.
 ///
 /// Memory, at the bound: 48 bytes a slot at a load of 3/4, plus less than one byte for the shards.
-/// A bucket with several quotas, or one
-/// whose arrivals need more than 64 bits, has its arrivals (64 bytes) elsewhere. Fewer buckets take
-/// proportionally less.
+/// A bucket with several quotas, or one whose arrivals need more than 64 bits, has its arrivals (64
+/// bytes) elsewhere. Fewer buckets take proportionally less.
 template <class>
 class basic_bucket_table {
  public:
@@ -81,7 +80,7 @@ class basic_bucket_table {
     return value_of(n);
   }
 
-  /// What a slot says of an arrival that fits into it.
+  /// The value of a slot for an arrival that fits into it.
   [[nodiscard]] static std::int64_t narrow(rule::bucket_units arrival) noexcept {
     return static_cast<std::int64_t>(
         std::max<rule::bucket_units>(arrival, rule::bucket_scale::narrow_never));

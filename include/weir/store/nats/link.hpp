@@ -282,8 +282,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     open(large_enough() ? error_code{} : make_error_code(errc::invalid_option));
   }
 
-  /// What a user may send is said once it is known who asks, and may be less than what the server
-  /// takes from others.
+  /// The server tells a user's own bound once it knows the user; it may be below that of others.
   [[nodiscard]] bool large_enough() const noexcept { return max_payload() >= nats_least_payload; }
 
   void learn(nats_stream_info const& info, steady_time sent) {

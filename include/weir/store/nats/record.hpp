@@ -313,7 +313,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     next();
   }
 
-  /// What the commands have made of the record together fits into no message. Each is tried with
+  /// The record that the commands have made together fits into no message. Each is tried with
   /// fewer others until one alone does not fit, so that it costs no other one anything (F59). In
   /// another turn, since a thousand may come one after the other.
   void too_large() {

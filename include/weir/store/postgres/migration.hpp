@@ -47,7 +47,7 @@ inline constexpr std::string_view postgres_job_columns =
     "j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, "
     "j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result";
 
-/// What a job row counts for in an answer. See rule/bytes.hpp.
+/// The bytes of a job's row in an answer, as in rule/bytes.hpp.
 inline constexpr std::string_view postgres_job_bytes =
     "octet_length(j.kind) + octet_length(j.payload) + octet_length(j.unique_key) + "
     "octet_length(j.memo) + octet_length(j.result) + octet_length(j.reason)";

@@ -270,7 +270,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- the whole
 
-  /// What is published on one node, all nodes tell.
+  /// Any node that is up: all of them pass publications on.
   std::optional<redis_target> hint_target() override {
     auto const link = nodes_.one_that_is_up(ids_.entropy());
     return link ? link->hint_target() : std::nullopt;

@@ -87,7 +87,7 @@ class redis_hint_line final : public redis_session_owner,
   }
 
  private:
-  /// What was published before is lost: the listeners look once.
+  /// Publications before this moment are lost: the listeners look once.
   void opened() override {
     pace_.reset();
     if (auto const owner = owner_.lock()) owner->hints().look();

@@ -283,7 +283,7 @@ class redis_link final : public redis_backend,
     redis_unconfirmed::settle(batch, enough);
   }
 
-  /// What had no room was not executed.
+  /// Requests that had no room yet were not executed.
   void return_queue() {
     for (auto const& r : std::exchange(queue_, {})) not_given(r);
   }

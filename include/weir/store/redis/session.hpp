@@ -47,7 +47,7 @@ class redis_session_owner {
   redis_session_owner& operator=(redis_session_owner const&) = delete;
   virtual ~redis_session_owner() = default;
 
-  /// What the server is asked before any command.
+  /// Adds the requests that come before any command.
   virtual void greeting(boost::redis::request&) {}
   /// What it answered. An error: the session is of no use, because of that.
   virtual error_code greeted(boost::redis::generic_response const&) { return {}; }

@@ -71,7 +71,7 @@ class job_model {
     rule::possessor does = rule::possessor::nobody;
   };
 
-  /// Who has the enqueue key that a job of this strategy takes, if it takes one.
+  /// The possessor of the enqueue key that a job of this strategy takes, if it takes one.
   contender possessor_of(unique_strategy strategy, std::string const& key, model_queue& q) const {
     contender out;
     auto const* const k = holds_while_waiting(strategy) ? q.possession(key) : nullptr;

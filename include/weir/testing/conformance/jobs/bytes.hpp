@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-// What is promised about the bytes of a command and of an answer.
+// The bounds in bytes of a command and of an answer.
 namespace weir::testing::conformance {
 
 /// Requires that an answer keeps to its bytes, and that one which ended for them is not a small
