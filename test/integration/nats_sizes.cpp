@@ -232,8 +232,8 @@ BOOST_AUTO_TEST_CASE(F59_a_job_that_fits_lives_whatever_is_recorded_of_it) {
       auto const dead = certain(on, command::list_dead_letters{queue, 10, {}});
       BOOST_TEST_REQUIRE(dead.jobs.size() == 1U);
       BOOST_TEST(dead.jobs[0].reason.size() == limits::reason_size);
-      BOOST_TEST(
-          (certain(on, command::replay_dead_letter{queue, got.id}) == replay_outcome::replayed));
+      auto const again = certain(on, command::replay_dead_letter{queue, got.id});
+      BOOST_TEST((again.outcome == replay_outcome::replayed));
       got = claim();
       finished_job const f{got.id, got.fence, room};
       BOOST_TEST(on(command::complete_jobs{queue, {&f, 1}}).has_value());
