@@ -197,6 +197,28 @@ BOOST_AUTO_TEST_CASE(F46_where_a_slot_has_gone_is_learned_for_all_that_went_ther
   BOOST_TEST(refused == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(R4_a_node_that_serves_nothing_any_more_may_still_answer) {
+  stage on;
+  on.open();
+  on.second.serves_all(on.second.port());
+  on.second.act(stage::answering(lock_free));
+  std::shared_ptr<puppet::guest> asked;
+  on.first.act([&](puppet::guest& by, puppet::words const& w) {
+    if (asked) return true;  // the later one is to wait, and all that comes behind it
+    if (!is_command(w)) return false;
+    asked = by.shared_from_this();
+    by.say(on.moved_to_second("MOVED"));
+    return true;
+  });
+  std::array<std::optional<error_code>, 2> done;
+  for (auto& d : done) on.inspect("key", d);
+  run_until(on.io, [&] { return done[0].has_value(); });
+  BOOST_TEST(on.second.heard("CLUSTER") > 0U);
+  asked->say(on.moved_to_second("MOVED"));
+  run_until(on.io, [&] { return done[1].has_value(); });
+  for (auto const& d : done) BOOST_TEST(!*d, d->message());
+}
+
 BOOST_AUTO_TEST_CASE(F46_what_was_sent_elsewhere_begins_anew_there) {
   stage on;
   on.open();

@@ -259,7 +259,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
         if (!self->closed_) self->learn(*link, answer);
       });
     } else {
-      this->node(nodes_.next_known()).asked = true;
+      this->node(nodes_.next_known());  // stays until every shard can be reached
     }
     if (troubled()) return look_soon();
     // This also keeps the cluster alive, by what is under way, as long as it runs.

@@ -80,14 +80,15 @@ class redis_nodes {
     return up.empty() ? nullptr : up[entropy % up.size()];
   }
 
-  /// Closes what is not needed, unless something was sent there since the last time, or is to be
-  /// sent there once it is up.
+  /// Closes what is not needed, unless something was sent there since the last time, is to be sent
+  /// there once it is up, or is to be answered yet.
   template <class Needed>
   void prune(Needed needed) {
     for (auto it = nodes_.begin(); it != nodes_.end();) {
       auto& node = it->second;
       bool const opens = node.asked && !node.link->up();
-      if (needed(*node.link) || opens || std::exchange(node.asked, false)) {
+      bool const owes = node.link->under_way() != 0;
+      if (needed(*node.link) || opens || owes || std::exchange(node.asked, false)) {
         ++it;
       } else {
         node.link->close();
