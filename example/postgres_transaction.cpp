@@ -8,6 +8,7 @@
 //
 // It makes a table `orders`, and weir's schema if it is not there.
 
+#include "printable.hpp"
 #include "weir/enqueue.hpp"
 #include "weir/store/postgres.hpp"
 
@@ -80,9 +81,11 @@ int main(int argc, char** argv) try {
   io.restart();
   io.run();
   auto const packing = claimed.get();
-  for (auto const& job : packing.jobs) std::cout << "to be packed: " << job.payload << '\n';
+  for (auto const& job : packing.jobs) {
+    std::cout << "to be packed: " << example::printable(job.payload) << '\n';
+  }
   return 0;
 } catch (std::exception const& e) {
-  std::cerr << e.what() << '\n';
+  std::cerr << example::printable(e.what()) << '\n';
   return 1;
 }

@@ -5,6 +5,7 @@
 // may ask only so often, and the backend is asked by only so many at once, whichever gateway they
 // came to: any number of gateways on one store share the limits.
 
+#include "../printable.hpp"
 #include "answers.hpp"
 #include "backend.hpp"
 #include "gate.hpp"
@@ -64,7 +65,7 @@ void examine(asio::io_context& io, gateway::gate& gate, std::string const& name)
   try {
     if (problem) std::rethrow_exception(problem);
   } catch (boost::system::system_error const& e) {
-    throw std::runtime_error{name + ": " + e.code().message()};
+    throw std::runtime_error{example::without_password(name) + ": " + e.code().message()};
   }
 }
 
@@ -108,10 +109,10 @@ int main(int argc, char const* const* argv) {
     }
     return run(options);
   } catch (gateway::usage_error const& e) {
-    std::cerr << "gateway: " << e.what() << " (see --help)\n";
+    std::cerr << "gateway: " << example::printable(e.what()) << " (see --help)\n";
     return wrong_usage;
   } catch (std::exception const& e) {
-    std::cerr << "gateway: " << e.what() << '\n';
+    std::cerr << "gateway: " << example::printable(e.what()) << '\n';
     return failed;
   }
 }

@@ -174,7 +174,7 @@ inline void parse_place(std::string_view name, std::string_view text, std::strin
                                "--limit",   "--wait",  "--ttl",     "--think",
                                "--backend", "--drain", "--threads", "--connections"};
     if (std::ranges::find(known, name) == known.end()) {
-      throw usage_error{"there is no option '" + std::string{argument} + "'"};
+      throw usage_error{"there is no option '" + std::string{name} + "'"};
     }
     if (equals == std::string_view::npos && i + 1 == arguments.size()) {
       throw usage_error{std::string{name} + " wants a value"};

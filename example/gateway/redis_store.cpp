@@ -16,8 +16,7 @@ std::unique_ptr<gate> open_redis_gate(asio::any_io_executor const& executor, std
                                       options const& options) {
   auto const address = weir::redis_address::parse(url);
   if (address.has_error()) {
-    throw usage_error{"--store wants redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], not '" + url +
-                      "'"};
+    throw usage_error{"--store wants redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]"};
   }
   weir::redis_store store{executor, *address};
   store.async_run(asio::detached);  // keeps the connection, until `close`

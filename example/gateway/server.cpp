@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -39,15 +40,17 @@ server::server(asio::any_io_executor const& executor, options const& options, an
 
 asio::awaitable<void> server::accept() {
   while (acceptor_.is_open()) {
+    using namespace std::chrono_literals;
     if (sessions_.size() >= most_) {
-      co_await until_somebody_left(asio::steady_timer::time_point::max());
+      co_await acceptor_.async_wait(tcp::acceptor::wait_read, as_answer);
+      make_room();
+      co_await until_somebody_left(std::chrono::steady_clock::now() + 100ms);
       continue;
     }
     auto own = asio::make_strand(strand_.get_inner_executor());
     auto [ec, socket] = co_await acceptor_.async_accept(own, as_answer);
     if (!acceptor_.is_open()) break;
     if (ec) {  // such as no file descriptor left: one that leaves brings one back
-      using namespace std::chrono_literals;
       co_await until_somebody_left(std::chrono::steady_clock::now() + 100ms);
       continue;
     }
@@ -65,6 +68,15 @@ void server::welcome(tcp::socket socket) {
       left_.cancel();
     });
   });
+}
+
+/// Somebody is at the door. The client that has said nothing, or not all, for longest makes room:
+/// slow ones, however many, do not keep out those that have something to ask.
+void server::make_room() {
+  auto const longest =
+      std::ranges::min_element(sessions_, {}, [](auto const& each) { return each->waits_since(); });
+  if (longest == sessions_.end()) return;
+  if ((*longest)->waits_since() != session::time_point::max()) (*longest)->give_way();
 }
 
 asio::awaitable<std::size_t> server::finish(weir::duration patience) {

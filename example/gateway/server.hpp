@@ -46,6 +46,7 @@ class server {
   using sessions = std::list<std::shared_ptr<session>>;
 
   void welcome(asio::ip::tcp::socket socket);
+  void make_room();
   asio::awaitable<void> until_somebody_left(asio::steady_timer::time_point deadline);
 
   strand strand_;

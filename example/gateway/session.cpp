@@ -16,10 +16,12 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -48,6 +50,15 @@ std::optional<response> objection(beast::error_code const& ec) {
     return std::nullopt;
   }
   return refusal(http::status::bad_request, ec.message());
+}
+
+/// Is the body sent in a way other than the one that is known here? Where it ends is then anybody's
+/// guess, and what one guesses to be its end another may take for the next request (RFC 9112, 6.1).
+bool coding_is_unknown(request const& head) {
+  auto const [first, last] = head.equal_range(http::field::transfer_encoding);
+  return std::any_of(first, last, [&](auto const& field) {
+    return std::next(first) != last || !beast::iequals(field.value(), "chunked");
+  });
 }
 
 }  // namespace
@@ -79,6 +90,12 @@ void session::cut_off() {
   });
 }
 
+void session::give_way() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+    if (!self->working_) self->cut_off_.emit(asio::cancellation_type::terminal);
+  });
+}
+
 asio::awaitable<void> session::run() {
   beast::error_code ignored;
   stream_.socket().set_option(tcp::no_delay{true}, ignored);
@@ -88,16 +105,13 @@ asio::awaitable<void> session::run() {
 }
 
 asio::awaitable<session::after> session::serve_one() {
-  http::request_parser<http::string_body> parser;
+  parser parser;
   parser.body_limit(largest_question);
   stream_.expires_after(client_patience);
-  auto const [unread, size] = co_await http::async_read(stream_, buffer_, parser, as_answer);
-  if (unread) {
-    auto reply = objection(unread);
-    if (reply) co_await send(std::move(*reply), false);
-    if (reply) co_await linger();
-    co_return after::end;
-  }
+  waits_since_ = std::chrono::steady_clock::now();
+  auto const read = co_await read_into(parser);
+  waits_since_ = time_point::max();
+  if (!read) co_return after::end;
   auto const asked = parser.release();
   stream_.expires_never();
   working_ = true;
@@ -106,6 +120,25 @@ asio::awaitable<session::after> session::serve_one() {
   auto const next = co_await send(std::move(*reply), asked.keep_alive());
   working_ = false;
   co_return next;
+}
+
+/// False: what came is no request; its sender has been told so.
+asio::awaitable<bool> session::read_into(parser& parser) {
+  auto const [no_head, head_size] =
+      co_await http::async_read_header(stream_, buffer_, parser, as_answer);
+  std::optional<response> reply;
+  if (no_head) {
+    reply = objection(no_head);
+  } else if (coding_is_unknown(parser.get())) {
+    reply = refusal(http::status::not_implemented, "Transfer-Encoding: chunked, or none");
+  } else {
+    auto const [unread, size] = co_await http::async_read(stream_, buffer_, parser, as_answer);
+    if (!unread) co_return true;
+    reply = objection(unread);
+  }
+  if (reply) co_await send(std::move(*reply), false);
+  if (reply) co_await linger();
+  co_return false;
 }
 
 asio::awaitable<session::after> session::send(response reply, bool keep_alive) {

@@ -11,7 +11,11 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,11 +40,23 @@ class session : public std::enable_shared_from_this<session> {
   /// Ends now.
   void cut_off();
 
+  /// Ends now, unless a request is being worked on.
+  void give_way();
+
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Since when it has waited for a request, or for the rest of one. `time_point::max()`: it does
+  /// not wait.
+  [[nodiscard]] time_point waits_since() const noexcept { return waits_since_; }
+
  private:
   enum class after { next_request, end };
 
   asio::awaitable<void> run();
+  using parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
   asio::awaitable<after> serve_one();
+  asio::awaitable<bool> read_into(parser& parser);
   asio::awaitable<after> send(response reply, bool keep_alive);
   asio::awaitable<std::optional<response>> answer_unless_gone(request const& asked);
   asio::awaitable<std::optional<response>> answer(request const& asked);
@@ -51,6 +67,7 @@ class session : public std::enable_shared_from_this<session> {
   boost::beast::flat_buffer buffer_;
   answers& answers_;
   asio::cancellation_signal cut_off_;
+  std::atomic<time_point> waits_since_{time_point::max()};
   bool finishing_ = false;
   bool working_ = false;  ///< on a request, until its response is sent
   bool unanswered_ = false;

@@ -4,6 +4,7 @@
 // The worker. It may be killed at any moment: what it had claimed is free again when the lease is
 // over, so each order is delivered at least once, and sometimes twice.
 
+#include "../printable.hpp"
 #include "orders.hpp"
 #include "weir/worker.hpp"
 
@@ -57,7 +58,8 @@ void tell(weir::worker_event const& event) {
   bool const job_failed = event.kind == kind::retried || event.kind == kind::dead_lettered;
   if (!job_failed && event.kind != kind::store_failed) return;
   auto const why = job_failed ? std::string{event.reason} : event.error.message();
-  std::fprintf(stderr, "outbox: %s: %s\n", std::string{to_string(event.kind)}.c_str(), why.c_str());
+  std::fprintf(stderr, "outbox: %s: %s\n", std::string{to_string(event.kind)}.c_str(),
+               example::printable(why).c_str());
 }
 
 }  // namespace

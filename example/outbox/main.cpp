@@ -5,6 +5,7 @@
 // own data, and done by a worker afterwards. Kill either of them whenever you like (`kill -9`) and
 // start it again: every order that was committed is delivered at least once, and no other ever is.
 
+#include "../printable.hpp"
 #include "orders.hpp"
 
 #include <cstdint>
@@ -30,6 +31,6 @@ int main(int argc, char** argv) try {
   }
   return 0;
 } catch (std::exception const& e) {
-  std::fprintf(stderr, "outbox: %s\n", e.what());
+  std::fprintf(stderr, "outbox: %s\n", example::printable(e.what()).c_str());
   return 1;
 }

@@ -14,6 +14,8 @@ import http.server
 import json
 import pathlib
 import re
+import resource
+import select
 import shutil
 import signal
 import socket
@@ -182,6 +184,23 @@ class Responses(GatewayTest):
             client.sendall(b"what is this\r\n\r\n")
             self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 400 "))
 
+    def test_F98_a_body_whose_end_is_not_certain_is_refused(self):
+        self.backend.open.set()
+        gateway = self.start()
+        chunks = b"5\r\nhello\r\n0\r\n\r\n"
+        for coding, status in ((b"chunked", 200), (b"Chunked", 200), (b"gzip, chunked", 501), (b"identity", 501),
+                               (b"xchunked", 501), (b"chunked\r\nTransfer-Encoding: identity", 400),
+                               (b"chunked, identity", 501), (b"chunked\r\nContent-Length: 5", 400)):
+            with socket.create_connection(("127.0.0.1", gateway.port), timeout=LIMIT) as client:
+                client.sendall(b"POST /v1/answer HTTP/1.1\r\nHost: x\r\nX-API-Key: ann\r\nTransfer-Encoding: " +
+                               coding + b"\r\nConnection: close\r\n\r\n" + chunks)
+                said = b""
+                while more := client.recv(4096):
+                    said += more
+            self.assertTrue(said.startswith(b"HTTP/1.1 %d " % status), (coding, said))
+            self.assertEqual(said.count(b"HTTP/1.1 "), 1, (coding, said))
+        self.assertEqual(self.backend.asked, ["hello"] * 2)
+
     def test_one_connection_serves_many_requests(self):
         self.backend.open.set()
         gateway = self.start()
@@ -216,6 +235,17 @@ class Responses(GatewayTest):
         result = subprocess.run([PROGRAM, "--store", f"sqlite:{self.base}/no/file"], stdin=subprocess.DEVNULL,
                                 capture_output=True, timeout=LIMIT)
         self.assertEqual(result.returncode, 3, result.stderr)
+
+    def test_F98_no_password_and_no_escape_sequence_is_printed(self):
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            port = nobody.getsockname()[1]
+        for arguments in (["--store", f"redis://ann:s3cret@127.0.0.1:{port}"], ["--store", "redis://ann:s3cret@:x"],
+                          [f"--stor=redis://ann:s3cret@127.0.0.1:{port}"], ["--rate", "\x1b]0;title\x07"],
+                          ["--store", "sqlite:/\x1b[2J/\x9b2J"]):
+            result = subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
+            self.assertIn(result.returncode, (2, 3), arguments)
+            self.assertNotIn(b"s3cret", result.stderr)
+            self.assertRegex(result.stderr, rb"\Agateway: [ -~]*\n\Z")
 
 
 class TwoGateways(GatewayTest):
@@ -326,6 +356,24 @@ class Clients(GatewayTest):
         self.assertEqual(self.backend.asked, ["first"])
 
 
+    def test_F98_slow_ones_do_not_keep_others_from_being_served(self):
+        self.backend.open.set()
+        slow = []
+        gateway = self.start("--connections", "1000", rate="100/s")
+        for i in range(1000):
+            slow.append(socket.create_connection(("127.0.0.1", gateway.port), timeout=LIMIT))
+            slow[-1].sendall((b"", b"POST /v1/answer HTTP/1.1\r\nX-Slow: ",
+                              b"POST /v1/answer HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc")[i % 3])
+        asked = 20
+        for _ in range(asked):
+            self.assertEqual(gateway.ask().status, 200)
+        # Those that were there for longest made room: one for each, and nobody waited for their time to be over.
+        gone = [i for i, client in enumerate(slow) if select.select([client], [], [], 0)[0]]
+        self.assertLessEqual(len(gone), asked)
+        for client in slow:
+            client.close()
+
+
 class Ending(GatewayTest):
     def test_SIGTERM_lets_what_runs_and_what_waits_finish(self):
         gateway = self.start(limit="1")
@@ -375,6 +423,8 @@ class Ending(GatewayTest):
 
 
 if __name__ == "__main__":
+    most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # for the gateways, too
     PROGRAM = sys.argv.pop(1)
     if "--redis" in sys.argv:
         sys.argv.remove("--redis")

@@ -5,6 +5,7 @@
 
 #include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/confirm.hpp"
+#include "weir/store/redis/question.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -167,6 +168,23 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(!waiting.more());
   BOOST_TEST(waiting.size() == 0U);
   BOOST_TEST(waiting.add(all[0], reply));
+}
+
+BOOST_AUTO_TEST_CASE(F98_a_warning_repeats_no_more_of_a_server_than_a_word) {
+  auto const warning = [](std::string policy) {
+    boost::redis::generic_response answer;
+    answer.value() = {{kind::map, 1, 0, ""},
+                      {kind::blob_string, 1, 1, "maxmemory-policy"},
+                      {kind::blob_string, 1, 1, std::move(policy)}};
+    return detail::redis_eviction_warning(answer);
+  };
+  BOOST_TEST(warning("noeviction").empty());
+  BOOST_TEST(
+      warning("allkeys-lru").starts_with("the server's maxmemory-policy is allkeys-lru and"));
+  for (std::string const& policy : {std::string{"\x1B]0;title\x07"},
+                                    std::string{"no\nweir: all is well"}, std::string(33, 'a')}) {
+    BOOST_TEST(warning(policy).starts_with("the server's maxmemory-policy is not noeviction"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace weir::detail {
 
@@ -26,8 +27,12 @@ struct redis_question {
   if (!answer.has_value() || answer.value().empty()) return {};
   auto const& policy = answer.value().back().value;
   if (policy == "noeviction") return {};
-  return "the server's maxmemory-policy is " + policy +
-         " and not noeviction: it may forget leases, buckets and jobs when memory is short";
+  // Whatever a server says may end on a terminal: only a word is repeated.
+  constexpr std::size_t longest = 32;
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz-";
+  bool const word = policy.size() <= longest && policy.find_first_not_of(letters) == policy.npos;
+  return "the server's maxmemory-policy is " + (word ? policy + " and " : std::string{}) +
+         "not noeviction: it may forget leases, buckets and jobs when memory is short";
 }
 
 /// Calls `f` with each message that was published.
