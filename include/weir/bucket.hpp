@@ -97,7 +97,7 @@ class bucket {
   }
 
   /// `rate_limiter::peek` of this key.
-  [[nodiscard]] result<decision> peek(take_options options = {}) const
+  [[nodiscard]] result<bucket_info> peek(take_options options = {}) const
     requires executes_now<Store, command::peek_bucket>
   {
     return agent_->store.execute(agent_->peek(key_.view(), options.cost, options.wait));

@@ -199,13 +199,14 @@ class rate_limiter {
     return agent_->store.execute(agent_->take(stored.view(), options.cost, options.wait));
   }
 
-  /// What `reserve` would answer now; changes nothing.
+  /// How full the bucket is, by each quota, and whether `reserve` would be granted now; changes
+  /// nothing.
   ///
   /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
   /// @param options how many tokens, and how far ahead they may lie
-  /// @return what a take would be answered
+  /// @return how full each quota is, and what a take would be answered
   /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
-  [[nodiscard]] result<decision> peek(std::string_view key, take_options options = {}) const
+  [[nodiscard]] result<bucket_info> peek(std::string_view key, take_options options = {}) const
     requires executes_now<Store, command::peek_bucket>
   {
     auto const stored = agent_->borrow(key);
@@ -297,11 +298,12 @@ class rate_limiter {
     return calls::reserve(agent_, agent_->policy(key), options, std::forward<Token>(token));
   }
 
-  /// What `async_reserve` would answer now; changes nothing.
+  /// How full the bucket is, by each quota, and whether `async_reserve` would be granted now;
+  /// changes nothing.
   ///
   /// @param key     whose bucket: 1…`limits::key_size` bytes after the key policy
   /// @param options how many tokens, and how far ahead they may lie
-  /// @param token   completes with `void(error_code, decision)`
+  /// @param token   completes with `void(error_code, bucket_info)`
   /// Errors: `invalid_cost`, `cost_exceeds_capacity`, `invalid_wait`.
   /// Cancellation: leaves nothing behind.
   /// Executor: the handler's; the store's if it has none.

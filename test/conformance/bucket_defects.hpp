@@ -37,6 +37,8 @@ enum bucket_defect : int {
   denials_cost,
   quotas_one_by_one,
   peeks_take,
+  peeks_as_if_taken,
+  peeks_at_one_quota,
   changes_fill,
   nobody_queues,
   one_too_many,
@@ -65,6 +67,8 @@ inline constexpr mutant bucket_mutants[] = {
     {denials_cost, "R3", "a denial takes what there is"},
     {quotas_one_by_one, "R3", "quotas are taken from one after the other"},
     {peeks_take, "R3", "a peek takes"},
+    {peeks_as_if_taken, "R3", "a peek tells what a take would leave"},
+    {peeks_at_one_quota, "R3", "a peek tells all quotas the level of the first"},
     {changes_fill, "R3", "a bucket is full after its quotas were changed"},
     {nobody_queues, "R3", "a reservation is told and not booked"},
     {one_too_many, "R3", "a bucket holds one token too many"},
@@ -133,10 +137,10 @@ struct bucket_defects : no_defects {
   }
 
   template <class C>
-  [[nodiscard]] std::optional<decision> lenient(C const& c) const {
+  [[nodiscard]] std::optional<typename C::result> lenient(C const& c) const {
     if (c.key.empty() || c.key.size() > limits::key_size || !rule::valid_quotas(c.quotas))
       return std::nullopt;
-    decision d;
+    typename C::result d;
     d.cost = c.cost;
     if (which == never_is_later && c.cost > 0 && !rule::within_capacity(c.quotas, c.cost)) {
       d.retry_after = std::chrono::hours{1};
@@ -149,7 +153,8 @@ struct bucket_defects : no_defects {
     return std::nullopt;
   }
 
-  void spoil(decision& d, std::span<quota const> quotas) const {
+  template <class Answer>
+  void spoil(Answer& d, std::span<quota const> quotas) const {
     if (!d.allowed && !d.shed) {
       if (which == retry_is_early && d.retry_after > duration{1}) d.retry_after -= duration{1};
       if (which == retry_is_the_window) d.retry_after = quotas[d.binding].period();
@@ -160,11 +165,13 @@ struct bucket_defects : no_defects {
   }
 
   template <class Next>
-  result<decision> act(command::peek_bucket const& c, time_point now, Next const& next,
-                       std::int64_t) {
+  result<bucket_info> act(command::peek_bucket const& c, time_point now, Next const& next,
+                          std::int64_t) {
     if (auto const d = lenient(c)) return *d;
-    auto d = which == peeks_take ? next(command::take{c.key, c.quotas, c.cost, c.max_wait}, now)
-                                 : next(c, now);
+    auto d = next(c, now);
+    if (which == peeks_take) next(command::take{c.key, c.quotas, c.cost, c.max_wait}, now);
+    if (which == peeks_as_if_taken && d.has_value() && d->allowed) d->remaining -= c.cost;
+    if (which == peeks_at_one_quota && d.has_value()) d->levels[1] = d->levels[0];
     if (d.has_value()) spoil(*d, c.quotas);
     return d;
   }
@@ -183,7 +190,8 @@ struct bucket_defects : no_defects {
     }
     if (which == nobody_queues && c.max_wait > duration::zero()) {
       auto d = next(command::peek_bucket{c.key, c.quotas, c.cost, c.max_wait}, now);
-      if (d.has_value() && d->allowed && d->wait > duration::zero()) return d;
+      if (d.has_value() && d->allowed && d->wait > duration::zero())
+        return static_cast<decision>(*d);
     }
     auto d = next(c, now);
     if (d.has_error()) return d;
@@ -223,8 +231,7 @@ struct bucket_defects : no_defects {
     if (which == refunds_always) return refund_receipt{.credited = c.cost, .forfeited = 0};
     if (which == refunds_from_the_middle && r->credited == 0) {
       auto const seen = next(command::peek_bucket{c.key, c.quotas, 1, {}}, now);
-      auto const left = seen->remaining + (seen->allowed ? 1 : 0);
-      auto const spent = seen->capacity - left;
+      auto const spent = seen->capacity - seen->remaining;
       if (spent < c.cost) return r;
       next(command::reset_bucket{c.key}, now);
       if (spent > c.cost) next(command::take{c.key, c.quotas, spent - c.cost, {}}, now);

@@ -457,6 +457,49 @@ BOOST_AUTO_TEST_CASE(R5_a_fence_is_written_once_and_grows_when_the_clock_steps_b
   BOOST_TEST(on(command::acquire_lock{"last", "me", lasting}).value().fence > last);
 }
 
+BOOST_AUTO_TEST_CASE(what_lives_by_told_times_does_not_end_by_the_servers_clock) {
+  server s;
+  bed on{s, unhurried()};
+  auto const least = [&] {
+    return std::stoll(
+        s.ask("eval \"local least = -1 for _, key in ipairs(redis.call('KEYS', '*')) do "
+              "local left = redis.call('PTTL', key) "
+              "if left >= 0 and (least < 0 or left < least) then least = left end end "
+              "return least\" 0"));
+  };
+  auto const past = time_point::clock::now() - 1h;
+  constexpr auto a_year = 365LL * 24 * 3600 * 1000;
+  std::array const quotas{quota::per_second(1)};
+  std::array const two{quota::per_second(1), quota::per_minute(9)};
+  new_job unique;
+  unique.id = id_of(1);
+  unique.kind = "kind";
+  unique.unique_key = "key";
+  unique.strategy = weir::unique_strategy::until_expired;
+  unique.unique_ttl = 1s;
+  std::array const jobs{unique};
+  BOOST_TEST(on(command::at{command::acquire_lock{"lock", "me", 1s}, past}).value().granted);
+  BOOST_TEST(least() > a_year);
+  BOOST_TEST(
+      on(command::at{command::acquire_permit{"permit", "me", 1, 1s, {}}, past}).value().granted);
+  BOOST_TEST(
+      on(command::at{command::acquire_permit{"permit", "you", 1, 1s, 1s}, past}).has_value());
+  BOOST_TEST(least() > a_year);
+  BOOST_TEST(on(command::at{command::take{"one", quotas, 1, {}}, past}).value().allowed);
+  BOOST_TEST(on(command::at{command::take{"two", two, 1, {}}, past}).value().allowed);
+  BOOST_TEST(least() > a_year);
+  BOOST_TEST(on(command::at{command::enqueue_jobs{"queue", jobs}, past}).has_value());
+  auto const claimed =
+      on(command::at{command::dequeue_jobs{"queue", "me", 1, 1, 1s}, past}).value().jobs;
+  BOOST_TEST_REQUIRE(claimed.size() == 1U);
+  std::array const done{weir::finished_job{claimed[0].id, claimed[0].fence, {}}};
+  BOOST_TEST(on(command::at{command::complete_jobs{"queue", done}, past}).has_value());
+  BOOST_TEST(least() > a_year);
+  // And what lives by the server's own time ends by it.
+  BOOST_TEST(on(command::acquire_lock{"another", "me", 1s}).value().granted);
+  BOOST_TEST(least() < 10 * 60 * 1000);
+}
+
 BOOST_AUTO_TEST_CASE(F46_a_server_that_cannot_write_to_its_disk_or_to_replicas_says_so) {
   server s;
   auto o = unhurried();

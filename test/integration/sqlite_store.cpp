@@ -455,8 +455,10 @@ BOOST_AUTO_TEST_CASE(F21_full_buckets_go_first_then_new_keys_are_shed_and_none_s
   for (int i = 0; i != 10; ++i) BOOST_TEST(take("slow", one_each_hour).allowed);
   BOOST_TEST(take("a", fast).allowed);
   BOOST_TEST(take("b", fast).allowed);
+  BOOST_TEST((take("c", fast).retry_after == 100ms), "there is room when the first one is full");
   BOOST_TEST(take("c", fast).shed);
-  BOOST_TEST(b(command::peek_bucket{"c", fast, 1, {}})->shed);
+  auto const peeked = *b(command::peek_bucket{"c", fast, 1, {}});
+  BOOST_TEST((peeked.shed && peeked.retry_after == 100ms));
   BOOST_TEST(!take("a", fast).shed, "a key that is known is not shed");
   clock.advance(100ms);
   BOOST_TEST(b(command::peek_bucket{"c", fast, 1, {}})->allowed);

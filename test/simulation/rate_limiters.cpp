@@ -135,7 +135,7 @@ class rate_limiters final : public program<engine_type> {
       auto const key = name(k);
       auto const peek = in_.engine().execute(weir::command::peek_bucket{
           .key = key, .quotas = knobs_.quotas, .cost = 1, .max_wait = {}});
-      if (peek.value().remaining + 1 != knobs_.most) {
+      if (peek.value().remaining != knobs_.most) {
         in_.in.after(knobs_.period, [] {});
         return false;
       }

@@ -50,13 +50,14 @@ struct table {
                 duration max_wait = {}) {
     return take(key, std::span{&q, 1}, cost, max_wait);
   }
-  decision peek(std::string_view key, std::span<quota const> quotas, std::uint64_t cost = 1) {
+  weir::bucket_info peek(std::string_view key, std::span<quota const> quotas,
+                         std::uint64_t cost = 1) {
     return buckets
         .apply(command::peek_bucket{.key = key, .quotas = quotas, .cost = cost, .max_wait = {}},
                now)
         .value();
   }
-  decision peek(std::string_view key, quota const& q, std::uint64_t cost = 1) {
+  weir::bucket_info peek(std::string_view key, quota const& q, std::uint64_t cost = 1) {
     return peek(key, std::span{&q, 1}, cost);
   }
   weir::refund_receipt refund(std::string_view key, std::span<quota const> quotas,
@@ -162,16 +163,16 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(memory_buckets_table)
 
-BOOST_AUTO_TEST_CASE(peek_says_what_take_would_and_changes_nothing) {
+BOOST_AUTO_TEST_CASE(peek_says_what_is_there_and_changes_nothing) {
   table t;
-  for (int i = 0; i != 3; ++i) BOOST_TEST(t.peek("k", ten, 4).remaining == 6U);
+  for (int i = 0; i != 3; ++i) BOOST_TEST(t.peek("k", ten, 4).remaining == 10U);
   BOOST_TEST(t.reap().kept == 0U);
   BOOST_TEST(t.take("k", ten, 8).allowed);
   for (int i = 0; i != 3; ++i) {
     auto const d = t.peek("k", ten, 4);
     BOOST_TEST(!d.allowed);
     BOOST_TEST((d.retry_after == 200ms));
-    BOOST_TEST(t.peek("k", ten, 2).remaining == 0U);
+    BOOST_TEST(t.peek("k", ten, 2).remaining == 2U);
   }
   // What was only peeked at cannot be refunded.
   auto const peeked = t.peek("k", ten, 2);
@@ -318,6 +319,23 @@ BOOST_AUTO_TEST_CASE(F20_a_cost_above_the_capacity_and_a_rate_of_zero_are_errors
   BOOST_TEST((problem(ten, 11) == errc::cost_exceeds_capacity));
   BOOST_TEST((problem(quota::per_second(0).burst(5), 1) == errc::invalid_quota));
   BOOST_TEST((problem(ten, 0) == errc::invalid_cost));
+}
+
+BOOST_AUTO_TEST_CASE(who_is_shed_is_told_when_there_can_be_room) {
+  table t{3};
+  auto const soon = quota::per(1, 700ms);
+  BOOST_TEST(t.take("hour", quota::per_hour(1)).allowed);
+  BOOST_TEST(t.take("soon", soon).allowed);
+  BOOST_TEST(t.take("day", quota::per_day(1)).allowed);
+  t.now += 200ms;
+  auto const d = t.take("late", one);
+  BOOST_TEST((d.shed && d.retry_after == 500ms));
+  auto const seen = t.peek("late", one);
+  BOOST_TEST((seen.shed && seen.retry_after == 500ms));
+  t.now += d.retry_after - 1ns;
+  BOOST_TEST((t.take("late", one).retry_after == 1ns));
+  t.now += 1ns;
+  BOOST_TEST(t.take("late", one).allowed);
 }
 
 BOOST_AUTO_TEST_CASE(F21_full_buckets_make_room_before_anyone_is_shed) {

@@ -64,7 +64,7 @@ class model {
     }
     auto const d = weir::rule::take(scales.span(), arrivals, now, cost, max_wait);
     if (takes && d.allowed) buckets_[key] = {asked, weir::rule::arrivals_in(d.mark)};
-    return d;
+    return takes ? d : weir::rule::peek(scales.span(), arrivals, now, cost, max_wait);
   }
   weir::refund_receipt refund(std::string const& key, decision const& d, bool before_instant,
                               duration now) {

@@ -36,9 +36,9 @@ struct take {
                         ///< all
 };
 
-/// What `take` would answer, changing nothing.
+/// What is there, and whether `take` would be granted; changes nothing.
 struct peek_bucket {
-  using result = decision;                  ///< what a take would answer
+  using result = bucket_info;               ///< how full each quota is; would it be granted?
   static constexpr bool repeatable = true;  ///< it changes nothing
 
   std::string_view key;           ///< whose bucket, 1…`limits::key_size` bytes

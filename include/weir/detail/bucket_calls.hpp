@@ -60,7 +60,7 @@ struct bucket_calls {
   template <class Token>
   static auto peek(agent_pointer const& agent, stored_key&& key, take_options options,
                    Token&& token) {
-    return ask<decision>(
+    return ask<bucket_info>(
         agent, std::move(key),
         [options](Agent const& a, std::string_view stored) {
           return a.peek(stored, options.cost, options.wait);

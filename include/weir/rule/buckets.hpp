@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
 
 /// @file
 /// When is a take granted? The rule is the generic cell rate algorithm in its form of virtual
@@ -36,12 +37,7 @@ inline constexpr bucket_arrivals unseen_bucket{bucket_scale::never, bucket_scale
                                                bucket_scale::never, bucket_scale::never};
 
 /// A mark that no bucket ever has.
-inline constexpr bucket_mark no_mark{
-    {},
-    {},
-    {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::min(),
-     std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::min()},
-    {}};
+inline constexpr auto no_mark = bucket_mark::none();
 
 /// The low 64 bits of an arrival, as a signed number; an arrival that fits is that number.
 [[nodiscard]] constexpr std::int64_t low_of(bucket_units units) noexcept {
@@ -117,23 +113,23 @@ namespace detail {
   return std::max(arrival, scale.units_at(at)) + scale.price_of(cost);
 }
 
-/// How full one quota is.
-struct bucket_level {
-  std::uint64_t remaining;  ///< tokens that can be taken
-  duration reset_after;     ///< until all can
-};
-
-/// `time` is what `now` is in units.
-[[nodiscard]] constexpr bucket_level level_at(bucket_scale const& scale, bucket_units arrival,
-                                              duration now, bucket_units time) noexcept {
-  auto const ahead = std::max(arrival - time, bucket_units{0});
+[[nodiscard]] constexpr quota_level level(bucket_scale const& scale, bucket_units arrival,
+                                          duration now) noexcept {
+  auto const ahead = std::max(arrival - scale.units_at(now), bucket_units{0});
   auto const units = std::max(scale.room() - ahead, bucket_units{0});
-  return {scale.tokens_in(units), ahead > 0 ? scale.reached(arrival) - now : duration{}};
+  return {scale.capacity, scale.tokens_in(units),
+          ahead > 0 ? scale.reached(arrival) - now : duration{}};
 }
 
-[[nodiscard]] constexpr bucket_level level(bucket_scale const& scale, bucket_units arrival,
-                                           duration now) noexcept {
-  return level_at(scale, arrival, now, scale.units_at(now));
+/// The level of the quota at position `i`, which binds if it is the lowest so far.
+template <class Answer>
+constexpr void describe(Answer& d, std::size_t i, quota_level const& at) noexcept {
+  if (i == 0 || at.remaining < d.remaining) {
+    d.binding = static_cast<std::uint8_t>(i);
+    d.remaining = at.remaining;
+    d.capacity = at.capacity;
+  }
+  d.reset_after = std::max(d.reset_after, at.reset_after);
 }
 
 /// Fills in what can still be taken, and when all can be taken again, for buckets with these
@@ -142,13 +138,7 @@ template <std::size_t N>
 constexpr void describe(decision& d, std::span<bucket_scale const, N> scales,
                         bucket_arrivals const& arrivals, duration now) noexcept {
   for (std::size_t i = 0; i != scales.size(); ++i) {
-    auto const [left, reset] = level(scales[i], arrivals[i], now);
-    if (i == 0 || left < d.remaining) {
-      d.binding = static_cast<std::uint8_t>(i);
-      d.remaining = left;
-      d.capacity = scales[i].capacity;
-    }
-    d.reset_after = std::max(d.reset_after, reset);
+    describe(d, i, level(scales[i], arrivals[i], now));
   }
 }
 
@@ -191,6 +181,37 @@ template <std::size_t N>
   }
   detail::describe(d, scales, after, now);
   return d;
+}
+
+/// The answer to a peek; the parameters are those of `take`.
+template <std::size_t N>
+[[nodiscard]] constexpr bucket_info peek(std::span<bucket_scale const, N> scales,
+                                         bucket_arrivals const& arrivals, duration now,
+                                         std::uint64_t cost, duration max_wait) noexcept {
+  auto const asked = take(scales, arrivals, now, cost, max_wait);
+  bucket_info out;
+  out.allowed = asked.allowed;
+  out.cost = cost;
+  out.wait = asked.wait;
+  out.retry_after = asked.retry_after;
+  now = within_horizon(now);
+  for (std::size_t i = 0; i != scales.size(); ++i) {
+    out.levels[i] = detail::level(scales[i], arrivals[i], now);
+    detail::describe(out, i, out.levels[i]);
+  }
+  return out;
+}
+
+/// `take` for a command that takes, `peek` for one that looks.
+template <class Command, std::size_t N>
+[[nodiscard]] constexpr typename Command::result ask(std::span<bucket_scale const, N> scales,
+                                                     bucket_arrivals const& arrivals, duration now,
+                                                     Command const& c) noexcept {
+  if constexpr (std::is_same_v<typename Command::result, bucket_info>) {
+    return peek(scales, arrivals, now, c.cost, c.max_wait);
+  } else {
+    return take(scales, arrivals, now, c.cost, c.max_wait);
+  }
 }
 
 /// A take from a bucket with one quota whose scale is narrow, in two halves: what to store, and

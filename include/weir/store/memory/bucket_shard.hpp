@@ -155,6 +155,9 @@ class alignas(64) basic_bucket_shard {
     return segments_[segment][segment == 0 ? i : i - (first_segment << (segment - 1))];
   }
 
+  /// Has it as many buckets as it may ever have?
+  [[nodiscard]] bool is_full() const noexcept { return size() >= most_ && taken_ >= size(); }
+
   /// Makes sure that one more bucket fits, if it can.
   [[nodiscard]] bool make_place() {
     auto const n = size();

@@ -132,6 +132,17 @@ class basic_bucket_table {
     return false;
   }
 
+  /// No key that belongs into this shard can get in earlier than this, unless a bucket is given up.
+  [[nodiscard]] duration room_from(bucket_shard& home) {
+    {
+      std::lock_guard const lock{home.mutex()};
+      if (home.is_full()) return home.soonest();
+    }
+    auto out = duration::max();
+    for (std::size_t i = 0; i != shard_count(); ++i) out = std::min(out, shards_[i].soonest());
+    return out;
+  }
+
   /// Forgets every full bucket, a shard at a time.
   std::size_t reap(duration now) {
     std::size_t removed = 0;

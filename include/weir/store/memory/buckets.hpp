@@ -49,10 +49,6 @@ namespace weir::detail {
 template <class>
 class basic_memory_buckets {
  public:
-  /// What a caller is told who is turned away because the table is full: nothing is known of its
-  /// key, or of when there will be room.
-  static constexpr duration shed_retry_after = std::chrono::seconds{1};
-
   explicit basic_memory_buckets(memory_options const& options) : table_{options.max_buckets} {}
 
   [[nodiscard]] result<decision> apply(command::take const& c, time_point now) {
@@ -77,10 +73,8 @@ class basic_memory_buckets {
     }
   }
 
-  [[nodiscard]] result<decision> apply(command::peek_bucket const& c, time_point now) {
-    auto answer = ask(c, since_epoch(now));
-    if (answer.has_value()) answer->mark = rule::no_mark;
-    return answer;
+  [[nodiscard]] result<bucket_info> apply(command::peek_bucket const& c, time_point now) {
+    return ask(c, since_epoch(now));
   }
 
   [[nodiscard]] result<refund_receipt> apply(command::refund const& c, time_point now) {
@@ -133,6 +127,9 @@ class basic_memory_buckets {
 
   template <class Command>
   static constexpr bool takes = std::is_same_v<Command, command::take>;
+
+  template <class Command>
+  using answer_to = result<typename Command::result>;
 
   // Gives a number of the book back, unless it was given to a bucket.
   class held_quotas {
@@ -189,7 +186,7 @@ class basic_memory_buckets {
   // What few do is kept out of it.
 
   template <class Command>
-  [[gnu::flatten]] result<decision> ask(Command const& c, duration now) {
+  [[gnu::flatten]] answer_to<Command> ask(Command const& c, duration now) {
     if (!plain(c)) return ask_slowly(c, now);
     bucket_key const key{c.key};
     return ask_plain(c, key, key.hash(), now);
@@ -212,8 +209,8 @@ class basic_memory_buckets {
   }
 
   template <class Command>
-  result<decision> ask_plain(Command const& c, bucket_key const& key, std::uint64_t hash,
-                             duration now) {
+  answer_to<Command> ask_plain(Command const& c, bucket_key const& key, std::uint64_t hash,
+                               duration now) {
     auto& home = table_.home(hash);
     return ask_at(home.glimpse(key, hash), c, now,
                   [&] { return ask_unseen(c, key, hash, home, now); });
@@ -222,25 +219,32 @@ class basic_memory_buckets {
   /// Asks the bucket in the place, if it still is there and has the one quota that is asked for,
   /// which then is valid; otherwise the answer is that of `otherwise`. The command is plain.
   template <class Command, class Otherwise>
-  result<decision> ask_at(bucket_place seen, Command const& c, duration now,
-                          Otherwise const& otherwise) {
+  answer_to<Command> ask_at(bucket_place seen, Command const& c, duration now,
+                            Otherwise const& otherwise) {
     rule::bucket_scale scale;
     if (seen && table_.book()[seen.meta.quotas()].is_only(c.quotas[0], scale)) {
       auto& slot = *seen.slot;
       auto arrival = slot.arrival.load(std::memory_order_acquire);
       while (arrival >= rule::bucket_scale::narrow_never && slot.read_meta() == seen.meta) {
-        rule::single_take const step{scale, arrival, now, c.cost, c.max_wait};
-        if (takes<Command> && step.allowed()) {
-          if (!slot.arrival.compare_exchange_weak(
-                  arrival, step.arrival(), std::memory_order_acq_rel, std::memory_order_acquire)) {
-            continue;
+        if constexpr (!takes<Command>) {
+          rule::bucket_arrivals const only{arrival};
+          return rule::peek(std::span<rule::bucket_scale const>{&scale, 1}, only, now, c.cost,
+                            c.max_wait);
+        } else {
+          rule::single_take const step{scale, arrival, now, c.cost, c.max_wait};
+          if (step.allowed()) {
+            if (!slot.arrival.compare_exchange_weak(arrival, step.arrival(),
+                                                    std::memory_order_acq_rel,
+                                                    std::memory_order_acquire)) {
+              continue;
+            }
+            // The slot may have got another tenant since we looked, whose arrival happened to be
+            // the same. Then that one has paid, and its promise holds with less; and this key has
+            // still to be asked.
+            if (slot.read_meta() != seen.meta) break;
           }
-          // The slot may have got another tenant since we looked, whose arrival happened to be the
-          // same. Then that one has paid, and its promise holds with less; and this key has still
-          // to be asked.
-          if (slot.read_meta() != seen.meta) break;
+          return told{step};
         }
-        return told{step};
       }
     }
     return otherwise();
@@ -270,7 +274,7 @@ class basic_memory_buckets {
   }
 
   template <class Command>
-  BOOST_NOINLINE result<decision> ask_slowly(Command const& c, duration now) {
+  BOOST_NOINLINE answer_to<Command> ask_slowly(Command const& c, duration now) {
     if (auto const invalid = rule::validate(c)) return invalid;
     bucket_key const key{c.key};
     auto const hash = key.hash();
@@ -278,26 +282,33 @@ class basic_memory_buckets {
   }
 
   template <class Command>
-  BOOST_NOINLINE result<decision> ask_unseen(Command const& c, bucket_key const& key,
-                                             std::uint64_t hash, bucket_shard& home, duration now) {
+  BOOST_NOINLINE answer_to<Command> ask_unseen(Command const& c, bucket_key const& key,
+                                               std::uint64_t hash, bucket_shard& home,
+                                               duration now) {
     if (auto const invalid = rule::validate(c)) return invalid;
     return ask_locked(c, key, hash, home, now);
   }
 
   template <class Command>
-  result<decision> ask_locked(Command const& c, bucket_key const& key, std::uint64_t hash,
-                              bucket_shard& home, duration now) {
+  answer_to<Command> ask_locked(Command const& c, bucket_key const& key, std::uint64_t hash,
+                                bucket_shard& home, duration now) {
     for (bool searched = false;; searched = true) {
       auto answer = ask_in(home, c, key, hash, now);
       // Forgetting full buckets makes room for others, and sets free the quotas that they had.
-      bool const full = answer.has_error() ? answer.error() == errc::store_full : answer->shed;
-      if (!full || searched || !table_.make_room(now)) return answer;
+      bool const shed = answer.has_value() && answer->shed;
+      bool const full = shed || (answer.has_error() && answer.error() == errc::store_full);
+      if (full && !searched && table_.make_room(now)) continue;
+      if (shed) {
+        auto const wait = rule::within_horizon(table_.room_from(home)) - now;
+        answer->retry_after = answer->reset_after = std::max(wait, duration{1});
+      }
+      return answer;
     }
   }
 
   template <class Command>
-  result<decision> ask_in(bucket_shard& home, Command const& c, bucket_key const& key,
-                          std::uint64_t hash, duration now) {
+  answer_to<Command> ask_in(bucket_shard& home, Command const& c, bucket_key const& key,
+                            std::uint64_t hash, duration now) {
     std::lock_guard const lock{home.mutex()};
     auto const seen = home.glimpse(key, hash);
     return seen ? ask_known(c, home, seen, now) : ask_unknown(c, key, hash, home, now);
@@ -305,32 +316,36 @@ class basic_memory_buckets {
 
   /// For a bucket that exists, with its shard locked.
   template <class Command>
-  result<decision> ask_known(Command const& c, bucket_shard& home,
-                             bucket_shard::sighting const& seen, duration now) {
+  answer_to<Command> ask_known(Command const& c, bucket_shard& home,
+                               bucket_shard::sighting const& seen, duration now) {
     auto const& set = table_.book()[seen.meta.quotas()];
     if (!set.equals(c.quotas)) return ask_changed(c, home, seen, now);
     auto const scales = set.scales();
     auto& slot = *seen.slot;
     auto value = slot.arrival.load(std::memory_order_acquire);
     for (;;) {
-      auto answer = rule::take(scales, table_.arrivals(value), now, c.cost, c.max_wait);
-      if (!takes<Command> || !answer.allowed) return answer;
-      if (!in_slot(scales)) {
-        static_cast<void>(table_.value_for(scales, rule::arrivals_in(answer.mark), value));
+      auto answer = rule::ask(scales, table_.arrivals(value), now, c);
+      if constexpr (!takes<Command>) {
         return answer;
-      }
-      if (slot.arrival.compare_exchange_weak(
-              value, bucket_table::narrow(rule::arrival_in(answer.mark, 0)),
-              std::memory_order_acq_rel, std::memory_order_acquire)) {
-        return answer;
+      } else {
+        if (!answer.allowed) return answer;
+        if (!in_slot(scales)) {
+          static_cast<void>(table_.value_for(scales, rule::arrivals_in(answer.mark), value));
+          return answer;
+        }
+        if (slot.arrival.compare_exchange_weak(
+                value, bucket_table::narrow(rule::arrival_in(answer.mark, 0)),
+                std::memory_order_acq_rel, std::memory_order_acquire)) {
+          return answer;
+        }
       }
     }
   }
 
   /// For a bucket that has other quotas until now, with its shard locked.
   template <class Command>
-  result<decision> ask_changed(Command const& c, bucket_shard& home,
-                               bucket_shard::sighting const& seen, duration now) {
+  answer_to<Command> ask_changed(Command const& c, bucket_shard& home,
+                                 bucket_shard::sighting const& seen, duration now) {
     auto const old_number = seen.meta.quotas();
     auto const old_scales = table_.book()[old_number].scales();
     auto& slot = *seen.slot;
@@ -339,7 +354,7 @@ class basic_memory_buckets {
       if (!scales) return make_error_code(errc::quota_too_large);
       auto const start = rule::changed_quotas(old_scales, table_.arrivals(slot.arrival.load()),
                                               scales->span(), now);
-      return rule::take(scales->span(), start, now, c.cost, c.max_wait);
+      return rule::peek(scales->span(), start, now, c.cost, c.max_wait);
     } else {
       auto const number = table_.book().hold(c.quotas);
       if (number.has_error()) return number.error();
@@ -371,8 +386,8 @@ class basic_memory_buckets {
 
   /// For a bucket that does not exist, with its shard locked.
   template <class Command>
-  result<decision> ask_unknown(Command const& c, bucket_key const& key, std::uint64_t hash,
-                               bucket_shard& home, duration now) {
+  answer_to<Command> ask_unknown(Command const& c, bucket_key const& key, std::uint64_t hash,
+                                 bucket_shard& home, duration now) {
     auto const number = table_.book().hold(c.quotas);
     if (number.has_error()) return number.error();
     held_quotas held{table_.book(), *number};
@@ -380,7 +395,7 @@ class basic_memory_buckets {
     auto const start = home.forgotten() <= now
                            ? rule::unseen_bucket
                            : rule::forgotten_bucket(held.scales(), home.forgotten());
-    auto const answer = rule::take(held.scales(), start, now, c.cost, c.max_wait);
+    auto const answer = rule::ask(held.scales(), start, now, c);
     if (!answer.allowed) return answer;
     if (!table_.enter(home, now)) return shed(c);
     counted_place place{table_};
@@ -395,14 +410,12 @@ class basic_memory_buckets {
   }
 
   template <class Command>
-  [[nodiscard]] static decision shed(Command const& c) noexcept {
-    decision d;
+  [[nodiscard]] static typename Command::result shed(Command const& c) noexcept {
+    typename Command::result d;
     d.shed = true;
     d.cost = c.cost;
     d.capacity = c.quotas[0].capacity();
-    d.retry_after = shed_retry_after;
-    d.reset_after = shed_retry_after;
-    d.mark = rule::no_mark;
+    if constexpr (takes<Command>) d.mark = rule::no_mark;
     return d;
   }
 

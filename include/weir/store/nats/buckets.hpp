@@ -91,10 +91,8 @@ class nats_bucket {
     arrivals_ = rule::arrivals_in(answer->mark);
     return answer;
   }
-  result<decision> apply(command::peek_bucket const& c, time_point now, duration) {
-    auto answer = ask(c, now);
-    if (answer.has_value()) answer->mark = rule::no_mark;
-    return answer;
+  result<bucket_info> apply(command::peek_bucket const& c, time_point now, duration) {
+    return ask(c, now);
   }
   /// The mark is in the units of the quotas that the bucket has, whichever the caller has by now.
   result<refund_receipt> apply(command::refund const& c, time_point now, duration) {
@@ -130,7 +128,7 @@ class nats_bucket {
   }
 
   template <class C>
-  [[nodiscard]] result<decision> ask(C const& c, time_point now) const {
+  [[nodiscard]] result<typename C::result> ask(C const& c, time_point now) const {
     auto const scales = rule::bucket_scales::of(c.quotas);
     if (!scales) return make_error_code(errc::quota_too_large);
     auto const at = since(now);
@@ -139,7 +137,7 @@ class nats_bucket {
                        : !quotas_.empty()
                            ? rule::changed_quotas(scales_.span(), arrivals_, scales->span(), at)
                            : rule::unseen_bucket;
-    return rule::take(scales->span(), start, at, c.cost, c.max_wait);
+    return rule::ask(scales->span(), start, at, c);
   }
 
   std::vector<quota> quotas_;  // none: it is full, or was never seen

@@ -263,7 +263,8 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
         looked(looks, now);
       }
       if (steps_.empty()) return next();
-      if (auto const told = steps_.front()->told()) now = {*told, duration::zero()};
+      auto const told = steps_.front()->told();
+      if (told) now = {*told, duration::zero()};
       auto state = state_;
       state.expire(now.earliest);
       auto const before = state.write();
@@ -280,9 +281,10 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       r->data = std::move(value);
       r->expected = sequence_;
       auto const left = std::chrono::ceil<std::chrono::seconds>(state.lasts(now.earliest));
-      r->ttl = static_cast<std::uint64_t>(
-          (std::max(left, std::chrono::seconds{0}) + std::chrono::ceil<std::chrono::seconds>(grace))
-              .count());
+      auto const kept =
+          std::max(left, std::chrono::seconds{0}) + std::chrono::ceil<std::chrono::seconds>(grace);
+      // The server's clock knows nothing of a time that was told: what lives by it stays.
+      r->ttl = told ? 0 : static_cast<std::uint64_t>(kept.count());
       written_ = std::move(state);
       wrote_at_ = now.earliest;
       link->submit(r);

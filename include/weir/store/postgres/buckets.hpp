@@ -61,16 +61,14 @@ struct postgres_buckets {
     return ask(c, true, in);
   }
   static result<decision> answer(of<command::take> note, postgres_rows const& r) {
-    return decided(note, r);
+    return decided<command::take>(note, r);
   }
 
   static postgres_call call(command::peek_bucket const& c, postgres_scope const& in) {
     return ask(c, false, in);
   }
-  static result<decision> answer(of<command::peek_bucket> note, postgres_rows const& r) {
-    auto out = decided(note, r);
-    if (out.has_value()) out->mark = rule::no_mark;
-    return out;
+  static result<bucket_info> answer(of<command::peek_bucket> note, postgres_rows const& r) {
+    return decided<command::peek_bucket>(note, r);
   }
 
   static postgres_call call(command::refund const& c, postgres_scope const& in) {
@@ -159,7 +157,8 @@ struct postgres_buckets {
     return out;
   }
 
-  static result<decision> decided(postgres_take const& t, postgres_rows const& r) {
+  template <class Command>
+  static typename Command::result decided(postgres_take const& t, postgres_rows const& r) {
     auto const arrival = [&](int i) { return units_of(r.integer(0, 2 + i), r.integer(0, 6 + i)); };
     rule::bucket_arrivals const before{arrival(0), arrival(1), arrival(2), arrival(3)};
     auto const now = r.span(0, 0);
@@ -169,7 +168,8 @@ struct postgres_buckets {
       }
     }
     if (now != rule::within_horizon(now)) throw postgres_malformed{};
-    auto out = rule::take(t.scales.span(), before, now, t.cost, t.max_wait);
+    auto out = rule::ask(t.scales.span(), before, now,
+                         Command{.key = {}, .quotas = {}, .cost = t.cost, .max_wait = t.max_wait});
     if (out.allowed != r.yes(0, 1)) throw postgres_malformed{};
     return out;
   }

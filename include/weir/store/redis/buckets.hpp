@@ -50,7 +50,7 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
     tq, tr = tq + pq, tr + pr
     if tr >= gain then tq, tr = tq + 1, tr - gain end
     call('SET', key, quotas .. struct.pack('>i8I8', tq, tr), 'PX',
-      decimal(math.ceil((tq + 1 - now) / 1000) + 60000))
+      decimal(math.ceil((tq + 1 - now) / 1000) + slack))
   end
   return {1, now, q, r}
 end
@@ -156,7 +156,7 @@ elseif takes then
     arrivals[i] = a
     full = math.max(full, a[1] + 1)
   end
-  write(arrivals, quotas, 'PX', decimal(math.ceil((full - now) / 1000) + 60000))
+  write(arrivals, quotas, 'PX', decimal(math.ceil((full - now) / 1000) + slack))
 end
 return out
 )lua";
@@ -219,7 +219,7 @@ result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
 
 /// The script has decided; the rule says the rest, and has to agree.
 template <redis_asks_bucket C>
-result<decision> decode(C const& c, redis_reply& r) {
+result<typename C::result> decode(C const& c, redis_reply& r) {
   auto const scales = rule::bucket_scales::of(c.quotas, redis_tick);
   if (!scales) return errc::quota_too_large;
   auto arrivals = rule::unseen_bucket;
@@ -235,20 +235,22 @@ result<decision> decode(C const& c, redis_reply& r) {
     arrivals[i] = arrival.value_or(0);
   }
   // A wait that the caller allows is counted in the server's microseconds, as the script counts.
-  auto const ticks = [](duration d) { return duration{d / redis_tick}; };
-  auto d = rule::take(scales->span(), arrivals, duration::zero(), c.cost, ticks(c.max_wait));
+  auto asked = c;
+  asked.max_wait = duration{c.max_wait / redis_tick};
+  auto d = rule::ask(scales->span(), arrivals, duration::zero(), asked);
   d.wait *= redis_tick.count();
   d.retry_after *= redis_tick.count();
   d.reset_after *= redis_tick.count();
   if (d.allowed != allowed) r.fail();
-  if (!allowed || !std::is_same_v<C, command::take>) {
-    d.mark = rule::no_mark;
-    return d;
-  }
-  // A mark has the arrival by the server's time, and how far back it was before the take.
-  for (std::size_t i = 0; i != scales->size; ++i) {
-    auto const after = rule::arrival_in(d.mark, i);
-    rule::set_mark(d.mark, i, after + scales->each[i].units_at(duration{now}), after - arrivals[i]);
+  if constexpr (std::is_same_v<C, command::peek_bucket>) {
+    for (auto& level : d.levels) level.reset_after *= redis_tick.count();
+  } else if (allowed) {
+    // A mark has the arrival by the server's time, and how far back it was before the take.
+    for (std::size_t i = 0; i != scales->size; ++i) {
+      auto const after = rule::arrival_in(d.mark, i);
+      rule::set_mark(d.mark, i, after + scales->each[i].units_at(duration{now}),
+                     after - arrivals[i]);
+    }
   }
   return d;
 }

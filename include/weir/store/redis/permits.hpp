@@ -47,13 +47,13 @@ local function held()
 end
 )lua";
 
-/// Lets keys live until then and half a minute longer, or a whole one: so it need not be said each
+/// Lets keys live until then and half of `slack` longer, or all of it: so it need not be said each
 /// time.
 inline constexpr char keep_all[] = R"lua(
 local function keep_all(till, first, ...)
-  local least = math.ceil((till - now) / 1000) + 30000
+  local least = math.ceil((till - now) / 1000) + slack / 2
   if call('PTTL', first) >= least then return end
-  for _, key in ipairs({first, ...}) do call('PEXPIRE', key, decimal(least + 30000)) end
+  for _, key in ipairs({first, ...}) do call('PEXPIRE', key, decimal(least + slack / 2)) end
 end
 )lua";
 
@@ -72,9 +72,9 @@ if call('ZCARD', KEYS[3]) == 0 then
     end
     if call('ZADD', fences, 'NX', at, holder) == 1 then
       call('ZADD', ends, decimal(till), holder)
-      local least = math.ceil((till - now) / 1000) + 30000
+      local least = math.ceil((till - now) / 1000) + slack / 2
       if call('PTTL', ends) < least then
-        for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(least + 30000)) end
+        for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(least + slack / 2)) end
       end
       return {1, fence, till - now, live + 1, 0, 0}
     end

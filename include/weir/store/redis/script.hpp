@@ -69,15 +69,17 @@ class redis_script {
 
 namespace lua {
 
-/// `now`. Each run of a script pays for making its functions, for each of its keys and arguments,
+/// `now`, and `slack`: for how many milliseconds more than it is needed the server keeps a key. A
+/// minute, so that a clock that steps back finds it; and a hundred years where the time was told,
+/// which the server's clock knows nothing of. Each run of a script pays for making its functions, for each of its keys and arguments,
 /// and for the bytes of each of its strings, which Lua hashes: of all these, it has as few as it
 /// can.
 inline constexpr char common[] = R"lua(
 local call = redis.call
-local now = tonumber(ARGV[1])
+local now, slack = tonumber(ARGV[1]), 3155760000000
 if not now then
   local t = call('TIME')
-  now = t[1] * 1000000 + t[2]
+  now, slack = t[1] * 1000000 + t[2], 60000
 end
 local function decimal(number) return string.format('%d', number) end
 )lua";
@@ -97,10 +99,9 @@ inline constexpr char tell[] = R"lua(
 local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
 )lua";
 
-/// Lets a key live until then and a minute longer, so that a clock that steps back, and times that
-/// were told, find it.
+/// Lets a key live until then and `slack` longer.
 inline constexpr char keep[] = R"lua(
-local function kept_for(till) return decimal(math.ceil((till - now) / 1000) + 60000) end
+local function kept_for(till) return decimal(math.ceil((till - now) / 1000) + slack) end
 local function keep(key, till) call('PEXPIRE', key, kept_for(till)) end
 )lua";
 

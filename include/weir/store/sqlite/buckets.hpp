@@ -46,6 +46,8 @@ inline constexpr char delete_bucket[] = "DELETE FROM weir_buckets WHERE key = ?"
 inline constexpr char due_buckets[] =
     "SELECT quotas, a0, a1, a2, a3, h0, h1, h2, h3, due, key FROM weir_buckets "
     "INDEXED BY weir_buckets_due WHERE due <= ? ORDER BY due LIMIT ?";
+inline constexpr char soonest_bucket[] =
+    "SELECT due FROM weir_buckets INDEXED BY weir_buckets_due ORDER BY due LIMIT 1";
 
 }  // namespace sql
 
@@ -106,9 +108,6 @@ class stored_quotas {
 /// leave the order alone; a row that comes up too early is put right then.
 class sqlite_buckets {
  public:
-  /// What a caller is told who is turned away because there are too many buckets.
-  static constexpr duration shed_retry_after = std::chrono::seconds{1};
-
   explicit sqlite_buckets(sqlite_scope& in) noexcept : in_{in} {}
 
   /// Error: `quota_too_large`.
@@ -118,10 +117,8 @@ class sqlite_buckets {
   }
 
   /// Error: `quota_too_large`.
-  result<decision> apply(command::peek_bucket const& c, time_point now) {
-    auto answer = ask(c, since_epoch(now));
-    if (answer.has_value()) answer->mark = rule::no_mark;
-    return answer;
+  result<bucket_info> apply(command::peek_bucket const& c, time_point now) {
+    return ask(c, since_epoch(now));
   }
 
   /// Error: `quota_too_large`. The mark is in the units of the quotas that the bucket has,
@@ -171,7 +168,7 @@ class sqlite_buckets {
   };
 
   template <class C>
-  result<decision> ask(C const& c, duration now) {
+  result<typename C::result> ask(C const& c, duration now) {
     constexpr bool takes = std::is_same_v<C, command::take>;
     auto const scales = rule::bucket_scales::of(c.quotas);
     if (!scales) return make_error_code(errc::quota_too_large);
@@ -182,9 +179,9 @@ class sqlite_buckets {
         same    ? known->arrivals
         : known ? rule::changed_quotas(known->scales.span(), known->arrivals, scales->span(), now)
                 : unknown(*scales, now);
-    auto answer = rule::take(scales->span(), start, now, c.cost, c.max_wait);
+    auto answer = rule::ask(scales->span(), start, now, c);
     if (!answer.allowed) return answer;
-    if (!known && !(takes ? make_room(now) : has_room(now))) return shed(c);
+    if (!known && !(takes ? make_room(now) : has_room(now))) return shed(c, now);
     if constexpr (takes) {
       auto const& a = answer.mark.arrival;
       auto const& h = answer.mark.arrival_high;
@@ -212,15 +209,18 @@ class sqlite_buckets {
                : rule::forgotten_bucket(scales.span(), in_.ledger.forgotten);
   }
 
+  /// Until the first bucket may be full: those that were have made no room.
   template <class C>
-  [[nodiscard]] static decision shed(C const& c) noexcept {
-    decision d;
+  [[nodiscard]] typename C::result shed(C const& c, duration now) {
+    typename C::result d;
     d.shed = true;
     d.cost = c.cost;
     d.capacity = c.quotas[0].capacity();
-    d.retry_after = shed_retry_after;
-    d.reset_after = shed_retry_after;
-    d.mark = rule::no_mark;
+    sqlite_query q{in_.db, sql::soonest_bucket};
+    auto const soonest = q.next() ? duration{q.integer(0)} : now;
+    d.retry_after = std::max(rule::within_horizon(soonest) - now, duration{1});
+    d.reset_after = d.retry_after;
+    if constexpr (std::is_same_v<C, command::take>) d.mark = rule::no_mark;
     return d;
   }
 

@@ -19,6 +19,12 @@ inline void fields(field_list& out, decision const& a) {
   out.add("capacity", a.capacity).add("remaining", a.remaining).add("wait", a.wait);
   out.add("retry_after", a.retry_after).add("reset_after", a.reset_after);
 }
+inline void fields(field_list& out, bucket_info const& a) {
+  fields(out, static_cast<decision>(a));
+  for (auto const& l : a.levels) {
+    out.add("capacity", l.capacity).add("remaining", l.remaining).add("reset", l.reset_after);
+  }
+}
 inline void fields(field_list& out, refund_receipt const& a) {
   out.add("credited", a.credited).add("forfeited", a.forfeited);
 }

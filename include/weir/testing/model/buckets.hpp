@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace weir::testing {
@@ -25,10 +26,8 @@ namespace weir::testing {
 /// since a full one equals one that was never seen.
 class bucket_model {
  public:
-  result<decision> execute(command::take const& c, time_point now) { return ask(c, now, true); }
-  result<decision> execute(command::peek_bucket const& c, time_point now) {
-    return ask(c, now, false);
-  }
+  result<decision> execute(command::take const& c, time_point now) { return ask(c, now); }
+  result<bucket_info> execute(command::peek_bucket const& c, time_point now) { return ask(c, now); }
 
   result<refund_receipt> execute(command::refund const& c, time_point now) {
     if (auto const ec = rule::validate(c)) return ec;
@@ -55,7 +54,7 @@ class bucket_model {
   };
 
   template <class C>
-  result<decision> ask(C const& c, time_point now, bool takes) {
+  result<typename C::result> ask(C const& c, time_point now) {
     if (auto const ec = rule::validate(c)) return ec;
     auto const scales = rule::bucket_scales::of(c.quotas);
     if (!scales) return errc::quota_too_large;
@@ -68,8 +67,9 @@ class bucket_model {
                                           : rule::changed_quotas(old.scales.span(), old.arrivals,
                                                                  scales->span(), time);
     }
-    auto const answer = rule::take(scales->span(), b.arrivals, time, c.cost, c.max_wait);
-    if (takes && answer.allowed) {
+    auto const answer = rule::ask(scales->span(), b.arrivals, time, c);
+    if constexpr (std::is_same_v<C, command::take>) {
+      if (!answer.allowed) return answer;
       b.arrivals = rule::arrivals_in(answer.mark);
       buckets_.insert_or_assign(std::string{c.key}, std::move(b));
     }

@@ -42,12 +42,38 @@ inline void peek_changes_nothing(bucket_bench& b) {
   for (int i = 0; i < 5; ++i) {
     expect(peek(b, "key", q, 3).allowed, "a peek takes nothing");
   }
-  auto const seen = peek(b, "key", q, 2);
+  auto const full = peek(b, "key", q, 2);
+  expect(full.allowed && full.remaining == 3 && full.capacity == 3 && full.cost == 2 &&
+             full.reset_after == duration::zero(),
+         "a peek tells what is there now: " + to_text(full));
   auto const taken = expect_taken(b, "key", q, 2);
-  expect(seen.remaining == taken.remaining && seen.capacity == taken.capacity &&
-             seen.cost == taken.cost,
-         "a peek answers what a take would: " + to_text(seen) + " and " + to_text(taken));
-  expect(!peek(b, "key", q, 2).allowed && peek(b, "key", q, 1).allowed, "also when it says no");
+  auto const left = peek(b, "key", q, 2);
+  expect(!left.allowed && left.remaining == 1 && left.retry_after > duration::zero() &&
+             left.reset_after <= taken.reset_after,
+         "also when it says no: " + to_text(left) + " after " + to_text(taken));
+  expect(peek(b, "key", q, 1).allowed, "what is left can be taken");
+}
+
+inline void peek_tells_each_level(bucket_bench& b) {
+  quota const q[] = {slow(10), quota::per(1, std::chrono::hours{20}).burst(4), slow(7)};
+  auto const same = [](quota_level const& l, std::uint64_t capacity, std::uint64_t remaining) {
+    return l.capacity == capacity && l.remaining == remaining &&
+           (l.reset_after > duration::zero()) == (remaining < capacity);
+  };
+  auto const unseen = peek(b, "key", q);
+  expect(same(unseen.levels[0], 10, 10) && same(unseen.levels[1], 4, 4) &&
+             same(unseen.levels[2], 7, 7) && same(unseen.levels[3], 0, 0),
+         "each quota of a bucket that was never seen is full");
+  expect_taken(b, "key", q, 3);
+  auto const seen = peek(b, "key", q, 2);
+  expect(same(seen.levels[0], 10, 7) && same(seen.levels[1], 4, 1) && same(seen.levels[2], 7, 4) &&
+             same(seen.levels[3], 0, 0),
+         "each quota has its own level");
+  expect(!seen.allowed && seen.binding == 1 && seen.remaining == 1 && seen.capacity == 4,
+         "the lowest binds: " + to_text(seen));
+  auto latest = duration::zero();
+  for (auto const& l : seen.levels) latest = std::max(latest, l.reset_after);
+  expect(seen.reset_after == latest, "the bucket is full when its last quota is");
 }
 
 inline void retry_after_is_exact(bucket_bench& b) {
@@ -375,7 +401,8 @@ inline void bucket_handlers_are_never_called_inline(bucket_bench& b) {
 /// Every promise about buckets that one client can find broken.
 inline constexpr check<bucket_commands> bucket_checks[] = {
     {"R3", "no more than the capacity at once, and a denial changes nothing", &capacity_holds},
-    {"R3", "a peek answers what a take would, and takes nothing", &peek_changes_nothing},
+    {"R3", "a peek tells what is there, and takes nothing", &peek_changes_nothing},
+    {"R3", "a peek tells the level of each of several quotas", &peek_tells_each_level},
     {"R3", "several quotas are taken from all or not at all", &quotas_are_all_or_nothing},
     {"R3", "what was spent stays spent when the quotas change",
      &changed_quotas_keep_what_was_spent},

@@ -66,8 +66,8 @@ struct bucket_object {
   static bool apply(state& s, event const& e, bool answered) {
     switch (e.what) {
       case event::kind::peek:
-        return !answered || (e.yes == (s.spent + e.cost <= capacity) &&
-                             e.left == capacity - s.spent - (e.yes ? e.cost : 0));
+        return !answered ||
+               (e.yes == (s.spent + e.cost <= capacity) && e.left == capacity - s.spent);
       case event::kind::take: {
         bool const allowed = s.spent + e.cost <= capacity;
         if (allowed) {
@@ -115,7 +115,7 @@ class bucket_client final : public arena<bucket_commands>::client {
     if (choice == 0) {
       e.what = bucket_event::kind::peek;
       run(e, command::peek_bucket{"key", slow_quota, e.cost, {}},
-          [](bucket_event& seen, decision const& d) {
+          [](bucket_event& seen, bucket_info const& d) {
             seen.yes = d.allowed;
             seen.left = d.remaining;
           });

@@ -60,16 +60,15 @@ inline decision expect_denied(bucket_bench& b, std::string_view key, std::span<q
   return d;
 }
 
-inline decision peek(bucket_bench& b, std::string_view key, std::span<quota const> quotas,
-                     std::uint64_t cost = 1) {
+inline bucket_info peek(bucket_bench& b, std::string_view key, std::span<quota const> quotas,
+                        std::uint64_t cost = 1) {
   return b.must(command::peek_bucket{key, quotas, cost, {}});
 }
 
 /// Tokens that could be taken now.
 inline std::uint64_t available(bucket_bench& b, std::string_view key,
                                std::span<quota const> quotas) {
-  auto const d = peek(b, key, quotas);
-  return d.remaining + (d.allowed ? 1 : 0);
+  return peek(b, key, quotas).remaining;
 }
 
 /// Requires that so many tokens can be taken now.
