@@ -219,6 +219,21 @@ BOOST_AUTO_TEST_CASE(R4_a_node_that_serves_nothing_any_more_may_still_answer) {
   for (auto const& d : done) BOOST_TEST(!*d, d->message());
 }
 
+BOOST_AUTO_TEST_CASE(F38_hints_are_heard_from_the_node_that_serves_the_key) {
+  stage on;
+  on.open();
+  on.store.async_execute(command::await_permit{"key", "me"}, [](error_code, weir::hint) {});
+  run_until(on.io, [&] { return on.first.heard("SUBSCRIBE") > 0U; });
+  BOOST_TEST(on.second.heard("SUBSCRIBE") == 0U);
+  on.second.serves_all(on.second.port());
+  on.second.act(stage::answering(lock_free));
+  on.first.serves_all(on.second.port());
+  auto const moved = on.moved_to_second("MOVED");
+  on.first.act(stage::answering(moved));
+  BOOST_TEST(!on.inspect("key"));
+  run_until(on.io, [&] { return on.second.heard("SUBSCRIBE") > 0U; });
+}
+
 BOOST_AUTO_TEST_CASE(F46_what_was_sent_elsewhere_begins_anew_there) {
   stage on;
   on.open();

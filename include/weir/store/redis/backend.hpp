@@ -76,7 +76,9 @@ class redis_backend : public redis_hint_line_owner,
     hints_.add(key, std::move(listener));
     listen();
   }
-  [[nodiscard]] redis_hints& hints() noexcept override { return hints_; }
+
+  void missed() override { hints_.look(); }
+  void hinted(std::string const& key) override { hints_.give(key); }
 
  protected:
   // All in the strand, as what follows.
@@ -93,15 +95,20 @@ class redis_backend : public redis_hint_line_owner,
     if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
   }
 
- private:
-  void listen() {
-    if (line_ || !runs_ || closed_ || hints_.empty()) return;
+  /// Opens the connection for hints, unless nobody waits for any.
+  virtual void listen() {
+    if (runs_ && !hints_.empty()) open_line();
+  }
+
+  void open_line() {
+    if (line_ || closed_) return;
     line_ =
         std::make_shared<redis_hint_line>(strand_, options_, names_.channel(), shared_from_this());
     line_->connect();
   }
 
- protected:
+  [[nodiscard]] bool awaits_hints() const noexcept { return !hints_.empty(); }
+
   executor_type const strand_;
   redis_options options_;
   redis_names const names_;

@@ -116,6 +116,19 @@ class redis_names {
     return whole.substr(1, whole.size() - 3);
   }
 
+  /// The shard of one of the store's keys; empty: it is none.
+  [[nodiscard]] std::optional<std::uint32_t> shard_in(std::string_view key) const noexcept {
+    auto const end = key.find('}');
+    auto const begin = key.find_last_of(':', end) + 1;
+    if (end == key.npos || begin == 0) return std::nullopt;
+    std::uint32_t out = 0;
+    auto const* const last = key.data() + end;
+    auto const [at, ec] = std::from_chars(key.data() + begin, last, out);
+    if (ec != std::errc{} || at != last || out >= shards()) return std::nullopt;
+    if (!key.starts_with(head(out))) return std::nullopt;
+    return out;
+  }
+
   /// A key of the shard itself.
   [[nodiscard]] std::string key(std::uint32_t shard, std::string_view kind) const {
     std::string out;

@@ -148,6 +148,16 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     nodes_.one_that_is_up(0) ? flush() : refuse(why);
   }
 
+  void missed() override { redis_backend::missed(); }
+
+  void heard(redis_link& by, std::string const& key) override {
+    // Whatever is published, all nodes tell: the one that serves the key is believed.
+    auto const shard = names_.shard_in(key);
+    if (shard && shards_[*shard].node != nullptr && shards_[*shard].node->link.get() == &by) {
+      hinted(key);
+    }
+  }
+
   void not_given(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
     r->anew();
@@ -172,7 +182,10 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     if (moved || later) look_soon();
     if (to) {
       auto& node = this->node(*to);
-      if (moved) shards_[r->shard()].node = &node;
+      if (moved) {
+        shards_[r->shard()].node = &node;
+        listen();
+      }
       node.asked = true;
       // Nodes that do not agree send it to and fro: then they need time.
       constexpr int most = 5;
@@ -204,6 +217,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
       if (master != nullptr) shard.node = &node(*master);
     }
     settle();
+    listen();
     count_shards();
     flush();
     return true;
@@ -270,11 +284,18 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- the whole
 
-  /// Any node that is up: all of them pass publications on.
-  std::optional<redis_target> hint_target() override {
-    auto const link = nodes_.one_that_is_up(ids_.entropy());
-    return link ? link->hint_target() : std::nullopt;
+  /// Each node is listened to that serves a shard: what one publishes the others pass on, but not
+  /// while they have lost each other.
+  void listen() override {
+    if (!awaits_hints()) return;
+    for (auto const& shard : shards_) {
+      if (shard.node != nullptr) shard.node->link->listen_for_others();
+    }
   }
+
+  std::optional<redis_target> hint_target() override {
+    return std::nullopt;
+  }  // its links have them
 
   /// Once the first shard can be reached: is there, or let there be, the number of shards that we
   /// have?

@@ -8,7 +8,6 @@
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/dial.hpp"
-#include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/pace.hpp"
 #include "weir/store/redis/session.hpp"
@@ -34,8 +33,10 @@ class redis_hint_line_owner {
 
   /// A server that publishes the hints. Empty: there is none at the moment.
   [[nodiscard]] virtual std::optional<redis_target> hint_target() = 0;
-  /// The listeners.
-  [[nodiscard]] virtual redis_hints& hints() noexcept = 0;
+  /// Publications may have been missed: all listeners are to look.
+  virtual void missed() = 0;
+  /// Something was published about this key.
+  virtual void hinted(std::string const& key) = 0;
 };
 
 /// The subscription to hints, on a connection of its own, which is replaced when it ends. In its
@@ -90,11 +91,11 @@ class redis_hint_line final : public redis_session_owner,
   /// Publications before this moment are lost: the listeners look once.
   void opened() override {
     pace_.reset();
-    if (auto const owner = owner_.lock()) owner->hints().look();
+    if (auto const owner = owner_.lock()) owner->missed();
   }
 
   void published(std::string const& key) override {
-    if (auto const owner = owner_.lock()) owner->hints().give(key);
+    if (auto const owner = owner_.lock()) owner->hinted(key);
   }
 
   void ended(error_code) override {

@@ -88,6 +88,18 @@ class redis_link final : public redis_backend,
     return target_;
   }
 
+  /// Listens for hints on the switchboard's behalf.
+  void listen_for_others() { open_line(); }
+
+  void missed() override {
+    if (!is_one_of_several_) return redis_backend::missed();
+    if (auto const board = board_.lock()) board->missed();
+  }
+  void hinted(std::string const& key) override {
+    if (!is_one_of_several_) return redis_backend::hinted(key);
+    if (auto const board = board_.lock()) board->heard(*this, key);
+  }
+
   /// Makes a connection, and others after it, until `close`.
   void start() override { connect(); }
 

@@ -9,6 +9,7 @@
 #include <boost/redis/response.hpp>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace weir::detail {
@@ -29,6 +30,11 @@ class redis_switchboard {
   virtual bool greeted(redis_link& by, boost::redis::generic_response const& answer) = 0;
   virtual void opened(redis_link& which) = 0;
   virtual void ended(redis_link& which) = 0;  ///< or could not be made
+
+  /// The link listens from now on: publications before were missed.
+  virtual void missed() = 0;
+  /// Something was published about this key, as the link's server tells.
+  virtual void heard(redis_link& by, std::string const& key) = 0;
 
   /// A command that was not executed.
   virtual void not_given(std::shared_ptr<redis_request> const& r) = 0;
