@@ -71,9 +71,9 @@ namespace lua {
 
 /// `now`, and `slack`: for how many milliseconds more than it is needed the server keeps a key. A
 /// minute, so that a clock that steps back finds it; and a hundred years where the time was told,
-/// which the server's clock knows nothing of. Each run of a script pays for making its functions, for each of its keys and arguments,
-/// and for the bytes of each of its strings, which Lua hashes: of all these, it has as few as it
-/// can.
+/// which the server's clock knows nothing of. Each run of a script pays for making its functions,
+/// for each of its keys and arguments, and for the bytes of each of its strings, which Lua hashes:
+/// of all these, it has as few as it can.
 inline constexpr char common[] = R"lua(
 local call = redis.call
 local now, slack = tonumber(ARGV[1]), 3155760000000
