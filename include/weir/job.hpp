@@ -89,6 +89,12 @@ struct leased_job {
   std::string memo;                                  ///< what the last snooze noted
 };
 
+/// The `reason` of a dead letter begins with this if the record of the job could not be read. A
+/// dequeue that meets such a record makes a dead letter of it and goes on with the queue. The dead
+/// letter keeps the id if the id can be read; its payload is what was found, cut at
+/// `limits::payload_size`. A replay gives it to handlers as it stands there.
+inline constexpr std::string_view damaged_record = "the record is damaged";
+
 /// A queue's jobs by state, from one snapshot: enqueued = pending + leased + completed + dead +
 /// cancelled + purged.
 struct queue_stats {

@@ -26,6 +26,8 @@ enum class worker_event_kind : std::uint8_t {
   returned,  ///< given back unstarted, or cut short, because the worker stops or the queue was
              ///< snoozed
   dead_lettered,  ///< ended for good, with `reason`
+  damaged,        ///< `count` records of `queue` could not be read and are dead letters now: see
+                  ///< `damaged_record`
   lease_lost,     ///< the lease ended before the handler did, or before its outcome was stored:
                   ///< another will run it
   queue_snoozed,  ///< a limit that the whole queue shares refused; the queue is held back for
@@ -43,6 +45,7 @@ enum class worker_event_kind : std::uint8_t {
     case worker_event_kind::snoozed: return "snoozed";
     case worker_event_kind::returned: return "returned";
     case worker_event_kind::dead_lettered: return "dead_lettered";
+    case worker_event_kind::damaged: return "damaged";
     case worker_event_kind::lease_lost: return "lease_lost";
     case worker_event_kind::queue_snoozed: return "queue_snoozed";
     case worker_event_kind::store_failed: return "store_failed";

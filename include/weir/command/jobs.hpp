@@ -69,6 +69,8 @@ struct dequeued {
                       ///< ended the answer
   bool held = false;  ///< the queue is paused or snoozed: nothing is given out
   std::optional<duration> next_in;  ///< until the queue's next job vests; empty: it has none
+  std::uint32_t damaged = 0;  ///< records that cannot be read, which this step set aside as dead
+                              ///< letters: see `damaged_record`
 };
 
 /// A job and how it went, for `command::complete_jobs`. Views only.
@@ -180,6 +182,9 @@ struct peek_jobs {
 /// may give fewer than it could, or none. A queue that is held (paused or snoozed) gives nothing
 /// out, and none of its jobs is dead-lettered by this; a newcomer may have their unique keys all
 /// the same (`enqueue_jobs`, `replay_dead_letter`).
+///
+/// A record that cannot be read is set aside as a dead letter (`damaged_record`) and counted in
+/// `damaged`; the queue goes on without it. These count towards the 100.
 ///
 /// `sequence` numbers a holder's dequeues of this queue: the same number again gives those of the
 /// same leases that still live, instead of more. Once all of them are over it counts as a new

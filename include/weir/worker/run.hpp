@@ -168,6 +168,14 @@ class worker_run {
       event.reason = "attempts spent, or deadline missed";
       core.tell(event);
     }
+    if (answer.damaged != 0) {
+      worker_event event;
+      event.kind = worker_event_kind::damaged;
+      event.queue = queue;
+      event.count = answer.damaged;
+      event.reason = damaged_record;
+      core.tell(event);
+    }
     for (auto& leased : answer.jobs) {
       auto const expires_in = leased.expires_in;
       auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at);
@@ -181,7 +189,7 @@ class worker_run {
       --self->encores_;
       self->round_.push_back(queue);
     }
-    bool const fruitless = answer.jobs.empty() && answer.dead_lettered == 0;
+    bool const fruitless = answer.jobs.empty() && answer.dead_lettered == 0 && answer.damaged == 0;
     self->claimed_ = self->claimed_ || !fruitless;
     if (!answer.jobs.empty()) {
       self->found_in(queue);

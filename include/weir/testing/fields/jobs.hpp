@@ -105,6 +105,7 @@ inline void fields(field_list& out, std::optional<leased_job> const& a) {
 inline void fields(field_list& out, dequeued const& a) {
   fields_of_each(out, a.jobs);
   out.add("dead_lettered", a.dead_lettered).add("more", a.more).add("held", a.held);
+  out.add("damaged", a.damaged);
   out.add("has_next", a.next_in.has_value()).add("next_in", a.next_in.value_or(duration::zero()));
 }
 inline void fields(field_list& out, enqueued const& a) {

@@ -1,0 +1,198 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_HOSTILE_CAMPAIGN_HPP
+#define WEIR_TEST_HOSTILE_CAMPAIGN_HPP
+
+#include "weir/testing/dice.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+/// Attacks that are drawn from a seed, round after round.
+namespace hostile {
+
+using dice = weir::testing::dice;
+
+/// Resident memory of this process, in bytes.
+[[nodiscard]] inline std::size_t resident_bytes() {
+  std::ifstream file{"/proc/self/statm"};
+  std::size_t pages = 0;
+  file >> pages >> pages;
+  return pages * 4096;
+}
+
+/// A failed expectation of a round: what happened, in words.
+struct failed {
+  std::string what;
+};
+
+/// Fails the round unless `holds`.
+inline void expect(bool holds, std::string what) {
+  if (!holds) throw failed{std::move(what)};
+}
+
+/// Rounds of several attacks, each under a name. A round gets its own random numbers, so that it
+/// can be run again alone. A crash and a sanitizer's report end the process; a round that lasts
+/// longer than `hang` does so, too, with its number.
+class campaign {
+ public:
+  using attack = std::function<void(dice&)>;
+
+  /// Options: `--rounds N` of each attack (default: `rounds` of `add`), `--seconds T` instead,
+  /// `--seed S`, `--from N` (the first round), `--only NAME`.
+  campaign(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+      std::string_view const name = argv[i];
+      if (i + 1 == argc) usage(name);
+      std::string_view const value = argv[++i];
+      if (name == "--only") {
+        only_ = value;
+        continue;
+      }
+      char* end = nullptr;
+      auto const number = std::strtoull(value.data(), &end, 10);
+      if (value.empty() || *end != '\0') usage(name);
+      if (name == "--rounds") {
+        rounds_ = number;
+      } else if (name == "--seconds") {
+        seconds_ = std::chrono::seconds{number};
+      } else if (name == "--seed") {
+        seed_ = number;
+      } else if (name == "--from") {
+        from_ = number;
+      } else {
+        usage(name);
+      }
+    }
+  }
+
+  /// Adds an attack, of which a test runs `rounds`.
+  void add(std::string name, std::uint64_t rounds, attack run) {
+    attacks_.push_back({std::move(name), rounds, std::move(run)});
+  }
+
+  /// Counts something that is worth a line at the end, such as how many replies were refused.
+  void count(std::string const& what, std::uint64_t n = 1) { counts_[what] += n; }
+
+  /// Runs all attacks, in turn as long as there is time. The result is the process's exit code.
+  [[nodiscard]] int run() {
+    std::jthread const watch{[this](std::stop_token stop) { watch_rounds(stop); }};
+    auto const until = std::chrono::steady_clock::now() + seconds_;
+    std::uint64_t passed = 0;
+    std::uint64_t failures = 0;
+    std::map<std::string, std::uint64_t> last;
+    for (auto round = from_;; ++round) {
+      bool any = false;
+      for (auto const& one : attacks_) {
+        if (!only_.empty() && one.name != only_) continue;
+        auto const most = rounds_ != 0 ? rounds_ : one.rounds;
+        if (seconds_.count() != 0 ? std::chrono::steady_clock::now() >= until
+                                  : round - from_ >= most) {
+          continue;
+        }
+        any = true;
+        if (play(one, round)) {
+          ++passed;
+        } else {
+          ++failures;
+        }
+        ++last[one.name];
+      }
+      if (!any || failures >= 20) break;
+    }
+    for (auto const& [name, n] : last) {
+      std::printf("%s: %llu rounds from %llu, seed %llu\n", name.c_str(),
+                  static_cast<unsigned long long>(n), static_cast<unsigned long long>(from_),
+                  static_cast<unsigned long long>(seed_));
+    }
+    for (auto const& [what, n] : counts_) {
+      std::printf("  %s: %llu\n", what.c_str(), static_cast<unsigned long long>(n));
+    }
+    std::printf("%llu passed, %llu failed\n", static_cast<unsigned long long>(passed),
+                static_cast<unsigned long long>(failures));
+    return failures == 0 && passed != 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+
+ private:
+  static constexpr std::chrono::seconds hang{120};  // a slow machine included; rounds have bounds
+                                                    // of their own
+
+  struct named_attack {
+    std::string name;
+    std::uint64_t rounds;
+    attack run;
+  };
+
+  [[noreturn]] static void usage(std::string_view option) {
+    std::fprintf(stderr, "unknown option or no number: %.*s\n", static_cast<int>(option.size()),
+                 option.data());
+    std::exit(2);
+  }
+
+  [[nodiscard]] bool play(named_attack const& one, std::uint64_t round) {
+    dice drawn{seed_ * 1'000'003 + round};
+    {
+      std::lock_guard const lock{mutex_};
+      name_ = one.name + " --seed " + std::to_string(seed_) + " --from " + std::to_string(round);
+      ++step_;
+    }
+    std::string what;
+    try {
+      one.run(drawn);
+      return true;
+    } catch (failed const& f) {
+      what = f.what;
+    } catch (std::exception const& e) {
+      what = e.what();
+    }
+    std::printf("failed: %s\n  again: --only %s --seed %llu --from %llu --rounds 1\n", what.c_str(),
+                one.name.c_str(), static_cast<unsigned long long>(seed_),
+                static_cast<unsigned long long>(round));
+    std::fflush(stdout);
+    return false;
+  }
+
+  void watch_rounds(std::stop_token const& stop) {
+    std::unique_lock lock{mutex_};
+    while (!stop.stop_requested()) {
+      auto const step = step_;
+      if (changed_.wait_for(lock, stop, hang, [&] { return step_ != step; })) continue;
+      if (stop.stop_requested()) return;
+      std::fprintf(stderr, "hangs: --only %s --rounds 1\n", name_.c_str());
+      std::abort();
+    }
+  }
+
+  std::vector<named_attack> attacks_;
+  std::map<std::string, std::uint64_t> counts_;
+  std::uint64_t rounds_ = 0;
+  std::uint64_t seed_ = 1;
+  std::uint64_t from_ = 0;
+  std::chrono::seconds seconds_{};
+  std::string only_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::string name_;
+  std::uint64_t step_ = 0;
+};
+
+}  // namespace hostile
+
+#endif
