@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#include "weir/table/string_hash.hpp"
+#include "weir/detail/string_hash.hpp"
 
 #include <boost/container_hash/hash.hpp>
 #include <boost/test/unit_test.hpp>

@@ -4,6 +4,7 @@
 #ifndef WEIR_RULE_ROSTER_HPP
 #define WEIR_RULE_ROSTER_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/rule/ranked_tree.hpp"
 #include "weir/time.hpp"
 
@@ -117,8 +118,8 @@ class basic_crowd {
     return const_cast<place&>(static_cast<place const&>(o));
   }
 
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<place>> holders_;  // the keys are its
-                                                                                 // own
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<place>, weir::detail::string_hash>
+      holders_;  // the keys are its own
   ranked_tree<place, &place::by_number, number_of> numbers_;
   ranked_tree<place, &place::by_end, end_of> ends_;
 };

@@ -4,9 +4,9 @@
 #ifndef WEIR_TABLE_JOB_HOLDERS_HPP
 #define WEIR_TABLE_JOB_HOLDERS_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/job.hpp"
 #include "weir/rule/jobs.hpp"
-#include "weir/table/string_hash.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 

@@ -4,11 +4,11 @@
 #ifndef WEIR_TABLE_JOB_KEYS_HPP
 #define WEIR_TABLE_JOB_KEYS_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/job.hpp"
 #include "weir/table/job_budget.hpp"
 #include "weir/table/job_record.hpp"
 #include "weir/table/job_records.hpp"
-#include "weir/table/string_hash.hpp"
 #include "weir/table/tighten.hpp"
 #include "weir/time.hpp"
 

@@ -5,11 +5,11 @@
 #define WEIR_TABLE_QUEUE_REGISTRY_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/detail/string_hash.hpp"
 #include "weir/rule/bytes.hpp"
 #include "weir/table/job_keys.hpp"
 #include "weir/table/job_pointers.hpp"
 #include "weir/table/job_queue.hpp"
-#include "weir/table/string_hash.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/list.hpp>

@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_COMPLETER_HPP
 #define WEIR_WORKER_COMPLETER_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/limits.hpp"
 #include "weir/worker/core.hpp"
 
@@ -160,7 +161,7 @@ class completer {
   }
 
   std::shared_ptr<Core> core_;
-  boost::unordered_flat_map<std::string, queue_line> lines_;
+  boost::unordered_flat_map<std::string, queue_line, string_hash> lines_;
   std::vector<std::string> idle_;  ///< queues in which something waits, and nothing is on its way
 };
 

@@ -4,6 +4,8 @@
 #ifndef WEIR_STORE_MEMORY_BUCKET_KEY_HPP
 #define WEIR_STORE_MEMORY_BUCKET_KEY_HPP
 
+#include "weir/detail/string_hash.hpp"
+
 #include <boost/hash2/sha2.hpp>
 
 #include <array>
@@ -45,22 +47,18 @@ class bucket_key {
 
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash(words_, kind_); }
 
-  /// Multiplies and folds, which on this size is faster than a general hash function. Keys that are
-  /// crafted to share a hash can do no more harm than make the few that share their shard slower by
-  /// microseconds, so it needs no secret.
+  /// Chooses the shard and the slot, by the secret of this process (F91, F92). Words that only
+  /// repeat others are left out.
   [[nodiscard]] static std::uint64_t hash(bucket_words const& words, std::uint8_t kind) noexcept {
-    auto const left = fold(words[0] ^ 0xa0761d6478bd642f, words[1] ^ 0xe7037ed1a0b428db);
-    auto const right = fold(words[2] ^ 0x8ebc6af09c88c6e3, words[3] ^ 0x589965cc75374cc3);
-    return fold(left ^ right, kind ^ 0x1d8e4e27c47d124f);
+    sip_hash all{hash_key()};
+    all.add(words[0]);
+    if (kind > 8) all.add(words[1]);
+    if (kind > 24) all.add(words[2]);
+    if (kind > 16) all.add(words[3]);
+    return all.end(kind);
   }
 
  private:
-  [[nodiscard]] static std::uint64_t fold(std::uint64_t a, std::uint64_t b) noexcept {
-    __extension__ using wide = unsigned __int128;
-    auto const product = static_cast<wide>(a) * b;
-    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-  }
-
   // The first and the last bytes, which overlap: together with the length they are the text, and
   // there is no loop.
   void copy(std::string_view text) noexcept {

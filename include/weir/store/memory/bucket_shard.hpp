@@ -103,21 +103,20 @@ struct bucket_place {
 /// under the shard's mutex.
 ///
 /// The array grows in place, by segments. When it does, every slot is emptied and filled anew: a
-/// reader meanwhile misses its key or fails to swap its arrival, and comes back with the lock. Its
-/// length is bounded, so that this takes microseconds.
+/// reader meanwhile misses its key or fails to swap its arrival, and comes back with the lock. That
+/// takes microseconds, since a table has as many shards as keep each one small.
 template <class>
 class alignas(64) basic_bucket_shard {
  public:
-  static constexpr std::uint32_t most_slots = 2048;
-
   /// Where a bucket was seen by a reader without the lock.
   struct sighting : bucket_place {
     std::uint32_t index = 0;
   };
 
-  /// `most`: the slots that it may grow to, from 1 to `most_slots`. To be called once, before
-  /// anything else.
-  void limit(std::uint32_t most) noexcept { most_ = most; }
+  /// The slot of so many at which a search begins.
+  [[nodiscard]] static std::uint32_t home(std::uint64_t hash, std::uint32_t size) noexcept {
+    return static_cast<std::uint32_t>(((hash & 0xffffffff) * size) >> 32);
+  }
 
   /// Finds a key without the lock. Missing it proves nothing. What was read of the slot concerns
   /// the key if the slot's meta is still the same afterwards. With the lock, the answer is final.
@@ -155,23 +154,14 @@ class alignas(64) basic_bucket_shard {
     return segments_[segment][segment == 0 ? i : i - (first_segment << (segment - 1))];
   }
 
-  /// Has it as many buckets as it may ever have?
-  [[nodiscard]] bool is_full() const noexcept { return size() >= most_ && taken_ >= size(); }
-
-  /// Makes sure that one more bucket fits, if it can.
-  [[nodiscard]] bool make_place() {
+  /// Makes sure that one more bucket fits.
+  void make_place() {
     auto const n = size();
-    auto const filled = taken_ + freed_;
-    if (n < most_) {
-      // A run of filled slots grows with the square of the load: 0.8 is where a miss costs a dozen
-      // looks.
-      bool const crowded = taken_ * 5 >= n * 2;
-      if ((filled + 1) * 5 > n * 4)
-        rebuild(crowded ? std::min(std::max(n * 2, first_segment), most_) : n);
-    } else if (freed_ > n / 16 && n - filled < n / 16) {
-      rebuild(n);
-    }
-    return taken_ < size();
+    // A run of filled slots grows with the square of the load: at 7/8 a miss costs 32 looks. Few
+    // shards have so much more than their share of a table.
+    if ((taken_ + freed_ + 1) * 8 <= n * 7) return;
+    bool const crowded = taken_ * 2 >= n;
+    rebuild(crowded ? std::max(n * 2, first_segment) : n);
   }
 
   /// Lets a key in that is not here, where there is place.
@@ -221,10 +211,6 @@ class alignas(64) basic_bucket_shard {
 
  private:
   static constexpr std::uint32_t first_segment = 32;
-
-  [[nodiscard]] static std::uint32_t home(std::uint64_t hash, std::uint32_t size) noexcept {
-    return static_cast<std::uint32_t>(((hash & 0xffffffff) * size) >> 32);
-  }
 
   void place(std::uint64_t hash, bucket_words const& words, std::uint8_t kind,
              quota_book::number quotas, std::int64_t arrival) noexcept {
@@ -279,18 +265,16 @@ class alignas(64) basic_bucket_shard {
 
   void grow_to(std::uint32_t size_then) {
     for (std::uint32_t begin = 0, length = first_segment, s = 0; begin < size_then; ++s) {
-      if (!segments_[s]) {
-        segments_[s] = std::make_unique<bucket_slot[]>(std::min(length, most_ - begin));
-      }
+      if (!segments_[s]) segments_[s] = std::make_unique<bucket_slot[]>(length);
       begin += length;
       length = begin;
     }
   }
 
-  // What readers without the lock need, in a cache line that changes only with the size.
+  // What readers without the lock need, and what changes only with the size. The segments of 2,048
+  // slots are in the first cache line.
   std::atomic<std::uint32_t> size_{0};
-  std::uint32_t most_ = most_slots;
-  std::array<std::unique_ptr<bucket_slot[]>, 7> segments_;
+  std::array<std::unique_ptr<bucket_slot[]>, 27> segments_;
 
   alignas(64) std::mutex mutex_;
   std::atomic<duration::rep> soonest_{duration::max().count()};

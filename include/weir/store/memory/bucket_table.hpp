@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +28,10 @@ namespace weir::detail {
 /// bound is reached, shards are searched for any that are full, round and round and a bounded
 /// number per step, before somebody is turned away. What was spent is never forgotten.
 ///
+/// Only the table has a bound: a shard that gets more than its share grows, so that nobody is
+/// turned away before `most` buckets are in use, whichever keys they have (F92). The hash, which
+/// nobody can foresee, keeps shards alike.
+///
 /// Memory, at the bound: 48 bytes a slot at a load of 3/4, plus less than one byte for the shards.
 /// A bucket with several quotas, or one whose arrivals need more than 64 bits, has its arrivals (64
 /// bytes) elsewhere. Fewer buckets take proportionally less.
@@ -37,20 +40,13 @@ class basic_bucket_table {
  public:
   explicit basic_bucket_table(std::size_t most)
       : most_{std::clamp(most, std::size_t{1}, std::size_t{1} << 30)},
-        shard_bits_{static_cast<int>(std::bit_width((most_ - 1) / mean_most))},
-        shards_{std::make_unique<bucket_shard[]>(shard_count())},
-        pool_{most_} {
-    auto const mean = (most_ + shard_count() - 1) / shard_count();
-    // A third more than its share: for short runs, and because no hash spreads evenly. A lone shard
-    // has to hold them all.
-    auto const slots = std::max(mean + mean * 3 / 10 + 8, std::size_t{32});
-    for (std::size_t i = 0; i != shard_count(); ++i) {
-      shards_[i].limit(static_cast<std::uint32_t>(slots));
-    }
-  }
+        shard_count_{(most_ - 1) / mean_most + 1},
+        shards_{std::make_unique<bucket_shard[]>(shard_count_)},
+        pool_{most_} {}
 
   [[nodiscard]] bucket_shard& home(std::uint64_t hash) const noexcept {
-    return shards_[(hash >> 1) >> (63 - shard_bits_)];  // in two steps: of no bits, all are gone
+    __extension__ using wide = unsigned __int128;
+    return shards_[static_cast<std::size_t>(static_cast<wide>(hash) * shard_count_ >> 64)];
   }
   [[nodiscard]] quota_book& book() noexcept { return book_; }
   [[nodiscard]] quota_book const& book() const noexcept { return book_; }
@@ -92,7 +88,7 @@ class basic_bucket_table {
     for (int i = 0; i != looks_in_passing && shard.size() != 0; ++i) {
       forget_if_full(shard, shard.next_in_turn(), now - long_full, ignored);
     }
-    if (!shard.make_place() && (sweep(shard, now) == 0 || !shard.make_place())) return false;
+    shard.make_place();
     return count_one() || (shard.soonest() <= now && sweep(shard, now) != 0 && count_one());
   }
   void leave() noexcept { count_.fetch_sub(1, std::memory_order_relaxed); }
@@ -119,34 +115,30 @@ class basic_bucket_table {
     std::lock_guard const turn{turn_};
     if (searched_lately(now)) return false;
     int sweeps = 0;
-    for (auto left = shard_count(); left != 0; --left) {
+    for (auto left = shard_count_; left != 0; --left) {
       auto& shard = shards_[next_];
       if (shard.soonest() <= now) {
         if (sweeps++ == most_sweeps) return false;  // the next one goes on from here
         std::lock_guard const lock{shard.mutex()};
         if (sweep(shard, now) != 0) return true;
       }
-      next_ = next_ + 1 == shard_count() ? 0 : next_ + 1;
+      next_ = next_ + 1 == shard_count_ ? 0 : next_ + 1;
     }
     searched_.store(now.count(), std::memory_order_relaxed);
     return false;
   }
 
-  /// No key that belongs into this shard can get in earlier than this, unless a bucket is given up.
-  [[nodiscard]] duration room_from(bucket_shard& home) {
-    {
-      std::lock_guard const lock{home.mutex()};
-      if (home.is_full()) return home.soonest();
-    }
+  /// No new key can get in earlier than this, unless a bucket is given up.
+  [[nodiscard]] duration room_from() const noexcept {
     auto out = duration::max();
-    for (std::size_t i = 0; i != shard_count(); ++i) out = std::min(out, shards_[i].soonest());
+    for (std::size_t i = 0; i != shard_count_; ++i) out = std::min(out, shards_[i].soonest());
     return out;
   }
 
   /// Forgets every full bucket, a shard at a time.
   std::size_t reap(duration now) {
     std::size_t removed = 0;
-    for (std::size_t i = 0; i != shard_count(); ++i) {
+    for (std::size_t i = 0; i != shard_count_; ++i) {
       std::lock_guard const lock{shards_[i].mutex()};
       removed += sweep(shards_[i], now);
     }
@@ -154,7 +146,8 @@ class basic_bucket_table {
   }
 
  private:
-  static constexpr std::size_t mean_most = 1024;
+  // At the bound, a shard has three quarters of 1,024 slots, where runs of filled ones are short.
+  static constexpr std::size_t mean_most = 768;
   static constexpr int looks_in_passing = 8;
   static constexpr int most_sweeps = 2;
 
@@ -175,8 +168,6 @@ class basic_bucket_table {
   [[nodiscard]] static constexpr std::int64_t value_of(std::uint32_t n) noexcept {
     return first_number + std::int64_t{n};
   }
-
-  [[nodiscard]] std::size_t shard_count() const noexcept { return std::size_t{1} << shard_bits_; }
 
   [[nodiscard]] bool count_one() noexcept {
     if (count_.fetch_add(1, std::memory_order_relaxed) < most_) return true;
@@ -235,7 +226,7 @@ class basic_bucket_table {
   }
 
   std::size_t most_;
-  int shard_bits_;
+  std::size_t shard_count_;
   std::unique_ptr<bucket_shard[]> shards_;
   quota_book book_;
   arrival_pool pool_;

@@ -299,7 +299,7 @@ class basic_memory_buckets {
       bool const full = shed || (answer.has_error() && answer.error() == errc::store_full);
       if (full && !searched && table_.make_room(now)) continue;
       if (shed) {
-        auto const wait = rule::within_horizon(table_.room_from(home)) - now;
+        auto const wait = rule::within_horizon(table_.room_from()) - now;
         answer->retry_after = answer->reset_after = std::max(wait, duration{1});
       }
       return answer;

@@ -158,6 +158,8 @@ class basic_memory_jobs {
   };
 
   [[nodiscard]] shard& shard_of(std::string_view queue) noexcept {
+    // By a hash without the secret, so that a simulated run can be run again. A shard that gets all
+    // queues is what a store of one shard always has.
     if (count_ == 1) return shards_.front();
     return shards_[boost::hash<std::string_view>{}(queue) % count_];
   }

@@ -4,8 +4,8 @@
 #ifndef WEIR_STORE_MEMORY_LEASE_TABLE_HPP
 #define WEIR_STORE_MEMORY_LEASE_TABLE_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
-#include "weir/table/string_hash.hpp"
 #include "weir/time.hpp"
 
 #include <boost/container_hash/hash.hpp>
@@ -229,8 +229,9 @@ class lease_table {
 
   template <class Body>
   auto locked(sought_key const& key, time_point now, Body&& body) {
-    // By a hash without a seed: keys of a stripe share their fences, which are to be the same when
-    // a simulated run is run again. Who fills one stripe gains nothing but a busy lock.
+    // By a hash without the secret: keys of a stripe share their fences, which are to be the same
+    // when a simulated run is run again. A stripe that gets all keys is a busy lock and costs no
+    // more comparisons, since its table is hashed with the secret.
     auto const home = boost::hash<std::string_view>{}(key.text) % stripe_count;
     auto& s = stripes_[home];
     auto const run = [&](std::size_t& neighbour) {

@@ -4,13 +4,13 @@
 #ifndef WEIR_STORE_MEMORY_QUOTA_BOOK_HPP
 #define WEIR_STORE_MEMORY_QUOTA_BOOK_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/quota.hpp"
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/time.hpp"
 
-#include <boost/container_hash/hash.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
@@ -34,15 +34,19 @@ struct quota_list {
   [[nodiscard]] std::span<quota const> span() const noexcept { return {each.data(), size}; }
 
   friend bool operator==(quota_list const&, quota_list const&) = default;
-  friend std::size_t hash_value(quota_list const& list) noexcept {
-    std::size_t seed = list.size;
-    for (auto const& q : list.span()) {
-      boost::hash_combine(seed, q.tokens());
-      boost::hash_combine(seed, q.period().count());
-      boost::hash_combine(seed, q.capacity());
+
+  struct hash {
+    using is_avalanching = void;
+    std::size_t operator()(quota_list const& list) const noexcept {
+      sip_hash all{hash_key()};
+      for (auto const& q : list.span()) {
+        all.add(q.tokens());
+        all.add(static_cast<std::uint64_t>(q.period().count()));
+        all.add(q.capacity());
+      }
+      return all.end(list.size);
     }
-    return seed;
-  }
+  };
 
   std::array<quota, limits::quotas> each{};
   std::size_t size = 0;
@@ -209,7 +213,7 @@ class basic_quota_book {
   }
 
   std::mutex mutex_;
-  boost::unordered_flat_map<quota_list, number, boost::hash<quota_list>> numbers_;
+  boost::unordered_flat_map<quota_list, number, quota_list::hash> numbers_;
   std::size_t used_ = 0;
   std::size_t hand_ = 0;
   std::atomic<std::size_t> latest_{most};

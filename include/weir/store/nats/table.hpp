@@ -7,6 +7,7 @@
 #include "weir/command/buckets.hpp"
 #include "weir/command/locks.hpp"
 #include "weir/command/permits.hpp"
+#include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/buckets.hpp"
 #include "weir/store/nats/link.hpp"
@@ -81,7 +82,7 @@ class nats_keepers {
   }
 
  private:
-  boost::unordered_flat_map<std::string, std::shared_ptr<Keeper>> keepers_;
+  boost::unordered_flat_map<std::string, std::shared_ptr<Keeper>, string_hash> keepers_;
   std::size_t crowded_ = 0;
 };
 

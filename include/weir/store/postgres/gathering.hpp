@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_POSTGRES_GATHERING_HPP
 #define WEIR_STORE_POSTGRES_GATHERING_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/request.hpp"
@@ -196,7 +197,7 @@ class postgres_gathering {
     bool moved = true;  // one has, since the last prod
     bool listed = false;
   };
-  using kinds = std::unordered_map<std::string, kind>;
+  using kinds = std::unordered_map<std::string, kind, string_hash>;
 
   /// Lists a kind that may be sent.
   void let_go(kinds::iterator at) {

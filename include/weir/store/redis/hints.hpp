@@ -4,6 +4,8 @@
 #ifndef WEIR_STORE_REDIS_HINTS_HPP
 #define WEIR_STORE_REDIS_HINTS_HPP
 
+#include "weir/detail/string_hash.hpp"
+
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
@@ -82,7 +84,8 @@ class redis_hints {
 
   static constexpr std::size_t few = 64;
 
-  boost::unordered_flat_map<std::string, std::vector<std::weak_ptr<redis_listener>>> listeners_;
+  boost::unordered_flat_map<std::string, std::vector<std::weak_ptr<redis_listener>>, string_hash>
+      listeners_;
   std::size_t crowded_ = few;
 };
 

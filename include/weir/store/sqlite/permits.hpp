@@ -5,6 +5,7 @@
 #define WEIR_STORE_SQLITE_PERMITS_HPP
 
 #include "weir/command/permits.hpp"
+#include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/sqlite/connection.hpp"
@@ -232,7 +233,8 @@ class sqlite_permits {
   }
 
   sqlite_scope& in_;
-  std::unordered_map<std::string, rule::permit_line> lines_;  // its elements stay where they are
+  std::unordered_map<std::string, rule::permit_line, string_hash> lines_;  // its elements stay
+                                                                           // where they are
   std::uint32_t steps_ = 0;
 };
 

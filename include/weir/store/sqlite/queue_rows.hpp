@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_SQLITE_QUEUE_ROWS_HPP
 #define WEIR_STORE_SQLITE_QUEUE_ROWS_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/scope.hpp"
@@ -260,7 +261,7 @@ class sqlite_queues {
   }
 
   sqlite_scope& in_;
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<sqlite_queue>> queues_;
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<sqlite_queue>, string_hash> queues_;
   boost::unordered_flat_map<std::int64_t, sqlite_queue*> numbers_;
   std::vector<sqlite_queue*> used_;
 };

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_SQLITE_SCOPE_HPP
 #define WEIR_STORE_SQLITE_SCOPE_HPP
 
+#include "weir/detail/string_hash.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/ledger.hpp"
 #include "weir/store/sqlite/options.hpp"
@@ -21,9 +22,10 @@ namespace weir::detail {
 
 /// What a transaction may have made worth asking for again, by other commands of this process.
 struct sqlite_events {
-  bool lines_watched = false;                      ///< does anybody wait for a permit,
-  bool queues_watched = false;                     ///< or for jobs?
-  boost::unordered_flat_set<std::string> lines{};  ///< keys whose permits or tickets changed
+  bool lines_watched = false;                                   ///< does anybody wait for a permit,
+  bool queues_watched = false;                                  ///< or for jobs?
+  boost::unordered_flat_set<std::string, string_hash> lines{};  ///< keys whose permits or tickets
+                                                                ///< changed
   boost::unordered_flat_map<std::uint32_t, std::size_t> due{};  ///< queues that are due earlier, by
                                                                 ///< shard
   boost::unordered_flat_set<std::uint32_t> shards_watched{};  ///< in which somebody waits for jobs
