@@ -31,10 +31,6 @@ struct capabilities {
   /// atomic step), it may be the largest one used while any current holder was granted.
   bool limit_of_command = true;
 
-  /// A store that cannot represent a quota exactly refuses it. If not, it rounds, and quotas that
-  /// need more than nanoseconds are left out.
-  bool exact_quotas = true;
-
   /// Fences do not fall behind the store's microseconds, so that they grow across a fail-over (R5).
   bool fences_follow_time = true;
 

@@ -160,7 +160,6 @@ inline void rates_do_not_drift(bucket_bench& b) {
       auto const n = available(b, key, quotas);
       if (n > 0) expect_taken(b, key, quotas, n);
       taken += n;
-      if (!b.can().exact_quotas) continue;
       __extension__ using wide = unsigned __int128;
       auto const within = [&](duration d) {
         return static_cast<std::uint64_t>(static_cast<wide>(d.count()) * q.tokens() /
@@ -191,7 +190,6 @@ inline void tiny_periods_count(bucket_bench& b) {
 }
 
 inline void unrepresentable_quotas_are_refused(bucket_bench& b) {
-  b.need(b.can().exact_quotas, "declared: quotas are rounded");
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   for (auto const& odd :
        {quota::per(most, limits::span), quota::per(1, duration::max()).burst(most),
@@ -210,7 +208,6 @@ inline void unrepresentable_quotas_are_refused(bucket_bench& b) {
 }
 
 inline void every_quota_is_taken_exactly(bucket_bench& b) {
-  b.need(b.can().exact_quotas, "declared: quotas are rounded");
   __extension__ using wide = unsigned __int128;
   using std::chrono::hours;
   constexpr std::uint64_t most = 1'000'000'000;
