@@ -37,6 +37,9 @@ void in_place() {
   raw_limiter const strict{store, quota::per_hour(1)};
   (void)strict.try_take("spent");
   count_each("take, refused", [&] { must(!strict.try_take("spent")->allowed); });
+  raw_limiter const seventh{store, quota::per_second(7).burst(1'000'000'000)};
+  count_each("take, accepted, of a quota that needs more than 64 bits",
+             [&] { must(seventh.try_take("tenant/0000000000sevenths")->allowed); });
   auto const kept = limiter.bucket(key);
   count_each("take, accepted, of a bucket that is kept", [&] { must(kept.try_take()->allowed); });
   rate_limiter const digesting{store, generous};

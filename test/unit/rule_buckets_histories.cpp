@@ -256,7 +256,8 @@ class history {
 };
 
 // The take in two halves is the take.
-bool same(weir::rule::single_take const& step, decision const& whole) {
+template <class Units>
+bool same(weir::rule::single_take<Units> const& step, decision const& whole) {
   auto const fields = [](decision const& d) {
     return std::tie(d.allowed, d.shed, d.binding, d.cost, d.capacity, d.remaining, d.wait,
                     d.retry_after, d.reset_after, d.mark);
@@ -318,6 +319,7 @@ BOOST_AUTO_TEST_CASE(it_decides_as_a_token_bucket_does) {
             weir::rule::set_mark(whole.mark, 0, weir::rule::arrival_in(d.mark, 0), arrival);
           BOOST_TEST(same(weir::rule::single_take{scale, arrival, now, cost, max_wait}, whole));
         }
+        BOOST_TEST(same(weir::rule::single_take{scale, arrivals[0], now, cost, max_wait}, d));
         if (!d.allowed) {
           BOOST_TEST((d.retry_after == wait - max_wait));
           BOOST_TEST(d.remaining == oracle.remaining());

@@ -8,6 +8,7 @@
 #include "weir/quota.hpp"
 #include "weir/time.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -116,18 +117,18 @@ struct bucket_scale {
   /// The units of a full bucket.
   [[nodiscard]] constexpr bucket_units room() const noexcept { return price_of(capacity); }
 
-  /// The whole tokens in so many units, from 0 to `room()`, of a narrow scale: `units / price`,
-  /// multiplied by the inverse, since a division would cost a check a tenth of its time. Exact for
-  /// all 63-bit numbers (Granlund and Montgomery, "Division by invariant integers using
-  /// multiplication", 1994, theorem 4.2). Doubled, so that the upper half of the product is all
-  /// that is shifted.
+  /// The whole tokens in so many units, from 0 to `room()`: `units / price`, multiplied by the
+  /// inverse, since a division would cost a check a tenth of its time. Exact for all 63-bit numbers
+  /// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994,
+  /// theorem 4.2). Doubled, so that the upper half of the product is all that is shifted.
   [[nodiscard]] constexpr std::uint64_t tokens_in(std::int64_t units) const noexcept {
     using detail::wide;
     auto const doubled = static_cast<std::uint64_t>(units) * 2;
     return static_cast<std::uint64_t>((static_cast<wide>(doubled) * inverse) >> 64) >> (shift - 63);
   }
-  /// The same of any scale.
+  /// The same of more units.
   [[nodiscard]] constexpr std::uint64_t tokens_in(bucket_units units) const noexcept {
+    if (auto const few = static_cast<std::int64_t>(units); few == units) return tokens_in(few);
     return static_cast<std::uint64_t>(units / price);
   }
 
@@ -142,10 +143,18 @@ struct bucket_scale {
     return static_cast<bucket_units>(now.count()) * gain;
   }
 
-  /// The first time at which `units_at` is not below `units`.
-  [[nodiscard]] constexpr duration reached(bucket_units units) const noexcept {
-    if (gain == 1) return duration{static_cast<duration::rep>(units)};
-    return duration{static_cast<duration::rep>(units / gain) + (units % gain > 0 ? 1 : 0)};
+  /// The time that brings so many units, rounded up.
+  [[nodiscard]] constexpr duration time_of(std::int64_t units) const noexcept {
+    if (gain == 1) return duration{units};
+    return duration{units / gain + static_cast<std::int64_t>(units % gain > 0)};
+  }
+  /// The same of more units; at most what a duration holds, since arrivals may have been read from
+  /// a damaged record (F97).
+  [[nodiscard]] constexpr duration time_of(bucket_units units) const noexcept {
+    if (auto const few = static_cast<std::int64_t>(units); few == units) return time_of(few);
+    auto const whole = units / gain + static_cast<bucket_units>(units % gain > 0);
+    return duration{static_cast<duration::rep>(
+        std::clamp<bucket_units>(whole, duration::min().count(), duration::max().count()))};
   }
 };
 

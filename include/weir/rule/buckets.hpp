@@ -43,10 +43,14 @@ inline constexpr auto no_mark = bucket_mark::none();
 [[nodiscard]] constexpr std::int64_t low_of(bucket_units units) noexcept {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(units));
 }
+/// Of one that fits anyhow.
+[[nodiscard]] constexpr std::int64_t low_of(std::int64_t units) noexcept { return units; }
 /// The rest of an arrival, in multiples of 2⁶⁴: 0 if it fits into the low bits.
 [[nodiscard]] constexpr std::int32_t high_of(bucket_units units) noexcept {
   return static_cast<std::int32_t>((units - low_of(units)) >> 64);
 }
+/// Of one that fits anyhow.
+[[nodiscard]] constexpr std::int32_t high_of(std::int64_t) noexcept { return 0; }
 /// The arrival of both parts.
 [[nodiscard]] constexpr bucket_units units_of(std::int64_t low, std::int32_t high) noexcept {
   return static_cast<bucket_units>(high) * (bucket_units{1} << 64) + low;
@@ -92,7 +96,7 @@ template <std::size_t N>
   auto latest = duration::min();
   for (std::size_t i = 0; i != scales.size(); ++i) {
     if (arrivals[i] != bucket_scale::never) {
-      latest = std::max(latest, scales[i].reached(arrivals[i]));
+      latest = std::max(latest, scales[i].time_of(arrivals[i]));
     }
   }
   return latest;
@@ -104,7 +108,8 @@ namespace detail {
 [[nodiscard]] constexpr duration wait_for(bucket_scale const& scale, bucket_units arrival,
                                           duration now, std::uint64_t cost) noexcept {
   auto const due = arrival + scale.price_of(cost) - scale.room();
-  return due > scale.units_at(now) ? scale.reached(due) - now : duration{};
+  auto const missing = due - scale.units_at(now);
+  return missing > 0 ? scale.time_of(missing) : duration{};
 }
 
 /// The arrival after a grant of `cost` tokens that counts from `at`.
@@ -117,8 +122,7 @@ namespace detail {
                                           duration now) noexcept {
   auto const ahead = std::max(arrival - scale.units_at(now), bucket_units{0});
   auto const units = std::max(scale.room() - ahead, bucket_units{0});
-  return {scale.capacity, scale.tokens_in(units),
-          ahead > 0 ? scale.reached(arrival) - now : duration{}};
+  return {scale.capacity, scale.tokens_in(units), scale.time_of(ahead)};
 }
 
 /// The level of the quota at position `i`, which binds if it is the lowest so far.
@@ -214,14 +218,16 @@ template <class Command, std::size_t N>
   }
 }
 
-/// A take from a bucket with one quota whose scale is narrow, in two halves: what to store, and
-/// what to tell. Together they are `take`; a store that swaps arrivals in place tells only once it
-/// has.
+/// A take from a bucket with one quota, in two halves: what to store, and what to tell. Together
+/// they are `take`; a store that swaps arrivals in place tells only once it has.
+///
+/// @tparam Units of the arrival: 64 bits if the scale is narrow, `bucket_units` otherwise
+template <class Units>
 class single_take {
  public:
   /// As for `take`.
-  constexpr single_take(bucket_scale const& scale, std::int64_t arrival, duration now,
-                        std::uint64_t cost, duration max_wait) noexcept
+  constexpr single_take(bucket_scale const& scale, Units arrival, duration now, std::uint64_t cost,
+                        duration max_wait) noexcept
       : scale_{scale},
         cost_{cost},
         before_{arrival},
@@ -233,7 +239,7 @@ class single_take {
     if (due <= units_) [[likely]] {
       after_ = std::max(arrival, units_) + paid;
     } else {
-      wait_ = reached(due) - now_;
+      wait_ = scale_.time_of(due - units_);
       if (allowed()) after_ = std::max(arrival, units_at(now_ + wait_)) + paid;
     }
   }
@@ -242,14 +248,14 @@ class single_take {
   [[nodiscard]] constexpr bool allowed() const noexcept { return wait_ <= max_wait_; }
 
   /// The arrival to store, if it is granted.
-  [[nodiscard]] constexpr std::int64_t arrival() const noexcept { return after_; }
+  [[nodiscard]] constexpr Units arrival() const noexcept { return after_; }
 
   /// The answer of `take`. Every field is named once, and every number of the mark: a compiler that
   /// is asked for a blank answer first spends more on that than on all the rest.
   [[nodiscard]] constexpr decision answer() const noexcept {
-    auto const ahead = std::max(after_ - units_, std::int64_t{0});
-    auto const remaining = scale_.tokens_in(std::max(room() - ahead, std::int64_t{0}));
-    auto const reset_after = ahead > 0 ? reached(after_) - now_ : duration{};
+    auto const ahead = std::max(after_ - units_, Units{0});
+    auto const remaining = scale_.tokens_in(std::max(room() - ahead, Units{0}));
+    auto const reset_after = scale_.time_of(ahead);
     if (!allowed()) {
       return decision{.allowed = false,
                       .shed = false,
@@ -271,32 +277,28 @@ class single_take {
                     .wait = wait_,
                     .retry_after = {},
                     .reset_after = reset_after,
-                    .mark = {.arrival = {after_, 0, 0, 0},
-                             .before = {before_, 0, 0, 0},
-                             .arrival_high = {0, 0, 0, 0},
-                             .before_high = {0, 0, 0, 0}}};
+                    .mark = {.arrival = {low_of(after_), 0, 0, 0},
+                             .before = {low_of(before_), 0, 0, 0},
+                             .arrival_high = {high_of(after_), 0, 0, 0},
+                             .before_high = {high_of(before_), 0, 0, 0}}};
   }
 
  private:
-  // As those of the scale, in 64 bits.
-  [[nodiscard]] constexpr std::int64_t price_of(std::uint64_t cost) const noexcept {
-    return static_cast<std::int64_t>(cost) * scale_.price;
+  // As those of the scale, in as many bits as are needed.
+  [[nodiscard]] constexpr Units price_of(std::uint64_t cost) const noexcept {
+    return static_cast<Units>(cost) * scale_.price;
   }
-  [[nodiscard]] constexpr std::int64_t room() const noexcept { return price_of(scale_.capacity); }
-  [[nodiscard]] constexpr std::int64_t units_at(duration now) const noexcept {
-    return now.count() * scale_.gain;
-  }
-  [[nodiscard]] constexpr duration reached(std::int64_t units) const noexcept {
-    if (scale_.gain == 1) return duration{units};
-    return duration{units / scale_.gain + static_cast<std::int64_t>(units % scale_.gain > 0)};
+  [[nodiscard]] constexpr Units room() const noexcept { return price_of(scale_.capacity); }
+  [[nodiscard]] constexpr Units units_at(duration now) const noexcept {
+    return static_cast<Units>(now.count()) * scale_.gain;
   }
 
   bucket_scale scale_;
   std::uint64_t cost_;
-  std::int64_t before_;
-  std::int64_t after_ = before_;
+  Units before_;
+  Units after_ = before_;
   duration now_;
-  std::int64_t units_;
+  Units units_;
   duration wait_{};
   duration max_wait_;
 };
@@ -354,9 +356,10 @@ template <std::size_t N, std::size_t M>
   now = within_horizon(now);
   for (std::size_t i = 0; i != std::min(before.size(), after.size()); ++i) {
     auto const ahead = std::max(arrivals[i] - before[i].units_at(now), bucket_units{0});
-    auto const missing = static_cast<std::uint64_t>(ahead / before[i].price) +
-                         static_cast<std::uint64_t>(ahead % before[i].price != 0);
-    out[i] = after[i].units_at(now) + after[i].price_of(std::min(missing, after[i].capacity));
+    auto const missing =
+        ahead / before[i].price + static_cast<bucket_units>(ahead % before[i].price != 0);
+    auto const spent = std::min<bucket_units>(missing, after[i].capacity);
+    out[i] = after[i].units_at(now) + after[i].price_of(static_cast<std::uint64_t>(spent));
   }
   return out;
 }

@@ -4,8 +4,6 @@
 #ifndef WEIR_STORE_MEMORY_ARRIVAL_POOL_HPP
 #define WEIR_STORE_MEMORY_ARRIVAL_POOL_HPP
 
-#include "weir/rule/buckets.hpp"
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +13,9 @@
 
 namespace weir::detail {
 
-/// Where the arrivals of buckets with several quotas are kept, under a number each. Who has the
-/// number has the arrivals to itself.
+/// Where the arrivals of buckets are kept that do not fit into their slots, under a number each.
+/// Who has the number has the arrivals to itself.
+template <class Arrivals>
 class arrival_pool {
  public:
   /// `most`: how many there can be at once; their space is taken as needed, and kept.
@@ -42,13 +41,13 @@ class arrival_pool {
     free_.push_back(n);
   }
 
-  [[nodiscard]] rule::bucket_arrivals& operator[](std::uint32_t n) noexcept {
+  [[nodiscard]] Arrivals& operator[](std::uint32_t n) noexcept {
     return (*chunks_[n / chunk_size])[n % chunk_size];
   }
 
  private:
   static constexpr std::uint32_t chunk_size = 256;
-  using chunk = std::array<rule::bucket_arrivals, chunk_size>;
+  using chunk = std::array<Arrivals, chunk_size>;
 
   std::mutex mutex_;
   std::vector<std::uint32_t> free_;

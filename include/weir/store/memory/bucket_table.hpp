@@ -8,6 +8,7 @@
 #include "weir/store/memory/arrival_pool.hpp"
 #include "weir/store/memory/bucket_shard.hpp"
 #include "weir/store/memory/quota_book.hpp"
+#include "weir/store/memory/wide_arrival.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -33,8 +34,8 @@ namespace weir::detail {
 /// nobody can foresee, keeps shards alike.
 ///
 /// Memory, at the bound: 48 bytes a slot at a load of 3/4, plus less than one byte for the shards.
-/// A bucket with several quotas, or one whose arrivals need more than 64 bits, has its arrivals (64
-/// bytes) elsewhere. Fewer buckets take proportionally less.
+/// A bucket with several quotas has its arrivals elsewhere (64 bytes), and so has one whose arrival
+/// needs more than 64 bits (16 bytes). Fewer buckets take proportionally less.
 template <class>
 class basic_bucket_table {
  public:
@@ -42,7 +43,8 @@ class basic_bucket_table {
       : most_{std::clamp(most, std::size_t{1}, std::size_t{1} << 30)},
         shard_count_{(most_ - 1) / mean_most + 1},
         shards_{std::make_unique<bucket_shard[]>(shard_count_)},
-        pool_{most_} {}
+        several_{most_ + shard_count_},  // one more in each shard: while quotas are changed
+        wide_{most_ + shard_count_} {}
 
   [[nodiscard]] bucket_shard& home(std::uint64_t hash) const noexcept {
     __extension__ using wide = unsigned __int128;
@@ -52,34 +54,80 @@ class basic_bucket_table {
   [[nodiscard]] quota_book const& book() const noexcept { return book_; }
   [[nodiscard]] std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
 
+  /// The arrival that a slot's value stands for, if it is one that is swapped outside of the slot;
+  /// null: it is not. A swap concerns the bucket if the slot's meta was still the same after the
+  /// arrival was read: it leaves its place only once it is `absent`.
+  [[nodiscard]] wide_arrival* wide(std::int64_t value) noexcept {
+    return value >= first_wide && value < rule::bucket_scale::narrow_never
+               ? &wide_[static_cast<std::uint32_t>(value - first_wide)]
+               : nullptr;
+  }
+
   // For whoever has locked the shard.
 
-  /// The arrivals that a slot's value stands for.
-  [[nodiscard]] rule::bucket_arrivals arrivals(std::int64_t value) noexcept {
-    if (is_number(value)) return pool_[number_of(value)];
-    auto out = rule::unseen_bucket;
-    out[0] = value;
+  /// What a slot stands for, as it was at one time.
+  struct sight {
+    std::int64_t value;
+    wide_arrival::state wide{};
+    rule::bucket_arrivals arrivals = rule::unseen_bucket;
+  };
+  [[nodiscard]] sight look(bucket_slot const& slot) noexcept {
+    sight out{.value = slot.arrival.load(std::memory_order_acquire)};
+    if (auto const* const w = wide(out.value)) {
+      out.wide = w->read();
+      out.arrivals[0] = out.wide.units();
+    } else if (is_number(out.value)) {
+      out.arrivals = several_[number_of(out.value)];
+    } else {
+      out.arrivals[0] = out.value;
+    }
     return out;
   }
 
-  /// The value that stands for arrivals of such quotas; `old` is the one that did until now.
-  /// Throws what allocating does, but not where `old` stands for arrivals that are not in the slot,
-  /// either.
-  [[nodiscard]] std::int64_t value_for(std::span<rule::bucket_scale const> scales,
-                                       rule::bucket_arrivals const& arrivals, std::int64_t old) {
-    if (in_slot(scales)) {
-      release(old);
-      return narrow(arrivals[0]);
+  /// Changes the arrivals of a slot, whose quotas stay, if they are still what was seen.
+  [[nodiscard]] bool swap(bucket_slot& slot, sight const& seen,
+                          rule::bucket_arrivals const& arrivals) noexcept {
+    if (auto* const w = wide(seen.value)) return w->swap(seen.wide, arrivals[0]);
+    if (is_number(seen.value)) {
+      several_[number_of(seen.value)] = arrivals;
+      return true;
     }
-    auto const n = is_number(old) ? number_of(old) : pool_.acquire();
-    pool_[n] = arrivals;
-    return value_of(n);
+    auto expected = seen.value;
+    return slot.arrival.compare_exchange_strong(
+        expected, narrow(arrivals[0]), std::memory_order_acq_rel, std::memory_order_acquire);
   }
 
-  /// The value of a slot for an arrival that fits into it.
-  [[nodiscard]] static std::int64_t narrow(rule::bucket_units arrival) noexcept {
-    return static_cast<std::int64_t>(
-        std::max<rule::bucket_units>(arrival, rule::bucket_scale::narrow_never));
+  /// Takes the arrivals out of a slot, so that nobody swaps them without the lock. They are put
+  /// back, or released once the slot's meta is another.
+  [[nodiscard]] sight seize(bucket_slot& slot) noexcept {
+    auto out = look(slot);
+    while (!swap_out(slot, out)) out = look(slot);
+    return out;
+  }
+  void put_back(bucket_slot& slot, sight const& seized) noexcept {
+    if (auto* const w = wide(seized.value)) w->exchange(seized.arrivals[0]);
+    slot.arrival.store(seized.value, std::memory_order_release);
+  }
+  void release(std::int64_t value) noexcept {
+    if (wide(value) != nullptr) {
+      wide_.release(static_cast<std::uint32_t>(value - first_wide));
+    } else if (is_number(value)) {
+      several_.release(number_of(value));
+    }
+  }
+
+  /// A new value that stands for arrivals of such quotas.
+  [[nodiscard]] std::int64_t value_for(std::span<rule::bucket_scale const> scales,
+                                       rule::bucket_arrivals const& arrivals) {
+    if (in_slot(scales)) return narrow(arrivals[0]);
+    if (is_wide(scales)) {
+      auto const n = wide_.acquire();
+      wide_[n].exchange(arrivals[0]);
+      return first_wide + std::int64_t{n};
+    }
+    auto const n = several_.acquire();
+    several_[n] = arrivals;
+    return first_number + std::int64_t{n};
   }
 
   /// Makes place for one more bucket in a shard and counts it: to be inserted, or uncounted.
@@ -95,10 +143,7 @@ class basic_bucket_table {
 
   /// Forgets the bucket in a slot, whatever it holds.
   void erase(bucket_shard& shard, std::uint32_t i) noexcept {
-    auto& slot = shard.slot(i);
-    auto const quotas = slot.read_meta().quotas();
-    release(slot.arrival.exchange(bucket_slot::absent, std::memory_order_acq_rel));
-    forget(shard, i, quotas);
+    forget(shard, i, seize(shard.slot(i)).value);
   }
 
   /// A bucket of the shard will be full at `then`, maybe sooner than it would have been.
@@ -165,8 +210,21 @@ class basic_bucket_table {
   [[nodiscard]] static constexpr std::uint32_t number_of(std::int64_t value) noexcept {
     return static_cast<std::uint32_t>(value - first_number);
   }
-  [[nodiscard]] static constexpr std::int64_t value_of(std::uint32_t n) noexcept {
-    return first_number + std::int64_t{n};
+  static constexpr std::int64_t first_wide = first_number + (std::int64_t{1} << 32);
+
+  /// The value of a slot for an arrival that fits into it.
+  [[nodiscard]] static std::int64_t narrow(rule::bucket_units arrival) noexcept {
+    return static_cast<std::int64_t>(
+        std::max<rule::bucket_units>(arrival, rule::bucket_scale::narrow_never));
+  }
+
+  /// Takes the arrivals out if they are still what was seen.
+  [[nodiscard]] bool swap_out(bucket_slot& slot, sight const& seen) noexcept {
+    auto* const w = wide(seen.value);
+    if (w != nullptr && !w->swap(seen.wide, wide_arrival::absent)) return false;
+    auto expected = seen.value;
+    return slot.arrival.compare_exchange_strong(
+        expected, bucket_slot::absent, std::memory_order_acq_rel, std::memory_order_acquire);
   }
 
   [[nodiscard]] bool count_one() noexcept {
@@ -180,12 +238,11 @@ class basic_bucket_table {
     return then <= now && now - then < search_interval;
   }
 
-  void release(std::int64_t value) noexcept {
-    if (is_number(value)) pool_.release(number_of(value));
-  }
-
-  void forget(bucket_shard& shard, std::uint32_t i, quota_book::number quotas) noexcept {
+  /// Forgets a bucket whose value was taken out of its slot.
+  void forget(bucket_shard& shard, std::uint32_t i, std::int64_t value) noexcept {
+    auto const quotas = shard.slot(i).read_meta().quotas();
     shard.erase(i);
+    release(value);
     book_.release(quotas);
     leave();
   }
@@ -198,18 +255,16 @@ class basic_bucket_table {
     auto const meta = slot.read_meta();
     if (!meta.taken()) return false;
     auto const scales = book_[meta.quotas()].scales();
-    auto value = slot.arrival.load(std::memory_order_acquire);
     for (;;) {
-      auto const full = rule::full_from(scales, arrivals(value));
+      auto const seen = look(slot);
+      auto const full = rule::full_from(scales, seen.arrivals);
       if (full > now) {
         soonest = std::min(soonest, full);
         return false;
       }
-      if (slot.arrival.compare_exchange_strong(
-              value, bucket_slot::absent, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      if (swap_out(slot, seen)) {
         shard.note_forgotten(full);
-        release(value);
-        forget(shard, i, meta.quotas());
+        forget(shard, i, seen.value);
         return true;
       }
     }
@@ -229,7 +284,8 @@ class basic_bucket_table {
   std::size_t shard_count_;
   std::unique_ptr<bucket_shard[]> shards_;
   quota_book book_;
-  arrival_pool pool_;
+  arrival_pool<rule::bucket_arrivals> several_;
+  arrival_pool<wide_arrival> wide_;
 
   alignas(64) std::atomic<std::size_t> count_{0};
   std::atomic<duration::rep> searched_{duration::max().count()};  // when all were, in vain; max:

@@ -37,10 +37,10 @@ namespace weir::detail {
 
 /// The buckets of a memory store.
 ///
-/// A take or peek of a bucket that exists, and has one quota, the one it is asked for, takes no
-/// lock: it finds the slot, asks the rule and swaps the arrival, and asks again if another thread
-/// was faster. A refusal writes nothing at all. Everything else locks the key's shard for the
-/// length of the step.
+/// A take of a bucket that exists, and has one quota, the one it is asked for, takes no lock: it
+/// finds the slot, asks the rule and swaps the arrival, and asks again if another thread was
+/// faster. A refusal writes nothing at all. So does a peek where the arrival fits into 64 bits.
+/// Everything else locks the key's shard for the length of the step.
 ///
 /// Times are kept relative to the first one that comes along. Commands must have been validated,
 /// but for takes: a quota that is found equal to that of a bucket is as valid as that one was.
@@ -92,17 +92,10 @@ class basic_memory_buckets {
     if (!set) return nothing;  // it was full, and forgotten: all of it has refilled
     // The mark is in the units of the quotas that the bucket has, whichever the caller has by now.
     auto const scales = set->scales();
-    auto value = seen.slot->arrival.load(std::memory_order_acquire);
-    auto const before = table_.arrivals(value);
-    auto const out = rule::refund(scales, before, c.mark, c.cost, c.before_instant, time);
+    auto const before = table_.look(*seen.slot);
+    auto const out = rule::refund(scales, before.arrivals, c.mark, c.cost, c.before_instant, time);
     if (out.receipt.credited == 0) return out.receipt;
-    if (!in_slot(scales)) {
-      static_cast<void>(table_.value_for(scales, out.arrivals, value));
-    } else if (!seen.slot->arrival.compare_exchange_strong(
-                   value, bucket_table::narrow(out.arrivals[0]), std::memory_order_acq_rel,
-                   std::memory_order_acquire)) {
-      return nothing;  // taken from meanwhile
-    }
+    if (!table_.swap(*seen.slot, before, out.arrivals)) return nothing;  // taken from meanwhile
     table_.expect_full(home, rule::full_from(scales, out.arrivals));
     return out.receipt;
   }
@@ -169,8 +162,9 @@ class basic_memory_buckets {
   };
 
   // Becomes the answer where it is returned: copying one costs as much as all the rest.
+  template <class Step>
   struct told {
-    rule::single_take const& step;
+    Step const& step;
     operator decision() const noexcept { return step.answer(); }
   };
 
@@ -285,6 +279,19 @@ class basic_memory_buckets {
   BOOST_NOINLINE answer_to<Command> ask_unseen(Command const& c, bucket_key const& key,
                                                std::uint64_t hash, bucket_shard& home,
                                                duration now) {
+    if constexpr (takes<Command>) {
+      auto const seen = home.glimpse(key, hash);
+      rule::bucket_scale scale;
+      if (seen && table_.book()[seen.meta.quotas()].is_only_wide(c.quotas[0], scale)) {
+        auto* const arrival = table_.wide(seen.slot->arrival.load(std::memory_order_acquire));
+        while (arrival != nullptr) {
+          auto const before = arrival->read();
+          if (before.units() == wide_arrival::absent || seen.slot->read_meta() != seen.meta) break;
+          rule::single_take const step{scale, before.units(), now, c.cost, c.max_wait};
+          if (!step.allowed() || arrival->swap(before, step.arrival())) return told{step};
+        }
+      }
+    }
     if (auto const invalid = rule::validate(c)) return invalid;
     return ask_locked(c, key, hash, home, now);
   }
@@ -321,23 +328,14 @@ class basic_memory_buckets {
     auto const& set = table_.book()[seen.meta.quotas()];
     if (!set.equals(c.quotas)) return ask_changed(c, home, seen, now);
     auto const scales = set.scales();
-    auto& slot = *seen.slot;
-    auto value = slot.arrival.load(std::memory_order_acquire);
     for (;;) {
-      auto answer = rule::ask(scales, table_.arrivals(value), now, c);
+      auto const before = table_.look(*seen.slot);
+      auto answer = rule::ask(scales, before.arrivals, now, c);
       if constexpr (!takes<Command>) {
         return answer;
-      } else {
-        if (!answer.allowed) return answer;
-        if (!in_slot(scales)) {
-          static_cast<void>(table_.value_for(scales, rule::arrivals_in(answer.mark), value));
-          return answer;
-        }
-        if (slot.arrival.compare_exchange_weak(
-                value, bucket_table::narrow(rule::arrival_in(answer.mark, 0)),
-                std::memory_order_acq_rel, std::memory_order_acquire)) {
-          return answer;
-        }
+      } else if (!answer.allowed ||
+                 table_.swap(*seen.slot, before, rule::arrivals_in(answer.mark))) {
+        return answer;
       }
     }
   }
@@ -352,32 +350,32 @@ class basic_memory_buckets {
     if constexpr (!takes<Command>) {
       auto const scales = rule::bucket_scales::of(c.quotas);
       if (!scales) return make_error_code(errc::quota_too_large);
-      auto const start = rule::changed_quotas(old_scales, table_.arrivals(slot.arrival.load()),
-                                              scales->span(), now);
+      auto const start =
+          rule::changed_quotas(old_scales, table_.look(slot).arrivals, scales->span(), now);
       return rule::peek(scales->span(), start, now, c.cost, c.max_wait);
     } else {
       auto const number = table_.book().hold(c.quotas);
       if (number.has_error()) return number.error();
       held_quotas held{table_.book(), *number};
       // From here on nobody swaps the arrival without the lock.
-      auto const value = slot.arrival.exchange(bucket_slot::absent, std::memory_order_acq_rel);
-      auto const start =
-          rule::changed_quotas(old_scales, table_.arrivals(value), held.scales(), now);
+      auto const before = table_.seize(slot);
+      auto const start = rule::changed_quotas(old_scales, before.arrivals, held.scales(), now);
       auto answer = rule::take(held.scales(), start, now, c.cost, c.max_wait);
       if (!answer.allowed) {
-        slot.arrival.store(value, std::memory_order_release);
+        table_.put_back(slot, before);
         return answer;
       }
-      std::int64_t next = value;
+      std::int64_t next = 0;
       try {
-        next = table_.value_for(held.scales(), rule::arrivals_in(answer.mark), value);
+        next = table_.value_for(held.scales(), rule::arrivals_in(answer.mark));
       } catch (...) {
-        slot.arrival.store(value, std::memory_order_release);
+        table_.put_back(slot, before);
         throw;
       }
       auto const full = rule::full_from(held.scales(), rule::arrivals_in(answer.mark));
       slot.write_meta(seen.meta.as_taken(seen.meta.kind(), held.give()));
       slot.arrival.store(next, std::memory_order_release);
+      table_.release(before.value);
       table_.book().release(old_number);
       table_.expect_full(home, full);
       return answer;
@@ -400,8 +398,7 @@ class basic_memory_buckets {
     if (!table_.enter(home, now)) return shed(c);
     counted_place place{table_};
     if constexpr (takes<Command>) {
-      auto const value =
-          table_.value_for(held.scales(), rule::arrivals_in(answer.mark), bucket_slot::absent);
+      auto const value = table_.value_for(held.scales(), rule::arrivals_in(answer.mark));
       home.lower_soonest(rule::full_from(held.scales(), rule::arrivals_in(answer.mark)));
       home.insert(key, hash, held.give(), value);
       place.keep();

@@ -9,6 +9,7 @@
 #include "weir/limits.hpp"
 #include "weir/quota.hpp"
 #include "weir/rule/bucket_scale.hpp"
+#include "weir/store/memory/wide_arrival.hpp"
 #include "weir/time.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -52,10 +53,15 @@ struct quota_list {
   std::size_t size = 0;
 };
 
-/// Is the arrival of a bucket with these quotas kept in its slot? One of 64 bits is; others are
-/// kept elsewhere, and changed with the shard locked.
+/// Is the arrival of a bucket with these quotas kept in its slot? One of 64 bits is.
 [[nodiscard]] inline bool in_slot(std::span<rule::bucket_scale const> scales) noexcept {
   return scales.size() == 1 && scales[0].narrow;
+}
+
+/// Is it kept elsewhere, and yet changed without a lock? Those of several quotas are changed with
+/// the shard locked.
+[[nodiscard]] inline bool is_wide(std::span<rule::bucket_scale const> scales) noexcept {
+  return wide_arrival::available && scales.size() == 1 && !scales[0].narrow;
 }
 
 /// Quotas that buckets share, with their scales. Who holds it may read all of it; others only ask
@@ -76,8 +82,22 @@ class basic_quota_set {
   /// ask at any time; the answer holds for a bucket only if the bucket's record still names this
   /// set afterwards.
   [[nodiscard]] bool is_only(quota const& q, rule::bucket_scale& scale) const noexcept {
+    return is_only(q, scale, only_.tokens);
+  }
+
+  /// The same where its scale is not narrow, and the arrival may be swapped even so.
+  [[nodiscard]] bool is_only_wide(quota const& q, rule::bucket_scale& scale) const noexcept {
+    return is_only(q, scale, only_.wide_tokens);
+  }
+
+ private:
+  template <class>
+  friend class basic_quota_book;
+
+  [[nodiscard]] bool is_only(quota const& q, rule::bucket_scale& scale,
+                             std::atomic<std::uint64_t> const& tokens) const noexcept {
     constexpr auto order = std::memory_order_acquire;
-    if (only_.tokens.load(order) != q.tokens() || only_.period.load(order) != q.period().count() ||
+    if (tokens.load(order) != q.tokens() || only_.period.load(order) != q.period().count() ||
         only_.capacity.load(order) != q.capacity()) {
       return false;
     }
@@ -89,16 +109,13 @@ class basic_quota_set {
     return true;
   }
 
- private:
-  template <class>
-  friend class basic_quota_book;
-
   void assign(quota_list const& quotas, rule::bucket_scales const& scales) noexcept {
     constexpr auto order = std::memory_order_release;
-    bool const alone = in_slot(scales.span());
     auto const& q = quotas.each[0];
     auto const& scale = scales.each[0];
-    only_.tokens.store(alone ? q.tokens() : 0, order);  // no valid quota has none
+    // No valid quota has no tokens.
+    only_.tokens.store(in_slot(scales.span()) ? q.tokens() : 0, order);
+    only_.wide_tokens.store(is_wide(scales.span()) ? q.tokens() : 0, order);
     only_.period.store(q.period().count(), order);
     only_.capacity.store(q.capacity(), order);
     only_.gain.store(scale.gain, order);
@@ -117,6 +134,7 @@ class basic_quota_set {
     std::atomic<std::int64_t> price{0};
     std::atomic<std::uint64_t> inverse{0};
     std::atomic<std::int32_t> shift{0};
+    std::atomic<std::uint64_t> wide_tokens{0};
   };
 
   static_assert(sizeof(single) == 64);
