@@ -205,9 +205,8 @@ class basic_memory_buckets {
   template <class Command>
   answer_to<Command> ask_plain(Command const& c, bucket_key const& key, std::uint64_t hash,
                                duration now) {
-    auto& home = table_.home(hash);
-    return ask_at(home.glimpse(key, hash), c, now,
-                  [&] { return ask_unseen(c, key, hash, home, now); });
+    bucket_place const seen = table_.home(hash).glimpse(key, hash);
+    return ask_at(seen, c, now, [&] { return ask_apart(c, key, hash, seen, now); });
   }
 
   /// Asks the bucket in the place, if it still is there and has the one quota that is asked for,
@@ -275,12 +274,12 @@ class basic_memory_buckets {
     return ask_locked(c, key, hash, table_.home(hash), now);
   }
 
+  /// For a bucket that was not seen, or not with an arrival in its slot. Where it was, the arrival
+  /// of the one quota that is asked for may be swapped all the same.
   template <class Command>
-  BOOST_NOINLINE answer_to<Command> ask_unseen(Command const& c, bucket_key const& key,
-                                               std::uint64_t hash, bucket_shard& home,
-                                               duration now) {
+  BOOST_NOINLINE answer_to<Command> ask_apart(Command const& c, bucket_key const& key,
+                                              std::uint64_t hash, bucket_place seen, duration now) {
     if constexpr (takes<Command>) {
-      auto const seen = home.glimpse(key, hash);
       rule::bucket_scale scale;
       if (seen && table_.book()[seen.meta.quotas()].is_only_wide(c.quotas[0], scale)) {
         auto* const arrival = table_.wide(seen.slot->arrival.load(std::memory_order_acquire));
@@ -293,7 +292,7 @@ class basic_memory_buckets {
       }
     }
     if (auto const invalid = rule::validate(c)) return invalid;
-    return ask_locked(c, key, hash, home, now);
+    return ask_locked(c, key, hash, table_.home(hash), now);
   }
 
   template <class Command>
