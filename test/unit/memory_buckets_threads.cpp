@@ -123,31 +123,33 @@ BOOST_AUTO_TEST_CASE(F19_threads_with_differing_clocks_gain_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(R3_refunds_of_many_threads_give_back_no_more_than_was_taken) {
-  shared_table table{10};
-  auto const q = quota::per_hour(1).burst(1000);
-  std::atomic<std::uint64_t> held{0};
-  in_threads([&](std::size_t thread) {
-    std::mt19937_64 random{thread};
-    std::uint64_t mine = 0;
-    for (int i = 0; i != 5000; ++i) {
-      auto const d = table.take("k", {&q, 1}, start, 1 + random() % 9);
-      if (!d.allowed) continue;
-      mine += d.cost;
-      if (random() % 2 == 0) {
-        command::refund const c{.key = "k",
-                                .quotas = {&q, 1},
-                                .cost = d.cost,
-                                .mark = d.mark,
-                                .before_instant = random() % 2 == 0};
-        mine -= table.apply(c, start).credited;
+  for (auto const& q :
+       {quota::per_hour(1).burst(1000), quota::per(1'000'003, 10'000h).burst(1000)}) {
+    shared_table table{10};
+    std::atomic<std::uint64_t> held{0};
+    in_threads([&](std::size_t thread) {
+      std::mt19937_64 random{thread};
+      std::uint64_t mine = 0;
+      for (int i = 0; i != 5000; ++i) {
+        auto const d = table.take("k", {&q, 1}, start, 1 + random() % 9);
+        if (!d.allowed) continue;
+        mine += d.cost;
+        if (random() % 2 == 0) {
+          command::refund const c{.key = "k",
+                                  .quotas = {&q, 1},
+                                  .cost = d.cost,
+                                  .mark = d.mark,
+                                  .before_instant = random() % 2 == 0};
+          mine -= table.apply(c, start).credited;
+        }
       }
-    }
-    held += mine;
-  });
-  // What nobody holds is there, to the token.
-  std::uint64_t left = 0;
-  while (table.take("k", {&q, 1}, start).allowed) ++left;
-  BOOST_TEST(held + left == 1000U);
+      held += mine;
+    });
+    // What nobody holds is there, to the token.
+    std::uint64_t left = 0;
+    while (table.take("k", {&q, 1}, start).allowed) ++left;
+    BOOST_TEST(held + left == 1000U);
+  }
 }
 
 // Keys come and go, are forgotten and come again, change their quotas, in a table that grows all
@@ -157,6 +159,7 @@ BOOST_AUTO_TEST_CASE(R3_holds_for_every_key_of_a_busy_table) {
   shared_table table{keys + thread_count};
   quota const fast = quota::per_second(1).burst(2);
   quota const both[] = {fast, quota::per_second(2).burst(4)};
+  quota const wide = quota::per(1'000'003, 1'000'000s).burst(2);
   std::vector<std::atomic<std::uint64_t>> granted(keys);
   std::atomic<std::int64_t> ticks{0};
   in_threads([&](std::size_t thread) {
@@ -171,9 +174,13 @@ BOOST_AUTO_TEST_CASE(R3_holds_for_every_key_of_a_busy_table) {
           if (i % 50 == 0) table.apply(command::reap_buckets{}, now);
           break;
         default: {
-          bool const two = n % 7 == 0 && random() % 2 == 0;
-          auto const d =
-              table.take(key, two ? std::span<quota const>{both} : std::span{&fast, 1}, now);
+          // Some have other quotas all the time, some every now and then.
+          bool const other = n % 7 < 3 && random() % 2 == 0;
+          std::span<quota const> quotas{&fast, 1};
+          if (n % 7 == 3 || (n % 7 == 1 && other)) quotas = {&wide, 1};
+          if (n % 7 == 0 && other) quotas = both;
+          if (n % 7 == 2) quotas = other ? std::span<quota const>{both} : std::span{&wide, 1};
+          auto const d = table.take(key, quotas, now);
           if (d.shed) BOOST_FAIL("shed with room left");
           if (d.allowed) granted[n].fetch_add(1, std::memory_order_relaxed);
         }
