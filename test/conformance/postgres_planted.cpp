@@ -21,10 +21,10 @@ namespace {
 
 using namespace postgres_test;
 
-/// In a database that is copied for each new one: a sequence that everything planted draws from, and
-/// what is planted in three schemas. Functions: one for each of the system's, with its arguments,
-/// and, for each name in weir's schema, one for each pair of types, some of which fit better than
-/// the system's. Operators: the same.
+/// In a database that is copied for each new one: a sequence that everything planted draws from,
+/// and what is planted in three schemas. Functions: one for each of the system's, with its
+/// arguments, and, for each name in weir's schema, one for each pair of types, some of which fit
+/// better than the system's. Operators: the same.
 constexpr char planting[] = R"sql(
 CREATE SCHEMA trap;
 GRANT USAGE ON SCHEMA trap TO PUBLIC;

@@ -96,12 +96,18 @@ inline void append_sql(std::string& out, std::string_view text, std::string_view
                   limits::reason_size == 4096 && limits::attempts == 1'000'000 &&
                   limits::span == std::chrono::nanoseconds{315'360'000'000'000'000});
     constexpr std::pair<std::string_view, std::string_view> filled[] = {
-        {"{job}", postgres_job_columns}, {"{bytes}", postgres_job_bytes},
-        {"{answer}", "4194304"},         {"{set}", postgres_function_settings},
-        {"{hot}", postgres_hot_table},   {"{jobs}", postgres_jobs_table},
-        {"{damaged}", damaged_record},   {"{payload}", "1048576"},
-        {"{key}", "1024"},               {"{memo}", "1024"},
-        {"{reason}", "4096"},            {"{attempts}", "1000000"},
+        {"{job}", postgres_job_columns},
+        {"{bytes}", postgres_job_bytes},
+        {"{answer}", "4194304"},
+        {"{set}", postgres_function_settings},
+        {"{hot}", postgres_hot_table},
+        {"{jobs}", postgres_jobs_table},
+        {"{damaged}", damaged_record},
+        {"{payload}", "1048576"},
+        {"{key}", "1024"},
+        {"{memo}", "1024"},
+        {"{reason}", "4096"},
+        {"{attempts}", "1000000"},
         {"{span}", "315360000000000000"}};
     auto const* const known = std::ranges::find_if(
         filled, [&](auto const& each) { return text.starts_with(each.first); });

@@ -136,7 +136,8 @@ struct postgres_queues {
     // Each is below 2^63; damaged counters may have a larger sum.
     auto const over = out.completed + out.dead;
     auto const gone = out.cancelled + out.purged + out.leased;
-    out.pending = over < out.enqueued && gone < out.enqueued - over ? out.enqueued - over - gone : 0;
+    out.pending =
+        over < out.enqueued && gone < out.enqueued - over ? out.enqueued - over - gone : 0;
     return out;
   }
 
