@@ -129,7 +129,6 @@ BOOST_AUTO_TEST_CASE(F94_large_batches_of_unique_jobs_leave_the_lock_table_to_ot
                                                       the_server().conninfo(b.database), quick()));
     ended.push_back(start(*stores.back(), command::enqueue_jobs{"q", each.jobs}));
   }
-  // All of them are held up at their last step, with all that they have locked.
   connection elsewhere{the_server().conninfo(bed::fresh(""))};
   for (auto const& each : ended) {
     finish(b.io, *each);
