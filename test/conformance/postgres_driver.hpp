@@ -60,6 +60,26 @@ class postgres_cluster {
   std::shared_ptr<std::atomic<std::size_t>> next_ = std::make_shared<std::atomic<std::size_t>>();
 };
 
+/// Stops the server's time, as weir's functions have it.
+inline void stop_clock(postgres_test::connection& db) {
+  db.must("CREATE TABLE weir.stopped (t bigint); "
+          "INSERT INTO weir.stopped VALUES (1780272000000000000); "
+          "CREATE OR REPLACE FUNCTION weir.clock() RETURNS bigint LANGUAGE sql VOLATILE AS "
+          "'SELECT t FROM weir.stopped'");
+}
+inline void advance_clock(postgres_test::connection& db, duration d) {
+  db.must("UPDATE weir.stopped SET t = t + " + std::to_string(d.count()));
+}
+
+/// Makes the role `least`, that has what one is said to need, and nothing else.
+inline void grant_least(postgres_test::connection& db) {
+  db.must("CREATE ROLE least NOLOGIN; GRANT USAGE ON SCHEMA weir TO least; "
+          "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA weir FROM PUBLIC; "
+          "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA weir TO least; "
+          "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA weir TO least; "
+          "GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA weir TO least");
+}
+
 /// Stores in a database of the driver's own, emptied before each. The server's time, as weir's
 /// functions have it, stands still until it is moved.
 class postgres_driver {
@@ -83,22 +103,13 @@ class postgres_driver {
   /// To be called again when the schema was made anew.
   void prepare() {
     postgres_test::let_locks_take_long(bed_.db);
-    bed_.db.must("CREATE TABLE weir.stopped (t bigint); "
-                 "INSERT INTO weir.stopped VALUES (1780272000000000000); "
-                 "CREATE OR REPLACE FUNCTION weir.clock() RETURNS bigint LANGUAGE sql VOLATILE AS "
-                 "'SELECT t FROM weir.stopped'");
+    stop_clock(bed_.db);
   }
-  void advance(duration d) {
-    bed_.db.must("UPDATE weir.stopped SET t = t + " + std::to_string(d.count()));
-  }
+  void advance(duration d) { advance_clock(bed_.db, d); }
 
   /// Connects from now on as a role that has what it is said to need, and nothing else.
   void give_up_privileges() {
-    bed_.db.must("CREATE ROLE least NOLOGIN; GRANT USAGE ON SCHEMA weir TO least; "
-                 "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA weir FROM PUBLIC; "
-                 "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA weir TO least; "
-                 "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA weir TO least; "
-                 "GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA weir TO least");
+    grant_least(bed_.db);
     direct_ += " options='-c role=least'";
   }
 

@@ -19,7 +19,7 @@ constexpr sql_mutant defects[] = {
     {"F14", "n, 0, cancelled, 0, buried, own_", "n, 0, cancelled, 0, 0, own_"},
     {"F15", "IF j.strategy IN (2, 4) AND NOT EXISTS", "IF false AND NOT EXISTS"},
     {"F16", "l.reason IS NOT NULL OR l.runs", "l.reason IS NOT NULL"},
-    {"F17", "PERFORM pg_advisory_xact_lock(r.lock);", "NULL;"},
+    {"F17", "PERFORM \"weir\".guard(ARRAY(\n", "PERFORM cardinality(ARRAY(\n"},
     {"F35", "OR job.fence <> fence_ THEN", "THEN"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
     {"F48", "WHERE p.queue = queue_ AND p.pointer <= vesting_)", "WHERE p.queue = queue_)"},

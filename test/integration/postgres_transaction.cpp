@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(an_enqueue_waits_for_nobody_who_is_at_the_queue_itself) {
   application a;
   std::vector<new_job> const first{job_of(1)};
   BOOST_TEST(a(enqueue("q", first)).has_value());
-  a.own.must("BEGIN; SELECT pg_advisory_xact_lock(weir.lock_name(0, 'q', ''))");
+  a.own.must("BEGIN; SELECT pg_advisory_xact_lock(weir.queue_lock('q'))");
   for (std::string const table : {"pointers", "counters"}) {
     a.own.must("SELECT 1 FROM weir." + table + " FOR UPDATE");
   }

@@ -91,9 +91,9 @@ struct postgres_buckets {
     return refund_receipt{.credited = back, .forfeited = note.cost - back};
   }
 
-  static postgres_call call(command::reset_bucket const& c, postgres_scope const&) {
+  static postgres_call call(command::reset_bucket const& c, postgres_scope const& in) {
     postgres_call out{"reset_bucket"};
-    out.add(c.key);
+    out.add(c.key).add(in.at);
     return out;
   }
   static result<hint> answer(of<command::reset_bucket>, postgres_rows const&) { return hint{}; }

@@ -20,6 +20,11 @@ namespace weir::detail {
   if (state == "53200") return make_error_code(not_enough_memory);
   if (state == "25006") return errc::store_read_only;
   if (state == "42501") return errc::permission_denied;
+  // Raised by the schema and by its migration.
+  if (state == "WEIR1") return errc::store_foreign;
+  if (state == "WEIR2") return errc::store_corrupt;
+  // A pooler lost the server, or a commit's end is unknown.
+  if (state.starts_with("08") || state == "40003") return errc::outcome_unknown;
   // A function, table, column or schema that is not there, or another than the one that is known.
   if (state.starts_with("42") || state == "3F000") return errc::schema_outdated;
   if (state.starts_with("XX") || state.starts_with("22") || state.starts_with("23")) {

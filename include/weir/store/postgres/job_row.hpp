@@ -31,7 +31,7 @@ class postgres_job_row {
   [[nodiscard]] job seen() const {
     job out;
     bool const claimed = !rows_.null(row_, holder);
-    auto const how = rows_.as<job_state>(row_, state);
+    auto const how = rows_.one_of(row_, state, job_state::cancelled);
     out.id = rows_.id(row_, id);
     out.kind = rows_.text(row_, kind);
     out.payload = rows_.text(row_, payload);
@@ -43,8 +43,8 @@ class postgres_job_row {
     if (!is_terminal(how)) out.vests_in = saturating_sub(at(vesting), at(now));
     out.age = saturating_sub(at(now), at(enqueued));
     out.deadline_in = deadline_in();
-    out.strategy = rows_.as<unique_strategy>(row_, strategy);
-    out.on_conflict = rows_.as<conflict_policy>(row_, policy);
+    out.strategy = rows_.one_of(row_, strategy, unique_strategy::until_expired);
+    out.on_conflict = rows_.one_of(row_, policy, conflict_policy::reschedule);
     out.unique_key = rows_.text(row_, unique_key);
     out.memo = rows_.text(row_, memo);
     out.result = rows_.text(row_, result);
@@ -70,7 +70,7 @@ class postgres_job_row {
     out.snoozes = rows_.as<std::uint32_t>(row_, snoozes);
     out.age = saturating_sub(at(now), at(enqueued));
     out.deadline_in = deadline_in();
-    out.strategy = rows_.as<unique_strategy>(row_, strategy);
+    out.strategy = rows_.one_of(row_, strategy, unique_strategy::until_expired);
     out.unique_key = rows_.text(row_, unique_key);
     out.memo = rows_.text(row_, memo);
     return out;

@@ -70,7 +70,7 @@ struct postgres_jobs {
     command::enqueue_jobs::result out;
     out.reserve(static_cast<std::size_t>(r.size()));
     for (int i = 0; i != r.size(); ++i) {
-      out.push_back({r.as<enqueue_outcome>(i, 0), r.id(i, 1)});
+      out.push_back({r.one_of(i, 0, enqueue_outcome::rescheduled), r.id(i, 1)});
     }
     return out;
   }
@@ -82,7 +82,9 @@ struct postgres_jobs {
   }
   static result<std::vector<job>> answer(of<command::peek_jobs>, postgres_rows const& r) {
     std::vector<job> out;
-    for (int i = 0; i != r.size(); ++i) out.push_back(postgres_job_row{r, i}.seen());
+    for (int i = 0; i != r.size(); ++i) {
+      if (auto seen = readable(r, i)) out.push_back(std::move(*seen));
+    }
     return out;
   }
 
@@ -102,7 +104,10 @@ struct postgres_jobs {
     for (int i = 0; i < r.size() - 1; ++i) out.jobs.push_back(row{r, i}.lease());
     row const rest{r, r.size() - 1};
     if (rest.has_job()) throw postgres_malformed{};
-    if (r.leads()) out.dead_lettered = static_cast<std::uint32_t>(rest.number(row::attempts));
+    if (r.leads()) {
+      out.dead_lettered = r.as<std::uint32_t>(r.size() - 1, row::attempts);
+      out.damaged = r.as<std::uint32_t>(r.size() - 1, row::max_attempts);
+    }
     out.more = rest.number(row::snoozes) != 0;
     out.held = rest.number(row::state) != 0;
     out.next_in = rest.optional_span(row::vesting);
@@ -192,7 +197,7 @@ struct postgres_jobs {
     return out;
   }
   static result<cancel_outcome> answer(of<command::cancel_job>, postgres_rows const& r) {
-    return r.as<cancel_outcome>(0, 0);
+    return r.one_of(0, 0, cancel_outcome::not_found);
   }
 
   static postgres_call call(command::find_job const& c, postgres_scope const& in) {
@@ -215,12 +220,12 @@ struct postgres_jobs {
     job_page out;
     rule::answer_room room;
     for (int i = 0; i != r.size(); ++i) {
-      auto seen = postgres_job_row{r, i}.seen();
-      if (out.jobs.size() == note.limit || !room.take(rule::bytes_of(seen))) {
+      auto seen = readable(r, i);
+      if (i == static_cast<int>(note.limit) || (seen && !room.take(rule::bytes_of(*seen)))) {
         out.cursor = std::to_string(r.integer(i - 1, postgres_job_row::death));
         break;
       }
-      out.jobs.push_back(std::move(seen));
+      if (seen) out.jobs.push_back(std::move(*seen));
     }
     return out;
   }
@@ -232,7 +237,7 @@ struct postgres_jobs {
     return out;
   }
   static result<replayed> answer(of<command::replay_dead_letter>, postgres_rows const& r) {
-    return replayed{.outcome = r.as<replay_outcome>(0, 0), .other = r.id(0, 1)};
+    return replayed{.outcome = r.one_of(0, 0, replay_outcome::not_found), .other = r.id(0, 1)};
   }
 
   static postgres_call call(command::purge_job const& c, postgres_scope const& in) {
@@ -253,6 +258,15 @@ struct postgres_jobs {
   }
 
  private:
+  /// A job of a listing; empty: its record is damaged, and is left out.
+  static std::optional<job> readable(postgres_rows const& r, int i) {
+    try {
+      return postgres_job_row{r, i}.seen();
+    } catch (postgres_malformed const&) {
+      return std::nullopt;
+    }
+  }
+
   template <class C>
   static postgres_call with_job(char const* function, C const& c, postgres_scope const& in) {
     postgres_call out{function};

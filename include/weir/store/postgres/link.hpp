@@ -129,8 +129,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     [[nodiscard]] std::string text(std::string_view schema) const override {
       std::string out;
       append_sql(out,
-                 "SELECT version, shards, current_setting('default_transaction_isolation'), "
-                 "pg_backend_pid() FROM ~.state",
+                 "SELECT version, shards, "
+                 "pg_catalog.current_setting('default_transaction_isolation'), "
+                 "pg_catalog.pg_backend_pid() FROM ~.state",
                  schema);
       return out;
     }

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_POSTGRES_MIGRATION_HPP
 #define WEIR_STORE_POSTGRES_MIGRATION_HPP
 
+#include "weir/job.hpp"
 #include "weir/limits.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/schema/buckets.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -57,7 +59,9 @@ inline constexpr std::string_view postgres_job_bytes =
 /// not for the empty tables that there are at first.
 ///
 /// Names are looked up in the system's schema alone. What somebody else has put in front of it, by
-/// a setting of the database or by a name that fits better, is not executed with weir's rights.
+/// a setting of the database or by a name that fits better, is not executed with weir's rights
+/// (F89). The temporary schema comes last: where it is not listed, tables and types are looked up
+/// there first.
 inline constexpr std::string_view postgres_function_settings =
     "SET search_path = pg_catalog, pg_temp "
     "SET lock_timeout = '1s' SET enable_seqscan = off SET enable_bitmapscan = off "
@@ -87,11 +91,24 @@ inline void append_sql(std::string& out, std::string_view text, std::string_view
     out += text.substr(0, at);
     if (at == std::string_view::npos) return;
     text.remove_prefix(at);
-    static_assert(limits::answer_bytes == 4'194'304);
+    static_assert(limits::answer_bytes == 4'194'304 && limits::payload_size == 1'048'576 &&
+                  limits::key_size == 1024 && limits::memo_size == 1024 &&
+                  limits::reason_size == 4096 && limits::attempts == 1'000'000 &&
+                  limits::span == std::chrono::nanoseconds{315'360'000'000'000'000});
     constexpr std::pair<std::string_view, std::string_view> filled[] = {
-        {"{job}", postgres_job_columns}, {"{bytes}", postgres_job_bytes},
-        {"{answer}", "4194304"},         {"{set}", postgres_function_settings},
-        {"{hot}", postgres_hot_table},   {"{jobs}", postgres_jobs_table}};
+        {"{job}", postgres_job_columns},
+        {"{bytes}", postgres_job_bytes},
+        {"{answer}", "4194304"},
+        {"{set}", postgres_function_settings},
+        {"{hot}", postgres_hot_table},
+        {"{jobs}", postgres_jobs_table},
+        {"{damaged}", damaged_record},
+        {"{payload}", "1048576"},
+        {"{key}", "1024"},
+        {"{memo}", "1024"},
+        {"{reason}", "4096"},
+        {"{attempts}", "1000000"},
+        {"{span}", "315360000000000000"}};
     auto const* const known = std::ranges::find_if(
         filled, [&](auto const& each) { return text.starts_with(each.first); });
     if (text.starts_with('~')) {
@@ -107,6 +124,26 @@ inline void append_sql(std::string& out, std::string_view text, std::string_view
   }
 }
 
+/// Refuses a schema that a stranger made: what is in it would be executed with weir's rights. The
+/// owner is who asks, a role that they are a member of, the database's owner, or a superuser. The
+/// first statement pins the names of this one and of what follows in the transaction.
+inline constexpr std::string_view postgres_own_schema =
+    "SET LOCAL search_path = pg_catalog, pg_temp;\n"
+    "DO $$\n"
+    "DECLARE\n"
+    "  r name;\n"
+    "BEGIN\n"
+    "  SELECT o.rolname INTO r FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner\n"
+    "    JOIN pg_database d ON d.datname = current_database()\n"
+    "    JOIN pg_roles me ON me.rolname = current_user\n"
+    "    WHERE n.nspname = btrim('~', '\"') AND NOT (o.oid IN (me.oid, d.datdba) OR o.rolsuper\n"
+    "      OR NOT me.rolsuper AND pg_has_role(o.oid, 'USAGE'));\n"
+    "  IF FOUND THEN\n"
+    "    RAISE SQLSTATE 'WEIR1' USING MESSAGE =\n"
+    "      format('weir: the schema %I belongs to the role %I', btrim('~', '\"'), r);\n"
+    "  END IF;\n"
+    "END $$;\n";
+
 }  // namespace detail
 
 /// The version of the schema that this version of weir needs.
@@ -117,9 +154,11 @@ inline constexpr std::uint32_t postgres_schema_version = detail::postgres_migrat
 /// there drops the schema with all that is in it. What `async_migrate` does is
 /// `postgres_migration_sql(options)` where there is none.
 ///
-/// The role that runs it must own the schema, or may create it. The role that a store connects as
-/// needs no more than USAGE on the schema, SELECT, INSERT, UPDATE and DELETE on its tables, USAGE
-/// and UPDATE on its sequences, and EXECUTE on its functions.
+/// The role that runs it must own the schema, or may create it. A schema that belongs to anybody
+/// else but the database's owner or a superuser is refused (`store_foreign`), with its name in what
+/// the server says. The role that a store connects as needs no more than USAGE on the schema,
+/// SELECT, INSERT, UPDATE and DELETE on its tables, USAGE and UPDATE on its sequences, and EXECUTE
+/// on its functions.
 ///
 /// Returns an empty text where `options.schema` is no valid name.
 [[nodiscard]] inline std::string postgres_migration_sql(
@@ -135,7 +174,10 @@ inline constexpr std::uint32_t postgres_schema_version = detail::postgres_migrat
   // It takes as long as it takes, and names mean what they do by themselves.
   add("SET LOCAL statement_timeout = 0;\n");
   add("SET LOCAL search_path = pg_catalog, pg_temp;\n");
-  add("SELECT pg_advisory_xact_lock(hashtextextended('weir migration', 0));\n");
+  // Others who do the same wait here, and then fail.
+  if (from == 0 && to > 0) add("CREATE SCHEMA IF NOT EXISTS ~;\n");
+  add(detail::postgres_own_schema);
+  if (from > 0) add("LOCK TABLE ~.state;\n");
   for (auto i = from; i < to; ++i) {
     for (auto const* const part : detail::postgres_migrations[i].up) add(part);
   }

@@ -63,6 +63,8 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
 
   void look() {
     std::string text;
+    append_sql(text, "BEGIN;\n", schema_);
+    append_sql(text, postgres_own_schema, schema_);  // what is there may be anybody's
     append_sql(text, "SELECT version, shards FROM ~.state", schema_);
     ask(text, options_.command_timeout, [this](outcome const& found) {
       bool const missing = found.state == "42P01" || found.state == "3F000";
@@ -79,15 +81,16 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
     bool const again = ++attempts_ < most;
     // It may take long, by a lock that others have or by how much there is to change; who is alive
     // to do so is not given up (F72).
-    ask(postgres_migration_sql(options_, from), limits::span, [this, again](outcome const& done) {
-      // Somebody else may have done it meanwhile, and then it is there already.
-      bool const late = done.state.starts_with("42P") || done.state.starts_with("23") ||
-                        done.state == "42723" || done.state == "42710" || done.state == "XX000";
-      if (!done.failed || (late && again)) {
-        return ask("ROLLBACK", options_.command_timeout, [this](outcome const&) { look(); });
-      }
-      end(done.failed);
-    });
+    ask("ROLLBACK;\n" + postgres_migration_sql(options_, from), limits::span,
+        [this, again](outcome const& done) {
+          // Somebody else may have done it meanwhile, and then it is there already.
+          bool const late = done.state.starts_with("42P") || done.state.starts_with("23") ||
+                            done.state == "42723" || done.state == "42710" || done.state == "XX000";
+          if (!done.failed || (late && again)) {
+            return ask("ROLLBACK", options_.command_timeout, [this](outcome const&) { look(); });
+          }
+          end(done.failed);
+        });
   }
 
   void ask(std::string const& text, duration most, then t) {

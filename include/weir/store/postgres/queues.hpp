@@ -133,7 +133,11 @@ struct postgres_queues {
     out.purged = r.as<std::uint64_t>(0, 5);
     out.paused = r.yes(0, 6);
     out.next_in = optional_span(r, 7);
-    out.pending = out.enqueued - out.leased - out.completed - out.dead - out.cancelled - out.purged;
+    // Each is below 2^63; damaged counters may have a larger sum.
+    auto const over = out.completed + out.dead;
+    auto const gone = out.cancelled + out.purged + out.leased;
+    out.pending =
+        over < out.enqueued && gone < out.enqueued - over ? out.enqueued - over - gone : 0;
     return out;
   }
 

@@ -17,6 +17,8 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace weir::detail {
 
@@ -78,9 +80,21 @@ class postgres_rows {
     }
   }
 
+  /// A number of this type.
   template <class T>
   [[nodiscard]] T as(int row, int column) const {
-    return static_cast<T>(integer(row, column));
+    auto const v = integer(row, column);
+    if (!std::in_range<T>(v)) throw postgres_malformed{};
+    return static_cast<T>(v);
+  }
+  /// One of an enumeration's values, of which the first is 0.
+  template <class Enum>
+  [[nodiscard]] Enum one_of(int row, int column, Enum last) const {
+    auto const v = integer(row, column);
+    if (v < 0 || v > std::int64_t{static_cast<std::underlying_type_t<Enum>>(last)}) {
+      throw postgres_malformed{};
+    }
+    return static_cast<Enum>(v);
   }
   [[nodiscard]] bool yes(int row, int column) const { return integer(row, column) != 0; }
   [[nodiscard]] duration span(int row, int column) const { return duration{integer(row, column)}; }

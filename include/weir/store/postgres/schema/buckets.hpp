@@ -11,30 +11,38 @@ namespace weir::detail::pgsql {
 
 inline constexpr char buckets[] = R"sql(
 -- The time since the epoch, 2026-01-01, held within the horizon of the rule.
-CREATE FUNCTION ~.bucket_time(at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE AS
-  'SELECT greatest(least(coalesce(at_, ~.clock()) - 1767225600000000000, 946080000000000000),
-                   -946080000000000000)';
+CREATE FUNCTION ~.bucket_time(at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN greatest(least(coalesce(at_, ~.clock()) - 1767225600000000000, 946080000000000000),
+                  -946080000000000000);
 
-CREATE FUNCTION ~.units_at(now_ bigint, gain_ bigint) RETURNS numeric LANGUAGE sql IMMUTABLE AS
-  'SELECT now_::numeric * gain_';
+CREATE FUNCTION ~.units_at(now_ bigint, gain_ bigint) RETURNS numeric LANGUAGE sql IMMUTABLE
+  RETURN now_::numeric * gain_;
 
-CREATE FUNCTION ~.reached(units_ numeric, gain_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
-  'SELECT (div(units_, gain_) + (mod(units_, gain_) > 0)::integer)::bigint';
+CREATE FUNCTION ~.reached(units_ numeric, gain_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN (div(units_, gain_) + (mod(units_, gain_) > 0)::integer)::bigint;
 
 -- Arrivals travel in two numbers: how often 2^62 goes into them, 2^95 being added, and the rest.
-CREATE FUNCTION ~.high_of(units_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE AS
-  'SELECT div(units_ + 39614081257132168796771975168, 4611686018427387904)::bigint';
-CREATE FUNCTION ~.low_of(units_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE AS
-  'SELECT mod(units_ + 39614081257132168796771975168, 4611686018427387904)::bigint';
-CREATE FUNCTION ~.units_of(low_ bigint, high_ bigint) RETURNS numeric LANGUAGE sql IMMUTABLE AS
-  'SELECT high_::numeric * 4611686018427387904 + low_ - 39614081257132168796771975168';
+CREATE FUNCTION ~.high_of(units_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN div(units_ + 39614081257132168796771975168, 4611686018427387904)::bigint;
+CREATE FUNCTION ~.low_of(units_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN mod(units_ + 39614081257132168796771975168, 4611686018427387904)::bigint;
+CREATE FUNCTION ~.units_of(low_ bigint, high_ bigint) RETURNS numeric LANGUAGE sql IMMUTABLE
+  RETURN high_::numeric * 4611686018427387904 + low_ - 39614081257132168796771975168;
+
+-- Can the arrivals be counted with, and the scales? Otherwise the row is damaged.
+CREATE FUNCTION ~.sound_arrivals(a_ numeric[]) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN cardinality(a_) = 4
+    AND coalesce(-19807040628566084398385987584 <= ALL (a_), false)
+    AND coalesce(19807040628566084398385987584 >= ALL (a_), false);
+CREATE FUNCTION ~.sound_scales(s_ bigint[]) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN cardinality(s_) IN (0, 3, 6, 9, 12) AND coalesce(0 < ALL (s_), false);
 
 CREATE FUNCTION ~.full_from(s_ bigint[], a_ numeric[]) RETURNS bigint
   LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   latest bigint := -9223372036854775808;
 BEGIN
-  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
     IF a_[i + 1] <> -19807040628566084398385987584 THEN
       latest := greatest(latest, ~.reached(a_[i + 1], s_[3 * i + 2]));
     END IF;
@@ -45,7 +53,7 @@ END $$;
 CREATE FUNCTION ~.full_bucket(s_ bigint[], a_ numeric[], now_ bigint) RETURNS boolean
   LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
     IF a_[i + 1] > ~.units_at(now_, s_[3 * i + 2]) THEN
       RETURN false;
     END IF;
@@ -61,7 +69,7 @@ DECLARE
   ahead numeric;
   missing numeric;
 BEGIN
-  FOR i IN 0 .. least(array_length(s_, 1), array_length(after_, 1)) / 3 - 1 LOOP
+  FOR i IN 0 .. least(cardinality(s_), cardinality(after_)) / 3 - 1 LOOP
     ahead := greatest(a_[i + 1] - ~.units_at(now_, s_[3 * i + 2]), 0);
     missing := div(ahead, s_[3 * i + 3]) + (mod(ahead, s_[3 * i + 3]) <> 0)::integer;
     a[i + 1] := ~.units_at(now_, after_[3 * i + 2])
@@ -79,7 +87,7 @@ BEGIN
   IF f <= now_ THEN
     RETURN a;
   END IF;
-  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
     a[i + 1] := ~.units_at(f, s_[3 * i + 2]);
   END LOOP;
   RETURN a;
@@ -107,12 +115,15 @@ BEGIN
     made := FOUND;
   END LOOP;
   now := ~.bucket_time(at_);
+  IF NOT made AND b.quotas IS NOT NULL AND NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.scales)) THEN
+    RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged bucket';
+  END IF;
   a := CASE WHEN made OR b.quotas IS NULL THEN ~.unseen_bucket(s_, now)
             WHEN b.quotas = quotas_ THEN b.arrival
             ELSE ~.changed_quotas(b.scales, b.arrival, s_, now) END;
   a0 := ~.low_of(a[1]); a1 := ~.low_of(a[2]); a2 := ~.low_of(a[3]); a3 := ~.low_of(a[4]);
   h0 := ~.high_of(a[1]); h1 := ~.high_of(a[2]); h2 := ~.high_of(a[3]); h3 := ~.high_of(a[4]);
-  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
     due_ := a[i + 1] + (cost_ - s_[3 * i + 1])::numeric * s_[3 * i + 3];
     IF due_ > ~.units_at(now, s_[3 * i + 2]) THEN
       wait := greatest(wait, ~.reached(due_, s_[3 * i + 2]) - now);
@@ -128,7 +139,7 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  FOR i IN 0 .. array_length(s_, 1) / 3 - 1 LOOP
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
     a[i + 1] := greatest(a[i + 1], ~.units_at(now + wait, s_[3 * i + 2]))
                 + cost_::numeric * s_[3 * i + 3];
   END LOOP;
@@ -152,12 +163,14 @@ DECLARE
   rest numeric;
 BEGIN
   SELECT k.scales AS s, k.arrival, k.due INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
-  IF NOT FOUND THEN
+  IF NOT FOUND OR b.s = '{}' THEN
     RETURN 0;
+  ELSIF NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.s)) THEN
+    RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged bucket';
   END IF;
   now_ := ~.bucket_time(at_);
   a := b.arrival;
-  FOR i IN 0 .. array_length(b.s, 1) / 3 - 1 LOOP
+  FOR i IN 0 .. cardinality(b.s) / 3 - 1 LOOP
     IF a[i + 1] <> ~.units_of(mark_[i + 1], mark_high_[i + 1]) OR cost_ > b.s[3 * i + 1] THEN
       RETURN 0;
     END IF;
@@ -169,7 +182,7 @@ BEGIN
   IF back = 0 THEN
     RETURN 0;
   END IF;
-  FOR i IN 0 .. array_length(b.s, 1) / 3 - 1 LOOP
+  FOR i IN 0 .. cardinality(b.s) / 3 - 1 LOOP
     price := b.s[3 * i + 3];
     rest := a[i + 1] - back::numeric * price;
     a[i + 1] := CASE WHEN before_instant_
@@ -179,9 +192,17 @@ BEGIN
   RETURN back;
 END $$;
 
-CREATE FUNCTION ~.reset_bucket(key_ bytea) RETURNS void LANGUAGE plpgsql {set} AS $$
+-- Full from now on, even where those that are not there were full from later on.
+CREATE FUNCTION ~.reset_bucket(key_ bytea, at_ bigint) RETURNS void LANGUAGE plpgsql {set} AS $$
+DECLARE
+  f bigint := (SELECT forgotten FROM ~.state);
 BEGIN
   DELETE FROM ~.buckets k WHERE k.key = key_;
+  IF f > ~.bucket_time(at_) THEN
+    INSERT INTO ~.buckets
+      VALUES (key_, '', '{}', array_fill(-19807040628566084398385987584, ARRAY[4]), f)
+      ON CONFLICT DO NOTHING;
+  END IF;
 END $$;
 
 -- Forgets up to so many of the full ones, and puts the order of others right. How many it looked
@@ -197,7 +218,9 @@ BEGIN
   FOR b IN SELECT k.key, k.scales, k.arrival FROM ~.buckets k WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     looked := looked + 1;
-    IF ~.full_bucket(b.scales, b.arrival, now_) THEN
+    IF NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.scales)) THEN
+      UPDATE ~.buckets k SET due = 9223372036854775807 WHERE k.key = b.key;  -- left for a reset
+    ELSIF ~.full_bucket(b.scales, b.arrival, now_) THEN
       DELETE FROM ~.buckets k WHERE k.key = b.key;
       latest := greatest(latest, ~.full_from(b.scales, b.arrival));
       removed := removed + 1;

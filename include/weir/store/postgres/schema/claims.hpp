@@ -11,16 +11,17 @@ namespace weir::detail::pgsql {
 inline constexpr char claims[] = R"sql(
 -- Why a visible job may not be claimed any more; NULL: it may.
 CREATE FUNCTION ~.unclaimable(attempts_ integer, max_ integer, from_ bigint, deadline_ bigint,
-    now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE AS
-  $$SELECT CASE WHEN attempts_ >= max_ THEN
-                  'its attempts are spent: the last holder let its lease end'
-                WHEN deadline_ <> 0 AND from_ + deadline_ < now_ THEN
-                  'its deadline was missed' END$$;
+    now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE
+  RETURN CASE WHEN attempts_ >= max_ THEN
+                'its attempts are spent: the last holder let its lease end'
+              WHEN deadline_ <> 0 AND from_ + deadline_ < now_ THEN
+                'its deadline was missed' END;
 
 -- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
 -- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
--- were buried instead (attempts), whether more are visible (snoozes), whether the queue is held
--- (state), and when the next job vests (vesting).
+-- were buried instead (attempts), and of those that were set aside as damaged (max_attempts), whether
+-- more are visible (snoozes), whether the queue is held (state), and when the next job vests
+-- (vesting).
 CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
     sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
   LANGUAGE plpgsql {set} AS $$
@@ -33,20 +34,21 @@ DECLARE
   last bigint;
   n integer := 0;
   more integer;
-  buried integer := 0;
-  level smallint := -1;
+  buried integer := 0;  -- damaged ones included
+  damaged integer := 0;
+  level integer := -32769;
   vests bigint;
-  first smallint;
+  first integer;
   start bigint;
   places tid[];
   fences_ bigint[];
   candidates uuid[];
-  sizes integer[];
+  sizes bigint[];
   total bigint;
   room bigint := {answer};
   full_ boolean := false;
   odd integer;
-  reason_ text;
+  how integer;
   done boolean;
   v ~.jobs;
   h record;
@@ -86,7 +88,7 @@ BEGIN
   END IF;
 
   LOOP
-    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < 0;
+    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < -32768;
     SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
       WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
       ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
@@ -108,11 +110,11 @@ BEGIN
           array_agg(l.size), sum(l.size)
         INTO places, fences_, candidates, odd, sizes, total
         FROM (SELECT j2.ctid AS place, j2.id,
-                  octet_length(j2.kind) + octet_length(j2.payload) + octet_length(j2.unique_key)
+                  octet_length(j2.kind)::bigint + octet_length(j2.payload) + octet_length(j2.unique_key)
                     + octet_length(j2.memo) AS size,
                   j2.holder IS NOT NULL AND j2.strategy IN (3, 4) AS runs,
-                  ~.unclaimable(j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_)
-                  AS reason
+                  CASE WHEN ~.damaged(j2) THEN '{damaged}' ELSE ~.unclaimable(
+                    j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_) END AS reason
                 FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
                   AND j2.vesting >= vests AND j2.vesting <= now_
                 ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
@@ -148,11 +150,11 @@ BEGIN
       EXIT WHEN odd IS NULL;
       FOR i IN odd .. cardinality(candidates) LOOP
         SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
-        reason_ := ~.unclaimable(v.attempts, v.max_attempts, v.deadline_from, v.deadline, now_);
-        IF reason_ IS NOT NULL THEN
-          CONTINUE WHEN buried >= 100;
-          PERFORM ~.end_job(v, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
+        CONTINUE WHEN buried >= 100;
+        how := ~.bury(v, now_);
+        IF how > 0 THEN
           buried := buried + 1;
+          damaged := damaged + (how = 2)::integer;
         ELSIF v.holder IS NOT NULL AND v.strategy IN (3, 4) THEN
           PERFORM ~.free_run(queue_, v);
           UPDATE ~.jobs j2 SET holder = NULL, sequence = 0
@@ -171,10 +173,11 @@ BEGIN
       WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
     PERFORM ~.move_pointer(queue_, shard_, now_, own_);
   END IF;
-  tail.attempts := buried;
+  tail.attempts := buried - damaged;
+  tail.max_attempts := damaged;
   tail.snoozes := (h.visible AND NOT held_)::integer;
   tail.state := held_::integer;
-  tail.vesting := h.least_ - now_;
+  tail.vesting := ~.span(h.least_, now_);
   RETURN NEXT tail;
 END $$;
 
@@ -184,7 +187,6 @@ CREATE FUNCTION ~.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ b
 DECLARE
   j ~.jobs;
   now_ bigint;
-  reason_ text;
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
   now_ := coalesce(at_, ~.clock());
@@ -200,9 +202,7 @@ BEGIN
   IF ~.held(queue_, now_) THEN
     RETURN;
   END IF;
-  reason_ := ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
-  IF reason_ IS NOT NULL THEN
-    PERFORM ~.end_job(j, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
+  IF ~.bury(j, now_) > 0 THEN
     PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
     RETURN;
   END IF;
@@ -221,7 +221,7 @@ BEGIN
   IF with_key_ THEN
     SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
     IF job.strategy IN (2, 4) THEN
-      PERFORM pg_advisory_xact_lock(~.lock_name(1, queue_, job.unique_key));
+      PERFORM ~.guard(ARRAY[~.key_name(1, queue_, job.unique_key)]);
     END IF;
   END IF;
   SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
@@ -256,7 +256,7 @@ DECLARE
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy IN (3, 4) THEN
-    PERFORM pg_advisory_xact_lock(~.lock_name(2, queue_, j.unique_key));
+    PERFORM ~.guard(ARRAY[~.key_name(2, queue_, j.unique_key)]);
     PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM ~.keys w
         WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key ORDER BY 1) o,
       LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = o.id FOR UPDATE) f;
@@ -416,7 +416,8 @@ BEGIN
   all_ := all_ + n;
   FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM ~.permits p
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
-      LATERAL (SELECT w.key FROM ~.permit_lines w WHERE w.key = o.key FOR UPDATE SKIP LOCKED) l LOOP
+      LATERAL (SELECT w.key FROM ~.permit_lines w
+        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
     PERFORM ~.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest)
       FROM ~.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
     all_ := all_ + 1;
@@ -424,6 +425,8 @@ BEGIN
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.hints k
       WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM ~.hints h USING o WHERE h.ctid = o.place;
+  -- What was full at a time that has not come is known from a clock that was wrong (F101).
+  UPDATE ~.state s SET forgotten = ~.bucket_time(now_) WHERE s.forgotten > ~.bucket_time(now_);
   n := (~.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.dequeues k
@@ -438,8 +441,9 @@ BEGIN
           WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
         WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
       INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
-        SELECT r.queue, r.shard, sum(enqueued), sum(completed), sum(cancelled), sum(purged),
-            sum(dead) FROM gone HAVING count(*) > 0;
+        SELECT r.queue, r.shard, ~.held_within(sum(enqueued)), ~.held_within(sum(completed)),
+            ~.held_within(sum(cancelled)), ~.held_within(sum(purged)), ~.held_within(sum(dead))
+          FROM gone HAVING count(*) > 0;
   END LOOP;
   RETURN all_;
 END $$;

@@ -25,12 +25,13 @@ END $$;
 -- was last given out may still be committed: what is listed ends before these (F72).
 CREATE FUNCTION ~.next_death() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  here bigint := '~.state'::regclass::oid::bigint;
+  here text := '~.state'::regclass::oid::text;
 BEGIN
-  IF coalesce(current_setting('weir.numbers_deaths', true), '') <> here::text THEN
-    PERFORM pg_advisory_xact_lock_shared((here & 2147483647)::integer,
+  IF coalesce(current_setting('weir.numbers_deaths', true), '') <> here THEN
+    PERFORM pg_advisory_xact_lock_shared(
+      (pg_sequence_last_value('~.seed') & 2147483647)::integer,
       (coalesce(pg_sequence_last_value('~.deaths'), 0) & 2147483647)::integer);
-    PERFORM set_config('weir.numbers_deaths', here::text, true);
+    PERFORM set_config('weir.numbers_deaths', here, true);
   END IF;
   RETURN nextval('~.deaths');
 END $$;
@@ -43,7 +44,7 @@ DECLARE
 BEGIN
   RETURN least(last, (SELECT min(last - ((last - l.objid::bigint) & 2147483647)) FROM pg_locks l
     WHERE l.locktype = 'advisory' AND l.objsubid = 2
-      AND l.classid::bigint = '~.state'::regclass::oid::bigint & 2147483647
+      AND l.classid::bigint = pg_sequence_last_value('~.seed') & 2147483647
       AND l.database = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
       AND l.pid IS DISTINCT FROM pg_backend_pid()));
 END $$;
@@ -70,25 +71,65 @@ END $$;
 
 -- Gives a free key to a job, whoever had it. The key's lock and the job are the caller's.
 CREATE FUNCTION ~.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, until_ bigint)
-  RETURNS void LANGUAGE sql AS
-  'INSERT INTO ~.keys VALUES (queue_, run_, key_, owner_, until_)
-     ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until';
+  RETURNS void LANGUAGE sql BEGIN ATOMIC
+  INSERT INTO ~.keys VALUES (queue_, run_, key_, owner_, until_)
+    ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
+END;
+
+-- Can a job not be read, or counted with, that waits or is leased?
+CREATE FUNCTION ~.damaged(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN NOT (j.state = 0 AND j.priority <= 255 AND j.strategy <= 5 AND j.policy <= 4
+    AND least(j.priority, j.strategy, j.policy, j.attempts, j.max_attempts - 1, j.snoozes) >= 0
+    AND least(j.fence, j.deadline, j.retention) >= 0 AND j.deadline_from >= -4611686018427387904
+    AND greatest(j.attempts, j.max_attempts) <= {attempts} AND j.snoozes < 2147483647
+    AND greatest(j.fence, j.deadline_from) <= 4611686018427387904
+    AND greatest(j.deadline, j.retention) <= {span}
+    AND j.kind <> '' AND (j.strategy = 0) = (j.unique_key = '')
+    AND greatest(octet_length(j.kind), octet_length(j.unique_key)) <= {key}
+    AND greatest(octet_length(j.payload), octet_length(j.result)) <= {payload}
+    AND octet_length(j.memo) <= {memo} AND octet_length(j.reason) <= {reason});
+
+-- Buries a job that waits, and is locked, if it may not be claimed any more (1), or if its record is
+-- damaged (2), which makes it a dead letter that can be read. 0: neither. The counters are the
+-- caller's.
+CREATE FUNCTION ~.bury(j ~.jobs, now_ bigint) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  reason_ text;
+BEGIN
+  IF NOT ~.damaged(j) THEN
+    reason_ := ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
+    IF reason_ IS NULL THEN
+      RETURN 0;
+    END IF;
+    PERFORM ~.end_job(j, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
+    RETURN 1;
+  END IF;
+  DELETE FROM ~.keys k WHERE k.queue = j.queue AND k.run IN (false, true)
+    AND k.key = j.unique_key AND k.owner = j.id;
+  UPDATE ~.jobs k SET state = 3, vesting = NULL, kept = NULL, death = ~.next_death(),
+      holder = NULL, sequence = 0, strategy = 0, policy = 0, unique_key = '',
+      priority = least(greatest(k.priority, 0), 255), snoozes = 0,
+      attempts = least(greatest(k.attempts, 0), {attempts}),
+      max_attempts = least(greatest(k.max_attempts, 1), {attempts}),
+      fence = least(greatest(k.fence, 0), 4611686018427387904),
+      enqueued = least(k.enqueued, now_), deadline_from = now_, deadline = 0, retention = 0,
+      kind = CASE WHEN octet_length(k.kind) BETWEEN 1 AND {key} THEN k.kind ELSE 'damaged' END,
+      payload = substr(k.payload, 1, {payload}), memo = substr(k.memo, 1, {memo}), result = '',
+      reason = '{damaged}'
+    WHERE k.queue = j.queue AND k.id = j.id;
+  RETURN 2;
+END $$;
 
 -- Whether a job that waits in possession of a unique key, and is locked, gives the key up because
 -- it cannot be claimed any more: it is then buried; the counters are the caller's. NULL: it can be
 -- claimed. False: it cannot, but its key is held until_expired, and it is left as it is.
 CREATE FUNCTION ~.bury_unclaimable(j ~.jobs, now_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  reason_ text :=
-    ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
 BEGIN
-  IF reason_ IS NULL THEN
-    RETURN NULL;
-  ELSIF j.strategy = 5 THEN
+  IF j.strategy = 5 AND NOT ~.damaged(j) AND
+      ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_) IS NOT NULL THEN
     RETURN false;
   END IF;
-  PERFORM ~.end_job(j, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
-  RETURN true;
+  RETURN nullif(~.bury(j, now_) > 0, false);
 END $$;
 
 -- `plain_`: no job of these takes a key with its enqueue.
@@ -149,11 +190,12 @@ BEGIN
     RETURN;
   END IF;
 
-  FOR r IN SELECT DISTINCT ~.lock_name(1, queue_, u.key) AS lock
-      FROM unnest(keys_, strategies_) u(key, strategy) WHERE u.strategy NOT IN (0, 3)
-      ORDER BY 1 LOOP
-    PERFORM pg_advisory_xact_lock(r.lock);
-  END LOOP;
+  -- The ids of several jobs, too: their order here is not that of the inserts (F72).
+  PERFORM ~.guard(ARRAY(
+    SELECT ~.key_name(1, queue_, u.key) FROM unnest(keys_, strategies_) u(key, strategy)
+      WHERE u.strategy NOT IN (0, 3)
+    UNION ALL SELECT ~.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)
+      WHERE cardinality(ids_) > 1));
   PERFORM 1 FROM (
       SELECT u.id FROM unnest(ids_) u(id)
       UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM ~.keys w
@@ -173,13 +215,17 @@ BEGIN
     END IF;
     possessor := 0;
     IF strategies_[i] NOT IN (0, 3) THEN
-      SELECT w.owner INTO k FROM ~.keys w WHERE w.queue = queue_ AND NOT w.run AND w.key = keys_[i]
+      SELECT w.owner, w.until INTO k FROM ~.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = keys_[i]
         AND (w.until IS NULL OR w.until > now_);
       IF FOUND THEN
         other := k.owner;
         SELECT j.* INTO o FROM ~.jobs j WHERE j.queue = queue_ AND j.id = k.owner;
         possessor := CASE WHEN NOT FOUND OR o.state <> 0 THEN 3
                           WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
+        IF possessor = 3 AND k.until IS NULL THEN
+          RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a unique key of a job that is over';
+        END IF;
         IF possessor = 1 THEN
           gives_way := ~.bury_unclaimable(o, now_);
           IF gives_way THEN
@@ -313,7 +359,7 @@ DECLARE
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy NOT IN (0, 3) THEN
-    PERFORM pg_advisory_xact_lock(~.lock_name(1, queue_, j.unique_key));
+    PERFORM ~.guard(ARRAY[~.key_name(1, queue_, j.unique_key)]);
     PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM ~.keys w
         WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key ORDER BY 1) f,
       LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = f.id FOR UPDATE) l;

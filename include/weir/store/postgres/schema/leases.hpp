@@ -18,7 +18,10 @@ BEGIN
   LOOP
     SELECT l.live, l.waiting, l.turn, l.fence, l.soonest INTO live, waiting, turn, fence, soonest
       FROM ~.permit_lines l WHERE l.key = key_ FOR UPDATE;
-    EXIT WHEN FOUND;
+    IF FOUND THEN
+      EXIT WHEN least(live, waiting) >= 0;
+      RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged line of permits';
+    END IF;
     IF NOT make_ THEN
       now := coalesce(at_, ~.clock());
       RETURN;

@@ -25,7 +25,7 @@ CREATE TYPE ~.job_row AS (
 CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-  IF own_ AND pg_try_advisory_xact_lock_shared(~.lock_name(0, queue_, '')) THEN
+  IF own_ AND pg_try_advisory_xact_lock_shared(~.queue_lock(queue_)) THEN
     IF EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
       RETURN false;
     END IF;
@@ -38,10 +38,10 @@ END $$;
 -- The least of the heads, one probe for each level that is in use, and whether any is visible. Who
 -- has just looked at the first level says where its head was: what is dead before it, and not yet
 -- removed by a vacuum, is not gone through once more.
-CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, first_ smallint, from_ bigint,
+CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, first_ integer, from_ bigint,
     OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
 DECLARE
-  level smallint := coalesce(first_, -1);
+  level integer := coalesce(first_, -32769);
   vests bigint;
 BEGIN
   IF first_ IS NOT NULL THEN
@@ -70,7 +70,7 @@ DECLARE
   h record;
   seen tid[];
 BEGIN
-  IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.lock_name(0, queue_, '')) THEN
+  IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.queue_lock(queue_)) THEN
     h := ~.heads(queue_, now_, NULL, NULL);
     RETURN h.least_;
   END IF;
@@ -94,6 +94,8 @@ BEGIN
         cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
       WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
         FROM ~.counters f WHERE f.shard = shard_ AND f.queue = queue_
+          AND greatest(f.enqueued, f.completed, f.cancelled, f.purged, f.dead) < 4611686018427387904
+          AND f.dead > -4611686018427387904
         LIMIT 1 FOR UPDATE SKIP LOCKED);
     IF FOUND THEN
       RETURN false;
@@ -104,15 +106,15 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE AS
-  'SELECT coalesce((SELECT paused OR now_ < snoozed FROM ~.queues WHERE queue = queue_), false)';
+CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE
+  RETURN coalesce((SELECT paused OR now_ < snoozed FROM ~.queues WHERE queue = queue_), false);
 
 CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
   LANGUAGE plpgsql {set} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN (~.heads(queue_, now_, NULL, NULL)).least_ - now_;
+  RETURN ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
 END $$;
 
 CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
@@ -120,7 +122,7 @@ CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolea
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN ~.move_pointer(queue_, shard_, now_, own_) - now_;
+  RETURN ~.span(~.move_pointer(queue_, shard_, now_, own_), now_);
 END $$;
 
 -- First, with no queue, when the next pointer after these is due.
@@ -128,7 +130,8 @@ CREATE FUNCTION ~.scan_visible_queues(shard_ integer, limit_ integer, entropy_ b
   RETURNS TABLE (queue bytea, next_in bigint) LANGUAGE plpgsql {set} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
-  first bigint := (SELECT min(p.pointer) FROM ~.pointers p WHERE p.shard = shard_);
+  first bigint := greatest((SELECT min(p.pointer) FROM ~.pointers p WHERE p.shard = shard_),
+                           -4611686018427387904);
   start bigint;
   p record;
   found_ bytea[] := '{}';
@@ -156,7 +159,7 @@ BEGIN
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
        WHERE k.shard = shard_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
   LOOP
-    CONTINUE WHEN p.paused OR p.name = ANY (found_);
+    CONTINUE WHEN p.paused OR p.name = ANY (found_) OR octet_length(p.name) NOT BETWEEN 1 AND {key};
     IF greatest(p.pointer, p.snoozed) > now_ THEN
       upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
       EXIT WHEN p.pointer > now_ AND coalesce(p.snoozed, p.pointer) <= p.pointer;
@@ -213,7 +216,7 @@ BEGIN
         AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = k.queue AND j.vesting IS NOT NULL)
       GROUP BY k.queue ORDER BY k.queue LIMIT limit_ LOOP
     CONTINUE WHEN p.due >= now_ - grace_;
-    CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.lock_name(0, p.name, ''));
+    CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.queue_lock(p.name));
     DELETE FROM ~.pointers k WHERE k.queue = p.name
       AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
     deleted := deleted + FOUND::integer;
@@ -291,14 +294,15 @@ CREATE FUNCTION ~.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  SELECT coalesce(sum(c.enqueued), 0), coalesce(sum(c.completed), 0), coalesce(sum(c.dead), 0),
-      coalesce(sum(c.cancelled), 0), coalesce(sum(c.purged), 0),
+  SELECT greatest(~.held_within(sum(c.enqueued)), 0), greatest(~.held_within(sum(c.completed)), 0),
+      greatest(~.held_within(sum(c.dead)), 0), greatest(~.held_within(sum(c.cancelled)), 0),
+      greatest(~.held_within(sum(c.purged)), 0),
       (SELECT count(*) FROM ~.jobs j
          WHERE j.queue = queue_ AND j.holder IS NOT NULL AND j.state = 0 AND j.vesting > now_),
       coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
     FROM ~.counters c WHERE c.queue = queue_;
-  next_in := (~.heads(queue_, now_, NULL, NULL)).least_ - now_;
+  next_in := ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
 END $$;
 
 -- The last one may be more than fits the answer: it says that there are more.

@@ -8,24 +8,32 @@
 // the server's clock, and all keys and texts are bytes, so that two different keys never are the
 // same (F27).
 //
-// Who waits for whom: a step takes the advisory locks of its unique keys first, in order, then the
-// rows of its jobs, in the order of their ids, and nothing that can be waited for after these. So
-// steps of weir's do not lock each other out.
+// Who waits for whom: a step takes the guards of its unique keys first, in order, then the rows of
+// its jobs, in the order of their ids, and nothing that can be waited for after these. So steps of
+// weir's do not lock each other out.
+//
+// Other roles share the server (F89, F94). Functions are executed with weir's rights, so they find
+// every name in the system's schema: commands and what they call by a pinned search_path, and
+// functions in SQL because they are parsed here and now (RETURN, BEGIN ATOMIC). What a command waits
+// for is a row that only weir's roles can lock. Advisory locks are only tried, and their numbers
+// depend on a seed that only weir's roles can read.
 //
 // `{hot}`: rows of the table come and go, so that it is to be vacuumed before scans notice what is
 // dead; `{jobs}`: the same for the jobs' table.
 namespace weir::detail::pgsql {
 
 inline constexpr char tables[] = R"sql(
-CREATE SCHEMA IF NOT EXISTS ~;
-
 CREATE TABLE ~.state (
   one       boolean PRIMARY KEY DEFAULT true CHECK (one),
   version   integer NOT NULL,            -- how many of the migrations were made
   shards    integer NOT NULL,
-  forgotten bigint NOT NULL              -- every bucket that is not there was full from then on
+  forgotten bigint NOT NULL,             -- every bucket that is not there was full from then on
+  secret    uuid NOT NULL DEFAULT gen_random_uuid()  -- what others hear of keys depends on it
 );
 CREATE SEQUENCE ~.fences;
+CREATE SEQUENCE ~.seed;                  -- of the numbers of advisory locks: never drawn from
+SELECT setval('~.seed',
+  1 + (hashtextextended(gen_random_uuid()::text, 0) & 4611686018427387903));
 CREATE SEQUENCE ~.stripes;
 CREATE SEQUENCE ~.deaths;
 
@@ -149,7 +157,7 @@ CREATE TABLE ~.dequeues (
 CREATE INDEX dequeues_day ON ~.dequeues (day);
 
 -- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
--- the job that it names, or the key's advisory lock where that job is gone.
+-- the job that it names, or the key's guard where that job is gone.
 CREATE TABLE ~.keys (
   queue   bytea NOT NULL,
   run     boolean NOT NULL,              -- taken by the start, and not by the enqueue
@@ -168,11 +176,49 @@ CREATE UNLOGGED TABLE ~.hints (
   since   bigint NOT NULL
 );
 
-CREATE FUNCTION ~.version() RETURNS integer LANGUAGE sql STABLE AS
-  'SELECT version FROM ~.state';
+-- Names that a step has to itself until its transaction ends. A row never outlives the transaction
+-- that inserted it, and others that insert the same one wait for that. So the server's lock table
+-- holds one entry for each transaction, however many names it has.
+CREATE UNLOGGED TABLE ~.guards (
+  name    bigint PRIMARY KEY
+) WITH ({hot});
 
-CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE AS
-  'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';
+CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
+
+-- How far off a time is. Times of damaged rows are held where they can be counted with.
+CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN CASE WHEN time_ < -4611686018427387904 THEN -4611686018427387904 ELSE time_ END - now_;
+
+-- The same for counters and their sums.
+CREATE FUNCTION ~.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
+
+-- Waits for the names, in order, and keeps them until the transaction ends.
+CREATE FUNCTION ~.guard(names_ bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  places tid[];
+BEGIN
+  WITH g AS (INSERT INTO ~.guards SELECT DISTINCT n FROM unnest(names_) n ORDER BY n RETURNING ctid)
+    SELECT array_agg(g.ctid) INTO places FROM g;
+  DELETE FROM ~.guards g WHERE g.ctid = ANY (places);
+END $$;
+
+-- The name of a unique key: 1: of an enqueue; 2: of a start.
+CREATE FUNCTION ~.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
+  LANGUAGE sql IMMUTABLE
+  RETURN hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'), kind_);
+
+-- Any role of the database may listen: a guess at a key cannot be told from what it hears.
+CREATE FUNCTION ~.permit_topic(key_ bytea) RETURNS text LANGUAGE sql STABLE
+  RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM ~.state s)) || key_), 'hex'),
+                     32);
+
+CREATE FUNCTION ~.queue_lock(queue_ bytea) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN hashtextextended(encode(queue_, 'hex'), pg_sequence_last_value('~.seed'));
+
+CREATE FUNCTION ~.topic_lock(topic_ text) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN hashtextextended(topic_, pg_sequence_last_value('~.seed') + 1);
 
 -- Sets the sequence of fences ahead of its clock, by 100 ms. So what it gives is never behind the
 -- clock, and above all that a lost primary gave, if failing over takes longer than twice that (F47).
@@ -181,7 +227,7 @@ CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE AS
 -- and the step are fewer than the 100,000 that are left out.
 CREATE FUNCTION ~.raise_fences(now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM pg_advisory_xact_lock(~.lock_name(3, '', ''));
+  PERFORM ~.guard('{0}');
   IF nextval('~.fences') < now_ / 1000 THEN
     PERFORM setval('~.fences', now_ / 1000 + 100000);
   END IF;
@@ -230,16 +276,6 @@ BEGIN
   RETURN pg_try_advisory_xact_lock(~.topic_lock(topic_));
 END $$;
 
-CREATE FUNCTION ~.permit_topic(key_ bytea) RETURNS text LANGUAGE sql IMMUTABLE AS
-  $$SELECT 'p' || left(encode(sha256(key_), 'hex'), 32)$$;
-
-CREATE FUNCTION ~.lock_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
-  LANGUAGE sql IMMUTABLE AS
-  $$SELECT hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'),
-                            kind_ + 8 * ('~.state'::regclass::oid::bigint))$$;
-
-CREATE FUNCTION ~.topic_lock(topic_ text) RETURNS bigint LANGUAGE sql IMMUTABLE AS
-  $$SELECT ~.lock_name(4, convert_to(topic_, 'UTF8'), '')$$;
 )sql";
 
 }  // namespace weir::detail::pgsql
