@@ -80,9 +80,7 @@ class redis_address {
     return *this;
   }
 
-  /// The server listens on this path of the file system. It is no faster than the loopback
-  /// interface, over which the bytes go to a relay within this process: Boost.Redis knows no unix
-  /// sockets. Without encryption.
+  /// The server listens on this path of the file system. Without encryption.
   redis_address& unix_socket(std::string path) {
     path_ = std::move(path);
     return *this;

@@ -24,7 +24,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/redis/response.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -118,11 +117,11 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- what links say
 
-  bool greeted(redis_link& by, boost::redis::generic_response const& answer) override {
+  bool greeted(redis_link& by, redis_question const& answer) override {
     if (closed_) return false;
-    if (answer.has_error()) {
+    if (answer.is_refused()) {
       // A server of its own; but a node that may not be asked, or is busy, is asked again.
-      if (answer.error().diagnostic.find("cluster support disabled") != std::string::npos) {
+      if (answer.refusal().find("cluster support disabled") != std::string_view::npos) {
         refuse(errc::invalid_option);
       }
       return false;
@@ -207,9 +206,8 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- the map
 
-  bool learn(redis_link& from, boost::redis::generic_response const& answer) {
-    if (!answer.has_value()) return false;
-    auto const map = redis_cluster_map::read(answer.value(), from.address().host());
+  bool learn(redis_link& from, redis_question const& answer) {
+    auto const map = redis_cluster_map::read(answer.answer(), from.address().host());
     if (!map) return false;
     nodes_.know(map->everybody());
     for (auto& shard : shards_) {

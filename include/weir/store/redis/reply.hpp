@@ -6,10 +6,8 @@
 
 #include "weir/error.hpp"
 #include "weir/job.hpp"
+#include "weir/store/redis/resp.hpp"
 #include "weir/time.hpp"
-
-#include <boost/redis/resp3/node.hpp>
-#include <boost/redis/resp3/type.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -29,8 +27,8 @@ namespace weir::detail {
 /// spoils it: from then on it gives zeros and empty texts, and `good` says so in the end.
 class redis_reply {
  public:
-  using node = boost::redis::resp3::node;
-  using kind = boost::redis::resp3::type;
+  using node = redis_value;
+  using kind = redis_kind;
 
   explicit redis_reply(std::span<node const> nodes) noexcept : rest_{nodes} {}
 
