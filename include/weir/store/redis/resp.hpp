@@ -102,6 +102,7 @@ class redis_parser {
     constexpr std::size_t much = std::size_t{1} << 18U;
     if (taken_ > much) nodes_ = {};
     used_ = taken_ = 0;
+    owed_ = 1;
     missing_[0] = depth_ = 1;
   }
 
@@ -151,6 +152,7 @@ class redis_parser {
     out.aggregate_size = elements;
     out.depth = depth_ - 1;
     out.value.clear();
+    --owed_;
     return out;
   }
 
@@ -179,21 +181,25 @@ class redis_parser {
   std::size_t aggregate(redis_kind kind, std::string_view line, std::size_t size,
                         redis_bounds const& most) {
     std::size_t count = 0;
-    if (!number(line, count) || count > most.nodes - used_) return refused;
+    if (!number(line, count) || count > most.nodes) return refused;
+    if (kind == redis_kind::map) count *= 2;
+    if (used_ + owed_ + count > most.nodes) return refused;
     if (kind == redis_kind::push && depth_ != 1) return refused;
-    add(kind, count);
+    add(kind, kind == redis_kind::map ? count / 2 : count);
     if (count == 0) {
       close_value();
     } else if (depth_ == deepest) {
       return refused;
     } else {
-      missing_[depth_++] = kind == redis_kind::map ? 2 * count : count;
+      missing_[depth_++] = count;
+      owed_ += count;
     }
     return size;
   }
 
   std::vector<redis_value> nodes_;
   std::size_t used_ = 0;
+  std::size_t owed_ = 1;                         // values that are declared and not there yet
   std::size_t taken_ = 0;                        // bytes of this reply
   std::size_t consumed_ = 0;                     // bytes by the last call
   std::size_t depth_ = 1;                        // of the next value; 0: the reply is complete
