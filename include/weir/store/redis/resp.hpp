@@ -60,7 +60,7 @@ struct redis_bounds {
   [[nodiscard]] static constexpr redis_bounds of(std::size_t texts) noexcept {
     constexpr std::size_t fixed = std::size_t{64} << 10U;
     constexpr std::size_t least = 1024;
-    constexpr std::size_t most_nodes = 300'000;  // of 10,000 jobs with all that is known of them
+    constexpr std::size_t most_nodes = 100'000;  // of 10,000 jobs, or a cluster of 1,000 nodes
     auto const bytes = fixed + 2 * texts;
     return {bytes, std::min(most_nodes, least + bytes / 8)};
   }

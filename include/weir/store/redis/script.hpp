@@ -83,10 +83,16 @@ end
 local function decimal(number) return string.format('%d', number) end
 )lua";
 
-/// The first of the next n fences. The clock is nearly always ahead of the last one.
+/// The first of the next n fences. The clock is nearly always ahead of the last one. A fence that
+/// is damaged, or beyond what a script can count, stays as it is (F97).
 inline constexpr char next_fences[] = R"lua(
 local function next_fences(key, n)
-  local last = tonumber(call('SET', key, decimal(now + n - 1), 'GET') or 0)
+  local was = call('SET', key, decimal(now + n - 1), 'GET')
+  local last = was and tonumber(was) or 0
+  if was and (not was:match('^%d+$') or last + n > 9007199254740992) then
+    call('SET', key, was)
+    error('CORRUPT weir: a fence')
+  end
   if last < now then return now end
   call('SET', key, decimal(last + n))
   return last + 1
