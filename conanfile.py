@@ -35,7 +35,7 @@ class WeirConan(ConanFile):
     implements = ["auto_header_only"]
     no_copy_source = True
     exports = "include/weir/version.hpp"  # where the version is written, the only place
-    exports_sources = "include/*", "cmake/weirRedisSource.cmake", "LICENSE"
+    exports_sources = "include/*", "LICENSE"
     test_package_folder = "test/package"
 
     def set_version(self):
@@ -71,15 +71,6 @@ class WeirConan(ConanFile):
             os.path.join(self.source_folder, "include"),
             os.path.join(self.package_folder, "include"),
         )
-        # Boost.Redis is compiled once in the project that links weir::redis, as without Conan.
-        cmake = os.path.join(self.package_folder, "cmake")
-        copy(self, "weirRedisSource.cmake", os.path.join(self.source_folder, "cmake"), cmake)
-        save(
-            self,
-            os.path.join(cmake, "weirRedis.cmake"),
-            'include("${CMAKE_CURRENT_LIST_DIR}/weirRedisSource.cmake")\n'
-            "target_link_libraries(weir::redis INTERFACE weir_redis_source)\n",
-        )
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "weir")
@@ -107,8 +98,6 @@ class WeirConan(ConanFile):
             redis.bindirs = []
             redis.libdirs = []
             redis.requires = ["core", "openssl::ssl", "openssl::crypto"]
-            redis.builddirs = ["cmake"]
-            self.cpp_info.set_property("cmake_build_modules", ["cmake/weirRedis.cmake"])
         if self.options.with_postgres:
             postgres = self.cpp_info.components["postgres"]
             postgres.set_property("cmake_target_name", "weir::postgres")

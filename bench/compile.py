@@ -35,7 +35,7 @@ INCLUDE = re.compile(r'^#include ([<"])([^">]+)[">]', re.MULTILINE)
 # What of a store is its client library, by how its headers name it.
 CLIENTS = {
     "weir/store/sqlite.hpp": ["sqlite3.h"],
-    "weir/store/redis.hpp": ["boost/redis/connection.hpp"],
+    "weir/store/redis.hpp": ["boost/asio/ssl/stream.hpp"],
     "weir/store/postgres.hpp": ["libpq-fe.h"],
     "weir/store/nats.hpp": ["nats/nats.h"],
 }

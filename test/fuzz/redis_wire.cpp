@@ -79,8 +79,8 @@ void check_urls(fuzz::input in) {
 // ------------------------------------------------------------------------------------------
 // replies
 
-using node = boost::redis::resp3::node;
-using kind = boost::redis::resp3::type;
+using node = weir::detail::redis_value;
+using kind = weir::detail::redis_kind;
 
 node any_node(fuzz::input& in) {
   constexpr std::array kinds{kind::number, kind::blob_string, kind::array,  kind::null,

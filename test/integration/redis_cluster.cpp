@@ -11,7 +11,6 @@
 #include "weir/store/redis/cluster_map.hpp"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/redis/resp3/node.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -89,8 +88,8 @@ BOOST_AUTO_TEST_CASE(slots_are_where_servers_count_them) {
 }
 
 BOOST_AUTO_TEST_CASE(maps_are_understood_or_refused) {
-  using node = boost::redis::resp3::node;
-  using type = boost::redis::resp3::type;
+  using node = weir::detail::redis_value;
+  using type = weir::detail::redis_kind;
   std::vector<node> const good{{type::array, 2, 0, ""},        {type::array, 4, 1, ""},
                                {type::number, 1, 2, "0"},      {type::number, 1, 2, "99"},
                                {type::array, 4, 2, ""},        {type::blob_string, 1, 3, "h"},

@@ -130,8 +130,8 @@ BOOST_AUTO_TEST_CASE(the_server_is_the_one_that_was_asked_for) {
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_that_makes_no_sense_is_a_typed_error) {
-  using node = boost::redis::resp3::node;
-  using type = boost::redis::resp3::type;
+  using node = weir::detail::redis_value;
+  using type = weir::detail::redis_kind;
   auto const bad = [](auto const& c, std::vector<node> const& nodes) {
     detail::redis_reply r{nodes};
     auto const out = detail::decode(c, r);

@@ -168,14 +168,7 @@ class Ways:
         build = self.work / "plain"
         build.mkdir()
         for name in wanted:
-            sources = [HERE / f"{name}.cpp"]
-            if name == "redis":
-                # Without its target, one source file brings Boost.Redis; the linker says which.
-                program = [self.cxx, *include, *sources, "-o", build / name, *CLIENTS[name][1]]
-                run(*program, expect="one_source_file_has_to_include_weir_store_redis_src_hpp")
-                (build / "source.cpp").write_text('#include "weir/store/redis/src.hpp"\n', encoding="utf-8")
-                sources.append(build / "source.cpp")
-            run(self.cxx, *include, *sources, "-o", build / name, *CLIENTS.get(name, ("", []))[1])
+            run(self.cxx, *include, HERE / f"{name}.cpp", "-o", build / name, *CLIENTS.get(name, ("", []))[1])
             print(f"  {run(build / name, cwd=self.work).strip().splitlines()[-1]}", flush=True)
 
     def missing(self):

@@ -258,7 +258,7 @@ GOOD = {
     "weir/worker.hpp": ["weir/limiter.hpp", "weir/job_queue.hpp"],
     "weir/store/memory.hpp": ["weir/store/memory/permits.hpp", "weir/clock/system.hpp"],
     "weir/store/memory/permits.hpp": ["weir/rule/permits.hpp", "weir/detail/lift.hpp"],
-    "weir/store/redis.hpp": ["weir/concept.hpp", "boost/redis/connection.hpp"],
+    "weir/store/redis.hpp": ["weir/concept.hpp", "boost/asio/ssl/stream.hpp"],
     "weir/store/adapt/observed.hpp": ["weir/concept.hpp", "weir/backoff/capped.hpp"],
     "weir/testing/faulty_store.hpp": ["weir/store/memory.hpp", "weir/limiter.hpp"],
 }

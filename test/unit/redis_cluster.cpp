@@ -9,6 +9,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
@@ -16,9 +17,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -28,6 +31,7 @@ using weir::error_code;
 using weir::lock_info;
 using weir::redis_store;
 namespace command = weir::command;
+namespace detail = weir::detail;
 
 /// One of the commands that the tests give; not what counts the shards.
 bool is_command(puppet::words const& w) {
@@ -346,6 +350,76 @@ BOOST_AUTO_TEST_CASE(R4_what_no_connection_to_a_node_took_waits_for_the_next_one
   node.close();
   io.restart();
   io.run();
+}
+
+BOOST_AUTO_TEST_CASE(F96_places_that_a_server_names_without_end_are_called_a_few_at_a_time) {
+  boost::asio::io_context io;
+  auto options = patient();
+  options.shards = 3;
+  options.longest_reconnect_wait = 1h;
+  detail::redis_nodes nodes{weir::redis_address{"first", 1}.tls("ca").authenticate("secret"),
+                            options};
+  std::size_t calls = 0;
+  auto const make = [&](weir::redis_address const& address) {
+    ++calls;
+    // The same is demanded of each of them: a certificate of its own name, by the same authority.
+    BOOST_TEST((address.uses_tls() && address.ca_file() == "ca"));
+    BOOST_TEST(address.host().starts_with("host"));
+    return std::make_shared<detail::redis_link>(std::weak_ptr<detail::redis_switchboard>{},
+                                                boost::asio::make_strand(io.get_executor()),
+                                                address, options);
+  };
+  for (int i = 0; i != 10'000; ++i) {
+    auto* const node = nodes.at({"host" + std::to_string(i), 1}, make);
+    BOOST_TEST((node != nullptr) == (i < 11));  // as many as shards, and 8
+    if (i % 2 == 0 && node != nullptr) nodes.drop(*node->link);
+  }
+  BOOST_TEST(calls == 11U);
+  std::vector<detail::redis_place> many;
+  for (std::uint16_t i = 0; i != 5000; ++i) many.push_back({"host", i});
+  nodes.know(many);
+  std::set<detail::redis_place> known;
+  for (int i = 0; i != 5000; ++i) known.insert(nodes.next_known());
+  BOOST_TEST(known.size() == 1001U);
+}
+
+BOOST_AUTO_TEST_CASE(F96_only_hosts_that_are_allowed_get_the_password) {
+  boost::asio::io_context io;
+  weir::redis_address address{"first", 1};
+  address.allow("one").allow("*.cache.example").allow("10.1.0.0/16").allow("fd00::/8");
+  detail::redis_nodes nodes{address, patient()};
+  BOOST_TEST(nodes.is_valid());
+  auto const calls = [&](std::string host) {
+    return nodes.at({std::move(host), 2}, [&](weir::redis_address const& a) {
+      return std::make_shared<detail::redis_link>(std::weak_ptr<detail::redis_switchboard>{},
+                                                  boost::asio::make_strand(io.get_executor()), a,
+                                                  patient());
+    }) != nullptr;
+  };
+  for (auto const* const host : {"first", "one", "a.cache.example", "10.1.255.3", "fd12::1"}) {
+    BOOST_TEST(calls(host), host);
+  }
+  for (auto const* const host : {"other", "cache.example", "a.cache.example.org", "10.2.0.1",
+                                 "fe80::1", "10.1.0.1.org", ""}) {
+    BOOST_TEST(!calls(host), host);
+  }
+  nodes.know({{"other", 1}, {"one", 1}});
+  BOOST_TEST(nodes.next_known().host != "other");
+  BOOST_TEST(nodes.next_known().host != "other");
+  BOOST_TEST(nodes.next_known().host != "other");
+
+  for (auto const& bad : {std::string{}, std::string(256, 'a')}) {
+    stage on;
+    redis_store const other{on.io.get_executor(), on.first.address().cluster().allow(bad),
+                            patient()};
+    other.async_run([](error_code) {});
+    std::optional<error_code> done;
+    other.async_execute(command::inspect_lock{"key"},
+                        [&](error_code ec, lock_info const&) { done = ec; });
+    run_until(on.io, [&] { return done.has_value(); });
+    BOOST_TEST((*done == errc::invalid_option), done->message());
+    other.close();
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -96,7 +96,7 @@ puppet::script doing(puppet::script wait) {
 
 /// Whoever has several links: it notes what comes back.
 struct board final : detail::redis_switchboard {
-  bool greeted(detail::redis_link&, boost::redis::generic_response const&) override { return true; }
+  bool greeted(detail::redis_link&, detail::redis_question const&) override { return true; }
   void opened(detail::redis_link&) override { up = true; }
   void ended(detail::redis_link&) override {}
   void missed() override {}

@@ -19,7 +19,6 @@
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/cluster.hpp"
-#include "weir/store/redis/compiled.hpp"
 #include "weir/store/redis/link.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/request.hpp"
@@ -63,8 +62,7 @@ concept redis_wait =
 ///     store.async_run(boost::asio::detached);
 ///     weir::limiter limiter{store, ...};
 ///
-/// Programs link the CMake target weir::redis, which brings Boost.Redis and OpenSSL; without it,
-/// exactly one source file includes weir/store/redis/src.hpp, and the program links OpenSSL.
+/// Programs link the CMake target weir::redis, which brings OpenSSL; or OpenSSL themselves.
 ///
 /// A handle: copies share the state, and any number of threads may use them at once; none may
 /// outlive the execution context, which ends with whatever is under way. There is one
@@ -128,9 +126,7 @@ class redis_store {
         link_{make_backend(executor_, address, without_replicas(options))},
         sure_{options.replicas == 0 ? nullptr
                                     : make_backend(executor_, address, without_hints(options))},
-        watches_{std::make_shared<detail::redis_shard_watches>()} {
-    detail::one_source_file_has_to_include_weir_store_redis_src_hpp();
-  }
+        watches_{std::make_shared<detail::redis_shard_watches>()} {}
 
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }

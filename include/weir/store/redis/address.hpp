@@ -73,6 +73,18 @@ class redis_address {
     return *this;
   }
 
+  /// Of the hosts that nodes of the cluster name, only those that match this, or another one that
+  /// is allowed, are called and get the password: a name or an IP address as nodes tell it; the end
+  /// of names, as in `*.cache.example`; or a network, as in `10.1.0.0/16`. All are, unless this was
+  /// called. Those of the address itself always are. Up to 64, of 1 to 255 bytes each; otherwise
+  /// commands are `invalid_option`.
+  redis_address& allow(std::string host) {
+    allowed_.push_back(std::move(host));
+    return *this;
+  }
+  /// What was allowed, as it was given.
+  [[nodiscard]] std::vector<std::string> const& allowed() const noexcept { return allowed_; }
+
   /// Another host of the same service, such as what may take the first one's place: tried when
   /// those before it cannot be reached, do not answer or do not write. Of no cluster.
   redis_address& or_at(std::string host, std::uint16_t port) {
@@ -80,9 +92,7 @@ class redis_address {
     return *this;
   }
 
-  /// The server listens on this path of the file system. It is no faster than the loopback
-  /// interface, over which the bytes go to a relay within this process: Boost.Redis knows no unix
-  /// sockets. Without encryption.
+  /// The server listens on this path of the file system. Without encryption.
   redis_address& unix_socket(std::string path) {
     path_ = std::move(path);
     return *this;
@@ -132,6 +142,7 @@ class redis_address {
   std::string path_;
   bool cluster_ = false;
   std::vector<std::pair<std::string, std::uint16_t>> others_;
+  std::vector<std::string> allowed_;
 };
 
 inline result<redis_address> redis_address::parse(std::string_view url) {

@@ -38,8 +38,12 @@ local takes, most, gain, pq, pr, rq, rr =
   ARGV[3]:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) $')
 if takes and (not value or value:sub(1, #quotas) == quotas) then
   local q, r, wait = never, 0, 0
-  if value then q, r = struct.unpack('>i8I8', value, #quotas + 1) end
   gain = tonumber(gain)
+  if value then
+    if #value ~= #quotas + 16 then error('CORRUPT weir: a bucket') end
+    q, r = struct.unpack('>i8I8', value, #quotas + 1)
+    if q > -2 * never or q < never or r > gain then error('CORRUPT weir: a bucket') end
+  end
   local dq, dr = q + pq - rq, r + pr - rr
   if dr > 0 then dq = dq + (dr > gain and 2 or 1) end
   if dq > now then wait = dq - now end
@@ -65,20 +69,28 @@ local function normal(q, r, gain)
 end
 local function before(q1, r1, q2, r2) return q1 < q2 or (q1 == q2 and r1 < r2) end
 
-local arrivals, known = {}, nil
-if value then
-  known = value:match('^[%d ]*|')
-  if not known then error('WRONGTYPE weir: no bucket') end
-  for at = #known + 1, #value, 16 do
-    arrivals[#arrivals + 1] = {struct.unpack('>i8I8', value, at)}
-  end
-end
 local function scales(text)
   local out = {}
   for g, q, r, c in text:gmatch('(%d+) (%d+) (%d+) (%d+) ') do
     out[#out + 1] = {tonumber(g), tonumber(q), tonumber(r), tonumber(c)}
   end
   return out
+end
+-- A bucket that is damaged is not counted with: some of these loops would not end.
+local arrivals, known, exact = {}, nil, 9007199254740992
+if value then
+  known = value:match('^[%d ]*|')
+  if not known then error('WRONGTYPE weir: no bucket') end
+  local all = scales(known)
+  local good = #value == #known + 16 * #all
+  for i, s in ipairs(all) do
+    if not good then break end
+    local q, r = struct.unpack('>i8I8', value, #known + 16 * i - 15)
+    arrivals[i] = {q, r}
+    good = s[1] > 0 and s[2] + s[3] > 0 and math.max(unpack(s)) <= exact and s[3] <= s[1] and
+      r <= s[1] and q <= exact and q >= never
+  end
+  if not good then error('CORRUPT weir: a bucket') end
 end
 local function write(to, known, ...)
   local parts = {known}

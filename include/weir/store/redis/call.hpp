@@ -4,11 +4,11 @@
 #ifndef WEIR_STORE_REDIS_CALL_HPP
 #define WEIR_STORE_REDIS_CALL_HPP
 
+#include "weir/store/redis/resp.hpp"
 #include "weir/store/redis/script.hpp"
 #include "weir/time.hpp"
 
 #include <boost/hash2/fnv1a.hpp>
-#include <boost/redis/request.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,46 +29,6 @@ namespace weir::detail {
 [[nodiscard]] constexpr duration redis_ceil(duration d) noexcept {
   return std::chrono::ceil<std::chrono::microseconds>(d);
 }
-
-/// So many parts of a command that are encoded already: Boost.Redis counts them, and is given the
-/// bytes of all of them with the first.
-class redis_encoded {
- public:
-  using pieces = std::array<std::string_view, 3>;
-
-  /// What it is given; its own way of encoding is not used.
-  struct part {
-    pieces const* all;
-    friend void boost_redis_to_bulk(std::string& to, part const& p) {
-      if (p.all == nullptr) return;
-      for (auto const piece : *p.all) to.append(piece);
-    }
-  };
-
-  using iterator_category = std::random_access_iterator_tag;
-  using value_type = part;
-  using difference_type = std::ptrdiff_t;
-  using pointer = part const*;
-  using reference = part;
-
-  redis_encoded(pieces const* all, std::size_t at) noexcept : all_{all}, at_{at} {}
-
-  part operator*() const noexcept { return {at_ == 0 ? all_ : nullptr}; }
-  redis_encoded& operator++() noexcept {
-    ++at_;
-    return *this;
-  }
-  friend difference_type operator-(redis_encoded const& a, redis_encoded const& b) noexcept {
-    return static_cast<difference_type>(a.at_ - b.at_);
-  }
-  friend bool operator==(redis_encoded const& a, redis_encoded const& b) noexcept {
-    return a.at_ == b.at_;
-  }
-
- private:
-  pieces const* all_;
-  std::size_t at_;
-};
 
 /// What time a script is told that it is; empty: the server's own.
 using redis_now = std::optional<std::int64_t>;
@@ -183,9 +142,11 @@ class redis_call {
   [[nodiscard]] std::size_t bytes() const noexcept { return wire_.size(); }
 
   /// Adds EVALSHA, or EVAL, to a request.
-  void push(boost::redis::request& to) const { push_as(to, "EVALSHA", script_->encoded_digest()); }
-  void push_with_source(boost::redis::request& to) const {
-    push_as(to, "EVAL", redis_bulk(script_->source()));
+  void push(redis_wire& to) const { push_as(to, "EVALSHA", script_->encoded_digest()); }
+  void push_with_source(redis_wire& to) const {
+    std::string source;
+    redis_bulk(source, script_->source());
+    push_as(to, "EVAL", source);
   }
 
   /// All that follows EVALSHA, one by one.
@@ -238,7 +199,7 @@ class redis_call {
   template <class... Pieces>
   redis_call& whole(Pieces const&... pieces) {
     ++parts_;
-    redis_bulk_size(wire_, (std::string_view{pieces}.size() + ...));
+    redis_count(wire_, '$', (std::string_view{pieces}.size() + ...));
     (wire_.append(pieces), ...);
     wire_.append("\r\n");
     return *this;
@@ -247,15 +208,13 @@ class redis_call {
  private:
   static constexpr std::size_t usual_size = 768;
 
-  void push_as(boost::redis::request& to, std::string_view command, std::string_view script) const {
-    redis_call counter{*script_, counting{}};
-    counter.arg(keys_);
-    std::array const pieces{script, std::string_view{counter.wire_}, std::string_view{wire_}};
-    to.push_range(command, redis_encoded{&pieces, 0}, redis_encoded{&pieces, parts_ + 2});
+  void push_as(redis_wire& to, std::string_view command, std::string_view script) const {
+    std::string head;
+    redis_bulk(head, command);
+    head.append(script);
+    redis_bulk(head, std::to_string(keys_));
+    to.push_encoded(3 + parts_, head, wire_);
   }
-
-  struct counting {};
-  redis_call(redis_script const& script, counting) : script_{&script} {}
 
   redis_script const* script_;
   std::uint32_t shard_ = 0;

@@ -24,7 +24,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/redis/response.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -50,7 +49,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   redis_cluster(boost::asio::any_io_executor const& executor, redis_address const& address,
                 redis_options const& options)
       : redis_backend{boost::asio::make_strand(executor), options},
-        nodes_{address},
+        nodes_{address, options_},
         asked_{options} {
     for (std::uint32_t shard = 0; shard != names_.shards(); ++shard) {
       shards_.push_back({redis_slot(names_.tag(shard)), nullptr});
@@ -73,7 +72,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   void accept(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
-    if (!usable_) return r->fail(errc::invalid_option);
+    if (!usable_ || !nodes_.is_valid()) return r->fail(errc::invalid_option);
     if (refused_) return r->fail(refused_);
     if (nodes_.under_way() + waiting_.size() >= options_.max_pending) {
       return r->fail(errc::store_full);
@@ -118,11 +117,11 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- what links say
 
-  bool greeted(redis_link& by, boost::redis::generic_response const& answer) override {
+  bool greeted(redis_link& by, redis_question const& answer) override {
     if (closed_) return false;
-    if (answer.has_error()) {
+    if (answer.is_refused()) {
       // A server of its own; but a node that may not be asked, or is busy, is asked again.
-      if (answer.error().diagnostic.find("cluster support disabled") != std::string::npos) {
+      if (answer.refusal().find("cluster support disabled") != std::string_view::npos) {
         refuse(errc::invalid_option);
       }
       return false;
@@ -180,13 +179,13 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     r->anew();
     auto const to = later ? std::nullopt : redis_redirection(text, by.address().host());
     if (moved || later) look_soon();
-    if (to) {
-      auto& node = this->node(*to);
+    auto* const node = to ? this->node(*to) : nullptr;
+    if (node != nullptr) {
       if (moved) {
-        shards_[r->shard()].node = &node;
+        shards_[r->shard()].node = node;
         listen();
       }
-      node.asked = true;
+      node->asked = true;
       // Nodes that do not agree send it to and fro: then they need time.
       constexpr int most = 5;
       if (++r->redirections() % most != 0) {
@@ -194,9 +193,9 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
           route(r);
           return true;
         }
-        if (node.link->up()) {
+        if (node->link->up()) {
           r->ask_first();
-          node.link->give(r);
+          node->link->give(r);
           return true;
         }
       }
@@ -207,14 +206,14 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- the map
 
-  bool learn(redis_link& from, boost::redis::generic_response const& answer) {
-    if (!answer.has_value()) return false;
-    auto const map = redis_cluster_map::read(answer.value(), from.address().host());
+  bool learn(redis_link& from, redis_question const& answer) {
+    auto const map = redis_cluster_map::read(answer.answer(), from.address().host());
     if (!map) return false;
     nodes_.know(map->everybody());
     for (auto& shard : shards_) {
       auto const* const master = map->master_of(shard.slot);
-      if (master != nullptr) shard.node = &node(*master);
+      auto* const serving = master != nullptr ? node(*master) : nullptr;
+      if (serving != nullptr) shard.node = serving;
     }
     settle();
     listen();
@@ -242,7 +241,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     nodes_.prune([this](redis_link const& link) { return is_needed(link); });
   }
 
-  redis_node& node(redis_place const& place) {
+  redis_node* node(redis_place const& place) {
     return nodes_.at(place, [this](redis_address address) {
       auto link = std::make_shared<redis_link>(std::weak_ptr{shared_from_this()}, strand_,
                                                std::move(address), asked_.options());

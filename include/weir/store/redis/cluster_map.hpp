@@ -4,9 +4,9 @@
 #ifndef WEIR_STORE_REDIS_CLUSTER_MAP_HPP
 #define WEIR_STORE_REDIS_CLUSTER_MAP_HPP
 
+#include "weir/store/redis/resp.hpp"
+
 #include <boost/crc.hpp>
-#include <boost/redis/resp3/node.hpp>
-#include <boost/redis/resp3/type.hpp>
 
 #include <charconv>
 #include <compare>
@@ -77,9 +77,12 @@ class redis_cluster_map {
     redis_place master;
   };
 
+  /// Bytes of the answer for a cluster of a thousand nodes.
+  static constexpr std::size_t most_bytes = std::size_t{4} << 20U;
+
   /// Reads the answer to CLUSTER SLOTS. Empty: it is none.
-  [[nodiscard]] static std::optional<redis_cluster_map> read(
-      std::span<boost::redis::resp3::node const> nodes, std::string_view asked);
+  [[nodiscard]] static std::optional<redis_cluster_map> read(std::span<redis_value const> nodes,
+                                                             std::string_view asked);
 
   /// Null: nobody serves it.
   [[nodiscard]] redis_place const* master_of(std::uint16_t slot) const noexcept {
@@ -99,9 +102,9 @@ class redis_cluster_map {
 
 /// An array of ranges: first, last, the master, and its replicas. A node is an array of its host,
 /// its port, and what we do not need.
-inline std::optional<redis_cluster_map> redis_cluster_map::read(
-    std::span<boost::redis::resp3::node const> nodes, std::string_view asked) {
-  using kind = boost::redis::resp3::type;
+inline std::optional<redis_cluster_map> redis_cluster_map::read(std::span<redis_value const> nodes,
+                                                                std::string_view asked) {
+  using kind = redis_kind;
   constexpr std::size_t most = 100'000;  // of a cluster of a thousand nodes
   if (nodes.empty() || nodes.size() > most || nodes.front().data_type != kind::array) return {};
   redis_cluster_map out;

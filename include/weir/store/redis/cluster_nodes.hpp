@@ -4,10 +4,18 @@
 #ifndef WEIR_STORE_REDIS_CLUSTER_NODES_HPP
 #define WEIR_STORE_REDIS_CLUSTER_NODES_HPP
 
+#include "weir/clock/system.hpp"
+#include "weir/error.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 #include "weir/store/redis/link.hpp"
 #include "weir/store/redis/options.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/address_v6.hpp>
+#include <boost/asio/ip/network_v4.hpp>
+#include <boost/asio/ip/network_v6.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +23,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,11 +53,32 @@ struct redis_node {
   bool asked = false;  // something was sent there, though it serves no shard that we know of
 };
 
+/// Is this host what `redis_address::allow` names?
+[[nodiscard]] inline bool redis_host_matches(std::string_view host, std::string_view allowed) {
+  if (allowed.starts_with('*')) return host.ends_with(allowed.substr(1));
+  if (host == allowed) return true;
+  namespace ip = boost::asio::ip;
+  error_code no_network;
+  error_code no_address;
+  if (auto const four = ip::make_network_v4(allowed, no_network); !no_network) {
+    auto const address = ip::make_address_v4(host, no_address);
+    return !no_address &&
+           ip::network_v4{address, four.prefix_length()}.canonical() == four.canonical();
+  }
+  auto const six = ip::make_network_v6(allowed, no_network);
+  auto const address = ip::make_address_v6(host, no_address);
+  return !no_network && !no_address &&
+         ip::network_v6{address, six.prefix_length()}.canonical() == six.canonical();
+}
+
 /// The nodes of a cluster that we have links with, and the places of all that we have heard of. In
 /// one strand.
 class redis_nodes {
  public:
-  explicit redis_nodes(redis_address const& first) : like_{first} {
+  redis_nodes(redis_address const& first, redis_options const& options)
+      : like_{first},
+        most_new_{options.shards + few},
+        period_{options.longest_reconnect_wait} {
     seeds_.push_back({first.host(), first.port()});
     for (auto const& [host, port] : first.others()) seeds_.push_back({host, port});
     known_ = seeds_;
@@ -57,12 +87,34 @@ class redis_nodes {
   redis_nodes& operator=(redis_nodes const&) = delete;
 
   /// The node at a place. `make` makes a link to its address where there is none yet. A node stays
-  /// where it is until it is pruned or dropped.
+  /// where it is until it is pruned or dropped. Null: it may not be called, or not now. A server
+  /// that names ever more places makes us call a few of them and no more (F96): at a time, and in
+  /// each `longest_reconnect_wait`, as many as there are shards to be served, and a few.
   template <class Make>
-  redis_node& at(redis_place const& place, Make make) {
+  redis_node* at(redis_place const& place, Make make) {
+    auto const found = nodes_.find(place);
+    if (found != nodes_.end()) return &found->second;
+    if (!is_allowed(place) || nodes_.size() >= 2 * most_new_) return nullptr;
+    auto const now = system_clock{}.steady_now();
+    if (now >= new_until_) {
+      new_ = 0;
+      new_until_ = saturating_add(now, period_);
+    }
+    if (new_ >= most_new_) return nullptr;
+    ++new_;
     auto& node = nodes_[place];
-    if (!node.link) node.link = make(like_.at(place.host, place.port));
-    return node;
+    node.link = make(like_.at(place.host, place.port));
+    return &node;
+  }
+
+  /// Are the hosts that are allowed well-formed?
+  [[nodiscard]] bool is_valid() const noexcept {
+    constexpr std::size_t most = 64;
+    constexpr std::size_t longest = 255;
+    auto const& all = like_.allowed();
+    return all.size() <= most && std::ranges::all_of(all, [](auto const& host) {
+             return !host.empty() && host.size() <= longest;
+           });
   }
 
   [[nodiscard]] std::size_t under_way() const noexcept {
@@ -113,6 +165,9 @@ class redis_nodes {
   /// Those that we were told of, and those that we had from the beginning: a cluster that has moved
   /// as a whole is found where its address says.
   void know(std::vector<redis_place> places) {
+    std::erase_if(places, [this](auto const& place) { return !is_allowed(place); });
+    constexpr std::size_t most = 1000;  // as many as a cluster has
+    if (places.size() > most) places.resize(most);
     places.insert(places.end(), seeds_.begin(), seeds_.end());
     std::ranges::sort(places);
     auto const same = std::ranges::unique(places);
@@ -124,7 +179,21 @@ class redis_nodes {
   [[nodiscard]] redis_place const& next_known() { return known_[next_++ % known_.size()]; }
 
  private:
+  static constexpr std::size_t few = 8;
+
+  [[nodiscard]] bool is_allowed(redis_place const& place) const {
+    auto const& all = like_.allowed();
+    return all.empty() ||
+           std::ranges::find(seeds_, place.host, &redis_place::host) != seeds_.end() ||
+           std::ranges::any_of(all,
+                               [&](auto const& a) { return redis_host_matches(place.host, a); });
+  }
+
   redis_address like_;
+  std::size_t most_new_;
+  duration period_;
+  std::size_t new_ = 0;  // nodes, up to then
+  steady_time new_until_ = steady_time::min();
   std::vector<redis_place> seeds_;
   std::vector<redis_place> known_;
   std::size_t next_ = 0;

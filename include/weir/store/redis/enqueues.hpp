@@ -104,7 +104,7 @@ for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
       level = struct.pack('>BI8', priority, vesting)
       if not first or vesting < first then first = vesting end
     end
-    if known then
+    if known and #known >= 85 then
       local ended, vesting = known:byte(32), struct.unpack('>I8', known, 5)
       if (ended == 2 or ended == 4) and vesting <= now then  -- it is over
         call('ZREM', kept, 'j' .. id)
@@ -133,7 +133,12 @@ for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
 end
 if added == 0 then return {} end
 local name = ARGV[2]
-if call('HINCRBY', queue, 'enqueued', added == 1 and '1' or added) == added then
+local total = redis.pcall('HINCRBY', queue, 'enqueued', added == 1 and '1' or added)
+if type(total) ~= 'number' then  -- a counter that is damaged begins anew
+  call('HSET', queue, 'enqueued', added)
+  total = added
+end
+if total == added then
   call('ZADD', KEYS[11], '0', name)
 end
 if flags:sub(1, 1) == '0' then
@@ -149,6 +154,7 @@ return {}
 inline constexpr char enqueue_rarely[] = R"lua(
 tidy((#ARGV - 3) / 4)
 local function forget(id, raw)
+  if not sound(id, raw) then return false end
   local j = parse(id, raw)
   if gone(j) then drop(j) end
   return gone(j)
@@ -214,7 +220,7 @@ for i = 1, n do
   told = told or outcome ~= 0
 end
 write()
-if added > 0 and call('HINCRBY', queue, 'enqueued', added) == added then
+if added > 0 and increase('enqueued', added) == added then
   call('ZADD', names, '0', name)
 end
 if first then no_later_than(first) end
@@ -239,11 +245,11 @@ inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs
   static redis_script const plain{lua::common,        lua::flags, lua::get_ready,
                                   lua::eight_numbers, lua::form,  lua::enqueue_plain};
   static redis_script const any{
-      lua::common,        lua::tell,        lua::queue, lua::form,          lua::find_all,
-      lua::flags,         lua::get_ready,   lua::holds, lua::no_later_than, lua::rarely,
-      lua::record,        lua::find,        lua::index, lua::unique,        lua::erase,
-      lua::ends,          lua::possessor,   lua::tidy,  lua::contend,       lua::enqueue_rarely,
-      lua::eight_numbers, lua::enqueue_jobs};
+      lua::common,         lua::tell,          lua::queue,       lua::form,  lua::sound,
+      lua::find_all,       lua::flags,         lua::get_ready,   lua::holds, lua::no_later_than,
+      lua::rarely,         lua::record,        lua::find,        lua::index, lua::unique,
+      lua::erase,          lua::ends,          lua::possessor,   lua::tidy,  lua::contend,
+      lua::enqueue_rarely, lua::eight_numbers, lua::enqueue_jobs};
   auto out = queue_call(are_plain(c.jobs) ? plain : any, names, c, now);
   for (auto const& j : c.jobs) {
     redis_numbers numbers;

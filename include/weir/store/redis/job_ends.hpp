@@ -46,7 +46,7 @@ return 1
 inline constexpr char start_job[] = R"lua(
 if holds_while_running[j.strategy] then
   local id = call('HGET', runs, j.key)
-  local other = id and id ~= j.id and find(id)
+  local other = id and id ~= j.id and look(id)
   if other and state_of(other) == LEASED then return {other.vesting - now, id} end
   call('HSET', runs, j.key, j.id)
 end
@@ -107,7 +107,7 @@ local function write()
   call('ZREM', index, unpack(ranks, 1, k))
   call('ZREM', claimed, unpack(ids, 1, k))
   call('HDEL', jobs, unpack(fields, 1, f))
-  call('HINCRBY', queue, 'completed', k)
+  increase('completed', k)
   k, f = 0, 0
 end
 for i = 1, n do
@@ -117,7 +117,7 @@ for i = 1, n do
     write()
     raw = call('HGET', jobs, id)
   end
-  if raw then
+  if sound(id, raw) then
     local _, vesting, _, last, holder, priority, ended, extras, _, _, _, _, strategy, _, _, _,
       retention = unpacked(form, raw)
     if vesting > now and by ~= 0 and by == last then
@@ -164,11 +164,17 @@ return 0
 inline constexpr char list_dead_letters[] = R"lua(
 local most, out = tonumber(ARGV[5]), {}
 local found = call('ZRANGEBYSCORE', dead, '(' .. ARGV[4], '+inf', 'LIMIT', 0, most + 1)
-local n = 0
-while n < most and n < #found and fits(out, found[n + 1], must_find(found[n + 1]).raw) do
+local n, shown = 0, 0
+while n < most and n < #found do
+  local id = found[n + 1]
+  local raw = call('HGET', jobs, id)
+  if #id == 16 and sound(id, raw) then  -- what is damaged is skipped
+    if not fits(out, id, raw) then break end
+    shown = shown + 1
+  end
   n = n + 1
 end
-return {now, n, out, #found > n and tonumber(call('ZSCORE', dead, found[n])) or 0}
+return {now, shown, out, #found > n and tonumber(call('ZSCORE', dead, found[n])) or 0}
 )lua";
 
 /// ARGV: id, delay. 0: there is no such dead job, 1: it waits again; or who has its key.
@@ -211,10 +217,10 @@ redis_call lease_call(redis_script const& script, redis_names const& names, C co
 
 inline result<redis_call> encode(redis_names const& names, command::extend_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,      lua::tell,  lua::queue,  lua::form,
-                                   lua::record,      lua::find,  lua::leased, lua::lease,
-                                   lua::index,       lua::flags, lua::holds,  lua::no_later_than,
-                                   lua::extend_lease};
+  static redis_script const script{lua::common,        lua::tell,        lua::queue, lua::form,
+                                   lua::sound,         lua::record,      lua::find,  lua::leased,
+                                   lua::lease,         lua::index,       lua::flags, lua::holds,
+                                   lua::no_later_than, lua::extend_lease};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.lease));
   return out;
@@ -226,8 +232,9 @@ inline result<lease_renewal> decode(command::extend_lease const& c, redis_reply&
 
 inline result<redis_call> encode(redis_names const& names, command::start_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue, lua::form,   lua::record,   lua::find,
-                                   lua::leased, lua::lease, lua::unique, lua::start_job};
+  static redis_script const script{lua::common, lua::queue,    lua::form,   lua::sound,
+                                   lua::record, lua::find,     lua::leased, lua::lease,
+                                   lua::unique, lua::start_job};
   return lease_call(script, names, c, now);
 }
 inline result<started> decode(command::start_job const&, redis_reply& r) {
@@ -243,11 +250,11 @@ inline result<started> decode(command::start_job const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::requeue_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::tell,          lua::keep,       lua::queue,
-                                   lua::form,   lua::record,        lua::find,       lua::leased,
-                                   lua::lease,  lua::index,         lua::unique,     lua::erase,
-                                   lua::ends,   lua::settle,        lua::wait_again, lua::flags,
-                                   lua::holds,  lua::no_later_than, lua::requeue_job};
+  static redis_script const script{lua::common, lua::tell,  lua::keep,          lua::queue,
+                                   lua::form,   lua::sound, lua::record,        lua::find,
+                                   lua::leased, lua::lease, lua::index,         lua::unique,
+                                   lua::erase,  lua::ends,  lua::settle,        lua::wait_again,
+                                   lua::flags,  lua::holds, lua::no_later_than, lua::requeue_job};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.delay)).arg(rule::kept_reason(c.reason));
   return out;
@@ -262,26 +269,27 @@ inline result<requeue_outcome> decode(command::requeue_job const&, redis_reply& 
 inline result<redis_call> encode(redis_names const& names, command::snooze_job const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,     lua::tell,  lua::queue, lua::form,          lua::record,    lua::find,
-      lua::leased,     lua::lease, lua::index, lua::unique,        lua::erase,     lua::ends,
-      lua::wait_again, lua::flags, lua::holds, lua::no_later_than, lua::snooze_job};
+      lua::common, lua::tell,       lua::queue, lua::form,  lua::sound,         lua::record,
+      lua::find,   lua::leased,     lua::lease, lua::index, lua::unique,        lua::erase,
+      lua::ends,   lua::wait_again, lua::flags, lua::holds, lua::no_later_than, lua::snooze_job};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.delay)).arg(c.memo);
   return out;
 }
 inline result<redis_call> encode(redis_names const& names, command::return_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::tell,          lua::queue,      lua::form,
-                                   lua::record, lua::find,          lua::leased,     lua::lease,
-                                   lua::index,  lua::unique,        lua::wait_again, lua::flags,
-                                   lua::holds,  lua::no_later_than, lua::return_job};
+  static redis_script const script{lua::common, lua::tell,   lua::queue,         lua::form,
+                                   lua::sound,  lua::record, lua::find,          lua::leased,
+                                   lua::lease,  lua::index,  lua::unique,        lua::wait_again,
+                                   lua::flags,  lua::holds,  lua::no_later_than, lua::return_job};
   return lease_call(script, names, c, now);
 }
 inline result<redis_call> encode(redis_names const& names, command::bury_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep,   lua::queue,  lua::form,    lua::record,
-                                   lua::find,   lua::leased, lua::lease,  lua::index,   lua::unique,
-                                   lua::erase,  lua::ends,   lua::settle, lua::bury_job};
+  static redis_script const script{lua::common, lua::keep,   lua::queue,   lua::form,
+                                   lua::sound,  lua::record, lua::find,    lua::leased,
+                                   lua::lease,  lua::index,  lua::unique,  lua::erase,
+                                   lua::ends,   lua::settle, lua::bury_job};
   auto out = lease_call(script, names, c, now);
   out.arg(rule::kept_reason(c.reason));
   return out;
@@ -296,14 +304,10 @@ result<hint> decode(C const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::complete_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,       lua::keep,
-                                   lua::queue,        lua::form,
-                                   lua::find_all,     lua::erase,
-                                   lua::tidy,         lua::settle,
-                                   lua::rarely,       lua::record,
-                                   lua::index,        lua::unique,
-                                   lua::ends,         lua::complete_rarely,
-                                   lua::complete_jobs};
+  static redis_script const script{
+      lua::common, lua::keep, lua::queue,           lua::form,         lua::sound,  lua::find_all,
+      lua::erase,  lua::tidy, lua::settle,          lua::rarely,       lua::record, lua::index,
+      lua::unique, lua::ends, lua::complete_rarely, lua::complete_jobs};
   auto out = queue_call(script, names, c, now);
   for (auto const& j : c.jobs) out.arg(redis_id(j.id)).arg(j.fence).arg(j.result);
   return out;
@@ -320,9 +324,9 @@ inline result<command::complete_jobs::result> decode(command::complete_jobs cons
 
 inline result<redis_call> encode(redis_names const& names, command::cancel_job const& c,
                                  redis_now now) {
-  static redis_script const script{
-      lua::common, lua::keep,  lua::queue, lua::form, lua::record, lua::find,      lua::index,
-      lua::unique, lua::erase, lua::ends,  lua::tidy, lua::settle, lua::cancel_job};
+  static redis_script const script{lua::common, lua::keep, lua::queue,  lua::form,      lua::sound,
+                                   lua::record, lua::find, lua::index,  lua::unique,    lua::erase,
+                                   lua::ends,   lua::tidy, lua::settle, lua::cancel_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.running ? 1 : 0);
   return out;
@@ -334,9 +338,9 @@ inline result<cancel_outcome> decode(command::cancel_job const&, redis_reply& r)
 /// Error: `invalid_option` for a cursor that no page gave.
 inline result<redis_call> encode(redis_names const& names, command::list_dead_letters const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,   lua::queue, lua::form,
-                                   lua::record,   lua::find,  lua::must_find,
-                                   lua::describe, lua::fits,  lua::list_dead_letters};
+  static redis_script const script{lua::common,   lua::queue,  lua::form,
+                                   lua::sound,    lua::record, lua::find,
+                                   lua::describe, lua::fits,   lua::list_dead_letters};
   std::int64_t after = 0;
   auto const* const end = c.cursor.data() + c.cursor.size();
   if (!c.cursor.empty()) {
@@ -358,9 +362,10 @@ inline result<job_page> decode(command::list_dead_letters const&, redis_reply& r
 inline result<redis_call> encode(redis_names const& names, command::replay_dead_letter const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,    lua::tell,  lua::queue,  lua::form,          lua::record,
-      lua::find,      lua::index, lua::unique, lua::erase,         lua::ends,
-      lua::possessor, lua::flags, lua::holds,  lua::no_later_than, lua::replay_dead_letter};
+      lua::common, lua::tell,   lua::queue,         lua::form,
+      lua::sound,  lua::record, lua::find,          lua::index,
+      lua::unique, lua::erase,  lua::ends,          lua::possessor,
+      lua::flags,  lua::holds,  lua::no_later_than, lua::replay_dead_letter};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(redis_ceil(c.delay));
   return out;
@@ -375,9 +380,9 @@ inline result<replayed> decode(command::replay_dead_letter const&, redis_reply& 
 
 inline result<redis_call> encode(redis_names const& names, command::purge_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep,   lua::queue,    lua::form,  lua::record,
-                                   lua::find,   lua::index,  lua::unique,   lua::erase, lua::ends,
-                                   lua::tidy,   lua::settle, lua::purge_job};
+  static redis_script const script{lua::common, lua::keep, lua::queue,  lua::form,     lua::sound,
+                                   lua::record, lua::find, lua::index,  lua::unique,   lua::erase,
+                                   lua::ends,   lua::tidy, lua::settle, lua::purge_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id));
   return out;

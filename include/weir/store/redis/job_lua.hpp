@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_REDIS_JOB_LUA_HPP
 #define WEIR_STORE_REDIS_JOB_LUA_HPP
 
+#include "weir/job.hpp"
 #include "weir/limits.hpp"
 
 // What the scripts of the job commands are made of. Each takes the pieces that it uses; a piece
@@ -32,6 +33,14 @@ inline constexpr char queue[] = R"lua(
 local queue, index, jobs, keys, runs, dead, kept, claimed, fence, due, names = unpack(KEYS, 1, 11)
 local name = ARGV[2]
 local PENDING, LEASED, COMPLETED, DEAD, CANCELLED = 0, 1, 2, 3, 4
+-- A counter that is damaged begins anew; deaths go on from the last one.
+local function increase(what, n)
+  local total = redis.pcall('HINCRBY', queue, what, n)
+  if type(total) == 'number' then return total end
+  if what == 'deaths' then n = tonumber(call('ZREVRANGE', dead, 0, 0, 'WITHSCORES')[2] or 0) + 1 end
+  call('HSET', queue, what, decimal(math.max(n, 0)))
+  return n
+end
 )lua";
 
 /// What is kept of a job in one field, and travels as it is (store/redis/job_record.hpp): these
@@ -44,13 +53,39 @@ inline constexpr char form[] = R"lua(
 local form, long_body = '>I4I8I8I8I2BBBI4I8I8I2BBI4I8I8I8', 200
 )lua";
 
+/// Can a record be read, with what the job has besides? After `queue` and `form`.
+inline constexpr char sound[] = R"lua(
+local function sound(id, raw)
+  if not raw or #raw < 85 then return false end
+  local _, vesting, unclaimed, by, holder, _, ended, extras, _, deadline_from, deadline, key,
+    strategy, policy, _, enqueued, retention, death, at = struct.unpack(form, raw)
+  local latest = math.max(vesting, unclaimed, by, deadline_from, deadline, enqueued, retention, death)
+  if latest > 9007199254740992 or ended > 4 or extras > 3 or strategy > 4 or policy > 4 then
+    return false
+  end
+  local body = extras > 1 and call('HGET', jobs, id .. 'b')
+  if extras > 1 then
+    at = 1
+    if not body or #raw ~= 85 + key + holder then return false end
+  else
+    at, body = at + key + holder, raw
+  end
+  if #body < at + 1 or #body < at + 1 + struct.unpack('>I2', body, at) then return false end
+  if extras % 2 == 0 then return true end
+  local notes = call('HGET', jobs, id .. 'n')
+  if not notes or #notes < 6 then return false end
+  local memo, result = struct.unpack('>I2I4', notes)
+  return #notes >= 6 + memo + result
+end
+)lua";
+
 /// The beginning of what most runs of a script do not need, of which each such script has an end of
 /// its own. Its functions are made when it is called: making one costs a quarter of a command.
 inline constexpr char rarely[] = R"lua(
 local function rarely()
 )lua";
 
-/// A record as a table. After `queue` and `form`.
+/// A record as a table. After `sound`.
 inline constexpr char record[] = R"lua(
 -- All fields at once: a table that grows is made several times.
 local function parse(id, raw)
@@ -79,19 +114,25 @@ local function state_of(j)
 end
 )lua";
 
-/// One job. After `record`.
+/// One job. One that is damaged is none to `look`, and an error to `find`. After `record`.
 inline constexpr char find[] = R"lua(
-local function find(id)
+local function look(id)
   local raw = call('HGET', jobs, id)
-  local j = raw and parse(id, raw)
-  if j and not gone(j) then return j end
+  if not sound(id, raw) then return nil, raw end
+  local j = parse(id, raw)
+  if not gone(j) then return j end
+end
+local function find(id)
+  local j, raw = look(id)
+  if raw then error('CORRUPT weir: a job') end
+  return j
 end
 )lua";
 
 /// The lease of a job, if it is this one still. After `find`.
 inline constexpr char leased[] = R"lua(
 local function leased(id, by)
-  local j = find(id)
+  local j = look(id)
   if j and state_of(j) == LEASED and j.fence == tonumber(by) then return j end
 end
 )lua";
@@ -125,7 +166,8 @@ local function heads()
   local head, last = call('ZRANGE', index, '0', '0')[1], nil
   local least, any = nil, false
   while head do
-    local priority, vesting = struct.unpack('>BI8', head)
+    local priority, vesting = 0, 0  -- of one that is damaged
+    if #head >= 9 then priority, vesting = struct.unpack('>BI8', head) end
     if not least or vesting < least then least = vesting end
     any = any or vesting <= now
     last = last or call('ZRANGE', index, '-1', '-1')[1]:byte()
@@ -151,7 +193,8 @@ local function visible(most, use)
     end
     from = #members == n and '(' .. members[n]
     for i, member in ipairs(members) do
-      local priority, vesting = struct.unpack('>BI8', member)
+      local priority, vesting = 0, 0  -- of one that is damaged
+      if #member >= 9 then priority, vesting = struct.unpack('>BI8', member) end
       if vesting > now then
         from = priority < 255 and '[' .. string.char(priority + 1)
         break
@@ -175,7 +218,7 @@ local end_frees_key = {true, true, false, true, false}
 -- The job that has an enqueue key.
 local function owner_of(key)
   local v = call('HGET', keys, key)
-  if not v then return end
+  if not v or #v ~= 24 then return end
   local expiry = struct.unpack('>I8', v, 17)
   if expiry == 0 or expiry > now then return v:sub(1, 16) end
 end
@@ -209,7 +252,7 @@ local function erase(id) call('HDEL', jobs, id, id .. 'b', id .. 'n') end
 
 /// How jobs end. After `index`, `unique` and `erase`.
 inline constexpr char ends[] = R"lua(
-local function count(what, n) return call('HINCRBY', queue, what, n) end
+local function count(what, n) return increase(what, n) end
 local function drop(j)
   if j.ended == DEAD then call('ZREM', dead, j.id) else call('ZREM', kept, 'j' .. j.id) end
   erase(j.id)
@@ -251,6 +294,39 @@ local function bury(j, reason)
 end
 )lua";
 
+/// What cannot be read becomes a dead letter, with what was found as its payload. Its keys are
+/// freed if they can be read, and are its own. After `ends`.
+inline constexpr char set_aside[] = R"lua(
+local function set_aside(member, id, raw)
+  local found, key = raw or '', nil
+  call('ZREM', index, member)
+  call('ZREM', claimed, id)
+  call('ZREM', kept, 'j' .. id)
+  if #found >= 85 then
+    local last = 85 + struct.unpack('>I2', found, 54)
+    if #found >= last then key = found:sub(86, last) end
+  end
+  if key then
+    free({id = id, key = key})
+    if call('HGET', runs, key) == id then call('HDEL', runs, key) end
+  end
+  if #id ~= 16 then
+    call('HDEL', jobs, id)
+    id = redis.sha1hex(member):sub(1, 16)
+  end
+  local reason, death = 'the record is damaged', count('deaths', 1)
+  call('ZADD', dead, death, id)
+  call('HSET', jobs,
+    id, struct.pack(form, 0, now, 0, 0, 0, member:byte() or 0, DEAD, 3, 1, now, 0, 0, 0, 0, 0, now,
+      0, death),
+    id .. 'b', struct.pack('>I2', 7) .. 'damaged' .. found:sub(1, 1048576),
+    id .. 'n', struct.pack('>I2I4', 0, 0) .. reason)
+end
+)lua";
+
+static_assert(damaged_record == "the record is damaged");
+static_assert(limits::payload_size == 1'048'576);
+
 /// The job that has an enqueue key, by its id, and its record if it has one. One that waits and
 /// that nobody can claim any more gives the key up and is buried: then nobody has it. Unless the
 /// key is held until_expired: then that job counts as ended, and has no record here. After `find`
@@ -258,7 +334,7 @@ end
 inline constexpr char possessor[] = R"lua(
 local function possessor(key)
   local id = owner_of(key)
-  local o, reason = id and find(id), nil
+  local o, reason = id and look(id), nil
   if not o or state_of(o) ~= PENDING then return id, o end
   if o.attempts >= o.max_attempts then
     reason = 'its attempts are spent: the last holder let its lease end'
@@ -315,6 +391,9 @@ end
 /// the end of the snooze. Queues that were used have it.
 inline constexpr char flags[] = R"lua(
 local flags = call('HGET', KEYS[1], 'flags')
+if flags and flags ~= '000' and (#flags > 18 or not flags:match('^[01][01]%d+$')) then
+  flags = '000'
+end
 )lua";
 
 /// `held`, `paused`, and until when it is `snoozed`. After `flags`.
@@ -385,14 +464,6 @@ local function fits(out, id, raw)
 end
 )lua";
 static_assert(limits::answer_bytes == 4'194'304);
-/// A job of the index or of the dead letters, which has a record unless somebody has deleted that.
-/// After `find`.
-inline constexpr char must_find[] = R"lua(
-local function must_find(id)
-  return find(id) or error('CORRUPT weir: a job without its record')
-end
-)lua";
-
 }  // namespace weir::detail::lua
 
 #endif

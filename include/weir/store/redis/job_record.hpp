@@ -129,7 +129,8 @@ struct redis_job_record {
 
   /// From the step to then.
   [[nodiscard]] duration until(std::int64_t then) const noexcept {
-    return std::chrono::microseconds{then - now};
+    constexpr auto most = std::chrono::duration_cast<std::chrono::microseconds>(duration::max());
+    return std::chrono::microseconds{std::clamp(then - now, -most.count(), most.count())};
   }
   [[nodiscard]] std::optional<duration> deadline_in() const noexcept {
     if (deadline == 0) return std::nullopt;

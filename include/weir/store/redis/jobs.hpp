@@ -28,12 +28,15 @@ inline constexpr char peek_jobs[] = R"lua(
 local most, n, out = tonumber(ARGV[4]), 0, {}
 visible(function() return most - n end, function(members)
   for _, member in ipairs(members) do
-    local j = must_find(member:sub(10))
-    if not fits(out, j.id, j.raw) then
-      most = n
-      return
+    local id = member:sub(10)
+    local raw = call('HGET', jobs, id)
+    if #id == 16 and sound(id, raw) then  -- what is damaged is skipped
+      if not fits(out, id, raw) then
+        most = n
+        return
+      end
+      n = n + 1
     end
-    n = n + 1
   end
 end)
 return {now, n, out}
@@ -44,6 +47,7 @@ inline constexpr char claim_rarely[] = R"lua(
 return {
   bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
   unclaim = function(id, raw) unclaim(parse(id, raw)) end,
+  set_aside = set_aside,
   leased = leased,
   tidy = tidy,
 }
@@ -51,36 +55,48 @@ end
 )lua";
 
 /// Claims these members of the index, which are visible, and buries those that cannot be claimed,
-/// up to a hundred. They are written together. It ends before a job that the answer has no room for
+/// or are damaged, up to a hundred. They are written together. It ends before a job that the answer
+/// has no room for
 /// (`full`). After `fits` and `claim_rarely`.
 inline constexpr char claim_all[] = R"lua(
-local out, claims, buried, given, rare, full = {}, 0, 0, {}, nil, false
+local out, claims, buried, damaged, given, rare, full = {}, 0, 0, 0, {}, nil, false
 local pack, unpacked, char = struct.pack, struct.unpack, string.char
 local function claim_all(members, holder, lease)
   local ids, o, till = {}, #out, now + lease
   for i = 1, #members do ids[i] = members[i]:sub(10) end
   local found = call('HMGET', jobs, unpack(ids))
-  for i = 1, #ids do
-    local raw = found[i]
-    if not raw or raw:byte(32) ~= PENDING then error('CORRUPT weir: a job without its record') end
-  end
   local old, index_new, ends, records, k, number = {}, {}, {}, {}, 0, nil
   local by_end, by_rank, size = decimal(till), pack('>I8', till), #holder
   for i = 1, #ids do
-    local id, raw, reason = ids[i], found[i], nil
-    local attempts, vesting, _, _, held_by, priority, _, extras, max_attempts, deadline_from,
-      deadline, key = unpacked('>I4I8I8I8I2BBBI4I8I8I2', raw)
-    if attempts >= max_attempts then
+    local id, raw, reason, whole = ids[i], found[i], nil, false
+    local attempts, vesting, held_by, priority, ended, extras, max_attempts, deadline_from, deadline,
+      key, _
+    if #id == 16 and sound(id, raw) then
+      attempts, vesting, _, _, held_by, priority, ended, extras, max_attempts, deadline_from,
+        deadline, key = unpacked('>I4I8I8I8I2BBBI4I8I8I2', raw)
+      whole = ended == PENDING and vesting <= now and priority == members[i]:byte()
+    end
+    if not whole then
+      -- An entry of a job that is elsewhere, or has ended, is no job.
+      if ended then
+        call('ZREM', index, members[i])
+      else
+        if buried + damaged == 100 then break end
+        rare = rare or rarely()
+        rare.set_aside(members[i], id, raw)
+        damaged = damaged + 1
+      end
+    elseif attempts >= max_attempts then
       reason = 'its attempts are spent: the last holder let its lease end'
     elseif deadline > 0 and deadline_from + deadline < now then
       reason = 'its deadline was missed'
     end
-    if (reason or held_by > 0) and not rare then rare = rarely() end
-    if reason and buried == 100 then break end
+    if whole and (reason or held_by > 0) and not rare then rare = rarely() end
+    if reason and buried + damaged == 100 then break end
     if reason then
       rare.bury(id, raw, reason)
       buried = buried + 1
-    else
+    elseif whole then
       if extras == 0 then
         room = room - #raw - size
         full = room < 0
@@ -125,7 +141,7 @@ if last then
   local number, grants = last:match('^(%d+):(.*)$')
   if number == sequence then
     rare = rare or rarely()
-    for at = 1, #grants, 24 do
+    for at = 1, #grants - 23, 24 do
       local j = rare.leased(grants:sub(at, at + 15), (struct.unpack('>I8', grants, at + 16)))
       if j then
         describe(out, j.id, j.raw)
@@ -136,7 +152,7 @@ if last then
   if claims == 0 then call('DEL', latest) end
 end
 if claims == 0 and not held then
-  visible(function() return not full and buried < 100 and math.min(limit - claims, 256) or 0 end,
+  visible(function() return not full and buried + damaged < 100 and math.min(limit - claims, 256) or 0 end,
     function(members) claim_all(members, holder, lease) end)
   if claims > 0 and sequence ~= '0' then
     call('SET', latest, sequence .. ':' .. table.concat(given), 'PX', kept_for(now + lease))
@@ -144,7 +160,7 @@ if claims == 0 and not held then
 end
 local least, any = heads()
 point(least)
-return {now, claims, out, buried, any and not held and 1 or 0, held and 1 or 0,
+return {now, claims, out, buried, damaged, any and not held and 1 or 0, held and 1 or 0,
   least and least - now or false}
 )lua";
 
@@ -160,7 +176,7 @@ if state == LEASED and j.holder == holder then
 end
 if state ~= PENDING or held or j.vesting > now then return {now, 0, {}} end
 claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, tonumber(ARGV[6]))
-if buried > 0 then settle() end
+if buried + damaged > 0 then settle() end
 return {now, claims, out}
 )lua";
 
@@ -174,8 +190,8 @@ return {now, j and 1 or 0, out}
 
 inline result<redis_call> encode(redis_names const& names, command::peek_jobs const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue,     lua::form,    lua::record,
-                                   lua::find,   lua::must_find, lua::visible, lua::describe,
+  static redis_script const script{lua::common, lua::queue,    lua::form,    lua::sound,
+                                   lua::record, lua::find,     lua::visible, lua::describe,
                                    lua::fits,   lua::peek_jobs};
   auto out = queue_call(script, names, c, now);
   out.arg(c.limit);
@@ -189,11 +205,11 @@ inline result<std::vector<job>> decode(command::peek_jobs const&, redis_reply& r
 inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,   lua::next_fences,  lua::keep,      lua::queue,       lua::form,
-      lua::heads,    lua::visible,      lua::flags,     lua::holds,       lua::point,
-      lua::describe, lua::fits,         lua::rarely,    lua::record,      lua::find,
-      lua::leased,   lua::index,        lua::unique,    lua::erase,       lua::ends,
-      lua::tidy,     lua::claim_rarely, lua::claim_all, lua::dequeue_jobs};
+      lua::common,    lua::next_fences, lua::keep,   lua::queue,     lua::form,   lua::sound,
+      lua::heads,     lua::visible,     lua::flags,  lua::holds,     lua::point,  lua::describe,
+      lua::fits,      lua::rarely,      lua::record, lua::find,      lua::leased, lua::index,
+      lua::unique,    lua::erase,       lua::ends,   lua::set_aside, lua::tidy,   lua::claim_rarely,
+      lua::claim_all, lua::dequeue_jobs};
   auto latest = names.key(names.shard_of(c.queue), "h", std::to_string(c.queue.size()));
   latest.append(":").append(c.queue).append(c.holder);
   auto out = queue_call(script, names, c, now, latest);
@@ -202,9 +218,10 @@ inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs
 }
 inline result<dequeued> decode(command::dequeue_jobs const&, redis_reply& r) {
   dequeued out;
-  r.array(7);
+  r.array(8);
   out.jobs = read_jobs<leased_job>(r);
   out.dead_lettered = r.number<std::uint32_t>();
+  out.damaged = r.number<std::uint32_t>();
   out.more = r.boolean();
   out.held = r.boolean();
   out.next_in = r.optional_micros();
@@ -214,10 +231,11 @@ inline result<dequeued> decode(command::dequeue_jobs const&, redis_reply& r) {
 inline result<redis_call> encode(redis_names const& names, command::obtain_lease const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,   lua::next_fences,  lua::keep,      lua::queue,       lua::form,  lua::record,
-      lua::find,     lua::erase,        lua::tidy,      lua::settle,      lua::flags, lua::holds,
-      lua::describe, lua::fits,         lua::leased,    lua::rarely,      lua::index, lua::unique,
-      lua::ends,     lua::claim_rarely, lua::claim_all, lua::obtain_lease};
+      lua::common,    lua::next_fences,  lua::keep,      lua::queue,       lua::form,
+      lua::sound,     lua::record,       lua::find,      lua::erase,       lua::tidy,
+      lua::settle,    lua::flags,        lua::holds,     lua::describe,    lua::fits,
+      lua::leased,    lua::rarely,       lua::index,     lua::unique,      lua::ends,
+      lua::set_aside, lua::claim_rarely, lua::claim_all, lua::obtain_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.holder).arg(redis_ceil(c.lease));
   return out;
@@ -228,8 +246,8 @@ inline result<std::optional<leased_job>> decode(command::obtain_lease const&, re
 
 inline result<redis_call> encode(redis_names const& names, command::find_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue,    lua::form,    lua::record,
-                                   lua::find,   lua::describe, lua::find_job};
+  static redis_script const script{lua::common, lua::queue, lua::form,     lua::sound,
+                                   lua::record, lua::find,  lua::describe, lua::find_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id));
   return out;

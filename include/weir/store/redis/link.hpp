@@ -7,10 +7,12 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/cluster_map.hpp"
 #include "weir/store/redis/confirm.hpp"
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/hosts.hpp"
@@ -28,12 +30,9 @@
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/redis/adapter/any_adapter.hpp>
-#include <boost/redis/error.hpp>
-#include <boost/redis/request.hpp>
-#include <boost/redis/response.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include <chrono>
@@ -104,13 +103,13 @@ class redis_link final : public redis_backend,
   void start() override { connect(); }
 
   /// What is asked is answered while the connection lasts, or not at all.
-  void ask_slots(std::function<void(boost::redis::generic_response const&)> then) {
+  void ask_slots(std::function<void(redis_question const&)> then) {
     auto const session = this->session();
     if (!session) return;
-    auto const slots = std::make_shared<redis_question>();
+    auto const slots = std::make_shared<redis_question>(redis_cluster_map::most_bytes);
     slots->wire.push("CLUSTER", "SLOTS");
     session->ask(slots, [then = std::move(then)](error_code ec, redis_question& q) {
-      if (!ec) then(q.response);
+      if (!ec) then(q);
     });
   }
 
@@ -176,14 +175,14 @@ class redis_link final : public redis_backend,
     }
     if (batch->unanswered().empty()) return;
     batch->encode();
-    redis_batch::replies replies{batch.get(), this};
-    session->execute(batch->wire(), boost::redis::any_adapter{replies},
+    batch->belongs_to(*this);
+    session->execute(batch->wire(), *batch,
                      [self = shared_from_this(), batch](error_code ec) { self->sent(batch, ec); });
   }
 
   /// What was not answered by now never will be.
   void sent(std::shared_ptr<redis_batch> const& batch, error_code ec) {
-    bool const unsent = ec == boost::redis::error::not_connected;
+    bool const unsent = ec == boost::asio::error::not_connected;
     for (auto const& r : batch->unanswered()) {
       returned(*r);
       unsent ? not_given(r) : r->fail(errc::outcome_unknown);
@@ -205,17 +204,11 @@ class redis_link final : public redis_backend,
     }
   }
 
-  void received() noexcept override {
-    if (auto const session = session_.lock()) session->alive();
-  }
-
   void answered(std::shared_ptr<redis_request> const& r,
                 std::span<redis_reply::node const> nodes) override {
     returned(*r);
-    received();
-    using kind = redis_reply::kind;
     auto const& first = nodes.front();
-    if (first.data_type != kind::simple_error && first.data_type != kind::blob_error) {
+    if (!first.is_error()) {
       if (options_.replicas != 0) return confirm(r, nodes);
       redis_reply reply{nodes};
       return r->complete(reply);
@@ -278,16 +271,15 @@ class redis_link final : public redis_backend,
     auto const timeout = std::chrono::ceil<std::chrono::milliseconds>(options_.replica_timeout);
     auto const wait = std::make_shared<redis_question>();
     wait->wire.push("WAIT", options_.replicas, timeout.count());
-    session->execute(wait->wire, boost::redis::any_adapter{wait->response},
-                     [self = shared_from_this(), wait, batch](error_code ec) {
-                       bool enough = false;
-                       if (!ec && wait->response.has_value()) {
-                         redis_reply reply{wait->response.value()};
-                         auto const have = reply.number<std::uint32_t>();
-                         enough = reply.complete() && have >= self->options_.replicas;
-                       }
-                       self->confirmed(*batch, enough);
-                     });
+    session->execute(wait->wire, *wait, [self = shared_from_this(), wait, batch](error_code ec) {
+      bool enough = false;
+      if (!ec) {
+        redis_reply reply{wait->answer()};
+        auto const have = reply.number<std::uint32_t>();
+        enough = reply.complete() && have >= self->options_.replicas;
+      }
+      self->confirmed(*batch, enough);
+    });
   }
 
   void confirmed(redis_unconfirmed::batch const& batch, bool enough) {
@@ -352,21 +344,23 @@ class redis_link final : public redis_backend,
     session_ = session;
   }
 
-  void greeting(boost::redis::request& wire) override {
-    if (is_one_of_several_) return wire.push("CLUSTER", "SLOTS");
-    redis_shard_count_call(names_).push_with_source(wire);
+  std::shared_ptr<redis_question> greeting() override {
+    auto const most = is_one_of_several_ ? redis_cluster_map::most_bytes : limits::key_size;
+    auto out = std::make_shared<redis_question>(most);
+    is_one_of_several_ ? out->wire.push("CLUSTER", "SLOTS")
+                       : redis_shard_count_call(names_).push_with_source(out->wire);
+    return out;
   }
 
-  error_code greeted(boost::redis::generic_response const& answer) override {
-    error_code const refused =
-        answer.has_error() ? redis_refusal(answer.error().diagnostic) : error_code{};
+  error_code greeted(redis_question const& answer) override {
+    error_code const refused = answer.is_refused() ? redis_refusal(answer.refusal()) : error_code{};
     if (is_one_of_several_ && refused != errc::permission_denied) {
       auto const board = board_.lock();
       if (board && board->greeted(*this, answer)) return {};
       return errc::store_unavailable;
     }
     if (refused) return refused;
-    redis_reply reply{answer.value()};
+    redis_reply reply{answer.answer()};
     return redis_shard_count_error(names_, reply);
   }
 
@@ -421,7 +415,7 @@ class redis_link final : public redis_backend,
     auto const policy = std::make_shared<redis_question>();
     policy->wire.push("CONFIG", "GET", "maxmemory-policy");
     session()->ask(policy, [this](error_code, redis_question& q) {
-      auto const warning = redis_eviction_warning(q.response);
+      auto const warning = redis_eviction_warning(q.answer());
       if (warning.empty() || options_.warn == nullptr) return;
       std::exchange(options_.warn, nullptr)(warning);
     });

@@ -21,6 +21,9 @@ inline constexpr char locks[] = R"lua(
 local lock, holder = KEYS[1], ARGV[2]
 local has, fence, till = unpack(call('HMGET', lock, 'holder', 'fence', 'until'))
 fence, till = tonumber(fence or 0), tonumber(till or 0)
+if not fence or not till or math.max(fence, till) > 9007199254740992 then
+  error('CORRUPT weir: a lock')
+end
 local held = till > now
 local function named(asked) return held and has == holder and (asked == 0 or asked == fence) end
 )lua";

@@ -65,7 +65,12 @@ if call('ZCARD', KEYS[3]) == 0 then
   local live = call('ZCARD', fences)
   if live < tonumber(ARGV[3]) and call('ZCOUNT', ends, '-inf', at) == 0 then
     local fence, till = now, now + ARGV[4]
-    local last = tonumber(call('SET', KEYS[6], at, 'GET') or 0)
+    local was = call('SET', KEYS[6], at, 'GET')
+    local last = was and tonumber(was) or 0
+    if was and (not was:match('^%d+$') or last >= 9007199254740992) then
+      call('SET', KEYS[6], was)
+      error('CORRUPT weir: a fence')
+    end
     if last >= now then
       fence, at = last + 1, decimal(last + 1)
       call('SET', KEYS[6], at)

@@ -4,28 +4,50 @@
 #ifndef WEIR_STORE_REDIS_QUESTION_HPP
 #define WEIR_STORE_REDIS_QUESTION_HPP
 
-#include <boost/redis/request.hpp>
-#include <boost/redis/response.hpp>
+#include "weir/store/redis/resp.hpp"
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weir::detail {
 
-/// What a link asks for itself.
-struct redis_question {
-  boost::redis::request wire;
-  boost::redis::generic_response response;
+/// A question of a link, and the answer.
+class redis_question final : public redis_receiver {
+ public:
+  /// @param most bytes of the answer
+  explicit redis_question(std::size_t most = std::size_t{32} << 10U) : most_{most} {}
+
+  redis_wire wire;
+
+  /// The last reply, or the first that is an error. Empty: there is none yet.
+  [[nodiscard]] std::vector<redis_value> const& answer() const noexcept { return answer_; }
+  /// What the server says if it refuses, and else nothing.
+  [[nodiscard]] std::string_view refusal() const noexcept {
+    return is_refused() ? std::string_view{answer_.front().value} : std::string_view{};
+  }
+  [[nodiscard]] bool is_refused() const noexcept {
+    return !answer_.empty() && answer_.front().is_error();
+  }
+
+  [[nodiscard]] redis_bounds bounds() const noexcept override { return redis_bounds::of(most_); }
+  void reply(std::span<redis_value const> nodes) override {
+    if (!is_refused()) answer_.assign(nodes.begin(), nodes.end());
+  }
+
+ private:
+  std::size_t most_;
+  std::vector<redis_value> answer_;
 };
 
 /// What is to be said about the answer to CONFIG GET maxmemory-policy. Empty: nothing, such as
 /// where the server may not be asked.
-[[nodiscard]] inline std::string redis_eviction_warning(
-    boost::redis::generic_response const& answer) {
+[[nodiscard]] inline std::string redis_eviction_warning(std::span<redis_value const> answer) {
   // A map with the one entry; its value comes last.
-  if (!answer.has_value() || answer.value().empty()) return {};
-  auto const& policy = answer.value().back().value;
+  if (answer.empty() || answer.front().data_type != redis_kind::map) return {};
+  auto const& policy = answer.back().value;
   if (policy == "noeviction") return {};
   // Whatever a server says may end on a terminal: only a word is repeated.
   constexpr std::size_t longest = 32;
@@ -33,16 +55,6 @@ struct redis_question {
   bool const word = policy.size() <= longest && policy.find_first_not_of(letters) == policy.npos;
   return "the server's maxmemory-policy is " + (word ? policy + " and " : std::string{}) +
          "not noeviction: it may forget leases, buckets and jobs when memory is short";
-}
-
-/// Calls `f` with each message that was published.
-template <class Nodes, class F>
-void redis_messages(Nodes const& nodes, F f) {
-  // A push is "message", the channel, and what was published.
-  constexpr std::size_t length = 4;
-  for (std::size_t i = 0; i + length <= nodes.size(); i += nodes[i].aggregate_size + 1) {
-    if (nodes[i + 1].value == "message") f(nodes[i + 3].value);
-  }
 }
 
 }  // namespace weir::detail

@@ -39,7 +39,7 @@ return {least and least - now or false}
 
 inline constexpr char read_queue_stats[] = R"lua(
 local h = call('HMGET', queue, 'enqueued', 'completed', 'cancelled', 'purged')
-for i = 1, 4 do h[i] = tonumber(h[i] or 0) end
+for i = 1, 4 do h[i] = math.max(tonumber(h[i]) or 0, 0) end
 local running = call('ZCOUNT', claimed, '(' .. decimal(now), '+inf')
 local least = heads()
 return {h[1], call('ZCARD', index) - running, running, h[2], call('ZCARD', dead), h[3], h[4],
@@ -80,6 +80,9 @@ inline constexpr char obtain_queue_lease[] = R"lua(
 local holder = ARGV[4]
 local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
 by, till = tonumber(by or 0), tonumber(till or 0)
+if not by or not till or math.max(by, till) > 9007199254740992 then
+  error('CORRUPT weir: a lease of a queue')
+end
 if till > now and has ~= holder then return {0, 0, till - now, has} end
 if till <= now then
   by, till = next_fences(fence, 1), now + ARGV[5]

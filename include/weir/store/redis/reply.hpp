@@ -6,10 +6,8 @@
 
 #include "weir/error.hpp"
 #include "weir/job.hpp"
+#include "weir/store/redis/resp.hpp"
 #include "weir/time.hpp"
-
-#include <boost/redis/resp3/node.hpp>
-#include <boost/redis/resp3/type.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -29,8 +27,8 @@ namespace weir::detail {
 /// spoils it: from then on it gives zeros and empty texts, and `good` says so in the end.
 class redis_reply {
  public:
-  using node = boost::redis::resp3::node;
-  using kind = boost::redis::resp3::type;
+  using node = redis_value;
+  using kind = redis_kind;
 
   explicit redis_reply(std::span<node const> nodes) noexcept : rest_{nodes} {}
 
@@ -142,6 +140,15 @@ class redis_reply {
       {"CORRUPT weir", errc::store_corrupt},
       {"READONLY", errc::store_read_only},
       {"MISCONF", errc::store_read_only},
+      // A user without the right to what a script calls: the command, a key or the channel.
+      {"NOPERM", errc::permission_denied},
+      {"The user executing the script", errc::permission_denied},
+      // A script meets a record that is damaged.
+      {"attempt to ", errc::store_corrupt},
+      {"bad argument", errc::store_corrupt},
+      {"data string too short", errc::store_corrupt},
+      {"is not an integer", errc::store_corrupt},
+      {"is not a valid float", errc::store_corrupt},
       {"LOADING", errc::store_unavailable},
       {"BUSY", errc::store_unavailable},
       {"MASTERDOWN", errc::store_unavailable},
@@ -154,7 +161,6 @@ class redis_reply {
       {"NOREPLICAS", errc::store_unavailable},
       {"NOAUTH", errc::permission_denied},
       {"WRONGPASS", errc::permission_denied},
-      {"NOPERM", errc::permission_denied},
       {"DENIED", errc::permission_denied},  // protected mode
       // A database that it does not have.
       {"ERR DB index", errc::invalid_option},
@@ -163,7 +169,7 @@ class redis_reply {
   for (auto const& m : meanings) {
     if (text.starts_with(m.code)) return m.error;
   }
-  constexpr std::size_t within_scripts = 5;
+  constexpr std::size_t within_scripts = 12;
   for (auto const& m : std::span{meanings}.first<within_scripts>()) {
     if (text.find(m.code) != text.npos) return m.error;
   }

@@ -15,11 +15,10 @@
 #include "weir/store/redis/permits.hpp"
 #include "weir/store/redis/queues.hpp"
 #include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/resp.hpp"
 #include "weir/store/redis/room.hpp"
 #include "weir/store/redis/script.hpp"
 #include "weir/time.hpp"
-
-#include <boost/redis/request.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +49,7 @@ class redis_request {
   void fail(errc e) noexcept { fail(make_error_code(e)); }
 
   /// Adds it to what travels.
-  void push(boost::redis::request& to) const {
+  void push(redis_wire& to) const {
     if (asking_) to.push("ASKING");
     if (by_source_) return call_.push_with_source(to);
     call_.push(to);

@@ -28,18 +28,17 @@
 // - The work is bounded by what the caller asked for, whatever is kept.
 namespace weir::detail {
 
-/// How a bulk string of so many bytes begins.
-inline void redis_bulk_size(std::string& to, std::size_t size) {
+/// A number behind a letter, such as how many bytes or elements follow, and the end of its line.
+inline void redis_count(std::string& to, char kind, std::size_t n) {
   constexpr std::size_t most = 24;
   std::array<char, most> digits;
-  auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), size).ptr;
-  to.append("$").append(digits.data(), end).append("\r\n");
+  auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr;
+  (to += kind).append(digits.data(), end).append("\r\n");
 }
-[[nodiscard]] inline std::string redis_bulk(std::string_view bytes) {
-  std::string out;
-  redis_bulk_size(out, bytes.size());
-  out.append(bytes).append("\r\n");
-  return out;
+/// A string of any bytes.
+inline void redis_bulk(std::string& to, std::string_view bytes) {
+  redis_count(to, '$', bytes.size());
+  to.append(bytes).append("\r\n");
 }
 
 /// A script and the digest by which the server knows it.
@@ -54,7 +53,7 @@ class redis_script {
       digest_ += digits[byte >> 4U];
       digest_ += digits[byte & 15U];
     }
-    encoded_digest_ = redis_bulk(digest_);
+    redis_bulk(encoded_digest_, digest_);
   }
 
   [[nodiscard]] std::string const& source() const noexcept { return source_; }
@@ -84,10 +83,16 @@ end
 local function decimal(number) return string.format('%d', number) end
 )lua";
 
-/// The first of the next n fences. The clock is nearly always ahead of the last one.
+/// The first of the next n fences. The clock is nearly always ahead of the last one. A fence that
+/// is damaged, or beyond what a script can count, stays as it is (F97).
 inline constexpr char next_fences[] = R"lua(
 local function next_fences(key, n)
-  local last = tonumber(call('SET', key, decimal(now + n - 1), 'GET') or 0)
+  local was = call('SET', key, decimal(now + n - 1), 'GET')
+  local last = was and tonumber(was) or 0
+  if was and (not was:match('^%d+$') or last + n > 9007199254740992) then
+    call('SET', key, was)
+    error('CORRUPT weir: a fence')
+  end
   if last < now then return now end
   call('SET', key, decimal(last + n))
   return last + 1

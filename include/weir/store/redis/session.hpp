@@ -7,39 +7,44 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/dial.hpp"
-#include "weir/store/redis/inquiry.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/question.hpp"
-#include "weir/store/redis/relay.hpp"
+#include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/resp.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
-#include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/redis/adapter/any_adapter.hpp>
-#include <boost/redis/connection.hpp>
-#include <boost/redis/error.hpp>
-#include <boost/redis/logger.hpp>
-#include <boost/redis/request.hpp>
-#include <boost/redis/response.hpp>
-#include <boost/system/system_error.hpp>
+#include <boost/asio/write.hpp>
 
-#include <chrono>
+#include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <new>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace weir::detail {
 
-/// Who has a session.
+/// Owner interface of a session.
 class redis_session_owner {
  public:
   redis_session_owner() = default;
@@ -47,10 +52,10 @@ class redis_session_owner {
   redis_session_owner& operator=(redis_session_owner const&) = delete;
   virtual ~redis_session_owner() = default;
 
-  /// Adds the requests that come before any command.
-  virtual void greeting(boost::redis::request&) {}
+  /// What is asked before any command.
+  [[nodiscard]] virtual std::shared_ptr<redis_question> greeting() { return {}; }
   /// What it answered. An error: the session is of no use, because of that.
-  virtual error_code greeted(boost::redis::generic_response const&) { return {}; }
+  virtual error_code greeted(redis_question const&) { return {}; }
   /// Commands may go; or it is subscribed.
   virtual void opened() = 0;
   /// A hint.
@@ -72,133 +77,156 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
                 redis_options const& options)
       : strand_{std::move(strand)},
         owner_{std::move(owner)},
-        options_{options} {}
+        options_{options},
+        socket_{boost::asio::any_io_executor{strand_}} {}
 
   /// Throws `boost::system::system_error`, such as for a file of authorities that cannot be read.
   ///
   /// @param channel to subscribe to; empty: it is for commands
   void start(redis_target const& target, std::string const& channel) {
-    auto const& address = target.address;
-    connection_ = make_redis_connection(strand_, address);
-    address_ = address;
+    address_ = target.address;
     channel_ = channel;
-    auto reached = address;
-    if (!target.ip.empty()) reached = address.at(target.ip, address.port());
-    if (!address.path().empty()) {
-      relay_ = std::make_shared<redis_relay>(strand_, address.path());
-      reached = address.at("127.0.0.1", relay_->port());
-      relay_->start(connection_);
+    auto const place = endpoint(target);
+    if (address_.uses_tls()) {
+      tls_.emplace(socket_, context_.emplace(redis_tls(address_)));
+      redis_verify(*tls_, address_);
     }
-    // What Boost.Redis has no limit for: the greeting.
-    auto const steps = address.uses_tls() ? 4 : 2;
-    after(steps * options_.connect_timeout, &redis_session::hang_up);
-    greet();
-    connection_->async_run(redis_config(reached, options_),
-                           boost::redis::logger{boost::redis::logger::level::disabled},
-                           boost::asio::bind_cancellation_slot(
-                               attempt_->slot(), boost::asio::bind_executor(
-                                                     strand_, [self = shared_from_this(),
-                                                               signal = attempt_](error_code ec) {
-                                                       signal->slot().clear();
-                                                       self->over(ec);
-                                                     })));
+    after(options_.connect_timeout, &redis_session::hang_up);
+    connect(place);
   }
 
   /// May commands go?
   [[nodiscard]] bool up() const noexcept { return up_; }
   /// No more commands: it is to end when what is under way is answered.
   void retire() noexcept { up_ = false; }
-  /// There was a sign of life.
-  void alive() noexcept { heard_ = true; }
 
-  /// Sends a request. It, and what takes the replies, live until `on_end(error_code)` is called.
-  template <class F>
-  void execute(boost::redis::request const& wire, boost::redis::any_adapter replies, F on_end) {
-    auto const bytes = wire.payload().size();
-    sending_ += bytes;
-    auto whole = [self = shared_from_this(), bytes,
-                  on_end = std::move(on_end)](error_code ec, std::size_t) mutable {
-      self->sending_ -= bytes;
-      on_end(ec);
-    };
-    connection_->async_exec(wire, std::move(replies),
-                            boost::asio::bind_executor(strand_, std::move(whole)));
+  /// Sends a request. It, and what takes the replies, live until `on_end(error_code)` is called:
+  /// with success after the last reply, `not_connected` where it was not sent, or another error
+  /// where the connection ended before.
+  void execute(redis_wire const& wire, redis_receiver& replies,
+               std::function<void(error_code)> on_end) {
+    if (ended_) {
+      return boost::asio::post(
+          strand_, [on_end = std::move(on_end)] { on_end(boost::asio::error::not_connected); });
+    }
+    out_ += wire.payload();
+    asked_.push_back({&replies, wire.commands(), wire.payload().size(), std::move(on_end)});
+    sending_ += wire.payload().size();
+    ++unsent_;
+    write();
   }
 
   /// Asks something. `then` is called unless the session ends before: it may rely on the owner.
   void ask(std::shared_ptr<redis_question> const& q,
            std::function<void(error_code, redis_question&)> then) {
-    execute(q->wire, boost::redis::any_adapter{q->response},
-            [this, q, then = std::move(then)](error_code ec) {
-              if (ended_) return;
-              if (!ec) alive();
-              then(ec, *q);
-            });
-  }
-
-  /// Makes it end. The owner is told later, but Boost.Redis forgets to cancel what it is told to
-  /// between two of the steps in which it connects: so it is told again.
-  void hang_up() {
-    up_ = opening_ = false;
-    gone_ = true;
-    if (auto const asks = inquiry_.lock()) return asks->stop();
-    attempt_->emit(boost::asio::cancellation_type::terminal);
-    connection_->cancel();
-    if (!ended_) after(std::chrono::milliseconds{10}, &redis_session::hang_up);
-  }
-
- private:
-  /// Before any command; it waits until there is a connection. What Boost.Redis itself greets with
-  /// travels along with the first thing that is asked, and may be refused: so that is nothing that
-  /// changes the server, whose default user or database it would be done with.
-  void greet() {
-    auto const first = std::make_shared<redis_question>();
-    first->wire.push("PING");
-    ask(first, [this](error_code ec, redis_question&) {
-      if (ec || gone_) return;  // `over` follows
-      if (!channel_.empty()) return listen();
-      auto const hello = std::make_shared<redis_question>();
-      owner_->greeting(hello->wire);
-      ask(hello, [this](error_code failed, redis_question& q) {
-        if (failed || gone_) return;
-        why_ = owner_->greeted(q.response);
-        if (why_) return hang_up();
-        open();
-      });
+    execute(q->wire, *q, [this, q, then = std::move(then)](error_code ec) {
+      if (!ended_) then(ec, *q);
     });
   }
 
-  /// Hints that others publish.
+  /// Makes it end. The owner is told later.
+  void hang_up() {
+    up_ = opening_ = false;
+    if (std::exchange(gone_, true)) return;
+    error_code ignored;
+    socket_.close(ignored);
+    boost::asio::post(strand_, [self = shared_from_this()] { self->over(); });
+  }
+
+ private:
+  using protocol = boost::asio::generic::stream_protocol;
+
+  /// A request without all of its replies.
+  struct asked {
+    redis_receiver* replies;
+    std::size_t missing;
+    std::size_t bytes;
+    std::function<void(error_code)> on_end;
+  };
+
+  static protocol::endpoint endpoint(redis_target const& target) {
+    auto const& address = target.address;
+    if (!address.path().empty()) {
+      return boost::asio::local::stream_protocol::endpoint{address.path()};
+    }
+    return boost::asio::ip::tcp::endpoint{boost::asio::ip::make_address(target.ip), address.port()};
+  }
+
+  /// Calls `f` with the stream that carries the protocol.
+  template <class F>
+  void with_stream(F f) {
+    tls_ ? f(*tls_) : f(socket_);
+  }
+
+  /// What comes after a step that went well; otherwise, it is over.
+  template <class F>
+  auto on(F next) {
+    return boost::asio::bind_executor(strand_, [self = shared_from_this(), next = std::move(next)](
+                                                   error_code ec, auto... results) mutable {
+      if (self->gone_ || self->ended_) return;
+      ec ? self->over() : next(results...);
+    });
+  }
+
+  // ---------------------------------------------------------------------------- the beginning
+
+  void connect(protocol::endpoint const& to) {
+    socket_.async_connect(to, on([this] { connected(); }));
+  }
+
+  void connected() {
+    error_code ignored;  // such as of a unix socket
+    socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
+    if (!tls_) return greet();
+    after(options_.connect_timeout, &redis_session::hang_up);
+    tls_->async_handshake(boost::asio::ssl::stream_base::client, on([this] { greet(); }));
+  }
+
+  /// Before any command. The server may refuse it: so nothing is sent along that changes the
+  /// server, whose default user or database it would be done with.
+  void greet() {
+    after(options_.connect_timeout, &redis_session::hang_up);
+    auto const hello = std::make_shared<redis_question>();
+    auto& wire = hello->wire;
+    if (address_.password().empty()) {
+      wire.push("HELLO", "3", "SETNAME", "weir");
+    } else {
+      wire.push("HELLO", "3", "AUTH", address_.user(), address_.password(), "SETNAME", "weir");
+    }
+    if (address_.database() != 0) wire.push("SELECT", address_.database());
+    is_connected_ = true;
+    ask(hello, [this](error_code ec, redis_question& q) {
+      if (ec || gone_) return;
+      auto const why = q.is_refused() ? redis_refusal(q.refusal()) : error_code{};
+      if (why) return refuse(redis_refusal_stays(why) ? why : error_code{});
+      if (!channel_.empty()) return listen();
+      ask(owner_->greeting(), [this](error_code failed, redis_question& answer) {
+        if (failed || gone_) return;
+        if (auto const no = owner_->greeted(answer)) return refuse(no);
+        open();
+      });
+    });
+    read();
+  }
+
+  void refuse(error_code why) {
+    why_ = why;
+    hang_up();
+  }
+
+  /// Hints that others publish. That it is subscribed, a message says; that it may not subscribe, a
+  /// reply.
   void listen() {
     opening_ = true;
-    auto const heard = std::make_shared<redis_question>();
-    heard->wire.push("SUBSCRIBE", channel_);
-    connection_->set_receive_response(heard->response);
-    receive(heard);
-    ask(heard, [](error_code, redis_question&) {});
+    redis_wire wire;
+    wire.push("SUBSCRIBE", channel_);
+    out_ += wire.payload();
+    write();
   }
 
-  void receive(std::shared_ptr<redis_question> const& heard) {
-    connection_->async_receive(boost::asio::bind_executor(
-        strand_, [self = shared_from_this(), heard](error_code ec, std::size_t) {
-          if (ec || self->ended_) return;
-          self->alive();
-          if (heard->response.has_value()) {
-            redis_messages(heard->response.value(),
-                           [&](auto const& key) { self->owner_->published(key); });
-          }
-          heard->response = {};
-          if (self->opening_) self->open();  // the first: it is subscribed, or is not allowed to
-          self->receive(heard);
-        }));
-  }
-
-  /// Nothing is asked before the subscription is answered: Boost.Redis 1.88 takes a reply that
-  /// comes while it is being written for a message, and the refusal of a subscription for the reply
-  /// to the next command; either way all later replies would go to the wrong ones.
   void open() {
     opening_ = false;
-    up_ = opened_ = heard_ = true;
+    up_ = heard_ = true;
     after(options_.health_check_interval, &redis_session::beat);
     owner_->opened();
   }
@@ -215,31 +243,122 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     after(options_.health_check_interval, &redis_session::beat);
   }
 
-  void over(error_code ec) {
-    ended_ = true;
-    up_ = opening_ = false;
-    time_.stop();
-    connection_->cancel();  // whatever is still in it
-    if (relay_) relay_->close();
-    // Boost.Redis does not say what the server has against its greeting; nor, without its own signs
-    // of life, that this is why it ended.
-    bool const refused =
-        ec == boost::redis::error::resp3_hello || ec == boost::asio::error::operation_aborted;
-    if (!refused || gone_ || opened_) return tell(why_);
-    std::shared_ptr<redis_inquiry> asks;
-    try {
-      asks = std::make_shared<redis_inquiry>(
-          strand_, address_, [self = shared_from_this()](error_code why) { self->tell(why); });
-    } catch (boost::system::system_error const&) {  // the file of authorities is gone
-      return tell({});
-    }
-    inquiry_ = asks;
-    asks->start(options_.connect_timeout);
+  // ---------------------------------------------------------------------------- bytes
+
+  void write() {
+    if (!is_connected_ || writes_ || gone_ || out_.empty()) return;
+    writes_ = true;
+    std::swap(out_, writing_);
+    unsent_ = 0;
+    with_stream([this](auto& stream) {
+      boost::asio::async_write(stream, boost::asio::buffer(writing_), on([this](std::size_t) {
+                                 constexpr std::size_t much = std::size_t{1} << 20U;
+                                 if (writing_.capacity() > much) writing_ = {};
+                                 writing_.clear();
+                                 writes_ = false;
+                                 write();
+                               }));
+    });
   }
 
-  void tell(error_code why) {
+  void read() {
+    constexpr std::size_t least = std::size_t{16} << 10U;
+    // Grows by what has arrived, not by what was announced.
+    if (in_.size() - filled_ < least / 2) in_.resize(std::max(least, 2 * in_.size()));
+    auto const room = boost::asio::buffer(in_.data() + filled_, in_.size() - filled_);
+    with_stream([&](auto& stream) {
+      stream.async_read_some(room, on([this](std::size_t n) {
+                               filled_ += n;
+                               if (!take()) return over();
+                               if (!gone_) read();
+                             }));
+    });
+  }
+
+  /// Reads what has arrived. False: it makes no sense.
+  bool take() {
+    std::string_view rest{in_.data(), filled_};
+    try {
+      while (!rest.empty() && !gone_) {
+        if (!std::exchange(within_, true)) {
+          is_push_ = rest.front() == '>';
+          if (!is_push_ && asked_.empty() && !opening_) return false;
+        }
+        auto const outcome = parser_.read(rest, bounds());
+        if (outcome == redis_parser::outcome::refused) return false;
+        rest.remove_prefix(parser_.consumed());
+        received(parser_.consumed());
+        if (outcome == redis_parser::outcome::incomplete) break;
+        is_push_ ? pushed(parser_.nodes()) : replied(parser_.nodes());
+        parser_.clear();
+        within_ = false;
+      }
+    } catch (std::bad_alloc const&) {  // this connection can make no sense any more
+      return false;
+    }
+    filled_ = rest.size();
+    std::copy(rest.begin(), rest.end(), in_.begin());
+    constexpr std::size_t much = std::size_t{1} << 20U;
+    if (filled_ == 0 && in_.size() > much) in_ = {};
+    return true;
+  }
+
+  /// A long reply is a sign of life before its end.
+  void received(std::size_t bytes) noexcept {
+    constexpr std::size_t part = std::size_t{64} << 10U;
+    received_ += bytes;
+    if (received_ >= part) alive();
+  }
+  void alive() noexcept {
+    heard_ = true;
+    received_ = 0;
+  }
+
+  /// Of what comes next.
+  [[nodiscard]] redis_bounds bounds() const noexcept {
+    constexpr std::size_t hint = 4 * limits::key_size;
+    return is_push_ || asked_.empty() ? redis_bounds::of(hint) : asked_.front().replies->bounds();
+  }
+
+  void replied(std::span<redis_value const> nodes) {
+    alive();
+    // The refusal of a subscription: then there are no hints.
+    if (asked_.empty()) return open();
+    asked_.front().replies->reply(nodes);
+    if (--asked_.front().missing != 0) return;
+    auto const done = std::move(asked_.front());
+    asked_.pop_front();
+    sending_ -= done.bytes;
+    done.on_end({});
+  }
+
+  /// A push is "message", the channel and what was published; or "subscribe", the channel and more.
+  void pushed(std::span<redis_value const> nodes) {
+    constexpr std::size_t length = 4;
+    if (channel_.empty() || nodes.size() < length) return;
+    alive();
+    auto const& what = nodes[1].value;
+    if (opening_ && what == "subscribe") open();
+    if (what == "message" && nodes[2].value == channel_) owner_->published(nodes[3].value);
+  }
+
+  // ---------------------------------------------------------------------------- the end
+
+  void over() {
+    if (std::exchange(ended_, true)) return;
+    gone_ = true;
+    up_ = opening_ = false;
+    time_.stop();
+    error_code ignored;
+    socket_.close(ignored);
+    auto sent = asked_.size() - unsent_;
+    for (auto const& a : std::exchange(asked_, {})) {
+      a.on_end(sent != 0 ? boost::asio::error::operation_aborted
+                         : boost::asio::error::not_connected);
+      sent -= sent != 0;
+    }
     auto const owner = std::exchange(owner_, {});
-    owner->ended(why);
+    owner->ended(why_);
   }
 
   /// Does this next of all that is done by time.
@@ -253,21 +372,30 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   redis_options options_;
   redis_address address_;
   std::string channel_;  // of the hints; empty: nobody waits for any
-  redis_connection connection_;
-  std::shared_ptr<redis_relay> relay_;    // to a unix socket
-  std::weak_ptr<redis_inquiry> inquiry_;  // after the end; it keeps this alive
-  std::shared_ptr<boost::asio::cancellation_signal> attempt_ =
-      std::make_shared<boost::asio::cancellation_signal>();
+  protocol::socket socket_;
+  std::optional<boost::asio::ssl::context> context_;
+  std::optional<boost::asio::ssl::stream<protocol::socket&>> tls_;
   alarm<system_clock> time_;
   error_code why_;
-  bool opening_ = false;
+  std::deque<asked> asked_;
+  std::size_t unsent_ = 0;  // of those, from the last one on
+  std::string out_;         // to be sent
+  std::string writing_;     // being sent
+  std::string in_;          // what has arrived, and room for more
+  std::size_t filled_ = 0;  // of that
+  redis_parser parser_;
+  bool within_ = false;  // a reply or a push, of which a part has arrived
+  bool is_push_ = false;
+  bool is_connected_ = false;
+  bool writes_ = false;
+  bool opening_ = false;  // it subscribes
   bool up_ = false;
-  bool opened_ = false;      // it was up
-  bool gone_ = false;        // as far as we are concerned
-  bool ended_ = false;       // as far as Boost.Redis is
-  bool heard_ = false;       // a sign of life, since the last beat
-  std::size_t silent_ = 0;   // beats without one
-  std::size_t sending_ = 0;  // bytes of what has no answer yet
+  bool gone_ = false;         // it is to end
+  bool ended_ = false;        // it has ended
+  bool heard_ = false;        // a sign of life, since the last beat
+  std::size_t received_ = 0;  // bytes, since the last sign of life
+  std::size_t silent_ = 0;    // beats without one
+  std::size_t sending_ = 0;   // bytes of what has no answer yet
 };
 
 }  // namespace weir::detail

@@ -4,9 +4,8 @@
 #ifndef WEIR_STORE_REDIS_SWITCHBOARD_HPP
 #define WEIR_STORE_REDIS_SWITCHBOARD_HPP
 
+#include "weir/store/redis/question.hpp"
 #include "weir/store/redis/request.hpp"
-
-#include <boost/redis/response.hpp>
 
 #include <memory>
 #include <string>
@@ -27,7 +26,7 @@ class redis_switchboard {
 
   /// What the server answered to CLUSTER SLOTS, which is asked first of all; false: it is of no
   /// use.
-  virtual bool greeted(redis_link& by, boost::redis::generic_response const& answer) = 0;
+  virtual bool greeted(redis_link& by, redis_question const& answer) = 0;
   virtual void opened(redis_link& which) = 0;
   virtual void ended(redis_link& which) = 0;  ///< or could not be made
 
