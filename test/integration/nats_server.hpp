@@ -171,6 +171,16 @@ class stranger {
     }
   }
 
+  /// Listens to all that this user may hear.
+  void overhear() { write("SUB > 2\r\n"); }
+  /// What was said to it until now.
+  [[nodiscard]] std::string heard() {
+    write("PING\r\n");
+    std::string out;
+    for (auto said = line(); said != "PONG"; said = line()) out += said + "\n";
+    return out;
+  }
+
   /// The reply's data.
   [[nodiscard]] std::string ask(std::string const& subject, std::string_view data = {}) {
     write("PUB " + subject + " inbox " + std::to_string(data.size()) + "\r\n" + std::string{data} +

@@ -132,16 +132,24 @@ namespace weir {
 /// unless the server's `sync_interval` is `always`: a host that loses power may forget what was
 /// acknowledged in the last two minutes, leases among it; fences still grow.
 ///
-/// An account needs to publish to `PREFIX.k.>`, `PREFIX.h.>`, `$JS.API.STREAM.INFO.PREFIX-keys`,
-/// `$JS.API.DIRECT.GET.PREFIX-keys.>` and, where there are replicas,
-/// `$JS.API.STREAM.MSG.GET.PREFIX-keys`; to subscribe to `_INBOX.>` and `PREFIX.h.>`; for the jobs
-/// of each shard N, to publish to `PREFIX.j.N`, `$JS.API.STREAM.INFO.PREFIX-jobs-N`,
-/// `$JS.API.DIRECT.GET.PREFIX-jobs-N`, `$JS.API.STREAM.PURGE.PREFIX-jobs-N` and
-/// `$JS.API.STREAM.PURGE.PREFIX-keys`, and to subscribe to `PREFIX.e.N`; and, to make the streams,
-/// to publish to `$JS.API.STREAM.CREATE.` with the name of each. If it may publish to
-/// `_INBOX.>`, too, then it is told at once, and not after `request_timeout`, that a stream has no
-/// leader, while many commands are under way. Without the right to subscribe to anything but
-/// `_INBOX.>` what others do is found when it is looked for, and who waits for it waits longer.
+/// A user needs to publish to `PREFIX.k.>`, `PREFIX.h.>`, `PREFIX.r.>`,
+/// `$JS.API.STREAM.INFO.PREFIX-keys`, `$JS.API.DIRECT.GET.PREFIX-keys.>` and, where there are
+/// replicas, `$JS.API.STREAM.MSG.GET.PREFIX-keys`; to subscribe to `PREFIX.r.>` and `PREFIX.h.>`;
+/// for the jobs of each shard N, to publish to `PREFIX.j.N`,
+/// `$JS.API.STREAM.INFO.PREFIX-jobs-N`, `$JS.API.DIRECT.GET.PREFIX-jobs-N`,
+/// `$JS.API.STREAM.PURGE.PREFIX-jobs-N` and `$JS.API.STREAM.PURGE.PREFIX-keys`, and to subscribe to
+/// `PREFIX.e.N`; and, to make the streams, to publish to `$JS.API.STREAM.CREATE.` with the name of
+/// each. Without the right to publish to `PREFIX.r.>` it is told only after `request_timeout`, and
+/// not at once, that a stream has no leader, while many commands are under way. Without the right
+/// to subscribe to anything but `PREFIX.r.>` what others do is found when it is looked for, and a
+/// waiter waits longer.
+///
+/// All that the store says and hears is under `PREFIX.` and `$JS.API.`; replies are under
+/// `PREFIX.r.`, not in `_INBOX.`. So other users of the account see no payload, no result and no
+/// holder if they may neither publish nor subscribe to `PREFIX.>`, and may not publish to
+/// `$JS.API.>`: a stream or a consumer that they make could copy any stream of the account. By
+/// subscribing to `$JS.API.>` they see the names of keys. Give users who need JetStream an account
+/// of their own.
 ///
 /// What stays on the server: for each key a message, until a minute after all of it is over; for
 /// each shard its last image and the log since.

@@ -15,6 +15,10 @@
 namespace weir {
 
 /// Where NATS servers are, and who asks.
+///
+/// These are the only hosts that a store connects to, and that it sends a password, a token or a
+/// signature: servers that a server names (`connect_urls`) are ignored. So name all servers of a
+/// cluster, or a name that stands for all of them.
 class nats_address {
  public:
   /// One server without TLS, on this host.

@@ -154,6 +154,9 @@ inline error_code nats_connection::connect(nats_address const& to, nats_options 
   set(natsOptions_SetName(o, "weir"));
   set(natsOptions_SetTimeout(o, millis));
   set(natsOptions_SetAllowReconnect(o, false));
+  // A server's INFO names others before it has proven anything: they would be sent the password
+  // (F96).
+  set(natsOptions_SetIgnoreDiscoveredServers(o, true));
   set(natsOptions_SetPingInterval(o, 0));
   set(natsOptions_SetSendAsap(o, true));
   set(natsOptions_SetErrorHandler(o, &nats_connection::failed, violations_->number()));
