@@ -100,11 +100,14 @@ class nats_names {
     return prefix_ + ".e." + std::to_string(shard);
   }
 
-  // Records about jobs: how many shards there are; which image of a shard is the last one; and the
-  // parts of an image.
+  // Records about jobs: how many shards there are; which image of a shard is the last one, and
+  // which one was before it; and the parts of an image.
   [[nodiscard]] std::string shards() const { return prefix_ + ".k.jobs.shards"; }
   [[nodiscard]] std::string image(std::uint32_t shard) const {
     return prefix_ + ".k.jobs." + std::to_string(shard) + ".image";
+  }
+  [[nodiscard]] std::string image_before(std::uint32_t shard) const {
+    return prefix_ + ".k.jobs." + std::to_string(shard) + ".before";
   }
   [[nodiscard]] std::string part(std::uint32_t shard, std::string_view image,
                                  std::size_t number) const {
