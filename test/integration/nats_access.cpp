@@ -7,42 +7,61 @@
 #include "nats_jwt.hpp"
 #include "nats_server.hpp"
 #include "patience.hpp"
+#include "weir/job_queue.hpp"
+#include "weir/worker.hpp"
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <nlohmann/json.hpp>
+
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace {
 
 using namespace nats_test;
+using boost::asio::ip::tcp;
 using boost::system::errc::permission_denied;
+namespace asio = boost::asio;
 
 using network_test::lasting;
 
 error_code denied() { return make_error_code(permission_denied); }
 
-/// A user with these permissions, and one who may everything.
-std::string users(std::string const& permissions) {
+/// A user with these permissions, one who may everything, and perhaps others.
+std::string users(std::string const& permissions, std::string const& others = {}) {
   return "authorization { users: [ {user: root, password: x}, {user: me, password: x, "
          "permissions: " +
-         permissions + "} ] }\n";
+         permissions + "}" + others + " ] }\n";
 }
 
 /// What the store says that an account needs.
 std::string const documented =
-    R"({ publish: ["weir.k.>", "weir.h.>", "$JS.API.STREAM.INFO.weir-keys",)"
-    R"( "$JS.API.DIRECT.GET.weir-keys.>"], subscribe: ["_INBOX.>", "weir.h.>"] })";
+    R"({ publish: ["weir.k.>", "weir.h.>", "weir.r.>", "$JS.API.STREAM.INFO.weir-keys",)"
+    R"( "$JS.API.DIRECT.GET.weir-keys.>"], subscribe: ["weir.r.>", "weir.h.>"] })";
 
 /// The same for jobs.
 std::string const documented_for_jobs =
-    R"({ publish: ["weir.k.>", "weir.h.>", "$JS.API.STREAM.INFO.weir-keys",)"
+    R"({ publish: ["weir.k.>", "weir.h.>", "weir.r.>", "$JS.API.STREAM.INFO.weir-keys",)"
     R"( "$JS.API.DIRECT.GET.weir-keys.>", "weir.j.0", "$JS.API.STREAM.INFO.weir-jobs-0",)"
     R"( "$JS.API.DIRECT.GET.weir-jobs-0", "$JS.API.STREAM.PURGE.weir-jobs-0",)"
-    R"( "$JS.API.STREAM.PURGE.weir-keys"], subscribe: ["_INBOX.>", "weir.h.>", "weir.e.0"] })";
+    R"( "$JS.API.STREAM.PURGE.weir-keys"], subscribe: ["weir.r.>", "weir.h.>", "weir.e.0"] })";
 
 /// Permissions without one of their subjects.
 std::string without(std::string permissions, std::string const& subject) {
@@ -59,6 +78,33 @@ void make_stream(server const& s) {
 void make_streams(server const& s) {
   bed root{at(s, "root:x@")};
   (void)stats(root);
+}
+
+/// A user of the same account who may hear everything but what is weir's, and reply to others.
+std::string const curious =
+    R"(, {user: curious, password: x, permissions: { publish: ["_INBOX.>"],)"
+    R"( subscribe: { allow: [">"], deny: ["weir.>"] } } })";
+
+struct letter {
+  std::string text{};
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(letter, text)
+
+/// Greets as a server that names another one, and refuses everybody.
+asio::awaitable<void> refuse(tcp::acceptor& at, std::string const info, std::atomic<int>& refused) {
+  for (;;) {
+    auto socket = co_await at.async_accept(asio::use_awaitable);
+    std::string said;
+    error_code ec;
+    co_await asio::async_write(socket, asio::buffer(info),
+                               asio::redirect_error(asio::use_awaitable, ec));
+    co_await asio::async_read_until(socket, asio::dynamic_buffer(said), "\r\n",
+                                    asio::redirect_error(asio::use_awaitable, ec));
+    std::string const no = "-ERR 'Authorization Violation'\r\n";
+    co_await asio::async_write(socket, asio::buffer(no),
+                               asio::redirect_error(asio::use_awaitable, ec));
+    ++refused;
+  }
 }
 
 /// How long it took is looked at only to tell "at once" from "after the patience", minutes later.
@@ -85,6 +131,12 @@ void make_certificates(std::string const& directory) {
 }
 
 }  // namespace
+
+template <>
+struct weir::job_traits<letter> {
+  static constexpr std::string_view kind = "letter";
+  static constexpr weir::duration retention = std::chrono::hours{1};
+};
 
 BOOST_AUTO_TEST_SUITE(nats_access)
 
@@ -147,6 +199,80 @@ BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough_for_jobs) {
   // Who begins reads the image.
   bed late{at(*restricted.it, "me:x@"), o};
   BOOST_TEST(stats(late).enqueued > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(F95_nobody_but_its_users_hears_what_the_store_says_or_is_told) {
+  configured shared{users(documented_for_jobs, curious)};
+  make_streams(*shared.it);
+  auto o = patient();
+  o.image_interval = 4096;
+  bed on{at(*shared.it, "me:x@"), o};
+  stranger other{*shared.it, R"("user":"curious","pass":"x",)"};
+  other.overhear();
+
+  auto const permit = on(command::acquire_permit{"key", "holder-secret", 1, lasting, {}});
+  BOOST_TEST_REQUIRE(permit.has_value(), permit.error().message());
+  BOOST_TEST(on(command::acquire_lock{"key", "holder-secret", lasting}).value().granted);
+  bed second{at(*shared.it, "me:x@"), o};  // reads what the first one wrote
+  BOOST_TEST(second(command::inspect_lock{"key"}).value().holder == "holder-secret");
+  BOOST_TEST(second(command::inspect_permits{"key"}).value().in_use == 1U);
+  auto const quota = quota::per_second(1);
+  BOOST_TEST(on(command::take{"key", {&quota, 1}, 1, {}}).value().allowed);
+  BOOST_TEST(second(command::peek_bucket{"key", {&quota, 1}}).has_value());
+
+  job_queue queue{on.store};
+  asio::co_spawn(
+      on.io,
+      [&]() -> asio::awaitable<void> {
+        for (int i = 0; i != 100; ++i) {
+          letter const l{"payload-secret"};
+          co_await queue.async_enqueue(l);
+        }
+      },
+      [](std::exception_ptr const& e) { BOOST_TEST(!e); });
+  int completed = 0;
+  bool over = false;
+  worker w{on.store, worker_options{}};
+  w.handle<letter>([&](letter const& l, job_context&) -> asio::awaitable<std::string> {
+    BOOST_TEST(l.text == "payload-secret");
+    co_return "result-secret";
+  });
+  w.on_event(
+      [&](worker_event const& e) { completed += e.kind == worker_event_kind::completed ? 1 : 0; });
+  w.async_run([&](error_code) { over = true; });
+  BOOST_TEST(weir_test::happens(on.io, [&] { return completed == 100; }));
+  w.stop();
+  BOOST_TEST_REQUIRE(weir_test::happens(on.io, [&] { return over; }));
+  bed late{at(*shared.it, "me:x@"), o};  // reads an image
+  BOOST_TEST(late(command::scan_visible_queues{}).has_value());
+
+  auto const heard = other.heard();
+  BOOST_TEST(heard.find("$JS.API.STREAM.INFO.weir-keys") != heard.npos);  // it did listen
+  BOOST_TEST(heard.find("secret") == heard.npos, heard);
+}
+
+BOOST_AUTO_TEST_CASE(F96_no_server_gets_a_password_because_another_one_names_it) {
+  asio::io_context io;
+  auto const here = asio::ip::address_v4::loopback();
+  tcp::acceptor asked{io, {here, 0}};
+  tcp::acceptor named{io, {here, 0}};
+  auto const to = "\"127.0.0.1:" + std::to_string(named.local_endpoint().port()) + '"';
+  std::atomic<int> refused = 0;
+  std::atomic<int> lured = 0;
+  auto const info = R"(INFO {"server_id":"A","version":"2.15.1","max_payload":1048576,)"
+                    R"("auth_required":true,"headers":true,"connect_urls":[)" +
+                    to + "]}\r\n";
+  asio::co_spawn(io, refuse(asked, info, refused), asio::detached);
+  asio::co_spawn(io, refuse(named, info, lured), asio::detached);
+  std::jthread const servers{[&io] { io.run(); }};
+  {
+    auto const url = "nats://127.0.0.1:" + std::to_string(asked.local_endpoint().port());
+    bed on{nats_address::parse(url).value().authenticate("me", "secret"), patient()};
+    BOOST_TEST(is_error(on(command::inspect_lock{"key"}), denied()));
+    BOOST_TEST(weir_test::happens(on.io, [&] { return refused >= 3; }));
+  }
+  io.stop();
+  BOOST_TEST(lured == 0);
 }
 
 BOOST_AUTO_TEST_CASE(R6_without_the_right_to_listen_what_others_do_is_still_found) {
@@ -272,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_may_not_be_made_or_seen_is_denied_at_once) {
   bed two{at(*unseen.it, "me:x@"), patient()};
   BOOST_TEST(is_error(two(command::inspect_lock{"key"}), denied()));
 
-  configured deaf{users(R"({ subscribe: ["weir.>"] })")};
+  configured deaf{users(R"({ subscribe: ["weir.h.>"] })")};
   make_stream(*deaf.it);
   bed three{at(*deaf.it, "me:x@"), patient()};
   BOOST_TEST(is_error(three(command::inspect_lock{"key"}), denied()));

@@ -65,6 +65,14 @@ queue_stats stats(On& on) {
   return network_test::certain(on, command::read_queue_stats{"queue"});
 }
 
+/// A message of a version of the log that is not known, with this in it.
+[[nodiscard]] inline std::string later_message(std::string_view content) {
+  std::string out{weir::detail::nats_log_tag};
+  weir::detail::compact_writer{out}(weir::detail::nats_log_version + 1);
+  weir::detail::nats_writer{out}.number(weir::detail::nats_log_checksum(content));
+  return out.append(content);
+}
+
 /// What of the log there is.
 struct log_state {
   std::uint64_t first = 0;

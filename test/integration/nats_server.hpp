@@ -171,6 +171,25 @@ class stranger {
     }
   }
 
+  void publish(std::string const& subject, std::string const& headers, std::string_view data) {
+    auto const head = "NATS/1.0\r\n" + headers + "\r\n";
+    write("HPUB " + subject + " " + std::to_string(head.size()) + " " +
+          std::to_string(head.size() + data.size()) + "\r\n" + head + std::string{data} +
+          "\r\nPING\r\n");
+    while (line() != "PONG") {
+    }
+  }
+
+  /// Listens to all that this user may hear.
+  void overhear() { write("SUB > 2\r\n"); }
+  /// What was said to it until now.
+  [[nodiscard]] std::string heard() {
+    write("PING\r\n");
+    std::string out;
+    for (auto said = line(); said != "PONG"; said = line()) out += said + "\n";
+    return out;
+  }
+
   /// The reply's data.
   [[nodiscard]] std::string ask(std::string const& subject, std::string_view data = {}) {
     write("PUB " + subject + " inbox " + std::to_string(data.size()) + "\r\n" + std::string{data} +

@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(F53_what_is_not_weirs_is_left_alone) {
   bed on{s};
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
   other.publish("weir.k.l.key", "something else");
-  BOOST_TEST(is_error(on(command::acquire_lock{"key", "me", lasting}), errc::store_foreign));
+  BOOST_TEST(is_error(on(command::acquire_lock{"key", "me", lasting}), errc::store_corrupt));
   BOOST_TEST(on(command::acquire_lock{"other", "me", lasting}).has_value());
 
   (void)other.ask("$JS.API.STREAM.CREATE.taken-keys",

@@ -86,7 +86,8 @@ namespace weir {
 /// servers do not know who asks, or do not permit it what a command needs, at once; `store_full`
 /// when `max_pending` commands are under way, the stream or the account is full, or a record too
 /// large for a message; `store_read_only` when the stream is sealed; `store_foreign` when the
-/// stream or a record is not weir's; `schema_outdated` when the stream is missing and not to be
+/// stream is not weir's; `store_corrupt` when the record of its key cannot be read, which concerns
+/// no other key; `schema_outdated` when the stream is missing and not to be
 /// made; `invalid_option` when the prefix is not valid, or the servers do not make such a stream,
 /// as with more replicas than a server without a cluster can have; `closed`.
 ///
@@ -103,8 +104,8 @@ namespace weir {
 /// answers then. Where the log has grown by `image_interval`, and by as much as all jobs take, one
 /// process writes an image of the shard, and the log is cut. So a shard costs each process the
 /// memory of its jobs (270 bytes each with a payload of 64, by a measurement with 900,000), and the
-/// server, for each command, about 50 bytes and the command's texts until the next image, which has
-/// 65 bytes for each job and its texts.
+/// server, for each command, about 50 bytes and the command's texts until the next image but one,
+/// and for each of the last two images 65 bytes for each job and its texts.
 ///
 /// What takes long with many jobs is done for about a millisecond at a time, so that other commands
 /// go on: making an image, during which the commands on its shard wait, and reading one, with which
@@ -122,29 +123,45 @@ namespace weir {
 /// image of it, which is in as many messages as it needs. A server with a `max_payload` below 8 KiB
 /// is `invalid_option`.
 ///
+/// A message of the log that is damaged is passed over by all processes alike, from where it is
+/// damaged on: what stands in it is commands, so there is no job to make a dead letter of. The
+/// caller who sent it gets `outcome_unknown`, and the next dequeue that the log has tells of it
+/// (`dequeued::damaged`). Messages of this version have no checksum: damage that makes another
+/// valid command of one is executed. In place of a damaged image the one before it serves, or all
+/// of the log, which is cut only behind two images.
+///
 /// Beside the errors below, jobs have `store_full` for more than `max_jobs`
 /// in a shard, `schema_too_new` where a later version of weir has written to the log, from there
-/// on, `store_corrupt` where a part of the log is missing, and `invalid_option` where other
-/// processes use another number of shards. Who waited when the connection ended learns from the log
-/// what became of a command, or, if it is not there, that its outcome is unknown.
+/// on, `store_corrupt` where a part of the log is missing or both images are damaged, and
+/// `invalid_option` where other processes use another number of shards. Who waited when the
+/// connection ended learns from the log what became of a command, or, if it is not there, that its
+/// outcome is unknown.
 ///
 /// JetStream acknowledges before it has synchronised its file to the disk,
 /// unless the server's `sync_interval` is `always`: a host that loses power may forget what was
 /// acknowledged in the last two minutes, leases among it; fences still grow.
 ///
-/// An account needs to publish to `PREFIX.k.>`, `PREFIX.h.>`, `$JS.API.STREAM.INFO.PREFIX-keys`,
-/// `$JS.API.DIRECT.GET.PREFIX-keys.>` and, where there are replicas,
-/// `$JS.API.STREAM.MSG.GET.PREFIX-keys`; to subscribe to `_INBOX.>` and `PREFIX.h.>`; for the jobs
-/// of each shard N, to publish to `PREFIX.j.N`, `$JS.API.STREAM.INFO.PREFIX-jobs-N`,
-/// `$JS.API.DIRECT.GET.PREFIX-jobs-N`, `$JS.API.STREAM.PURGE.PREFIX-jobs-N` and
-/// `$JS.API.STREAM.PURGE.PREFIX-keys`, and to subscribe to `PREFIX.e.N`; and, to make the streams,
-/// to publish to `$JS.API.STREAM.CREATE.` with the name of each. If it may publish to
-/// `_INBOX.>`, too, then it is told at once, and not after `request_timeout`, that a stream has no
-/// leader, while many commands are under way. Without the right to subscribe to anything but
-/// `_INBOX.>` what others do is found when it is looked for, and who waits for it waits longer.
+/// A user needs to publish to `PREFIX.k.>`, `PREFIX.h.>`, `PREFIX.r.>`,
+/// `$JS.API.STREAM.INFO.PREFIX-keys`, `$JS.API.DIRECT.GET.PREFIX-keys.>` and, where there are
+/// replicas, `$JS.API.STREAM.MSG.GET.PREFIX-keys`; to subscribe to `PREFIX.r.>` and `PREFIX.h.>`;
+/// for the jobs of each shard N, to publish to `PREFIX.j.N`,
+/// `$JS.API.STREAM.INFO.PREFIX-jobs-N`, `$JS.API.DIRECT.GET.PREFIX-jobs-N`,
+/// `$JS.API.STREAM.PURGE.PREFIX-jobs-N` and `$JS.API.STREAM.PURGE.PREFIX-keys`, and to subscribe to
+/// `PREFIX.e.N`; and, to make the streams, to publish to `$JS.API.STREAM.CREATE.` with the name of
+/// each. Without the right to publish to `PREFIX.r.>` it is told only after `request_timeout`, and
+/// not at once, that a stream has no leader, while many commands are under way. Without the right
+/// to subscribe to anything but `PREFIX.r.>` what others do is found when it is looked for, and a
+/// waiter waits longer.
+///
+/// All that the store says and hears is under `PREFIX.` and `$JS.API.`; replies are under
+/// `PREFIX.r.`, not in `_INBOX.`. So other users of the account see no payload, no result and no
+/// holder if they may neither publish nor subscribe to `PREFIX.>`, and may not publish to
+/// `$JS.API.>`: a stream or a consumer that they make could copy any stream of the account. By
+/// subscribing to `$JS.API.>` they see the names of keys. Give users who need JetStream an account
+/// of their own.
 ///
 /// What stays on the server: for each key a message, until a minute after all of it is over; for
-/// each shard its last image and the log since.
+/// each shard its last two images and the log since the first of them.
 class nats_store {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< where the connection lives

@@ -87,6 +87,7 @@ class job_image {
   [[nodiscard]] static paced loading(job_shard& shard, Reader& from) {
     auto& common = shard.common_;
     from(common.last_fence);
+    if (common.last_fence > most) co_return false;
     std::vector<memory_queue*> queues;
     while (more(from)) {
       std::string_view name;
@@ -139,6 +140,9 @@ class job_image {
   }
 
  private:
+  /// Of fences and counters, which grow: more is damage, and would come to an end (F97).
+  static constexpr std::uint64_t most = std::uint64_t{1} << 62U;
+
   /// Does another one follow?
   template <class Reader>
   static bool more(Reader& from) {
@@ -197,6 +201,7 @@ class job_image {
     for (auto* n :
          {&jobs.deaths_, &jobs.enqueued_, &jobs.completed_, &jobs.cancelled_, &jobs.purged_}) {
       from(*n);
+      if (*n > most) co_return false;
     }
     if (!from.good() || q.lease_holder.size() > limits::holder_size) co_return false;
     if (pointed) pointers.set(q, pointer, pointer);

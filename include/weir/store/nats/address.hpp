@@ -15,6 +15,10 @@
 namespace weir {
 
 /// Where NATS servers are, and who asks.
+///
+/// These are the only hosts that a store connects to, and that it sends a password, a token or a
+/// signature: servers that a server names (`connect_urls`) are ignored. So name all servers of a
+/// cluster, or a name that stands for all of them.
 class nats_address {
  public:
   /// One server without TLS, on this host.
@@ -73,6 +77,36 @@ class nats_address {
   bool tls_ = false;
   std::string ca_file_;
 };
+
+namespace detail {
+
+/// A server's URL, in parts.
+struct nats_server_url {
+  std::string user;  ///< the scheme, and who asks
+  std::string host;
+  std::string port;
+
+  [[nodiscard]] static nats_server_url of(std::string_view url) {
+    auto const scheme = url.find("//") + 2;
+    auto const rest = url.substr(scheme);
+    auto const path = rest.find_first_of("/?#");
+    auto const authority = rest.substr(0, path);
+    auto const at = authority.rfind('@');
+    auto const begin = at == authority.npos ? 0 : at + 1;
+    auto host = authority.substr(begin);
+    std::string_view port = "4222";
+    auto const colon = host.rfind(':');
+    // An address of version 6 is in brackets.
+    if (colon != host.npos && host.find(']', colon) == host.npos) {
+      port = host.substr(colon + 1);
+      host = host.substr(0, colon);
+    }
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    return {std::string{url.substr(0, scheme + begin)}, std::string{host}, std::string{port}};
+  }
+};
+
+}  // namespace detail
 
 inline result<nats_address> nats_address::parse(std::string_view urls) {
   nats_address out;

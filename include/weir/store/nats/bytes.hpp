@@ -15,6 +15,10 @@
 // their lengths.
 namespace weir::detail {
 
+/// Of the numbers in a record that grow, such as fences: more is damage, and would come to an end
+/// (F97).
+inline constexpr std::uint64_t nats_largest_number = std::uint64_t{1} << 62U;
+
 class nats_writer {
  public:
   explicit nats_writer(std::string& to) noexcept : to_{to} {}

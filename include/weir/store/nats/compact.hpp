@@ -116,6 +116,8 @@ class compact_reader {
 
   /// What was read cannot be.
   void refuse() noexcept { good_ = false; }
+  /// All that was not read yet.
+  [[nodiscard]] std::string_view rest() const noexcept { return from_; }
   [[nodiscard]] std::size_t left() const noexcept { return from_.size(); }
   [[nodiscard]] bool good() const noexcept { return good_; }
   /// All was read, and all was there.

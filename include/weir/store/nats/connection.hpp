@@ -21,12 +21,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 // The C client, driven by Asio. What of it has threads of its own, and what not:
 //
-// - Connecting blocks in the client: name look-up, TCP, TLS, the greeting. It is done in a thread
-//   that exists for as long (nats_dialer).
+// - Connecting blocks in the client: TLS, the greeting. It is done in a thread that exists for as
+//   long (nats_dialer), through a relay (nats_relay), which can end it.
 // - From then on the client works in the strand, and only there: it reads and writes when the
 //   strand tells it to (natsOptions_SetEventLoop), replies are taken from synchronous
 //   subscriptions right after a read, without waiting (so no thread delivers them), what is
@@ -79,7 +78,10 @@ class nats_connection {
   }
 
   /// Makes a connection. Blocks until there is one, or there is none.
-  [[nodiscard]] error_code connect(nats_address const& to, nats_options const& how);
+  /// @param url of the server, or of what stands between
+  /// @param host that its certificate has to be for
+  [[nodiscard]] error_code connect(std::string const& url, std::string const& host,
+                                   nats_address const& to, nats_options const& how);
 
   [[nodiscard]] natsConnection* get() const noexcept { return connection_; }
   [[nodiscard]] natsSock socket() const noexcept { return socket_; }
@@ -138,22 +140,24 @@ class nats_connection {
   std::function<void()> on_write_;
 };
 
-inline error_code nats_connection::connect(nats_address const& to, nats_options const& how) {
+inline error_code nats_connection::connect(std::string const& url, std::string const& host,
+                                           nats_address const& to, nats_options const& how) {
   natsOptions* made = nullptr;
   if (natsOptions_Create(&made) != NATS_OK) {
     return make_error_code(boost::system::errc::not_enough_memory);
   }
   nats_owner<natsOptions> const options{made};
   auto* const o = options.get();
-  std::vector<char const*> urls;
-  for (auto const& url : to.urls()) urls.push_back(url.c_str());
   auto const millis =
       std::chrono::duration_cast<std::chrono::milliseconds>(how.connect_timeout).count();
-  bool good = natsOptions_SetServers(o, urls.data(), static_cast<int>(urls.size())) == NATS_OK;
+  bool good = natsOptions_SetURL(o, url.c_str()) == NATS_OK;
   auto const set = [&](natsStatus s) { good = good && s == NATS_OK; };
   set(natsOptions_SetName(o, "weir"));
   set(natsOptions_SetTimeout(o, millis));
   set(natsOptions_SetAllowReconnect(o, false));
+  // A server's INFO names others before it has proven anything: they would be sent the password
+  // (F96).
+  set(natsOptions_SetIgnoreDiscoveredServers(o, true));
   set(natsOptions_SetPingInterval(o, 0));
   set(natsOptions_SetSendAsap(o, true));
   set(natsOptions_SetErrorHandler(o, &nats_connection::failed, violations_->number()));
@@ -168,6 +172,7 @@ inline error_code nats_connection::connect(nats_address const& to, nats_options 
   }
   if (to.uses_tls()) {
     set(natsOptions_SetSecure(o, true));
+    set(natsOptions_SetExpectedHostname(o, host.c_str()));
     if (!to.ca_file().empty()) {
       set(natsOptions_LoadCATrustedCertificates(o, to.ca_file().c_str()));
     }

@@ -38,17 +38,16 @@ namespace weir::detail {
 class nats_conversation : public std::enable_shared_from_this<nats_conversation> {
  public:
   /// @param patience how long an answer is waited for
-  nats_conversation(nats_strand strand, std::shared_ptr<nats_socket> socket, duration patience)
+  /// @param inbox what the subjects of replies begin with, up to the number of the request
+  nats_conversation(nats_strand strand, std::shared_ptr<nats_socket> socket, duration patience,
+                    std::string inbox)
       : strand_{std::move(strand)},
         socket_{std::move(socket)},
-        patience_{patience} {}
+        patience_{patience},
+        inbox_{std::move(inbox)} {}
 
   /// Begins to listen for replies. False: the connection has ended.
   [[nodiscard]] bool start() {
-    natsInbox* inbox = nullptr;
-    if (natsInbox_Create(&inbox) != NATS_OK) return false;
-    inbox_ = std::string{inbox} + ".";
-    natsInbox_Destroy(inbox);
     replies_ = socket_->subscribe(inbox_ + "*");
     return replies_ != nullptr;
   }
@@ -214,7 +213,7 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
   nats_strand const strand_;
   std::shared_ptr<nats_socket> const socket_;
   duration const patience_;
-  std::string inbox_;
+  std::string const inbox_;
   nats_owner<natsSubscription> replies_;
   std::uint64_t last_id_ = 0;
   boost::unordered_flat_map<std::uint64_t, std::shared_ptr<nats_request>> given_;

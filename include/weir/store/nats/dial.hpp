@@ -6,41 +6,89 @@
 
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/id_source.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/connection.hpp"
 #include "weir/store/nats/options.hpp"
+#include "weir/store/nats/relay.hpp"
 #include "weir/store/nats/socket.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
 namespace weir::detail {
 
-/// Makes connections, in which the C client blocks: each in a thread of its own, one after the
-/// other. In a strand.
-class nats_dialer {
+/// Makes a connection to one of several servers, in random order. The C client blocks in a thread
+/// of its own, on one after the other. In a strand.
+class nats_dial : public std::enable_shared_from_this<nats_dial> {
  public:
-  nats_dialer() = default;
-  nats_dialer(nats_dialer const&) = delete;
-  nats_dialer& operator=(nats_dialer const&) = delete;
-  /// Waits for who is dialing.
-  ~nats_dialer() { join(); }
+  using made = std::shared_ptr<nats_connection>;
 
-  /// Calls `arrived(error_code, std::shared_ptr<nats_connection>)` in the strand, if the execution
-  /// context still lives then.
-  template <class Arrived>
-  void start(nats_strand const& strand, nats_address const& to, nats_options const& how,
-             Arrived arrived) {
-    dialing_ = park<error_code, std::shared_ptr<nats_connection>>(
-        boost::asio::any_io_executor{strand}, std::move(arrived));
+  nats_dial(nats_strand strand, nats_address to, nats_options const& how,
+            std::shared_ptr<parked<error_code, made>> arrived)
+      : strand_{std::move(strand)},
+        to_{std::move(to)},
+        how_{how},
+        arrived_{std::move(arrived)},
+        first_{static_cast<std::size_t>(id_source{}.entropy() % to_.urls().size())} {}
+  nats_dial(nats_dial const&) = delete;
+  nats_dial& operator=(nats_dial const&) = delete;
+  /// Waits for the thread, which ends without its relay.
+  ~nats_dial() {
+    if (relay_) relay_->end();
+    join();
+  }
+
+  void start() { next(make_error_code(errc::store_unavailable)); }
+
+ private:
+  /// @param why nothing came of the one before
+  void next(error_code why) {
+    if (relay_) relay_->end();
+    if (tried_ == to_.urls().size()) {
+      arrived_->resume(why, nullptr);
+      return;
+    }
+    auto const& urls = to_.urls();
+    auto const server = nats_server_url::of(urls[(first_ + tried_++) % urls.size()]);
+    relay_ = std::make_shared<nats_relay>(strand_, to_.uses_tls());
+    relay_->connect(server.host, server.port, how_.connect_timeout,
+                    [weak = weak_from_this(), server](error_code ec, std::uint16_t port) {
+                      auto const self = weak.lock();
+                      if (!self) return;
+                      ec ? self->next_later(ec) : self->greet(server, port);
+                    });
+  }
+  /// Not within the relay.
+  void next_later(error_code why) {
+    boost::asio::post(strand_, [weak = weak_from_this(), why] {
+      if (auto const self = weak.lock()) self->next(why);
+    });
+  }
+
+  void greet(nats_server_url const& server, std::uint16_t port) {
+    greeted_ = park<error_code, made>(boost::asio::any_io_executor{strand_},
+                                      [weak = weak_from_this()](error_code ec, made connection) {
+                                        auto const self = weak.lock();
+                                        if (!self) return;
+                                        if (ec) return self->next(ec);
+                                        std::exchange(self->relay_, {})->kept();
+                                        self->arrived_->resume(ec, std::move(connection));
+                                      });
+    relay_->allow(how_.connect_timeout);
     join();
     // It holds nothing that is the strand's.
-    thread_ = std::thread{[weak = std::weak_ptr{dialing_}, to, how] {
+    thread_ = std::thread{[weak = std::weak_ptr{greeted_}, to = to_, how = how_, host = server.host,
+                           url = server.user + "127.0.0.1:" + std::to_string(port)] {
       auto made = std::make_shared<nats_connection>();
-      auto const ec = made->connect(to, how);
+      auto const ec = made->connect(url, host, to, how);
       if (ec) made.reset();
       auto const op = weak.lock();
       if (!op) return;
@@ -50,21 +98,45 @@ class nats_dialer {
       }
     }};
   }
-
-  [[nodiscard]] bool dialing() const noexcept { return dialing_ != nullptr; }
-
-  /// Whoever is dialing is told to nobody, or was.
-  void forget() noexcept { dialing_.reset(); }
-
- private:
   void join() {
     if (!thread_.joinable()) return;
     if (thread_.get_id() == std::this_thread::get_id()) return thread_.detach();
     thread_.join();
   }
 
-  std::shared_ptr<parked<error_code, std::shared_ptr<nats_connection>>> dialing_;
+  nats_strand const strand_;
+  nats_address const to_;
+  nats_options const how_;
+  std::shared_ptr<parked<error_code, made>> const arrived_;
+  std::size_t const first_;
+  std::size_t tried_ = 0;
+  std::shared_ptr<nats_relay> relay_;
+  std::shared_ptr<parked<error_code, made>> greeted_;
   std::thread thread_;
+};
+
+/// Makes one connection at a time. In a strand.
+class nats_dialer {
+ public:
+  /// Calls `arrived(error_code, std::shared_ptr<nats_connection>)` in the strand, if the execution
+  /// context still lives then.
+  template <class Arrived>
+  void start(nats_strand const& strand, nats_address const& to, nats_options const& how,
+             Arrived arrived) {
+    dialing_ =
+        std::make_shared<nats_dial>(strand, to, how,
+                                    park<error_code, std::shared_ptr<nats_connection>>(
+                                        boost::asio::any_io_executor{strand}, std::move(arrived)));
+    dialing_->start();
+  }
+
+  [[nodiscard]] bool dialing() const noexcept { return dialing_ != nullptr; }
+
+  /// Ends the dial in progress; its result is not, or was already, reported.
+  void forget() noexcept { dialing_.reset(); }
+
+ private:
+  std::shared_ptr<nats_dial> dialing_;
 };
 
 }  // namespace weir::detail

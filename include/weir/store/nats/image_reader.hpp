@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -23,10 +25,7 @@ namespace weir::detail {
 /// at a time.
 class nats_image_reader {
  public:
-  explicit nats_image_reader(nats_image_record image)
-      : image_{std::move(image)},
-        bytes_{std::make_unique_for_overwrite<char[]>(static_cast<std::size_t>(image_.size))},
-        missing_{image_.parts} {}
+  explicit nats_image_reader(nats_image_record image) : image_{std::move(image)} {}
   nats_image_reader(nats_image_reader const&) = delete;
   nats_image_reader& operator=(nats_image_reader const&) = delete;
 
@@ -38,21 +37,24 @@ class nats_image_reader {
     return asked_++;
   }
   /// Each one once. False: it cannot be that part.
-  [[nodiscard]] bool take(std::size_t number, std::string_view part) noexcept {
+  [[nodiscard]] bool take(std::size_t number, std::string_view part) {
     auto const at = number * image_.part_size;
     auto const size = static_cast<std::size_t>(image_.size);
     if (part.size() != std::min(size - at, image_.part_size)) return false;
-    std::ranges::copy(part, bytes_.get() + at);
-    --missing_;
+    early_.emplace(number, part);
+    for (auto next = early_.begin(); next != early_.end() && next->first == in_order_;
+         next = early_.erase(next), ++in_order_) {
+      bytes_ += next->second;
+    }
     return true;
   }
-  [[nodiscard]] bool has_all() const noexcept { return missing_ == 0; }
+  [[nodiscard]] bool has_all() const noexcept { return in_order_ == image_.parts; }
 
   /// Requires that it has all. Reads some of it; false: that was all.
   [[nodiscard]] bool go_on() {
     if (!reading_) {
       replica_ = std::make_shared<nats_job_replica>();
-      from_.emplace(std::string_view{bytes_.get(), static_cast<std::size_t>(image_.size)});
+      from_.emplace(std::string_view{bytes_});
       reading_.emplace(replica_->loading(*from_, image_.position));
     }
     nats_turn const turn;
@@ -69,9 +71,11 @@ class nats_image_reader {
   static constexpr std::size_t few = 8;  // records between two looks at the clock
 
   nats_image_record image_;
-  std::unique_ptr<char[]> bytes_;
+  // Grows with what has come, whatever size the record of the image says (F93).
+  std::string bytes_;
+  std::map<std::size_t, std::string> early_;  // parts that others before them are waited for
   std::size_t asked_ = 0;
-  std::size_t missing_;
+  std::size_t in_order_ = 0;  // parts that are in `bytes_`
   std::shared_ptr<nats_job_replica> replica_;
   std::optional<compact_reader> from_;
   std::optional<paced> reading_;

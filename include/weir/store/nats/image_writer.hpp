@@ -33,11 +33,12 @@ namespace weir::detail {
 /// Writes an image of a shard, and cuts the log by what is in it. In the strand of the link.
 ///
 /// The steps are: look at which image is the last one, make the parts, write them, say that this is
-/// the last one unless there was another one meanwhile, cut the log, tell everybody, and remove
-/// older parts. Who ends between two of them leaves an image that counts or one that does not, and
-/// parts that go with the next image. Nothing is removed that the last image or the log after it
-/// needs: whoever removes was the last one to say which that is, and all that is written later is
-/// behind it.
+/// the last one and which one was before it unless there was another one meanwhile, cut the log,
+/// tell everybody, and remove older parts. A process that ends between two of them leaves an image
+/// that counts or one that does not, and parts that go with a later image. Nothing is removed that
+/// the last image, the one before it or the log after that needs: the process that removes was the
+/// last one to say which these are, and all that is written later is behind them. In place of a
+/// damaged image the one before it serves, or all of the log (F93).
 ///
 /// While the parts are made the shard is not read any further, and its commands wait; other shards
 /// and nouns do not, since that is done in portions.
@@ -56,17 +57,19 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void start() {
     auto const on = link_.lock();
     if (!on) return end();
-    bool const from_leader = on->replicated();
-    auto const subject = on->names().image(shard_);
-    ask(from_leader ? on->names().leader_get() : on->names().direct_get(subject),
-        from_leader ? R"({"last_by_subj":")" + subject + R"("})" : std::string{},
-        [this, from_leader](nats_reply const& r) {
-          auto const found = from_leader ? read_leader(r.data()) : read_direct(r);
-          if (found.has_error()) return end();
-          last_ = found->sequence;
-          auto const record = nats_image_record::read(found->value);
-          begin(record ? record->position : 0);
-        });
+    look(on->names().image_before(shard_), [this](nats_record const& before) {
+      said_before_ = before.sequence;
+      kept_ = nats_image_record::read(before.value);
+      auto const now = link_.lock();
+      if (!now) return end();
+      look(now->names().image(shard_), [this](nats_record const& found) {
+        last_ = found.sequence;
+        auto const record = nats_image_record::read(found.value);
+        replaces_ = record.has_value();
+        if (record) kept_ = record;
+        begin(record ? record->position : 0);
+      });
+    });
   }
 
  private:
@@ -98,6 +101,19 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     r->data = std::move(data);
     r->expected = expected;
     on->submit(r);
+  }
+
+  /// Reads the last message of a subject.
+  void look(std::string const& subject, std::function<void(nats_record const&)> then) {
+    auto const on = link_.lock();
+    if (!on) return end();
+    bool const from_leader = on->replicated();
+    ask(from_leader ? on->names().leader_get() : on->names().direct_get(subject),
+        from_leader ? R"({"last_by_subj":")" + subject + R"("})" : std::string{},
+        [this, from_leader, then = std::move(then)](nats_reply const& r) {
+          auto const found = from_leader ? read_leader(r.data()) : read_direct(r);
+          found.has_error() ? end() : then(*found);
+        });
   }
 
   /// @param last what the last image holds
@@ -136,9 +152,20 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
       auto const written = read_written(r.data());
       if (written.sequence == 0) return end();
       first_ = std::min(first_, written.sequence);
-      if (++written_ == record_.parts) return say();
+      if (++written_ == record_.parts) return say_before();
       write_part();
     });
+  }
+  /// What was the last image is the one before it from now on. If that was damaged, the one that
+  /// was before it still is.
+  void say_before() {
+    auto const on = link_.lock();
+    if (!on) return end();
+    if (!replaces_) return say();
+    ask(
+        on->names().image_before(shard_), kept_->write(),
+        [this](nats_reply const& r) { read_written(r.data()).sequence == 0 ? end() : say(); },
+        said_before_);
   }
   void say() {
     auto const on = link_.lock();
@@ -151,15 +178,26 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void cut() {
     auto const on = link_.lock();
     if (!on) return end();
+    if (!kept_) return tell();
     ask("$JS.API.STREAM.PURGE." + on->names().log_stream(shard_),
-        R"({"seq":)" + std::to_string(record_.position + 1) + "}",
+        R"({"seq":)" + std::to_string(kept_->position + 1) + "}",
         [this](nats_reply const&) { tell(); });
   }
   void tell() {
     auto const on = link_.lock();
     if (!on) return end();
     ask(on->names().log(shard_), nats_batch_writer{{sender_, 0}, record_.size}.take(),
-        [this](nats_reply const&) { clean(); });
+        [this](nats_reply const&) { find_first(); });
+  }
+  /// The parts of the image that is kept stay, too. The first one was written first.
+  void find_first() {
+    auto const on = link_.lock();
+    if (!on) return end();
+    if (!kept_) return clean();
+    look(on->names().part(shard_, kept_->id, 0), [this](nats_record const& found) {
+      if (found.sequence != 0) first_ = std::min(first_, found.sequence);
+      clean();
+    });
   }
   void clean() {
     auto const on = link_.lock();
@@ -183,7 +221,10 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   std::unique_ptr<nats_job_feed::held_replica> held_;
   std::unique_ptr<nats_image_maker> maker_;  // of what is held
   std::vector<std::string> parts_;
-  std::uint64_t last_ = 0;  // what the record of the last image was written at
+  std::optional<nats_image_record> kept_;  // the image before this one
+  bool replaces_ = false;                  // which was the last one until now
+  std::uint64_t last_ = 0;                 // what the record of the last image was written at
+  std::uint64_t said_before_ = 0;          // and that of the one before it
   std::uint64_t first_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t next_ = 0;
   std::uint64_t written_ = 0;

@@ -119,7 +119,8 @@ class nats_job_feed : public nats_job_requests {
   // And in bytes (F60): a server ends the connection of who is too slow for what was asked for.
   static constexpr std::size_t window_bytes = 4U << 20U;
   static constexpr std::size_t most_ahead_bytes = 16U << 20U;
-  static constexpr std::size_t most_parts = 8;               // of an image, asked for at a time
+  static constexpr std::size_t most_parts = 8;  // of an image, asked for at a time
+  static constexpr std::size_t most_shard_digits = 4;
   static constexpr std::size_t bytes_at_least = 16U << 10U;  // read in a turn, if they are there
   /// What is missing for so long, or as long as a connection would be waited for, is lost.
   static constexpr duration least_patience = std::chrono::seconds{5};
@@ -141,6 +142,7 @@ class nats_job_feed : public nats_job_requests {
     need_no_more();
     following_ = current_ = false;
     refused_ = why;
+    damaged_image_ = false;
     later_.stop();
     stopped(why);
     // It may be otherwise one day.
@@ -182,8 +184,11 @@ class nats_job_feed : public nats_job_requests {
     auto const ours = std::to_string(on->options().shards);
     need_record(on->names().shards(), [this, ours](nats_record&& found) {
       if (found.sequence == 0) return note_shards(ours);
-      if (found.value != ours) return stop(make_error_code(errc::invalid_option));
-      open();
+      if (found.value == ours) return open();
+      bool const number =
+          !found.value.empty() && found.value.size() <= most_shard_digits &&
+          std::ranges::all_of(found.value, [](char c) { return c >= '0' && c <= '9'; });
+      stop(make_error_code(number ? errc::invalid_option : errc::store_corrupt));
     });
   }
   void note_shards(std::string const& ours) {
@@ -252,26 +257,41 @@ class nats_job_feed : public nats_job_requests {
     following_ = false;
     need_no_more();
     replica_.reset();
-    need_record(on->names().image(number()), [this](nats_record&& found) {
+    load_image();
+  }
+  /// The last one; if that is damaged, the one before it; if there is none, the whole log.
+  void load_image() {
+    auto const on = link();
+    if (!on) return;
+    auto const subject =
+        damaged_image_ ? on->names().image_before(number()) : on->names().image(number());
+    need_record(subject, [this](nats_record&& found) {
       if (found.sequence == 0) {
-        // Nothing is purged before there is an image.
+        // Nothing is purged before there are two images.
         if (info_.first > 1) return stop(make_error_code(errc::store_corrupt));
-        replica_ = std::make_shared<nats_job_replica>();
-        return follow();
+        return follow(std::make_shared<nats_job_replica>());
       }
       auto record = nats_image_record::read(found.value);
-      if (!record) return stop(make_error_code(errc::store_foreign));
+      if (!record) return image_is_damaged();
       reader_ = std::make_unique<nats_image_reader>(std::move(*record));
       for (std::size_t i = 0; i != most_parts; ++i) load_part();
     });
+  }
+  void image_is_damaged() {
+    if (damaged_image_) return stop(make_error_code(errc::store_corrupt));
+    damaged_image_ = true;
+    missing_since_.reset();
+    need_no_more();
+    reader_.reset();
+    load_image();
   }
   void load_part() {
     auto const on = link();
     auto const n = on && reader_ ? reader_->next() : std::nullopt;
     if (!n) return;
     need_record(on->names().part(number(), reader_->image().id, *n), [this, n](auto&& found) {
-      if (found.sequence == 0) return missed();  // another image has taken its place meanwhile
-      if (!reader_->take(*n, found.value)) return stop(make_error_code(errc::store_corrupt));
+      if (found.sequence == 0) return missed(true);  // later images have taken its place meanwhile
+      if (!reader_->take(*n, found.value)) return image_is_damaged();
       if (reader_->has_all()) return read_image();
       load_part();
     });
@@ -280,11 +300,15 @@ class nats_job_feed : public nats_job_requests {
     if (reader_->go_on()) return in_another_turn([this] { read_image(); });
     auto const image = std::exchange(reader_, {});
     auto made = image->replica();
-    if (!made) return stop(make_error_code(errc::store_corrupt));
+    if (!made) return image_is_damaged();
     // Either may be older than the other; not for long.
     auto const position = image->image().position;
-    if (info_.first > position + 1 || info_.last < position) return missed();
-    replica_ = std::move(made);
+    if (info_.first > position + 1 || info_.last < position) return missed(true);
+    follow(std::move(made));
+  }
+  void follow(std::shared_ptr<nats_job_replica> from) {
+    replica_ = std::move(from);
+    if (std::exchange(damaged_image_, false)) replica_->passed_over();
     follow();
   }
 
@@ -384,14 +408,14 @@ class nats_job_feed : public nats_job_requests {
   }
   /// A message is not there: it is not there yet, on this server, or it has gone into an image. Or
   /// a part of an image is not, which has gone with it.
-  void missed() {
+  void missed(bool in_image = false) {
     auto const now = system_clock{}.steady_now();
     if (!missing_since_) missing_since_ = now;
     auto const on = link();
     auto const patience =
         on ? std::max(on->options().offline_patience, least_patience) : duration{};
     if (saturating_sub(now, *missing_since_) > patience) {
-      return stop(make_error_code(errc::store_corrupt));
+      return in_image ? image_is_damaged() : stop(make_error_code(errc::store_corrupt));
     }
     begin_later();
   }
@@ -427,6 +451,7 @@ class nats_job_feed : public nats_job_requests {
   bool advancing_ = false;  // in another turn
   nats_log_info info_;
   std::unique_ptr<nats_image_reader> reader_;
+  bool damaged_image_ = false;  // the last one cannot be read
   nats_retry retry_;
   alarm<system_clock> later_;
 };

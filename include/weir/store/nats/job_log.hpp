@@ -7,10 +7,14 @@
 #include "weir/command/jobs.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/rule/validate.hpp"
+#include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/compact.hpp"
 #include "weir/store/nats/job_fields.hpp"
 #include "weir/time.hpp"
 
+#include <boost/hash2/fnv1a.hpp>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,7 +29,9 @@
 // and the commands, which are executed one after the other at the time of the message.
 //
 // Every process has to read the same out of a message. So one that is damaged ends where it is, for
-// all of them; one of a later version of weir is executed by nobody who does not know it.
+// all of them, and what follows it is executed (F93). One of a later version of weir is executed by
+// no process that does not know it, and nothing after it either. So that damage is not taken for a
+// later version, those have a checksum behind their number: of all that follows it.
 namespace weir::detail {
 
 /// Who sent a message, and which of its.
@@ -38,6 +44,13 @@ struct nats_batch_id {
 
 inline constexpr std::string_view nats_log_tag = "weir:j";
 inline constexpr std::uint32_t nats_log_version = 1;
+
+/// The checksum of a message of a later version, in 8 bytes, lowest first: of what is behind it.
+[[nodiscard]] inline std::uint64_t nats_log_checksum(std::string_view rest) noexcept {
+  boost::hash2::fnv1a_64 hash;
+  hash.update(rest.data(), rest.size());
+  return hash.result();
+}
 
 /// What is said in the log beside commands.
 enum class nats_notice : std::uint8_t {
@@ -112,7 +125,7 @@ class nats_batch_reader {
   enum class kind : std::uint8_t {
     ours,     ///< it has commands
     later,    ///< a later version of weir wrote it
-    foreign,  ///< it is none of weir's
+    damaged,  ///< it cannot be read, or is none of weir's
   };
 
   explicit nats_batch_reader(std::string_view message) noexcept
@@ -122,7 +135,9 @@ class nats_batch_reader {
     from_(version);
     if (!from_.good() || version == 0) return;
     if (version > nats_log_version) {
-      kind_ = kind::later;
+      nats_reader rest{from_.rest()};
+      auto const checksum = rest.number();
+      if (rest.good() && checksum == nats_log_checksum(rest.rest())) kind_ = kind::later;
       return;
     }
     from_(id_.sender);
@@ -196,7 +211,7 @@ class nats_batch_reader {
   }
 
   compact_reader from_;
-  kind kind_ = kind::foreign;
+  kind kind_ = kind::damaged;
   nats_batch_id id_;
   nats_notice notice_ = nats_notice::none;
   std::uint64_t image_ = 0;

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_JOB_REPLICA_HPP
 #define WEIR_STORE_NATS_JOB_REPLICA_HPP
 
+#include "weir/command/jobs.hpp"
 #include "weir/store/nats/compact.hpp"
 #include "weir/store/nats/job_log.hpp"
 #include "weir/store/nats/log_info.hpp"
@@ -13,11 +14,14 @@
 #include "weir/table/paced.hpp"
 #include "weir/time.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace weir::detail {
 
@@ -66,7 +70,13 @@ class nats_job_replica {
     co_return work.succeeded() && from.complete();
   }
 
-  /// Reads the next message. `each(command, answer)` is told of each command in it.
+  /// Notes that something could not be read. The next dequeue in the log tells of it.
+  void passed_over() noexcept {
+    if (damaged_ != std::numeric_limits<std::uint32_t>::max()) ++damaged_;
+  }
+
+  /// Reads the next message. `each(command, answer)` is told of each command in it. A message that
+  /// is damaged is passed over, from where it is damaged on.
   /// False: a later version of weir wrote it, and it was not read.
   template <class Each>
   [[nodiscard]] bool read(nats_logged const& m, nats_batch_reader& message, Each&& each) {
@@ -74,20 +84,27 @@ class nats_job_replica {
     position_ = m.sequence;
     since_image_ += m.data.size() + overhead;
     seen_ = m.time;
-    if (message.what() == nats_batch_reader::kind::foreign) return true;
     if (message.notice() == nats_notice::image) {
+      // A size that no image of this log can have must not keep the next one from being written.
+      auto const most = 4 * (last_image_ + since_image_) + least_bound;
+      last_image_ = static_cast<std::size_t>(std::min<std::uint64_t>(message.image(), most));
       since_image_ = 0;
-      last_image_ = static_cast<std::size_t>(message.image());
     }
-    (void)message.for_each([&](auto const& c, std::optional<time_point> told) {
-      each(c, shard_.apply(c, told.value_or(m.time)));
+    bool const whole = message.for_each([&](auto const& c, std::optional<time_point> told) {
+      auto answer = shard_.apply(c, told.value_or(m.time));
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(c)>, command::dequeue_jobs>) {
+        if (answer.has_value()) answer->damaged += std::exchange(damaged_, 0);
+      }
+      each(c, std::move(answer));
     });
+    if (!whole) passed_over();
     return true;
   }
 
  private:
   static constexpr std::size_t everything = std::numeric_limits<std::size_t>::max() / 2;
   static constexpr std::size_t overhead = 64;  // of a message in the stream
+  static constexpr std::size_t least_bound = 1U << 20U;
 
   job_budget budget_{everything};
   job_shard shard_{job_allowance{budget_, 1, 1}};
@@ -95,6 +112,7 @@ class nats_job_replica {
   time_point seen_ = time_point::min();
   std::size_t since_image_ = 0;
   std::size_t last_image_ = 0;
+  std::uint32_t damaged_ = 0;  // messages that were passed over, and not told of yet
 };
 
 }  // namespace weir::detail

@@ -8,6 +8,7 @@
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/id_source.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/connection.hpp"
 #include "weir/store/nats/conversation.hpp"
@@ -28,6 +29,7 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/uuid/uuid_io.hpp>
 #include <nats/nats.h>
 
 #include <atomic>
@@ -231,7 +233,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       };
     };
     if (!socket_->start(then(&nats_link::read), then(&nats_link::ended))) return hang_up();
-    conversation_ = std::make_shared<nats_conversation>(strand_, socket_, options_.request_timeout);
+    conversation_ = std::make_shared<nats_conversation>(
+        strand_, socket_, options_.request_timeout,
+        names_.replies(boost::uuids::to_string(id_source{}.job())));
     if (!conversation_->start()) return hang_up();
     hints_ = socket_->subscribe(names_.hints());
     if (!hints_ || !followers_.listen(*socket_)) return hang_up();

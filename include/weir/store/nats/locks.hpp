@@ -33,8 +33,9 @@ class nats_lock {
     auto const fence = from.number();
     time_point const until{duration{from.signed_number()}};
     auto const holder = from.text();
-    if (!from.complete() || fence > out.last_fence_ || holder.size() > limits::holder_size ||
-        (fence != 0) == holder.empty() || (fence == 0 && until != time_point{})) {
+    if (!from.complete() || out.last_fence_ > nats_largest_number || fence > out.last_fence_ ||
+        holder.size() > limits::holder_size || (fence != 0) == holder.empty() ||
+        (fence == 0 && until != time_point{})) {
       return std::nullopt;
     }
     if (fence != 0) out.lock_.take(std::string{holder}, fence, until);

@@ -47,7 +47,7 @@ namespace detail {
 }
 
 /// How the store's stream and subjects are called. A record is `PREFIX.k.KIND.TOKEN`, a hint
-/// `PREFIX.h.KIND.TOKEN`.
+/// `PREFIX.h.KIND.TOKEN`, a reply `PREFIX.r.CONNECTION.REQUEST`.
 class nats_names {
  public:
   explicit nats_names(std::string prefix)
@@ -59,6 +59,11 @@ class nats_names {
   [[nodiscard]] std::string const& stream() const noexcept { return stream_; }
   [[nodiscard]] std::string subjects() const { return prefix_ + ".k.>"; }
   [[nodiscard]] std::string hints() const { return prefix_ + ".h.>"; }
+  /// What the subjects of a connection's replies begin with. They are not in `_INBOX`, where every
+  /// user of the account may listen (F95).
+  [[nodiscard]] std::string replies(std::string const& connection) const {
+    return prefix_ + ".r." + connection + ".";
+  }
 
   [[nodiscard]] std::string record(char kind, std::string_view key) const {
     return prefix_ + ".k." + kind + "." + nats_token(key);
@@ -95,11 +100,14 @@ class nats_names {
     return prefix_ + ".e." + std::to_string(shard);
   }
 
-  // Records about jobs: how many shards there are; which image of a shard is the last one; and the
-  // parts of an image.
+  // Records about jobs: how many shards there are; which image of a shard is the last one, and
+  // which one was before it; and the parts of an image.
   [[nodiscard]] std::string shards() const { return prefix_ + ".k.jobs.shards"; }
   [[nodiscard]] std::string image(std::uint32_t shard) const {
     return prefix_ + ".k.jobs." + std::to_string(shard) + ".image";
+  }
+  [[nodiscard]] std::string image_before(std::uint32_t shard) const {
+    return prefix_ + ".k.jobs." + std::to_string(shard) + ".before";
   }
   [[nodiscard]] std::string part(std::uint32_t shard, std::string_view image,
                                  std::size_t number) const {

@@ -34,6 +34,9 @@ class nats_permits {
     nats_permits out;
     out.last_fence_ = from.number();
     out.line_.last_turn = from.number();
+    if (out.last_fence_ > nats_largest_number || out.line_.last_turn > nats_largest_number) {
+      return std::nullopt;
+    }
     if (!read_all(from, out.line_.permits, out.last_fence_) ||
         !read_all(from, out.line_.tickets, out.line_.last_turn) || !from.complete()) {
       return std::nullopt;

@@ -241,7 +241,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       nats_reader from{found->value};
       seen_ = time_point{duration{from.signed_number()}};
       auto state = State::read(from.rest());
-      if (!state) return failed(make_error_code(errc::store_foreign));
+      if (!state) return failed(make_error_code(errc::store_corrupt));
       state_ = std::move(*state);
     }
     known_ = true;

@@ -15,6 +15,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,11 +72,15 @@ class nats_reply {
     if (size <= 0) return {};
     return {natsMsg_GetData(message_), static_cast<std::size_t>(size)};
   }
-  /// Empty if there is none.
+  /// The last one of that name, since a server puts its own behind those that a message was stored
+  /// with; empty if there is none.
   [[nodiscard]] std::string_view header(char const* name) const noexcept {
-    char const* value = nullptr;
-    if (natsMsgHeader_Get(message_, name, &value) != NATS_OK || value == nullptr) return {};
-    return value;
+    char const** values = nullptr;
+    int count = 0;
+    if (natsMsgHeader_Values(message_, name, &values, &count) != NATS_OK) return {};
+    std::string_view const last = count > 0 ? values[count - 1] : "";
+    std::free(values);  // the array is ours, what it names is the message's
+    return last;
   }
 
  private:
@@ -145,18 +150,15 @@ struct nats_record {
 /// As a server that has the stream answers.
 [[nodiscard]] inline result<nats_record> read_direct(nats_reply const& reply) {
   nats_record out;
-  if (auto const status = reply.header("Status"); !status.empty()) {
-    if (status == "404") return out;
-    return make_error_code(errc::store_unavailable);
-  }
   auto const digits = reply.header("Nats-Sequence");
   auto const [end, ec] =
       std::from_chars(digits.data(), digits.data() + digits.size(), out.sequence);
-  if (ec != std::errc{} || end != digits.data() + digits.size() || out.sequence == 0) {
-    return make_error_code(errc::store_unavailable);
+  if (ec == std::errc{} && end == digits.data() + digits.size() && out.sequence != 0) {
+    out.value = reply.data();
+    return out;
   }
-  out.value = reply.data();
-  return out;
+  if (reply.header("Status") == "404") return nats_record{};
+  return make_error_code(errc::store_unavailable);
 }
 
 /// Standard base 64, with padding. Empty: it is none.
