@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_SQLITE_QUEUE_ROWS_HPP
 #define WEIR_STORE_SQLITE_QUEUE_ROWS_HPP
 
+#include "weir/limits.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/scope.hpp"
@@ -12,6 +13,7 @@
 #include <boost/hash2/fnv1a.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,7 +34,11 @@ inline constexpr char read_queue[] =
 inline constexpr char read_queue_by_number[] =
     "SELECT queue, due, pointer, snoozed, paused, idle, lease_holder, lease_fence, lease_until, "
     "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name "
-    "FROM weir_queues WHERE queue = ?";
+    "FROM weir_queues WHERE queue IS ?";
+inline constexpr char count_queue[] =
+    "SELECT count(vesting), count(death), count(kept), coalesce(max(death), 0) FROM weir_jobs "
+    "WHERE queue = ?";
+inline constexpr char count_queue_keys[] = "SELECT count(until) FROM weir_keys WHERE queue = ?";
 inline constexpr char insert_queue[] =
     "INSERT INTO weir_queues (shard, name, snoozed, paused, lease_holder, lease_fence, "
     "lease_until, enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths) "
@@ -125,12 +131,17 @@ class sqlite_queues {
     return q.next() ? &keep(read(q)) : nullptr;
   }
 
-  [[nodiscard]] sqlite_queue& by_number(std::int64_t number) {
+  /// Null: there is none, or it has no name that could be asked for.
+  [[nodiscard]] sqlite_queue* by_number(std::int64_t number) {
     if (auto const known = numbers_.find(number); known != numbers_.end())
-      return use(*known->second);
+      return &use(*known->second);
     sqlite_query q{in_.db, sql::read_queue_by_number, number};
-    if (!q.next()) throw sqlite_failure{SQLITE_CORRUPT};
-    return keep(read(q));
+    if (!q.next() || !has_name(q)) return nullptr;
+    return &keep(read(q));
+  }
+  [[nodiscard]] sqlite_queue* by_number(sqlite_value const& number) {
+    if (number.type() != SQLITE_INTEGER) return nullptr;
+    return by_number(number.integer());
   }
 
   sqlite_queue& make(std::string_view name) {
@@ -147,19 +158,22 @@ class sqlite_queues {
   }
 
   void erase(sqlite_queue& q) {
-    sqlite_run(in_.db, sql::delete_queue, q.number);
-    if (q.idle) --in_.ledger.idle;
+    erase(q.number);
+    if (q.idle) sqlite_decrease(in_.ledger.idle);
     std::erase(used_, &q);
     numbers_.erase(q.number);
     queues_.erase(queues_.find(q.name));
   }
+
+  /// Erases one that `by_number` does not know.
+  void erase(std::int64_t number) { sqlite_run(in_.db, sql::delete_queue, number); }
 
   /// Notes whether the queue has become jobless, or is so no more.
   void settle(sqlite_queue& q) noexcept {
     if (q.jobless() == q.idle.has_value()) return;
     if (q.idle) {
       q.idle.reset();
-      --in_.ledger.idle;
+      sqlite_decrease(in_.ledger.idle);
     } else {
       q.idle = ++in_.ledger.idlings;
       ++in_.ledger.idle;
@@ -180,6 +194,7 @@ class sqlite_queues {
   /// Writes what has changed. To be called before weir_queues is asked for anything but a name, and
   /// at the end of the transaction.
   void flush() {
+    if (!in_.writes) return;  // nothing has changed but what was mended, which is done again
     for (auto* const q : used_) {
       q->in_use = false;
       if (sqlite_queue_fields const& f = *q; f != *q->stored) {
@@ -214,34 +229,76 @@ class sqlite_queues {
   }
 
  private:
-  static std::unique_ptr<sqlite_queue> read(sqlite_query const& row) {
+  static bool has_name(sqlite_query const& row) {
+    auto const size = row.anything(18).size();
+    return row.type(18) == SQLITE_BLOB && size != 0 && size <= limits::key_size;
+  }
+
+  std::unique_ptr<sqlite_queue> read(sqlite_query const& row) {
     auto q = std::make_unique<sqlite_queue>();
-    auto const count = [&](int column) { return row.as<std::uint64_t>(column); };
-    auto const when = [&](int column) -> std::optional<time_point> {
-      if (row.null(column)) return std::nullopt;
-      return row.time(column);
-    };
     q->number = row.integer(0);
-    q->stored_due = when(1);
-    q->pointer = when(2);
-    q->snoozed_until = row.time(3);
-    q->paused = row.integer(4) != 0;
-    if (!row.null(5)) q->stored_idle = q->idle = row.integer(5);
-    q->lease_holder = row.text(6);
-    q->lease_fence = count(7);
-    q->lease_expiry = row.time(8);
-    q->enqueued = count(9);
-    q->completed = count(10);
-    q->cancelled = count(11);
-    q->purged = count(12);
-    q->waiting = count(13);
-    q->dead = count(14);
-    q->kept = count(15);
-    q->keys = count(16);
-    q->deaths = count(17);
-    q->name = row.text(18);
-    q->stored = *q;
+    q->name = row.text(18, 1, limits::key_size);
+    try {
+      q->stored_due = row.time_or_null(1);
+      q->pointer = row.time_or_null(2);
+      q->snoozed_until = row.time(3);
+      q->paused = row.within<bool>(4, 0, 1);
+      if (!row.null(5)) q->stored_idle = q->idle = row.within<std::int64_t>(5, 0, sqlite_most);
+      q->lease_holder = row.text(6, 0, limits::holder_size);
+      q->lease_fence = row.count(7);
+      q->lease_expiry = row.time(8);
+      q->enqueued = row.count(9);
+      q->completed = row.count(10);
+      q->cancelled = row.count(11);
+      q->purged = row.count(12);
+      q->waiting = row.count(13);
+      q->dead = row.count(14);
+      q->kept = row.count(15);
+      q->keys = row.count(16);
+      q->deaths = row.count(17);
+      q->stored = *q;
+    } catch (sqlite_damage const&) {
+      mend(row, *q);
+    }
     return q;
+  }
+
+  /// Makes a row anew that cannot be read. What there is of jobs and keys is counted; of the rest,
+  /// what can be read stays.
+  void mend(sqlite_query const& row, sqlite_queue& q) {
+    auto const some = [&](int column) -> std::uint64_t {
+      if (row.type(column) != SQLITE_INTEGER) return 0;
+      return static_cast<std::uint64_t>(
+          std::clamp<std::int64_t>(row.integer(column), 0, sqlite_most));
+    };
+    sqlite_queue_fields made;
+    if (row.type(3) == SQLITE_INTEGER) made.snoozed_until = row.time(3);
+    made.paused = some(4) != 0;
+    made.completed = some(10);
+    made.cancelled = some(11);
+    made.purged = some(12);
+    {
+      sqlite_query jobs{in_.db, sql::count_queue, q.number};
+      if (jobs.next()) {
+        made.waiting = jobs.count(0);
+        made.dead = jobs.count(1);
+        made.kept = jobs.count(2);
+        made.deaths = jobs.type(3) == SQLITE_INTEGER ? jobs.count(3) : some(17);
+      }
+    }
+    {
+      sqlite_query keys{in_.db, sql::count_queue_keys, q.number};
+      if (keys.next()) made.keys = keys.count(0);
+    }
+    made.enqueued = made.waiting + made.dead + made.completed + made.cancelled + made.purged;
+    if (made.waiting != 0) made.pointer = time_point{};  // early, until a dequeue has seen the jobs
+    static_cast<sqlite_queue_fields&>(q) = made;
+    q.idle.reset();
+    // Nothing that the file could have: all of it is written.
+    ++made.enqueued;
+    q.stored = made;
+    q.stored_due = time_point::min();
+    q.stored_idle = -1;
   }
 
   sqlite_queue& keep(std::unique_ptr<sqlite_queue> q) {
