@@ -42,8 +42,7 @@ inline constexpr char take_from_bucket[] =
 inline constexpr char update_bucket[] =
     "UPDATE weir_buckets SET quotas = ?, a0 = ?, a1 = ?, a2 = ?, a3 = ?, h0 = ?, h1 = ?, h2 = ?, "
     "h3 = ?, due = ? WHERE key = ?";
-inline constexpr char delete_bucket[] = "DELETE FROM weir_buckets WHERE key = ?";
-inline constexpr char defer_bucket[] = "UPDATE weir_buckets SET due = ? WHERE key IS ?";
+inline constexpr char delete_bucket[] = "DELETE FROM weir_buckets WHERE key IS ?";
 inline constexpr char due_buckets[] =
     "SELECT quotas, a0, a1, a2, a3, h0, h1, h2, h3, due, key FROM weir_buckets "
     "INDEXED BY weir_buckets_due WHERE due <= ? ORDER BY due LIMIT ?";
@@ -109,7 +108,8 @@ class stored_quotas {
 /// The buckets in the file: a row for each that is not known to be full. The rule decides on it.
 ///
 /// A row is in order of a time before which its bucket is not full. Takes only make that later, and
-/// leave the order alone; a row that comes up too early is put right then.
+/// leave the order alone; a row that comes up too early is put right then, and one that cannot be
+/// read goes when its time has come.
 class sqlite_buckets {
  public:
   explicit sqlite_buckets(sqlite_scope& in) noexcept : in_{in} {}
@@ -253,7 +253,8 @@ class sqlite_buckets {
                low_of(a[3]), high_of(a[0]), high_of(a[1]), high_of(a[2]), high_of(a[3]), due, key);
   }
 
-  std::uint64_t erase(std::string_view key) {
+  template <class Key>
+  std::uint64_t erase(Key const& key) {
     sqlite_run(in_.db, sql::delete_bucket, key);
     auto const n = static_cast<std::uint64_t>(in_.db.changes());
     sqlite_decrease(in_.ledger.buckets, n);
@@ -300,25 +301,20 @@ class sqlite_buckets {
         }
       }
     }
-    std::uint64_t n = 0;
-    auto const changed = [&] { return static_cast<std::uint64_t>(in_.db.changes()); };
-    if (damaged) {
-      sqlite_run(in_.db, sql::defer_bucket, duration::max(), *damaged);
-      n += changed();
-    }
+    auto const before = removed;
+    if (damaged) removed += erase(*damaged);
+    std::uint64_t later = 0;
     for (auto const& [key, b] : due) {
       auto const full = rule::full_from(b.scales.span(), b.arrivals);
       if (rule::full_bucket(b.scales.span(), b.arrivals, now)) {
-        auto const erased = erase(key);
+        removed += erase(key);
         in_.ledger.forgotten = std::max(in_.ledger.forgotten, full);
-        removed += erased;
-        n += erased;
       } else {
         update(key, b.quotas, b.arrivals, std::max(full, now + duration{1}));
-        n += changed();
+        later += static_cast<std::uint64_t>(in_.db.changes());
       }
     }
-    return n;
+    return removed - before + later;
   }
 
   [[nodiscard]] duration since_epoch(time_point now) const noexcept {

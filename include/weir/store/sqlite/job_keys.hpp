@@ -70,8 +70,8 @@ class sqlite_job_keys {
 
   /// Frees the enqueue key, if this job has it.
   void free(sqlite_queue& q, std::string_view key, job_id const& owner) {
-    auto const found = read(q, enqueue_key, key);
-    if (!found || found->owner != owner) return;
+    auto const found = owned(q, enqueue_key, key, owner);
+    if (!found) return;
     let_expire(q, found);
     erase(q, enqueue_key, key);
   }
@@ -88,7 +88,7 @@ class sqlite_job_keys {
   }
 
   void free_run(sqlite_queue const& q, std::string_view key, job_id const& owner) {
-    if (runner(q, key) == owner) erase(q, run_lock, key);
+    if (owned(q, run_lock, key, owner)) erase(q, run_lock, key);
   }
 
   /// Frees what a job has of this key, but for one that only time frees.
@@ -126,6 +126,18 @@ class sqlite_job_keys {
     sqlite_key out{q.id(0), std::nullopt};
     out.until = q.time_or_null(1);
     return out;
+  }
+
+  /// The key, if this job has it. One that cannot be read does not keep its job from ending.
+  [[nodiscard]] std::optional<sqlite_key> owned(sqlite_queue const& q, int kind,
+                                                std::string_view key, job_id const& owner) {
+    try {
+      auto found = read(q, kind, key);
+      if (found && found->owner != owner) found.reset();
+      return found;
+    } catch (sqlite_damage const&) {
+      return std::nullopt;
+    }
   }
 
   void let_expire(sqlite_queue& q, std::optional<sqlite_key> const& key) noexcept {

@@ -29,11 +29,11 @@ namespace sql {
 
 inline constexpr char read_queue[] =
     "SELECT queue, due, pointer, snoozed, paused, idle, lease_holder, lease_fence, lease_until, "
-    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name "
+    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name, shard "
     "FROM weir_queues WHERE shard = ? AND name = ?";
 inline constexpr char read_queue_by_number[] =
     "SELECT queue, due, pointer, snoozed, paused, idle, lease_holder, lease_fence, lease_until, "
-    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name "
+    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name, shard "
     "FROM weir_queues WHERE queue IS ?";
 inline constexpr char count_queue[] =
     "SELECT count(vesting), count(death), count(kept), coalesce(max(death), 0) FROM weir_jobs "
@@ -47,6 +47,11 @@ inline constexpr char update_queue[] =
     "UPDATE weir_queues SET pointer = ?, snoozed = ?, paused = ?, lease_holder = ?, "
     "lease_fence = ?, lease_until = ?, enqueued = ?, completed = ?, cancelled = ?, purged = ?, "
     "waiting = ?, dead = ?, kept = ?, keys = ?, deaths = ? WHERE queue = ?";
+inline constexpr char replace_queue[] =
+    "INSERT OR REPLACE INTO weir_queues (pointer, snoozed, paused, lease_holder, lease_fence, "
+    "lease_until, enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, "
+    "queue, shard, name, due, idle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+    "?, ?)";
 inline constexpr char update_queue_due[] = "UPDATE weir_queues SET due = ? WHERE queue = ?";
 inline constexpr char update_queue_idle[] = "UPDATE weir_queues SET idle = ? WHERE queue = ?";
 inline constexpr char delete_queue[] = "DELETE FROM weir_queues WHERE queue = ?";
@@ -103,7 +108,7 @@ struct sqlite_queue : sqlite_queue_fields {
 
   bool in_use = false;  ///< since the last flush
 
-  // What the file has.
+  // What the file has. Empty: nothing that can be read.
   std::optional<sqlite_queue_fields> stored;
   std::optional<time_point> stored_due;
   std::optional<std::int64_t> stored_idle;
@@ -197,7 +202,15 @@ class sqlite_queues {
     if (!in_.writes) return;  // nothing has changed but what was mended, which is done again
     for (auto* const q : used_) {
       q->in_use = false;
-      if (sqlite_queue_fields const& f = *q; f != *q->stored) {
+      if (sqlite_queue_fields const& f = *q; !q->stored) {
+        sqlite_run(in_.db, sql::replace_queue, f.pointer, f.snoozed_until, f.paused, f.lease_holder,
+                   f.lease_fence, f.lease_expiry, f.enqueued, f.completed, f.cancelled, f.purged,
+                   f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number, q->shard, q->name,
+                   q->due(), q->idle);
+        q->stored = f;
+        q->stored_due = q->due();
+        q->stored_idle = q->idle;
+      } else if (f != *q->stored) {
         sqlite_run(in_.db, sql::update_queue, f.pointer, f.snoozed_until, f.paused, f.lease_holder,
                    f.lease_fence, f.lease_expiry, f.enqueued, f.completed, f.cancelled, f.purged,
                    f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number);
@@ -229,9 +242,10 @@ class sqlite_queues {
   }
 
  private:
-  static bool has_name(sqlite_query const& row) {
-    auto const size = row.anything(18).size();
-    return row.type(18) == SQLITE_BLOB && size != 0 && size <= limits::key_size;
+  bool has_name(sqlite_query const& row) const {
+    auto const name = row.anything(18);
+    return row.type(18) == SQLITE_BLOB && !name.empty() && name.size() <= limits::key_size &&
+           row.type(19) == SQLITE_INTEGER && row.integer(19) == shard_of(name);
   }
 
   std::unique_ptr<sqlite_queue> read(sqlite_query const& row) {
@@ -294,19 +308,20 @@ class sqlite_queues {
     if (made.waiting != 0) made.pointer = time_point{};  // early, until a dequeue has seen the jobs
     static_cast<sqlite_queue_fields&>(q) = made;
     q.idle.reset();
-    // Nothing that the file could have: all of it is written.
-    ++made.enqueued;
-    q.stored = made;
-    q.stored_due = time_point::min();
-    q.stored_idle = -1;
+    q.stored.reset();
   }
 
   sqlite_queue& keep(std::unique_ptr<sqlite_queue> q) {
     q->shard = shard_of(q->name);
     auto& kept = *q;
     std::string_view const name = kept.name;
-    queues_.emplace(name, std::move(q));
-    numbers_.emplace(kept.number, &kept);
+    if (!queues_.emplace(name, std::move(q)).second) throw sqlite_failure{SQLITE_CORRUPT};
+    try {
+      numbers_.emplace(kept.number, &kept);
+    } catch (...) {
+      queues_.erase(queues_.find(name));
+      throw;
+    }
     return use(kept);
   }
 
