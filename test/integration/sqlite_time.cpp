@@ -282,8 +282,8 @@ BOOST_AUTO_TEST_CASE(F63_a_file_of_the_schema_before_is_migrated_and_its_leases_
   BOOST_TEST((lock.expires_in == 10h), "time begins where it was");
   BOOST_TEST(p(command::acquire_lock{"l", "g", 1h})->fence > 7U);
   connection db{home.file()};
-  BOOST_TEST(db.number("PRAGMA user_version") == 2);
-  BOOST_TEST(db.number("SELECT schema FROM weir_state") == 2);
+  BOOST_TEST(db.number("PRAGMA user_version") == detail::sqlite_schema);
+  BOOST_TEST(db.number("SELECT schema FROM weir_state") == detail::sqlite_schema);
   BOOST_TEST(db.text("SELECT boot_id FROM weir_state") == "one");
 }
 

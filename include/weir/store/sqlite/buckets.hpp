@@ -42,18 +42,23 @@ inline constexpr char take_from_bucket[] =
 inline constexpr char update_bucket[] =
     "UPDATE weir_buckets SET quotas = ?, a0 = ?, a1 = ?, a2 = ?, a3 = ?, h0 = ?, h1 = ?, h2 = ?, "
     "h3 = ?, due = ? WHERE key = ?";
-inline constexpr char delete_bucket[] = "DELETE FROM weir_buckets WHERE key = ?";
+inline constexpr char delete_bucket[] = "DELETE FROM weir_buckets WHERE key IS ?";
 inline constexpr char due_buckets[] =
     "SELECT quotas, a0, a1, a2, a3, h0, h1, h2, h3, due, key FROM weir_buckets "
     "INDEXED BY weir_buckets_due WHERE due <= ? ORDER BY due LIMIT ?";
 inline constexpr char soonest_bucket[] =
-    "SELECT due FROM weir_buckets INDEXED BY weir_buckets_due ORDER BY due LIMIT 1";
+    "SELECT due FROM weir_buckets INDEXED BY weir_buckets_due WHERE typeof(due) = 'integer' "
+    "ORDER BY due LIMIT 1";
 
 }  // namespace sql
 
 /// One to four quotas as they are stored: three little-endian numbers of 64 bits each.
 class stored_quotas {
+  static constexpr std::size_t quota_size = 3 * sizeof(std::uint64_t);
+
  public:
+  static constexpr std::size_t most_bytes = limits::quotas * quota_size;
+
   explicit stored_quotas(std::span<quota const> quotas) noexcept {
     for (auto const& q : quotas) {
       put(q.tokens());
@@ -89,23 +94,22 @@ class stored_quotas {
   }
 
  private:
-  static constexpr std::size_t quota_size = 3 * sizeof(std::uint64_t);
-
-  [[noreturn]] static void corrupt() { throw sqlite_failure{SQLITE_CORRUPT}; }
+  [[noreturn]] static void corrupt() { throw sqlite_damage{}; }
 
   void put(std::uint64_t value) noexcept {
     boost::endian::store_little_u64(bytes_.data() + size_, value);
     size_ += sizeof(value);
   }
 
-  std::array<unsigned char, limits::quotas * quota_size> bytes_{};
+  std::array<unsigned char, most_bytes> bytes_{};
   std::size_t size_ = 0;
 };
 
 /// The buckets in the file: a row for each that is not known to be full. The rule decides on it.
 ///
 /// A row is in order of a time before which its bucket is not full. Takes only make that later, and
-/// leave the order alone; a row that comes up too early is put right then.
+/// leave the order alone; a row that comes up too early is put right then, and one that cannot be
+/// read goes when its time has come.
 class sqlite_buckets {
  public:
   explicit sqlite_buckets(sqlite_scope& in) noexcept : in_{in} {}
@@ -145,8 +149,7 @@ class sqlite_buckets {
     constexpr std::size_t page = 1000;
     command::reaped out;
     if (!in_.ledger.epoch) return out;
-    for (std::size_t looked = page; looked == page;) {
-      looked = reap_some(since_epoch(now), page, out.removed);
+    while (reap_some(since_epoch(now), page, out.removed) != 0) {
     }
     out.kept = in_.ledger.buckets;
     return out;
@@ -154,7 +157,7 @@ class sqlite_buckets {
 
   /// Removes some of those that are full, and puts right those that are not yet. Returns how many
   /// of either there were.
-  std::size_t reap(time_point now, std::size_t most) {
+  std::uint64_t reap(time_point now, std::size_t most) {
     std::uint64_t removed = 0;
     return in_.ledger.epoch ? reap_some(since_epoch(now), most, removed) : 0;
   }
@@ -233,12 +236,11 @@ class sqlite_buckets {
   [[nodiscard]] static bucket bucket_in(sqlite_query const& q) {
     auto const arrival = [&](int i) {
       constexpr std::int64_t most = std::int64_t{1} << 30;
-      auto const high = q.integer(5 + i);
-      if (high < -most || high > most) throw sqlite_failure{SQLITE_CORRUPT};
-      return rule::units_of(q.integer(1 + i), static_cast<std::int32_t>(high));
+      return rule::units_of(q.integer(1 + i), q.within<std::int32_t>(5 + i, -most, most));
     };
-    return {.quotas = q.text(0),
-            .scales = stored_quotas::scales(q.bytes(0)),
+    auto const quotas = q.bytes(0, 1, stored_quotas::most_bytes);
+    return {.quotas = std::string{quotas},
+            .scales = stored_quotas::scales(quotas),
             .arrivals = {arrival(0), arrival(1), arrival(2), arrival(3)},
             .due = duration{q.integer(9)}};
   }
@@ -251,9 +253,12 @@ class sqlite_buckets {
                low_of(a[3]), high_of(a[0]), high_of(a[1]), high_of(a[2]), high_of(a[3]), due, key);
   }
 
-  void erase(std::string_view key) {
+  template <class Key>
+  std::uint64_t erase(Key const& key) {
     sqlite_run(in_.db, sql::delete_bucket, key);
-    in_.ledger.buckets -= static_cast<std::uint64_t>(in_.db.changes());
+    auto const n = static_cast<std::uint64_t>(in_.db.changes());
+    sqlite_decrease(in_.ledger.buckets, n);
+    return n;
   }
 
   [[nodiscard]] bool make_room(duration now) {
@@ -269,33 +274,47 @@ class sqlite_buckets {
     if (in_.ledger.buckets < in_.options.max_buckets) return true;
     sqlite_query q{in_.db, sql::due_buckets, now, -1};
     while (q.next()) {
-      auto const b = bucket_in(q);
-      if (rule::full_bucket(b.scales.span(), b.arrivals, now)) return true;
+      try {
+        auto const b = bucket_in(q);
+        if (rule::full_bucket(b.scales.span(), b.arrivals, now)) return true;
+      } catch (sqlite_damage const&) {  // makes no room
+      }
     }
     return false;
   }
 
-  std::size_t reap_some(duration now, std::size_t most, std::uint64_t& removed) {
+  /// Returns how many rows it has removed or put behind `now`.
+  std::uint64_t reap_some(duration now, std::size_t most, std::uint64_t& removed) {
     struct found {
       std::string key;
       bucket known;
     };
     std::vector<found> due;
+    std::optional<sqlite_value> damaged;  // one at a time, for its key may be of any size
     {
       sqlite_query q{in_.db, sql::due_buckets, now, most};
-      while (q.next()) due.push_back({q.text(10), bucket_in(q)});
+      while (!damaged && q.next()) {
+        try {
+          due.push_back({q.text(10, 1, limits::key_size), bucket_in(q)});
+        } catch (sqlite_damage const&) {
+          damaged.emplace(q.value(10));
+        }
+      }
     }
+    auto const before = removed;
+    if (damaged) removed += erase(*damaged);
+    std::uint64_t later = 0;
     for (auto const& [key, b] : due) {
       auto const full = rule::full_from(b.scales.span(), b.arrivals);
       if (rule::full_bucket(b.scales.span(), b.arrivals, now)) {
-        erase(key);
+        removed += erase(key);
         in_.ledger.forgotten = std::max(in_.ledger.forgotten, full);
-        ++removed;
       } else {
-        update(key, b.quotas, b.arrivals, full);
+        update(key, b.quotas, b.arrivals, std::max(full, now + duration{1}));
+        later += static_cast<std::uint64_t>(in_.db.changes());
       }
     }
-    return due.size();
+    return removed - before + later;
   }
 
   [[nodiscard]] duration since_epoch(time_point now) const noexcept {

@@ -12,15 +12,19 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace weir::detail {
 
@@ -47,6 +51,13 @@ class sqlite_failure : public std::exception {
   bool committing_;
 };
 
+/// A record in the file is not as weir writes it. The connection and the transaction are as good as
+/// before.
+class sqlite_damage : public sqlite_failure {
+ public:
+  sqlite_damage() noexcept : sqlite_failure{SQLITE_CORRUPT} {}
+};
+
 /// What a failure is called outside. A commit whose write or fsync failed is undone, but may come
 /// back if the process ends before anything else is written.
 [[nodiscard]] inline error_code to_error(sqlite_failure const& f) noexcept {
@@ -60,7 +71,10 @@ class sqlite_failure : public std::exception {
     case SQLITE_IOERR:
       if (f.extended() == SQLITE_IOERR_CORRUPTFS) return errc::store_corrupt;
       return f.committing() ? errc::outcome_unknown : errc::store_unavailable;
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return errc::permission_denied;
     case SQLITE_CORRUPT:
+    case SQLITE_TOOBIG:      // weir writes nothing that large
     case SQLITE_ERROR:       // a table that is not there
     case SQLITE_CONSTRAINT:  // two rows where one can be
     case SQLITE_MISMATCH: return errc::store_corrupt;
@@ -81,6 +95,7 @@ class sqlite_connection {
     own_.reset(opened);
     if (rc != SQLITE_OK) throw sqlite_failure{rc};
     db_ = opened;
+    distrust();
   }
 
   /// Uses an application's connection.
@@ -120,11 +135,24 @@ class sqlite_connection {
 
   void check(int rc) const {
     if (rc == SQLITE_OK) return;
+    if (rc == SQLITE_TOOBIG) throw sqlite_damage{};
     int const extended = sqlite3_extended_errcode(db_);
     throw sqlite_failure{(extended & 0xff) == (rc & 0xff) ? extended : rc};
   }
 
  private:
+  /// The file may be damaged, or made to harm its reader: nothing of its schema is run, and a row
+  /// takes no more memory than the largest of weir's.
+  void distrust() noexcept {
+    for (int const off : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
+                          SQLITE_DBCONFIG_ENABLE_FKEY, SQLITE_DBCONFIG_TRUSTED_SCHEMA}) {
+      sqlite3_db_config(db_, off, 0, nullptr);
+    }
+    sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, 4 << 20);
+    sqlite3_exec(db_, "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
+  }
+
   struct closer {
     void operator()(sqlite3* db) const noexcept { sqlite3_close(db); }
   };
@@ -136,6 +164,32 @@ class sqlite_connection {
   sqlite3* db_ = nullptr;
   boost::unordered_flat_map<char const*, std::unique_ptr<sqlite3_stmt, finalizer>> statements_;
 };
+
+/// A value of the file, of whichever type it is.
+class sqlite_value {
+ public:
+  explicit sqlite_value(sqlite3_value const* of) : copy_{sqlite3_value_dup(of)} {
+    if (!copy_) throw std::bad_alloc{};
+  }
+  [[nodiscard]] sqlite3_value const* get() const noexcept { return copy_.get(); }
+  [[nodiscard]] int type() const noexcept { return sqlite3_value_type(copy_.get()); }
+  [[nodiscard]] std::int64_t integer() const noexcept { return sqlite3_value_int64(copy_.get()); }
+  /// As bytes; a number's are its digits.
+  [[nodiscard]] std::string_view bytes() const noexcept {
+    auto const* const data = static_cast<char const*>(sqlite3_value_blob(copy_.get()));
+    return {data, static_cast<std::size_t>(sqlite3_value_bytes(copy_.get()))};
+  }
+
+ private:
+  struct freer {
+    void operator()(sqlite3_value* v) const noexcept { sqlite3_value_free(v); }
+  };
+  std::unique_ptr<sqlite3_value, freer> copy_;
+};
+
+/// The most that weir counts to. Above it is damage; from it on there is room for what is counted
+/// until the file is read again.
+inline constexpr std::int64_t sqlite_most = std::int64_t{1} << 62;
 
 /// One use of a prepared statement, its parameters in order. What they view must live as long.
 class sqlite_query {
@@ -164,31 +218,57 @@ class sqlite_query {
     return false;
   }
 
-  [[nodiscard]] bool null(int column) const noexcept {
-    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
-  }
-  [[nodiscard]] std::int64_t integer(int column) const noexcept {
+  // What these read may be anything, however the table was declared. They throw `sqlite_damage`
+  // where it is not what is asked for.
+
+  [[nodiscard]] bool null(int column) const noexcept { return type(column) == SQLITE_NULL; }
+  [[nodiscard]] std::int64_t integer(int column) const {
+    if (type(column) != SQLITE_INTEGER) throw sqlite_damage{};
     return sqlite3_column_int64(statement_, column);
   }
+  /// From `least` to `most`.
   template <class T>
-  [[nodiscard]] T as(int column) const noexcept {
-    return static_cast<T>(integer(column));
+  [[nodiscard]] T within(int column, std::int64_t least, std::int64_t most) const {
+    auto const value = integer(column);
+    if (value < least || value > most) throw sqlite_damage{};
+    return static_cast<T>(value);
   }
-  [[nodiscard]] time_point time(int column) const noexcept {
-    return time_point{duration{integer(column)}};
+  [[nodiscard]] std::uint64_t count(int column) const {
+    return within<std::uint64_t>(column, 0, sqlite_most);
   }
-  /// Valid until the next row, or the end of the query.
-  [[nodiscard]] std::string_view bytes(int column) const noexcept {
-    auto const* const data = static_cast<char const*>(sqlite3_column_blob(statement_, column));
-    return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  [[nodiscard]] time_point time(int column) const { return time_point{duration{integer(column)}}; }
+  [[nodiscard]] std::optional<time_point> time_or_null(int column) const {
+    if (null(column)) return std::nullopt;
+    return time(column);
   }
-  [[nodiscard]] std::string text(int column) const { return std::string{bytes(column)}; }
+  /// `least` to `most` of them. Valid until the next row, or the end of the query.
+  [[nodiscard]] std::string_view bytes(int column, std::size_t least, std::size_t most) const {
+    if (type(column) != SQLITE_BLOB) throw sqlite_damage{};
+    auto const out = anything(column);
+    if (out.size() < least || out.size() > most) throw sqlite_damage{};
+    return out;
+  }
+  [[nodiscard]] std::string text(int column, std::size_t least, std::size_t most) const {
+    return std::string{bytes(column, least, most)};
+  }
   [[nodiscard]] job_id id(int column) const {
     job_id out;
-    auto const b = bytes(column);
-    if (b.size() != sizeof(out)) throw sqlite_failure{SQLITE_CORRUPT};
-    std::memcpy(&out, b.data(), sizeof(out));
+    std::memcpy(&out, bytes(column, sizeof(out), sizeof(out)).data(), sizeof(out));
     return out;
+  }
+
+  // These take whatever is there.
+
+  [[nodiscard]] int type(int column) const noexcept {
+    return sqlite3_column_type(statement_, column);
+  }
+  [[nodiscard]] sqlite_value value(int column) const {
+    return sqlite_value{sqlite3_column_value(statement_, column)};
+  }
+  /// As bytes. Valid until the next row, or the end of the query.
+  [[nodiscard]] std::string_view anything(int column) const noexcept {
+    auto const* const data = static_cast<char const*>(sqlite3_column_blob(statement_, column));
+    return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
   }
 
  private:
@@ -199,6 +279,7 @@ class sqlite_query {
   }
   void bind(int i, duration d) { bind(i, d.count()); }
   void bind(int i, time_point t) { bind(i, t.time_since_epoch()); }
+  void bind(int i, sqlite_value const& v) { db_.check(sqlite3_bind_value(statement_, i, v.get())); }
   void bind(int i, std::nullopt_t) { db_.check(sqlite3_bind_null(statement_, i)); }
   void bind(int i, std::string_view bytes) {
     auto const* const data = bytes.data() == nullptr ? "" : bytes.data();  // null would be NULL
@@ -222,6 +303,23 @@ template <class... Args>
 void sqlite_run(sqlite_connection& db, char const* text, Args const&... args) {
   sqlite_query q{db, text, args...};
   q.next();
+}
+
+/// The first row of a query, as it stands there.
+template <std::size_t Columns, class... Args>
+[[nodiscard]] std::optional<std::array<sqlite_value, Columns>> sqlite_first(sqlite_connection& db,
+                                                                            char const* text,
+                                                                            Args const&... args) {
+  sqlite_query q{db, text, args...};
+  if (!q.next()) return std::nullopt;
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<sqlite_value, Columns>{q.value(static_cast<int>(I))...};
+  }(std::make_index_sequence<Columns>{});
+}
+
+/// Counts down, and stops at 0: what was read may have been too low.
+constexpr void sqlite_decrease(std::uint64_t& count, std::uint64_t by = 1) noexcept {
+  count -= std::min(count, by);
 }
 
 }  // namespace weir::detail

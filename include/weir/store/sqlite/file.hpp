@@ -185,7 +185,7 @@ class sqlite_file {
     configure();
     {
       sqlite_query q{db_, sql::journal_mode_wal};
-      if (!q.next() || q.bytes(0) != "wal") return errc::invalid_option;
+      if (!q.next() || q.anything(0) != "wal") return errc::invalid_option;
     }
     if (found->schema != sqlite_schema) {
       if (auto const ec = make_schema()) return ec;
@@ -210,7 +210,6 @@ class sqlite_file {
     bool const full = options_.durable == durability::power_loss;
     db_.run(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
     db_.run("PRAGMA cache_size = -16384");  // KiB
-    db_.run("PRAGMA cell_size_check = ON");
     if (options_.max_bytes == 0) return;
     std::int64_t page_size = 0;
     {

@@ -15,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace weir::detail {
 
@@ -27,10 +26,13 @@ inline constexpr char write_key[] =
     "INSERT INTO weir_keys (queue, run, key, owner, until) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET owner = excluded.owner, until = excluded.until";
 inline constexpr char delete_key[] =
-    "DELETE FROM weir_keys WHERE queue = ? AND run = ? AND key = ?";
-inline constexpr char ended_keys[] =
-    "SELECT queue, key FROM weir_keys INDEXED BY weir_keys_until WHERE until <= ? "
-    "ORDER BY until LIMIT ?";
+    "DELETE FROM weir_keys WHERE queue IS ? AND run IS ? AND key IS ?";
+inline constexpr char delete_keys_of_job[] =
+    "DELETE FROM weir_keys WHERE queue = ? AND run IN (0, 1) AND key = ? AND owner = ? "
+    "AND until IS NULL";
+inline constexpr char ended_key[] =
+    "SELECT queue, run, key FROM weir_keys INDEXED BY weir_keys_until WHERE until <= ? "
+    "ORDER BY until LIMIT 1";
 
 }  // namespace sql
 
@@ -68,8 +70,8 @@ class sqlite_job_keys {
 
   /// Frees the enqueue key, if this job has it.
   void free(sqlite_queue& q, std::string_view key, job_id const& owner) {
-    auto const found = read(q, enqueue_key, key);
-    if (!found || found->owner != owner) return;
+    auto const found = owned(q, enqueue_key, key, owner);
+    if (!found) return;
     let_expire(q, found);
     erase(q, enqueue_key, key);
   }
@@ -86,28 +88,31 @@ class sqlite_job_keys {
   }
 
   void free_run(sqlite_queue const& q, std::string_view key, job_id const& owner) {
-    if (runner(q, key) == owner) erase(q, run_lock, key);
+    if (owned(q, run_lock, key, owner)) erase(q, run_lock, key);
+  }
+
+  /// Frees what a job has of this key, but for one that only time frees.
+  void free_all(sqlite_queue const& q, std::string_view key, job_id const& owner) {
+    sqlite_run(in_.db, sql::delete_keys_of_job, q.number, key, owner);
   }
 
   /// Removes some of the keys whose time is over. Returns how many there were.
   std::size_t reap(sqlite_queues& queues, time_point now, std::size_t most) {
-    struct row {
-      std::int64_t queue;
-      std::string key;
-    };
-    std::vector<row> over;
-    {
-      sqlite_query q{in_.db, sql::ended_keys, now, most};
-      while (q.next()) over.push_back({q.integer(0), q.text(1)});
+    std::size_t n = 0;
+    while (n != most) {
+      auto const ended = sqlite_first<3>(in_.db, sql::ended_key, now);
+      if (!ended) break;
+      auto const& [number, run, key] = *ended;
+      sqlite_run(in_.db, sql::delete_key, number, run, key);
+      if (in_.db.changes() == 0) break;
+      ++n;
+      sqlite_decrease(in_.ledger.jobs);
+      if (auto* const q = queues.by_number(number)) {
+        sqlite_decrease(q->keys);
+        queues.settle(*q);
+      }
     }
-    for (auto const& r : over) {
-      auto& q = queues.by_number(r.queue);
-      erase(q, enqueue_key, r.key);
-      --q.keys;
-      --in_.ledger.jobs;
-      queues.settle(q);
-    }
-    return over.size();
+    return n;
   }
 
  private:
@@ -119,14 +124,26 @@ class sqlite_job_keys {
     sqlite_query q{in_.db, sql::read_key, queue.number, kind, key};
     if (!q.next()) return std::nullopt;
     sqlite_key out{q.id(0), std::nullopt};
-    if (!q.null(1)) out.until = q.time(1);
+    out.until = q.time_or_null(1);
     return out;
+  }
+
+  /// The key, if this job has it. One that cannot be read does not keep its job from ending.
+  [[nodiscard]] std::optional<sqlite_key> owned(sqlite_queue const& q, int kind,
+                                                std::string_view key, job_id const& owner) {
+    try {
+      auto found = read(q, kind, key);
+      if (found && found->owner != owner) found.reset();
+      return found;
+    } catch (sqlite_damage const&) {
+      return std::nullopt;
+    }
   }
 
   void let_expire(sqlite_queue& q, std::optional<sqlite_key> const& key) noexcept {
     if (!key || !key->until) return;
-    --q.keys;
-    --in_.ledger.jobs;
+    sqlite_decrease(q.keys);
+    sqlite_decrease(in_.ledger.jobs);
   }
 
   void erase(sqlite_queue const& q, int kind, std::string_view key) {

@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
+#include "weir/limits.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/time.hpp"
@@ -13,6 +14,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,13 +47,20 @@ inline constexpr char update_job[] =
     "memo = coalesce(?, memo), reason = coalesce(?, reason), result = coalesce(?, result) "
     "WHERE queue = ? AND id = ?";
 inline constexpr char extend_job[] = "UPDATE weir_jobs SET vesting = ? WHERE queue = ? AND id = ?";
-inline constexpr char delete_job[] = "DELETE FROM weir_jobs WHERE queue = ? AND id = ?";
+inline constexpr char delete_job[] = "DELETE FROM weir_jobs WHERE queue IS ? AND id IS ?";
+inline constexpr char read_remains[] =
+    "SELECT id, unique_key, body, kind, CASE WHEN body IS NULL THEN payload ELSE "
+    "(SELECT p.payload FROM weir_payloads p WHERE p.body = weir_jobs.body) END "
+    "FROM weir_jobs WHERE queue = ? AND id IS ?";
 inline constexpr char insert_payload[] = "INSERT INTO weir_payloads (payload) VALUES (?)";
 inline constexpr char delete_payload[] = "DELETE FROM weir_payloads WHERE body = ?";
 
 // The order of a queue, level by level: each is one step down the index, whatever stands in it.
+inline constexpr char first_head[] =
+    "SELECT priority, vesting, id FROM weir_jobs INDEXED BY weir_jobs_order "
+    "WHERE queue = ? AND vesting IS NOT NULL ORDER BY priority, vesting, id LIMIT 1";
 inline constexpr char next_head[] =
-    "SELECT priority, vesting FROM weir_jobs INDEXED BY weir_jobs_order "
+    "SELECT priority, vesting, id FROM weir_jobs INDEXED BY weir_jobs_order "
     "WHERE queue = ? AND priority > ? AND vesting IS NOT NULL "
     "ORDER BY priority, vesting, id LIMIT 1";
 inline constexpr char visible_jobs[] =
@@ -74,9 +84,9 @@ inline constexpr char end_job_leases[] =
     "SET vesting = ?1 WHERE holder IS NOT NULL AND vesting > ?1";
 inline constexpr char dead_jobs[] = "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
                                     "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
-inline constexpr char kept_jobs[] =
-    "SELECT queue, id FROM weir_jobs INDEXED BY weir_jobs_kept WHERE kept <= ? "
-    "ORDER BY kept LIMIT ?";
+inline constexpr char kept_job[] =
+    "SELECT queue, id, body FROM weir_jobs INDEXED BY weir_jobs_kept WHERE kept <= ? "
+    "ORDER BY kept LIMIT 1";
 
 }  // namespace sql
 
@@ -139,6 +149,16 @@ struct sqlite_whole_job : sqlite_job {
   }
 };
 
+/// What is left of a record that cannot be read as a whole. Empty: it is not there, or not as it
+/// should be.
+struct sqlite_remains {
+  std::optional<job_id> id;
+  std::string unique_key;
+  std::optional<std::int64_t> body;
+  std::string kind;
+  std::string payload;  ///< whatever its type was, up to `limits::payload_size`
+};
+
 /// The rows of weir_jobs, and of weir_payloads that belong to them.
 class sqlite_job_rows {
  public:
@@ -157,11 +177,35 @@ class sqlite_job_rows {
     if (!q.next()) return std::nullopt;
     std::optional<sqlite_whole_job> out{std::in_place};
     read(q, id, *out);
-    out->kind = q.text(18);
-    out->memo = q.text(19);
-    out->reason = q.text(20);
-    out->result = q.text(21);
-    out->payload = q.text(22);
+    out->kind = q.text(18, 1, limits::key_size);
+    out->memo = q.text(19, 0, limits::memo_size);
+    out->reason = q.text(20, 0, limits::reason_size);
+    out->result = q.text(21, 0, limits::payload_size);
+    out->payload = q.text(22, 0, limits::payload_size);
+    return out;
+  }
+
+  /// Of the record that the queue has under this id, whatever that is.
+  template <class Id>
+  [[nodiscard]] sqlite_remains read_remains(std::int64_t queue, Id const& id) {
+    sqlite_remains out;
+    try {
+      sqlite_query q{db_, sql::read_remains, queue, id};
+      if (!q.next()) return out;
+      auto const text = [&](int column) {
+        auto const found = q.anything(column);
+        return found.size() > limits::key_size ? std::string{} : std::string{found};
+      };
+      if (auto const b = q.anything(0); b.size() == sizeof(job_id)) {
+        std::memcpy(&out.id.emplace(), b.data(), b.size());
+        if (out.id->is_nil()) out.id.reset();
+      }
+      out.unique_key = text(1);
+      if (q.type(2) == SQLITE_INTEGER) out.body = q.integer(2);
+      out.kind = text(3);
+      out.payload = q.anything(4).substr(0, limits::payload_size);
+    } catch (sqlite_damage const&) {  // larger than what is read at all: as far as it was read
+    }
     return out;
   }
 
@@ -198,31 +242,48 @@ class sqlite_job_rows {
     sqlite_run(db_, sql::extend_job, vesting, queue, id);
   }
 
-  void erase(std::int64_t queue, sqlite_job const& r) {
-    sqlite_run(db_, sql::delete_job, queue, r.id);
-    if (r.body) sqlite_run(db_, sql::delete_payload, *r.body);
+  /// False: there was none.
+  template <class Queue, class Id, class Body>
+  bool erase(Queue const& queue, Id const& id, Body const& body) {
+    sqlite_run(db_, sql::delete_job, queue, id);
+    if (db_.changes() == 0) return false;
+    if constexpr (requires { body.has_value(); }) {
+      if (!body) return true;
+    }
+    sqlite_run(db_, sql::delete_payload, body);
+    return true;
   }
 
  private:
   static void read(sqlite_query const& q, job_id const& id, sqlite_job& r) {
+    constexpr auto last = [](auto e) { return static_cast<std::int64_t>(e); };
+    constexpr auto longest = limits::span.count();
+    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
     r.id = id;
-    r.priority = q.as<std::uint8_t>(0);
-    r.vesting = q.time(1);
-    r.kept_until = q.time(2);
-    r.ended = q.as<job_state>(3);
-    r.attempts = q.as<std::uint32_t>(4);
-    r.max_attempts = q.as<std::uint32_t>(5);
-    r.snoozes = q.as<std::uint32_t>(6);
-    r.fence = q.as<std::uint64_t>(7);
-    if (!q.null(8)) r.holder = q.text(8);
+    r.priority = q.within<std::uint8_t>(0, 0, 255);
+    auto const vesting = q.time_or_null(1);
+    auto const kept = q.time_or_null(2);
+    r.ended = q.within<job_state>(3, 0, last(job_state::cancelled));
+    // It stands in the order of its state, where it is found.
+    if (r.ended == job_state::leased || vesting.has_value() == is_terminal(r.ended) ||
+        kept.has_value() != r.has_retention()) {
+      throw sqlite_damage{};
+    }
+    r.vesting = vesting.value_or(time_point{});
+    r.kept_until = kept.value_or(time_point{});
+    r.attempts = q.within<std::uint32_t>(4, 0, limits::attempts);
+    r.max_attempts = q.within<std::uint32_t>(5, 1, limits::attempts);
+    r.snoozes = q.within<std::uint32_t>(6, 0, most);
+    r.fence = q.count(7);
+    if (!q.null(8)) r.holder = q.text(8, 1, limits::holder_size);
     r.unclaimed_vesting = q.time(9);
-    r.strategy = q.as<unique_strategy>(10);
-    r.on_conflict = q.as<conflict_policy>(11);
+    r.strategy = q.within<unique_strategy>(10, 0, last(unique_strategy::until_expired));
+    r.on_conflict = q.within<conflict_policy>(11, 0, last(conflict_policy::reschedule));
     r.enqueued = q.time(12);
     r.deadline_from = q.time(13);
-    r.deadline = duration{q.integer(14)};
-    r.retention = duration{q.integer(15)};
-    r.unique_key = q.text(16);
+    r.deadline = duration{q.within<std::int64_t>(14, 0, longest)};
+    r.retention = duration{q.within<std::int64_t>(15, 0, longest)};
+    r.unique_key = q.text(16, r.strategy == unique_strategy::none ? 0 : 1, limits::key_size);
     if (!q.null(17)) r.body = q.integer(17);
   }
 

@@ -5,6 +5,7 @@
 #define WEIR_STORE_SQLITE_JOB_STEPS_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/detail/os_entropy.hpp"
 #include "weir/job.hpp"
 #include "weir/rule/bytes.hpp"
 #include "weir/rule/fence.hpp"
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -46,14 +48,14 @@ class sqlite_job_steps : public sqlite_job_reader {
     arrival out;
     if (!holds_while_waiting(j.strategy)) {
       if (!add(q, j, now)) {
-        if (find(q, j.id, now)) return out;
+        if (known(q, j.id, now)) return out;
         forget(q, j.id);  // a record that is gone by time, but still there
         if (!add(q, j, now)) throw sqlite_failure{SQLITE_CORRUPT};
       }
       out.vests = saturating_add(now, j.delay);
       return out;
     }
-    if (find(q, j.id, now)) return out;
+    if (known(q, j.id, now)) return out;
     forget(q, j.id);
 
     auto by = possessor_of(q, j.unique_key, now);
@@ -81,7 +83,7 @@ class sqlite_job_steps : public sqlite_job_reader {
     dequeued out;
     out.held = q.held(now);
     repeat(q, c, now, out);
-    if (out.jobs.empty() && !out.held && q.waiting != 0) claim_visible(q, c, now, out);
+    if (out.jobs.empty() && !out.held) claim_visible(q, c, now, out);
     auto const rest = read_heads(q, now);
     out.more = !out.held && rest.any_visible;
     out.next_in = rest.next_in(now);
@@ -131,7 +133,12 @@ class sqlite_job_steps : public sqlite_job_reader {
   }
 
   complete_outcome complete(sqlite_queue& q, finished_job const& f, time_point now) {
-    auto r = find(q, f.id, now);
+    std::optional<sqlite_job> r;
+    try {
+      r = find(q, f.id, now);
+    } catch (sqlite_damage const&) {  // no matter of the others that are completed with it
+      return complete_outcome::lease_lost;
+    }
     auto const state = state_of(r, now);
     auto const outcome = rule::on_complete(state, r ? r->fence : 0, f.fence);
     if (outcome == complete_outcome::completed && state == job_state::leased) {
@@ -196,7 +203,7 @@ class sqlite_job_steps : public sqlite_job_reader {
     if (rule::replay_takes_key(r->strategy)) {
       keys_.hold(q, r->unique_key, id, time_point::max());
     }
-    --q.dead;
+    sqlite_decrease(q.dead);
     ++q.waiting;
     r->ended = job_state::pending;
     r->attempts = 0;
@@ -211,8 +218,8 @@ class sqlite_job_steps : public sqlite_job_reader {
   bool purge(sqlite_queue& q, job_id const& id, time_point now) {
     auto const r = find(q, id, now);
     if (!r || !is_terminal(r->ended)) return false;
-    if (r->ended == job_state::completed) --q.completed;
-    if (r->ended == job_state::cancelled) --q.cancelled;
+    if (r->ended == job_state::completed) sqlite_decrease(q.completed);
+    if (r->ended == job_state::cancelled) sqlite_decrease(q.cancelled);
     ++q.purged;
     drop(q, *r);
     return true;
@@ -221,17 +228,20 @@ class sqlite_job_steps : public sqlite_job_reader {
   /// Forgets some of the jobs and keys whose time is over; counts stay. Returns how many there
   /// were.
   std::size_t reap(sqlite_queues& queues, time_point now, std::size_t most) {
-    std::vector<std::pair<std::int64_t, job_id>> over;
-    {
-      sqlite_query q{in_.db, sql::kept_jobs, now, most};
-      while (q.next()) over.emplace_back(q.integer(0), q.id(1));
+    std::size_t n = 0;
+    while (n != most) {
+      auto const over = sqlite_first<3>(in_.db, sql::kept_job, now);
+      if (!over) break;
+      auto const& [number, id, body] = *over;
+      if (!rows_.erase(number, id, body)) break;
+      ++n;
+      sqlite_decrease(in_.ledger.jobs);
+      if (auto* const q = queues.by_number(number)) {
+        sqlite_decrease(q->kept);
+        queues.settle(*q);
+      }
     }
-    for (auto const& [queue, id] : over) {
-      auto& q = queues.by_number(queue);
-      if (auto const r = rows_.read(queue, id)) drop(q, *r);
-      queues.settle(q);
-    }
-    return over.size() + keys_.reap(queues, now, most);
+    return n + keys_.reap(queues, now, most);
   }
 
  private:
@@ -242,13 +252,20 @@ class sqlite_job_steps : public sqlite_job_reader {
     rule::possessor does = rule::possessor::nobody;
   };
 
-  contender possessor_of(sqlite_queue const& q, std::string_view text, time_point now) {
+  contender possessor_of(sqlite_queue& q, std::string_view text, time_point now) {
     contender out;
     auto const key = keys_.find(q, text, now);
     if (!key) return out;
     out.id = key->owner;
-    out.job = find(q, key->owner, now);
     out.does = rule::possessor::ended;
+    try {
+      out.job = find(q, key->owner, now);
+    } catch (sqlite_damage const&) {
+      set_aside(q, key->owner, now);
+      if (key->until) return out;
+      keys_.free(q, text, key->owner);
+      return {};
+    }
     if (auto const& r = out.job) {
       auto const claim = rule::on_claim(r->attempts, r->max_attempts, r->deadline_at(), now);
       out.does = rule::possessor_in(r->state(now), claim, r->strategy);
@@ -286,16 +303,32 @@ class sqlite_job_steps : public sqlite_job_reader {
     rule::answer_room room;
     bool full = false;
     auto const wants = [&] {
-      return !full && out.jobs.size() < c.limit && out.dead_lettered < rule::burials_per_dequeue;
+      return !full && out.jobs.size() < c.limit &&
+             out.dead_lettered + out.damaged < rule::burials_per_dequeue;
     };
-    for (auto h = head_after(q, -1); h && wants(); h = head_after(q, h->priority)) {
+    auto const is_damaged = [&](auto const& id) {
+      set_aside(q, id, now);
+      ++out.damaged;
+    };
+    for (auto h = first_head(q); h && wants();) {
+      if (h->damaged) {
+        is_damaged(*h->damaged);
+        h = first_head(q);
+        continue;
+      }
       for (bool rest = rule::job_visible(h->vesting, now); rest && wants();) {
         auto const most = std::min(c.limit - out.jobs.size(), page);
-        auto const ids = visible(q, h->priority, now, most);
-        rest = ids.size() == most;
-        for (auto const& id : ids) {
+        auto const found = visible(q, h->priority, now, most);
+        rest = found.ids.size() == most || found.damaged;
+        for (auto const& id : found.ids) {
           if (!wants()) break;
-          auto r = rows_.read_whole(q.number, id);
+          std::optional<sqlite_whole_job> r;
+          try {
+            r = rows_.read_whole(q.number, id);
+          } catch (sqlite_damage const&) {
+            is_damaged(id);
+            continue;
+          }
           if (!r) throw sqlite_failure{SQLITE_CORRUPT};
           full = !unclaimable(*r, now) && !room.take(r->text_bytes());
           if (full) break;
@@ -305,8 +338,35 @@ class sqlite_job_steps : public sqlite_job_reader {
             ++out.dead_lettered;
           }
         }
+        if (found.damaged && wants()) is_damaged(*found.damaged);
       }
+      h = head_after(q, *h);
     }
+  }
+
+  /// Puts a dead letter in the place of a record that cannot be read.
+  template <class Id>
+  void set_aside(sqlite_queue& q, Id const& id, time_point now) {
+    auto const found = rows_.read_remains(q.number, id);
+    if (!rows_.erase(q.number, id, found.body)) throw sqlite_failure{SQLITE_CORRUPT};
+    if (found.id && !found.unique_key.empty()) keys_.free_all(q, found.unique_key, *found.id);
+    new_job letter;
+    letter.id = found.id ? *found.id : made_id();
+    letter.kind = found.kind.empty() ? std::string_view{"damaged"} : found.kind;
+    letter.payload = found.payload;
+    rows_.insert(q.number, letter, now);
+    auto r = rows_.read(q.number, letter.id);
+    if (!r) throw sqlite_failure{SQLITE_CORRUPT};
+    r->new_reason = damaged_record;
+    end(q, *r, job_state::dead, now);
+  }
+
+  static job_id made_id() {
+    auto const bits = os_entropy();
+    job_id out;
+    static_assert(sizeof(out) == sizeof(bits));
+    std::memcpy(&out, &bits, sizeof(out));
+    return out;
   }
 
   /// Leases a visible job, or buries it. Returns whether it was leased.
@@ -351,7 +411,7 @@ class sqlite_job_steps : public sqlite_job_reader {
     unclaim(q, r);
     if (rule::end_frees_key(r.strategy)) keys_.free(q, r.unique_key, r.id);
     r.ended = how;
-    --q.waiting;
+    sqlite_decrease(q.waiting);
     if (how == job_state::dead) {
       r.death = static_cast<std::int64_t>(++q.deaths);
       ++q.dead;
@@ -374,13 +434,13 @@ class sqlite_job_steps : public sqlite_job_reader {
 
   /// Forgets the record of an ended job.
   void drop(sqlite_queue& q, sqlite_job const& r) {
-    --(r.ended == job_state::dead ? q.dead : q.kept);
+    sqlite_decrease(r.ended == job_state::dead ? q.dead : q.kept);
     erase(q, r);
   }
 
   void erase(sqlite_queue const& q, sqlite_job const& r) {
-    rows_.erase(q.number, r);
-    --in_.ledger.jobs;
+    rows_.erase(q.number, r.id, r.body);
+    sqlite_decrease(in_.ledger.jobs);
   }
 
   /// Answers a dequeue that was asked again with what lives of its leases; forgets the last one's
@@ -391,10 +451,13 @@ class sqlite_job_steps : public sqlite_job_reader {
     std::vector<job_id> ids;
     {
       sqlite_query again{in_.db, sql::jobs_of_dequeue, q.number, c.holder, c.sequence, now};
-      while (again.next()) ids.push_back(again.id(0));
+      while (again.next()) {
+        auto const id = again.anything(0);
+        if (id.size() == sizeof(job_id)) std::memcpy(&ids.emplace_back(), id.data(), id.size());
+      }
     }
     for (auto const& id : ids) {
-      if (auto r = rows_.read_whole(q.number, id)) {
+      if (auto r = readable(q, id)) {
         out.jobs.push_back(describe_lease(std::move(*r), now));
       }
     }

@@ -183,11 +183,13 @@ class sqlite_jobs : public sqlite_queue_commands {
     std::vector<std::int64_t> numbers;
     {
       sqlite_query q{in_.db, sql::leased_queues, now};
-      while (q.next()) numbers.push_back(q.integer(0));
+      while (q.next()) {
+        if (q.type(0) == SQLITE_INTEGER) numbers.push_back(q.integer(0));
+      }
     }
     sqlite_run(in_.db, sql::end_job_leases, now);
     for (auto const number : numbers) {
-      no_later_than(queues_.by_number(number), now, now);
+      if (auto* const q = queues_.by_number(number)) no_later_than(*q, now, now);
       queues_.flush();
       queues_.trim();
     }
@@ -227,7 +229,7 @@ class sqlite_jobs : public sqlite_queue_commands {
     auto const fits = [&](bool only_new) {
       std::uint64_t need = 0;
       for (auto const& j : jobs) {
-        if (only_new && q != nullptr && steps_.find(*q, j.id, now)) continue;
+        if (only_new && q != nullptr && steps_.known(*q, j.id, now)) continue;
         need += j.strategy == unique_strategy::until_expired ? 2 : 1;
       }
       return in_.ledger.jobs + need <= in_.options.max_jobs;

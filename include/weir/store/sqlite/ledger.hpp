@@ -55,18 +55,18 @@ struct sqlite_ledger {
     sqlite_query q{db, sql::read_state};
     if (!q.next()) throw sqlite_failure{SQLITE_CORRUPT};
     sqlite_ledger out;
-    out.shards = q.as<std::uint32_t>(0);
+    out.shards = q.within<std::uint32_t>(0, 1, 1024);
     out.time = q.time(1);
-    out.fence = q.as<std::uint64_t>(2);
-    if (!q.null(3)) out.epoch = q.time(3);
+    out.fence = q.count(2);
+    out.epoch = q.time_or_null(3);
     out.forgotten = duration{q.integer(4)};
-    out.permits = q.as<std::uint64_t>(5);
-    out.locks = q.as<std::uint64_t>(6);
-    out.buckets = q.as<std::uint64_t>(7);
-    out.jobs = q.as<std::uint64_t>(8);
-    out.idle = q.as<std::uint64_t>(9);
-    out.idlings = q.integer(10);
-    out.boot_id = q.text(11);
+    out.permits = q.count(5);
+    out.locks = q.count(6);
+    out.buckets = q.count(7);
+    out.jobs = q.count(8);
+    out.idle = q.count(9);
+    out.idlings = q.within<std::int64_t>(10, 0, sqlite_most);
+    out.boot_id = q.text(11, 0, limits::key_size);
     if (!q.null(12)) out.boot_offset = duration{q.integer(12)};
     return out;
   }

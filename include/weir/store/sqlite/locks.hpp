@@ -6,6 +6,7 @@
 
 #include "weir/command/locks.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/rule/locks.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/scope.hpp"
@@ -13,9 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace weir::detail {
 
@@ -26,10 +25,10 @@ inline constexpr char insert_lock[] =
     "INSERT INTO weir_locks (key, holder, fence, until) VALUES (?, ?, ?, ?)";
 inline constexpr char update_lock[] =
     "UPDATE weir_locks SET holder = ?, fence = ?, until = ? WHERE key = ?";
-inline constexpr char delete_lock[] = "DELETE FROM weir_locks WHERE key = ?";
-inline constexpr char ended_locks[] =
+inline constexpr char delete_lock[] = "DELETE FROM weir_locks WHERE key IS ?";
+inline constexpr char ended_lock[] =
     "SELECT key FROM weir_locks INDEXED BY weir_locks_until WHERE until <= ? "
-    "ORDER BY until LIMIT ?";
+    "ORDER BY until LIMIT 1";
 inline constexpr char delete_locks[] = "DELETE FROM weir_locks";
 
 }  // namespace sql
@@ -63,13 +62,13 @@ class sqlite_locks {
 
   /// Removes some of what is over. Returns how many there were.
   std::size_t reap(time_point now, std::size_t most) {
-    std::vector<std::string> over;
-    {
-      sqlite_query q{in_.db, sql::ended_locks, now, most};
-      while (q.next()) over.push_back(q.text(0));
+    std::size_t n = 0;
+    while (n != most) {
+      auto const ended = sqlite_first<1>(in_.db, sql::ended_lock, now);
+      if (!ended || !erase((*ended)[0])) break;
+      ++n;
     }
-    for (auto const& key : over) erase(key);
-    return over.size();
+    return n;
   }
 
   /// Ends every lock.
@@ -101,13 +100,19 @@ class sqlite_locks {
   [[nodiscard]] rule::lock_state read(std::string_view key) {
     rule::lock_state lock;
     sqlite_query q{in_.db, sql::read_lock, key};
-    if (q.next()) lock.take(q.text(0), q.as<std::uint64_t>(1), q.time(2));
+    if (q.next()) {
+      lock.take(q.text(0, 1, limits::holder_size), q.within<std::uint64_t>(1, 1, sqlite_most),
+                q.time(2));
+    }
     return lock;
   }
 
-  void erase(std::string_view key) {
+  template <class Key>
+  bool erase(Key const& key) {
     sqlite_run(in_.db, sql::delete_lock, key);
-    --in_.ledger.locks;
+    auto const n = static_cast<std::uint64_t>(in_.db.changes());
+    sqlite_decrease(in_.ledger.locks, n);
+    return n != 0;
   }
 
   [[nodiscard]] bool room(time_point now) {

@@ -7,6 +7,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/scope.hpp"
@@ -34,10 +35,10 @@ inline constexpr char insert_occupant[] =
 inline constexpr char update_occupant[] =
     "UPDATE weir_permits SET until = ?, lim = ? WHERE key = ? AND ticket = ? AND number = ?";
 inline constexpr char delete_occupant[] =
-    "DELETE FROM weir_permits WHERE key = ? AND ticket = ? AND number = ?";
-inline constexpr char ended_occupants[] =
+    "DELETE FROM weir_permits WHERE key IS ? AND ticket IS ? AND number IS ?";
+inline constexpr char ended_occupant[] =
     "SELECT key, ticket, number FROM weir_permits INDEXED BY weir_permits_until "
-    "WHERE until <= ? ORDER BY until LIMIT ?";
+    "WHERE until <= ? ORDER BY until LIMIT 1";
 inline constexpr char delete_occupants[] = "DELETE FROM weir_permits";
 
 }  // namespace sql
@@ -85,18 +86,20 @@ class sqlite_permits {
 
   /// Removes some of what is over, wherever it is. Returns how many there were.
   std::size_t reap(time_point now, std::size_t most) {
-    std::vector<row> over;
-    {
-      sqlite_query q{in_.db, sql::ended_occupants, now, most};
-      while (q.next()) over.push_back({q.text(0), q.integer(1) != 0, q.as<std::uint64_t>(2)});
-    }
-    for (auto const& r : over) {
-      erase(r.key, r.ticket, r.number);
-      if (auto const known = lines_.find(r.key); known != lines_.end()) {
+    std::size_t n = 0;
+    while (n != most) {
+      auto const ended = sqlite_first<3>(in_.db, sql::ended_occupant, now);
+      if (!ended) break;
+      auto const& [key, ticket, number] = *ended;
+      if (!erase(key, ticket, number)) break;
+      std::string const text{key.bytes()};
+      changed(text);
+      if (auto const known = lines_.find(text); known != lines_.end()) {
         rule::expire(known->second, now);
       }
+      ++n;
     }
-    return over.size();
+    return n;
   }
 
   /// Ends every permit and ticket.
@@ -122,12 +125,6 @@ class sqlite_permits {
   }
 
  private:
-  struct row {
-    std::string key;
-    bool ticket;
-    std::uint64_t number;
-  };
-
   struct entry {
     std::uint64_t number;
     time_point until;
@@ -172,17 +169,19 @@ class sqlite_permits {
       return;
     }
     if (before) erase(key, ticket, before->number);
+    changed(key);
     if (!after) return;
     sqlite_run(in_.db, sql::insert_occupant, key, ticket, after->number, holder, after->until,
                after->limit);
     ++in_.ledger.permits;
-    changed(key);
   }
 
-  void erase(std::string_view key, bool ticket, std::uint64_t number) {
+  template <class Key, class Ticket, class Number>
+  bool erase(Key const& key, Ticket const& ticket, Number const& number) {
     sqlite_run(in_.db, sql::delete_occupant, key, ticket, number);
-    --in_.ledger.permits;
-    changed(key);
+    auto const n = static_cast<std::uint64_t>(in_.db.changes());
+    sqlite_decrease(in_.ledger.permits, n);
+    return n != 0;
   }
 
   void changed(std::string_view key) {
@@ -196,6 +195,7 @@ class sqlite_permits {
     line.permits.expire(now, [&](auto const& o) { over.emplace_back(false, o.number); });
     line.tickets.expire(now, [&](auto const& o) { over.emplace_back(true, o.number); });
     for (auto const& [ticket, number] : over) erase(key, ticket, number);
+    changed(key);
   }
 
   [[nodiscard]] bool room(time_point now) {
@@ -222,12 +222,19 @@ class sqlite_permits {
   void read(std::string_view key, rule::permit_line& line) {
     sqlite_query q{in_.db, sql::read_line, key};
     while (q.next()) {
-      auto const number = q.as<std::uint64_t>(1);
-      if (q.integer(0) == 0) {
-        line.permits.add(q.bytes(2), number, q.time(3), q.as<std::uint32_t>(4));
-      } else {
-        line.tickets.add(q.bytes(2), number, q.time(3), q.as<std::uint32_t>(4));
+      bool const ticket = q.within<bool>(0, 0, 1);
+      auto const number = q.within<std::uint64_t>(1, 1, sqlite_most);
+      auto const holder = q.bytes(2, 1, limits::holder_size);
+      auto const limit = q.within<std::uint32_t>(4, 1, limits::permits);
+      auto const add = [&](auto& to) {
+        if (to.find(holder) != nullptr) throw sqlite_damage{};
+        to.add(holder, number, q.time(3), limit);
+      };
+      if (ticket) {
+        add(line.tickets);
         line.last_turn = number;
+      } else {
+        add(line.permits);
       }
     }
   }

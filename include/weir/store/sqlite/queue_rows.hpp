@@ -5,6 +5,7 @@
 #define WEIR_STORE_SQLITE_QUEUE_ROWS_HPP
 
 #include "weir/detail/string_hash.hpp"
+#include "weir/limits.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/scope.hpp"
@@ -13,6 +14,7 @@
 #include <boost/hash2/fnv1a.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,12 +30,16 @@ namespace sql {
 
 inline constexpr char read_queue[] =
     "SELECT queue, due, pointer, snoozed, paused, idle, lease_holder, lease_fence, lease_until, "
-    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name "
+    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name, shard "
     "FROM weir_queues WHERE shard = ? AND name = ?";
 inline constexpr char read_queue_by_number[] =
     "SELECT queue, due, pointer, snoozed, paused, idle, lease_holder, lease_fence, lease_until, "
-    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name "
-    "FROM weir_queues WHERE queue = ?";
+    "enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, name, shard "
+    "FROM weir_queues WHERE queue IS ?";
+inline constexpr char count_queue[] =
+    "SELECT count(vesting), count(death), count(kept), coalesce(max(death), 0) FROM weir_jobs "
+    "WHERE queue = ?";
+inline constexpr char count_queue_keys[] = "SELECT count(until) FROM weir_keys WHERE queue = ?";
 inline constexpr char insert_queue[] =
     "INSERT INTO weir_queues (shard, name, snoozed, paused, lease_holder, lease_fence, "
     "lease_until, enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths) "
@@ -42,6 +48,11 @@ inline constexpr char update_queue[] =
     "UPDATE weir_queues SET pointer = ?, snoozed = ?, paused = ?, lease_holder = ?, "
     "lease_fence = ?, lease_until = ?, enqueued = ?, completed = ?, cancelled = ?, purged = ?, "
     "waiting = ?, dead = ?, kept = ?, keys = ?, deaths = ? WHERE queue = ?";
+inline constexpr char replace_queue[] =
+    "INSERT OR REPLACE INTO weir_queues (pointer, snoozed, paused, lease_holder, lease_fence, "
+    "lease_until, enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, "
+    "queue, shard, name, due, idle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+    "?, ?)";
 inline constexpr char update_queue_due[] = "UPDATE weir_queues SET due = ? WHERE queue = ?";
 inline constexpr char update_queue_idle[] = "UPDATE weir_queues SET idle = ? WHERE queue = ?";
 inline constexpr char delete_queue[] = "DELETE FROM weir_queues WHERE queue = ?";
@@ -98,7 +109,7 @@ struct sqlite_queue : sqlite_queue_fields {
 
   bool in_use = false;  ///< since the last flush
 
-  // What the file has.
+  // What the file has. Empty: nothing that can be read.
   std::optional<sqlite_queue_fields> stored;
   std::optional<time_point> stored_due;
   std::optional<std::int64_t> stored_idle;
@@ -126,12 +137,17 @@ class sqlite_queues {
     return q.next() ? &keep(read(q)) : nullptr;
   }
 
-  [[nodiscard]] sqlite_queue& by_number(std::int64_t number) {
+  /// Null: there is none, or it has no name that could be asked for.
+  [[nodiscard]] sqlite_queue* by_number(std::int64_t number) {
     if (auto const known = numbers_.find(number); known != numbers_.end())
-      return use(*known->second);
+      return &use(*known->second);
     sqlite_query q{in_.db, sql::read_queue_by_number, number};
-    if (!q.next()) throw sqlite_failure{SQLITE_CORRUPT};
-    return keep(read(q));
+    if (!q.next() || !has_name(q)) return nullptr;
+    return &keep(read(q));
+  }
+  [[nodiscard]] sqlite_queue* by_number(sqlite_value const& number) {
+    if (number.type() != SQLITE_INTEGER) return nullptr;
+    return by_number(number.integer());
   }
 
   sqlite_queue& make(std::string_view name) {
@@ -148,19 +164,22 @@ class sqlite_queues {
   }
 
   void erase(sqlite_queue& q) {
-    sqlite_run(in_.db, sql::delete_queue, q.number);
-    if (q.idle) --in_.ledger.idle;
+    erase(q.number);
+    if (q.idle) sqlite_decrease(in_.ledger.idle);
     std::erase(used_, &q);
     numbers_.erase(q.number);
     queues_.erase(queues_.find(q.name));
   }
+
+  /// Erases one that `by_number` does not know.
+  void erase(std::int64_t number) { sqlite_run(in_.db, sql::delete_queue, number); }
 
   /// Notes whether the queue has become jobless, or is so no more.
   void settle(sqlite_queue& q) noexcept {
     if (q.jobless() == q.idle.has_value()) return;
     if (q.idle) {
       q.idle.reset();
-      --in_.ledger.idle;
+      sqlite_decrease(in_.ledger.idle);
     } else {
       q.idle = ++in_.ledger.idlings;
       ++in_.ledger.idle;
@@ -181,9 +200,18 @@ class sqlite_queues {
   /// Writes what has changed. To be called before weir_queues is asked for anything but a name, and
   /// at the end of the transaction.
   void flush() {
+    if (!in_.writes) return;  // nothing has changed but what was mended, which is done again
     for (auto* const q : used_) {
       q->in_use = false;
-      if (sqlite_queue_fields const& f = *q; f != *q->stored) {
+      if (sqlite_queue_fields const& f = *q; !q->stored) {
+        sqlite_run(in_.db, sql::replace_queue, f.pointer, f.snoozed_until, f.paused, f.lease_holder,
+                   f.lease_fence, f.lease_expiry, f.enqueued, f.completed, f.cancelled, f.purged,
+                   f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number, q->shard, q->name,
+                   q->due(), q->idle);
+        q->stored = f;
+        q->stored_due = q->due();
+        q->stored_idle = q->idle;
+      } else if (f != *q->stored) {
         sqlite_run(in_.db, sql::update_queue, f.pointer, f.snoozed_until, f.paused, f.lease_holder,
                    f.lease_fence, f.lease_expiry, f.enqueued, f.completed, f.cancelled, f.purged,
                    f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number);
@@ -215,42 +243,86 @@ class sqlite_queues {
   }
 
  private:
-  static std::unique_ptr<sqlite_queue> read(sqlite_query const& row) {
+  bool has_name(sqlite_query const& row) const {
+    auto const name = row.anything(18);
+    return row.type(18) == SQLITE_BLOB && !name.empty() && name.size() <= limits::key_size &&
+           row.type(19) == SQLITE_INTEGER && row.integer(19) == shard_of(name);
+  }
+
+  std::unique_ptr<sqlite_queue> read(sqlite_query const& row) {
     auto q = std::make_unique<sqlite_queue>();
-    auto const count = [&](int column) { return row.as<std::uint64_t>(column); };
-    auto const when = [&](int column) -> std::optional<time_point> {
-      if (row.null(column)) return std::nullopt;
-      return row.time(column);
-    };
     q->number = row.integer(0);
-    q->stored_due = when(1);
-    q->pointer = when(2);
-    q->snoozed_until = row.time(3);
-    q->paused = row.integer(4) != 0;
-    if (!row.null(5)) q->stored_idle = q->idle = row.integer(5);
-    q->lease_holder = row.text(6);
-    q->lease_fence = count(7);
-    q->lease_expiry = row.time(8);
-    q->enqueued = count(9);
-    q->completed = count(10);
-    q->cancelled = count(11);
-    q->purged = count(12);
-    q->waiting = count(13);
-    q->dead = count(14);
-    q->kept = count(15);
-    q->keys = count(16);
-    q->deaths = count(17);
-    q->name = row.text(18);
-    q->stored = *q;
+    q->name = row.text(18, 1, limits::key_size);
+    try {
+      q->stored_due = row.time_or_null(1);
+      q->pointer = row.time_or_null(2);
+      q->snoozed_until = row.time(3);
+      q->paused = row.within<bool>(4, 0, 1);
+      if (!row.null(5)) q->stored_idle = q->idle = row.within<std::int64_t>(5, 0, sqlite_most);
+      q->lease_holder = row.text(6, 0, limits::holder_size);
+      q->lease_fence = row.count(7);
+      q->lease_expiry = row.time(8);
+      q->enqueued = row.count(9);
+      q->completed = row.count(10);
+      q->cancelled = row.count(11);
+      q->purged = row.count(12);
+      q->waiting = row.count(13);
+      q->dead = row.count(14);
+      q->kept = row.count(15);
+      q->keys = row.count(16);
+      q->deaths = row.count(17);
+      q->stored = *q;
+    } catch (sqlite_damage const&) {
+      mend(row, *q);
+    }
     return q;
+  }
+
+  /// Makes a row anew that cannot be read. What there is of jobs and keys is counted; of the rest,
+  /// what can be read stays.
+  void mend(sqlite_query const& row, sqlite_queue& q) {
+    auto const some = [&](int column) -> std::uint64_t {
+      if (row.type(column) != SQLITE_INTEGER) return 0;
+      return static_cast<std::uint64_t>(
+          std::clamp<std::int64_t>(row.integer(column), 0, sqlite_most));
+    };
+    sqlite_queue_fields made;
+    if (row.type(3) == SQLITE_INTEGER) made.snoozed_until = row.time(3);
+    made.paused = some(4) != 0;
+    made.completed = some(10);
+    made.cancelled = some(11);
+    made.purged = some(12);
+    {
+      sqlite_query jobs{in_.db, sql::count_queue, q.number};
+      if (jobs.next()) {
+        made.waiting = jobs.count(0);
+        made.dead = jobs.count(1);
+        made.kept = jobs.count(2);
+        made.deaths = jobs.type(3) == SQLITE_INTEGER ? jobs.count(3) : some(17);
+      }
+    }
+    {
+      sqlite_query keys{in_.db, sql::count_queue_keys, q.number};
+      if (keys.next()) made.keys = keys.count(0);
+    }
+    made.enqueued = made.waiting + made.dead + made.completed + made.cancelled + made.purged;
+    if (made.waiting != 0) made.pointer = time_point{};  // early, until a dequeue has seen the jobs
+    static_cast<sqlite_queue_fields&>(q) = made;
+    q.idle.reset();
+    q.stored.reset();
   }
 
   sqlite_queue& keep(std::unique_ptr<sqlite_queue> q) {
     q->shard = shard_of(q->name);
     auto& kept = *q;
     std::string_view const name = kept.name;
-    queues_.emplace(name, std::move(q));
-    numbers_.emplace(kept.number, &kept);
+    if (!queues_.emplace(name, std::move(q)).second) throw sqlite_failure{SQLITE_CORRUPT};
+    try {
+      numbers_.emplace(kept.number, &kept);
+    } catch (...) {
+      queues_.erase(queues_.find(name));
+      throw;
+    }
     return use(kept);
   }
 

@@ -27,17 +27,21 @@ namespace weir::detail {
 
 namespace sql {
 
+// What the index has may be anything; what is neither a time nor a name is passed over.
 inline constexpr char first_due[] =
     "SELECT due FROM weir_queues INDEXED BY weir_queues_due "
-    "WHERE shard = ? AND due IS NOT NULL ORDER BY due, name LIMIT 1";
+    "WHERE shard = ? AND due IS NOT NULL AND typeof(due) = 'integer' AND typeof(name) = 'blob' "
+    "AND length(name) BETWEEN 1 AND 1024 ORDER BY due, name LIMIT 1";
 inline constexpr char due_between[] =
     "SELECT name, due FROM weir_queues INDEXED BY weir_queues_due "
-    "WHERE shard = ? AND due >= ? AND due < ? ORDER BY due, name LIMIT ?";
+    "WHERE shard = ? AND due >= ? AND due < ? AND typeof(due) = 'integer' "
+    "AND typeof(name) = 'blob' AND length(name) BETWEEN 1 AND 1024 ORDER BY due, name LIMIT ?";
 inline constexpr char stale_queues[] =
     "SELECT queue FROM weir_queues INDEXED BY weir_queues_due "
     "WHERE shard = ? AND due < ? AND waiting = 0 ORDER BY due, name LIMIT ?";
 inline constexpr char queues_after[] =
-    "SELECT name FROM weir_queues WHERE shard = ? AND name > ? ORDER BY name LIMIT ?";
+    "SELECT name FROM weir_queues WHERE shard = ? AND name > ? AND typeof(name) = 'blob' "
+    "AND length(name) BETWEEN 1 AND 1024 ORDER BY name LIMIT ?";
 
 }  // namespace sql
 
@@ -101,13 +105,14 @@ class sqlite_queue_commands {
     {
       auto const before = saturating_add(now, -c.grace);
       sqlite_query q{in_.db, sql::stale_queues, c.shard, before, c.limit};
-      while (q.next()) stale.push_back(q.integer(0));
+      while (q.next()) stale.push_back(q.integer(0));  // a rowid
     }
     std::uint32_t deleted = 0;
     for (auto const number : stale) {
-      auto& q = queues_.by_number(number);
-      if (!rule::pointer_stale(*q.due(), q.waiting == 0, c.grace, now)) continue;
-      q.pointer.reset();
+      auto* const q = queues_.by_number(number);
+      auto const due = q == nullptr ? std::nullopt : q->due();
+      if (!due || !rule::pointer_stale(*due, q->waiting == 0, c.grace, now)) continue;
+      q->pointer.reset();
       ++deleted;
     }
     return deleted;
@@ -177,11 +182,11 @@ class sqlite_queue_commands {
     rule::answer_room room;
     sqlite_query q{in_.db, sql::queues_after, c.shard, c.cursor, std::uint64_t{c.limit} + 1};
     while (q.next()) {
-      if (page.queues.size() == c.limit || !room.take(q.bytes(0).size())) {
+      if (page.queues.size() == c.limit || !room.take(q.anything(0).size())) {
         page.cursor = page.queues.back();
         break;
       }
-      page.queues.push_back(q.text(0));
+      page.queues.emplace_back(q.anything(0));
     }
     return page;
   }
@@ -214,12 +219,16 @@ class sqlite_queue_commands {
     constexpr int tries = 8;
     queues_.flush();
     for (auto const number : queues_.idlest(tries)) {
-      auto& q = queues_.by_number(number);
-      if (!q.held(now) && now >= q.lease_expiry) {
-        queues_.erase(q);
+      auto* const q = queues_.by_number(number);
+      if (q == nullptr) {
+        queues_.erase(number);
         return true;
       }
-      queues_.refresh(q);
+      if (!q->held(now) && now >= q->lease_expiry) {
+        queues_.erase(*q);
+        return true;
+      }
+      queues_.refresh(*q);
     }
     return false;
   }
@@ -244,11 +253,11 @@ class sqlite_queue_commands {
     auto const room = std::uint64_t{s.limit} - s.out.queues.size();
     sqlite_query q{in_.db, sql::due_between, shard, from, to, room + 1};
     while (q.next()) {
-      if (s.out.queues.size() == s.limit || !s.room.take(q.bytes(0).size())) {
+      if (s.out.queues.size() == s.limit || !s.room.take(q.anything(0).size())) {
         s.next = q.time(1);
         return;
       }
-      s.out.queues.push_back(q.text(0));
+      s.out.queues.emplace_back(q.anything(0));
     }
   }
 

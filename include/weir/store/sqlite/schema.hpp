@@ -8,10 +8,12 @@
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/time.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 // What is in the file. All times are nanoseconds since 1970 by the file's own time (ledger.hpp),
 // all texts are bytes, and every table is STRICT.
@@ -164,6 +166,51 @@ ALTER TABLE weir_buckets ADD COLUMN h1 INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE weir_buckets ADD COLUMN h2 INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE weir_buckets ADD COLUMN h3 INTEGER NOT NULL DEFAULT 0;
 )sql",
+
+    // Of what others write into weir's tables, only what weir could have written is let in. Rows
+    // that are there already are let be: a reader meets them. `sound` takes no room, and finds
+    // them: SELECT * FROM weir_jobs WHERE NOT sound.
+    R"sql(
+PRAGMA ignore_check_constraints = ON;
+ALTER TABLE weir_state ADD COLUMN sound INTEGER AS (
+  shards BETWEEN 1 AND 1024 AND min(fence, permits, locks, buckets, jobs, idle, idlings) >= 0
+) CHECK (sound);
+ALTER TABLE weir_permits ADD COLUMN sound INTEGER AS (
+  length(key) BETWEEN 1 AND 1024 AND ticket IN (0, 1) AND number > 0
+  AND length(holder) BETWEEN 1 AND 128 AND lim BETWEEN 1 AND 1000000
+) CHECK (sound);
+ALTER TABLE weir_locks ADD COLUMN sound INTEGER AS (
+  length(key) BETWEEN 1 AND 1024 AND length(holder) BETWEEN 1 AND 128 AND fence > 0
+) CHECK (sound);
+ALTER TABLE weir_buckets ADD COLUMN sound INTEGER AS (
+  length(key) BETWEEN 1 AND 1024 AND length(quotas) IN (24, 48, 72, 96)
+  AND min(h0, h1, h2, h3) >= -1073741824 AND max(h0, h1, h2, h3) <= 1073741824
+) CHECK (sound);
+ALTER TABLE weir_queues ADD COLUMN sound INTEGER AS (
+  shard BETWEEN 0 AND 1023 AND length(name) BETWEEN 1 AND 1024 AND paused IN (0, 1)
+  AND length(lease_holder) <= 128 AND (idle IS NULL OR idle >= 0)
+  AND min(lease_fence, enqueued, completed, cancelled, purged) >= 0
+  AND min(waiting, dead, kept, keys, deaths) >= 0
+) CHECK (sound);
+ALTER TABLE weir_jobs ADD COLUMN sound INTEGER AS (
+  length(id) = 16 AND priority BETWEEN 0 AND 255 AND state IN (0, 2, 3, 4)
+  AND (vesting IS NULL) = (state <> 0) AND (death IS NULL) = (state <> 3)
+  AND (kept IS NULL) = (state NOT IN (2, 4))
+  AND attempts BETWEEN 0 AND 1000000 AND max_attempts BETWEEN 1 AND 1000000
+  AND snoozes BETWEEN 0 AND 4294967295 AND fence >= 0
+  AND (holder IS NULL OR length(holder) BETWEEN 1 AND 128)
+  AND strategy BETWEEN 0 AND 5 AND policy BETWEEN 0 AND 4
+  AND deadline BETWEEN 0 AND 315360000000000000 AND retention BETWEEN 0 AND 315360000000000000
+  AND length(unique_key) BETWEEN (strategy <> 0) AND 1024 AND length(kind) BETWEEN 1 AND 1024
+  AND length(memo) <= 1024 AND length(reason) <= 4096 AND length(result) <= 1048576
+  AND length(payload) <= 1048576
+) CHECK (sound);
+ALTER TABLE weir_payloads ADD COLUMN sound INTEGER AS (length(payload) <= 1048576) CHECK (sound);
+ALTER TABLE weir_keys ADD COLUMN sound INTEGER AS (
+  run IN (0, 1) AND length(key) BETWEEN 1 AND 1024 AND length(owner) = 16
+) CHECK (sound);
+PRAGMA ignore_check_constraints = OFF;
+)sql",
 };
 
 inline constexpr std::int64_t sqlite_schema = sqlite_migrations.size();
@@ -173,6 +220,11 @@ namespace sql {
 inline constexpr char application_id[] = "PRAGMA application_id";
 inline constexpr char user_version[] = "PRAGMA user_version";
 inline constexpr char count_objects[] = "SELECT count(*) FROM sqlite_schema";
+inline constexpr char schema_cookie[] = "PRAGMA schema_version";
+inline constexpr char weir_objects[] =
+    "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema "
+    "WHERE name LIKE 'weir!_%' ESCAPE '!' OR tbl_name LIKE 'weir!_%' ESCAPE '!' ORDER BY 1 LIMIT "
+    "100";
 inline constexpr char find_state[] =
     "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'weir_state'";
 inline constexpr char read_schema[] = "SELECT schema FROM weir_state";
@@ -190,7 +242,37 @@ struct sqlite_identity {
   std::int64_t schema = 0;  ///< migrations made
 };
 
-/// Looks without touching. Errors: `store_foreign`, `schema_too_new`.
+/// The tables and indexes under weir's names, and whatever others have put on these tables: all
+/// that runs when they are read or written.
+[[nodiscard]] inline std::vector<std::string> sqlite_objects(sqlite_connection& db) {
+  std::vector<std::string> out;
+  sqlite_query q{db, sql::weir_objects};
+  while (q.next()) out.emplace_back(q.anything(0));
+  return out;
+}
+
+/// The same, as so many migrations make them.
+[[nodiscard]] inline std::vector<std::string> const& sqlite_objects_made(std::size_t migrations) {
+  using all = std::array<std::vector<std::string>, sqlite_migrations.size() + 1>;
+  static all const made = [] {
+    all out;
+    sqlite_connection db{":memory:"};
+    for (std::size_t i = 0; i != sqlite_migrations.size(); ++i) {
+      db.run(sqlite_migrations[i]);
+      out[i + 1] = sqlite_objects(db);
+    }
+    return out;
+  }();
+  return made[migrations];
+}
+
+/// Changes with the schema.
+[[nodiscard]] inline std::int64_t schema_cookie(sqlite_connection& db) {
+  sqlite_query q{db, sql::schema_cookie};
+  return q.next() ? q.integer(0) : 0;
+}
+
+/// Looks without touching. Errors: `store_foreign`, `schema_too_new`, `store_corrupt`.
 [[nodiscard]] inline result<sqlite_identity> identify(sqlite_connection& db, bool join) {
   auto const number = [&](char const* text) {
     sqlite_query q{db, text};
@@ -204,13 +286,17 @@ struct sqlite_identity {
   out.own = application == sqlite_application_id || (out.empty && unclaimed && !join);
   if (!out.own && !join) return errc::store_foreign;
   if (application == sqlite_application_id && version > sqlite_schema) return errc::schema_too_new;
-  if (number(sql::find_state) != 0) {
+  bool const has_state = number(sql::find_state) != 0;
+  if (has_state) {
     out.schema = number(sql::read_schema);
     if (out.schema > sqlite_schema) return errc::schema_too_new;
     if (out.schema < 1) return errc::store_corrupt;
-  } else if (application == sqlite_application_id) {
-    return errc::store_corrupt;
   }
+  auto const there = sqlite_objects(db);
+  auto const& made = sqlite_objects_made(static_cast<std::size_t>(
+      has_state || application != sqlite_application_id ? out.schema : sqlite_schema));
+  if (!std::ranges::includes(made, there)) return errc::store_foreign;
+  if (there.size() != made.size()) return errc::store_corrupt;
   return out;
 }
 

@@ -44,6 +44,7 @@ struct sqlite_events {
 struct sqlite_scope {
   sqlite_connection& db;
   sqlite_options const& options;
+  bool writes = false;  ///< the transaction may write
   sqlite_ledger ledger{};
   sqlite_events events{};
 };

@@ -86,7 +86,7 @@ inline constexpr char data_version[] = "PRAGMA data_version";
 class sqlite_tables {
  public:
   sqlite_tables(sqlite_connection& db, sqlite_options const& options, sqlite_clock clock)
-      : scope_{db, options},
+      : scope_{.db = db, .options = options},
         nouns_{scope_},
         clock_{std::move(clock)} {}
   sqlite_tables(sqlite_tables const&) = delete;
@@ -99,6 +99,7 @@ class sqlite_tables {
       forget();
       version_ = version;
     }
+    scope_.writes = writes;
     changes_ = scope_.db.total_changes();
     scope_.events.clear();
     if (stored_) return true;
@@ -201,10 +202,17 @@ class sqlite_tables {
   /// live at the latest told time stays, for its clock is not the file's.
   void tidy() {
     auto const now = told_ ? std::min(latest_, *told_) : latest_;
-    if (permit_steps_ != 0) nouns_.sqlite_permits::reap(now, 2 * permit_steps_);
-    if (lock_steps_ != 0) nouns_.sqlite_locks::reap(now, 2 * lock_steps_);
-    if (bucket_steps_ != 0) nouns_.sqlite_buckets::reap(now, 2 * bucket_steps_);
-    nouns_.sqlite_jobs::tidy(now);
+    // A row that housekeeping cannot read is no matter of the commands that it comes after.
+    auto const spare = [](auto reap) {
+      try {
+        reap();
+      } catch (sqlite_damage const&) {
+      }
+    };
+    if (permit_steps_ != 0) spare([&] { nouns_.sqlite_permits::reap(now, 2 * permit_steps_); });
+    if (lock_steps_ != 0) spare([&] { nouns_.sqlite_locks::reap(now, 2 * lock_steps_); });
+    if (bucket_steps_ != 0) spare([&] { nouns_.sqlite_buckets::reap(now, 2 * bucket_steps_); });
+    spare([&] { nouns_.sqlite_jobs::tidy(now); });
     permit_steps_ = lock_steps_ = bucket_steps_ = 0;
   }
 

@@ -41,6 +41,12 @@ namespace weir {
 /// to write, may be refused by SQLite with the application's own work in it. It holds the file's
 /// only write lock, so it should be short: every store on the file waits for it.
 ///
+/// The file may be damaged, or made to harm its reader: its schema must be weir's own, without any
+/// trigger, view or index that others have put on weir's tables, and what is read is checked, as by
+/// the store. The connection's settings are the application's: where the file is not to be trusted,
+/// set `SQLITE_DBCONFIG_DEFENSIVE`, switch `SQLITE_DBCONFIG_TRUSTED_SCHEMA` off and `PRAGMA
+/// cell_size_check` on, and let no value be longer than 4 MiB (`SQLITE_LIMIT_LENGTH`).
+///
 /// It must not outlive the connection, whose statements it keeps prepared, and leaves none behind.
 /// For one thread at a time, and not while the connection is used by another.
 template <host_clock Clock = system_clock>
@@ -59,8 +65,9 @@ class basic_sqlite_transaction {
   /// committed.
   ///
   /// Errors: those of the command; `not_in_transaction`; `store_foreign` when the file has no store
-  /// in it, `schema_too_new` and `store_corrupt`; `disk_full` and `store_unavailable`, after which
-  /// SQLite may have rolled back the whole transaction (`sqlite3_get_autocommit` tells).
+  /// in it or weir's tables are not as weir made them, `schema_too_new` and `store_corrupt`;
+  /// `permission_denied` by the connection's authorizer; `disk_full` and `store_unavailable`, after
+  /// which SQLite may have rolled back the whole transaction (`sqlite3_get_autocommit` tells).
   template <class C>
     requires detail::sqlite_step<C>
   result<typename C::result> execute(C const& c) {
@@ -105,11 +112,15 @@ class basic_sqlite_transaction {
   }
 
   error_code look() {
+    auto const schema = detail::schema_cookie(db_);
+    if (looked_at_ == schema) return {};
+    looked_at_.reset();
     auto const found = detail::identify(db_, true);
     if (found.has_error()) return found.error();
     if (found->schema == 0) return errc::store_foreign;
     // Who uses the file with an older schema does not know what this version would write.
     if (found->schema != detail::sqlite_schema) return errc::store_unavailable;
+    looked_at_ = schema;
     return {};
   }
 
@@ -122,6 +133,7 @@ class basic_sqlite_transaction {
   sqlite_options options_;
   detail::sqlite_connection db_;
   detail::sqlite_tables tables_;
+  std::optional<std::int64_t> looked_at_;  // the schema that was found to be weir's
 };
 
 /// By the host's clocks.

@@ -168,22 +168,31 @@ class sqlite_waiters {
   /// its ticket lapses, so nobody else is told of it.
   void settle(lines::iterator at, sqlite_tables& tables, time_point now) {
     auto& waiting = at->second.waiting;
-    tables.permits().look(
-        at->first, now, [&, top = at->second.top_limit](rule::permit_line const& l) {
-          for (auto it = waiting.begin(); it != waiting.end();) {
-            auto const* const ticket = l.tickets.find(it->first);
-            bool const its_own = ticket != nullptr && ticket->holder == it->second.holder;
-            auto const ahead = its_own ? l.tickets.before(*ticket) : 0;
-            if (its_own && !rule::is_turn(l, ahead, top)) break;
-            if (!its_own || rule::is_turn(l, ahead, ticket->limit)) {
-              wake(*it->second.operation);
-              it = waiting.erase(it);
-            } else {
-              ++it;
-            }
-          }
-        });
+    try {
+      settle(at->first, at->second, tables, now);
+    } catch (sqlite_damage const&) {  // whoever asks again is told, and no other line waits for it
+      for (auto& [turn, w] : waiting) wake(*w.operation);
+      waiting.clear();
+    }
     if (waiting.empty()) lines_.erase(at);
+  }
+
+  void settle(std::string const& key, waiting_line& line, sqlite_tables& tables, time_point now) {
+    auto& waiting = line.waiting;
+    tables.permits().look(key, now, [&, top = line.top_limit](rule::permit_line const& l) {
+      for (auto it = waiting.begin(); it != waiting.end();) {
+        auto const* const ticket = l.tickets.find(it->first);
+        bool const its_own = ticket != nullptr && ticket->holder == it->second.holder;
+        auto const ahead = its_own ? l.tickets.before(*ticket) : 0;
+        if (its_own && !rule::is_turn(l, ahead, top)) break;
+        if (!its_own || rule::is_turn(l, ahead, ticket->limit)) {
+          wake(*it->second.operation);
+          it = waiting.erase(it);
+        } else {
+          ++it;
+        }
+      }
+    });
   }
 
   lines lines_;

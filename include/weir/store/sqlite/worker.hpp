@@ -210,6 +210,8 @@ class sqlite_worker {
       all = all.first(done);
       file_->commit();
       return {};
+    } catch (sqlite_damage const& f) {
+      ec = to_error(f);
     } catch (sqlite_failure const& f) {
       ec = to_error(f);
       usable = f.busy() || f.primary() == SQLITE_FULL || f.primary() == SQLITE_NOMEM;
