@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -352,6 +353,42 @@ BOOST_AUTO_TEST_CASE(a_store_that_hints_in_vain_is_not_asked_in_a_circle) {
   taken.value.reset();
   b.pass(1s);
   BOOST_TEST(a.done());
+}
+
+namespace {
+
+/// Counts how often it is asked.
+struct counted_backoff {
+  duration operator()(std::uint32_t, duration, std::uint64_t) const {
+    ++*asked;
+    return pause;
+  }
+  int* asked;
+  duration pause;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(F93_a_key_that_fails_is_asked_by_the_backoff_whatever_is_hinted) {
+  for (auto const& [pause, time, most] :
+       {std::tuple{duration{100ms}, duration{10s}, 101}, {duration{}, duration{10ms}, 11}}) {
+    ground b;
+    int hints = 0;
+    int asked = 0;
+    limiter of{eager_store{b.io.get_executor(), b.wire, hints},
+               {.limit = 1, .ttl = 1h},
+               b.clock,
+               counted_backoff{&asked, pause}};
+    b.wire->usual = {.executes = false, .error = code(errc::disk_full)};
+    outcome<permit> a;
+    of.async_acquire("k", a.handler());
+    b.pass(time);
+    BOOST_TEST(a.calls == 0);
+    BOOST_TEST(asked <= most);
+    b.wire->usual.error = code(errc::store_corrupt);
+    b.pass(1s);
+    BOOST_TEST(a.ec == code(errc::store_corrupt));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_backoff_is_asked_and_held_within_the_poll) {

@@ -179,18 +179,18 @@ class lease_pursuit {
 
   /// When to ask again if nothing happens before.
   steady_time next_ask() {
+    duration const shortest = std::chrono::milliseconds{1};
     auto const poll = agent_->options.poll;
-    pause_ =
-        std::clamp(agent_->backoff(attempts_++, pause_, agent_->ids.entropy()), duration{1}, poll);
+    pause_ = std::min(agent_->backoff(attempts_++, pause_, agent_->ids.entropy()), poll);
     if (retry_after_ > duration::zero()) pause_ = std::min(pause_, retry_after_);
-    return std::min(saturating_add(now(), pause_), deadline_);
+    return std::min(saturating_add(now(), std::max(pause_, std::min(shortest, poll))), deadline_);
   }
 
-  // A store that hints and then refuses, again and again, is not to be asked in a circle.
+  // A store that hints and then refuses, or fails, again and again, is not to be asked in a circle.
   boost::asio::awaitable<void> wait(steady_time until) {
     if constexpr (has_hints) {
       constexpr std::uint32_t trusted = 4;
-      if (claim_->known && hints_ < trusted) {
+      if (claim_->known && hints_ < trusted && failure_ == errc::timed_out) {
         auto start = [this](attempt_handler<hint> handler) {
           auto const& state = claim_->state();
           agent_->store.async_execute(command::await_permit{state.key(), state.holder()},

@@ -21,6 +21,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -63,8 +66,9 @@ class worker_core {
       auto [ec, answer] = co_await weir::async_execute(
           store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
       if (!ec) co_return std::move(answer);
+      heed(command, ec);
       if (ec != condition::transient) co_return ec;
-      tell_failure(ec);
+      tell_failure(ec, queue_of(command));
       wait = pause_after(attempt, wait);
       if (saturating_add(clock.steady_now(), wait) >= std::min(until, give_up_at)) co_return ec;
       co_await sleep(wait);
@@ -77,6 +81,7 @@ class worker_core {
     auto [ec, answer] = co_await weir::async_execute(
         store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
     if (!ec) co_return std::move(answer);
+    heed(command, ec);
     co_return ec;
   }
 
@@ -88,8 +93,55 @@ class worker_core {
   /// How long to leave a store alone that has just failed: by the worker's backoff, never longer
   /// than its poll.
   [[nodiscard]] duration pause_after(std::uint32_t attempt, duration previous) {
-    return std::clamp(backoff(attempt, previous, ids.entropy()),
-                      duration{std::chrono::milliseconds{1}}, options.poll);
+    duration const shortest = std::chrono::milliseconds{1};
+    return std::min(std::max(backoff(attempt, previous, ids.entropy()), shortest), options.poll);
+  }
+
+  /// A queue whose commands fail. Nothing is claimed of it until `until`, and after that one job at
+  /// a time, until it has gone without a failure for a poll interval.
+  struct queue_failure {
+    steady_time until = steady_time::min();
+    duration wait{};
+    std::uint32_t failures = 0;
+    std::uint64_t unanswered = 0;  ///< number of a dequeue with unknown outcome; 0: none
+  };
+
+  /// A command of this queue has failed: leaves the queue alone for a while, and no other (F93).
+  queue_failure& back_off(std::string_view queue) {
+    auto const now = clock.steady_now();
+    std::erase_if(failing_, [&](auto const& f) { return is_over(f.second, now); });
+    auto& failing = failing_[std::string{queue}];
+    if (now >= failing.until) {
+      failing.wait = pause_after(failing.failures++, failing.wait);
+      failing.until = saturating_add(now, failing.wait);
+    }
+    return failing;
+  }
+
+  /// The failure of this queue, if it has one that is not over.
+  [[nodiscard]] queue_failure* failure_of(std::string const& queue) {
+    auto const found = failing_.find(queue);
+    if (found == failing_.end() || is_over(found->second, clock.steady_now())) return nullptr;
+    return &found->second;
+  }
+
+  /// When the queue may be claimed from: not later than now, unless it fails. `steady_time::max()`:
+  /// when its job in hand is settled.
+  [[nodiscard]] steady_time claimable_at(std::string const& queue) {
+    auto const* const failing = failure_of(queue);
+    if (failing == nullptr) return steady_time::min();
+    auto const of_queue = [&](auto const& job) { return job->queue == queue; };
+    return std::ranges::any_of(active, of_queue) ? steady_time::max() : failing->until;
+  }
+
+  /// The queues with a dequeue whose outcome is unknown. They are asked again although no scan may
+  /// find them any more.
+  [[nodiscard]] std::map<std::string, steady_time> unanswered() const {
+    std::map<std::string, steady_time> queues;
+    for (auto const& [queue, failing] : failing_) {
+      if (failing.unanswered != 0) queues.emplace(queue, failing.until);
+    }
+    return queues;
   }
 
   /// A holder judges its own lease from before its request was sent, less a margin for clocks that
@@ -105,9 +157,10 @@ class worker_core {
     } catch (...) {  // an observer that throws has nobody to tell
     }
   }
-  void tell_failure(error_code ec) noexcept {
+  void tell_failure(error_code ec, std::string_view queue = {}) noexcept {
     worker_event event;
     event.kind = worker_event_kind::store_failed;
+    event.queue = queue;
     event.error = ec;
     tell(event);
   }
@@ -154,7 +207,26 @@ class worker_core {
                                                 ///< from here on
 
  private:
+  template <class Command>
+  [[nodiscard]] static std::string_view queue_of(Command const& command) noexcept {
+    if constexpr (requires { command.queue; }) return command.queue;
+    return {};
+  }
+
+  /// Backs off from the queue of a command that has failed, unless the error is about its job.
+  template <class Command>
+  void heed(Command const& command, error_code ec) {
+    auto const queue = queue_of(command);
+    if (queue.empty() || ec == errc::lease_lost || ec == condition::bad_input) return;
+    back_off(queue);
+  }
+
+  [[nodiscard]] bool is_over(queue_failure const& failing, steady_time now) const noexcept {
+    return failing.unanswered == 0 && now > saturating_add(failing.until, options.poll);
+  }
+
   worker_observer const observer_;
+  std::map<std::string, queue_failure, std::less<>> failing_;
 };
 
 }  // namespace weir::detail

@@ -83,6 +83,8 @@ class worker_run {
     for (auto& listener : own.listeners_) {
       listener.cancel.emit(asio::cancellation_type::terminal);
     }
+    // What they have claimed is given back.
+    for (auto const& lost : own.core_->unanswered()) co_await claim(self, lost.first, true);
     co_await own.drain();
     own.renewer_->stop();
   }
@@ -111,13 +113,22 @@ class worker_run {
                                               .entropy = anywhere ? core.ids.entropy() | 1U : 0};
       auto found = co_await core.ask_once(look);
       auto const heard_at = core.clock.steady_now();
+      auto& in_vain = listeners_[shard].in_vain;
+      in_vain = found.has_error();
       if (found.has_error()) {
         core.tell_failure(found.error());
         continue;
       }
       auto& due = found.value();
       if (due.next_in) next = std::min(next, saturating_add(heard_at, *due.next_in));
-      for (auto& queue : due.queues) round_.push_back(std::move(queue));
+      for (auto& queue : due.queues) {
+        auto const at = core.claimable_at(queue);
+        in_vain = in_vain || at > heard_at;
+        add(std::move(queue), at, next);
+      }
+    }
+    for (auto const& [queue, at] : core.unanswered()) {
+      if (std::ranges::find(round_, queue) == round_.end()) add(queue, at, next);
     }
     for (std::size_t i = round_.size(); i > 1; --i) {
       std::swap(round_[i - 1], round_[core.ids.entropy() % i]);
@@ -126,11 +137,20 @@ class worker_run {
     co_return next;
   }
 
+  /// To the round, or `next` is not later than when the queue may be claimed from.
+  void add(std::string queue, steady_time at, steady_time& next) {
+    if (at > core_->clock.steady_now()) {
+      next = std::min(next, at);
+    } else {
+      round_.push_back(std::move(queue));
+    }
+  }
+
   /// Whoever was told that there is a job, and found it in the same queue twice, looks there at
   /// once: it starts a round trip earlier than after a scan. A wrong guess costs one claim, and
   /// another is made only where two jobs in a row were one queue's again.
   void guess() {
-    if (!std::exchange(heard_, false) || !twice_) return;
+    if (!std::exchange(heard_, false) || !twice_ || core_->failure_of(last_) != nullptr) return;
     round_.push_back(last_);
     guessed_ = true;
   }
@@ -147,16 +167,22 @@ class worker_run {
     namespace asio = boost::asio;
     auto& core = *self->core_;
     auto const asked_at = core.clock.steady_now();
+    auto* const failing = core.failure_of(queue);
+    auto const most = failing != nullptr ? 1 : core.options.quantum;
     // The number makes the call repeatable: after a lost answer the same leases are given again
     // (F54).
+    auto sequence = failing != nullptr ? std::exchange(failing->unanswered, 0) : 0;
+    if (sequence == 0) sequence = ++self->sequence_;
     command::dequeue_jobs const dequeue{.queue = queue,
                                         .holder = core.holder,
-                                        .sequence = ++self->sequence_,
-                                        .limit = std::min(core.options.quantum, self->free_hands()),
+                                        .sequence = sequence,
+                                        .limit = std::min(most, self->free_hands()),
                                         .lease = core.options.lease};
-    auto got = co_await core.ask(dequeue, saturating_add(asked_at, core.options.lease));
+    auto got = co_await core.ask_once(dequeue);
     if (got.has_error()) {
-      core.tell_failure(got.error());
+      core.tell_failure(got.error(), queue);
+      auto& failed = core.back_off(queue);
+      if (got.error() == errc::outcome_unknown) failed.unanswered = sequence;
       co_return;
     }
     auto& answer = got.value();
@@ -181,15 +207,17 @@ class worker_run {
       auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at);
       job->deadline = core_type::lease_deadline(asked_at, expires_in);
       job->renew_at = saturating_add(asked_at, expires_in / 3);
+      // Others have had the hands while the answer was unknown.
+      if (self->free_hands() == 0) job->stop(stop_cause::shutdown);
       core.add(job);
       self->renewer_->watch(*job);
       job_run<core_type>::start(self->jobs_, std::move(job));
     }
-    if (answer.more && !answer.jobs.empty() && self->encores_ > 0) {
+    bool const fruitless = answer.jobs.empty() && answer.dead_lettered == 0 && answer.damaged == 0;
+    if (answer.more && !fruitless && self->encores_ > 0 && core.failure_of(queue) == nullptr) {
       --self->encores_;
       self->round_.push_back(queue);
     }
-    bool const fruitless = answer.jobs.empty() && answer.dead_lettered == 0 && answer.damaged == 0;
     self->claimed_ = self->claimed_ || !fruitless;
     if (!answer.jobs.empty()) {
       self->found_in(queue);
@@ -200,7 +228,10 @@ class worker_run {
       // The pointer was early: without this the next scan would find it again.
       command::update_queue_pointer const update{.queue = queue};
       auto const updated = co_await core.ask_once(update);
-      if (updated.has_error()) core.tell_failure(updated.error());
+      if (updated.has_error()) {
+        core.tell_failure(updated.error(), queue);
+        core.back_off(queue);
+      }
     }
   }
 
@@ -228,6 +259,7 @@ class worker_run {
   struct listener {
     boost::asio::cancellation_signal cancel;
     bool armed = false;
+    bool in_vain = false;  // a queue is due that fails: a hint would come at once, again and again
   };
 
   /// Keeps one hint asked for in every shard, where the store gives hints. It stays asked for while
@@ -237,7 +269,7 @@ class worker_run {
       auto& core = *self->core_;
       for (std::uint32_t shard = 0; shard != self->listeners_.size(); ++shard) {
         auto& at = self->listeners_[shard];
-        if (std::exchange(at.armed, true)) continue;
+        if (at.in_vain || std::exchange(at.armed, true)) continue;
         auto heard = [weak = std::weak_ptr<worker_run>{self}, shard](error_code ec, hint) {
           auto const run = weak.lock();
           if (!run) return;

@@ -1,0 +1,301 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// A queue whose commands fail: it is left alone for a while, and the others are served.
+
+#include "weir/testing/faulty_store.hpp"
+#include "worker_fixture.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace test {
+
+/// A store that answers some commands itself, and counts all of them. A worker that asks it in a
+/// circle, without time passing, is stopped after `most` commands.
+class answering_store {
+ public:
+  using executor_type = memory::executor_type;
+  static constexpr int most = 5000;
+
+  struct script {
+    std::function<weir::error_code(std::string_view command, std::string_view queue)> fails;
+    int damaged = 0;       ///< records of the queue "bad" that cannot be read
+    bool claimed = false;  ///< all jobs of the queue "bad" are another's, and its pointer is early
+    std::map<std::string, int> asked;
+    int total = 0;
+  };
+
+  answering_store(memory store, asio::io_context& io) : store_{std::move(store)}, io_{&io} {}
+
+  [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_.shard_count(); }
+  [[nodiscard]] script& plan() const noexcept { return *script_; }
+
+  template <class C, class Token>
+    requires weir::executes<memory, C>
+  auto async_execute(C const& c, Token&& token) const {
+    if constexpr (weir::executes_now<memory, C>) {
+      return weir::detail::async_lift<typename C::result>(
+          get_executor(), [self = *this, c] { return self.answer(c); }, std::forward<Token>(token));
+    } else {
+      return store_.async_execute(c, std::forward<Token>(token));
+    }
+  }
+
+ private:
+  template <class C>
+  static constexpr std::string_view name_of() {
+    using namespace weir::command;
+    if constexpr (std::is_same_v<C, scan_visible_queues>) return "scan";
+    if constexpr (std::is_same_v<C, dequeue_jobs>) return "dequeue";
+    if constexpr (std::is_same_v<C, update_queue_pointer>) return "pointer";
+    if constexpr (std::is_same_v<C, start_job>) return "start";
+    if constexpr (std::is_same_v<C, complete_jobs>) return "complete";
+    if constexpr (std::is_same_v<C, requeue_job>) return "requeue";
+    return "other";
+  }
+
+  template <class C>
+  weir::result<typename C::result> answer(C const& c) const {
+    std::string_view queue;
+    if constexpr (requires { c.queue; }) queue = c.queue;
+    auto& s = *script_;
+    if (++s.total > most) io_->stop();
+    ++s.asked[std::string{name_of<C>()} + ' ' + std::string{queue}];
+    if (s.fails) {
+      if (auto const ec = s.fails(name_of<C>(), queue)) return ec;
+    }
+    if constexpr (std::is_same_v<C, weir::command::dequeue_jobs>) {
+      if (queue == "bad" && s.claimed) return weir::dequeued{};
+      if (queue == "bad" && s.damaged != 0) {
+        auto const now = std::min(s.damaged, 100);
+        s.damaged -= now;
+        weir::dequeued out;
+        out.damaged = static_cast<std::uint32_t>(now);
+        out.more = true;
+        return out;
+      }
+    }
+    auto store = store_;
+    return store.execute(c);
+  }
+
+  memory store_;
+  asio::io_context* io_;
+  std::shared_ptr<script> script_ = std::make_shared<script>();
+};
+
+}  // namespace test
+
+using namespace test;
+using kind = weir::worker_event_kind;
+
+namespace {
+
+constexpr std::string_view one = R"({"text":"","number":0})";
+
+struct failing_queue : worker_fixture {
+  failing_queue() {
+    worker.on_event([this](weir::worker_event const& e) {
+      ++events[e.kind];
+      if (e.kind == kind::damaged) damaged += e.count;
+      if (e.kind == kind::store_failed) told.emplace_back(e.queue);
+    });
+  }
+
+  void start() {
+    worker.handle<note>([this](note const&, weir::job_context& c) {
+      ++runs[std::string{c.queue()}];
+      if (throws && c.queue() == "bad") throw std::runtime_error{"failed"};
+    });
+    worker.async_run(asio::bind_cancellation_slot(stop.slot(), [](weir::error_code) {}));
+    settle();
+  }
+  ~failing_queue() {
+    observed.plan().fails = {};
+    cancel();
+  }
+
+  void enqueue_alone(std::string_view queue) {
+    weir::new_job job;
+    job.id = ids.job();
+    job.kind = "note";
+    job.payload = one;
+    job.strategy = weir::unique_strategy::while_executing;
+    job.unique_key = to_string(job.id);
+    ask(weir::command::enqueue_jobs{queue, {&job, 1}});
+  }
+
+  /// Commands about this queue so far.
+  int asked(std::string_view queue) {
+    int sum = 0;
+    for (auto const& [what, n] : observed.plan().asked) {
+      if (what.ends_with(' ' + std::string{queue})) sum += n;
+    }
+    return sum;
+  }
+
+  answering_store observed{store, io};
+  weir::worker<answering_store, weir::manual_clock, weir::constant_backoff> worker{
+      observed, {}, clock, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
+  std::map<std::string, int> runs;
+  std::vector<std::string> told;
+  std::uint32_t damaged = 0;
+  bool throws = false;
+};
+
+using weir::errc;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(worker_failures)
+
+// Once it fails, a queue costs at most six commands a second, its worker asks at most 20 in all,
+// and a job of its neighbour waits no longer than the poll.
+BOOST_AUTO_TEST_CASE(F93_a_queue_whose_commands_fail_is_left_alone_and_its_neighbour_is_served) {
+  for (std::string_view const command : {"dequeue", "pointer", "start", "complete", "requeue"}) {
+    for (auto const e : {errc::store_corrupt, errc::permission_denied, errc::store_unavailable,
+                         errc::outcome_unknown, errc::invalid_queue}) {
+      if (e == errc::invalid_queue && command != "dequeue" && command != "pointer") continue;
+      BOOST_TEST_CONTEXT(command << " " << make_error_code(e).message()) {
+        failing_queue f;
+        f.throws = command == "requeue";
+        for (int i = 0; i != 1000; ++i) {
+          if (command == "start") {
+            f.enqueue_alone("bad");
+          } else {
+            f.enqueue("note", one, "bad", 1000);
+          }
+        }
+        f.observed.plan().claimed = command == "pointer";
+        f.observed.plan().fails = [&](std::string_view what, std::string_view queue) {
+          bool const it = what == command && queue == "bad";
+          return it ? make_error_code(e) : weir::error_code{};
+        };
+        f.start();
+        f.pass(31s);  // leases that cannot be given back are over
+        auto const before = f.asked("bad");
+        auto const all_before = f.observed.plan().total;
+        for (int second = 0; second != 60; ++second) {
+          f.enqueue("note", one, "good");
+          f.pass(1s);
+          BOOST_TEST(f.runs["good"] == second + 1);
+        }
+        BOOST_TEST(f.observed.plan().total < answering_store::most);
+        BOOST_TEST(before <= 31 * 12);
+        BOOST_TEST(f.asked("bad") - before <= 60 * 6);
+        BOOST_TEST(f.observed.plan().total - all_before <= 60 * 20);
+      }
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(F93_a_queue_that_works_again_is_served_within_the_poll, failing_queue) {
+  for (int i = 0; i != 50; ++i) enqueue("note", one, "bad");
+  bool broken = true;
+  observed.plan().fails = [&](std::string_view what, std::string_view) {
+    bool const it = broken && what == "dequeue";
+    return it ? make_error_code(errc::permission_denied) : weir::error_code{};
+  };
+  start();
+  pass(10s);
+  BOOST_TEST(runs["bad"] == 0);
+  BOOST_TEST(std::ranges::count(told, "bad") == events[kind::store_failed]);
+  broken = false;
+  pass(1s);
+  BOOST_TEST(runs["bad"] == 50);
+}
+
+BOOST_FIXTURE_TEST_CASE(F93_ten_thousand_damaged_records_cost_no_time, failing_queue) {
+  observed.plan().damaged = 10000;
+  enqueue("note", one, "bad");
+  start();
+  BOOST_TEST(damaged == 10000U);
+  BOOST_TEST(events[kind::damaged] == 100);
+  BOOST_TEST(runs["bad"] == 1);
+  BOOST_TEST(observed.plan().asked["dequeue bad"] <= 102);
+  BOOST_TEST(observed.plan().asked["scan "] <= 30);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+namespace {
+
+/// The answer of a dequeue gets lost.
+struct lossy : worker_fixture {
+  using faulty = weir::testing::faulty_store<memory, weir::manual_clock>;
+
+  lossy() { faults.next_of<weir::command::dequeue_jobs>(weir::testing::fault::fail_after); }
+
+  void begin(weir::worker_options options) {
+    worker.emplace(faulty{store, faults, clock}, options, clock, weir::constant_backoff{10s},
+                   weir::id_source::seeded(1));
+    worker->handle<note>([this](note const&, weir::job_context& c) -> asio::awaitable<void> {
+      most = std::max(most, ++running);
+      attempts = std::max(attempts, c.attempt());
+      co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 5s,
+                                      asio::use_awaitable);
+      --running;
+    });
+    worker->async_run([this](weir::error_code ec) { ended = ec; });
+    settle();
+  }
+
+  weir::testing::fault_injector faults;
+  std::optional<weir::worker<faulty, weir::manual_clock, weir::constant_backoff>> worker;
+  int running = 0;
+  int most = 0;
+  std::uint32_t attempts = 0;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(worker_lost_answers, lossy)
+
+BOOST_AUTO_TEST_CASE(F93_a_lost_answer_stops_no_other_queue_and_loses_no_attempt) {
+  for (int i = 0; i != 3; ++i) enqueue("note", one, "bad");
+  begin({});
+  BOOST_TEST(stats("bad").leased == 3U);
+  enqueue("note", one, "good");
+  settle();
+  BOOST_TEST(running == 1);
+  pass(1s);
+  BOOST_TEST(running == 4);
+  pass(10s);
+  BOOST_TEST(stats("bad").completed == 3U);
+  BOOST_TEST(attempts == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(F93_jobs_of_a_lost_answer_that_find_no_hand_free_are_given_back) {
+  enqueue("note", one, "bad");
+  enqueue("note", one, "bad");
+  begin({.concurrency = 2, .quantum = 2});
+  enqueue("note", one, "good");
+  enqueue("note", one, "good");
+  settle();
+  BOOST_TEST(running == 2);
+  pass(1min);
+  BOOST_TEST(most == 2);
+  BOOST_TEST(attempts == 1U);
+  BOOST_TEST(stats("bad").completed == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(R7_jobs_of_a_lost_answer_are_given_back_by_a_worker_that_stops) {
+  auto const id = enqueue("note", one, "bad");
+  begin({});
+  BOOST_TEST((find(id, "bad")->state == weir::job_state::leased));
+  worker->stop();
+  settle();
+  BOOST_TEST(ended.has_value());
+  BOOST_TEST((find(id, "bad")->state == weir::job_state::pending));
+  BOOST_TEST(find(id, "bad")->attempts == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
