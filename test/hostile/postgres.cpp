@@ -36,6 +36,8 @@
 
 // What was freed is not to count as used.
 extern "C" char const* __asan_default_options() { return "quarantine_size_mb=4"; }
+// libpq 15 forgets a result of which a server describes the rows twice.
+extern "C" char const* __lsan_default_suppressions() { return "leak:PQmakeEmptyPGresult\n"; }
 
 namespace {
 
@@ -67,16 +69,16 @@ template <class Condition>
 template <class C>
 result<typename C::result> ask(boost::asio::io_context& io, postgres_store const& store,
                                C const& c) {
-  std::optional<result<typename C::result>> out;
-  store.async_execute(c, [&](error_code ec, typename C::result a) {
+  auto const out = std::make_shared<std::optional<result<typename C::result>>>();
+  store.async_execute(c, [out](error_code ec, typename C::result a) {
     if (ec) {
-      out = ec;
+      *out = ec;
     } else {
-      out = std::move(a);
+      *out = std::move(a);
     }
   });
-  expect(ends(io, [&] { return out.has_value(); }), "a command does not end");
-  return *std::move(out);
+  expect(ends(io, [&] { return out->has_value(); }), "a command does not end");
+  return **out;
 }
 
 job_id id(std::uint8_t n) {
@@ -462,25 +464,24 @@ void meet(stage at, dice& d) {
     hostile_server const there{at, d.fork()};
     boost::asio::io_context io;
     postgres_store const store{io.get_executor(), there.conninfo(), hurried()};
+    auto const ended = std::make_shared<bool>(false);
     if (at == stage::migration) {
       // It takes as long as it takes, so one whose server falls silent is left to itself.
-      bool ended = false;
-      store.async_migrate([&](error_code) { ended = true; });
+      store.async_migrate([ended](error_code) { *ended = true; });
       auto const until = std::chrono::steady_clock::now() + 100ms;
-      while (!ended && std::chrono::steady_clock::now() < until) {
+      while (!*ended && std::chrono::steady_clock::now() < until) {
         io.restart();
         io.run_one_for(10ms);
       }
     } else if (at == stage::notification) {
-      bool ended = false;
-      store.async_execute(command::await_jobs{}, [&](error_code, hint) { ended = true; });
+      store.async_execute(command::await_jobs{}, [ended](error_code, hint) { *ended = true; });
       auto const until = std::chrono::steady_clock::now() + 50ms;
-      while (!ended && std::chrono::steady_clock::now() < until) {
+      while (!*ended && std::chrono::steady_clock::now() < until) {
         io.restart();
         io.run_one_for(10ms);
       }
       store.close();
-      expect(ends(io, [&] { return ended; }), "a wait does not end");
+      expect(ends(io, [&] { return *ended; }), "a wait does not end");
     } else {
       for (auto n = 1 + d.below(3); n != 0; --n) any_command(d, io, store, "q", "k");
     }

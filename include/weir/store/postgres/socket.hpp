@@ -54,30 +54,37 @@ class postgres_timer {
   template <class Expired>
   void set(steady_time t, Expired expired) {
     stop();
-    auto const mine = std::make_shared<boost::asio::cancellation_signal>();
-    signal_ = mine;
+    auto const mine = std::make_shared<alarm>();
+    alarm_ = mine;
     clock_.async_wait_until(
         strand_, t,
         boost::asio::bind_cancellation_slot(
-            mine->slot(), [this, mine, expired = std::move(expired)](error_code ec) {
-              if (ec || signal_ != mine) return;
-              signal_.reset();
+            mine->signal.slot(), [this, mine, expired = std::move(expired)](error_code ec) {
+              // It may have gone off right before it was stopped: then this may be no more.
+              if (ec || mine->stopped) return;
+              alarm_.reset();
               expired();
             }));
   }
 
   void stop() {
-    if (auto const s = std::exchange(signal_, nullptr)) {
-      s->emit(boost::asio::cancellation_type::terminal);
+    if (auto const a = std::exchange(alarm_, nullptr)) {
+      a->stopped = true;
+      a->signal.emit(boost::asio::cancellation_type::terminal);
     }
   }
 
   [[nodiscard]] steady_time now() const noexcept { return clock_.steady_now(); }
 
  private:
+  struct alarm {
+    boost::asio::cancellation_signal signal{};
+    bool stopped = false;
+  };
+
   postgres_strand strand_;
   system_clock clock_;
-  std::shared_ptr<boost::asio::cancellation_signal> signal_;
+  std::shared_ptr<alarm> alarm_;
 };
 
 /// A connection of libpq whose socket Asio watches. On a strand.
