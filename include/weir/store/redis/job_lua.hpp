@@ -166,7 +166,7 @@ local function heads()
   local head, last = call('ZRANGE', index, '0', '0')[1], nil
   local least, any = nil, false
   while head do
-    local priority, vesting = 0, 0  -- of one that is damaged
+    local priority, vesting = head:byte() or 0, 0  -- of one that is damaged
     if #head >= 9 then priority, vesting = struct.unpack('>BI8', head) end
     if not least or vesting < least then least = vesting end
     any = any or vesting <= now
@@ -193,7 +193,7 @@ local function visible(most, use)
     end
     from = #members == n and '(' .. members[n]
     for i, member in ipairs(members) do
-      local priority, vesting = 0, 0  -- of one that is damaged
+      local priority, vesting = member:byte() or 0, 0  -- of one that is damaged
       if #member >= 9 then priority, vesting = struct.unpack('>BI8', member) end
       if vesting > now then
         from = priority < 255 and '[' .. string.char(priority + 1)

@@ -59,7 +59,8 @@ end
 /// has no room for
 /// (`full`). After `fits` and `claim_rarely`.
 inline constexpr char claim_all[] = R"lua(
-local out, claims, buried, damaged, given, rare, full = {}, 0, 0, 0, {}, nil, false
+local out, claims, buried, damaged, stale, given, rare, full = {}, 0, 0, 0, 0, {}, nil, false
+local function enough() return buried + damaged + stale >= 100 end
 local pack, unpacked, char = struct.pack, struct.unpack, string.char
 local function claim_all(members, holder, lease)
   local ids, o, till = {}, #out, now + lease
@@ -77,11 +78,13 @@ local function claim_all(members, holder, lease)
       whole = ended == PENDING and vesting <= now and priority == members[i]:byte()
     end
     if not whole then
-      -- An entry of a job that is elsewhere, or has ended, is no job.
-      if ended then
+      if enough() then break end
+      -- The entry of a job that has ended, or has another one, is only an entry.
+      if ended and (ended ~= PENDING or
+          call('ZSCORE', index, pack('>BI8', priority, vesting) .. id)) then
         call('ZREM', index, members[i])
+        stale = stale + 1
       else
-        if buried + damaged == 100 then break end
         rare = rare or rarely()
         rare.set_aside(members[i], id, raw)
         damaged = damaged + 1
@@ -92,7 +95,7 @@ local function claim_all(members, holder, lease)
       reason = 'its deadline was missed'
     end
     if whole and (reason or held_by > 0) and not rare then rare = rarely() end
-    if reason and buried + damaged == 100 then break end
+    if reason and enough() then break end
     if reason then
       rare.bury(id, raw, reason)
       buried = buried + 1
@@ -152,7 +155,7 @@ if last then
   if claims == 0 then call('DEL', latest) end
 end
 if claims == 0 and not held then
-  visible(function() return not full and buried + damaged < 100 and math.min(limit - claims, 256) or 0 end,
+  visible(function() return not full and not enough() and math.min(limit - claims, 256) or 0 end,
     function(members) claim_all(members, holder, lease) end)
   if claims > 0 and sequence ~= '0' then
     call('SET', latest, sequence .. ':' .. table.concat(given), 'PX', kept_for(now + lease))

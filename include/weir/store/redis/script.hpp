@@ -89,7 +89,7 @@ inline constexpr char next_fences[] = R"lua(
 local function next_fences(key, n)
   local was = call('SET', key, decimal(now + n - 1), 'GET')
   local last = was and tonumber(was) or 0
-  if was and (not was:match('^%d+$') or last + n > 9007199254740992) then
+  if was and (not was:match('^%d+$') or last > 9007199254740992 - n) then
     call('SET', key, was)
     error('CORRUPT weir: a fence')
   end
