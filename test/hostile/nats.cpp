@@ -400,7 +400,7 @@ void check_memory() {
          "memory grew to " + std::to_string(now));
 }
 
-void attack(stage where, dice& d) {
+void attack(stage where, dice& d, hostile::campaign& all) {
   asio::io_context io;
   endpoint server{io, where, d.fork()};
   auto address = at(server.port());
@@ -409,6 +409,8 @@ void attack(stage where, dice& d) {
   c.ask_all("key");
   c.settle("a command");
   c.finish();
+  all.count("commands asked of hostile servers", static_cast<std::uint64_t>(c.asked));
+  all.count("commands done by them", static_cast<std::uint64_t>(c.done));
   server.stop();
   io.restart();
   io.run_for(1s);
@@ -454,7 +456,7 @@ asio::awaitable<void> proxy(tcp::acceptor& at, std::uint16_t port, dice* d, std:
   }
 }
 
-void mutated_session(dice& d) {
+void mutated_session(dice& d, hostile::campaign& all) {
   auto const port = real().port();
   asio::io_context io;
   tcp::acceptor acceptor{io, {asio::ip::address_v4::loopback(), 0}};
@@ -464,6 +466,8 @@ void mutated_session(dice& d) {
   c.ask_all("key" + std::to_string(d.below(50)));
   c.settle("a command");
   c.finish();
+  all.count("commands asked through the proxy", static_cast<std::uint64_t>(c.asked));
+  all.count("commands done through it", static_cast<std::uint64_t>(c.done));
   acceptor.close();
   if (d.chance(5)) {  // others are served
     auto o = hasty();
@@ -676,12 +680,12 @@ void damaged_bytes(dice& d, hostile::campaign& all) {
 
 int main(int argc, char** argv) {
   hostile::campaign all{argc, argv};
-  all.add("greeting", 20, [](dice& d) { attack(stage::greeting, d); });
-  all.add("tls", 10, [](dice& d) { attack(stage::tls, d); });
-  all.add("authentication", 20, [](dice& d) { attack(stage::authentication, d); });
-  all.add("replies", 30, [](dice& d) { attack(stage::replies, d); });
-  all.add("floods", 20, [](dice& d) { attack(stage::floods, d); });
-  all.add("proxy", 30, mutated_session);
+  all.add("greeting", 20, [&](dice& d) { attack(stage::greeting, d, all); });
+  all.add("tls", 10, [&](dice& d) { attack(stage::tls, d, all); });
+  all.add("authentication", 20, [&](dice& d) { attack(stage::authentication, d, all); });
+  all.add("replies", 30, [&](dice& d) { attack(stage::replies, d, all); });
+  all.add("floods", 20, [&](dice& d) { attack(stage::floods, d, all); });
+  all.add("proxy", 30, [&](dice& d) { mutated_session(d, all); });
   all.add("records", 5, [&](dice& d) { damaged_records(d, all); });
   all.add("bytes", 500, [&](dice& d) { damaged_bytes(d, all); });
   return all.run();

@@ -275,6 +275,48 @@ BOOST_AUTO_TEST_CASE(F96_no_server_gets_a_password_because_another_one_names_it)
   BOOST_TEST(lured == 0);
 }
 
+// The C client waits for both for ever.
+BOOST_AUTO_TEST_CASE(F90_a_server_that_falls_silent_is_given_up) {
+  configured safe{
+      "tls { cert_file: \"DIRECTORY/server.pem\", key_file: \"DIRECTORY/server.key\" }\n",
+      make_certificates};
+  server plain;
+  for (bool const secure : {false, true}) {
+    asio::io_context io;
+    tcp::acceptor mute{io, {asio::ip::address_v4::loopback(), 0}};
+    std::string const info =
+        R"(INFO {"server_id":"A","version":"2.15.1","max_payload":1048576,"headers":true)" +
+        std::string{secure ? R"(,"tls_required":true)" : ""} + "}\r\n";
+    std::atomic<int> greeted = 0;
+    asio::co_spawn(
+        io,
+        [&]() -> asio::awaitable<void> {
+          std::vector<tcp::socket> kept;
+          for (;;) {
+            kept.push_back(co_await mute.async_accept(asio::use_awaitable));
+            co_await asio::async_write(kept.back(), asio::buffer(info), asio::use_awaitable);
+            ++greeted;
+          }
+        },
+        asio::detached);
+    std::jthread const servers{[&io] { io.run(); }};
+    std::string const scheme = secure ? "tls://127.0.0.1:" : "nats://127.0.0.1:";
+    auto const serving = secure ? safe.it->port() : plain.port();
+    auto const urls = scheme + std::to_string(mute.local_endpoint().port()) + "," + scheme +
+                      std::to_string(serving);
+    auto address = nats_address::parse(urls).value();
+    if (secure) address.tls(safe.directory + "/ca.pem");
+    auto o = brisk();
+    o.connect_timeout = 200ms;
+    // Which one is asked first is random.
+    while (greeted == 0) {
+      bed on{address, o};
+      BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+    }
+    io.stop();
+  }
+}
+
 BOOST_AUTO_TEST_CASE(R6_without_the_right_to_listen_what_others_do_is_still_found) {
   configured restricted{users(without(without(documented_for_jobs, "weir.h.>"), "weir.e.0"))};
   make_streams(*restricted.it);

@@ -215,4 +215,14 @@ BOOST_AUTO_TEST_CASE(F97_a_fence_that_cannot_grow_is_damage) {
       is_error(on(command::acquire_permit{"key", "me", 1, lasting, {}}), errc::store_corrupt));
 }
 
+BOOST_AUTO_TEST_CASE(F97_a_time_that_cannot_be_counted_is_damage) {
+  server s;
+  stranger who{s};
+  bed on{s};
+  BOOST_TEST(on(command::inspect_lock{"other"}).has_value());
+  who.publish("weir.k.b.key", number(0) + "weir:b2\n" + number(19) + number(0));
+  auto const quota = quota::per_second(1);
+  BOOST_TEST(is_error(on(command::take{"key", {&quota, 1}, 1, {}}), errc::store_corrupt));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,7 @@ from run import after, before, instead, value
 FAULTS, ACCESS = "integration.nats_faults", "integration.nats_access"
 STORE, CLUSTER, JOBS = "integration.nats_store", "integration.nats_cluster", "integration.nats_jobs"
 JOB_FAULTS, JOB_CLUSTER = "integration.nats_job_faults", "integration.nats_job_cluster"
+DAMAGE, FRAMES = "integration.nats_damage", "unit.nats_framing"
 SIZES, FAILOVER = "integration.nats_sizes", "integration.nats_failover"
 
 RECORD, REPLY, WAITS = "store/nats/record.hpp", "store/nats/reply.hpp", "store/nats/waits.hpp"
@@ -17,6 +18,8 @@ LINK, CONNECTION = "store/nats/link.hpp", "store/nats/connection.hpp"
 CONVERSATION, WRITER = "store/nats/conversation.hpp", "store/nats/image_writer.hpp"
 KEEPER, FEED = "store/nats/job_keeper.hpp", "store/nats/job_feed.hpp"
 REQUESTS, LOG = "store/nats/job_requests.hpp", "store/nats/job_log.hpp"
+DIAL, NAMES, FRAMING = "store/nats/dial.hpp", "store/nats/names.hpp", "store/nats/framing.hpp"
+REPLICA, BYTES = "store/nats/job_replica.hpp", "store/nats/bytes.hpp"
 
 MUTANTS = [
     ("overwrites", "a record is written whoever has written it meanwhile", RECORD,
@@ -66,9 +69,34 @@ MUTANTS = [
     ("no_credentials", "the credentials file is not used", CONNECTION,
      "!to.credentials().empty()", value("false"),
      {ACCESS: ["a_credentials*"]}),
-    ("first_server_only", "of several servers one is tried", CONNECTION,
-     "static_cast<int>(urls.size())", value("1"),
-     {ACCESS: ["R6*"]}),
+    ("first_server_only", "of several servers one is tried", DIAL,
+     "tried_ == to_.urls().size()", value("tried_ == 1"),
+     {ACCESS: ["F90*"]}),
+    ("silence_is_waited_for", "a server that falls silent is waited for", DIAL,
+     "relay_->allow(how_.connect_timeout);", instead("relay_->kept();"),
+     {ACCESS: ["F90*"]}),
+    ("replies_for_all", "replies go where every user of the account may listen", NAMES,
+     'prefix_ + ".r." + connection', value('"_INBOX." + connection'),
+     {ACCESS: ["F95*"]}),
+    ("sizes_are_believed", "a size that a server declares is passed on", FRAMING,
+     "size > largest", value("false"),
+     {FRAMES: ["F90*"]}),
+    ("damage_is_later", "a damaged message is taken for one of a later version", LOG,
+     "checksum == nats_log_checksum(rest.rest())", value("(checksum, true)"),
+     {DAMAGE: ["F93_a_damaged_message*"]}),
+    ("damage_is_not_told", "a message that is passed over is not told of", REPLICA,
+     "if (!whole) passed_over();", instead("(void)whole;"),
+     {DAMAGE: ["F93_a_damaged_message*"]}),
+    ("one_image", "a damaged image is the end of a shard", FEED,
+     "if (damaged_image_) return stop(make_error_code(errc::store_corrupt));",
+     instead("return stop(make_error_code(errc::store_corrupt));"),
+     {DAMAGE: ["F93_in_place*"]}),
+    ("cut_behind_the_last", "the log is cut behind the last image", WRITER,
+     "kept_->position + 1", value("record_.position + 1"),
+     {DAMAGE: ["F93_in_place_of_a_damaged*"]}),
+    ("any_fence", "a fence may stand at its end", BYTES,
+     "std::uint64_t{1} << 62U", value("~std::uint64_t{0}"),
+     {DAMAGE: ["F97_a_fence*"]}),
     ("leader_is_asked", "more is asked for than the documentation says", LINK,
      "info.replicated", value("true"),
      {ACCESS: ["what_the_documentation_asks_for_is_enough",
@@ -78,11 +106,11 @@ MUTANTS = [
      before("return tell();"),
      {ACCESS: ["what_the_documentation_asks_for_is_enough_for_jobs"]}),
     ("cut_without_image", "the log is cut before it is said which image there is", WRITER,
-     "if (++written_ == record_.parts) return say();",
-     before("if (written_ + 1 == record_.parts) return cut();"),
+     "if (++written_ == record_.parts) return say_before();",
+     before("if (written_ + 1 == record_.parts) { kept_ = record_; return cut(); }"),
      {JOB_FAULTS: ["R4_a_process*"]}),
     ("cut_too_far", "what the image does not hold is cut, too", WRITER,
-     "record_.position + 1", value("record_.position + 3"),
+     "kept_->position + 1", value("record_.position + 3"),
      {JOB_FAULTS: ["R4_a_process*"], JOB_CLUSTER: ["R4*"]}),
     ("own_parts_removed", "an image removes its own parts as old ones", WRITER,
      "std::to_string(first_)", value("std::to_string(first_ + 1'000'000)"),
@@ -120,7 +148,7 @@ MUTANTS = [
      "saturating_sub(now, *missing_since_) > patience", value("false"),
      {JOBS: ["F47_a_log_or*"]}),
     ("parts_may_come", "a part of an image that is gone is looked for for ever", FEED,
-     "if (found.sequence == 0) return missed();",
+     "if (found.sequence == 0) return missed(true);",
      before("if (found.sequence == 0) return begin_later();"),
      {JOBS: ["F47_a_log_or*"]}),
     ("joined_by_count", "commands are joined whatever their size is", KEEPER,

@@ -51,8 +51,10 @@ class nats_bucket {
       if (tokens == 0 || capacity == 0 || period <= duration::zero()) return std::nullopt;
       out.quotas_.push_back(quota::per(tokens, period).burst(capacity));
     }
-    constexpr std::int64_t most = 32;
-    if (!from.complete() || out.epoch_ < -most || out.epoch_ > most) return std::nullopt;
+    // Those whose time can be represented.
+    constexpr std::int64_t first = -18;
+    constexpr std::int64_t last = 14;
+    if (!from.complete() || out.epoch_ < first || out.epoch_ > last) return std::nullopt;
     auto const scales = rule::bucket_scales::of(out.quotas_);
     if (!scales) return std::nullopt;
     out.scales_ = *scales;

@@ -75,6 +75,7 @@ class nats_connection {
       end();
     }
     natsConnection_Destroy(connection_);
+    end_relay();
   }
 
   /// Makes a connection. Blocks until there is one, or there is none.
@@ -92,6 +93,13 @@ class nats_connection {
   [[nodiscard]] bool wants_to_write() const noexcept { return wants_to_write_; }
   void on_write(std::function<void()> f) { on_write_ = std::move(f); }
   [[nodiscard]] nats_violations& violations() const noexcept { return *violations_; }
+
+  /// How to end what stands between it and the server. The client's closing its socket does not
+  /// tell: a child process may have inherited that.
+  void behind(std::function<void()> relay) { relay_ = std::move(relay); }
+  void end_relay() {
+    if (auto const relay = std::exchange(relay_, {})) relay();
+  }
 
   /// Ends it as if the server had.
   void end() noexcept {
@@ -138,6 +146,7 @@ class nats_connection {
   bool wants_to_write_ = false;
   bool ended_ = false;
   std::function<void()> on_write_;
+  std::function<void()> relay_;
 };
 
 inline error_code nats_connection::connect(std::string const& url, std::string const& host,

@@ -79,7 +79,9 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
                                         auto const self = weak.lock();
                                         if (!self) return;
                                         if (ec) return self->next(ec);
-                                        std::exchange(self->relay_, {})->kept();
+                                        auto const relay = std::exchange(self->relay_, {});
+                                        relay->kept();
+                                        connection->behind([relay] { relay->end(); });
                                         self->arrived_->resume(ec, std::move(connection));
                                       });
     relay_->allow(how_.connect_timeout);

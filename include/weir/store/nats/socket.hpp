@@ -85,6 +85,7 @@ class nats_socket : public std::enable_shared_from_this<nats_socket> {
     on_end_ = nullptr;
     connection_->on_write(nullptr);
     connection_->end();
+    connection_->end_relay();
     error_code ignored;
     descriptor_.close(ignored);
   }
