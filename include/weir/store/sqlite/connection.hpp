@@ -135,7 +135,8 @@ class sqlite_connection {
 
   void check(int rc) const {
     if (rc == SQLITE_OK) return;
-    if (rc == SQLITE_TOOBIG) throw sqlite_damage{};
+    // A row that is too large to be weir's, or in which something is that must not be written back.
+    if (rc == SQLITE_TOOBIG || (rc & 0xff) == SQLITE_CONSTRAINT) throw sqlite_damage{};
     int const extended = sqlite3_extended_errcode(db_);
     throw sqlite_failure{(extended & 0xff) == (rc & 0xff) ? extended : rc};
   }

@@ -26,12 +26,12 @@ namespace sql {
 
 inline constexpr char read_job[] =
     "SELECT priority, vesting, kept, state, attempts, max_attempts, snoozes, fence, holder, "
-    "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body "
-    "FROM weir_jobs WHERE queue = ? AND id = ?";
+    "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body, "
+    "sound FROM weir_jobs WHERE queue = ? AND id = ?";
 inline constexpr char read_whole_job[] =
     "SELECT priority, vesting, kept, state, attempts, max_attempts, snoozes, fence, holder, "
     "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body, "
-    "kind, memo, reason, result, "
+    "sound, kind, memo, reason, result, "
     "CASE WHEN body IS NULL THEN payload ELSE "
     "(SELECT p.payload FROM weir_payloads p WHERE p.body = weir_jobs.body) END "
     "FROM weir_jobs WHERE queue = ? AND id = ?";
@@ -49,7 +49,9 @@ inline constexpr char update_job[] =
 inline constexpr char extend_job[] = "UPDATE weir_jobs SET vesting = ? WHERE queue = ? AND id = ?";
 inline constexpr char delete_job[] = "DELETE FROM weir_jobs WHERE queue IS ? AND id IS ?";
 inline constexpr char read_remains[] =
-    "SELECT id, unique_key, body, kind, CASE WHEN body IS NULL THEN payload ELSE "
+    "SELECT id, unique_key, body, kind FROM weir_jobs WHERE queue = ? AND id IS ?";
+inline constexpr char read_payload[] =
+    "SELECT CASE WHEN body IS NULL THEN payload ELSE "
     "(SELECT p.payload FROM weir_payloads p WHERE p.body = weir_jobs.body) END "
     "FROM weir_jobs WHERE queue = ? AND id IS ?";
 inline constexpr char insert_payload[] = "INSERT INTO weir_payloads (payload) VALUES (?)";
@@ -75,13 +77,13 @@ inline constexpr char jobs_of_dequeue[] =
     "WHERE queue = ? AND holder = ? AND sequence = ? AND vesting > ? ORDER BY fence";
 inline constexpr char forget_dequeue[] =
     "UPDATE weir_jobs INDEXED BY weir_jobs_claimed SET sequence = 0 "
-    "WHERE queue = ? AND holder = ? AND sequence <> 0";
+    "WHERE queue = ? AND holder = ? AND sequence <> 0 AND sound";
 inline constexpr char leased_queues[] =
     "SELECT DISTINCT queue FROM weir_jobs INDEXED BY weir_jobs_claimed "
     "WHERE holder IS NOT NULL AND vesting > ?";
 inline constexpr char end_job_leases[] =
     "UPDATE weir_jobs INDEXED BY weir_jobs_claimed "
-    "SET vesting = ?1 WHERE holder IS NOT NULL AND vesting > ?1";
+    "SET vesting = ?1 WHERE holder IS NOT NULL AND vesting > ?1 AND sound";
 inline constexpr char dead_jobs[] = "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
                                     "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
 inline constexpr char kept_job[] =
@@ -177,11 +179,11 @@ class sqlite_job_rows {
     if (!q.next()) return std::nullopt;
     std::optional<sqlite_whole_job> out{std::in_place};
     read(q, id, *out);
-    out->kind = q.text(18, 1, limits::key_size);
-    out->memo = q.text(19, 0, limits::memo_size);
-    out->reason = q.text(20, 0, limits::reason_size);
-    out->result = q.text(21, 0, limits::payload_size);
-    out->payload = q.text(22, 0, limits::payload_size);
+    out->kind = q.text(19, 1, limits::key_size);
+    out->memo = q.text(20, 0, limits::memo_size);
+    out->reason = q.text(21, 0, limits::reason_size);
+    out->result = q.text(22, 0, limits::payload_size);
+    out->payload = q.text(23, 0, limits::payload_size);
     return out;
   }
 
@@ -203,7 +205,8 @@ class sqlite_job_rows {
       out.unique_key = text(1);
       if (q.type(2) == SQLITE_INTEGER) out.body = q.integer(2);
       out.kind = text(3);
-      out.payload = q.anything(4).substr(0, limits::payload_size);
+      sqlite_query payload{db_, sql::read_payload, queue, id};
+      if (payload.next()) out.payload = payload.anything(0).substr(0, limits::payload_size);
     } catch (sqlite_damage const&) {  // larger than what is read at all: as far as it was read
     }
     return out;
@@ -259,6 +262,7 @@ class sqlite_job_rows {
     constexpr auto last = [](auto e) { return static_cast<std::int64_t>(e); };
     constexpr auto longest = limits::span.count();
     constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+    if (q.integer(18) != 1) throw sqlite_damage{};  // or what is written back is refused
     r.id = id;
     r.priority = q.within<std::uint8_t>(0, 0, 255);
     auto const vesting = q.time_or_null(1);

@@ -203,7 +203,9 @@ ALTER TABLE weir_jobs ADD COLUMN sound INTEGER AS (
   AND deadline BETWEEN 0 AND 315360000000000000 AND retention BETWEEN 0 AND 315360000000000000
   AND length(unique_key) BETWEEN (strategy <> 0) AND 1024 AND length(kind) BETWEEN 1 AND 1024
   AND length(memo) <= 1024 AND length(reason) <= 4096 AND length(result) <= 1048576
-  AND length(payload) <= 1048576
+  AND length(payload) <= 1048576 AND typeof(sequence) = 'integer'
+  AND typeof(unique_key) = 'blob' AND typeof(kind) = 'blob' AND typeof(memo) = 'blob'
+  AND typeof(reason) = 'blob' AND typeof(result) = 'blob' AND typeof(payload) = 'blob'
 ) CHECK (sound);
 ALTER TABLE weir_payloads ADD COLUMN sound INTEGER AS (length(payload) <= 1048576) CHECK (sound);
 ALTER TABLE weir_keys ADD COLUMN sound INTEGER AS (
