@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
+#include "endless.hpp"
 #include "lease_bed.hpp"
 #include "weir/clock/manual.hpp"
 #include "weir/limiter.hpp"
@@ -10,13 +11,17 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -177,6 +182,99 @@ BOOST_AUTO_TEST_CASE(R7_handles_go_in_other_threads_while_the_context_ends) {
     std::thread other{[gone = std::move(held)]() mutable { gone.clear(); }};
     io.reset();
     other.join();
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+namespace {
+
+/// Bodies that never end by themselves, on four threads; the leases are kept on two others.
+struct bodies {
+  explicit bodies(duration ttl)
+      : permits{store, {.limit = tasks, .ttl = ttl}, clock},
+        locks{store, {.ttl = ttl}, clock} {}
+
+  static std::string key(int i) { return "lock " + std::to_string(i); }
+
+  /// Starts as many of each, and lets time pass until all have ended. `step` is called in between.
+  void run(std::function<void()> const& step) {
+    auto const with_signal = [&](auto handler) {
+      return asio::bind_executor(
+          pool.get_executor(),
+          asio::bind_cancellation_slot(signals.emplace_back().slot(), std::move(handler)));
+    };
+    auto const body = [this]() {
+      ++begun;
+      return test::wait_for_ever();
+    };
+    for (int i = 0; i != tasks; ++i) {
+      permits.async_with_permit("k", {}, body,
+                                with_signal([this](std::exception_ptr e) { end(e); }));
+      locks.async_with_lock(key(i), {}, body,
+                            with_signal([this](std::exception_ptr e, bool) { end(e); }));
+    }
+    auto work = asio::make_work_guard(io);
+    std::thread first{[this] { io.run(); }};
+    std::thread second{[this] { io.run(); }};
+    while (lost + cancelled + wrong != 2 * tasks) {
+      clock.advance(1ms);
+      step();
+      std::this_thread::yield();
+    }
+    work.reset();
+    first.join();
+    second.join();
+    pool.join();
+    BOOST_TEST(wrong.load() == 0);
+  }
+
+  void end(std::exception_ptr const& e) {
+    auto const ec = detail::error_of(e);
+    ++(ec == errc::lease_lost ? lost : ec == asio::error::operation_aborted ? cancelled : wrong);
+  }
+
+  manual_clock clock;
+  asio::io_context io;
+  asio::thread_pool pool{4};
+  local_store store{io.get_executor(), clock};
+  limiter<local_store, manual_clock> permits;
+  uniqueness<local_store, manual_clock> locks;
+  std::deque<asio::cancellation_signal> signals;
+  std::atomic<int> begun{0};
+  std::atomic<int> lost{0};
+  std::atomic<int> cancelled{0};
+  std::atomic<int> wrong{0};
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(bodies_on_other_threads)
+
+BOOST_AUTO_TEST_CASE(F56_bodies_whose_leases_are_lost) {
+  bodies b{200ms};
+  b.run([&] {
+    for (auto const& h : census(b.store, "k").holders) {
+      b.store.execute(command::release_permit{"k", h.holder, 0}).value();
+    }
+    for (int i = 0; i != tasks; ++i) {
+      auto const held = b.store.execute(command::inspect_lock{bodies::key(i)}).value();
+      if (held.held) b.store.execute(command::release_lock{bodies::key(i), held.holder, 0}).value();
+    }
+  });
+  BOOST_TEST(b.lost.load() == 2 * tasks);
+}
+
+BOOST_AUTO_TEST_CASE(F56_bodies_that_another_thread_cancels) {
+  for (int round = 0; round != 4; ++round) {
+    bodies b{24h};
+    int next = 0;
+    b.run([&] {
+      if (next != 2 * tasks && b.begun > next) {
+        b.signals[static_cast<std::size_t>(next++)].emit(asio::cancellation_type::terminal);
+      }
+    });
+    BOOST_TEST(b.cancelled.load() == 2 * tasks);
   }
 }
 

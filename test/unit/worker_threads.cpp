@@ -4,10 +4,10 @@
 // Handlers that are told to stop while they run on other threads than the worker's. The
 // interleavings are the threads' own: a crash shows them, and the thread sanitizer does.
 
+#include "endless.hpp"
 #include "worker_fixture.hpp"
 
 #include <boost/asio/bind_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include <array>
@@ -54,17 +54,6 @@ namespace {
 
 auto const permit_key = weir::job_policy<limited>::concurrency_key(limited{});
 
-/// Waits again and again, so that a cancellation may come at any moment of a wait: while it
-/// begins, lasts or ends, and between two.
-asio::awaitable<void> wait_for_ever() {
-  asio::steady_timer timer{co_await asio::this_coro::executor};
-  for (;;) {
-    timer.expires_after(0s);
-    co_await timer.async_wait(asio::use_awaitable);
-    co_await asio::post(asio::use_awaitable);
-  }
-}
-
 /// A worker on two threads, its handlers on four others, and a clock that this thread moves. It
 /// moves as fast as it can: where no lease is to be lost, leases are long.
 struct crowd {
@@ -98,8 +87,10 @@ struct crowd {
   void run(std::function<void()> const& more = {}) {
     std::atomic<bool> ended{false};
     worker.async_run(asio::bind_executor(
-        pool.get_executor(),
-        asio::bind_cancellation_slot(stop.slot(), [&](weir::error_code) { ended.store(true); })));
+        pool.get_executor(), asio::bind_cancellation_slot(stop.slot(), [&](weir::error_code ec) {
+          error = ec;
+          ended.store(true);
+        })));
     std::thread first{[this] { io.run(); }};
     std::thread second{[this] { io.run(); }};
     while (!ended) {
@@ -119,6 +110,7 @@ struct crowd {
   asio::thread_pool pool{4};
   memory store{io.get_executor(), {}, clock};
   asio::cancellation_signal stop;
+  weir::error_code error;
   std::function<void(weir::worker_event const&)> on_event;
   std::array<std::atomic<int>, 16> events{};
   worker_type worker;
@@ -189,6 +181,22 @@ BOOST_AUTO_TEST_CASE(F56_handlers_that_a_shutdown_stops_on_other_threads) {
     };
     c.run();
     BOOST_TEST(c.count(kind::returned) == c.count(kind::started));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F56_handlers_of_a_run_that_another_thread_cancels) {
+  for (int round = 0; round != 20; ++round) {
+    crowd c{{.concurrency = 64, .lease = 24h, .drain = 1ms}};
+    c.enqueue("endless");
+    bool cancelled = false;
+    c.run([&] {
+      if (cancelled || c.count(kind::started) < 3 * round) return;
+      cancelled = true;
+      c.stop.emit(asio::cancellation_type::terminal);
+    });
+    BOOST_TEST((c.error == asio::error::operation_aborted));
+    auto const left = c.store.execute(weir::command::read_queue_stats{"q"}).value();
+    BOOST_TEST(left.pending == static_cast<std::uint64_t>(crowd::jobs));
   }
 }
 

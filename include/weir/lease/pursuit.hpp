@@ -186,11 +186,11 @@ class lease_pursuit {
     return std::min(saturating_add(now(), std::max(pause_, std::min(shortest, poll))), deadline_);
   }
 
-  // A store that hints and then refuses, or fails, again and again, is not to be asked in a circle.
+  // A store that hints and then refuses, again and again, is not to be asked in a circle.
   boost::asio::awaitable<void> wait(steady_time until) {
     if constexpr (has_hints) {
       constexpr std::uint32_t trusted = 4;
-      if (claim_->known && hints_ < trusted && failure_ == errc::timed_out) {
+      if (claim_->known && hints_ < trusted) {
         auto start = [this](attempt_handler<hint> handler) {
           auto const& state = claim_->state();
           agent_->store.async_execute(command::await_permit{state.key(), state.holder()},

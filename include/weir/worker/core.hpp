@@ -97,13 +97,19 @@ class worker_core {
     return std::min(std::max(backoff(attempt, previous, ids.entropy()), shortest), options.poll);
   }
 
+  /// What has to be the same when a dequeue is asked again.
+  struct numbered_dequeue {
+    std::uint64_t sequence = 0;  ///< 0: none
+    std::uint32_t limit = 0;
+  };
+
   /// A queue whose commands fail. Nothing is claimed of it until `until`, and after that one job at
   /// a time, until it has gone without a failure for a poll interval.
   struct queue_failure {
     steady_time until = steady_time::min();
     duration wait{};
     std::uint32_t failures = 0;
-    std::uint64_t unanswered = 0;  ///< number of a dequeue with unknown outcome; 0: none
+    numbered_dequeue unanswered{};  ///< with unknown outcome
   };
 
   /// A command of this queue has failed: leaves the queue alone for a while, and no other (F93).
@@ -139,7 +145,7 @@ class worker_core {
   [[nodiscard]] std::map<std::string, steady_time> unanswered() const {
     std::map<std::string, steady_time> queues;
     for (auto const& [queue, failing] : failing_) {
-      if (failing.unanswered != 0) queues.emplace(queue, failing.until);
+      if (failing.unanswered.sequence != 0) queues.emplace(queue, failing.until);
     }
     return queues;
   }
@@ -222,7 +228,7 @@ class worker_core {
   }
 
   [[nodiscard]] bool is_over(queue_failure const& failing, steady_time now) const noexcept {
-    return failing.unanswered == 0 && now > saturating_add(failing.until, options.poll);
+    return failing.unanswered.sequence == 0 && now > saturating_add(failing.until, options.poll);
   }
 
   worker_observer const observer_;

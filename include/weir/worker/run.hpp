@@ -171,18 +171,19 @@ class worker_run {
     auto const most = failing != nullptr ? 1 : core.options.quantum;
     // The number makes the call repeatable: after a lost answer the same leases are given again
     // (F54).
-    auto sequence = failing != nullptr ? std::exchange(failing->unanswered, 0) : 0;
-    if (sequence == 0) sequence = ++self->sequence_;
+    typename core_type::numbered_dequeue asked{};
+    if (failing != nullptr) std::swap(asked, failing->unanswered);
+    if (asked.sequence == 0) asked = {++self->sequence_, std::min(most, self->free_hands())};
     command::dequeue_jobs const dequeue{.queue = queue,
                                         .holder = core.holder,
-                                        .sequence = sequence,
-                                        .limit = std::min(most, self->free_hands()),
+                                        .sequence = asked.sequence,
+                                        .limit = asked.limit,
                                         .lease = core.options.lease};
     auto got = co_await core.ask_once(dequeue);
     if (got.has_error()) {
       core.tell_failure(got.error(), queue);
       auto& failed = core.back_off(queue);
-      if (got.error() == errc::outcome_unknown) failed.unanswered = sequence;
+      if (got.error() == errc::outcome_unknown) failed.unanswered = asked;
       co_return;
     }
     auto& answer = got.value();
