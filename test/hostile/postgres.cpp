@@ -724,6 +724,7 @@ void damaged_rows(dice& d, hostile::campaign& campaign) {
   (void)ask(t.io, t.store, command::take{"k", quotas});
   (void)ask(t.io, t.store, command::obtain_queue_lease{"q", "h", 1h});
 
+  std::string done;
   for (auto n = 1 + d.below(3); n != 0;) {
     auto const& c = d.pick(columns);
     std::string_view const type = c.type;
@@ -761,6 +762,7 @@ void damaged_rows(dice& d, hostile::campaign& campaign) {
         (d.chance(50) ? " WHERE ctid = (SELECT min(ctid) FROM weir." + std::string{c.table} + ")"
                       : "");
     if (!t.run(sql)) continue;  // the table does not let it
+    done += "; " + sql;
     --n;
     campaign.count("damaged records");
     campaign.count(std::string{"of "} + c.table);
@@ -771,15 +773,18 @@ void damaged_rows(dice& d, hostile::campaign& campaign) {
   std::size_t left = 1;
   for (int i = 0; left != 0 && i != 20; ++i) {
     auto const some = ask(t.io, t.store, command::dequeue_jobs{"q", "h", 0, 10, 1h});
-    expect(some.has_value(), "a queue stops: " + (some.has_value() ? "" : some.error().message()));
+    expect(some.has_value(),
+           "a queue stops: " + (some.has_value() ? "" : some.error().message()) + done);
     left = some->jobs.size() + some->damaged + some->dead_lettered;
   }
-  expect(left == 0, "a queue does not come to its end");
-  expect(ask(t.io, t.store, command::list_dead_letters{"q", 100, {}}).has_value(), "no listing");
-  expect(ask(t.io, t.store, command::peek_jobs{"q", 100}).has_value(), "no peek");
-  expect(ask(t.io, t.store, command::scan_visible_queues{.limit = 100}).has_value(), "no scan");
+  expect(left == 0, "a queue does not come to its end" + done);
+  expect(ask(t.io, t.store, command::list_dead_letters{"q", 100, {}}).has_value(),
+         "no listing" + done);
+  expect(ask(t.io, t.store, command::peek_jobs{"q", 100}).has_value(), "no peek" + done);
+  expect(ask(t.io, t.store, command::scan_visible_queues{.limit = 100}).has_value(),
+         "no scan" + done);
   expect(t.run("SELECT weir.tidy(100, NULL)"),
-         "no tidying: " + std::string{PQerrorMessage(t.db.get())});
+         "no tidying: " + std::string{PQerrorMessage(t.db.get())} + done);
   t.serves_others();
 }
 

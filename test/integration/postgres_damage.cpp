@@ -35,6 +35,7 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_job_is_set_aside_and_its_queue_goes_on) {
                                    "attempts = -1",
                                    "attempts = 2147483647",
                                    "max_attempts = 0",
+                                   "max_attempts = -2147483648",
                                    "max_attempts = 2147483647",
                                    "snoozes = -1",
                                    "snoozes = 2147483647",

@@ -12,6 +12,8 @@ STORE, CONNECTIONS = "integration.postgres_store", "integration.postgres_connect
 TRANSACTION, JOINED = "integration.postgres_transaction", "integration.postgres_joined"
 FAILURES, CRASHES = "integration.postgres_failures", "integration.postgres_crashes"
 PLANS, WAITERS = "integration.postgres_plans", "integration.postgres_waiters"
+FAILOVER, STRANGERS = "integration.postgres_failover", "integration.postgres_strangers"
+DAMAGE, PLANTED = "integration.postgres_damage", "conformance.postgres_planted"
 
 FAILURE, HOSTS = "store/postgres/failure.hpp", "store/postgres/hosts.hpp"
 SOCKET, LINK = "store/postgres/socket.hpp", "store/postgres/link.hpp"
@@ -97,6 +99,26 @@ MUTANTS = [
     ("no_savepoint", "a command that fails takes the transaction with it", IN_TRANSACTION,
      'send("SAVEPOINT weir_command")', value("true"),
      {TRANSACTION: ["a_command_that_fails*"]}),
+    ("stays_with_a_standby", "a server that takes no writes is kept", LINK,
+     "if (read_only(r.get())) read_only_ = true;", instead(";"),
+     {FAILOVER: ["F70_a_primary*", "F70_a_standby*"]}),
+    ("mute_host_is_the_end", "no other host is tried after one that is silent", SOCKET,
+     "timer_.set(saturating_add(timer_.now(), s->most), [this, s] { try_next(s); });",
+     instead("timer_.set(saturating_add(timer_.now(), s->most), "
+             "[this, s] { finish(*s, errc::store_unavailable); });"),
+     {FAILOVER: ["F70_a_mute*"]}),
+    ("any_owner", "the schema may be anybody's", FAILURE,
+     'if (state == "WEIR1") return errc::store_foreign;', instead(";"),
+     {STRANGERS: ["F89_a_schema*"]}),
+    ("lost_behind_a_pooler", "what a pooler has lost is taken for not done", FAILURE,
+     'if (state.starts_with("08") || state == "40003") return errc::outcome_unknown;', instead(";"),
+     {DAMAGE: ["F97_errors*"]}),
+    ("names_of_others", "names are looked up where others can plant them",
+     *in_sql("SET search_path = pg_catalog, pg_temp SET lock", "SET lock"),
+     {PLANTED: ["F89_nothing*"]}),
+    ("mark_for_good", "a mark of a clock that was ahead stays",
+     *in_sql("WHERE s.forgotten > \"weir\".bucket_time(now_)", "WHERE false"),
+     {STRANGERS: ["F101*"]}),
     ("told_each_time", "every enqueue notifies",
      *in_sql("DELETE FROM \"weir\".hints h WHERE h.topic = (SELECT k.topic FROM \"weir\".hints k "
              "WHERE k.topic = topic_\n      FOR UPDATE SKIP LOCKED);", "PERFORM 1;"),

@@ -80,7 +80,8 @@ namespace weir {
 /// or was silent for `command_timeout`, after the command left: it was executed, or not;
 /// `schema_outdated` when the database has to be migrated, `schema_too_new`; `invalid_option` when
 /// it has another number of shards; `disk_full`, `store_read_only`, `store_corrupt`,
-/// `permission_denied`; `store_full`, when `max_pending` commands wait; `closed`.
+/// `permission_denied`; `not_enough_memory`, when the server is out of memory or of locks;
+/// `store_full`, when `max_pending` commands wait; `closed`.
 ///
 /// Known: who looks for a queue's first job goes through the index entries of jobs that are over
 /// and not vacuumed yet. The tables ask for a vacuum after thousands of those, so it is
@@ -119,7 +120,8 @@ class postgres_store {
   /// does nothing where it is that already. Several at once do it once. It may take longer than
   /// `command_timeout`. Completes with `void(error_code)`.
   ///
-  /// Errors: `store_unavailable`, `schema_too_new`, `invalid_option`, `permission_denied`, and
+  /// Errors: `store_unavailable`, `schema_too_new`, `invalid_option`, `permission_denied`,
+  /// `store_foreign` for a schema that belongs to a stranger (`postgres_migration_sql`), and
   /// `outcome_unknown` when the connection was lost: ask again. Cancelling it (any kind) completes
   /// it with `operation_aborted`; it is done then, or not, or still going to be.
   template <class Token = boost::asio::deferred_t>

@@ -115,7 +115,8 @@ BEGIN
     made := FOUND;
   END LOOP;
   now := ~.bucket_time(at_);
-  IF NOT made AND b.quotas IS NOT NULL AND NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.scales)) THEN
+  IF NOT made AND b.quotas IS NOT NULL
+      AND NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.scales)) THEN
     RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged bucket';
   END IF;
   a := CASE WHEN made OR b.quotas IS NULL THEN ~.unseen_bucket(s_, now)

@@ -19,9 +19,8 @@ CREATE FUNCTION ~.unclaimable(attempts_ integer, max_ integer, from_ bigint, dea
 
 -- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
 -- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
--- were buried instead (attempts), and of those that were set aside as damaged (max_attempts), whether
--- more are visible (snoozes), whether the queue is held (state), and when the next job vests
--- (vesting).
+-- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
+-- (snoozes), whether the queue is held (state), and when the next job vests (vesting).
 CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
     sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
   LANGUAGE plpgsql {set} AS $$

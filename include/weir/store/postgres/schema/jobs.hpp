@@ -79,7 +79,7 @@ END;
 -- Can a job not be read, or counted with, that waits or is leased?
 CREATE FUNCTION ~.damaged(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
   RETURN NOT (j.state = 0 AND j.priority <= 255 AND j.strategy <= 5 AND j.policy <= 4
-    AND least(j.priority, j.strategy, j.policy, j.attempts, j.max_attempts - 1, j.snoozes) >= 0
+    AND least(j.priority, j.strategy, j.policy, j.attempts, j.snoozes) >= 0 AND j.max_attempts > 0
     AND least(j.fence, j.deadline, j.retention) >= 0 AND j.deadline_from >= -4611686018427387904
     AND greatest(j.attempts, j.max_attempts) <= {attempts} AND j.snoozes < 2147483647
     AND greatest(j.fence, j.deadline_from) <= 4611686018427387904
