@@ -12,6 +12,7 @@
 #include "weir/testing/report.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -32,7 +33,15 @@ class redis_driver {
       cluster_.emplace();
     } else {
       server_.emplace();
+      server_->ask("acl setuser weir reset on '>secret' '~{test*' '&{test*' " +
+                   std::string{redis_test::least_rights});
     }
+  }
+  redis_driver(redis_driver const&) = delete;
+  redis_driver& operator=(redis_driver const&) = delete;
+  /// Nothing was tried that the user of the stores may not do: also not what may fail.
+  ~redis_driver() {
+    if (server_) BOOST_TEST(server_->ask("acl log") == "");
   }
 
   [[nodiscard]] static capabilities declared() {
@@ -51,7 +60,8 @@ class redis_driver {
       o.shards = 4;  // on several nodes, nearly always
       return redis_store{ex, cluster_->address(made_ % redis_test::cluster::size), o};
     }
-    return redis_store{ex, server_->address(), o};
+    o.warn = nullptr;  // may not ask for the server's settings
+    return redis_store{ex, server_->address().authenticate("secret", "weir"), o};
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <ostream>
+#include <string_view>
 #include <utility>
 
 namespace weir {
@@ -37,6 +38,13 @@ using namespace std::chrono_literals;
   o.health_check_interval = 30s;
   return o;
 }
+
+/// The rights of a user that a store works as, on a server of its own: besides its keys, those that
+/// begin with `{PREFIX:`, and its channel, `{PREFIX}:hints`. As a shell takes them.
+inline constexpr std::string_view least_rights =
+    "-@all +hello +auth +ping +subscribe +eval +evalsha '+script|load' +publish +time +type "
+    "+get +set +del +hget +hmget +hset +hsetnx +hincrby +hdel +hlen +persist +pexpire +pttl "
+    "+zadd +zcard +zcount +zrange +zrangebylex +zrangebyscore +zrank +zrem +zrevrange +zscore";
 
 /// Executes one command and waits for it.
 template <class C>

@@ -199,6 +199,17 @@ BOOST_AUTO_TEST_CASE(
       {"ERR Error running script: READONLY You can't write", errc::store_read_only, false},
       {"ERR Error running script: MISCONF Errors writing to the AOF file", errc::store_read_only,
        false},
+      // A user without the right to what a script calls (F97), as Redis 6, 7 and Valkey say it.
+      {"ERR The user executing the script can't run this command or subcommand script: a, on @x:1.",
+       errc::permission_denied, true},
+      {"NOPERM ACL failure in script: User x has no permissions to run the 'zadd' command",
+       errc::permission_denied, true},
+      // A script that meets a damaged record (F97).
+      {"ERR user_script:7: attempt to compare nil with number script: a, on @user_script:7.",
+       errc::store_corrupt, false},
+      {"ERR hash value is not an integer script: a, on @user_script:7.", errc::store_corrupt,
+       false},
+      {"ERR data string too short script: a, on @user_script:7.", errc::store_corrupt, false},
       // Nobody knows how far it came.
       {"UNKILLABLE Sorry the script already executed write commands", errc::outcome_unknown, false},
       {"EXECABORT Transaction discarded because of previous errors.", errc::outcome_unknown, false},
