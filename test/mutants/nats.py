@@ -19,7 +19,7 @@ CONVERSATION, WRITER = "store/nats/conversation.hpp", "store/nats/image_writer.h
 KEEPER, FEED = "store/nats/job_keeper.hpp", "store/nats/job_feed.hpp"
 REQUESTS, LOG = "store/nats/job_requests.hpp", "store/nats/job_log.hpp"
 DIAL, NAMES, FRAMING = "store/nats/dial.hpp", "store/nats/names.hpp", "store/nats/framing.hpp"
-REPLICA, BYTES = "store/nats/job_replica.hpp", "store/nats/bytes.hpp"
+REPLICA, LOCKS = "store/nats/job_replica.hpp", "store/nats/locks.hpp"
 
 MUTANTS = [
     ("overwrites", "a record is written whoever has written it meanwhile", RECORD,
@@ -94,8 +94,8 @@ MUTANTS = [
     ("cut_behind_the_last", "the log is cut behind the last image", WRITER,
      "kept_->position + 1", value("record_.position + 1"),
      {DAMAGE: ["F93_in_place_of_a_damaged*"]}),
-    ("any_fence", "a fence may stand at its end", BYTES,
-     "std::uint64_t{1} << 62U", value("~std::uint64_t{0}"),
+    ("any_fence", "a fence may stand at its end", LOCKS,
+     "out.last_fence_ > nats_largest_number", value("false"),
      {DAMAGE: ["F97_a_fence*"]}),
     ("leader_is_asked", "more is asked for than the documentation says", LINK,
      "info.replicated", value("true"),

@@ -65,6 +65,11 @@ BOOST_AUTO_TEST_CASE(F90_a_line_without_an_end_ends_the_connection) {
   BOOST_TEST(ends("PING\n"));
 }
 
+BOOST_AUTO_TEST_CASE(F90_a_message_passes_when_it_is_whole) {
+  BOOST_TEST((passed("PING\r\nMSG a 1 60000000\r\nbegins") == "PING\r\n"));
+  BOOST_TEST((passed("PING\r\nMSG a 1 3\r\nabc\r") == "PING\r\n"));
+}
+
 BOOST_AUTO_TEST_CASE(F90_a_message_that_the_client_has_no_room_for_is_left_out) {
   auto const longer = "MSG " + std::string(600, 's') + " 1 3\r\nabc\r\n";
   BOOST_TEST((passed("PING\r\n" + longer + "PONG\r\n") == "PING\r\nPONG\r\n"));

@@ -52,9 +52,11 @@ namespace weir {
 ///
 /// A handle: copies share the state, and any number of threads may use them at once; none may
 /// outlive the execution context, which ends with whatever is under way. There is one connection,
-/// on a strand of its own, which exists while `async_run` runs. Only connecting, in which the C
-/// client blocks, has a thread of its own, and only for as long; the last handle to go waits for
-/// it, for up to `connect_timeout` for each server.
+/// on a strand of its own, which exists while `async_run` runs. The C client connects to
+/// a relay in the strand, on the loopback interface, and the relay to a server: it ends a try in
+/// time, and passes on only what a server may say, but within TLS, where the server has shown a
+/// certificate. Only connecting, in which the client blocks, has a thread of its own, and only for
+/// as long.
 ///
 /// Of several servers each has its own time to answer, so that one which is mute delays, and no
 /// more. A connection to a server that serves nothing, as it is cut off from the others of its

@@ -89,13 +89,13 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
     // It holds nothing that is the strand's.
     thread_ = std::thread{[weak = std::weak_ptr{greeted_}, to = to_, how = how_, host = server.host,
                            url = server.user + "127.0.0.1:" + std::to_string(port)] {
-      auto made = std::make_shared<nats_connection>();
-      auto const ec = made->connect(url, host, to, how);
-      if (ec) made.reset();
+      auto connection = std::make_shared<nats_connection>();
+      auto const ec = connection->connect(url, host, to, how);
+      if (ec) connection.reset();
       auto const op = weak.lock();
       if (!op) return;
       try {
-        op->resume(ec, std::move(made));
+        op->resume(ec, std::move(connection));
       } catch (...) {  // nobody can be told
       }
     }};

@@ -18,12 +18,13 @@ namespace weir::detail {
 
 /// Looks at what a server sends before the C client does. That client (3.4.1) trusts its server:
 /// a declared size near 2^31 makes it read before its buffer, a line without an end grows in memory
-/// for ever, and the subject of a message that is split is read beyond the 512 bytes that it keeps.
+/// for ever, the subject of a message that is split is read beyond the 512 bytes that it keeps, and
+/// a message in which the connection ends is leaked, in the size that was declared.
 ///
-/// Whole lines of the protocol pass, with sizes that a server may use (64 MiB), and the payloads
-/// behind them. Everything else ends the connection. Of INFO only what the client needs passes. A
-/// message whose subjects the client has no room for is left out: of weir's own these are hints
-/// about long keys, which promise nothing.
+/// Whole lines of the protocol pass, and whole messages of sizes that a server may use (64 MiB).
+/// Everything else ends the connection. Of INFO only what the client needs passes. A message whose
+/// subjects the client has no room for is left out: of weir's own these are hints about long keys,
+/// which promise nothing.
 class nats_framing {
  public:
   /// Appends to `out` what may pass of the next bytes. False: the server does not speak NATS.
@@ -33,8 +34,12 @@ class nats_framing {
         auto const some = bytes.substr(0, payload_);
         if (!ends_well(some)) return false;
         payload_ -= some.size();
-        if (passes_) out += some;
+        if (passes_) message_ += some;
         bytes.remove_prefix(some.size());
+        if (payload_ == 0) {
+          out += message_;
+          message_.clear();
+        }
         continue;
       }
       auto const end = bytes.find('\n');
@@ -68,8 +73,8 @@ class nats_framing {
     line.remove_suffix(2);
     bool const plain = std::ranges::none_of(line, [](char c) { return c == '\r' || c == '\0'; });
     if (!plain) return false;
-    if (line.starts_with("MSG ")) return read_message(line.substr(4), false, out);
-    if (line.starts_with("HMSG ")) return read_message(line.substr(5), true, out);
+    if (line.starts_with("MSG ")) return read_message(line.substr(4), false);
+    if (line.starts_with("HMSG ")) return read_message(line.substr(5), true);
     if (line.starts_with("INFO ")) return read_info(line.substr(5), out);
     bool const known =
         line == "PING" || line == "PONG" || line == "+OK" || line.starts_with("-ERR ");
@@ -78,7 +83,7 @@ class nats_framing {
   }
 
   /// SUBJECT SID [REPLY] [SIZE OF HEADERS] SIZE
-  [[nodiscard]] bool read_message(std::string_view rest, bool headers, std::string& out) {
+  [[nodiscard]] bool read_message(std::string_view rest, bool headers) {
     constexpr std::size_t most = 5;
     std::string_view words[most];
     std::size_t count = 0;
@@ -101,7 +106,7 @@ class nats_framing {
     payload_ = static_cast<std::size_t>(size) + 2;
     auto const reply = count == least ? std::size_t{0} : words[2].size();
     passes_ = words[0].size() + reply <= longest_subjects;
-    if (passes_) out += line_;
+    if (passes_) message_ = line_;
     return true;
   }
   [[nodiscard]] static bool number(std::string_view text, std::uint64_t& out) noexcept {
@@ -148,6 +153,7 @@ class nats_framing {
   std::string line_;         // that has not ended
   std::size_t payload_ = 0;  // bytes of it that are still to come, with the end of its line
   bool passes_ = false;      // it does
+  std::string message_;      // as far as it has come
 };
 
 }  // namespace weir::detail
