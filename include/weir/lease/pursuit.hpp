@@ -179,11 +179,12 @@ class lease_pursuit {
 
   /// When to ask again if nothing happens before.
   steady_time next_ask() {
-    duration const shortest = std::chrono::milliseconds{1};
     auto const poll = agent_->options.poll;
-    pause_ = std::min(agent_->backoff(attempts_++, pause_, agent_->ids.entropy()), poll);
+    auto const shortest = std::min<duration>(std::chrono::milliseconds{1}, poll);
+    pause_ =
+        std::clamp(agent_->backoff(attempts_++, pause_, agent_->ids.entropy()), shortest, poll);
     if (retry_after_ > duration::zero()) pause_ = std::min(pause_, retry_after_);
-    return std::min(saturating_add(now(), std::max(pause_, std::min(shortest, poll))), deadline_);
+    return std::min(saturating_add(now(), pause_), deadline_);
   }
 
   // A store that hints and then refuses, again and again, is not to be asked in a circle.
