@@ -189,8 +189,7 @@ BOOST_AUTO_TEST_CASE(a_deadlock_with_an_application_is_undone_and_said) {
   std::vector<new_job> const jobs{job_of(1, "key")};
   auto const ended = start(b.store, command::enqueue_jobs{"q", jobs});
   until_somebody_waits(b.io, b.database);  // and has the key's lock
-  BOOST_TEST(
-      PQsendQuery(own.get(), "SELECT weir.guard(ARRAY[weir.key_name(1, 'q', 'key')])") == 1);
+  BOOST_TEST(PQsendQuery(own.get(), "SELECT weir.guard(ARRAY[weir.key_name(1, 'q', 'key')])") == 1);
   until_somebody_waits(b.io, b.database, 2);
   first.must("COMMIT");  // so the enqueue goes on, until it waits for the counters
   finish(b.io, *ended);

@@ -14,9 +14,9 @@
 //
 // Other roles share the server (F89, F94). Functions are executed with weir's rights, so they find
 // every name in the system's schema: commands and what they call by a pinned search_path, and
-// functions in SQL because they are parsed here and now (RETURN, BEGIN ATOMIC). What a command waits
-// for is a row that only weir's roles can lock. Advisory locks are only tried, and their numbers
-// depend on a seed that only weir's roles can read.
+// functions in SQL because they are parsed here and now (RETURN, BEGIN ATOMIC). What a command
+// waits for is a row that only weir's roles can lock. Advisory locks are only tried, and their
+// numbers depend on a seed that only weir's roles can read.
 //
 // `{hot}`: rows of the table come and go, so that it is to be vacuumed before scans notice what is
 // dead; `{jobs}`: the same for the jobs' table.
