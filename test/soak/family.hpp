@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,15 @@
 #include <vector>
 
 namespace soak {
+
+/// What is started from now on gets no connection of this process: it would keep it open. Asio does
+/// not see to that.
+inline void keep_connections() {
+  for (auto const& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+    auto const fd = std::stoi(entry.path().filename().string());
+    if (fd > STDERR_FILENO) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+}
 
 /// The processes of the application: started, watched, read, and killed.
 class family {
@@ -62,6 +72,7 @@ class family {
     std::vector<char*> pointers;
     for (auto& w : words) pointers.push_back(w.data());
     pointers.push_back(nullptr);
+    keep_connections();
     c.pid = ::fork();
     if (c.pid < 0) throw std::system_error{errno, std::generic_category(), "fork"};
     if (c.pid == 0) {

@@ -28,6 +28,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// Starts a server that was killed.
+template <class Server>
+void start(Server& server) {
+  keep_connections();
+  server.start();
+}
+
 /// One that is there: nothing is done to it but what its clients may do.
 class stranger final : public target {
  public:
@@ -49,7 +56,7 @@ class redis_target final : public target {
   [[nodiscard]] bool forgets() const override { return !lasting_; }
   [[nodiscard]] std::vector<fault> faults() override {
     auto const ask = [this](char const* what) { return [this, what] { server_.ask(what); }; };
-    return {{"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { server_.start(); }},
+    return {{"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { start(server_); }},
             {"stop-server", 500ms, 2500ms, [this] { server_.pause(); }, [this] { server_.resume(); }},
             {"flush-scripts", 100ms, 200ms, ask("script flush"), {}},
             {"kill-clients", 100ms, 200ms, ask("client kill type normal"), {}},
@@ -70,7 +77,7 @@ class nats_target final : public target {
             .max_bytes = max_bytes_};
   }
   [[nodiscard]] std::vector<fault> faults() override {
-    return {{"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { server_.start(); }},
+    return {{"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { start(server_); }},
             {"stop-server", 500ms, 2500ms, [this] { server_.stop(); }, [this] { server_.go_on(); }}};
   }
 
@@ -86,7 +93,7 @@ class postgres_target final : public target {
                    "/postgres"};
   }
   [[nodiscard]] std::vector<fault> faults() override {
-    return {{"kill-server", 500ms, 2s, [this] { server_.kill(SIGKILL); }, [this] { server_.start(); }},
+    return {{"kill-server", 500ms, 2s, [this] { server_.kill(SIGKILL); }, [this] { start(server_); }},
             {"stop-server", 500ms, 2500ms, [this] { stop(); }, [this] { go_on(); }},
             {"terminate-backends", 100ms, 200ms,
              [this] {
