@@ -32,6 +32,8 @@ namespace soak {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
+/// No fault begins so shortly before the end: what comes after it should be seen.
+constexpr std::int64_t calm_end = 10 * second;
 /// No process of the application needs more, nor does a server of this little data.
 constexpr std::uint64_t process_memory = 256U << 20U;
 constexpr std::uint64_t server_memory = 1024U << 20U;
@@ -97,7 +99,8 @@ class soak_run {
         heal(*now);
         now.reset();
         next = boot_now() + static_cast<std::int64_t>(3 + chance_.below(4)) * second;
-      } else if (!now && !faults_.empty() && boot_now() >= next) {
+      } else if (!now && !faults_.empty() && boot_now() >= next &&
+                 boot_now() < until - calm_end) {
         now = faults_[chance_.below(faults_.size())];
         auto const spread = static_cast<std::uint64_t>((now->most - now->least).count());
         auto const lasts = now->least + std::chrono::milliseconds{chance_.below(spread + 1)};
@@ -124,8 +127,13 @@ class soak_run {
             .jobs = directory_ + "/jobs",
             .seed = c_.seed};
   }
-  /// A defect has been found, which is all that it was put in for.
-  [[nodiscard]] bool is_over() const { return !c_.defect.empty() && !judge_.findings().empty(); }
+  /// A defect has been found by the promise that it breaks: that is all that it was put in for.
+  [[nodiscard]] bool is_over() const {
+    auto const d = std::ranges::find(defects(), c_.defect, &known_defect::name);
+    return d != defects().end() &&
+           std::ranges::find(judge_.findings(), d->promise, &finding::promise) !=
+               judge_.findings().end();
+  }
 
   void step() {
     std::this_thread::sleep_for(50ms);
@@ -146,6 +154,7 @@ class soak_run {
     }
     print_findings(judge_, told_, began_);
     told_ = judge_.findings().size();
+    if (found_ == 0 && is_over()) found_ = boot_now();
   }
 
   void begin(fault const& f) {
@@ -169,6 +178,7 @@ class soak_run {
     while (std::ranges::any_of(
         std::array{"enqueuer", "limiter", "locker", "rater", "administrator"}, alive)) {
       step();
+      if (is_over()) return;
       if (boot_now() > patience) {
         judge_.report("hang", "a process does not end when it is asked to", boot_now());
         return;
@@ -180,7 +190,8 @@ class soak_run {
     }
     all_.start(assigned("inspector", to_->direct()));
     auto const bound = boot_now() + 4 * ns_of(drain);
-    while (all_.alive("inspector") && boot_now() < bound) step();
+    while (all_.alive("inspector") && boot_now() < bound && !is_over()) step();
+    if (is_over()) return;
     all_.end({"worker"});
     auto const drained = boot_now() + ns_of(hang);
     while (all_.alive("worker") && boot_now() < drained) step();
@@ -214,14 +225,15 @@ class soak_run {
     }
     std::printf(" %zu faults\n", summary_.faults.size());
     if (!c_.defect.empty()) {
-      auto const after = static_cast<double>(boot_now() - began_) / 1e9;
-      if (found.empty()) {
-        std::printf("%s: NOT FOUND in %.1f s\n", c_.defect.c_str(), after);
-      } else {
-        std::printf("%s: found by %s after %.1f s\n", c_.defect.c_str(),
-                    found.front().promise.c_str(), after);
+      if (found_ == 0 && is_over()) found_ = boot_now();
+      std::string by;
+      for (auto const& f : found) {
+        if (by.find(f.promise) == by.npos) by += (by.empty() ? "" : ", ") + f.promise;
       }
-      return !found.empty();
+      auto const after = static_cast<double>((is_over() ? found_ : boot_now()) - began_) / 1e9;
+      std::printf("%s: %s after %.1f s, by %s\n", c_.defect.c_str(),
+                  is_over() ? "found" : "NOT FOUND", after, by.empty() ? "nothing" : by.c_str());
+      return is_over();
     }
     std::printf(found.empty() ? "every promise was kept\n" : "%zu promises were seen broken\n",
                 found.size());
@@ -241,6 +253,7 @@ class soak_run {
   std::int64_t checked_ = 0;
   std::size_t told_ = 0;
   std::uint64_t server_ = 0;
+  std::int64_t found_ = 0;
   bool server_told_ = false;
 };
 
