@@ -103,12 +103,14 @@ void auditor::feed(std::uint32_t process, record const& r) {
   } else if (r.kind == "stats") {
     stats_[r.key] = r.detail;
     if (r.n != 0) {
-      report("R6", "queue " + r.key + " has not drained: " + std::to_string(r.n) + " jobs wait or run",
+      report("R6",
+             "queue " + r.key + " has not drained: " + std::to_string(r.n) + " jobs wait or run",
              r.at);
     }
   } else if (r.kind == "census") {
     if (r.n != 0) {
-      report("R6", r.key + " is not free after the faults: " + std::to_string(r.n) + " hold or wait",
+      report("R6",
+             r.key + " is not free after the faults: " + std::to_string(r.n) + " hold or wait",
              r.at);
     }
   } else if (r.kind == "state") {
@@ -123,7 +125,8 @@ void auditor::start(record const& r) {
   auto const latest = std::stoll(r.name);
   ++counts_["run"];
   if (!j.fences.insert(r.fence).second) {
-    report("R4", "job " + r.key + " was run twice under one lease, fence " + std::to_string(r.fence),
+    report("R4",
+           "job " + r.key + " was run twice under one lease, fence " + std::to_string(r.fence),
            r.at);
   }
   if (r.n > latest) {
@@ -213,14 +216,14 @@ void auditor::end_take(operation const& o, record const& r) {
       if (first->granted > last.granted) continue;
       ++taken;
       auto const window = static_cast<double>(last.granted - first->asked + precision);
-      auto const allowed = static_cast<double>(q.capacity()) +
-                           static_cast<double>(q.tokens()) * window /
-                               static_cast<double>(q.period().count());
+      auto const allowed =
+          static_cast<double>(q.capacity()) +
+          static_cast<double>(q.tokens()) * window / static_cast<double>(q.period().count());
       if (first->asked < forgotten_ || static_cast<double>(taken) <= allowed) continue;
       report("R3",
              key + ": " + std::to_string(taken) + " tokens within " +
-                 in_seconds(last.granted - first->asked) + ", of which " +
-                 std::to_string(allowed) + " are allowed",
+                 in_seconds(last.granted - first->asked) + ", of which " + std::to_string(allowed) +
+                 " are allowed",
              r.at);
       all.clear();
       return;
@@ -232,7 +235,7 @@ void auditor::end_claim(operation const& o, record const& r) {
   auto& all = claims_[o.ask.key];
   span const now{o.ask.at, r.at, 0};
   auto const both = [&](span const& first, span const& second) {
-    return second.asked > first.granted && second.asked > forgotten_ &&
+    return second.asked > first.granted && first.asked > forgotten_ &&
            second.granted < first.asked + ns_of(claim_ttl) - precision;
   };
   for (auto const& other : all) {
@@ -277,7 +280,8 @@ void auditor::check_holds(std::string const& key, std::vector<hold>& holds, std:
       for (auto const& h : holds) {
         if (h.from <= at && at < h.end()) {
           who += "; fence " + std::to_string(h.fence) + " of process " + std::to_string(h.process) +
-                 " since " + in_seconds(at - h.from) + ", for " + in_seconds(h.end() - at) + " more";
+                 " since " + in_seconds(at - h.from) + ", for " + in_seconds(h.end() - at) +
+                 " more";
         }
       }
       report(limit == 1 && !key.starts_with("permit-") ? "R2" : "R1",
@@ -334,7 +338,8 @@ void auditor::check_unique(std::int64_t now) {
         auto const& earlier = jobs_[ids[a]];
         if (later.asked < earlier.acked || later.acked > earlier.may_have_ended) continue;
         if (earlier.acked < forgotten_ || !told_.insert({ids[a], ids[b]}).second) continue;
-        report("R2", "jobs " + ids[a] + " and " + ids[b] + " have the unique key " + key + " at once",
+        report("R2",
+               "jobs " + ids[a] + " and " + ids[b] + " have the unique key " + key + " at once",
                later.acked);
       }
     }
@@ -351,9 +356,8 @@ void auditor::check(std::int64_t now) {
   for (auto& [key, holds] : holds_) check_holds(key, holds, now);
   std::erase_if(hold_keys_, [&](auto const& k) {
     auto const& holds = holds_[k.second];
-    return std::ranges::none_of(holds, [&](hold const& h) {
-      return h.process == k.first.first && h.op == k.first.second;
-    });
+    return std::ranges::none_of(
+        holds, [&](hold const& h) { return h.process == k.first.first && h.op == k.first.second; });
   });
   for (auto* const all : {&grants_, &claims_}) {
     for (auto& [key, spans] : *all) {
@@ -364,7 +368,9 @@ void auditor::check(std::int64_t now) {
     auto const bound = o.ask.n + ns_of(hang) + o.still;
     if (o.told || now - o.ask.at <= bound) continue;
     o.told = true;
-    report("hang", o.ask.name + " of " + o.ask.key + " has had no outcome for " + in_seconds(now - o.ask.at),
+    report("hang",
+           o.ask.name + " of " + o.ask.key + " has had no outcome for " +
+               in_seconds(now - o.ask.at),
            now);
   }
   std::erase_if(to_check_, [&](std::string const& id) {

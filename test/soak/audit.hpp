@@ -34,8 +34,8 @@ struct sample {
   bool ok = false;
 };
 
-/// Judges what the witnesses of all processes saw. Nothing in here knows an engine or reads a clock:
-/// the same records give the same findings.
+/// Judges what the witnesses of all processes saw. Nothing in here knows an engine or reads a
+/// clock: the same records give the same findings.
 ///
 /// An operation takes effect at an instant between its intent and its outcome. Only what is broken
 /// whichever instants these were is a finding.

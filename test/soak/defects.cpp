@@ -27,7 +27,9 @@ struct passing {
   bool hangs;
   std::uint64_t passed = 0;
 
-  [[nodiscard]] boost::asio::any_io_executor get_executor() const noexcept { return to->get_executor(); }
+  [[nodiscard]] boost::asio::any_io_executor get_executor() const noexcept {
+    return to->get_executor();
+  }
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return to->shard_count(); }
   void close() { to->close(); }
 
@@ -49,12 +51,11 @@ template <class C, class Change>
 handler_of<C> changing(handler_of<C> handler, boost::asio::any_io_executor const& fallback,
                        Change change) {
   auto const ex = boost::asio::get_associated_executor(handler, fallback);
-  return boost::asio::bind_executor(
-      ex, [h = std::move(handler), change = std::move(change)](
-              error_code ec, typename C::result answer) mutable {
-        if (!ec) change(answer);
-        std::move(h)(ec, std::move(answer));
-      });
+  return boost::asio::bind_executor(ex, [h = std::move(handler), change = std::move(change)](
+                                            error_code ec, typename C::result answer) mutable {
+    if (!ec) change(answer);
+    std::move(h)(ec, std::move(answer));
+  });
 }
 
 class spoiled final : public engine_on<passing> {
@@ -74,7 +75,8 @@ class spoiled final : public engine_on<passing> {
     if (defect_ == "leaked-permit" && due(20)) {
       give(std::move(h), weir::lease_release{.freed = true, .left_line = false});
       // Somebody keeps it alive for ever.
-      renew_for_ever(std::make_shared<kept>(kept{std::string{c.key}, std::string{c.holder}, c.fence}));
+      renew_for_ever(
+          std::make_shared<kept>(kept{std::string{c.key}, std::string{c.holder}, c.fence}));
       return;
     }
     if (defect_ == "release-unchecked" && due(5)) release_another(std::string{c.key});
@@ -178,9 +180,10 @@ class spoiled final : public engine_on<passing> {
     store.async_execute(inspect_permits{.key = *name, .limit = 1}, std::move(then));
   }
   void renew_for_ever(std::shared_ptr<kept const> k) {
-    store.async_execute(renew_permit{.key = k->key, .holder = k->holder, .fence = k->fence,
-                                     .ttl = std::chrono::hours{1}},
-                        [k](error_code, weir::lease_renewal) {});
+    store.async_execute(
+        renew_permit{
+            .key = k->key, .holder = k->holder, .fence = k->fence, .ttl = std::chrono::hours{1}},
+        [k](error_code, weir::lease_renewal) {});
   }
 
   std::string defect_;

@@ -43,9 +43,7 @@ inline void keep_connections() {
 /// The processes of the application: started, watched, read, and killed.
 class family {
  public:
-  family(std::string directory, auditor& judge)
-      : directory_{std::move(directory)},
-        judge_{judge} {}
+  family(std::string directory, auditor& judge) : directory_{std::move(directory)}, judge_{judge} {}
   family(family const&) = delete;
   family& operator=(family const&) = delete;
   ~family() {
@@ -64,11 +62,25 @@ class family {
     a.log = directory_ + "/" + a.role + "-" + std::to_string(c.number) + ".log";
     a.seed = a.seed * 1000 + c.number;
     c.given = a;
-    std::vector<std::string> words{"weir_soak",  "--child",     a.role,     "--log",
-                                   a.log,        "--url",       a.at.url,   "--prefix",
-                                   a.at.prefix,  "--max-bytes", std::to_string(a.at.max_bytes),
-                                   "--defect",   a.defect,      "--scenario", a.scenario,
-                                   "--jobs",     a.jobs,        "--seed",   std::to_string(a.seed)};
+    std::vector<std::string> words{"weir_soak",
+                                   "--child",
+                                   a.role,
+                                   "--log",
+                                   a.log,
+                                   "--url",
+                                   a.at.url,
+                                   "--prefix",
+                                   a.at.prefix,
+                                   "--max-bytes",
+                                   std::to_string(a.at.max_bytes),
+                                   "--defect",
+                                   a.defect,
+                                   "--scenario",
+                                   a.scenario,
+                                   "--jobs",
+                                   a.jobs,
+                                   "--seed",
+                                   std::to_string(a.seed)};
     std::vector<char*> pointers;
     for (auto& w : words) pointers.push_back(w.data());
     pointers.push_back(nullptr);
@@ -120,8 +132,8 @@ class family {
     }
   }
   [[nodiscard]] bool alive(std::string const& role) const {
-    return std::ranges::any_of(
-        children_, [&](child const& c) { return c.pid > 0 && c.given.role == role; });
+    return std::ranges::any_of(children_,
+                               [&](child const& c) { return c.pid > 0 && c.given.role == role; });
   }
 
   /// Reads what they wrote, and notes those that have ended.

@@ -151,11 +151,11 @@ void tell(run_summary const& run, auditor const& judge, std::string const& folde
     for (auto at = run.from; at + 2 * second <= run.to; at += 2 * second) {
       auto const m = measure(samples, {{at, at + 2 * second}});
       auto const x = static_cast<double>(at + 2 * second - run.from) / 1e9;
-      row("time/" + std::string{kind} + "/" + std::to_string(static_cast<int>(x)), "ms", m.p50)
-          ["plot"] = {{"chart", "soak " + run.engine + ", median latency"},
-                      {"line", kind},
-                      {"x", x},
-                      {"counts", "seconds"}};
+      row("time/" + std::string{kind} + "/" + std::to_string(static_cast<int>(x)), "ms",
+          m.p50)["plot"] = {{"chart", "soak " + run.engine + ", median latency"},
+                            {"line", kind},
+                            {"x", x},
+                            {"counts", "seconds"}};
     }
   }
   nlohmann::json faults = nlohmann::json::array();

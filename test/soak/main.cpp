@@ -72,7 +72,8 @@ class soak_run {
 #if defined(WEIR_SOAK_POSTGRES)
     if (to_->direct().url.starts_with("postgres")) migrate_postgres(to_->direct());
 #endif
-    for (auto faults : {to_->faults(), net_.faults(), faults_of(all_, [this] { return chance_.bits(); })}) {
+    for (auto faults :
+         {to_->faults(), net_.faults(), faults_of(all_, [this] { return chance_.bits(); })}) {
       for (auto& f : faults) {
         if (c_.faults.empty() || std::ranges::count(c_.faults, f.name) != 0) {
           faults_.push_back(std::move(f));
@@ -99,8 +100,7 @@ class soak_run {
         heal(*now);
         now.reset();
         next = boot_now() + static_cast<std::int64_t>(3 + chance_.below(4)) * second;
-      } else if (!now && !faults_.empty() && boot_now() >= next &&
-                 boot_now() < until - calm_end) {
+      } else if (!now && !faults_.empty() && boot_now() >= next && boot_now() < until - calm_end) {
         now = faults_[chance_.below(faults_.size())];
         auto const spread = static_cast<std::uint64_t>((now->most - now->least).count());
         auto const lasts = now->least + std::chrono::milliseconds{chance_.below(spread + 1)};
@@ -130,9 +130,8 @@ class soak_run {
   /// A defect has been found by the promise that it breaks: that is all that it was put in for.
   [[nodiscard]] bool is_over() const {
     auto const d = std::ranges::find(defects(), c_.defect, &known_defect::name);
-    return d != defects().end() &&
-           std::ranges::find(judge_.findings(), d->promise, &finding::promise) !=
-               judge_.findings().end();
+    return d != defects().end() && std::ranges::find(judge_.findings(), d->promise,
+                                                     &finding::promise) != judge_.findings().end();
   }
 
   void step() {
@@ -298,7 +297,8 @@ bool play_alone(choices const& c, scenario const& s, std::string const& director
   bool const known = verdict == "broken" && s.known_on(c.engine);
   std::printf("%-14s %-9s %-9s %5.1f s  %s%s\n", std::string{s.name}.c_str(), c.engine.c_str(),
               known ? "known" : verdict.c_str(), static_cast<double>(boot_now() - since) / 1e9,
-              seen.c_str(), known ? (" (known: " + std::string{s.failures} + ")").c_str() : "");
+              seen.c_str(),
+              known ? (" (known: failure " + std::string{s.failures} + ")").c_str() : "");
   std::fflush(stdout);
   return verdict != "broken" || known;
 }
@@ -352,8 +352,8 @@ int run(std::vector<std::string> const& words) {
   choices c;
   assignment a;
   std::map<std::string, std::string*> const texts{
-      {"--url", &c.url},       {"--only", &c.only},       {"--defect", &c.defect},
-      {"--output", &c.output}, {"--child", &a.role},      {"--log", &a.log},
+      {"--url", &c.url},          {"--only", &c.only},         {"--defect", &c.defect},
+      {"--output", &c.output},    {"--child", &a.role},        {"--log", &a.log},
       {"--prefix", &a.at.prefix}, {"--scenario", &a.scenario}, {"--jobs", &a.jobs}};
   for (std::size_t i = 0; i != words.size(); ++i) {
     auto const& word = words[i];

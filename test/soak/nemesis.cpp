@@ -11,8 +11,9 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <sqlite3.h>
 #include <sys/wait.h>
+
+#include <sqlite3.h>
 
 #include <array>
 #include <csignal>
@@ -56,11 +57,12 @@ class redis_target final : public target {
   [[nodiscard]] bool forgets() const override { return !lasting_; }
   [[nodiscard]] std::vector<fault> faults() override {
     auto const ask = [this](char const* what) { return [this, what] { server_.ask(what); }; };
-    return {{"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { start(server_); }},
-            {"stop-server", 500ms, 2500ms, [this] { server_.pause(); }, [this] { server_.resume(); }},
-            {"flush-scripts", 100ms, 200ms, ask("script flush"), {}},
-            {"kill-clients", 100ms, 200ms, ask("client kill type normal"), {}},
-            {"kill-subscribers", 100ms, 200ms, ask("client kill type pubsub"), {}}};
+    return {
+        {"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { start(server_); }},
+        {"stop-server", 500ms, 2500ms, [this] { server_.pause(); }, [this] { server_.resume(); }},
+        {"flush-scripts", 100ms, 200ms, ask("script flush"), {}},
+        {"kill-clients", 100ms, 200ms, ask("client kill type normal"), {}},
+        {"kill-subscribers", 100ms, 200ms, ask("client kill type pubsub"), {}}};
   }
 
  private:
@@ -77,8 +79,9 @@ class nats_target final : public target {
             .max_bytes = max_bytes_};
   }
   [[nodiscard]] std::vector<fault> faults() override {
-    return {{"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { start(server_); }},
-            {"stop-server", 500ms, 2500ms, [this] { server_.stop(); }, [this] { server_.go_on(); }}};
+    return {
+        {"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { start(server_); }},
+        {"stop-server", 500ms, 2500ms, [this] { server_.stop(); }, [this] { server_.go_on(); }}};
   }
 
  private:
@@ -89,19 +92,22 @@ class nats_target final : public target {
 class postgres_target final : public target {
  public:
   [[nodiscard]] opening direct() const override {
-    return {.url = "postgresql://postgres@127.0.0.1:" + std::to_string(server_.port()) +
-                   "/postgres"};
+    return {.url =
+                "postgresql://postgres@127.0.0.1:" + std::to_string(server_.port()) + "/postgres"};
   }
   [[nodiscard]] std::vector<fault> faults() override {
-    return {{"kill-server", 500ms, 2s, [this] { server_.kill(SIGKILL); }, [this] { start(server_); }},
-            {"stop-server", 500ms, 2500ms, [this] { stop(); }, [this] { go_on(); }},
-            {"terminate-backends", 100ms, 200ms,
-             [this] {
-               once("select pg_terminate_backend(pid) from pg_stat_activity where pid <> "
-                    "pg_backend_pid() and backend_type = 'client backend'");
-             },
-             {}},
-            {"hold-snapshot", 10s, 20s, [this] { hold(); }, [this] { held_.reset(); }}};
+    return {
+        {"kill-server", 500ms, 2s, [this] { server_.kill(SIGKILL); }, [this] { start(server_); }},
+        {"stop-server", 500ms, 2500ms, [this] { stop(); }, [this] { go_on(); }},
+        {"terminate-backends",
+         100ms,
+         200ms,
+         [this] {
+           once("select pg_terminate_backend(pid) from pg_stat_activity where pid <> "
+                "pg_backend_pid() and backend_type = 'client backend'");
+         },
+         {}},
+        {"hold-snapshot", 10s, 20s, [this] { hold(); }, [this] { held_.reset(); }}};
   }
 
  private:
@@ -110,9 +116,7 @@ class postgres_target final : public target {
   [[nodiscard]] connection connect() const {
     return {PQconnectdb(server_.conninfo().c_str()), &PQfinish};
   }
-  static void run(connection const& on, char const* sql) {
-    PQclear(PQexec(on.get(), sql));
-  }
+  static void run(connection const& on, char const* sql) { PQclear(PQexec(on.get(), sql)); }
   void once(char const* sql) const { run(connect(), sql); }
   /// As a backup or a report does.
   void hold() {
@@ -155,8 +159,9 @@ class sqlite_target final : public target {
   }
   [[nodiscard]] std::vector<fault> faults() override {
     auto const done = [this] { held_.reset(); };
-    return {{"hold-snapshot", 5s, 15s, [this] { hold("begin; select * from sqlite_schema"); }, done},
-            {"hold-write-lock", 500ms, 3s, [this] { hold("begin immediate"); }, done}};
+    return {
+        {"hold-snapshot", 5s, 15s, [this] { hold("begin; select * from sqlite_schema"); }, done},
+        {"hold-write-lock", 500ms, 3s, [this] { hold("begin immediate"); }, done}};
   }
 
  private:
@@ -275,7 +280,9 @@ std::vector<fault> network::faults() {
       proxy.async_cut_all(proxy_ending::fin);
     };
   };
-  auto const cut = [&proxy](proxy_ending how) { return [&proxy, how] { proxy.async_cut_all(how); }; };
+  auto const cut = [&proxy](proxy_ending how) {
+    return [&proxy, how] { proxy.async_cut_all(how); };
+  };
   auto const healed = [this] { heal(); };
   return {{"delays", 3s, 6s, chaos({.delay = 30, .max_delay = 150ms}), healed},
           {"cuts", 3s, 6s, chaos({.cut_before = 1, .cut_in = 1, .cut_after = 1}), healed},
@@ -294,7 +301,9 @@ std::vector<fault> network::faults() {
 std::vector<fault> faults_of(family& f, std::function<std::uint64_t()> chance) {
   auto const lease_ms = std::chrono::duration_cast<std::chrono::milliseconds>(lease);
   return {{"kill-process", 100ms, 200ms, [&f, chance] { f.replace_one(chance()); }, {}},
-          {"kill-many", 2s, 4s,
+          {"kill-many",
+           2s,
+           4s,
            [&f, chance] {
              for (int i = 0; i != 4; ++i) f.replace_one(chance());
            },
@@ -309,11 +318,12 @@ std::vector<fault> faults_of(family& f, std::function<std::uint64_t()> chance) {
 }
 
 std::string version_of(std::string const& engine) {
-  std::string command = engine == "redis"      ? "redis-server --version || redis-check-rdb --version"
-                        : engine == "postgres" ? postgres_test::program::find("postgres") + " --version"
-                        : engine == "nats"     ? std::string{WEIR_NATS_SERVER} + " --version"
-                                               : "echo SQLite " SQLITE_VERSION;
-  std::FILE* const pipe = ::popen((command + " 2>/dev/null | head -n 1").c_str(), "r");
+  std::string command = engine == "redis" ? "(redis-server --version || redis-check-rdb --version)"
+                        : engine == "postgres"
+                            ? postgres_test::program::find("postgres") + " --version"
+                        : engine == "nats" ? std::string{WEIR_NATS_SERVER} + " --version"
+                                           : "echo SQLite " SQLITE_VERSION;
+  std::FILE* const pipe = ::popen(("{ " + command + "; } 2>/dev/null | head -n 1").c_str(), "r");
   if (pipe == nullptr) return engine;
   std::array<char, 256> line{};
   auto const n = std::fread(line.data(), 1, line.size() - 1, pipe);

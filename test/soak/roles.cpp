@@ -249,16 +249,15 @@ awaitable<> rate_client(process& p) {
 // ------------------------------------------------------------------------------ jobs
 
 template <class Job>
-awaitable<> enqueue(process& p, weir::job_queue<store> const& queue, Job const& job,
-                    std::string to, std::string unique, weir::duration delay) {
+awaitable<> enqueue(process& p, weir::job_queue<store> const& queue, Job const& job, std::string to,
+                    std::string unique, weir::duration delay) {
   std::array const ids{weir::id_source{}.job()};
   // An outcome that is not known may be asked for again: under the same id it is the same job.
   for (int attempt = 0; attempt != 3 && !p.ending; ++attempt) {
     auto const op = p.log.ask("enqueue", to, 0s,
-                              text(ids[0]) + "," + unique + "," +
-                                  std::to_string(ns_of(delay)));
-    auto const [ec, done] = co_await queue.async_enqueue(
-        job, {.delay = delay, .queue = to, .ids = ids}, token);
+                              text(ids[0]) + "," + unique + "," + std::to_string(ns_of(delay)));
+    auto const [ec, done] =
+        co_await queue.async_enqueue(job, {.delay = delay, .queue = to, .ids = ids}, token);
     if (ec) {
       p.log.end(op, word_of(ec));
     } else if (done.outcome == weir::enqueue_outcome::duplicate) {
@@ -364,9 +363,9 @@ awaitable<> administrator(process& p) {
       auto const id = waiting.back().id;
       auto const op = p.log.ask("cancel", text(id), 0s);
       auto const [failed, outcome] = co_await queues.async_cancel(queue, id, false, token);
-      p.log.end(op, failed                                        ? word_of(failed)
+      p.log.end(op, failed                                       ? word_of(failed)
                     : outcome == weir::cancel_outcome::cancelled ? "cancelled"
-                                                                  : "refused");
+                                                                 : "refused");
     } else {
       auto const [ec, page] = co_await queues.async_list_dead_letters(queue, 3, {}, token);
       if (ec || page.jobs.empty()) continue;
@@ -374,9 +373,9 @@ awaitable<> administrator(process& p) {
       if (kind < 8) {
         auto const op = p.log.ask("replay", text(id), 0s);
         auto const [failed, r] = co_await queues.async_replay(queue, id, {}, token);
-        p.log.end(op, failed                                         ? word_of(failed)
+        p.log.end(op, failed                                        ? word_of(failed)
                       : r.outcome == weir::replay_outcome::replayed ? "replayed"
-                                                                     : "refused");
+                                                                    : "refused");
       } else {
         auto const op = p.log.ask("purge", text(id), 0s);
         auto const [failed, purged] = co_await queues.async_purge(queue, id, token);
@@ -416,8 +415,8 @@ awaitable<> inspector(process& p) {
       s = co_await insist<weir::queue_stats>(p, stats);
     }
     std::string counts;
-    for (auto const n : {s.enqueued, s.pending, s.leased, s.completed, s.dead, s.cancelled,
-                         s.purged}) {
+    for (auto const n :
+         {s.enqueued, s.pending, s.leased, s.completed, s.dead, s.cancelled, s.purged}) {
       counts.append(std::to_string(n)).append(",");
     }
     p.log.write({.kind = "stats",
@@ -486,8 +485,8 @@ int play(assignment const& a) try {
   } else if (a.role == "inspector") {
     several(1, inspector);
   } else if (a.role == "worker") {
-    worker.emplace(p.at, weir::worker_options{
-                             .concurrency = 10, .lease = lease, .poll = poll, .drain = 5s});
+    worker.emplace(
+        p.at, weir::worker_options{.concurrency = 10, .lease = lease, .poll = poll, .drain = 5s});
     work(p, *worker);
     p.client([&]() -> awaitable<> { co_await worker->async_run(token); });
   } else if (a.role == "scenario") {

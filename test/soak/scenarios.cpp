@@ -100,10 +100,11 @@ std::string text_of(double n) {
 }
 
 double per_second(std::size_t n, std::int64_t since) {
-  return static_cast<double>(n) * 1e9 / static_cast<double>(std::max<std::int64_t>(boot_now() - since, 1));
+  return static_cast<double>(n) * 1e9 /
+         static_cast<double>(std::max<std::int64_t>(boot_now() - since, 1));
 }
 
-/// F68: what a release costs must not grow with those who wait.
+/// What a release costs must not grow with those who wait.
 asio::awaitable<verdict> waiters(stage const& s) {
   weir::limiter const limiter{s.at, {.limit = 1, .ttl = 10s, .poll = poll}};
   std::array<double, 2> rates{};
@@ -127,7 +128,7 @@ asio::awaitable<verdict> waiters(stage const& s) {
                                                   text_of(rates[1]) + " with 300"};
 }
 
-/// F10: those who die waiting hold nobody up for longer than their patience.
+/// Those who die waiting hold nobody up for longer than their patience.
 asio::awaitable<verdict> killed_waiters(stage const& s) {
   weir::limiter const limiter{s.at, {.limit = 1, .ttl = 10s, .poll = poll}};
   auto [ec, held] = co_await limiter.async_acquire("line", {.wait = 10s}, token);
@@ -148,7 +149,7 @@ asio::awaitable<verdict> killed_waiters(stage const& s) {
                          : "behind 200 of the dead: " + text_of(waited) + " s, patience 2 s"};
 }
 
-/// F74: jobs of many queues are served about as fast as those of one.
+/// Jobs of many queues are served about as fast as those of one.
 asio::awaitable<verdict> queues(stage const& s) {
   constexpr std::size_t n = 1000;
   weir::job_queue const queue{s.at};
@@ -165,8 +166,7 @@ asio::awaitable<verdict> queues(stage const& s) {
     });
     std::size_t ran = 0;
     auto const since = boot_now();
-    co_await s.work(
-        50, [&] { return ++ran, std::string{}; }, [&] { return ran >= n; }, 60s);
+    co_await s.work(50, [&] { return ++ran, std::string{}; }, [&] { return ran >= n; }, 60s);
     rates[many] = per_second(ran, since);
     if (ran < n) {
       co_return verdict{false, "only " + std::to_string(ran) + " of " + std::to_string(n) +
@@ -177,7 +177,7 @@ asio::awaitable<verdict> queues(stage const& s) {
                                                    text_of(rates[1]) + " of a thousand"};
 }
 
-/// F61: what is full can be drained, and held leases live and end.
+/// What is full can be drained, and held leases live and end.
 asio::awaitable<verdict> full(stage const& s) {
   if (s.given.at.url.starts_with("postgres")) {
     co_return verdict{true, "PostgreSQL has no bound of its own but its disk", true};
@@ -202,18 +202,17 @@ asio::awaitable<verdict> full(stage const& s) {
   auto const [kept_it, freed] = co_await limiter.async_release(std::move(permit), token);
   std::set<std::string> ran;
   std::size_t runs = 0;
-  co_await s.work(
-      10, [&] { return ++runs, std::string{}; }, [&] { return runs >= kept; }, 30s);
+  co_await s.work(10, [&] { return ++runs, std::string{}; }, [&] { return runs >= kept; }, 30s);
   auto const [unread, stats] = co_await queue.async_stats("default", token);
   bool const drained = !unread && stats.pending + stats.leased == 0 && runs == kept;
   co_return verdict{drained && !lost && !kept_it && freed,
-                    "full after " + std::to_string(kept) + " jobs (" + refusal + "): " +
-                        std::to_string(runs) + " runs, " +
-                        std::to_string(stats.pending + stats.leased) + " jobs left, renew: " +
-                        lost.message() + ", release: " + kept_it.message()};
+                    "full after " + std::to_string(kept) + " jobs (" + refusal +
+                        "): " + std::to_string(runs) + " runs, " +
+                        std::to_string(stats.pending + stats.leased) +
+                        " jobs left, renew: " + lost.message() + ", release: " + kept_it.message()};
 }
 
-/// F59, F60: large payloads and large results, many at once.
+/// Large payloads and large results, many at once.
 asio::awaitable<verdict> payloads(stage const& s) {
   constexpr std::size_t n = 40;
   weir::job_queue const queue{s.at};
@@ -235,11 +234,11 @@ asio::awaitable<verdict> payloads(stage const& s) {
   completed = stats.completed;
   co_return verdict{!ec && ran == n && completed == n,
                     std::to_string(n) + " jobs of 1 MiB with results of 1 MiB: " +
-                        std::to_string(ran) + " runs, " + std::to_string(completed) +
-                        " completed" + (ec ? ", " + ec.message() : std::string{})};
+                        std::to_string(ran) + " runs, " + std::to_string(completed) + " completed" +
+                        (ec ? ", " + ec.message() : std::string{})};
 }
 
-/// F79: a snapshot that somebody holds.
+/// A snapshot that somebody holds.
 asio::awaitable<verdict> snapshot(stage const& s) {
   if (!s.given.at.url.starts_with("postgres") && !s.given.at.url.starts_with("sqlite")) {
     co_return verdict{true, "this engine has no snapshots", true};
@@ -280,12 +279,12 @@ asio::awaitable<verdict> snapshot(stage const& s) {
 
 std::vector<scenario> const& scenarios() {
   static std::vector<scenario> const all{
-      {"waiters", "F68", "three hundred waiters on one key", "redis postgres nats"},
-      {"killed-waiters", "F10", "two hundred who died waiting in line", ""},
-      {"queues", "F74", "a thousand queues of one job", ""},
-      {"full", "F61", "a full engine is drained", ""},
-      {"payloads", "F59,F60", "payloads and results of 1 MiB", ""},
-      {"snapshot", "F79", "a snapshot is held", "postgres"},
+      {"waiters", "68", "three hundred waiters on one key", "redis postgres nats"},
+      {"killed-waiters", "10", "two hundred who died waiting in line", ""},
+      {"queues", "74", "a thousand queues of one job", ""},
+      {"full", "61", "a full engine is drained", ""},
+      {"payloads", "59, 60", "payloads and results of 1 MiB", ""},
+      {"snapshot", "79", "a snapshot is held", "postgres"},
   };
   return all;
 }
@@ -302,7 +301,9 @@ boost::asio::awaitable<void> play_scenario(assignment const& a, store at, witnes
   if (name == "snapshot") v = co_await snapshot(s);
   std::ranges::replace(v.seen, ' ', '_');
   log.write({.kind = "verdict",
-             .name = v.left_out ? "left-out" : v.holds ? "holds" : "broken",
+             .name = v.left_out ? "left-out"
+                     : v.holds  ? "holds"
+                                : "broken",
              .detail = v.seen});
 }
 

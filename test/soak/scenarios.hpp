@@ -17,7 +17,7 @@ namespace soak {
 /// A short soak of one failure.
 struct scenario {
   std::string_view name;
-  std::string_view failures;  ///< their numbers
+  std::string_view failures;  ///< their numbers in the project's list
   std::string_view what;
   std::string_view known;  ///< the engines on which it is known to fail, one after another
 

@@ -29,20 +29,18 @@ namespace soak {
   return weir::system_clock::steady_now().time_since_epoch().count();
 }
 
-[[nodiscard]] constexpr std::int64_t ns_of(weir::duration d) {
-  return d.count();
-}
+[[nodiscard]] constexpr std::int64_t ns_of(weir::duration d) { return d.count(); }
 
 /// One event. Words have no spaces; an empty one is written as `-`.
 struct record {
   std::int64_t at = 0;      ///< CLOCK_BOOTTIME
-  std::string kind{};         ///< ask, end, held, drop, run, ran, completed, dead, state, …
+  std::string kind{};       ///< ask, end, held, drop, run, ran, completed, dead, state, …
   std::uint64_t op = 0;     ///< of this process; 0: none
-  std::string name{};         ///< of the operation
-  std::string key{};          ///< permit, lock, bucket, queue or job
+  std::string name{};       ///< of the operation
+  std::string key{};        ///< permit, lock, bucket, queue or job
   std::uint64_t fence = 0;  ///< of the lease
   std::int64_t n = 0;       ///< ask: its bound; end of a lease's operation: its expiry; …
-  std::string detail{};       ///< end: the outcome
+  std::string detail{};     ///< end: the outcome
 
   [[nodiscard]] std::string line() const {
     auto const word = [](std::string const& s) { return s.empty() ? std::string{"-"} : s; };
