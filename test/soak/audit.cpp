@@ -18,8 +18,6 @@ constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t lag = 3'000 * ms;
 /// What is older decides nothing any more.
 constexpr std::int64_t memory = 90'000 * ms;
-/// Stores count time in microseconds or milliseconds.
-constexpr std::int64_t precision = 2 * ms;
 
 std::vector<std::string> split(std::string const& text) {
   std::vector<std::string> out;
@@ -215,7 +213,7 @@ void auditor::end_take(operation const& o, record const& r) {
     for (auto first = all.rbegin(); first != all.rend(); ++first) {
       if (first->granted > last.granted) continue;
       ++taken;
-      auto const window = static_cast<double>(last.granted - first->asked + precision);
+      auto const window = static_cast<double>(last.granted - first->asked + precision_);
       auto const allowed =
           static_cast<double>(q.capacity()) +
           static_cast<double>(q.tokens()) * window / static_cast<double>(q.period().count());
@@ -236,7 +234,7 @@ void auditor::end_claim(operation const& o, record const& r) {
   span const now{o.ask.at, r.at, 0};
   auto const both = [&](span const& first, span const& second) {
     return second.asked > first.granted && first.asked > forgotten_ &&
-           second.granted < first.asked + ns_of(claim_ttl) - precision;
+           second.granted < first.asked + ns_of(claim_ttl) - precision_;
   };
   for (auto const& other : all) {
     if (both(other, now) || both(now, other)) {
@@ -303,7 +301,7 @@ void auditor::check_job(std::string const& id, job& j) {
   if (j.asked == never) return tell("R4", "was run and never enqueued");
   if (j.acked == never && j.refusals == j.asks) return tell("R4", "was refused, and run");
   auto const first = std::ranges::min(j.runs, {}, &run::at);
-  if (first.at < j.asked + j.delay - precision) {
+  if (first.at < j.asked + j.delay - precision_) {
     return tell("R4", "was run " + in_seconds(j.asked + j.delay - first.at) + " before its time");
   }
   for (auto const& r : j.runs) {

@@ -41,6 +41,9 @@ struct sample {
 /// whichever instants these were is a finding.
 class auditor {
  public:
+  /// @param precision by how much the engine's processes may differ about the time, as it declares
+  explicit auditor(weir::duration precision) : precision_{ns_of(precision)} {}
+
   /// @param process a number of one log: operations are numbered within it
   void feed(std::uint32_t process, record const& r);
   /// The process was killed, or has ended: it holds and waits for nothing any more.
@@ -146,6 +149,7 @@ class auditor {
   std::map<std::string, std::uint64_t> counts_;
   std::map<std::string, std::string> stats_;
   std::set<std::pair<std::string, std::string>> told_;
+  std::int64_t precision_;
   std::int64_t forgotten_ = 0;
   std::int64_t checked_ = 0;
   bool inspected_ = false;

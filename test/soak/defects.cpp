@@ -215,18 +215,10 @@ std::vector<known_defect> const& defects() {
 store open_store(boost::asio::any_io_executor const& ex, opening const& o,
                  std::string const& defect) {
   std::shared_ptr<engine> e;
-#if defined(WEIR_SOAK_SQLITE)
   if (o.url.starts_with("sqlite:")) e = open_sqlite(ex, o);
-#endif
-#if defined(WEIR_SOAK_REDIS)
   if (o.url.starts_with("redis")) e = open_redis(ex, o);
-#endif
-#if defined(WEIR_SOAK_POSTGRES)
   if (o.url.starts_with("postgres")) e = open_postgres(ex, o);
-#endif
-#if defined(WEIR_SOAK_NATS)
   if (o.url.starts_with("nats")) e = open_nats(ex, o);
-#endif
   if (!e) throw std::runtime_error{"no engine is built in for " + o.url};
   if (!defect.empty()) e = std::make_shared<spoiled>(std::move(e), defect);
   return store{std::move(e)};

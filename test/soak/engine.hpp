@@ -96,7 +96,6 @@ struct opening {
   std::uint64_t max_bytes = 0;  ///< SQLite's file and NATS' stream; 0: no bound
 };
 
-// Each is there where its client library is.
 std::shared_ptr<engine> open_sqlite(boost::asio::any_io_executor const& ex, opening const& o);
 std::shared_ptr<engine> open_redis(boost::asio::any_io_executor const& ex, opening const& o);
 std::shared_ptr<engine> open_postgres(boost::asio::any_io_executor const& ex, opening const& o);
