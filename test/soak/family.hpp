@@ -182,12 +182,15 @@ class family {
   [[nodiscard]] bool has(::pid_t pid) const {
     return std::ranges::any_of(children_, [&](child const& c) { return c.pid == pid; });
   }
-  [[nodiscard]] static std::uint64_t resident(::pid_t pid) {
-    std::ifstream in{"/proc/" + std::to_string(pid) + "/statm"};
-    std::uint64_t size = 0;
-    std::uint64_t pages = 0;
-    in >> size >> pages;
-    return pages * 4096;
+  [[nodiscard]] static std::uint64_t resident(::pid_t pid) { return memory(pid).first; }
+  /// The same of a server and of what it has started, in which its own is not counted again.
+  [[nodiscard]] static std::uint64_t resident_with_children(::pid_t pid) {
+    auto bytes = resident(pid);
+    for (auto const child : children_of(pid)) {
+      auto const [all, shared] = memory(child);
+      bytes += all - std::min(all, shared);
+    }
+    return bytes;
   }
   /// What the process has started.
   [[nodiscard]] static std::vector<::pid_t> children_of(::pid_t parent) {
@@ -220,6 +223,16 @@ class family {
     }
     if (all.empty()) return std::nullopt;
     return all[chance % all.size()];
+  }
+
+  /// What is in memory, and what of it is shared with others.
+  [[nodiscard]] static std::pair<std::uint64_t, std::uint64_t> memory(::pid_t pid) {
+    std::ifstream in{"/proc/" + std::to_string(pid) + "/statm"};
+    std::uint64_t size = 0;
+    std::uint64_t pages = 0;
+    std::uint64_t shared = 0;
+    in >> size >> pages >> shared;
+    return {pages * 4096, shared * 4096};
   }
 
   void read(child& c) {

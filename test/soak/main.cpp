@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -102,7 +103,7 @@ class soak_run {
         now.reset();
         next = boot_now() + static_cast<std::int64_t>(3 + chance_.below(4)) * second;
       } else if (!now && !faults_.empty() && boot_now() >= next && boot_now() < until - calm_end) {
-        now = faults_[chance_.below(faults_.size())];
+        now = faults_[draw()];
         auto const spread = static_cast<std::uint64_t>((now->most - now->least).count());
         auto const lasts = now->least + std::chrono::milliseconds{chance_.below(spread + 1)};
         begin(*now);
@@ -145,7 +146,7 @@ class soak_run {
     std::uint64_t servers = 0;
     for (auto const pid : family::children_of(::getpid())) {
       if (all_.has(pid)) continue;
-      servers += family::resident(pid);
+      servers += family::resident_with_children(pid);
     }
     server_ = std::max(server_, servers);
     if (servers > server_memory && !server_told_) {
@@ -157,6 +158,17 @@ class soak_run {
     if (found_ == 0 && is_over()) found_ = boot_now();
   }
 
+  /// Every fault comes before one comes again.
+  std::size_t draw() {
+    if (deck_.empty()) {
+      deck_.resize(faults_.size());
+      std::iota(deck_.begin(), deck_.end(), std::size_t{0});
+    }
+    auto const at = deck_.begin() + static_cast<std::ptrdiff_t>(chance_.below(deck_.size()));
+    auto const drawn = *at;
+    deck_.erase(at);
+    return drawn;
+  }
   void begin(fault const& f) {
     std::printf("%7.1f s  %s\n", static_cast<double>(boot_now() - began_) / 1e9, f.name.c_str());
     std::fflush(stdout);
@@ -248,6 +260,7 @@ class soak_run {
   auditor judge_{precision_of(c_.engine)};
   family all_;
   std::vector<fault> faults_{};
+  std::vector<std::size_t> deck_{};
   run_summary summary_{};
   std::int64_t began_ = 0;
   std::int64_t checked_ = 0;
