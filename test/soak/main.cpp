@@ -53,7 +53,7 @@ struct choices {
 };
 
 /// NATS' clients know the server's time from what its replies say; the others' servers tell it.
-weir::duration precision_of(std::string const& engine) { return engine == "nats" ? 10ms : 2ms; }
+weir::duration precision_of(std::string const& name) { return name == "nats" ? 10ms : 2ms; }
 
 void print_findings(auditor const& judge, std::size_t from, std::int64_t since) {
   auto const& all = judge.findings();

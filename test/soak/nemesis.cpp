@@ -182,7 +182,7 @@ class sqlite_target final : public target {
 
 }  // namespace
 
-std::unique_ptr<target> make_target(std::string const& engine, std::string const& url,
+std::unique_ptr<target> make_target(std::string const& name, std::string const& url,
                                     std::string const& scenario, bool lasting,
                                     std::string const& directory) {
   bool const small = scenario == "full";
@@ -191,18 +191,18 @@ std::unique_ptr<target> make_target(std::string const& engine, std::string const
     auto const prefix = "soak_" + std::to_string(::getpid());
     return std::make_unique<stranger>(opening{.url = url, .prefix = prefix});
   }
-  if (engine == "redis") {
+  if (name == "redis") {
     std::vector<std::string> options;
     if (lasting) options = {"--appendonly", "yes", "--appendfsync", "always"};
     if (small) options = {"--maxmemory", "24mb", "--maxmemory-policy", "noeviction"};
     return std::make_unique<redis_target>(std::move(options), lasting);
   }
-  if (engine == "nats") return std::make_unique<nats_target>(small ? 24U << 20U : 0U);
-  if (engine == "postgres") return std::make_unique<postgres_target>();
-  if (engine == "sqlite") {
+  if (name == "nats") return std::make_unique<nats_target>(small ? 24U << 20U : 0U);
+  if (name == "postgres") return std::make_unique<postgres_target>();
+  if (name == "sqlite") {
     return std::make_unique<sqlite_target>(directory + "/soak.db", small ? 24U << 20U : 0U);
   }
-  throw std::runtime_error{"no engine is called " + engine};
+  throw std::runtime_error{"no engine is called " + name};
 }
 
 // ------------------------------------------------------------------------------ the network
@@ -317,14 +317,14 @@ std::vector<fault> faults_of(family& f, std::function<std::uint64_t()> chance) {
            [&f] { f.resume(); }}};
 }
 
-std::string version_of(std::string const& engine) {
-  std::string command = engine == "redis" ? "(redis-server --version || redis-check-rdb --version)"
-                        : engine == "postgres"
+std::string version_of(std::string const& name) {
+  std::string command = name == "redis" ? "(redis-server --version || redis-check-rdb --version)"
+                        : name == "postgres"
                             ? postgres_test::program::find("postgres") + " --version"
-                        : engine == "nats" ? std::string{WEIR_NATS_SERVER} + " --version"
-                                           : "echo SQLite " SQLITE_VERSION;
+                        : name == "nats" ? std::string{WEIR_NATS_SERVER} + " --version"
+                                         : "echo SQLite " SQLITE_VERSION;
   std::FILE* const pipe = ::popen(("{ " + command + "; } 2>/dev/null | head -n 1").c_str(), "r");
-  if (pipe == nullptr) return engine;
+  if (pipe == nullptr) return name;
   std::array<char, 256> line{};
   auto const n = std::fread(line.data(), 1, line.size() - 1, pipe);
   ::pclose(pipe);

@@ -43,7 +43,7 @@ class target {
 
 /// Starts the engine of this name, or uses the one at the URL. @param scenario may need it to be
 /// small; @param lasting what it acknowledges survives its own end
-std::unique_ptr<target> make_target(std::string const& engine, std::string const& url,
+std::unique_ptr<target> make_target(std::string const& name, std::string const& url,
                                     std::string const& scenario, bool lasting,
                                     std::string const& directory);
 
@@ -69,7 +69,7 @@ class network {
 [[nodiscard]] std::vector<fault> faults_of(family& f, std::function<std::uint64_t()> chance);
 
 /// The version of the engine, in words.
-[[nodiscard]] std::string version_of(std::string const& engine);
+[[nodiscard]] std::string version_of(std::string const& name);
 
 }  // namespace soak
 

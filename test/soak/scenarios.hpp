@@ -21,8 +21,8 @@ struct scenario {
   std::string_view what;
   std::string_view known;  ///< the engines on which it is known to fail, one after another
 
-  [[nodiscard]] bool known_on(std::string_view engine) const {
-    return known.find(engine) != std::string_view::npos;
+  [[nodiscard]] bool known_on(std::string_view name_of_engine) const {
+    return known.find(name_of_engine) != std::string_view::npos;
   }
 };
 [[nodiscard]] std::vector<scenario> const& scenarios();
