@@ -1,0 +1,227 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "soak/plan.hpp"
+#include "weir/clock/system.hpp"
+#include "weir/detail/parking.hpp"
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/bind_executor.hpp>
+
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+// A store with a known defect, to see that the auditor finds it.
+namespace soak {
+
+using namespace weir::command;
+using weir::error_code;
+
+namespace {
+
+/// Passes every command on to another engine.
+struct passing {
+  std::shared_ptr<engine> to;
+  bool hangs;
+  std::uint64_t passed = 0;
+
+  [[nodiscard]] boost::asio::any_io_executor get_executor() const noexcept {
+    return to->get_executor();
+  }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return to->shard_count(); }
+  void close() { to->close(); }
+
+  template <class C>
+  void async_execute(C const& c, handler_of<C> handler) {
+    if (hangs && ++passed % 200 == 0) {
+      forgotten.push_back(
+          weir::detail::park<error_code, typename C::result>(get_executor(), std::move(handler)));
+      return;
+    }
+    to->run(c, std::move(handler));
+  }
+
+  std::vector<std::shared_ptr<weir::detail::parked_base>> forgotten;
+};
+
+/// The handler of a command, as one that is called with a changed answer.
+template <class C, class Change>
+handler_of<C> changing(handler_of<C> handler, boost::asio::any_io_executor const& fallback,
+                       Change change) {
+  auto const ex = boost::asio::get_associated_executor(handler, fallback);
+  return boost::asio::bind_executor(ex, [h = std::move(handler), change = std::move(change)](
+                                            error_code ec, typename C::result answer) mutable {
+    if (!ec) change(answer);
+    std::move(h)(ec, std::move(answer));
+  });
+}
+
+class spoiled final : public engine_on<passing> {
+ public:
+  spoiled(std::shared_ptr<engine> to, std::string defect)
+      : engine_on<passing>{passing{std::move(to), defect == "hang", 0, {}}},
+        defect_{std::move(defect)} {}
+
+  using engine_on<passing>::run;
+
+  void run(acquire_permit const& c, handler_of<acquire_permit> h) override {
+    auto changed = c;
+    if (defect_ == "over-limit" && due(10)) ++changed.limit;
+    pass(changed, std::move(h));
+  }
+  void run(release_permit const& c, handler_of<release_permit> h) override {
+    if (defect_ == "leaked-permit" && due(20)) {
+      give(std::move(h), weir::lease_release{.freed = true, .left_line = false});
+      // Somebody keeps it alive for ever.
+      renew_for_ever(
+          std::make_shared<kept>(kept{std::string{c.key}, std::string{c.holder}, c.fence}));
+      return;
+    }
+    if (defect_ == "release-unchecked" && due(5)) release_another(std::string{c.key});
+    pass(c, std::move(h));
+  }
+  void run(acquire_lock const& c, handler_of<acquire_lock> h) override {
+    pass(c, changing<acquire_lock>(
+                std::move(h), get_executor(),
+                [this, key = std::string{c.key}, ttl = c.ttl](weir::lock_grant& g) {
+                  auto& last = last_fence_[key];
+                  if (defect_ == "shared-lock" && !g.granted && due(5)) {
+                    g.granted = true;
+                    g.fence = last + 1;
+                    g.expires_in = ttl;
+                  } else if (defect_ == "repeated-fence" && g.granted && last != 0 && due(3)) {
+                    g.fence = last;
+                  }
+                  if (g.granted) last = g.fence;
+                }));
+  }
+  void run(release_lock const& c, handler_of<release_lock> h) override {
+    auto changed = c;
+    if (defect_ == "repeated-fence") changed.fence = 0;  // its own would not be known
+    pass(changed, std::move(h));
+  }
+  void run(take const& c, handler_of<take> h) override {
+    if (defect_ != "free-tokens") return pass(c, std::move(h));
+    pass(c, changing<take>(std::move(h), get_executor(), [this](weir::decision& d) {
+           if (!d.allowed && due(3)) d.allowed = true;
+         }));
+  }
+  void run(enqueue_jobs const& c, handler_of<enqueue_jobs> h) override {
+    if (defect_ == "lost-enqueue" && due(50)) {
+      enqueue_jobs::result all;
+      all.resize(c.jobs.size());
+      return give(std::move(h), std::move(all));
+    }
+    if (defect_ == "leaked-key" && c.jobs.size() == 1 && !c.jobs[0].unique_key.empty()) {
+      auto& earlier = had_key_[std::string{c.jobs[0].unique_key}];
+      auto const now = boot_time();
+      if (earlier.second != 0 && now > earlier.second + std::chrono::nanoseconds{5s}.count()) {
+        enqueue_jobs::result all;
+        all.push_back({weir::enqueue_outcome::duplicate, earlier.first});
+        earlier.second = 0;
+        return give(std::move(h), std::move(all));
+      }
+      return pass(c, changing<enqueue_jobs>(std::move(h), get_executor(),
+                                            [&earlier, id = c.jobs[0].id, now](auto const& all) {
+                                              if (all.front().outcome ==
+                                                  weir::enqueue_outcome::enqueued) {
+                                                earlier = {id, now};
+                                              }
+                                            }));
+    }
+    pass(c, std::move(h));
+  }
+  void run(complete_jobs const& c, handler_of<complete_jobs> h) override {
+    if (defect_ == "double-run" && due(20)) {
+      complete_jobs::result all;
+      all.resize(c.jobs.size());
+      return give(std::move(h), std::move(all));
+    }
+    pass(c, std::move(h));
+  }
+  void run(requeue_job const& c, handler_of<requeue_job> h) override {
+    auto changed = c;
+    if (defect_ == "stuck-job" && due(3)) changed.delay = std::chrono::hours{1};
+    pass(changed, std::move(h));
+  }
+
+ private:
+  struct kept {
+    std::string key, holder;
+    std::uint64_t fence;
+  };
+
+  /// Is it the n-th time, again?
+  bool due(std::uint64_t n) { return ++asked_ % n == 0; }
+
+  static std::int64_t boot_time() {
+    return weir::system_clock::steady_now().time_since_epoch().count();
+  }
+
+  template <class C>
+  void pass(C const& c, handler_of<C> h) {
+    store.async_execute(c, std::move(h));
+  }
+  template <class Handler, class Answer>
+  void give(Handler h, Answer answer) {
+    weir::detail::post_completion(get_executor(), std::move(h), error_code{}, std::move(answer));
+  }
+  void release_another(std::string key) {
+    auto const name = std::make_shared<std::string const>(std::move(key));
+    auto then = [this, name](error_code ec, weir::permit_census const& census) {
+      if (ec || census.holders.empty()) return;
+      auto const victim = std::make_shared<weir::permit_info const>(census.holders.front());
+      store.async_execute(
+          release_permit{.key = *name, .holder = victim->holder, .fence = victim->fence},
+          [name, victim](error_code, weir::lease_release) {});
+    };
+    store.async_execute(inspect_permits{.key = *name, .limit = 1}, std::move(then));
+  }
+  void renew_for_ever(std::shared_ptr<kept const> k) {
+    store.async_execute(
+        renew_permit{
+            .key = k->key, .holder = k->holder, .fence = k->fence, .ttl = std::chrono::hours{1}},
+        [k](error_code, weir::lease_renewal) {});
+  }
+
+  std::string defect_;
+  std::uint64_t asked_ = 0;
+  std::map<std::string, std::uint64_t> last_fence_;
+  std::map<std::string, std::pair<weir::job_id, std::int64_t>> had_key_;
+};
+
+}  // namespace
+
+std::vector<known_defect> const& defects() {
+  static std::vector<known_defect> const all{
+      {"over-limit", "R1", "a permit is granted above the limit"},
+      {"release-unchecked", "R1", "a release frees the permit of another holder"},
+      {"shared-lock", "R2", "a lock is granted to a second holder"},
+      {"leaked-key", "R2", "an ended job keeps its unique key"},
+      {"free-tokens", "R3", "a take beyond the quota is granted"},
+      {"lost-enqueue", "R4", "an enqueue is acknowledged and not kept"},
+      {"double-run", "R4", "a completed job is run again"},
+      {"repeated-fence", "R5", "a lock is granted under the fence of the grant before"},
+      {"leaked-permit", "R6", "a permit is never free again"},
+      {"stuck-job", "R6", "a failed job waits for an hour"},
+      {"hang", "hang", "a command is never answered"},
+      {"leak", "R8", "memory grows with every operation"},
+  };
+  return all;
+}
+
+store open_store(boost::asio::any_io_executor const& ex, opening const& o,
+                 std::string const& defect) {
+  std::shared_ptr<engine> e;
+  if (o.url.starts_with("sqlite:")) e = open_sqlite(ex, o);
+  if (o.url.starts_with("redis")) e = open_redis(ex, o);
+  if (o.url.starts_with("postgres")) e = open_postgres(ex, o);
+  if (o.url.starts_with("nats")) e = open_nats(ex, o);
+  if (!e) throw std::runtime_error{"no engine is built in for " + o.url};
+  if (!defect.empty()) e = std::make_shared<spoiled>(std::move(e), defect);
+  return store{std::move(e)};
+}
+
+}  // namespace soak

@@ -1,0 +1,107 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_SOAK_ENGINE_HPP
+#define WEIR_TEST_SOAK_ENGINE_HPP
+
+#include "weir/command/buckets.hpp"
+#include "weir/command/jobs.hpp"
+#include "weir/command/locks.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/error.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+// Any engine behind one type, so that the roles and the scenarios are compiled once for all of
+// them.
+namespace soak {
+
+template <class C>
+using handler_of = boost::asio::any_completion_handler<void(weir::error_code, typename C::result)>;
+
+template <class C>
+struct runs {
+  virtual void run(C const& c, handler_of<C> handler) = 0;
+
+ protected:
+  ~runs() = default;
+};
+
+template <class... Cs>
+struct engine_of : runs<Cs>... {
+  virtual ~engine_of() = default;
+  using runs<Cs>::run...;
+  [[nodiscard]] virtual boost::asio::any_io_executor get_executor() const noexcept = 0;
+  [[nodiscard]] virtual std::uint32_t shard_count() const noexcept = 0;
+  virtual void close() = 0;
+
+  template <class C>
+  static constexpr bool has = (std::same_as<C, Cs> || ...);
+  template <template <class...> class Of, class First>
+  using apply = Of<First, Cs...>;
+};
+
+/// Every command that all stores have.
+using engine = engine_of<
+    weir::command::acquire_permit, weir::command::renew_permit, weir::command::release_permit,
+    weir::command::await_permit, weir::command::inspect_permits, weir::command::acquire_lock,
+    weir::command::renew_lock, weir::command::release_lock, weir::command::inspect_lock,
+    weir::command::take, weir::command::peek_bucket, weir::command::refund,
+    weir::command::reset_bucket, weir::command::enqueue_jobs, weir::command::peek_jobs,
+    weir::command::dequeue_jobs, weir::command::obtain_lease, weir::command::extend_lease,
+    weir::command::start_job, weir::command::complete_jobs, weir::command::requeue_job,
+    weir::command::snooze_job, weir::command::return_job, weir::command::bury_job,
+    weir::command::cancel_job, weir::command::find_job, weir::command::min_vesting_time,
+    weir::command::scan_visible_queues, weir::command::update_queue_pointer,
+    weir::command::gc_stale_pointers, weir::command::obtain_queue_lease,
+    weir::command::release_queue_lease, weir::command::snooze_queue, weir::command::pause_queue,
+    weir::command::resume_queue, weir::command::read_queue_stats, weir::command::list_dead_letters,
+    weir::command::replay_dead_letter, weir::command::purge_job, weir::command::list_queues,
+    weir::command::await_jobs>;
+
+/// An engine made of a store: one level for each command.
+template <class Store, class... Cs>
+struct level : engine {
+  explicit level(Store s) : store{std::move(s)} {}
+  [[nodiscard]] boost::asio::any_io_executor get_executor() const noexcept override {
+    return store.get_executor();
+  }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept override { return store.shard_count(); }
+  void close() override { store.close(); }
+
+  Store store;
+};
+template <class Store, class C, class... Cs>
+struct level<Store, C, Cs...> : level<Store, Cs...> {
+  using level<Store, Cs...>::level;
+  using level<Store, Cs...>::run;
+  void run(C const& c, handler_of<C> handler) override {
+    this->store.async_execute(c, std::move(handler));
+  }
+};
+template <class Store>
+using engine_on = engine::apply<level, Store>;
+
+/// How a process opens its engine.
+struct opening {
+  std::string url;              ///< redis://, nats://, postgresql:// or sqlite:PATH
+  std::string prefix = "soak";  ///< of keys, subjects, or the schema
+  std::uint64_t max_bytes = 0;  ///< SQLite's file and NATS' stream; 0: no bound
+};
+
+std::shared_ptr<engine> open_sqlite(boost::asio::any_io_executor const& ex, opening const& o);
+std::shared_ptr<engine> open_redis(boost::asio::any_io_executor const& ex, opening const& o);
+std::shared_ptr<engine> open_postgres(boost::asio::any_io_executor const& ex, opening const& o);
+void migrate_postgres(opening const& o);  ///< once, before the processes start
+std::shared_ptr<engine> open_nats(boost::asio::any_io_executor const& ex, opening const& o);
+
+}  // namespace soak
+
+#endif
