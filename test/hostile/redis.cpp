@@ -6,6 +6,8 @@
 
 #include "weir/store/redis.hpp"
 
+// The server of the unit tests needs the library of tests.
+#define BOOST_TEST_NO_MAIN
 #include "campaign.hpp"
 #include "integration/redis_process.hpp"
 #include "integration/redis_raw.hpp"
@@ -15,6 +17,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/test/included/unit_test.hpp>
 
 #include <algorithm>
 #include <array>

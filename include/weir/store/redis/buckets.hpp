@@ -40,7 +40,7 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
   local q, r, wait = never, 0, 0
   gain = tonumber(gain)
   if value then
-    if #value ~= #quotas + 16 then error('CORRUPT weir: a bucket') end
+    if #value < #quotas + 16 then error('CORRUPT weir: a bucket') end
     q, r = struct.unpack('>i8I8', value, #quotas + 1)
     if q > -2 * never or q < 2 * never or r > gain then error('CORRUPT weir: a bucket') end
   end
@@ -82,7 +82,7 @@ if value then
   known = value:match('^[%d ]*|')
   if not known then error('WRONGTYPE weir: no bucket') end
   local all = scales(known)
-  local good = #value == #known + 16 * #all
+  local good = #value >= #known + 16 * #all
   for i, s in ipairs(all) do
     if not good then break end
     local q, r = struct.unpack('>i8I8', value, #known + 16 * i - 15)
