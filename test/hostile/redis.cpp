@@ -401,6 +401,7 @@ class proxy {
 
 void mutate_session(redis_test::server const& s, dice& d) {
   auto const before = hostile::resident_bytes();
+  redis_test::raw{s.port()}.ask("FLUSHALL");
   boost::asio::io_context io;
   proxy between{io, s.port(), d};
   subject on{io, redis_address{"127.0.0.1", between.port()}, hasty()};
