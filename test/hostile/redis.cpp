@@ -6,6 +6,8 @@
 
 #include "weir/store/redis.hpp"
 
+// The server of the unit tests needs the library of tests.
+#define BOOST_TEST_NO_MAIN
 #include "campaign.hpp"
 #include "integration/redis_process.hpp"
 #include "integration/redis_raw.hpp"
@@ -15,6 +17,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/test/included/unit_test.hpp>
 
 #include <algorithm>
 #include <array>
@@ -398,6 +401,7 @@ class proxy {
 
 void mutate_session(redis_test::server const& s, dice& d) {
   auto const before = hostile::resident_bytes();
+  redis_test::raw{s.port()}.ask("FLUSHALL");
   boost::asio::io_context io;
   proxy between{io, s.port(), d};
   subject on{io, redis_address{"127.0.0.1", between.port()}, hasty()};

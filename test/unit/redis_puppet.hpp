@@ -208,6 +208,7 @@ class puppet {
     auto const& verb = w[0];
     if (verb == "HELLO") return by.say("%1\r\n$5\r\nproto\r\n:3\r\n");
     if (verb == "SUBSCRIBE") return by.say(">3\r\n$9\r\nsubscribe\r\n" + bulk(w[1]) + ":1\r\n");
+    if (verb == "PING") return by.say(bulk(w[1]));
     if (verb.starts_with("EVAL")) return by.say(bulk(w.back()));  // the number of shards
     if (verb == "SCRIPT") return by.say(bulk(std::string(40, 'a')));
     if (verb == "CLUSTER") {

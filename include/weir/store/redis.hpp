@@ -84,10 +84,11 @@ concept redis_wait =
 /// server is out of memory; `store_read_only` when for `offline_patience` there was no server but a
 /// replica, or one that cannot write to its disk; `permission_denied`, without waiting for
 /// anything, while the server refuses the user or the password, which is tried again, or what this
-/// user may not do; `store_foreign` when a key has a type that is not weir's; `invalid_option` when
-/// the prefix is not valid, what is on the server has another number of shards, there is no
-/// database of this number, or the address says that it is a cluster and it is none, or the other
-/// way round; `closed`.
+/// user may not do; `store_foreign` when a key has a type that is not weir's; `store_corrupt` when
+/// a record that it needs is damaged, or a fence has reached 2^53; `invalid_option` when the prefix
+/// is not valid, what is on the server has another number of shards, there is no database of this
+/// number, or the address says that it is a cluster and it is none, or the other way round;
+/// `closed`.
 ///
 /// A cluster (`redis_address::cluster`): each shard is in one slot, and a connection goes to each
 /// node that serves a shard, so more shards use more nodes. Slots that move are followed. While

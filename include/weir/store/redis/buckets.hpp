@@ -40,9 +40,9 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
   local q, r, wait = never, 0, 0
   gain = tonumber(gain)
   if value then
-    if #value ~= #quotas + 16 then error('CORRUPT weir: a bucket') end
+    if #value < #quotas + 16 then error('CORRUPT weir: a bucket') end
     q, r = struct.unpack('>i8I8', value, #quotas + 1)
-    if q > -2 * never or q < never or r > gain then error('CORRUPT weir: a bucket') end
+    if q > -2 * never or q < 2 * never or r > gain then error('CORRUPT weir: a bucket') end
   end
   local dq, dr = q + pq - rq, r + pr - rr
   if dr > 0 then dq = dq + (dr > gain and 2 or 1) end
@@ -82,13 +82,13 @@ if value then
   known = value:match('^[%d ]*|')
   if not known then error('WRONGTYPE weir: no bucket') end
   local all = scales(known)
-  local good = #value == #known + 16 * #all
+  local good = #value >= #known + 16 * #all
   for i, s in ipairs(all) do
     if not good then break end
     local q, r = struct.unpack('>i8I8', value, #known + 16 * i - 15)
     arrivals[i] = {q, r}
     good = s[1] > 0 and s[2] + s[3] > 0 and math.max(unpack(s)) <= exact and s[3] <= s[1] and
-      r <= s[1] and q <= exact and q >= never
+      r <= s[1] and q <= exact and q >= 2 * never
   end
   if not good then error('CORRUPT weir: a bucket') end
 end

@@ -60,7 +60,7 @@ local function sound(id, raw)
   local _, vesting, unclaimed, by, holder, _, ended, extras, _, deadline_from, deadline, key,
     strategy, policy, _, enqueued, retention, death, at = struct.unpack(form, raw)
   local latest = math.max(vesting, unclaimed, by, deadline_from, deadline, enqueued, retention, death)
-  if latest > 9007199254740992 or ended > 4 or extras > 3 or strategy > 4 or policy > 4 then
+  if latest > 9007199254740992 or ended > 4 or extras > 3 or strategy > 5 or policy > 4 then
     return false
   end
   local body = extras > 1 and call('HGET', jobs, id .. 'b')

@@ -42,6 +42,7 @@ local function tickets()
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
+  if fence and not fence:match('^%d+$') then error('CORRUPT weir: a permit') end
   local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
   if till and till > now then return tonumber(fence), till end
 end
@@ -158,6 +159,7 @@ inline constexpr char release_simply[] = R"lua(
 if call('ZCARD', KEYS[3]) == 0 then
   local ends, fences, holder, asked = KEYS[1], KEYS[2], ARGV[2], tonumber(ARGV[3])
   local fence = call('ZSCORE', fences, holder)
+  if fence and not fence:match('^%d+$') then error('CORRUPT weir: a permit') end
   local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
   if not till or till <= now or (asked ~= 0 and asked ~= tonumber(fence)) then return {0, 0} end
   call('ZREM', fences, holder)
@@ -190,7 +192,7 @@ if most == 0 then return out end
 local by_fence = call('ZRANGE', fences, 0, most + 999, 'WITHSCORES')
 for i = 1, #by_fence, 2 do
   local till = tonumber(call('ZSCORE', ends, by_fence[i]) or 0)
-  if till > now then
+  if till > now and tonumber(by_fence[i + 1]) >= 0 then  -- what is damaged is skipped
     out[#out + 1] = {by_fence[i], tonumber(by_fence[i + 1]), till - now}
     if #out == most + 2 then break end
   end

@@ -32,6 +32,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -231,15 +232,18 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     owner_->opened();
   }
 
-  /// Asks for a sign of life, and gives the connection up when twice there was none. The answer
-  /// comes behind all that is being sent: for each megabyte of that, the server has a beat more.
+  /// Asks for a sign of life, and gives the connection up when twice there was none, or when it is
+  /// the answer to something else: then all answers are. It comes behind all that is being sent:
+  /// for each megabyte of that, the server has a beat more.
   void beat() {
     silent_ = std::exchange(heard_, false) ? 0 : silent_ + 1;
     constexpr std::size_t megabyte = std::size_t{1} << 20U;
     if (silent_ >= 2 + sending_ / megabyte) return hang_up();
     auto const ping = std::make_shared<redis_question>();
-    ping->wire.push("PING");
-    ask(ping, [](error_code, redis_question&) {});
+    ping->wire.push("PING", ++beats_);
+    ask(ping, [this, own = std::to_string(beats_)](error_code ec, redis_question& q) {
+      if (!ec && !q.is_refused() && q.answer().front().value != own) hang_up();
+    });
     after(options_.health_check_interval, &redis_session::beat);
   }
 
@@ -394,8 +398,9 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   bool ended_ = false;        // it has ended
   bool heard_ = false;        // a sign of life, since the last beat
   std::size_t received_ = 0;  // bytes, since the last sign of life
-  std::size_t silent_ = 0;    // beats without one
-  std::size_t sending_ = 0;   // bytes of what has no answer yet
+  std::uint64_t beats_ = 0;
+  std::size_t silent_ = 0;   // beats without one
+  std::size_t sending_ = 0;  // bytes of what has no answer yet
 };
 
 }  // namespace weir::detail
