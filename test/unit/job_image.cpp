@@ -237,13 +237,20 @@ BOOST_AUTO_TEST_CASE(a_message_is_known_by_its_sender_and_number) {
   BOOST_TEST(reader.for_each([](auto const&, auto) { BOOST_TEST(false); }));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_weirs_is_executed_by_nobody) {
+BOOST_AUTO_TEST_CASE(damaged_messages_are_told_from_those_of_later_versions) {
+  using kind = nats_batch_reader::kind;
   auto const what = [](std::string_view bytes) { return nats_batch_reader{bytes}.what(); };
-  BOOST_TEST((what("") == nats_batch_reader::kind::foreign));
-  BOOST_TEST((what("hello") == nats_batch_reader::kind::foreign));
-  BOOST_TEST((what("weir:j") == nats_batch_reader::kind::foreign));
-  BOOST_TEST((what("weir:j\x01") == nats_batch_reader::kind::foreign));
-  BOOST_TEST((what("weir:j\x02 whatever that has") == nats_batch_reader::kind::later));
+  BOOST_TEST((what("") == kind::damaged));
+  BOOST_TEST((what("hello") == kind::damaged));
+  BOOST_TEST((what("weir:j") == kind::damaged));
+  BOOST_TEST((what("weir:j\x01") == kind::damaged));
+  BOOST_TEST((what("weir:j\x02 whatever that has") == kind::damaged));
+  std::string later = "weir:j\x02";
+  detail::nats_writer{later}.number(detail::nats_log_checksum("whatever that has"));
+  later += "whatever that has";
+  BOOST_TEST((what(later) == kind::later));
+  later.back() ^= 1;
+  BOOST_TEST((what(later) == kind::damaged));
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_message_ends_where_it_is_damaged) {
