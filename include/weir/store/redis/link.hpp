@@ -414,8 +414,7 @@ class redis_link final : public redis_backend,
   void ask_policy() {
     auto const policy = std::make_shared<redis_question>();
     policy->wire.push("CONFIG", "GET", "maxmemory-policy");
-    session()->ask(policy, [this](error_code ec, redis_question& q) {
-      if (ec) return;  // it will be asked on the next connection
+    session()->ask(policy, [this](error_code, redis_question& q) {
       auto const warning = redis_eviction_warning(q.answer());
       if (warning.empty() || options_.warn == nullptr) return;
       std::exchange(options_.warn, nullptr)(warning);
