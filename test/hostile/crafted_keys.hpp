@@ -165,7 +165,7 @@ class attacked_store {
   [[nodiscard]] weir::new_job new_job() {
     weir::new_job j;
     ++id_;
-    std::memcpy(&j.id, &id_, sizeof(id_));
+    std::memcpy(j.id.begin(), &id_, sizeof(id_));
     j.kind = "kind";
     return j;
   }

@@ -299,7 +299,7 @@ class sqlite_job_steps : public sqlite_job_reader {
 
   void claim_visible(sqlite_queue& q, command::dequeue_jobs const& c, time_point now,
                      dequeued& out) {
-    constexpr std::size_t page = 256;
+    constexpr std::size_t page_size = 256;
     rule::answer_room room;
     bool full = false;
     auto const wants = [&] {
@@ -317,7 +317,7 @@ class sqlite_job_steps : public sqlite_job_reader {
         continue;
       }
       for (bool rest = rule::job_visible(h->vesting, now); rest && wants();) {
-        auto const most = std::min(c.limit - out.jobs.size(), page);
+        auto const most = std::min(c.limit - out.jobs.size(), page_size);
         auto const found = visible(q, h->priority, now, most);
         rest = found.ids.size() == most || found.damaged;
         for (auto const& id : found.ids) {
@@ -365,7 +365,7 @@ class sqlite_job_steps : public sqlite_job_reader {
     auto const bits = os_entropy();
     job_id out;
     static_assert(sizeof(out) == sizeof(bits));
-    std::memcpy(&out, &bits, sizeof(out));
+    std::memcpy(out.begin(), &bits, sizeof(out));
     return out;
   }
 
