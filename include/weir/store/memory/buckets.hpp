@@ -330,12 +330,11 @@ class basic_memory_buckets {
     for (;;) {
       auto const before = table_.look(*seen.slot);
       auto answer = rule::ask(scales, before.arrivals, now, c);
-      if constexpr (!takes<Command>) {
-        return answer;
-      } else if (!answer.allowed ||
-                 table_.swap(*seen.slot, before, rule::arrivals_in(answer.mark))) {
-        return answer;
+      bool done = true;
+      if constexpr (takes<Command>) {
+        done = !answer.allowed || table_.swap(*seen.slot, before, rule::arrivals_in(answer.mark));
       }
+      if (done) return answer;
     }
   }
 

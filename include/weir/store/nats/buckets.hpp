@@ -81,8 +81,8 @@ class nats_bucket {
   /// Until it is full.
   [[nodiscard]] duration lasts(time_point now) const noexcept {
     if (quotas_.empty()) return duration::zero();
-    return std::max(saturating_sub(rule::full_from(scales_.span(), arrivals_), since(now)),
-                    duration::zero());
+    auto const full = rule::full_from(scales_.span(), arrivals_);
+    return std::max(saturating_sub(time_point{full}, time_point{since(now)}), duration::zero());
   }
 
   result<decision> apply(command::take const& c, time_point now, duration) {

@@ -79,7 +79,7 @@ class nats_reply {
     int count = 0;
     if (natsMsgHeader_Values(message_, name, &values, &count) != NATS_OK) return {};
     std::string_view const last = count > 0 ? values[count - 1] : "";
-    std::free(values);  // the array is ours, what it names is the message's
+    std::free(static_cast<void*>(values));  // the array is ours, what it names is the message's
     return last;
   }
 
