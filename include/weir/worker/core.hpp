@@ -97,7 +97,7 @@ class worker_core {
     return std::min(std::max(backoff(attempt, previous, ids.entropy()), shortest), options.poll);
   }
 
-  /// What has to be the same when a dequeue is asked again.
+  /// The parts of a dequeue that stay the same when it is asked again.
   struct numbered_dequeue {
     std::uint64_t sequence = 0;  ///< 0: none
     std::uint32_t limit = 0;

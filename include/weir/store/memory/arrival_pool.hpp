@@ -14,7 +14,7 @@
 namespace weir::detail {
 
 /// Where the arrivals of buckets are kept that do not fit into their slots, under a number each.
-/// Who has the number has the arrivals to itself.
+/// The holder of a number has its arrivals to itself.
 template <class Arrivals>
 class arrival_pool {
  public:

@@ -271,7 +271,7 @@ class alignas(64) basic_bucket_shard {
     }
   }
 
-  // What readers without the lock need, and what changes only with the size. The segments of 2,048
+  // Readers without the lock need these, and they change only with the size. The segments of 2,048
   // slots are in the first cache line.
   std::atomic<std::uint32_t> size_{0};
   std::array<std::unique_ptr<bucket_slot[]>, 27> segments_;

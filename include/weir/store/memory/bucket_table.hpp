@@ -65,7 +65,7 @@ class basic_bucket_table {
 
   // For whoever has locked the shard.
 
-  /// What a slot stands for, as it was at one time.
+  /// The arrivals that a slot stood for at one time.
   struct sight {
     std::int64_t value;
     wide_arrival::state wide{};

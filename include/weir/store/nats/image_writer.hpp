@@ -156,8 +156,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
       write_part();
     });
   }
-  /// What was the last image is the one before it from now on. If that was damaged, the one that
-  /// was before it still is.
+  /// Makes the last image the one before. If the last one is damaged, the one before it stays that.
   void say_before() {
     auto const on = link_.lock();
     if (!on) return end();

@@ -59,7 +59,7 @@ class nats_names {
   [[nodiscard]] std::string const& stream() const noexcept { return stream_; }
   [[nodiscard]] std::string subjects() const { return prefix_ + ".k.>"; }
   [[nodiscard]] std::string hints() const { return prefix_ + ".h.>"; }
-  /// What the subjects of a connection's replies begin with. They are not in `_INBOX`, where every
+  /// The beginning of the subjects of a connection's replies. They are not in `_INBOX`, where every
   /// user of the account may listen (F95).
   [[nodiscard]] std::string replies(std::string const& connection) const {
     return prefix_ + ".r." + connection + ".";

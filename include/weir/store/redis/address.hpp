@@ -82,7 +82,7 @@ class redis_address {
     allowed_.push_back(std::move(host));
     return *this;
   }
-  /// What was allowed, as it was given.
+  /// The hosts that were allowed, as they were given.
   [[nodiscard]] std::vector<std::string> const& allowed() const noexcept { return allowed_; }
 
   /// Another host of the same service, such as what may take the first one's place: tried when

@@ -294,8 +294,8 @@ local function bury(j, reason)
 end
 )lua";
 
-/// What cannot be read becomes a dead letter, with what was found as its payload. Its keys are
-/// freed if they can be read, and are its own. After `ends`.
+/// Makes a dead letter of a record that cannot be read, with the bytes found as payload. Its keys
+/// are freed if they can be read, and are its own. After `ends`.
 inline constexpr char set_aside[] = R"lua(
 local function set_aside(member, id, raw)
   local found, key = raw or '', nil

@@ -24,7 +24,7 @@ class redis_question final : public redis_receiver {
 
   /// The last reply, or the first that is an error. Empty: there is none yet.
   [[nodiscard]] std::vector<redis_value> const& answer() const noexcept { return answer_; }
-  /// What the server says if it refuses, and else nothing.
+  /// The text of the refusal; empty if there is none.
   [[nodiscard]] std::string_view refusal() const noexcept {
     return is_refused() ? std::string_view{answer_.front().value} : std::string_view{};
   }

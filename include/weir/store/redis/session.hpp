@@ -53,7 +53,7 @@ class redis_session_owner {
   redis_session_owner& operator=(redis_session_owner const&) = delete;
   virtual ~redis_session_owner() = default;
 
-  /// What is asked before any command.
+  /// The question that goes before any command.
   [[nodiscard]] virtual std::shared_ptr<redis_question> greeting() { return {}; }
   /// What it answered. An error: the session is of no use, because of that.
   virtual error_code greeted(redis_question const&) { return {}; }
@@ -159,7 +159,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     tls_ ? f(*tls_) : f(socket_);
   }
 
-  /// What comes after a step that went well; otherwise, it is over.
+  /// A handler that goes on with `next` after a success, and ends the session after a failure.
   template <class F>
   auto on(F next) {
     return boost::asio::bind_executor(strand_, [self = shared_from_this(), next = std::move(next)](

@@ -219,8 +219,8 @@ class sqlite_query {
     return false;
   }
 
-  // What these read may be anything, however the table was declared. They throw `sqlite_damage`
-  // where it is not what is asked for.
+  // A column may hold anything, however the table was declared. These throw `sqlite_damage` where
+  // it is not what is asked for.
 
   [[nodiscard]] bool null(int column) const noexcept { return type(column) == SQLITE_NULL; }
   [[nodiscard]] std::int64_t integer(int column) const {

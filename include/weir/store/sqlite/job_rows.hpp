@@ -151,8 +151,7 @@ struct sqlite_whole_job : sqlite_job {
   }
 };
 
-/// What is left of a record that cannot be read as a whole. Empty: it is not there, or not as it
-/// should be.
+/// The readable parts of a record that cannot be read as a whole. Empty: not there, or damaged.
 struct sqlite_remains {
   std::optional<job_id> id;
   std::string unique_key;

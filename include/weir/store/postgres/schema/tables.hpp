@@ -8,7 +8,7 @@
 // the server's clock, and all keys and texts are bytes, so that two different keys never are the
 // same (F27).
 //
-// Who waits for whom: a step takes the guards of its unique keys first, in order, then the rows of
+// Order of locks: a step takes the guards of its unique keys first, in order, then the rows of
 // its jobs, in the order of their ids, and nothing that can be waited for after these. So steps of
 // weir's do not lock each other out.
 //
