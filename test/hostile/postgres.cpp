@@ -264,6 +264,26 @@ std::string spoiled(dice& d, std::vector<std::string> messages) {
   return out;
 }
 
+/// An address on the loopback interface.
+[[nodiscard]] sockaddr_in loopback(unsigned short port) {
+  sockaddr_in a{};
+  a.sin_family = AF_INET;
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  a.sin_port = htons(port);
+  return a;
+}
+
+/// Has a socket listen on a port of its own, on the loopback interface.
+[[nodiscard]] unsigned short listen_at_any_port(int socket) {
+  auto a = loopback(0);
+  socklen_t n = sizeof(a);
+  auto* const any = reinterpret_cast<sockaddr*>(&a);
+  expect(::bind(socket, any, n) == 0 && ::listen(socket, 16) == 0 &&
+             ::getsockname(socket, any, &n) == 0,
+         "no port");
+  return ntohs(a.sin_port);
+}
+
 enum class stage { tls, startup, parameters, ready, greeting, reply, notification, migration };
 
 /// Speaks as a server until its stage, and then anything. Connections are served by threads.
@@ -272,16 +292,8 @@ class hostile_server {
   hostile_server(stage at, dice d)
       : stage_{at},
         dice_{d},
-        listener_{::socket(AF_INET, SOCK_STREAM, 0)} {
-    sockaddr_in a{};
-    a.sin_family = AF_INET;
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t n = sizeof(a);
-    auto* const any = reinterpret_cast<sockaddr*>(&a);
-    expect(::bind(listener_, any, n) == 0 && ::listen(listener_, 16) == 0 &&
-               ::getsockname(listener_, any, &n) == 0,
-           "no port");
-    port_ = ntohs(a.sin_port);
+        listener_{::socket(AF_INET, SOCK_STREAM, 0)},
+        port_{listen_at_any_port(listener_)} {
     accepting_ = std::thread{[this] { accept_all(); }};
   }
   hostile_server(hostile_server const&) = delete;
@@ -450,7 +462,7 @@ class hostile_server {
   stage const stage_;
   dice dice_;
   int const listener_;
-  unsigned short port_ = 0;
+  unsigned short const port_;
   std::thread accepting_;
   std::mutex mutex_;
   std::vector<int> clients_;
@@ -559,14 +571,8 @@ class mutating_proxy {
   mutating_proxy(unsigned short to, dice d)
       : to_{to},
         dice_{d},
-        listener_{::socket(AF_INET, SOCK_STREAM, 0)} {
-    auto a = at(0);
-    socklen_t n = sizeof(a);
-    auto* const any = reinterpret_cast<sockaddr*>(&a);
-    expect(::bind(listener_, any, n) == 0 && ::listen(listener_, 16) == 0 &&
-               ::getsockname(listener_, any, &n) == 0,
-           "no port");
-    port_ = ntohs(a.sin_port);
+        listener_{::socket(AF_INET, SOCK_STREAM, 0)},
+        port_{listen_at_any_port(listener_)} {
     thread_ = std::thread{[this] { run(); }};
   }
   mutating_proxy(mutating_proxy const&) = delete;
@@ -584,14 +590,6 @@ class mutating_proxy {
   [[nodiscard]] unsigned short port() const noexcept { return port_; }
 
  private:
-  static sockaddr_in at(unsigned short port) {
-    sockaddr_in a{};
-    a.sin_family = AF_INET;
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    a.sin_port = htons(port);
-    return a;
-  }
-
   void run() {
     while (!over_) {
       std::vector<pollfd> all{{listener_, POLLIN, 0}};
@@ -625,7 +623,7 @@ class mutating_proxy {
         int const c = ::accept(listener_, nullptr, nullptr);
         if (c < 0) return;
         int const s = ::socket(AF_INET, SOCK_STREAM, 0);
-        auto const a = at(to_);
+        auto const a = loopback(to_);
         if (::connect(s, reinterpret_cast<sockaddr const*>(&a), sizeof(a)) != 0) {
           ::close(c);
           ::close(s);
@@ -652,7 +650,7 @@ class mutating_proxy {
   unsigned short const to_;
   dice dice_;
   int const listener_;
-  unsigned short port_ = 0;
+  unsigned short const port_;
   std::thread thread_;
   std::vector<std::pair<int, int>> pairs_;
   std::atomic<bool> over_{false};
