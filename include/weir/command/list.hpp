@@ -1,0 +1,51 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_COMMAND_LIST_HPP
+#define WEIR_COMMAND_LIST_HPP
+
+#include "weir/command/buckets.hpp"
+#include "weir/command/jobs.hpp"
+#include "weir/command/locks.hpp"
+#include "weir/command/permits.hpp"
+
+#include <concepts>
+
+namespace weir::command {
+
+/// Some commands, as a type.
+template <class... Commands>
+struct list_of {
+  using list = list_of;
+};
+
+// The commands of a noun: first those that its concept asks for, then the optional ones. Each noun
+// has a short name of its own, since it is a part of many others.
+
+/// What a limiter asks for.
+struct permit_commands
+    : list_of<acquire_permit, renew_permit, release_permit, inspect_permits, await_permit> {};
+
+/// What `uniqueness` asks for.
+struct lock_commands : list_of<acquire_lock, renew_lock, release_lock, inspect_lock> {};
+
+/// What a rate limiter asks for.
+struct bucket_commands : list_of<take, peek_bucket, refund, reset_bucket, reap_buckets> {};
+
+/// What a job queue and its worker ask for.
+struct job_commands
+    : list_of<enqueue_jobs, peek_jobs, dequeue_jobs, obtain_lease, extend_lease, start_job,
+              complete_jobs, requeue_job, snooze_job, return_job, bury_job, cancel_job, find_job,
+              min_vesting_time, scan_visible_queues, update_queue_pointer, gc_stale_pointers,
+              obtain_queue_lease, release_queue_lease, snooze_queue, pause_queue, resume_queue,
+              read_queue_stats, list_dead_letters, replay_dead_letter, purge_job, list_queues,
+              await_jobs> {};
+
+/// A command that waits for an event, and is no step.
+template <class C>
+inline constexpr bool waits_for_event =
+    std::same_as<C, await_permit> || std::same_as<C, await_jobs>;
+
+}  // namespace weir::command
+
+#endif

@@ -1,0 +1,31 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_DETAIL_ENGINE_WAY_HPP
+#define WEIR_DETAIL_ENGINE_WAY_HPP
+
+#include "weir/detail/engine_call.hpp"
+
+#include <tuple>
+#include <utility>
+
+// Behind the seam: included where engines are compiled.
+namespace weir::detail {
+
+template <class Engine, class C>
+void engine_way<Engine, C>::execute(Engine& on, C const& c, told_time at,
+                                    erased_handler<C> handler) {
+  on.execute(c, at, std::move(handler));
+}
+
+/// Instantiated explicitly, has the ways of a list's commands compiled right there.
+template <class Engine, class List>
+struct engine_ways;
+template <class Engine, class... Cs>
+struct engine_ways<Engine, command::list_of<Cs...>> {
+  static constexpr std::tuple all{&engine_way<Engine, Cs>::execute...};
+};
+
+}  // namespace weir::detail
+
+#endif

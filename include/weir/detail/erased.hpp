@@ -1,0 +1,181 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_DETAIL_ERASED_HPP
+#define WEIR_DETAIL_ERASED_HPP
+
+#include "weir/concept.hpp"
+#include "weir/detail/engine_call.hpp"
+#include "weir/error.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+// The policies of a primitive, erased: what operations of several steps are written for, so that
+// they are compiled once and not for each store, clock and backoff. What is asked here leads to a
+// wait, beside which a virtual call is nothing; what answers at once keeps its types.
+namespace weir::detail {
+
+/// What is erased of a store that executes some commands. Whether it does so in the calling thread
+/// is the same for all of them.
+template <class... Cs>
+struct store_port;
+template <>
+struct store_port<> {
+  store_port() = default;
+  store_port(store_port const&) = delete;
+  store_port& operator=(store_port const&) = delete;
+  virtual ~store_port() = default;
+
+  boost::asio::any_io_executor executor;
+  std::uint32_t shards = 1;   ///< of its queues
+  bool executes_now = false;  ///< in the calling thread: `now`, never `start`
+  bool has_hints = false;     ///< executes the command of the list that waits for an event
+};
+template <class C, class... Rest>
+struct store_port<C, Rest...> : store_port<Rest...> {
+  using store_port<Rest...>::start;
+  using store_port<Rest...>::now;
+  virtual void start(C const& c, erased_handler<C> handler) = 0;
+  virtual result<typename C::result> now(C const& c) = 0;
+};
+template <class C>
+struct store_port<C> : store_port<> {
+  virtual void start(C const& c, erased_handler<C> handler) = 0;
+  virtual result<typename C::result> now(C const& c) = 0;
+};
+
+template <class Store, class Port, class... Cs>
+struct store_port_of;
+template <class Store, class Port>
+struct store_port_of<Store, Port> : Port {
+  explicit store_port_of(Store s) : store{std::move(s)} {}
+  Store store;
+};
+template <class Store, class Port, class C, class... Rest>
+struct store_port_of<Store, Port, C, Rest...> : store_port_of<Store, Port, Rest...> {
+  using base = store_port_of<Store, Port, Rest...>;
+  using base::base;
+  using base::now;
+  using base::start;
+
+  void start([[maybe_unused]] C const& c, [[maybe_unused]] erased_handler<C> handler) override {
+    if constexpr (executes<Store, C>) this->store.async_execute(c, std::move(handler));
+  }
+  result<typename C::result> now([[maybe_unused]] C const& c) override {
+    if constexpr (executes_now<Store, C>) return this->store.execute(c);
+    return make_error_code(errc::store_unavailable);
+  }
+};
+
+/// Any store that executes these commands, the first of them in any case. A handle: copies share
+/// the store's own handle.
+template <class... Cs>
+class any_store {
+ public:
+  using port_type = store_port<Cs...>;
+
+  /// Erases a store.
+  template <class Store>
+  [[nodiscard]] static any_store of(Store store) {
+    using first = std::tuple_element_t<0, std::tuple<Cs...>>;
+    auto port = std::make_shared<store_port_of<Store, port_type, Cs...>>(std::move(store));
+    port->executor = port->store.get_executor();
+    if constexpr (requires { port->store.shard_count(); }) {
+      port->shards = port->store.shard_count();
+    }
+    port->executes_now = weir::executes_now<Store, first>;
+    port->has_hints = ((command::waits_for_event<Cs> && executes<Store, Cs>) || ...);
+    return any_store{std::move(port)};
+  }
+
+  [[nodiscard]] boost::asio::any_io_executor const& get_executor() const noexcept {
+    return port_->executor;
+  }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return port_->shards; }
+  /// Does it execute its steps in the calling thread? Then they are given to `execute`.
+  [[nodiscard]] bool executes_now() const noexcept { return port_->executes_now; }
+  /// Does it execute the command that waits for an event?
+  [[nodiscard]] bool has_hints() const noexcept { return port_->has_hints; }
+
+  template <class C>
+  [[nodiscard]] result<typename C::result> execute(C const& c) const {
+    return port_->now(c);
+  }
+  /// As a store's `async_execute`, for any handler.
+  template <class C>
+  void start(C const& c, erased_handler<C> handler) const {
+    port_->start(c, std::move(handler));
+  }
+
+ private:
+  explicit any_store(std::shared_ptr<port_type> port) noexcept : port_{std::move(port)} {}
+
+  std::shared_ptr<port_type> port_;
+};
+
+/// Any clock. Models `weir::clock`; copies share what they were made of.
+class any_clock {
+ public:
+  /// Erases a clock.
+  template <clock Clock>
+  [[nodiscard]] static any_clock of(Clock clock) {
+    return any_clock{std::make_shared<port_of<Clock>>(std::move(clock))};
+  }
+
+  [[nodiscard]] steady_time steady_now() const noexcept { return port_->steady_now(); }
+
+  template <class Token>
+  auto async_wait_until(boost::asio::any_io_executor executor, steady_time t, Token&& token) const {
+    auto initiate = [](handler_type handler, std::shared_ptr<port const> const& to,
+                       boost::asio::any_io_executor const& on,
+                       steady_time until) { to->wait_until(on, until, std::move(handler)); };
+    return boost::asio::async_initiate<Token, void(error_code)>(initiate, token, port_, executor,
+                                                                t);
+  }
+
+ private:
+  using handler_type = boost::asio::any_completion_handler<void(error_code)>;
+
+  struct port {
+    port() = default;
+    port(port const&) = delete;
+    port& operator=(port const&) = delete;
+    virtual ~port() = default;
+    [[nodiscard]] virtual steady_time steady_now() const noexcept = 0;
+    virtual void wait_until(boost::asio::any_io_executor const& executor, steady_time t,
+                            handler_type handler) const = 0;
+  };
+  template <class Clock>
+  struct port_of final : port {
+    explicit port_of(Clock c) : clock{std::move(c)} {}
+    [[nodiscard]] steady_time steady_now() const noexcept override { return clock.steady_now(); }
+    void wait_until(boost::asio::any_io_executor const& executor, steady_time t,
+                    handler_type handler) const override {
+      clock.async_wait_until(executor, t, std::move(handler));
+    }
+    Clock clock;
+  };
+
+  explicit any_clock(std::shared_ptr<port const> to) noexcept : port_{std::move(to)} {}
+
+  std::shared_ptr<port const> port_;
+};
+
+/// Any backoff: models `weir::backoff`.
+using any_backoff =
+    std::function<duration(std::uint32_t attempt, duration previous, std::uint64_t entropy)>;
+
+}  // namespace weir::detail
+
+#endif
