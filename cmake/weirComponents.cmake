@@ -2,6 +2,10 @@
 # library, and exists only where that library is found. weir's own build and the installed package make them here, in the
 # project that uses them, from what is there.
 #
+# And what of weir need not be compiled with each file that includes it: weir::compiled, and weir::compiled_<store>, are
+# static libraries of it, compiled in that project, with its options, if something links them. Whoever links one of them
+# has WEIR_SEPARATE_COMPILATION defined, and needs that of each store that is used.
+#
 # Takes weir_FIND_COMPONENTS: looks for what these need, or, where there are none, for everything.
 # Sets weir_<store>_missing: what is needed and was not found.
 
@@ -10,12 +14,28 @@ if(NOT weir_wanted)
   set(weir_wanted sqlite redis postgres nats)
 endif()
 
-# Makes weir::STORE, which links LIBRARIES.
+# Makes weir::NAME of HEADER, which links LIBRARIES.
+function(weir_add_compiled name header) # LIBRARIES...
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/weir_${name}.cpp")
+  file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
+  add_library(weir_${name} STATIC EXCLUDE_FROM_ALL ${source})
+  add_library(weir::${name} ALIAS weir_${name})
+  set_target_properties(weir_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_definitions(weir_${name} PUBLIC WEIR_SEPARATE_COMPILATION)
+  target_link_libraries(weir_${name} PUBLIC ${ARGN})
+endfunction()
+
+# Makes weir::STORE, which links LIBRARIES, and weir::compiled_STORE.
 function(weir_add_store store) # LIBRARIES...
   add_library(weir_${store} INTERFACE)
   add_library(weir::${store} ALIAS weir_${store})
   target_link_libraries(weir_${store} INTERFACE weir::weir ${ARGN})
+  weir_add_compiled(compiled_${store} weir/store/${store}/src.hpp weir::compiled weir::${store})
 endfunction()
+
+if(NOT TARGET weir::compiled)
+  weir_add_compiled(compiled weir/src.hpp weir::weir)
+endif()
 
 if("sqlite" IN_LIST weir_wanted AND NOT TARGET weir::sqlite)
   find_package(SQLite3 3.37 QUIET) # the first with STRICT tables

@@ -7,7 +7,7 @@ endif()
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 add_executable(unit.manifest_digest ${CMAKE_CURRENT_LIST_DIR}/../unit/manifest/digest.cpp)
 target_link_libraries(unit.manifest_digest PRIVATE weir_test_main OpenSSL::Crypto)
-weir_test_use_precompiled(unit.manifest_digest unit)
+target_precompile_headers(unit.manifest_digest REUSE_FROM weir_test_precompiled)
 add_test(NAME unit.manifest_digest
   COMMAND unit.manifest_digest --log_level=test_suite --color_output=no)
 set_tests_properties(unit.manifest_digest PROPERTIES
