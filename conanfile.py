@@ -4,7 +4,8 @@ import re
 from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
-from conan.tools.files import copy, load, save
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
+from conan.tools.files import copy, load
 from conan.tools.scm import Version
 
 required_conan_version = ">=2.0"
@@ -12,30 +13,30 @@ required_conan_version = ">=2.0"
 # The oldest that weir has been seen to be compiled by. Others are not refused.
 compiler_floors = {"gcc": "12", "clang": "16"}
 
+# The stores on an engine: each is an option with_<store>, and its client library's package and components.
+stores = {
+    "sqlite": ("sqlite3/[>=3.37 <4]", ["sqlite3::sqlite3"]),
+    "redis": ("openssl/[>=1.1 <4]", ["openssl::ssl", "openssl::crypto"]),
+    "postgres": ("libpq/[>=14 <19]", ["libpq::libpq"]),
+    "nats": ("cnats/[>=3.4 <4]", ["cnats::cnats"]),
+}
+
 
 class WeirConan(ConanFile):
     name = "weir"
     description = "Concurrency limits, uniqueness, rate limits and job queues for Boost.Asio services"
     license = "BSL-1.0"
     topics = ("asio", "coroutines", "rate-limiter", "job-queue", "semaphore", "header-only")
-    package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
     options = {
-        "with_sqlite": [True, False],  # weir::sqlite, the store on a file
-        "with_redis": [True, False],  # weir::redis, the store on a Redis or Valkey server
-        "with_postgres": [True, False],  # weir::postgres, the store in a PostgreSQL database
-        "with_nats": [True, False],  # weir::nats, the store on NATS JetStream
+        "compiled": [True, False],  # weir::compiled, and weir::compiled_<store>: static libraries
+        **{f"with_{store}": [True, False] for store in stores},  # weir::<store>
     }
-    default_options = {
-        "with_sqlite": False,
-        "with_redis": False,
-        "with_postgres": False,
-        "with_nats": False,
-    }
+    default_options = {"compiled": False, **{f"with_{store}": False for store in stores}}
     implements = ["auto_header_only"]
     no_copy_source = True
     exports = "include/weir/version.hpp"  # where the version is written, the only place
-    exports_sources = "include/*", "LICENSE"
+    exports_sources = "include/*", "cmake/*", "CMakeLists.txt", "LICENSE"
     test_package_folder = "test/package"
 
     def set_version(self):
@@ -43,17 +44,24 @@ class WeirConan(ConanFile):
         parts = re.findall(r"#define WEIR_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
         self.version = ".".join(parts)
 
+    def configure(self):
+        self.package_type = "static-library" if self.options.compiled else "header-library"
+
+    def layout(self):
+        cmake_layout(self)
+
     def requirements(self):
         self.requires("boost/[>=1.88 <2]")
         self.requires("nlohmann_json/[>=3.10 <4]")
-        if self.options.with_sqlite:
-            self.requires("sqlite3/[>=3.37 <4]")
-        if self.options.with_redis:
-            self.requires("openssl/[>=1.1 <4]")
-        if self.options.with_postgres:
-            self.requires("libpq/[>=14 <19]")
-        if self.options.with_nats:
-            self.requires("cnats/[>=3.4 <4]")
+        for store in self.chosen():
+            self.requires(stores[store][0])
+
+    def chosen(self):
+        return [store for store in stores if self.options.get_safe(f"with_{store}")]
+
+    def libraries(self):
+        """What is compiled once, if anything is."""
+        return ["compiled", *(f"compiled_{store}" for store in self.chosen())] if self.options.compiled else []
 
     def validate(self):
         if self.settings.get_safe("compiler.cppstd"):
@@ -63,6 +71,22 @@ class WeirConan(ConanFile):
         if floor and Version(self.settings.compiler.version) < floor:
             raise ConanInvalidConfiguration(f"weir needs {compiler} {floor} or later")
 
+    def generate(self):
+        if self.options.compiled:
+            CMakeDeps(self).generate()
+            toolchain = CMakeToolchain(self)
+            for part in ("TESTS", "EXAMPLES", "BENCH"):
+                toolchain.cache_variables[f"WEIR_BUILD_{part}"] = False
+            toolchain.user_presets_path = False
+            toolchain.generate()
+
+    def build(self):
+        if self.options.compiled:
+            cmake = CMake(self)
+            cmake.configure()
+            for library in self.libraries():
+                cmake.build(target=f"weir_{library}")
+
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         copy(
@@ -71,42 +95,29 @@ class WeirConan(ConanFile):
             os.path.join(self.source_folder, "include"),
             os.path.join(self.package_folder, "include"),
         )
+        for pattern in ("*.a", "*.lib"):
+            copy(self, pattern, self.build_folder, os.path.join(self.package_folder, "lib"), keep_path=False)
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "weir")
-        core = self.cpp_info.components["core"]
-        core.set_property("cmake_target_name", "weir::weir")
-        core.bindirs = []
-        core.libdirs = []
-        core.requires = ["boost::headers", "nlohmann_json::nlohmann_json"]
-        if self.settings.os in ("Linux", "FreeBSD"):
+        core = self.component("core", "weir", ["boost::headers", "nlohmann_json::nlohmann_json"])
+        if self.settings.get_safe("os") in ("Linux", "FreeBSD"):
             core.system_libs = ["pthread"]
-        testing = self.cpp_info.components["testing"]
-        testing.set_property("cmake_target_name", "weir::testing")
-        testing.bindirs = []
-        testing.libdirs = []
-        testing.requires = ["core"]
-        if self.options.with_sqlite:
-            sqlite = self.cpp_info.components["sqlite"]
-            sqlite.set_property("cmake_target_name", "weir::sqlite")
-            sqlite.bindirs = []
-            sqlite.libdirs = []
-            sqlite.requires = ["core", "sqlite3::sqlite3"]
-        if self.options.with_redis:
-            redis = self.cpp_info.components["redis"]
-            redis.set_property("cmake_target_name", "weir::redis")
-            redis.bindirs = []
-            redis.libdirs = []
-            redis.requires = ["core", "openssl::ssl", "openssl::crypto"]
-        if self.options.with_postgres:
-            postgres = self.cpp_info.components["postgres"]
-            postgres.set_property("cmake_target_name", "weir::postgres")
-            postgres.bindirs = []
-            postgres.libdirs = []
-            postgres.requires = ["core", "libpq::libpq"]
-        if self.options.with_nats:
-            nats = self.cpp_info.components["nats"]
-            nats.set_property("cmake_target_name", "weir::nats")
-            nats.bindirs = []
-            nats.libdirs = []
-            nats.requires = ["core", "cnats::cnats"]
+        self.component("testing", "testing", ["core"])
+        for store in self.chosen():
+            self.component(store, store, ["core", *stores[store][1]])
+        for library in self.libraries():
+            store = library.removeprefix("compiled").removeprefix("_")
+            compiled = self.component(library, library, ["compiled", store] if store else ["core"])
+            compiled.libdirs = ["lib"]
+            compiled.libs = [f"weir_{library}"]
+            compiled.defines = ["WEIR_SEPARATE_COMPILATION"]
+
+    def component(self, name, target, requires):
+        """A component of headers alone."""
+        out = self.cpp_info.components[name]
+        out.set_property("cmake_target_name", f"weir::{target}")
+        out.bindirs = []
+        out.libdirs = []
+        out.requires = requires
+        return out

@@ -17,14 +17,18 @@ class WeirTestConan(ConanFile):
     def layout(self):
         cmake_layout(self)
 
+    def chosen(self):
+        return self.dependencies[self.tested_reference_str].options
+
     def components(self):
-        options = self.dependencies[self.tested_reference_str].options
+        options = self.chosen()
         stores = ["sqlite", "redis", "postgres", "nats"]
         return ["testing"] + [s for s in stores if options.get_safe(f"with_{s}")]
 
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["WEIR_COMPONENTS"] = ";".join(self.components())
+        toolchain.cache_variables["WEIR_COMPILED"] = bool(self.chosen().compiled)
         toolchain.user_presets_path = False  # none of ours for whoever opens this folder
         toolchain.generate()
 

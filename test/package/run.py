@@ -4,9 +4,9 @@
 usage: run.py --work DIR [--fast] [--conan CONAN] [--boost PREFIX] [--cxx COMPILER]
 
 Ways: an installation and find_package, add_subdirectory, plain -I, and (with --conan) a Conan package. In each,
-one program for each component that it asks for is built and run; and where a component's library is missing, what is said is
-compared with what should be. The files that README.md shows are taken as they stand there. --fast does one of each kind instead
-of all.
+one program for each component that it asks for is built and run, header-only and with what is compiled once; and where a
+component's library is missing, what is said is compared with what should be. The files that README.md shows are taken as they
+stand there. --fast does one of each kind instead of all.
 """
 
 import argparse
@@ -37,6 +37,7 @@ MISSING = [
     ("postgres", "libpq-fe.h", "weir/store/postgres.hpp needs libpq 14 or later"),
     ("nats", "nats", "weir/store/nats.hpp needs the NATS C client 3.4 or later"),
 ]
+MODES = {"header-only": "-DWEIR_COMPILED=OFF", "compiled": "-DWEIR_COMPILED=ON"}
 # System packages under the references of the public index: header (below an include folder) and the expression in it
 # that gives the version.
 INDEX = {
@@ -133,11 +134,12 @@ class Ways:
 
     def find_package(self):
         self.install()
-        # The one of README.md is for Redis, too, and Boost.Redis takes long to compile.
-        wanted = ["testing"] + [s for s in STORES if s != "redis" or not self.fast]
-        self.say("find_package(weir COMPONENTS …)", wanted)
-        build = self.cmake("find", f"-DWEIR_COMPONENTS={';'.join(wanted)}")
-        self.programs(build, ["core"] + wanted)
+        wanted = ["testing"] + [s for s in STORES if s != "redis" or not self.fast] # README.md's is for Redis
+        for mode in MODES:
+            self.say(f"find_package(weir COMPONENTS …), {mode}", wanted)
+            build = self.cmake(f"find-{mode}", f"-DWEIR_COMPONENTS={';'.join(wanted)}", MODES[mode])
+            self.programs(build, ["core"] + wanted)
+            wanted = ["sqlite"] if self.fast else wanted
         for store in STORES:
             client = CLIENTS[store][0]
             self.cmake(f"find-no-{store}", f"-DWEIR_COMPONENTS={store}",
@@ -149,10 +151,12 @@ class Ways:
 
     def add_subdirectory(self):
         wanted = ["redis"] if self.fast else ["testing"] + STORES
-        self.say("add_subdirectory", wanted)
-        build = self.cmake("subdirectory", f"-DWEIR_SOURCE={ROOT}", f"-DWEIR_COMPONENTS={';'.join(wanted)}")
-        if not self.fast:
-            self.programs(build, ["core"] + wanted)
+        for mode in MODES:
+            self.say(f"add_subdirectory, {mode}", wanted)
+            build = self.cmake(f"subdirectory-{mode}", f"-DWEIR_SOURCE={ROOT}", f"-DWEIR_COMPONENTS={';'.join(wanted)}",
+                               MODES[mode])
+            if not self.fast:
+                self.programs(build, ["core"] + wanted)
         # There the target is missing, and what is said before names the reason.
         self.cmake("subdirectory-no-redis", f"-DWEIR_SOURCE={ROOT}", "-DWEIR_COMPONENTS=redis",
                    "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",
@@ -160,16 +164,25 @@ class Ways:
 
     def plain(self):
         wanted = ["sqlite"] if self.fast else ["core", "testing"] + STORES
-        self.say("-I include", wanted)
         include = ["-std=c++20", "-I", ROOT / "include"]
         if self.boost:
             include += ["-isystem", self.boost / "include"]
         include += ["-isystem", "/usr/include/postgresql", "-pthread"]
         build = self.work / "plain"
         build.mkdir()
-        for name in wanted:
-            run(self.cxx, *include, HERE / f"{name}.cpp", "-o", build / name, *CLIENTS.get(name, ("", []))[1])
-            print(f"  {run(build / name, cwd=self.work).strip().splitlines()[-1]}", flush=True)
+        apart = build / "weir.cpp"
+        apart.write_text('#include "weir/src.hpp"\n' + "".join(
+            f'#include "weir/store/{s}/src.hpp"\n' for s in wanted if s in STORES), encoding="utf-8")
+        libraries = [library for s in wanted for library in CLIENTS.get(s, ("", []))[1]]
+        for mode in MODES:
+            self.say(f"-I include, {mode}", wanted)
+            flags, objects = include, []
+            if mode == "compiled":
+                flags, objects = [*include, "-DWEIR_SEPARATE_COMPILATION"], [build / "weir.o"]
+                run(self.cxx, *flags, "-c", apart, "-o", build / "weir.o")
+            for name in wanted:
+                run(self.cxx, *flags, HERE / f"{name}.cpp", *objects, "-o", build / name, *libraries)
+                print(f"  {run(build / name, cwd=self.work).strip().splitlines()[-1]}", flush=True)
 
     def missing(self):
         """Compiles with an include path from which one header, or folder, has been taken away."""
@@ -211,7 +224,8 @@ class Ways:
         raise Failed(f"no header tells which {package} this machine has")
 
     def conan_packages(self):
-        wanted = [STORES] if self.fast else [[], *([store] for store in STORES), STORES]
+        wanted = [(STORES, False)] if self.fast else [([], False), *(([store], False) for store in STORES), (STORES, False),
+                                                      ([], True), (STORES, True)]
         home = self.work / "conan"
         env = dict(os.environ, CONAN_HOME=str(home), CXX=self.cxx, CC="clang-19" if "clang" in self.cxx else "gcc")
 
@@ -242,9 +256,9 @@ class Ways:
                   *options)
             run("cmake", "--preset", "conan-release", "--fresh", cwd=folder, env=env,
                 expect="weir::redis but the target was not found")
-        for stores in wanted:
-            self.say("Conan, with", stores or ["nothing else"])
-            chosen = [f"-o=weir/*:with_{s}=True" for s in stores]
+        for stores, compiled in wanted:
+            self.say("Conan, compiled, with" if compiled else "Conan, with", stores or ["nothing else"])
+            chosen = [f"-o=weir/*:with_{s}=True" for s in stores] + [f"-o=weir/*:compiled={compiled}"]
             out = conan("create", ROOT, "--build=missing", "-s", "compiler.cppstd=20", *chosen, *options,
                         "-c", f"tools.cmake.cmake_layout:test_folder={self.work / 'conan-test'}")
             for line in re.findall(r"^(?:weir \d.*|weir::testing: .*|SQLite .*|Redis: .*|libpq .*|NATS C client .*)$", out, re.M):
