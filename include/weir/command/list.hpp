@@ -16,7 +16,7 @@ namespace weir::command {
 /// Some commands, as a type.
 template <class... Commands>
 struct list_of {
-  using list = list_of;
+  using list = list_of;  ///< what a list of a noun is
 };
 
 // The commands of a noun: first those that its concept asks for, then the optional ones. Each noun
