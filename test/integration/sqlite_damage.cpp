@@ -318,6 +318,25 @@ BOOST_AUTO_TEST_CASE(F93_others_cannot_write_by_mistake_what_weir_would_not_have
   }
 }
 
+// A list after IN would be a table of its own, with a page cache, for each row that is written.
+BOOST_AUTO_TEST_CASE(F93_what_holds_rows_sound_makes_no_table_for_each_row) {
+  bed b;
+  BOOST_TEST_REQUIRE(b(command::inspect_lock{"k"}).has_value());
+  connection db{b.home.file()};
+  for (std::string const table :
+       {"state", "permits", "locks", "buckets", "queues", "jobs", "payloads", "keys"}) {
+    auto const sql = "EXPLAIN INSERT INTO weir_" + table + " DEFAULT VALUES";
+    std::string steps;
+    auto const note = [](void* to, int, char** row, char**) {
+      *static_cast<std::string*>(to) += std::string{row[1]} + ' ';
+      return 0;
+    };
+    BOOST_TEST_REQUIRE(sqlite3_exec(db.get(), sql.c_str(), note, &steps, nullptr) == SQLITE_OK);
+    BOOST_TEST(steps.find("Halt") != steps.npos);
+    BOOST_TEST(steps.find("OpenEphemeral") == steps.npos, table << ": " << steps);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F93_a_file_of_the_schema_before_is_migrated_with_what_is_damaged_in_it) {
   directory const home;
   {

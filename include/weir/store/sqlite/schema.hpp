@@ -176,26 +176,27 @@ ALTER TABLE weir_state ADD COLUMN sound INTEGER AS (
   shards BETWEEN 1 AND 1024 AND min(fence, permits, locks, buckets, jobs, idle, idlings) >= 0
 ) CHECK (sound);
 ALTER TABLE weir_permits ADD COLUMN sound INTEGER AS (
-  length(key) BETWEEN 1 AND 1024 AND ticket IN (0, 1) AND number > 0
+  length(key) BETWEEN 1 AND 1024 AND ticket BETWEEN 0 AND 1 AND number > 0
   AND length(holder) BETWEEN 1 AND 128 AND lim BETWEEN 1 AND 1000000
 ) CHECK (sound);
 ALTER TABLE weir_locks ADD COLUMN sound INTEGER AS (
   length(key) BETWEEN 1 AND 1024 AND length(holder) BETWEEN 1 AND 128 AND fence > 0
 ) CHECK (sound);
 ALTER TABLE weir_buckets ADD COLUMN sound INTEGER AS (
-  length(key) BETWEEN 1 AND 1024 AND length(quotas) IN (24, 48, 72, 96)
+  length(key) BETWEEN 1 AND 1024 AND length(quotas) BETWEEN 24 AND 96
+  AND length(quotas) % 24 = 0
   AND min(h0, h1, h2, h3) >= -1073741824 AND max(h0, h1, h2, h3) <= 1073741824
 ) CHECK (sound);
 ALTER TABLE weir_queues ADD COLUMN sound INTEGER AS (
-  shard BETWEEN 0 AND 1023 AND length(name) BETWEEN 1 AND 1024 AND paused IN (0, 1)
+  shard BETWEEN 0 AND 1023 AND length(name) BETWEEN 1 AND 1024 AND paused BETWEEN 0 AND 1
   AND length(lease_holder) <= 128 AND (idle IS NULL OR idle >= 0)
   AND min(lease_fence, enqueued, completed, cancelled, purged) >= 0
   AND min(waiting, dead, kept, keys, deaths) >= 0
 ) CHECK (sound);
 ALTER TABLE weir_jobs ADD COLUMN sound INTEGER AS (
-  length(id) = 16 AND priority BETWEEN 0 AND 255 AND state IN (0, 2, 3, 4)
+  length(id) = 16 AND priority BETWEEN 0 AND 255 AND state BETWEEN 0 AND 4 AND state <> 1
   AND (vesting IS NULL) = (state <> 0) AND (death IS NULL) = (state <> 3)
-  AND (kept IS NULL) = (state NOT IN (2, 4))
+  AND (kept IS NULL) = (state <> 2 AND state <> 4)
   AND attempts BETWEEN 0 AND 1000000 AND max_attempts BETWEEN 1 AND 1000000
   AND snoozes BETWEEN 0 AND 4294967295 AND fence >= 0
   AND (holder IS NULL OR length(holder) BETWEEN 1 AND 128)
@@ -209,7 +210,7 @@ ALTER TABLE weir_jobs ADD COLUMN sound INTEGER AS (
 ) CHECK (sound);
 ALTER TABLE weir_payloads ADD COLUMN sound INTEGER AS (length(payload) <= 1048576) CHECK (sound);
 ALTER TABLE weir_keys ADD COLUMN sound INTEGER AS (
-  run IN (0, 1) AND length(key) BETWEEN 1 AND 1024 AND length(owner) = 16
+  run BETWEEN 0 AND 1 AND length(key) BETWEEN 1 AND 1024 AND length(owner) = 16
 ) CHECK (sound);
 PRAGMA ignore_check_constraints = OFF;
 )sql",
