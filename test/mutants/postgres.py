@@ -19,7 +19,8 @@ FAILURE, HOSTS = "store/postgres/failure.hpp", "store/postgres/hosts.hpp"
 SOCKET, LINK = "store/postgres/socket.hpp", "store/postgres/link.hpp"
 POOL, GATHERING = "store/postgres/pool.hpp", "store/postgres/gathering.hpp"
 LISTENER, WAITS = "store/postgres/listener.hpp", "store/postgres/waits.hpp"
-IN_TRANSACTION, MIGRATION = "store/postgres/transaction.hpp", "store/postgres/migration.hpp"
+IN_TRANSACTION = "store/postgres/transaction_steps.hpp"
+MIGRATION = "store/postgres/migration_sql.hpp"
 
 
 def in_sql(old, new):

@@ -4,42 +4,40 @@
 #ifndef WEIR_STORE_POSTGRES_HPP
 #define WEIR_STORE_POSTGRES_HPP
 
-#if !__has_include(<libpq-fe.h>)
-#error "weir/store/postgres.hpp needs libpq 14 or later: libpq-fe.h is not on the include path"
-#endif
-
 #include "weir/clock/system.hpp"
 #include "weir/command/at.hpp"
-#include "weir/concept.hpp"
+#include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/detail/parking.hpp"
+#include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/validate.hpp"
-#include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/migration.hpp"
-#include "weir/store/postgres/migrator.hpp"
 #include "weir/store/postgres/options.hpp"
-#include "weir/store/postgres/pool.hpp"
-#include "weir/store/postgres/request.hpp"
-#include "weir/store/postgres/step.hpp"
 #include "weir/store/postgres/transaction.hpp"
-#include "weir/store/postgres/waits.hpp"
-#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/dispatch.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 namespace weir {
+
+namespace detail {
+
+class postgres_engine;
+[[nodiscard]] std::shared_ptr<postgres_engine> make_postgres_engine(
+    boost::asio::any_io_executor const& executor, std::string conninfo,
+    postgres_options const& options);
+void migrate_engine(postgres_engine& engine,
+                    boost::asio::any_completion_handler<void(error_code)> handler);
+void close_engine(postgres_engine& engine);
+
+}  // namespace detail
 
 /// All four nouns in a PostgreSQL database, version 14 or later: durable, shared by any number of
 /// hosts, and written in the application's own transactions where that is wanted
@@ -104,17 +102,15 @@ class postgres_store {
   explicit postgres_store(executor_type executor, std::string conninfo,
                           postgres_options const& options = {})
       : executor_{std::move(executor)},
-        pool_{std::make_shared<detail::postgres_pool>(executor_, std::move(conninfo), options)},
-        waits_{detail::postgres_waits::shared_by_handles(std::make_shared<detail::postgres_waits>(
-            pool_, options.listen_conninfo.empty() ? pool_->conninfo()
-                                                   : std::string{options.listen_conninfo}))} {}
+        shards_{detail::bounded(options).shards},
+        engine_{detail::make_postgres_engine(executor_, std::move(conninfo), options)} {}
 
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   /// By which waits are measured.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
   /// How many shards the job queues have, as bounded.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return pool_->options().shards; }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
   /// Brings the database to this version's schema, in one transaction, on a connection of its own;
   /// does nothing where it is that already. Several at once do it once. It may take longer than
@@ -127,85 +123,58 @@ class postgres_store {
   template <class Token = boost::asio::deferred_t>
   auto async_migrate(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
-                       postgres_store const& self) {
-      auto op = detail::park<error_code>(self.executor_, std::move(handler));
-      auto const& pool = *self.pool_;
-      auto const run = std::make_shared<detail::postgres_migrator>(pool.strand(), pool.conninfo(),
-                                                                   pool.options(), std::move(op));
-      boost::asio::dispatch(pool.strand(), [run] { run->run(); });
+                       std::shared_ptr<detail::postgres_engine> const& engine) {
+      detail::migrate_engine(*engine, std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this);
+        detail::bound_initiation{executor_, initiate}, token, engine_);
   }
 
   /// Executes a command and completes, once it is committed, by posting the handler. Cancelling it
   /// (any kind) completes it with `operation_aborted` at once. It was not executed if it had not
   /// been sent yet; otherwise it was executed, or will be, or not.
   template <class C, class Token>
-    requires detail::postgres_step<C>
+    requires detail::engine_step<C>
   auto async_execute(C const& c, Token&& token) const {
-    return start(c, std::nullopt, std::forward<Token>(token));
+    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+                                     std::forward<Token>(token));
   }
 
   /// Executes a command as if at `a.time`. From then on this store removes nothing of what time has
   /// ended of its own accord: the server's clock does not know which times it was told.
   template <class C, class Token>
-    requires detail::postgres_step<C>
+    requires detail::engine_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return start(a.command, a.time, std::forward<Token>(token));
+    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+                                     std::forward<Token>(token));
   }
 
   /// Waits for a hint: at most for `poll_interval` after there is reason for one, and usually not
   /// as long. Cancelling it (any kind) completes it with `operation_aborted`, and so does the end
   /// of the last handle of the store.
-  template <detail::postgres_wait C, class Token>
+  template <class C, class Token>
+    requires(detail::engine_command<C> && command::waits_for_event<C>)
   auto async_execute(C const& c, Token&& token) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
-                       postgres_store const& self, C const& command) {
-      auto ec = rule::validate(command);
-      if constexpr (requires { command.shard; }) {
-        if (!ec && command.shard >= self.shard_count()) ec = errc::invalid_shard;
-      }
-      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, hint{});
-      self.waits_->wait(self.executor_, std::move(handler), command);
-    };
-    return boost::asio::async_initiate<Token, void(error_code, hint)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+                                     std::forward<Token>(token));
   }
 
   /// Lets nothing more in: later commands are `closed`, and so are waits. Those that wait for a
   /// connection end with `operation_aborted`, what was sent is still answered, and then the
   /// connections are closed. Does not wait.
-  void close() const {
-    waits_->close();
-    pool_->close();
-  }
+  void close() const { detail::close_engine(*engine_); }
 
  private:
-  template <class C, class Token>
-  auto start(C const& c, std::optional<time_point> at, Token&& token) const {
-    using answer = typename C::result;
-    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
-    auto initiate = [](handler_type handler, postgres_store const& self, C const& command,
-                       std::optional<time_point> time) {
-      detail::postgres_scope const in{.shards = self.shard_count(), .own = true, .at = time};
-      if (auto const ec = detail::refusal(command, in)) {
-        return detail::post_completion(self.executor_, std::move(handler), ec, answer{});
-      }
-      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
-      if (time) self.pool_->tidy_no_more();
-      self.pool_->submit(std::make_unique<detail::postgres_command<C>>(std::move(op), command, in));
-    };
-    return boost::asio::async_initiate<Token, void(error_code, answer)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
-  }
-
   executor_type executor_;
   [[no_unique_address]] system_clock clock_;
-  std::shared_ptr<detail::postgres_pool> pool_;
-  std::shared_ptr<detail::postgres_waits> waits_;
+  std::uint32_t shards_;
+  std::shared_ptr<detail::postgres_engine> engine_;
 };
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/store/postgres/engine.hpp"
+#endif
 
 #endif

@@ -4,54 +4,40 @@
 #ifndef WEIR_STORE_REDIS_HPP
 #define WEIR_STORE_REDIS_HPP
 
-#if !__has_include(<openssl/ssl.h>)
-#error "weir/store/redis.hpp needs OpenSSL: openssl/ssl.h is not on the include path"
-#endif
-
 #include "weir/clock/system.hpp"
 #include "weir/command/at.hpp"
-#include "weir/concept.hpp"
+#include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/detail/parking.hpp"
+#include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/validate.hpp"
 #include "weir/store/redis/address.hpp"
-#include "weir/store/redis/backend.hpp"
-#include "weir/store/redis/call.hpp"
-#include "weir/store/redis/cluster.hpp"
-#include "weir/store/redis/link.hpp"
 #include "weir/store/redis/options.hpp"
-#include "weir/store/redis/request.hpp"
-#include "weir/store/redis/waits.hpp"
-#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/dispatch.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 namespace weir {
 
 namespace detail {
 
-/// What is one run of a script.
-template <class C>
-concept redis_step =
-    requires(redis_names const& names, C const& c, redis_now now, redis_reply& reply) {
-      { encode(names, c, now) } -> std::same_as<result<redis_call>>;
-      { decode(c, reply) } -> std::same_as<result<typename C::result>>;
-    };
+class redis_engine;
+[[nodiscard]] std::shared_ptr<redis_engine> make_redis_engine(
+    boost::asio::any_io_executor const& executor, redis_address const& address,
+    redis_options const& options);
+void run_engine(redis_engine& engine,
+                boost::asio::any_completion_handler<void(error_code)> handler);
+void close_engine(redis_engine& engine);
 
-template <class C>
-concept redis_wait =
-    std::is_same_v<C, command::await_permit> || std::is_same_v<C, command::await_jobs>;
+/// One run of a script. Keys expire by themselves: there is nothing to reap.
+template <class C> concept redis_step = engine_step<C> && !std::same_as<C, command::reap_buckets>;
 
 }  // namespace detail
 
@@ -124,15 +110,13 @@ class redis_store {
   explicit redis_store(executor_type executor, redis_address const& address = redis_address{},
                        redis_options const& options = {})
       : executor_{std::move(executor)},
-        link_{make_backend(executor_, address, without_replicas(options))},
-        sure_{options.replicas == 0 ? nullptr
-                                    : make_backend(executor_, address, without_hints(options))},
-        watches_{std::make_shared<detail::redis_shard_watches>()} {}
+        shards_{detail::bounded(options).shards},
+        engine_{detail::make_redis_engine(executor_, address, options)} {}
 
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   /// How many shards the job queues have, as bounded.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return link_->names().shards(); }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
   /// Keeps a connection to the server, and makes another one whenever it ends, until `close`.
   /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
@@ -140,12 +124,11 @@ class redis_store {
   template <class Token = boost::asio::deferred_t>
   auto async_run(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
-                       redis_store const& self) {
-      self.link_->run(detail::park<error_code>(self.executor_, std::move(handler)));
-      if (self.sure_) self.sure_->run({});
+                       std::shared_ptr<detail::redis_engine> const& engine) {
+      detail::run_engine(*engine, std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this);
+        detail::bound_initiation{executor_, initiate}, token, engine_);
   }
 
   /// Executes a command, and posts its handler. Cancelling it (any kind) completes it with
@@ -154,92 +137,41 @@ class redis_store {
   template <class C, class Token>
     requires detail::redis_step<C>
   auto async_execute(C const& c, Token&& token) const {
-    return start(c, std::nullopt, std::forward<Token>(token));
+    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+                                     std::forward<Token>(token));
   }
 
   /// Executes a command as if at `a.time`, within the years 1970 to 2223.
   template <class C, class Token>
     requires detail::redis_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return start(a.command, detail::redis_time(a.time), std::forward<Token>(token));
+    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+                                     std::forward<Token>(token));
   }
 
   /// Waits for a hint: at most for `poll_interval` after there is reason for one, and usually not
   /// as long. Cancelling it (any kind) completes it with `operation_aborted`.
-  template <detail::redis_wait C, class Token>
+  template <class C, class Token>
+    requires(detail::engine_command<C> && command::waits_for_event<C>)
   auto async_execute(C const& c, Token&& token) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
-                       redis_store const& self, C const& command) {
-      auto ec = rule::validate(command);
-      if (!ec) ec = detail::encode_wait(self.link_->names(), command).error();
-      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, hint{});
-      auto op = detail::park<error_code, hint>(self.executor_, std::move(handler));
-      self.wait(command, std::move(op));
-    };
-    return boost::asio::async_initiate<Token, void(error_code, hint)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+                                     std::forward<Token>(token));
   }
 
   /// Ends the connection: commands under way are `outcome_unknown`, those that wait for one, and
   /// later ones, are `closed`, and `async_run` completes. Does not wait.
-  void close() const {
-    link_->close();
-    if (sure_) sure_->close();
-  }
+  void close() const { detail::close_engine(*engine_); }
 
  private:
-  static redis_options without_replicas(redis_options options) noexcept {
-    options.replicas = 0;
-    return options;
-  }
-  static redis_options without_hints(redis_options options) noexcept {
-    options.warn = nullptr;
-    return options;
-  }
-  static std::shared_ptr<detail::redis_backend> make_backend(executor_type const& executor,
-                                                             redis_address const& address,
-                                                             redis_options const& options) {
-    if (address.is_cluster()) {
-      return std::make_shared<detail::redis_cluster>(executor, address, options);
-    }
-    return std::make_shared<detail::redis_link>(executor, address, options);
-  }
-
-  template <class C, class Token>
-  auto start(C const& c, detail::redis_now at, Token&& token) const {
-    using answer = typename C::result;
-    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
-    auto initiate = [](handler_type handler, redis_store const& self, C const& command,
-                       detail::redis_now now) {
-      auto const ec = rule::validate(command);
-      auto call = ec ? result<detail::redis_call>{ec} : encode(self.link_->names(), command, now);
-      if (call.has_error()) {
-        return detail::post_completion(self.executor_, std::move(handler), call.error(), answer{});
-      }
-      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
-      auto const& way = detail::redis_changes<C> && self.sure_ ? self.sure_ : self.link_;
-      way->submit(std::make_shared<detail::redis_command<C>>(std::move(op), command,
-                                                             std::move(call).value()));
-    };
-    return boost::asio::async_initiate<Token, void(error_code, answer)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
-  }
-
-  void wait(command::await_permit const& c, detail::redis_waiter op) const {
-    auto const watch = std::make_shared<detail::redis_permit_watch>(link_, c, std::move(op));
-    boost::asio::dispatch(link_->strand(), [link = link_, watch] { watch->start(*link); });
-  }
-  void wait(command::await_jobs const& c, detail::redis_waiter op) const {
-    boost::asio::dispatch(link_->strand(), [link = link_, watches = watches_, shard = c.shard,
-                                            op = std::move(op)] { watches->add(link, shard, op); });
-  }
-
   executor_type executor_;
-  std::shared_ptr<detail::redis_backend> link_;
-  std::shared_ptr<detail::redis_backend> sure_;  // for what replicas are to confirm; or null
-  std::shared_ptr<detail::redis_shard_watches> watches_;
+  std::uint32_t shards_;
+  std::shared_ptr<detail::redis_engine> engine_;
 };
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/store/redis/engine.hpp"
+#endif
 
 #endif

@@ -9,6 +9,7 @@
 #include "weir/limits.hpp"
 #include "weir/store/postgres/failure.hpp"
 #include "weir/store/postgres/migration.hpp"
+#include "weir/store/postgres/migration_sql.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/socket.hpp"
 

@@ -40,7 +40,7 @@ class postgres_request {
   postgres_call call_;
 };
 
-template <postgres_step C>
+template <class C>
 class postgres_command final : public postgres_request {
  public:
   using operation = parked<error_code, typename C::result>;

@@ -5,7 +5,6 @@
 #define WEIR_STORE_POSTGRES_STEP_HPP
 
 #include "weir/command/jobs.hpp"
-#include "weir/concept.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/postgres/buckets.hpp"
@@ -15,7 +14,6 @@
 #include "weir/store/postgres/queues.hpp"
 #include "weir/store/postgres/rows.hpp"
 
-#include <concepts>
 #include <new>
 #include <type_traits>
 
@@ -33,13 +31,8 @@ struct postgres_nouns : postgres_leases, postgres_buckets, postgres_jobs, postgr
   using postgres_queues::call;
 };
 
-template <class C>
-concept postgres_step = command_type<C> && requires(C const& c, postgres_scope const& in) {
-  { postgres_nouns::call(c, in) } -> std::same_as<postgres_call>;
-};
-
 /// What is wrong with a command, before any I/O.
-template <postgres_step C>
+template <class C>
 [[nodiscard]] error_code refusal(C const& c, postgres_scope const& in) {
   if (auto const ec = rule::validate(c)) return ec;
   if (!postgres_buckets::can(c)) return errc::quota_too_large;
@@ -53,7 +46,7 @@ template <postgres_step C>
 }
 
 /// Reads an answer. Error: `store_corrupt` where it is none.
-template <postgres_step C>
+template <class C>
 [[nodiscard]] result<typename C::result> read_answer(postgres_note<C> const& note,
                                                      postgres_rows const& r) {
   try {

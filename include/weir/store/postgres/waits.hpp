@@ -174,10 +174,6 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
   bool again_ = false;
 };
 
-template <class C>
-concept postgres_wait =
-    std::is_same_v<C, command::await_jobs> || std::is_same_v<C, command::await_permit>;
-
 /// Who waits, and the listener for them. On the pool's strand.
 class postgres_waits final : public postgres_watch_owner {
  public:
@@ -187,7 +183,7 @@ class postgres_waits final : public postgres_watch_owner {
         linger_{pool_->strand()} {}
 
   /// From any thread.
-  template <postgres_wait C>
+  template <class C>
   void wait(boost::asio::any_io_executor const& executor,
             boost::asio::any_completion_handler<void(error_code, hint)> handler, C const& c) {
     auto op = park<error_code, hint>(executor, std::move(handler),
@@ -212,21 +208,15 @@ class postgres_waits final : public postgres_watch_owner {
                           [self = self_weakly().lock()] { self->end(errc::closed); });
   }
 
-  /// What the handles of a store share of it. With the last of them what waits ends, for who
-  /// listens for it keeps it.
-  [[nodiscard]] static std::shared_ptr<postgres_waits> shared_by_handles(
-      std::shared_ptr<postgres_waits> const& all) {
-    return {all.get(), [all](postgres_waits*) noexcept { forsake(all); }};
-  }
-
- private:
-  // Posted, so that it comes after the waits of the handles that there were.
+  /// Ends what waits, once no handle of the store is left: whoever listens for it keeps it. Posted,
+  /// so that it comes after the waits of the handles that there were.
   static void forsake(std::shared_ptr<postgres_waits> const& all) noexcept try {
     boost::asio::post(all->pool_->strand(),
                       [all] { all->end(boost::asio::error::operation_aborted); });
   } catch (...) {  // no memory: they go on waiting
   }
 
+ private:
   void end(error_code why) {
     closed_ = true;
     for (auto const& w : all()) w->fail(why);

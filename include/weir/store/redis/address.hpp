@@ -146,9 +146,8 @@ class redis_address {
 };
 
 inline result<redis_address> redis_address::parse(std::string_view url) {
-  auto read = detail::redis_url::read(url, usual_port);
-  if (read.has_error()) return read.error();
-  auto& parts = *read;
+  detail::redis_url parts;
+  if (auto const ec = parts.read(url, usual_port)) return ec;
   redis_address out;
   out.tls_ = parts.tls;
   out.cluster_ = parts.cluster;
@@ -164,5 +163,9 @@ inline result<redis_address> redis_address::parse(std::string_view url) {
 }
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/store/redis/url_reader.hpp"
+#endif
 
 #endif

@@ -11,14 +11,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <string_view>
 
 namespace weir {
 
 namespace detail {
 
-inline void warn_on_clog(std::string_view what) { std::clog << "weir: " << what << std::endl; }
+void warn_on_clog(std::string_view what);
 
 }  // namespace detail
 
@@ -103,5 +102,9 @@ namespace detail {
 
 }  // namespace detail
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/store/redis/warning.hpp"
+#endif
 
 #endif

@@ -1,0 +1,101 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_ENGINE_HPP
+#define WEIR_STORE_POSTGRES_ENGINE_HPP
+
+#if !__has_include(<libpq-fe.h>)
+#error "weir/store/postgres.hpp needs libpq 14 or later: libpq-fe.h is not on the include path"
+#endif
+
+#include "weir/command/list.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
+#include "weir/detail/engine_call.hpp"
+#include "weir/detail/engine_way.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/store/postgres/call.hpp"
+#include "weir/store/postgres/migration_sql.hpp"
+#include "weir/store/postgres/migrator.hpp"
+#include "weir/store/postgres/options.hpp"
+#include "weir/store/postgres/pool.hpp"
+#include "weir/store/postgres/request.hpp"
+#include "weir/store/postgres/step.hpp"
+#include "weir/store/postgres/transaction_steps.hpp"
+#include "weir/store/postgres/waits.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace weir::detail {
+
+/// What the handles of a PostgreSQL store share. With the last of them what waits ends.
+class postgres_engine {
+ public:
+  postgres_engine(boost::asio::any_io_executor executor, std::string conninfo,
+                  postgres_options const& options)
+      : executor_{std::move(executor)},
+        pool_{std::make_shared<postgres_pool>(executor_, std::move(conninfo), options)},
+        waits_{std::make_shared<postgres_waits>(
+            pool_, options.listen_conninfo.empty() ? pool_->conninfo()
+                                                   : std::string{options.listen_conninfo})} {}
+  postgres_engine(postgres_engine const&) = delete;
+  postgres_engine& operator=(postgres_engine const&) = delete;
+  ~postgres_engine() { postgres_waits::forsake(waits_); }
+
+  void migrate(boost::asio::any_completion_handler<void(error_code)> handler) {
+    auto const run =
+        std::make_shared<postgres_migrator>(pool_->strand(), pool_->conninfo(), pool_->options(),
+                                            park<error_code>(executor_, std::move(handler)));
+    boost::asio::dispatch(pool_->strand(), [run] { run->run(); });
+  }
+
+  template <class C>
+  void execute(C const& c, told_time at, erased_handler<C> handler) {
+    using answer = typename C::result;
+    postgres_scope const in{.shards = pool_->options().shards, .own = true, .at = at};
+    if (auto const ec = refusal(c, in)) {
+      return post_completion(executor_, std::move(handler), ec, answer{});
+    }
+    if constexpr (command::waits_for_event<C>) {
+      waits_->wait(executor_, std::move(handler), c);
+    } else {
+      auto op = park<error_code, answer>(executor_, std::move(handler));
+      if (at) pool_->tidy_no_more();
+      pool_->submit(std::make_unique<postgres_command<C>>(std::move(op), c, in));
+    }
+  }
+
+  void close() {
+    waits_->close();
+    pool_->close();
+  }
+
+ private:
+  boost::asio::any_io_executor executor_;
+  std::shared_ptr<postgres_pool> pool_;
+  std::shared_ptr<postgres_waits> waits_;
+};
+
+WEIR_DECL std::shared_ptr<postgres_engine> make_postgres_engine(
+    boost::asio::any_io_executor const& executor, std::string conninfo,
+    postgres_options const& options) {
+  return std::make_shared<postgres_engine>(executor, std::move(conninfo), options);
+}
+
+WEIR_DECL void migrate_engine(postgres_engine& engine,
+                              boost::asio::any_completion_handler<void(error_code)> handler) {
+  engine.migrate(std::move(handler));
+}
+
+WEIR_DECL void close_engine(postgres_engine& engine) { engine.close(); }
+
+}  // namespace weir::detail
+
+#endif

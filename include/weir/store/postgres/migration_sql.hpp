@@ -1,0 +1,185 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_MIGRATION_SQL_HPP
+#define WEIR_STORE_POSTGRES_MIGRATION_SQL_HPP
+
+#include "weir/detail/config.hpp"
+#include "weir/job.hpp"
+#include "weir/limits.hpp"
+#include "weir/store/postgres/migration.hpp"
+#include "weir/store/postgres/options.hpp"
+#include "weir/store/postgres/schema/buckets.hpp"
+#include "weir/store/postgres/schema/claims.hpp"
+#include "weir/store/postgres/schema/jobs.hpp"
+#include "weir/store/postgres/schema/leases.hpp"
+#include "weir/store/postgres/schema/queues.hpp"
+#include "weir/store/postgres/schema/tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir {
+
+namespace detail {
+
+/// One step between two versions of the schema, and the way back. One that was released never
+/// changes: a change is one more step.
+struct postgres_migration {
+  std::initializer_list<char const*> up;
+  char const* down;
+};
+
+inline constexpr std::initializer_list<char const*> postgres_first = {
+    pgsql::tables, pgsql::leases, pgsql::buckets, pgsql::queues, pgsql::jobs, pgsql::claims};
+
+inline constexpr std::array postgres_migrations{
+    postgres_migration{postgres_first, "DROP SCHEMA ~ CASCADE;\n"},
+};
+static_assert(postgres_migrations.size() == postgres_schema_version);
+
+/// What a job row is read as. See `job_row` in schema/queues.hpp.
+inline constexpr std::string_view postgres_job_columns =
+    "j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, "
+    "j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, "
+    "j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result";
+
+/// The bytes of a job's row in an answer, as in rule/bytes.hpp.
+inline constexpr std::string_view postgres_job_bytes =
+    "octet_length(j.kind) + octet_length(j.payload) + octet_length(j.unique_key) + "
+    "octet_length(j.memo) + octet_length(j.result) + octet_length(j.reason)";
+
+/// What every command is executed with. Whoever waits for longer than the lock timeout is told so
+/// instead of holding up what is behind it (F50). A plan is made once, for whatever there will be:
+/// not for the empty tables that there are at first.
+///
+/// Names are looked up in the system's schema alone. What somebody else has put in front of it, by
+/// a setting of the database or by a name that fits better, is not executed with weir's rights
+/// (F89). The temporary schema comes last: where it is not listed, tables and types are looked up
+/// there first.
+inline constexpr std::string_view postgres_function_settings =
+    "SET search_path = pg_catalog, pg_temp "
+    "SET lock_timeout = '1s' SET enable_seqscan = off SET enable_bitmapscan = off "
+    "SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off "
+    "SET plan_cache_mode = force_generic_plan";
+
+/// How a table is vacuumed whose rows come and go: long before the fifth of it is dead that
+/// PostgreSQL waits for, and without pauses.
+inline constexpr std::string_view postgres_hot_table =
+    "autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, "
+    "autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0, "
+    "autovacuum_analyze_scale_factor = 0.05";
+
+/// The jobs' table likewise, but by how many rows are dead and not by their share, and its indexes
+/// with it every time: who looks for the first job of a queue goes through what is dead before it,
+/// and that is as much as it is beside millions of records that are kept.
+inline constexpr std::string_view postgres_jobs_table =
+    "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, "
+    "vacuum_index_cleanup = on, "
+    "autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0, "
+    "autovacuum_analyze_scale_factor = 0.05";
+
+/// The text with its placeholders filled in.
+inline void append_sql(std::string& out, std::string_view text, std::string_view schema) {
+  while (!text.empty()) {
+    auto const at = text.find_first_of("~{");
+    out += text.substr(0, at);
+    if (at == std::string_view::npos) return;
+    text.remove_prefix(at);
+    static_assert(limits::answer_bytes == 4'194'304 && limits::payload_size == 1'048'576 &&
+                  limits::key_size == 1024 && limits::memo_size == 1024 &&
+                  limits::reason_size == 4096 && limits::attempts == 1'000'000 &&
+                  limits::span == std::chrono::nanoseconds{315'360'000'000'000'000});
+    constexpr std::pair<std::string_view, std::string_view> filled[] = {
+        {"{job}", postgres_job_columns},
+        {"{bytes}", postgres_job_bytes},
+        {"{answer}", "4194304"},
+        {"{set}", postgres_function_settings},
+        {"{hot}", postgres_hot_table},
+        {"{jobs}", postgres_jobs_table},
+        {"{damaged}", damaged_record},
+        {"{payload}", "1048576"},
+        {"{key}", "1024"},
+        {"{memo}", "1024"},
+        {"{reason}", "4096"},
+        {"{attempts}", "1000000"},
+        {"{span}", "315360000000000000"}};
+    auto const* const known = std::ranges::find_if(
+        filled, [&](auto const& each) { return text.starts_with(each.first); });
+    if (text.starts_with('~')) {
+      out.append("\"").append(schema).append("\"");
+      text.remove_prefix(1);
+    } else if (known != std::end(filled)) {
+      out += known->second;
+      text.remove_prefix(known->first.size());
+    } else {
+      out += text.front();
+      text.remove_prefix(1);
+    }
+  }
+}
+
+/// Refuses a schema that a stranger made: what is in it would be executed with weir's rights. The
+/// owner is who asks, a role that they are a member of, the database's owner, or a superuser. The
+/// first statement pins the names of this one and of what follows in the transaction.
+inline constexpr std::string_view postgres_own_schema =
+    "SET LOCAL search_path = pg_catalog, pg_temp;\n"
+    "DO $$\n"
+    "DECLARE\n"
+    "  r name;\n"
+    "BEGIN\n"
+    "  SELECT o.rolname INTO r FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner\n"
+    "    JOIN pg_database d ON d.datname = current_database()\n"
+    "    JOIN pg_roles me ON me.rolname = current_user\n"
+    "    WHERE n.nspname = btrim('~', '\"') AND NOT (o.oid IN (me.oid, d.datdba) OR o.rolsuper\n"
+    "      OR NOT me.rolsuper AND pg_has_role(o.oid, 'USAGE'));\n"
+    "  IF FOUND THEN\n"
+    "    RAISE SQLSTATE 'WEIR1' USING MESSAGE =\n"
+    "      format('weir: the schema %I belongs to the role %I', btrim('~', '\"'), r);\n"
+    "  END IF;\n"
+    "END $$;\n";
+
+}  // namespace detail
+
+WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, std::uint32_t from,
+                                             std::uint32_t to) {
+  std::string out;
+  if (!detail::valid_schema(options.schema)) return out;
+  auto const o = detail::bounded(options);
+  from = std::min(from, postgres_schema_version);
+  to = std::min(to, postgres_schema_version);
+  auto const add = [&](std::string_view text) { detail::append_sql(out, text, o.schema); };
+  add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n");
+  // It takes as long as it takes, and names mean what they do by themselves.
+  add("SET LOCAL statement_timeout = 0;\n");
+  add("SET LOCAL search_path = pg_catalog, pg_temp;\n");
+  // Others who do the same wait here, and then fail.
+  if (from == 0 && to > 0) add("CREATE SCHEMA IF NOT EXISTS ~;\n");
+  add(detail::postgres_own_schema);
+  if (from > 0) add("LOCK TABLE ~.state;\n");
+  for (auto i = from; i < to; ++i) {
+    for (auto const* const part : detail::postgres_migrations[i].up) add(part);
+  }
+  for (auto i = from; i > to; --i) add(detail::postgres_migrations[i - 1].down);
+  if (from == 0 && to > 0) {
+    // Twice at once, or over another version, this fails, and nothing was done.
+    add("INSERT INTO ~.state VALUES (true, " + std::to_string(to) + ", " +
+        std::to_string(o.shards) + ", -9223372036854775808);\n");
+  } else if (to > 0) {
+    add("UPDATE ~.state SET version = " + std::to_string(to) + ";\n");
+  }
+  add("COMMIT;\n");
+  return out;
+}
+
+}  // namespace weir
+
+#endif

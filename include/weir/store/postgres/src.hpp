@@ -1,0 +1,34 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_POSTGRES_SRC_HPP
+#define WEIR_STORE_POSTGRES_SRC_HPP
+
+// The PostgreSQL store's engine, compiled: for one translation unit of a program that defines
+// WEIR_SEPARATE_COMPILATION in all of them.
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#error "weir/store/postgres/src.hpp is for programs that define WEIR_SEPARATE_COMPILATION"
+#endif
+
+#include "weir/command/list.hpp"
+#include "weir/detail/engine_way.hpp"
+#include "weir/store/postgres.hpp"
+#include "weir/store/postgres/engine.hpp"
+#include "weir/store/postgres/transaction_steps.hpp"
+
+namespace weir::detail {
+
+template struct engine_ways<postgres_engine, command::permit_commands::list>;
+template struct engine_ways<postgres_engine, command::lock_commands::list>;
+template struct engine_ways<postgres_engine, command::bucket_commands::list>;
+template struct engine_ways<postgres_engine, command::job_commands::list>;
+
+template struct postgres_transaction_ways<command::permit_commands::list>;
+template struct postgres_transaction_ways<command::lock_commands::list>;
+template struct postgres_transaction_ways<command::bucket_commands::list>;
+template struct postgres_transaction_ways<command::job_commands::list>;
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,134 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_REDIS_ENGINE_HPP
+#define WEIR_STORE_REDIS_ENGINE_HPP
+
+#if !__has_include(<openssl/ssl.h>)
+#error "weir/store/redis.hpp needs OpenSSL: openssl/ssl.h is not on the include path"
+#endif
+
+#include "weir/command/jobs.hpp"
+#include "weir/command/list.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
+#include "weir/detail/engine_call.hpp"
+#include "weir/detail/engine_way.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/redis/address.hpp"
+#include "weir/store/redis/backend.hpp"
+#include "weir/store/redis/call.hpp"
+#include "weir/store/redis/cluster.hpp"
+#include "weir/store/redis/link.hpp"
+#include "weir/store/redis/options.hpp"
+#include "weir/store/redis/request.hpp"
+#include "weir/store/redis/url_reader.hpp"
+#include "weir/store/redis/waits.hpp"
+#include "weir/store/redis/warning.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace weir::detail {
+
+/// What the handles of a Redis store share.
+class redis_engine {
+ public:
+  redis_engine(boost::asio::any_io_executor executor, redis_address const& address,
+               redis_options const& options)
+      : executor_{std::move(executor)},
+        link_{make_backend(executor_, address, without_replicas(options))},
+        sure_{options.replicas == 0 ? nullptr
+                                    : make_backend(executor_, address, without_hints(options))},
+        watches_{std::make_shared<redis_shard_watches>()} {}
+
+  void run(boost::asio::any_completion_handler<void(error_code)> handler) {
+    link_->run(park<error_code>(executor_, std::move(handler)));
+    if (sure_) sure_->run({});
+  }
+
+  template <class C>
+  void execute(C const& c, told_time at, erased_handler<C> handler) {
+    using answer = typename C::result;
+    auto const ec = rule::validate(c);
+    auto call = ec ? result<redis_call>{ec} : encoded(c, at);
+    if (call.has_error()) {
+      return post_completion(executor_, std::move(handler), call.error(), answer{});
+    }
+    auto op = park<error_code, answer>(executor_, std::move(handler));
+    if constexpr (command::waits_for_event<C>) {
+      wait(c, std::move(op));
+    } else {
+      auto const& way = redis_changes<C> && sure_ ? sure_ : link_;
+      way->submit(std::make_shared<redis_command<C>>(std::move(op), c, std::move(call).value()));
+    }
+  }
+
+  void close() {
+    link_->close();
+    if (sure_) sure_->close();
+  }
+
+ private:
+  static redis_options without_replicas(redis_options options) noexcept {
+    options.replicas = 0;
+    return options;
+  }
+  static redis_options without_hints(redis_options options) noexcept {
+    options.warn = nullptr;
+    return options;
+  }
+  static std::shared_ptr<redis_backend> make_backend(boost::asio::any_io_executor const& executor,
+                                                     redis_address const& address,
+                                                     redis_options const& options) {
+    if (address.is_cluster()) return std::make_shared<redis_cluster>(executor, address, options);
+    return std::make_shared<redis_link>(executor, address, options);
+  }
+
+  template <class C>
+  [[nodiscard]] result<redis_call> encoded(C const& c, [[maybe_unused]] told_time at) const {
+    if constexpr (command::waits_for_event<C>) {
+      return encode_wait(link_->names(), c);
+    } else {
+      return encode(link_->names(), c, redis_time(at));
+    }
+  }
+
+  void wait(command::await_permit const& c, redis_waiter op) const {
+    auto const watch = std::make_shared<redis_permit_watch>(link_, c, std::move(op));
+    boost::asio::dispatch(link_->strand(), [link = link_, watch] { watch->start(*link); });
+  }
+  void wait(command::await_jobs const& c, redis_waiter op) const {
+    boost::asio::dispatch(link_->strand(), [link = link_, watches = watches_, shard = c.shard,
+                                            op = std::move(op)] { watches->add(link, shard, op); });
+  }
+
+  boost::asio::any_io_executor executor_;
+  std::shared_ptr<redis_backend> link_;
+  std::shared_ptr<redis_backend> sure_;  // for what replicas are to confirm; or null
+  std::shared_ptr<redis_shard_watches> watches_;
+};
+
+WEIR_DECL std::shared_ptr<redis_engine> make_redis_engine(
+    boost::asio::any_io_executor const& executor, redis_address const& address,
+    redis_options const& options) {
+  return std::make_shared<redis_engine>(executor, address, options);
+}
+
+WEIR_DECL void run_engine(redis_engine& engine,
+                          boost::asio::any_completion_handler<void(error_code)> handler) {
+  engine.run(std::move(handler));
+}
+
+WEIR_DECL void close_engine(redis_engine& engine) { engine.close(); }
+
+}  // namespace weir::detail
+
+#endif
