@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(F59_a_group_ends_when_its_bytes_fill_it) {
   constexpr auto all = limits::batch_bytes;
   directory const home;
   std::string log;
-  detail::sqlite_worker worker{home.file(), quick(), detail::make_sqlite_clock(system_clock{})};
+  detail::sqlite_worker worker{home.file(), quick(), detail::sqlite_host::of(system_clock{})};
   for (auto const size : {all / 2, all / 2 - 1, std::size_t{1}, all, all / 2, std::size_t{0}}) {
     worker.submit(std::make_unique<request>(size, log));
   }

@@ -33,7 +33,7 @@ class engine_with {
   [[nodiscard]] time_point now() const noexcept { return store_.now(); }
 
   template <class C>
-    requires weir::detail::memory_step<C>
+    requires weir::detail::engine_step<C>
   result<typename C::result> execute(C const& c) const {
     if constexpr (requires { defects_->step(c, store_); }) {
       if (defects_) return defects_->step(c, store_);
@@ -42,7 +42,7 @@ class engine_with {
   }
 
   template <class C, class Token>
-    requires weir::detail::memory_wait<C>
+    requires weir::command::waits_for_event<C>
   auto async_execute(C const& c, Token&& token) const {
     return store_.async_execute(c, std::forward<Token>(token));
   }

@@ -8,6 +8,7 @@
 #include "weir/quota.hpp"
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/buckets.hpp"
+#include "weir/store/memory/bucket_steps.hpp"
 #include "weir/store/memory/buckets.hpp"
 #include "weir/store/memory/options.hpp"
 #include "weir/time.hpp"

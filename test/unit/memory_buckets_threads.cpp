@@ -4,6 +4,7 @@
 #include "weir/command/buckets.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
+#include "weir/store/memory/bucket_steps.hpp"
 #include "weir/store/memory/buckets.hpp"
 #include "weir/store/memory/options.hpp"
 #include "weir/time.hpp"

@@ -54,6 +54,12 @@ struct engine_way {
   static void execute(Engine& on, C const& c, told_time at, erased_handler<C> handler);
 };
 
+/// The same to what executes steps in the calling thread.
+template <class Engine, class C, class When>
+struct step_way {
+  static result<typename C::result> execute(Engine& on, C const& c, When at);
+};
+
 /// Gives a command to an engine, and completes with its answer.
 template <class C, class Engine, class Token>
 auto async_engine_call(boost::asio::any_io_executor executor, std::shared_ptr<Engine> engine,

@@ -5,21 +5,23 @@
 #define WEIR_STORE_MEMORY_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/command/at.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/rule/validate.hpp"
+#include "weir/detail/engine_call.hpp"
+#include "weir/error.hpp"
 #include "weir/store/memory/bucket_pin.hpp"
 #include "weir/store/memory/buckets.hpp"
-#include "weir/store/memory/jobs.hpp"
-#include "weir/store/memory/locks.hpp"
 #include "weir/store/memory/options.hpp"
-#include "weir/store/memory/permits.hpp"
+#include "weir/store/memory/time.hpp"
+#include "weir/time.hpp"
 
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,43 +31,12 @@ namespace weir {
 
 namespace detail {
 
-/// The four nouns of a memory store side by side. Each locks for itself; none knows the others, or
-/// the clock.
-template <class>
-struct basic_memory_state : memory_permits, memory_locks, memory_buckets, memory_jobs {
-  explicit basic_memory_state(memory_options const& options)
-      : memory_permits{options},
-        memory_locks{options},
-        memory_buckets{options},
-        memory_jobs{options} {}
+class memory_state;
 
-  /// Keeps the store's clock from tidying state that is live at a told time.
-  void told(time_point t) noexcept {
-    memory_permits::told(t);
-    memory_locks::told(t);
-    memory_jobs::told(t);
-  }
-
-  using memory_buckets::apply;
-  using memory_jobs::apply;
-  using memory_jobs::await;
-  using memory_locks::apply;
-  using memory_permits::apply;
-  using memory_permits::await;
-};
-
-using memory_state = basic_memory_state<void>;
-
-template <class C>
-concept memory_step = command_type<C> && requires(memory_state& s, C const& c, time_point now) {
-  { s.apply(c, now) } -> std::same_as<result<typename C::result>>;
-};
-
-template <class C>
-concept memory_wait =
-    command_type<C> && requires(memory_state& s, C const& c, boost::asio::any_io_executor ex,
-                                boost::asio::any_completion_handler<void(error_code, hint)> h,
-                                time_point now) { s.await(c, now, std::move(h), ex); };
+[[nodiscard]] std::shared_ptr<memory_state> make_memory_state(boost::asio::any_io_executor executor,
+                                                              memory_options const& options);
+/// Its part that callers know, so that a take is compiled where it is asked for.
+[[nodiscard]] memory_buckets& buckets_of(memory_state& state) noexcept;
 
 }  // namespace detail
 
@@ -95,14 +66,16 @@ class basic_memory_store {
         clock_{std::move(clock)},
         born_{clock_.system_now()},
         started_{clock_.steady_now()},
-        state_{std::make_shared<detail::memory_state>(bounded(options))} {}
+        shards_{bounded(options).shards},
+        state_{detail::make_memory_state(executor_, bounded(options))},
+        buckets_{&detail::buckets_of(*state_)} {}
 
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   /// As it was given.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
   /// How many shards the job queues have, as bounded.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return state_->shard_count(); }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
   /// The store's time now. It is what every command without an `at` is executed at.
   [[nodiscard]] time_point now() const noexcept {
@@ -111,12 +84,13 @@ class basic_memory_store {
 
   /// Executes a command in the calling thread.
   template <class C>
-    requires detail::memory_step<C>
+    requires detail::engine_step<C>
   result<typename C::result> execute(C const& c) const {
-    if constexpr (!std::same_as<C, command::take>) {  // which validates itself
-      if (auto const ec = rule::validate(c)) return ec;
+    if constexpr (std::same_as<C, command::take>) {
+      return buckets_->apply(c, now());
+    } else {
+      return step(c, {.at = now()});
     }
-    return state_->apply(c, now());
   }
 
   /// Where the bucket of one key was that is asked again and again; empty at first. Any number of
@@ -129,7 +103,7 @@ class basic_memory_store {
   /// @param c   of the same key and quotas each time, and for the same store
   /// @param pin remembers the bucket
   result<decision> execute(command::take const& c, bucket_pin& pin) const {
-    return state_->apply(c, pin, now());
+    return buckets_->apply(c, pin, now());
   }
 
   /// Executes commands in the calling thread, one after the other at one time, each as if alone.
@@ -139,17 +113,15 @@ class basic_memory_store {
   /// @param answers as many: what each was answered, by position
   void execute_each(std::span<command::take const> takes,
                     std::span<result<decision>> answers) const {
-    state_->apply_each(takes, answers, now());
+    buckets_->apply_each(takes, answers, now());
   }
 
   /// Executes a command as if at `a.time`. What is live then is not removed by later commands, as
   /// long as they are of other keys and queues and there is room.
   template <class C>
-    requires detail::memory_step<C>
+    requires detail::engine_step<C>
   result<typename C::result> execute(command::at<C> const& a) const {
-    if (auto const ec = rule::validate(a.command)) return ec;
-    state_->told(a.time);
-    return state_->apply(a.command, a.time);
+    return step(a.command, {.at = a.time, .told = true});
   }
 
   /// Executes a command in the initiation; the handler is posted, never called inline. A command
@@ -163,17 +135,24 @@ class basic_memory_store {
 
   /// Waits for a hint. Cancelling it (any kind) completes it with `operation_aborted`.
   template <class C, class Token>
-    requires detail::memory_wait<C>
+    requires command::waits_for_event<C>
   auto async_execute(C const& c, Token&& token) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
-                       basic_memory_store self, C command) {
-      self.state_->await(command, self.now(), std::move(handler), self.executor_);
+    auto initiate = [](detail::erased_handler<C> handler, basic_memory_store const& self,
+                       C const& command) {
+      detail::engine_way<detail::memory_state, C>::execute(*self.state_, command, self.now(),
+                                                           std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code, hint)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+        detail::bound_initiation{executor_, initiate}, token, *this, c);
   }
 
  private:
+  template <class C>
+  result<typename C::result> step(C const& c, detail::memory_time when) const {
+    return detail::step_way<detail::memory_state, C, detail::memory_time>::execute(*state_, c,
+                                                                                   when);
+  }
+
   static memory_options bounded(memory_options o) noexcept {
     constexpr std::size_t least = 1;
     o.max_buckets = std::max(o.max_buckets, least);
@@ -188,12 +167,18 @@ class basic_memory_store {
   Clock clock_;
   time_point born_;
   steady_time started_;
+  std::uint32_t shards_;
   std::shared_ptr<detail::memory_state> state_;
+  detail::memory_buckets* buckets_;  // of the state
 };
 
 /// In this process, by the host's clocks.
 using memory_store = basic_memory_store<>;
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/store/memory/engine.hpp"
+#endif
 
 #endif

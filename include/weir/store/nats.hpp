@@ -4,42 +4,44 @@
 #ifndef WEIR_STORE_NATS_HPP
 #define WEIR_STORE_NATS_HPP
 
-#if !__has_include(<nats/nats.h>)
-#error                                                                                             \
-    "weir/store/nats.hpp needs the NATS C client 3.4 or later: nats/nats.h is not on the include path"
-#endif
-
 #include "weir/clock/system.hpp"
 #include "weir/command/at.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/detail/parking.hpp"
+#include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/bucket_scale.hpp"
-#include "weir/rule/validate.hpp"
 #include "weir/store/nats/address.hpp"
-#include "weir/store/nats/job_calls.hpp"
-#include "weir/store/nats/jobs.hpp"
-#include "weir/store/nats/link.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/options.hpp"
-#include "weir/store/nats/record.hpp"
-#include "weir/store/nats/table.hpp"
-#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/dispatch.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace weir {
+
+namespace detail {
+
+class nats_engine;
+
+[[nodiscard]] std::shared_ptr<nats_engine> make_nats_engine(boost::asio::any_io_executor executor,
+                                                            nats_address address,
+                                                            nats_options const& options);
+void run_nats(nats_engine& engine, boost::asio::any_completion_handler<void(error_code)> handler);
+void close_nats(nats_engine& engine);
+
+/// A step that a NATS store executes. Full buckets the server forgets by itself.
+template <class C>
+concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets>;
+
+}  // namespace detail
 
 /// All four nouns on NATS JetStream (server 2.12 or later), shared by any number of processes and
 /// hosts.
@@ -178,9 +180,8 @@ class nats_store {
   explicit nats_store(executor_type executor, nats_address address = nats_address{},
                       nats_options const& options = {})
       : executor_{std::move(executor)},
-        link_{std::make_shared<detail::nats_link>(executor_, std::move(address), options)},
-        table_{std::make_shared<detail::nats_table>(link_)},
-        jobs_{std::make_shared<detail::nats_jobs>(link_)} {}
+        shards_{detail::bounded(options).shards},
+        engine_{detail::make_nats_engine(executor_, std::move(address), options)} {}
 
   /// The one that it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
@@ -191,135 +192,56 @@ class nats_store {
   template <class Token = boost::asio::deferred_t>
   auto async_run(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
-                       nats_store const& self) {
-      auto op = detail::park<error_code>(self.executor_, std::move(handler));
-      boost::asio::dispatch(self.link_->strand(),
-                            [link = self.link_, table = self.table_] { link->listen(table); });
-      self.link_->run(std::move(op));
+                       std::shared_ptr<detail::nats_engine> const& on) {
+      detail::run_nats(*on, std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this);
-  }
-
-  /// Executes a command, and posts its handler. Cancelling it (any kind) completes it with
-  /// `operation_aborted`: it was executed, or not.
-  template <detail::nats_key_command C, class Token>
-  auto async_execute(C const& c, Token&& token) const {
-    return start(c, std::nullopt, std::forward<Token>(token));
-  }
-
-  /// Executes a command as if at `a.time`.
-  template <detail::nats_key_command C, class Token>
-  auto async_execute(command::at<C> const& a, Token&& token) const {
-    return start(a.command, a.time, std::forward<Token>(token));
-  }
-
-  /// Waits for a hint: at most for `poll_interval` after there is reason for one, and usually not
-  /// as long. Cancelling it (any kind) completes it with `operation_aborted`.
-  template <class Token>
-  auto async_execute(command::await_permit const& c, Token&& token) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
-                       nats_store const& self, command::await_permit const& command) {
-      auto const ec = rule::validate(command);
-      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, hint{});
-      auto op = detail::park<error_code, hint>(self.executor_, std::move(handler));
-      boost::asio::dispatch(self.link_->strand(),
-                            [table = self.table_, key = std::string{command.key},
-                             holder = std::string{command.holder},
-                             op] { table->wait(key, holder, op); });
-    };
-    return boost::asio::async_initiate<Token, void(error_code, hint)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+        detail::bound_initiation{executor_, initiate}, token, engine_);
   }
 
   /// How many shards the jobs are in: `nats_options::shards`.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return link_->options().shards; }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
-  /// Executes a command about jobs, and posts its handler. Cancelling it (any kind) completes it
-  /// with `operation_aborted`: it was executed, or not.
-  template <detail::nats_job_step C, class Token>
+  /// Executes a command, and posts its handler. Cancelling it (any kind) completes it with
+  /// `operation_aborted`: it was executed, or not.
+  template <detail::nats_executed C, class Token>
   auto async_execute(C const& c, Token&& token) const {
-    return start_job(c, std::nullopt, std::forward<Token>(token));
+    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+                                     std::forward<Token>(token));
   }
 
-  /// Executes a command about jobs as if at `a.time`.
-  template <detail::nats_job_step C, class Token>
+  /// Executes a command as if at `a.time`.
+  template <detail::nats_executed C, class Token>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return start_job(a.command, a.time, std::forward<Token>(token));
+    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+                                     std::forward<Token>(token));
   }
 
-  /// Waits for a hint that some queue of the shard may be due, whichever process made it so. A lost
-  /// connection may lose hints. Cancelling it (any kind) completes it with `operation_aborted`.
-  template <class Token>
-  auto async_execute(command::await_jobs const& c, Token&& token) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
-                       nats_store const& self, command::await_jobs const& command) {
-      auto op = detail::park<error_code, hint>(self.executor_, std::move(handler));
-      boost::asio::dispatch(self.link_->strand(), [jobs = self.jobs_, shard = command.shard, op] {
-        jobs->await(shard, op);
-      });
-    };
-    return boost::asio::async_initiate<Token, void(error_code, hint)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+  /// Waits for a hint: for a permit at most for `poll_interval` after there is reason for one, and
+  /// usually not as long; for jobs, that some queue of the shard may be due, whichever process made
+  /// it so, and a lost connection may lose hints. Cancelling it (any kind) completes it with
+  /// `operation_aborted`.
+  template <class C, class Token>
+    requires command::waits_for_event<C>
+  auto async_execute(C const& c, Token&& token) const {
+    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+                                     std::forward<Token>(token));
   }
 
   /// Ends the connection: writes under way are `outcome_unknown`, whatever else is, and later ones,
   /// are `closed` or `store_unavailable`, and `async_run` completes. Does not wait.
-  void close() const { link_->close(); }
+  void close() const { detail::close_nats(*engine_); }
 
  private:
-  template <class C, class Token>
-  auto start(C const& c, std::optional<time_point> at, Token&& token) const {
-    using answer = typename C::result;
-    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
-    auto initiate = [](handler_type handler, nats_store const& self, C const& command,
-                       std::optional<time_point> told) {
-      using state = typename detail::nats_state_of<C>::type;
-      auto ec = rule::validate(command);
-      if constexpr (requires { command.quotas; }) {
-        if (!ec && !rule::bucket_scales::of(command.quotas)) ec = errc::quota_too_large;
-      }
-      auto const& pending = self.link_->pending();
-      if (!ec && *pending >= self.link_->options().max_pending) ec = errc::store_full;
-      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, answer{});
-      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
-      auto const step =
-          std::make_shared<detail::nats_command<state, C>>(std::move(op), command, told, pending);
-      boost::asio::dispatch(self.link_->strand(),
-                            [table = self.table_, step] { table->template submit<C>(step); });
-    };
-    return boost::asio::async_initiate<Token, void(error_code, answer)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
-  }
-
-  template <class C, class Token>
-  auto start_job(C const& c, std::optional<time_point> at, Token&& token) const {
-    using answer = typename C::result;
-    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
-    auto initiate = [](handler_type handler, nats_store const& self, C const& command,
-                       std::optional<time_point> told) {
-      auto ec = rule::validate(command);
-      auto const& pending = self.link_->pending();
-      if (!ec && *pending >= self.link_->options().max_pending) ec = errc::store_full;
-      if (ec) return detail::post_completion(self.executor_, std::move(handler), ec, answer{});
-      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
-      auto const call =
-          std::make_shared<detail::nats_job_call_of<C>>(std::move(op), command, told, pending);
-      boost::asio::dispatch(self.link_->strand(),
-                            [jobs = self.jobs_, shard = self.jobs_->shard_of(command), call] {
-                              jobs->submit(shard, call);
-                            });
-    };
-    return boost::asio::async_initiate<Token, void(error_code, answer)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
-  }
-
   executor_type executor_;
-  std::shared_ptr<detail::nats_link> link_;
-  std::shared_ptr<detail::nats_table> table_;
-  std::shared_ptr<detail::nats_jobs> jobs_;
+  std::uint32_t shards_;
+  std::shared_ptr<detail::nats_engine> engine_;
 };
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/store/nats/engine.hpp"
+#endif
 
 #endif

@@ -4,25 +4,15 @@
 #ifndef WEIR_STORE_SQLITE_HPP
 #define WEIR_STORE_SQLITE_HPP
 
-#if !__has_include(<sqlite3.h>)
-#error "weir/store/sqlite.hpp needs SQLite 3.37 or later: sqlite3.h is not on the include path"
-#endif
-
 #include "weir/clock/system.hpp"
 #include "weir/command/at.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/detail/parking.hpp"
+#include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/validate.hpp"
-#include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/host.hpp"
 #include "weir/store/sqlite/options.hpp"
-#include "weir/store/sqlite/request.hpp"
-#include "weir/store/sqlite/tables.hpp"
 #include "weir/store/sqlite/transaction.hpp"
-#include "weir/store/sqlite/wait_request.hpp"
-#include "weir/store/sqlite/worker.hpp"
-#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -33,16 +23,20 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 namespace weir {
 
 namespace detail {
 
-template <class C>
-concept sqlite_wait =
-    std::is_same_v<C, command::await_permit> || std::is_same_v<C, command::await_jobs>;
+class sqlite_engine;
+
+[[nodiscard]] std::shared_ptr<sqlite_engine> make_sqlite_engine(
+    boost::asio::any_io_executor executor, std::string path, sqlite_options const& options,
+    sqlite_host host);
+void open_sqlite(sqlite_engine& engine,
+                 boost::asio::any_completion_handler<void(error_code)> handler);
+void close_sqlite(sqlite_engine& engine) noexcept;
 
 }  // namespace detail
 
@@ -101,17 +95,16 @@ class basic_sqlite_store {
                               Clock clock = Clock{})
       : executor_{std::move(executor)},
         clock_{std::move(clock)},
-        engine_{std::make_shared<detail::sqlite_engine>(std::make_shared<detail::sqlite_worker>(
-            std::move(path), detail::bounded(options), detail::make_sqlite_clock(clock_)))} {}
+        shards_{detail::bounded(options).shards},
+        engine_{detail::make_sqlite_engine(executor_, std::move(path), detail::bounded(options),
+                                           detail::sqlite_host::of(clock_))} {}
 
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   /// As it was given.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
   /// How many shards the job queues have, as bounded.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept {
-    return engine_->worker().options().shards;
-  }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
   /// Opens the file, unless it is open: for those who want to know at once what is wrong with it.
   /// Completes with `void(error_code)`. Cancelling it (any kind) before it has begun completes it
@@ -119,12 +112,11 @@ class basic_sqlite_store {
   template <class Token = boost::asio::deferred_t>
   auto async_open(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
-                       basic_sqlite_store const& self) {
-      auto op = detail::park<error_code>(self.executor_, std::move(handler));
-      self.submit(std::make_unique<detail::sqlite_open_request>(std::move(op)));
+                       std::shared_ptr<detail::sqlite_engine> const& on) {
+      detail::open_sqlite(*on, std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this);
+        detail::bound_initiation{executor_, initiate}, token, engine_);
   }
 
   /// Executes a command in the store's thread and completes, once it is committed, by posting the
@@ -132,64 +124,39 @@ class basic_sqlite_store {
   /// `operation_aborted`, and it is not executed; after that it completes as if it had not been
   /// cancelled.
   template <class C, class Token>
-    requires detail::sqlite_step<C>
+    requires detail::engine_step<C>
   auto async_execute(C const& c, Token&& token) const {
-    return start(c, std::nullopt, std::forward<Token>(token));
+    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+                                     std::forward<Token>(token));
   }
 
   /// Executes a command as if at `a.time`, which has no effect on the store's own time. What is
   /// live then is not removed by this store's later commands either, but by those of others on the
   /// file.
   template <class C, class Token>
-    requires detail::sqlite_step<C>
+    requires detail::engine_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return start(a.command, a.time, std::forward<Token>(token));
+    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+                                     std::forward<Token>(token));
   }
 
   /// Waits for a hint: what this process commits gives one at once, what others do within
   /// `poll_interval`. Cancelling it (any kind) completes it with `operation_aborted`.
-  template <detail::sqlite_wait C, class Token>
+  template <class C, class Token>
+    requires command::waits_for_event<C>
   auto async_execute(C const& c, Token&& token) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code, hint)> handler,
-                       basic_sqlite_store const& self, C const& command) {
-      if (auto const ec = rule::validate(command)) {
-        return detail::post_completion(self.executor_, std::move(handler), ec, hint{});
-      }
-      auto op = detail::park<error_code, hint>(self.executor_, std::move(handler));
-      self.submit(std::make_unique<detail::sqlite_wait_request<C>>(
-          std::move(op), command, self.engine_->worker().waiters()));
-    };
-    return boost::asio::async_initiate<Token, void(error_code, hint)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c);
+    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+                                     std::forward<Token>(token));
   }
 
   /// Lets nothing more in: later commands are `closed`. What was given is still executed, then
   /// those who wait for a hint end with `operation_aborted`, and the file is closed. Does not wait.
-  void close() const noexcept { engine_->worker().stop(); }
+  void close() const noexcept { detail::close_sqlite(*engine_); }
 
  private:
-  template <class C, class Token>
-  auto start(C const& c, std::optional<time_point> at, Token&& token) const {
-    using answer = typename C::result;
-    using handler_type = boost::asio::any_completion_handler<void(error_code, answer)>;
-    auto initiate = [](handler_type handler, basic_sqlite_store const& self, C const& command,
-                       std::optional<time_point> time) {
-      if (auto const ec = rule::validate(command)) {
-        return detail::post_completion(self.executor_, std::move(handler), ec, answer{});
-      }
-      auto op = detail::park<error_code, answer>(self.executor_, std::move(handler));
-      self.submit(std::make_unique<detail::sqlite_command<C>>(std::move(op), command, time));
-    };
-    return boost::asio::async_initiate<Token, void(error_code, answer)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token, *this, c, at);
-  }
-
-  void submit(std::unique_ptr<detail::sqlite_request> r) const {
-    engine_->worker().submit(std::move(r));
-  }
-
   executor_type executor_;
   Clock clock_;
+  std::uint32_t shards_;
   std::shared_ptr<detail::sqlite_engine> engine_;
 };
 
@@ -197,5 +164,9 @@ class basic_sqlite_store {
 using sqlite_store = basic_sqlite_store<>;
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/store/sqlite/engine.hpp"
+#endif
 
 #endif

@@ -4,16 +4,14 @@
 #ifndef WEIR_STORE_SQLITE_LEDGER_HPP
 #define WEIR_STORE_SQLITE_LEDGER_HPP
 
-#include "weir/clock/system.hpp"
 #include "weir/limits.hpp"
 #include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/host.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <concepts>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -92,16 +90,9 @@ struct sqlite_ledger {
 /// running for longer than before.
 class sqlite_clock {
  public:
-  /// @param passing the host's boot clock
-  /// @param date    asked when the file's time begins, and at no other time
-  /// @param boot_id of the host's current boot; empty: unknown
-  sqlite_clock(std::function<steady_time()> passing, std::function<time_point()> date,
-               std::string boot_id)
-      : passing_{std::move(passing)},
-        date_{std::move(date)},
-        boot_id_{std::move(boot_id)} {}
+  sqlite_clock(sqlite_host host) : host_{std::move(host)} {}
 
-  [[nodiscard]] time_point date() const { return std::min(date_(), latest); }
+  [[nodiscard]] time_point date() const { return std::min(host_.date(), latest); }
 
   /// Has the file's time begun in this boot?
   [[nodiscard]] bool runs(sqlite_ledger const& l) const {
@@ -111,14 +102,15 @@ class sqlite_clock {
 
   /// Was the host started since the file's time began?
   [[nodiscard]] bool rebooted(sqlite_ledger const& l) const noexcept {
-    return l.boot_offset && !l.boot_id.empty() && !boot_id_.empty() && l.boot_id != boot_id_;
+    return l.boot_offset && !l.boot_id.empty() && !host_.boot_id.empty() &&
+           l.boot_id != host_.boot_id;
   }
 
   /// Begins the file's time in this boot.
   void begin(sqlite_ledger& l) const {
     l.time = std::max(date(), l.time);
-    l.boot_id = boot_id_;
-    l.boot_offset = saturating_sub(l.time, time_point{passing_().time_since_epoch()});
+    l.boot_id = host_.boot_id;
+    l.boot_offset = saturating_sub(l.time, time_point{host_.passing().time_since_epoch()});
   }
 
   /// Throws `sqlite_failure` if the file says a time that cannot be.
@@ -133,29 +125,11 @@ class sqlite_clock {
   static constexpr time_point latest = time_point::max() - 2 * limits::span;
 
   [[nodiscard]] time_point passed(sqlite_ledger const& l) const {
-    return saturating_add(time_point{passing_().time_since_epoch()}, *l.boot_offset);
+    return saturating_add(time_point{host_.passing().time_since_epoch()}, *l.boot_offset);
   }
 
-  std::function<steady_time()> passing_;
-  std::function<time_point()> date_;
-  std::string boot_id_;
+  sqlite_host host_;
 };
-
-/// Makes a `sqlite_clock` of a clock policy.
-template <class Clock>
-[[nodiscard]] sqlite_clock make_sqlite_clock(Clock const& clock) {
-  auto const boot_id = [&]() -> std::string {
-    if constexpr (requires {
-                    { clock.boot_id() } -> std::convertible_to<std::string>;
-                  }) {
-      return clock.boot_id();
-    } else {
-      return system_clock::boot_id();
-    }
-  };
-  return sqlite_clock{[clock] { return clock.steady_now(); },
-                      [clock] { return clock.system_now(); }, boot_id()};
-}
 
 }  // namespace weir::detail
 

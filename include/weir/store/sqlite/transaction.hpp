@@ -7,21 +7,27 @@
 #include "weir/clock/system.hpp"
 #include "weir/command/at.hpp"
 #include "weir/concept.hpp"
+#include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/validate.hpp"
-#include "weir/store/sqlite/connection.hpp"
-#include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/host.hpp"
 #include "weir/store/sqlite/options.hpp"
-#include "weir/store/sqlite/schema.hpp"
-#include "weir/store/sqlite/tables.hpp"
 
-#include <cstdint>
-#include <new>
+#include <memory>
 #include <optional>
-#include <type_traits>
-#include <utility>
+
+struct sqlite3;
 
 namespace weir {
+
+namespace detail {
+
+class sqlite_session;
+
+[[nodiscard]] std::shared_ptr<sqlite_session> make_sqlite_session(sqlite3* db,
+                                                                  sqlite_options const& options,
+                                                                  sqlite_host host);
+
+}  // namespace detail
 
 /// Executes commands inside an application's own SQLite transaction, on its own connection to the
 /// file that a `sqlite_store` uses: what the application writes and what it enqueues are committed
@@ -57,9 +63,10 @@ class basic_sqlite_transaction {
   /// @param clock   by which the file's time goes, as for the stores on the file
   explicit basic_sqlite_transaction(sqlite3* db, sqlite_options const& options = {},
                                     Clock const& clock = Clock{})
-      : options_{detail::bounded(options)},
-        db_{db},
-        tables_{db_, options_, detail::make_sqlite_clock(clock)} {}
+      : session_{detail::make_sqlite_session(db, detail::bounded(options),
+                                             detail::sqlite_host::of(clock))} {}
+  basic_sqlite_transaction(basic_sqlite_transaction const&) = delete;
+  basic_sqlite_transaction& operator=(basic_sqlite_transaction const&) = delete;
 
   /// Executes a command, in the calling thread. What it answers holds if the transaction is
   /// committed.
@@ -69,76 +76,36 @@ class basic_sqlite_transaction {
   /// `permission_denied` by the connection's authorizer; `disk_full` and `store_unavailable`, after
   /// which SQLite may have rolled back the whole transaction (`sqlite3_get_autocommit` tells).
   template <class C>
-    requires detail::sqlite_step<C>
+    requires detail::engine_step<C>
   result<typename C::result> execute(C const& c) {
     return execute_at(c, std::nullopt);
   }
 
   /// Executes a command as if at `a.time`.
   template <class C>
-    requires detail::sqlite_step<C>
+    requires detail::engine_step<C>
   result<typename C::result> execute(command::at<C> const& a) {
     return execute_at(a.command, a.time);
   }
 
  private:
   template <class C>
-  result<typename C::result> execute_at(C const& c, std::optional<time_point> at) {
-    if (auto const ec = rule::validate(c)) return ec;
-    if (sqlite3_txn_state(db_.handle(), "main") != SQLITE_TXN_WRITE) {
-      return errc::not_in_transaction;
-    }
-    error_code ec;
-    try {
-      if (auto const missing = look()) return missing;
-      db_.run("SAVEPOINT weir_command");
-      try {
-        tables_.forget();  // the application may have rolled back since
-        (void)tables_.begin(true);
-        auto answer = tables_.apply(c, tables_.now_or(at));
-        tables_.finish();
-        db_.run("RELEASE weir_command");
-        return answer;
-      } catch (...) {
-        undo();
-        throw;
-      }
-    } catch (detail::sqlite_failure const& f) {
-      ec = detail::to_error(f);
-    } catch (std::bad_alloc const&) {
-      ec = make_error_code(boost::system::errc::not_enough_memory);
-    }
-    return ec;
+  result<typename C::result> execute_at(C const& c, detail::told_time at) {
+    return detail::step_way<detail::sqlite_session, C, detail::told_time>::execute(*session_, c,
+                                                                                   at);
   }
 
-  error_code look() {
-    auto const schema = detail::schema_cookie(db_);
-    if (looked_at_ == schema) return {};
-    looked_at_.reset();
-    auto const found = detail::identify(db_, true);
-    if (found.has_error()) return found.error();
-    if (found->schema == 0) return errc::store_foreign;
-    // Who uses the file with an older schema does not know what this version would write.
-    if (found->schema != detail::sqlite_schema) return errc::store_unavailable;
-    looked_at_ = schema;
-    return {};
-  }
-
-  void undo() noexcept {
-    if (!db_.in_transaction()) return;
-    sqlite3_exec(db_.handle(), "ROLLBACK TO weir_command; RELEASE weir_command", nullptr, nullptr,
-                 nullptr);
-  }
-
-  sqlite_options options_;
-  detail::sqlite_connection db_;
-  detail::sqlite_tables tables_;
-  std::optional<std::int64_t> looked_at_;  // the schema that was found to be weir's
+  std::shared_ptr<detail::sqlite_session> session_;  // alone: not a unique_ptr, for it is
+                                                     // incomplete
 };
 
 /// By the host's clocks.
 using sqlite_transaction = basic_sqlite_transaction<>;
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/store/sqlite/session.hpp"
+#endif
 
 #endif

@@ -25,14 +25,8 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
-
-#if __has_include(<pthread.h>) && __has_include(<signal.h>)
-#include <pthread.h>
-#include <signal.h>
-#endif
 
 namespace weir::detail {
 
@@ -264,51 +258,6 @@ class sqlite_worker {
   sqlite_waiters waiters_;
   std::optional<std::int64_t> looked_at_;
   bool look_again_ = false;
-};
-
-/// A worker with its thread. Destroying it waits until what is queued was executed.
-class sqlite_engine {
- public:
-  explicit sqlite_engine(std::shared_ptr<sqlite_worker> worker) : worker_{std::move(worker)} {
-    no_signals const here;
-    thread_ = std::thread{[w = worker_] { w->run(); }};
-  }
-  sqlite_engine(sqlite_engine const&) = delete;
-  sqlite_engine& operator=(sqlite_engine const&) = delete;
-  ~sqlite_engine() {
-    worker_->stop();
-    if (thread_.get_id() == std::this_thread::get_id()) {
-      thread_.detach();  // the last handle was in a handler that died there
-    } else {
-      thread_.join();
-    }
-  }
-
-  [[nodiscard]] sqlite_worker& worker() const noexcept { return *worker_; }
-
- private:
-  /// A thread that is started meanwhile leaves the process's signals to the others.
-  class no_signals {
-   public:
-    no_signals(no_signals const&) = delete;
-    no_signals& operator=(no_signals const&) = delete;
-#if __has_include(<pthread.h>) && __has_include(<signal.h>)
-    no_signals() noexcept {
-      ::sigset_t all;
-      ::sigfillset(&all);
-      ::pthread_sigmask(SIG_BLOCK, &all, &before_);
-    }
-    ~no_signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-   private:
-    ::sigset_t before_;
-#else
-    no_signals() noexcept = default;
-#endif
-  };
-
-  std::shared_ptr<sqlite_worker> worker_;
-  std::thread thread_;
 };
 
 }  // namespace weir::detail

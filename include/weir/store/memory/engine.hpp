@@ -1,0 +1,74 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_MEMORY_ENGINE_HPP
+#define WEIR_STORE_MEMORY_ENGINE_HPP
+
+#include "weir/detail/config.hpp"
+#include "weir/detail/engine_call.hpp"
+#include "weir/detail/engine_way.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/memory/bucket_steps.hpp"
+#include "weir/store/memory/buckets.hpp"
+#include "weir/store/memory/jobs.hpp"
+#include "weir/store/memory/locks.hpp"
+#include "weir/store/memory/options.hpp"
+#include "weir/store/memory/permits.hpp"
+#include "weir/store/memory/time.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace weir::detail {
+
+/// The four nouns of a memory store side by side. Each locks for itself; none knows the others, or
+/// the clock.
+class memory_state : public memory_buckets, memory_permits, memory_locks, memory_jobs {
+ public:
+  memory_state(boost::asio::any_io_executor executor, memory_options const& options)
+      : memory_buckets{options},
+        memory_permits{options},
+        memory_locks{options},
+        memory_jobs{options},
+        executor_{std::move(executor)} {}
+
+  template <class C>
+  result<typename C::result> execute(C const& c, memory_time when) {
+    if (auto const ec = rule::validate(c)) return ec;
+    if (when.told) {  // keep the store's clock from tidying what is live then
+      memory_permits::told(when.at);
+      memory_locks::told(when.at);
+      memory_jobs::told(when.at);
+    }
+    return apply(c, when.at);
+  }
+
+  template <class C>
+  void execute(C const& c, told_time now, erased_handler<C> handler) {
+    await(c, *now, std::move(handler), executor_);
+  }
+
+ private:
+  using memory_buckets::apply;
+  using memory_jobs::apply;
+  using memory_jobs::await;
+  using memory_locks::apply;
+  using memory_permits::apply;
+  using memory_permits::await;
+
+  boost::asio::any_io_executor executor_;
+};
+
+WEIR_DECL std::shared_ptr<memory_state> make_memory_state(boost::asio::any_io_executor executor,
+                                                          memory_options const& options) {
+  return std::make_shared<memory_state>(std::move(executor), options);
+}
+
+WEIR_DECL memory_buckets& buckets_of(memory_state& state) noexcept { return state; }
+
+}  // namespace weir::detail
+
+#endif

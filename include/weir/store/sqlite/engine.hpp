@@ -1,0 +1,126 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_ENGINE_HPP
+#define WEIR_STORE_SQLITE_ENGINE_HPP
+
+#if !__has_include(<sqlite3.h>)
+#error "weir/store/sqlite.hpp needs SQLite 3.37 or later: sqlite3.h is not on the include path"
+#endif
+
+#include "weir/command/list.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
+#include "weir/detail/engine_call.hpp"
+#include "weir/detail/engine_way.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/sqlite/host.hpp"
+#include "weir/store/sqlite/options.hpp"
+#include "weir/store/sqlite/request.hpp"
+#include "weir/store/sqlite/wait_request.hpp"
+#include "weir/store/sqlite/worker.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#if __has_include(<pthread.h>) && __has_include(<signal.h>)
+#include <pthread.h>
+#include <signal.h>
+#endif
+
+namespace weir::detail {
+
+/// A worker with its thread. Destroying it waits until what is queued was executed.
+class sqlite_engine {
+ public:
+  sqlite_engine(boost::asio::any_io_executor executor, std::string path,
+                sqlite_options const& options, sqlite_host host)
+      : executor_{std::move(executor)},
+        worker_{std::make_shared<sqlite_worker>(std::move(path), options, std::move(host))} {
+    no_signals const here;
+    thread_ = std::thread{[w = worker_] { w->run(); }};
+  }
+  sqlite_engine(sqlite_engine const&) = delete;
+  sqlite_engine& operator=(sqlite_engine const&) = delete;
+  ~sqlite_engine() {
+    worker_->stop();
+    if (thread_.get_id() == std::this_thread::get_id()) {
+      thread_.detach();  // the last handle was in a handler that died there
+    } else {
+      thread_.join();
+    }
+  }
+
+  template <class C>
+  void execute(C const& c, told_time at, erased_handler<C> handler) {
+    using answer = typename C::result;
+    if (auto const ec = rule::validate(c)) {
+      return post_completion(executor_, std::move(handler), ec, answer{});
+    }
+    auto op = park<error_code, answer>(executor_, std::move(handler));
+    if constexpr (command::waits_for_event<C>) {
+      worker_->submit(
+          std::make_unique<sqlite_wait_request<C>>(std::move(op), c, worker_->waiters()));
+    } else {
+      worker_->submit(std::make_unique<sqlite_command<C>>(std::move(op), c, at));
+    }
+  }
+
+  void open(boost::asio::any_completion_handler<void(error_code)> handler) {
+    auto op = park<error_code>(executor_, std::move(handler));
+    worker_->submit(std::make_unique<sqlite_open_request>(std::move(op)));
+  }
+
+  void close() noexcept { worker_->stop(); }
+
+ private:
+  /// A thread that is started meanwhile leaves the process's signals to the others.
+  class no_signals {
+   public:
+    no_signals(no_signals const&) = delete;
+    no_signals& operator=(no_signals const&) = delete;
+#if __has_include(<pthread.h>) && __has_include(<signal.h>)
+    no_signals() noexcept {
+      ::sigset_t all;
+      ::sigfillset(&all);
+      ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+    }
+    ~no_signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+   private:
+    ::sigset_t before_;
+#else
+    no_signals() noexcept = default;
+#endif
+  };
+
+  boost::asio::any_io_executor executor_;
+  std::shared_ptr<sqlite_worker> worker_;
+  std::thread thread_;
+};
+
+WEIR_DECL std::shared_ptr<sqlite_engine> make_sqlite_engine(boost::asio::any_io_executor executor,
+                                                            std::string path,
+                                                            sqlite_options const& options,
+                                                            sqlite_host host) {
+  return std::make_shared<sqlite_engine>(std::move(executor), std::move(path), options,
+                                         std::move(host));
+}
+
+WEIR_DECL void open_sqlite(sqlite_engine& engine,
+                           boost::asio::any_completion_handler<void(error_code)> handler) {
+  engine.open(std::move(handler));
+}
+
+WEIR_DECL void close_sqlite(sqlite_engine& engine) noexcept { engine.close(); }
+
+}  // namespace weir::detail
+
+#endif

@@ -1,0 +1,97 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_SESSION_HPP
+#define WEIR_STORE_SQLITE_SESSION_HPP
+
+#include "weir/detail/config.hpp"
+#include "weir/detail/engine_call.hpp"
+#include "weir/detail/engine_way.hpp"
+#include "weir/error.hpp"
+#include "weir/rule/validate.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/host.hpp"
+#include "weir/store/sqlite/options.hpp"
+#include "weir/store/sqlite/schema.hpp"
+#include "weir/store/sqlite/tables.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace weir::detail {
+
+/// What an application's transaction needs on its connection.
+class sqlite_session {
+ public:
+  sqlite_session(sqlite3* db, sqlite_options const& options, sqlite_host host)
+      : options_{options},
+        db_{db},
+        tables_{db_, options_, std::move(host)} {}
+
+  template <class C>
+  result<typename C::result> execute(C const& c, told_time at) {
+    if (auto const ec = rule::validate(c)) return ec;
+    if (sqlite3_txn_state(db_.handle(), "main") != SQLITE_TXN_WRITE) {
+      return errc::not_in_transaction;
+    }
+    error_code ec;
+    try {
+      if (auto const missing = look()) return missing;
+      db_.run("SAVEPOINT weir_command");
+      try {
+        tables_.forget();  // the application may have rolled back since
+        (void)tables_.begin(true);
+        auto answer = tables_.apply(c, tables_.now_or(at));
+        tables_.finish();
+        db_.run("RELEASE weir_command");
+        return answer;
+      } catch (...) {
+        undo();
+        throw;
+      }
+    } catch (sqlite_failure const& f) {
+      ec = to_error(f);
+    } catch (std::bad_alloc const&) {
+      ec = make_error_code(boost::system::errc::not_enough_memory);
+    }
+    return ec;
+  }
+
+ private:
+  error_code look() {
+    auto const schema = schema_cookie(db_);
+    if (looked_at_ == schema) return {};
+    looked_at_.reset();
+    auto const found = identify(db_, true);
+    if (found.has_error()) return found.error();
+    if (found->schema == 0) return errc::store_foreign;
+    // Who uses the file with an older schema does not know what this version would write.
+    if (found->schema != sqlite_schema) return errc::store_unavailable;
+    looked_at_ = schema;
+    return {};
+  }
+
+  void undo() noexcept {
+    if (!db_.in_transaction()) return;
+    sqlite3_exec(db_.handle(), "ROLLBACK TO weir_command; RELEASE weir_command", nullptr, nullptr,
+                 nullptr);
+  }
+
+  sqlite_options options_;
+  sqlite_connection db_;
+  sqlite_tables tables_;
+  std::optional<std::int64_t> looked_at_;  // the schema that was found to be weir's
+};
+
+WEIR_DECL std::shared_ptr<sqlite_session> make_sqlite_session(sqlite3* db,
+                                                              sqlite_options const& options,
+                                                              sqlite_host host) {
+  return std::make_shared<sqlite_session>(db, options, std::move(host));
+}
+
+}  // namespace weir::detail
+
+#endif
