@@ -91,7 +91,6 @@ struct handler_outcome {
 
 /// Runs handlers on their executor, and brings what became of them back to the bookkeeping's
 /// strand: all that ended since it last looked at once.
-template <class Core>
 class handler_run {
  public:
   /// A job whose handler ended.
@@ -104,7 +103,7 @@ class handler_run {
   /// Called on the bookkeeping's strand.
   using receiver = std::function<void(std::vector<ended_job>&)>;
 
-  explicit handler_run(std::shared_ptr<Core> core) : core_{std::move(core)} {}
+  explicit handler_run(std::shared_ptr<worker_core> core) : core_{std::move(core)} {}
 
   /// Starts the handler of a job. Before a job that was not prepared its payload is decoded: that
   /// is work of the user's own functions, too.
@@ -140,7 +139,7 @@ class handler_run {
   /// Much may have happened since the claim: a handler never starts without its lease (F12), or
   /// when the worker stops. A lease that was renewed meanwhile is not known here: the bookkeeping
   /// starts the handler again then.
-  [[nodiscard]] static bool may_start(Core const& core, active_job const& job,
+  [[nodiscard]] static bool may_start(worker_core const& core, active_job const& job,
                                       steady_time deadline) {
     return !job.context.stop_requested() && core.clock.steady_now() < deadline;
   }
@@ -149,7 +148,7 @@ class handler_run {
     return {handler_outcome::ending::not_started, {}};
   }
 
-  [[nodiscard]] static handler_outcome call(Core const& core, active_job& job,
+  [[nodiscard]] static handler_outcome call(worker_core const& core, active_job& job,
                                             steady_time deadline) {
     if (!may_start(core, job, deadline)) return not_started();
     if (job.prepared == nullptr) {
@@ -162,9 +161,8 @@ class handler_run {
     }
   }
 
-  [[nodiscard]] static boost::asio::awaitable<handler_outcome> run(std::shared_ptr<Core> core,
-                                                                   std::shared_ptr<active_job> job,
-                                                                   steady_time deadline) {
+  [[nodiscard]] static boost::asio::awaitable<handler_outcome> run(
+      std::shared_ptr<worker_core> core, std::shared_ptr<active_job> job, steady_time deadline) {
     co_await boost::asio::this_coro::reset_cancellation_state(
         boost::asio::enable_total_cancellation());
     if (!may_start(*core, *job, deadline)) co_return not_started();
@@ -210,7 +208,7 @@ class handler_run {
     return strand;
   }
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<worker_core> core_;
   receiver receive_;
   std::vector<boost::asio::any_io_executor> strands_;
   std::vector<ended_job> delivered_;  ///< kept for its memory
