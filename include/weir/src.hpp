@@ -14,6 +14,12 @@
 /// What the primitives and the worker have in common for all stores, compiled: to be included in
 /// one translation unit of a program that defines `WEIR_SEPARATE_COMPILATION`.
 
+#include "weir/job_codec.hpp"
 #include "weir/worker/run.hpp"
+
+#include <nlohmann/json.hpp>
+
+template std::string weir::detail::json_text(nlohmann::json const& json);
+template nlohmann::json weir::detail::json_of(std::string_view text);
 
 #endif

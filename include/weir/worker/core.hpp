@@ -14,6 +14,9 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/post.hpp>
@@ -51,11 +54,22 @@ class worker_core {
   worker_core(worker_core const&) = delete;
   worker_core& operator=(worker_core const&) = delete;
 
-  /// Begins a coroutine on the strand.
+  /// Begins a coroutine, wherever and for whatever it is: each of them by one function, since
+  /// Asio's is dear to compile.
+  static void begin(boost::asio::any_io_executor const& on, boost::asio::awaitable<void> what,
+                    boost::asio::cancellation_slot slot,
+                    std::function<void(std::exception_ptr)> then) {
+    // Asio brings a cancellation to the coroutine's strand only if the completion has an executor
+    // of its own; otherwise the signal acts on the thread that emits it (F56).
+    boost::asio::co_spawn(
+        on, std::move(what),
+        boost::asio::bind_executor(on, boost::asio::bind_cancellation_slot(slot, std::move(then))));
+  }
+  /// Begins one on the strand.
   void begin(
       boost::asio::awaitable<void> what,
       std::function<void(std::exception_ptr)> then = [](std::exception_ptr const&) {}) {
-    boost::asio::co_spawn(strand, std::move(what), std::move(then));
+    begin(strand, std::move(what), {}, std::move(then));
   }
 
   /// Asks the store, and asks again while the failure is one that may pass and `until` has not

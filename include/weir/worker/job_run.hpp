@@ -150,17 +150,17 @@ class job_run {
     for (auto& one : ended) {
       guarded(self, one.job, [&] {
         auto const& job = one.job;
-        if (one.outcome.how == ending::not_started && self->may_start(*job)) {
+        if (job->outcome.how == ending::not_started && self->may_start(*job)) {
           runner::start(self->runner_, job);  // its lease was renewed meanwhile
           return;
         }
         if (job->handler->traits.timeout > duration::zero()) {
           job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
         }
-        if (succeeded(one.outcome) && job->permit_holder.empty()) {
-          self->complete(job, std::move(one.outcome));
+        if (succeeded(job->outcome) && job->permit_holder.empty()) {
+          self->complete(job);
         } else {
-          spawn(self, job, conclude(self, job, std::move(one.outcome)));
+          spawn(self, job, conclude(self, job));
         }
       });
     }
@@ -171,7 +171,8 @@ class job_run {
     return outcome.how == ending::done || outcome.how == ending::unstorable;
   }
 
-  void complete(std::shared_ptr<active_job> const& job, handler_outcome outcome) {
+  void complete(std::shared_ptr<active_job> const& job) {
+    auto& outcome = job->outcome;
     if (outcome.how == ending::unstorable) {
       core_->tell(worker_event_kind::result_dropped, *job, outcome.text);
       outcome.text.clear();
@@ -180,13 +181,13 @@ class job_run {
   }
 
   static boost::asio::awaitable<void> conclude(std::shared_ptr<job_run> self,
-                                               std::shared_ptr<active_job> job,
-                                               handler_outcome outcome) {
+                                               std::shared_ptr<active_job> job) {
+    auto& outcome = job->outcome;
     switch (outcome.how) {
       case ending::done:
       case ending::unstorable:
         co_await self->gate_.leave(job);
-        self->complete(job, std::move(outcome));
+        self->complete(job);
         completer::flush(self->completer_);
         co_return;
       case ending::gave_up:

@@ -41,48 +41,58 @@ class any_question {
   ~any_question() = default;
 };
 
-template <class C>
-class question final : public any_question {
+/// The part of a question that depends on the answer's type only.
+template <class Answer>
+class answered_question : public any_question {
  public:
-  using answer_type = typename C::result;
-
-  explicit question(C const& c) : any_question{queue_of(c)}, command_{c} {}
-
-  void execute(worker_store const& store) override {
-    answer = store.execute(command_);
-    error = answer.has_error() ? answer.error() : error_code{};
-  }
-  void start(worker_store const& store, boost::asio::any_io_executor const& strand,
-             resumption then) override {
-    store.start(command_, erased_handler<C>{reply{this, strand, std::move(then)}});
-  }
-  void fail(error_code ec) override {
+  void fail(error_code ec) final {
     answer = ec;
     error = ec;
   }
 
-  result<answer_type> answer = make_error_code(errc::store_unavailable);
+  result<Answer> answer = make_error_code(errc::store_unavailable);
 
- private:
+ protected:
+  using any_question::any_question;
+  ~answered_question() = default;
+
   struct reply {
     using executor_type = boost::asio::any_io_executor;
     [[nodiscard]] executor_type get_executor() const noexcept { return executor; }
 
-    void operator()(error_code ec, answer_type got) {
-      to->error = ec;
+    void operator()(error_code ec, Answer got) {
       if (ec) {
-        to->answer = ec;
+        to->fail(ec);
       } else {
+        to->error = {};
         to->answer = std::move(got);
       }
       std::move(then)(error_code{});
     }
 
-    question* to;
+    answered_question* to;
     executor_type executor;
     resumption then;
   };
+};
 
+template <class C>
+class question final : public answered_question<typename C::result> {
+  using base = answered_question<typename C::result>;
+
+ public:
+  explicit question(C const& c) : base{queue_of(c)}, command_{c} {}
+
+  void execute(worker_store const& store) override {
+    this->answer = store.execute(command_);
+    this->error = this->answer.has_error() ? this->answer.error() : error_code{};
+  }
+  void start(worker_store const& store, boost::asio::any_io_executor const& strand,
+             resumption then) override {
+    store.start(command_, typename base::reply{this, strand, std::move(then)});
+  }
+
+ private:
   [[nodiscard]] static std::string_view queue_of(C const& c) noexcept {
     if constexpr (requires { c.queue; }) return c.queue;
     return {};
