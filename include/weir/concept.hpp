@@ -13,6 +13,7 @@
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace weir {
 namespace detail {
 
 /// Stands for any handler of a result, so that a concept can be asked without instantiating a real
-/// operation.
+/// operation: as a token, it begins none.
 template <class Result>
 struct answer_archetype {
   void operator()(error_code, Result) const {}
@@ -35,6 +36,19 @@ struct wait_archetype {
 };
 
 }  // namespace detail
+
+}  // namespace weir
+
+template <class Result>
+struct boost::asio::async_result<weir::detail::answer_archetype<Result>,
+                                 void(weir::error_code, Result)> {
+  using return_type = void;
+
+  template <class Initiation, class Token, class... Args>
+  static void initiate(Initiation&&, Token&&, Args&&...);
+};
+
+namespace weir {
 
 /// A command: a trivially destructible aggregate that names its result and says whether it may be
 /// asked again. Its views must live until the handler is invoked or destroyed.

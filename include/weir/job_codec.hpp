@@ -4,6 +4,7 @@
 #ifndef WEIR_JOB_CODEC_HPP
 #define WEIR_JOB_CODEC_HPP
 
+#include "weir/detail/config.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 
@@ -65,13 +66,34 @@ namespace detail {
 
 }  // namespace detail
 
+namespace detail {
+
+// What costs most to compile of JSON, and is the same for all job types. Templates, since
+// nlohmann::json is not known here.
+
+template <class Json>
+std::string json_text(Json const& json) {
+  return json.dump();
+}
+template <class Json>
+Json json_of(std::string_view text) {
+  return Json::parse(text);
+}
+
+#if defined(WEIR_SEPARATE_COMPILATION)
+extern template std::string json_text(nlohmann::json const& json);
+extern template nlohmann::json json_of(std::string_view text);
+#endif
+
+}  // namespace detail
+
 /// The payload of a job: its JSON form as text. Error: `unencodable_payload`, which is also said of
 /// a form that is nested deeper than `limits::payload_depth`.
 template <class T>
 [[nodiscard]] result<std::string> encode(T const& value) {
   try {
     typename detail::json_for<T>::type const form = value;
-    auto text = form.dump();
+    auto text = detail::json_text(form);
     if (detail::nested_too_deep(text)) return make_error_code(errc::unencodable_payload);
     return text;
   } catch (std::bad_alloc const&) {
@@ -103,7 +125,7 @@ template <class T>
     return out;
   }
   try {
-    detail::json_for<T>::type::parse(payload).get_to(out.value);
+    detail::json_of<typename detail::json_for<T>::type>(payload).get_to(out.value);
     out.ok = true;
   } catch (std::bad_alloc const&) {
     throw;

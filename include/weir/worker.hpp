@@ -9,32 +9,24 @@
 #include "weir/backoff/jittered.hpp"
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/id_source.hpp"
 #include "weir/job_context.hpp"
 #include "weir/job_queue.hpp"
 #include "weir/job_traits.hpp"
 #include "weir/worker/handler.hpp"
 #include "weir/worker/options.hpp"
-#include "weir/worker/run.hpp"
+#include "weir/worker/runs.hpp"
 #include "weir/worker_event.hpp"
 
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/default_completion_token.hpp>
-#include <boost/asio/error.hpp>
 
-#include <atomic>
-#include <exception>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace weir {
 
@@ -95,21 +87,21 @@ class worker {
   /// @param ids     where its name as a holder, and all that is random, comes from
   explicit worker(Store store, worker_options options = {}, Clock clock = Clock{},
                   Backoff backoff = default_backoff(), id_source ids = id_source{})
-      : executor_{store.get_executor()},
-        store_{std::move(store)},
-        options_{options},
-        clock_{std::move(clock)},
-        backoff_{std::move(backoff)},
-        ids_{std::move(ids)} {}
+      : setup_{detail::worker_store::of(store),
+               options,
+               detail::any_clock::of(std::move(clock)),
+               std::move(backoff),
+               std::move(ids),
+               store.get_executor()} {}
 
   /// Where the bookkeeping is done.
-  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  [[nodiscard]] executor_type get_executor() const noexcept { return setup_.executor; }
 
   /// Does the bookkeeping on `executor` instead of the store's.
-  void bookkeeping_on(executor_type executor) { executor_ = std::move(executor); }
+  void bookkeeping_on(executor_type executor) { setup_.executor = std::move(executor); }
 
   /// Sets who is told of everything that the worker does.
-  void on_event(worker_observer observer) { observer_ = std::move(observer); }
+  void on_event(worker_observer observer) { setup_.observer = std::move(observer); }
 
   /// Registers the handler of a job type; a second one for the same kind replaces the first.
   ///
@@ -130,8 +122,8 @@ class worker {
       static_assert(detail::storable_result<
                         typename detail::handler_value<detail::handler_return<Handler, Job>>::type>,
                     "weir::worker: a handler returns void, a string, or a type with a JSON form");
-      (*handlers_)[std::string{job_policy<Job>::kind()}] =
-          std::make_shared<detail::typed_handler<Job, Handler>>(std::move(handler));
+      runs_.handle(job_policy<Job>::kind(),
+                   std::make_shared<detail::typed_handler<Job, Handler>>(std::move(handler)));
     }
     return *this;
   }
@@ -150,53 +142,19 @@ class worker {
   /// Executor: handlers run on the associated executor, coroutines on strands of it.
   template <class Token = default_token>
   auto async_run(Token&& token = Token{}) {
-    namespace asio = boost::asio;
     auto initiate = [this](auto handler) {
-      auto const associated = asio::get_associated_executor(handler, executor_);
-      auto ends = std::make_shared<ending>();
-      auto slot = asio::get_associated_cancellation_slot(handler);
-      // The cancellation is this operation's own business: what runs inside must not see it.
-      asio::any_completion_handler<void(error_code)> finish{
-          asio::bind_cancellation_slot(asio::cancellation_slot{}, std::move(handler))};
-      if (auto const ec = validate(options_)) {
-        detail::post_completion(executor_, std::move(finish), ec);
-        return;
-      }
-      auto const run = begin(handler_executor(associated));
-      if (slot.is_connected()) {
-        slot.assign([weak = std::weak_ptr<run_type>{run}, ends](asio::cancellation_type_t type) {
-          if (type == asio::cancellation_type::none) return;
-          ends->cancelled.store(true);
-          if (auto const alive = weak.lock()) run_type::stop(alive);
-        });
-      }
-      auto done = [finish = std::move(finish), ends, ex = executor_](std::exception_ptr) mutable {
-        error_code ec;
-        if (ends->cancelled.load()) ec = asio::error::operation_aborted;
-        detail::post_completion(ex, std::move(finish), ec);
-      };
-      auto const strand = run->strand();
-      asio::co_spawn(strand, run_type::run(run), std::move(done));
+      auto handlers =
+          handler_executor(boost::asio::get_associated_executor(handler, setup_.executor));
+      runs_.begin(setup_, std::move(handlers), std::move(handler));
     };
-    return asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, std::move(initiate)}, token);
+    return boost::asio::async_initiate<Token, void(error_code)>(
+        detail::bound_initiation{setup_.executor, std::move(initiate)}, token);
   }
 
   /// Ends the runs in progress as cancelling them does; their `async_run` completes without error.
-  void stop() {
-    std::lock_guard const lock{*mutex_};
-    for (auto const& weak : runs_) {
-      if (auto const run = weak.lock()) run_type::stop(run);
-    }
-  }
+  void stop() { runs_.stop(); }
 
  private:
-  using run_type = detail::worker_run<Store, Clock, Backoff>;
-
-  struct ending {
-    std::atomic<bool> cancelled{false};
-  };
-
   static Backoff default_backoff() {
     if constexpr (std::is_same_v<Backoff, default_retry_backoff>) {
       return default_retry_backoff{
@@ -213,33 +171,18 @@ class worker {
     if constexpr (std::is_convertible_v<Executor const&, executor_type>) {
       return associated;
     } else {
-      return executor_;
+      return setup_.executor;
     }
   }
 
-  std::shared_ptr<run_type> begin(executor_type handlers) {
-    auto core = std::make_shared<typename run_type::core_type>(
-        store_, options_, clock_, backoff_, ids_, observer_, executor_, std::move(handlers));
-    auto run = std::make_shared<run_type>(std::move(core), handlers_);
-    std::lock_guard const lock{*mutex_};
-    std::erase_if(runs_, [](auto const& weak) { return weak.expired(); });
-    runs_.push_back(run);
-    return run;
-  }
-
-  executor_type executor_;
-  Store store_;
-  worker_options options_;
-  Clock clock_;
-  Backoff backoff_;
-  id_source ids_;
-  worker_observer observer_;
-  std::shared_ptr<detail::handler_registry> handlers_ =
-      std::make_shared<detail::handler_registry>();
-  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
-  std::vector<std::weak_ptr<run_type>> runs_;
+  detail::worker_setup setup_;
+  detail::worker_runs runs_;
 };
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/worker/run.hpp"
+#endif
 
 #endif

@@ -16,6 +16,7 @@ import tempfile
 # Which layer a header belongs to: the first pattern that matches its path below include/.
 LAYERS = [
     ("weir.hpp", "umbrella"),
+    ("weir/src.hpp", "umbrella"),
     ("weir/testing/*", "testing"),
     ("weir/store/adapt/*", "adapt"),
     ("weir/store/*", "store"),

@@ -165,7 +165,7 @@ auto async_command(Store store, Request request, Mapping mapping, Token&& token)
     if constexpr (requires { what.problem(); }) {
       if (error_code const ec = what.problem()) {
         auto fail = [ec]() -> result<Result> { return ec; };
-        async_lift<Result>(to.get_executor(), fail, std::move(handler));
+        lift(to.get_executor(), fail, std::move(handler));
         return;
       }
     }
@@ -180,7 +180,7 @@ auto async_command(Store store, Request request, Mapping mapping, Token&& token)
         }
         return how(std::move(answer).value(), what);
       };
-      async_lift<Result>(to.get_executor(), step, std::move(handler));
+      lift(to.get_executor(), step, std::move(handler));
     } else {
       using wrapped = command_handler<Result, Store, Request, Mapping, handler_type>;
       operation_owner<typename wrapped::operation, handler_type> owner{

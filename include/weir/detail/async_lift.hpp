@@ -78,27 +78,29 @@ template <class T>
   return std::move(answer.beside);
 }
 
-/// Makes a synchronous step an asynchronous operation: `step` runs in the initiation, and its
-/// result is posted to the handler's executor. `step` returns `result<Result>`, or
+/// Runs a step, and posts its result to the handler's executor. `step` returns `result<Result>`, or
 /// `explained_result<Result>`; running out of memory in it is an error code, too.
+template <class Executor, class Step, class Handler>
+void lift(Executor const& fallback, Step& step, Handler handler) {
+  // A named object, never a temporary: see the compiler notes in CONTRIBUTING.md.
+  std::invoke_result_t<Step&> answer = make_error_code(boost::system::errc::not_enough_memory);
+  try {
+    answer = step();
+  } catch (std::bad_alloc const&) {
+  }
+  if (answer.has_value()) {
+    post_completion(fallback, std::move(handler), error_code{}, std::move(answer).value());
+  } else {
+    error_code const ec = answer.error();
+    post_completion(fallback, std::move(handler), ec, beside_error(std::move(answer)));
+  }
+}
+
+/// Makes a synchronous step an asynchronous operation, which is lifted in the initiation.
 template <class Result, class Executor, class Step, class Token>
 auto async_lift(Executor const& fallback, Step&& step, Token&& token) {
   namespace asio = boost::asio;
-  auto initiate = [ex = fallback](auto handler, auto run) {
-    // A named object, never a temporary: see the compiler notes in CONTRIBUTING.md.
-    std::invoke_result_t<decltype(run)&> answer =
-        make_error_code(boost::system::errc::not_enough_memory);
-    try {
-      answer = run();
-    } catch (std::bad_alloc const&) {
-    }
-    if (answer.has_value()) {
-      post_completion(ex, std::move(handler), error_code{}, std::move(answer).value());
-    } else {
-      error_code const ec = answer.error();
-      post_completion(ex, std::move(handler), ec, beside_error(std::move(answer)));
-    }
-  };
+  auto initiate = [ex = fallback](auto handler, auto run) { lift(ex, run, std::move(handler)); };
   return asio::async_initiate<Token, void(error_code, Result)>(
       bound_initiation{fallback, std::move(initiate)}, token, std::forward<Step>(step));
 }

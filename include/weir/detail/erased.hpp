@@ -70,7 +70,9 @@ struct store_port_of<Store, Port, C, Rest...> : store_port_of<Store, Port, Rest.
   using base::start;
 
   void start([[maybe_unused]] C const& c, [[maybe_unused]] erased_handler<C> handler) override {
-    if constexpr (executes<Store, C>) this->store.async_execute(c, std::move(handler));
+    if constexpr (executes<Store, C> && !executes_now<Store, C>) {
+      this->store.async_execute(c, std::move(handler));
+    }
   }
   result<typename C::result> now([[maybe_unused]] C const& c) override {
     if constexpr (executes_now<Store, C>) return this->store.execute(c);

@@ -164,7 +164,8 @@ class basic_job_shard {
   result<command::complete_jobs::result> apply(command::complete_jobs const& c, time_point now) {
     tidy(now, c.jobs.size());
     auto* const q = queues_.find(c.queue);
-    command::complete_jobs::result out(c.jobs.size(), complete_outcome::lease_lost);
+    command::complete_jobs::result out;
+    out.resize(c.jobs.size(), complete_outcome::lease_lost);
     if (q == nullptr) return out;
     settling const at_end{*this, *q};
     std::size_t i = 0;

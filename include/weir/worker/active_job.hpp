@@ -22,9 +22,32 @@ namespace weir::detail {
 /// Why a handler is told to stop before it ends by itself.
 enum class stop_cause : std::uint8_t { none, lease_lost, permit_lost, timeout, shutdown };
 
+/// How a handler ended.
+struct handler_outcome {
+  enum class ending : std::uint8_t {
+    done,
+    unstorable,  ///< it has succeeded, and there is no result to be kept
+    failed,
+    gave_up,
+    snoozed,
+    undecodable,
+    not_started,  ///< it was too late, or it was told to stop before
+  };
+
+  handler_outcome() = default;
+  handler_outcome(ending e, std::string t, duration d = {})
+      : how{e},
+        text{std::move(t)},
+        delay{d} {}
+
+  ending how = ending::done;
+  std::string text;  ///< done: the result; otherwise the reason, of `unstorable` too
+  duration delay{};
+};
+
 /// A job between its claim and the moment at which its outcome is stored. Used on the worker's
-/// strand, except for what the handler sees, and `prepared`, which is the handler's from its start
-/// to its end.
+/// strand, except for what the handler sees, and `prepared` and `outcome`, which are the handler's
+/// from its start to its end.
 struct active_job {
   active_job(std::string q, leased_job j, steady_time claimed)
       : queue{std::move(q)},
@@ -47,6 +70,7 @@ struct active_job {
   job_context context;
   std::shared_ptr<any_handler const> handler;
   std::unique_ptr<prepared_job> prepared;
+  handler_outcome outcome;
   boost::asio::cancellation_signal cancel;
   boost::asio::cancellation_signal end_of_timer;
   stop_cause cause = stop_cause::none;

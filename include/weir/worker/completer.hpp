@@ -4,18 +4,16 @@
 #ifndef WEIR_WORKER_COMPLETER_HPP
 #define WEIR_WORKER_COMPLETER_HPP
 
-#include "weir/detail/string_hash.hpp"
 #include "weir/limits.hpp"
 #include "weir/worker/core.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,10 +25,9 @@ namespace weir::detail {
 /// Stores the results of jobs that ended well. What ends while a command is on its way travels
 /// together in the next one, so batches grow with the load and a single job never waits for
 /// company.
-template <class Core>
 class completer {
  public:
-  explicit completer(std::shared_ptr<Core> core) : core_{std::move(core)} {}
+  explicit completer(std::shared_ptr<worker_core> core) : core_{std::move(core)} {}
 
   /// To be stored at the next `flush`.
   void add(std::shared_ptr<active_job> job, std::string stored) {
@@ -42,12 +39,14 @@ class completer {
   /// Stores what was added.
   static void flush(std::shared_ptr<completer> const& self) {
     for (auto& queue : std::exchange(self->idle_, {})) {
-      boost::asio::co_spawn(self->core_->strand, store(self, std::move(queue)),
-                            boost::asio::detached);
+      self->core_->begin(store(self, std::move(queue)));
     }
   }
 
  private:
+  using request = question<command::complete_jobs>;
+  using outcome_list = result<command::complete_jobs::result>;
+
   struct done {
     std::shared_ptr<active_job> job;
     std::string stored;
@@ -62,13 +61,13 @@ class completer {
       auto batch = self->next_batch(queue);
       if (batch.empty()) break;
       auto const asked = request_of(batch);
-      command::complete_jobs const request{.queue = queue, .jobs = asked.views};
-      auto const outcomes = co_await self->core_->ask(request, asked.until);
-      if (refused(outcomes)) {
-        auto apart = self->complete_apart(queue, batch, outcomes.error());
+      request complete{{.queue = queue, .jobs = asked.views}};
+      co_await self->core_->ask(complete, asked.until);
+      if (refused(complete.error)) {
+        auto apart = self->complete_apart(queue, batch, complete.error);
         co_await std::move(apart);
       } else {
-        self->settle(batch, outcomes);
+        self->settle(batch, complete.answer);
       }
     }
     self->lines_.erase(queue);
@@ -105,10 +104,8 @@ class completer {
 
   /// Does the store refuse the command because of its size, or for something that is wrong with
   /// one of its jobs?
-  template <class Outcomes>
-  [[nodiscard]] static bool refused(Outcomes const& outcomes) noexcept {
-    return outcomes.has_error() &&
-           (outcomes.error() == condition::bad_input || outcomes.error() == errc::store_corrupt);
+  [[nodiscard]] static bool refused(error_code ec) noexcept {
+    return ec == condition::bad_input || ec == errc::store_corrupt;
   }
 
   /// Completes jobs that were refused together, each half by itself, so that none costs another
@@ -120,30 +117,28 @@ class completer {
       core_->tell(worker_event_kind::result_dropped, *batch.front().job, why.message());
       batch.front().stored.clear();
     } else if (batch.size() == 1) {
-      settle(batch, result<command::complete_jobs::result>{why});
+      settle(batch, outcome_list{why});
       co_return;
     }
     for (auto const half : {first, batch.subspan(first.size())}) {
       if (half.empty()) continue;
       auto const asked = request_of(half);
-      command::complete_jobs const request{.queue = queue, .jobs = asked.views};
-      auto const outcomes = co_await core_->ask(request, asked.until);
-      if (refused(outcomes)) {
-        auto apart = complete_apart(queue, half, outcomes.error());
+      request complete{{.queue = queue, .jobs = asked.views}};
+      co_await core_->ask(complete, asked.until);
+      if (refused(complete.error)) {
+        auto apart = complete_apart(queue, half, complete.error);
         co_await std::move(apart);
       } else {
-        settle(half, outcomes);
+        settle(half, complete.answer);
       }
     }
   }
 
-  template <class Outcomes>
-  void settle(std::span<done> batch, Outcomes const& outcomes) {
+  void settle(std::span<done> batch, outcome_list const& outcomes) {
     for (std::size_t i = 0; i != batch.size(); ++i) settle(batch[i], outcomes, i);
   }
 
-  template <class Outcomes>
-  void settle(done& d, Outcomes const& outcomes, std::size_t i) {
+  void settle(done& d, outcome_list const& outcomes, std::size_t i) {
     auto& core = *core_;
     if (outcomes.has_error()) {
       core.tell(worker_event_kind::lease_lost, *d.job, outcomes.error().message());
@@ -160,8 +155,8 @@ class completer {
     core.settle(*d.job);
   }
 
-  std::shared_ptr<Core> core_;
-  boost::unordered_flat_map<std::string, queue_line, string_hash> lines_;
+  std::shared_ptr<worker_core> core_;
+  std::map<std::string, queue_line, std::less<>> lines_;
   std::vector<std::string> idle_;  ///< queues in which something waits, and nothing is on its way
 };
 

@@ -4,27 +4,31 @@
 #ifndef WEIR_WORKER_CORE_HPP
 #define WEIR_WORKER_CORE_HPP
 
-#include "weir/concept.hpp"
 #include "weir/error.hpp"
-#include "weir/execute.hpp"
-#include "weir/id_source.hpp"
 #include "weir/worker/active_job.hpp"
-#include "weir/worker/options.hpp"
+#include "weir/worker/question.hpp"
+#include "weir/worker/runs.hpp"
 #include "weir/worker/wakeup.hpp"
 #include "weir/worker_event.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,60 +38,71 @@ namespace weir::detail {
 
 /// What the parts of a running worker share: the store, the clock, the jobs in hand, and how to ask
 /// and to tell. All of it is used on one strand.
-template <class Store, class Clock, class Backoff>
 class worker_core {
  public:
-  worker_core(Store s, worker_options const& o, Clock c, Backoff b, id_source i,
-              worker_observer tell_them, boost::asio::any_io_executor const& own,
-              boost::asio::any_io_executor handlers)
-      : store{std::move(s)},
-        options{o},
-        clock{std::move(c)},
-        backoff{std::move(b)},
-        ids{std::move(i)},
+  worker_core(worker_setup const& s, boost::asio::any_io_executor handlers)
+      : store{s.store},
+        options{s.options},
+        clock{s.clock},
+        backoff{s.backoff},
+        ids{s.ids},
         holder{ids.holder()},
-        strand{boost::asio::make_strand(own)},
+        strand{boost::asio::make_strand(s.executor)},
         handler_executor{std::move(handlers)},
-        changed{strand},
-        observer_{std::move(tell_them)} {}
+        changed{std::make_shared<wakeup>(strand)},
+        observer_{s.observer} {}
   worker_core(worker_core const&) = delete;
   worker_core& operator=(worker_core const&) = delete;
 
-  /// Asks the store, and asks again while the failure is one that may pass and `until` has not
-  /// come: every command that a worker sends this way may be repeated. `asked_at` is set to the
-  /// time before the request that was answered.
-  template <class Command>
-  boost::asio::awaitable<result<typename Command::result>> ask(Command command, steady_time until,
-                                                               steady_time* asked_at = nullptr) {
-    static_assert(Command::repeatable);
-    duration wait{};
-    for (std::uint32_t attempt = 0;; ++attempt) {
-      if (asked_at != nullptr) *asked_at = clock.steady_now();
-      auto [ec, answer] = co_await weir::async_execute(
-          store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
-      if (!ec) co_return std::move(answer);
-      heed(command, ec);
-      if (ec != condition::transient) co_return ec;
-      tell_failure(ec, queue_of(command));
-      wait = pause_after(attempt, wait);
-      if (saturating_add(clock.steady_now(), wait) >= std::min(until, give_up_at)) co_return ec;
-      co_await sleep(wait);
-    }
+  /// Begins a coroutine, wherever and for whatever it is: each of them by one function, since
+  /// Asio's is dear to compile.
+  static void begin(boost::asio::any_io_executor const& on, boost::asio::awaitable<void> what,
+                    boost::asio::cancellation_slot slot,
+                    std::function<void(std::exception_ptr)> then) {
+    // Asio brings a cancellation to the coroutine's strand only if the completion has an executor
+    // of its own; otherwise the signal acts on the thread that emits it (F56).
+    boost::asio::co_spawn(
+        on, std::move(what),
+        boost::asio::bind_executor(on, boost::asio::bind_cancellation_slot(slot, std::move(then))));
+  }
+  /// Begins one on the strand.
+  void begin(
+      boost::asio::awaitable<void> what,
+      std::function<void(std::exception_ptr)> then = [](std::exception_ptr const&) {}) {
+    begin(strand, std::move(what), {}, std::move(then));
   }
 
-  /// Asks once.
-  template <class Command>
-  boost::asio::awaitable<result<typename Command::result>> ask_once(Command command) {
-    auto [ec, answer] = co_await weir::async_execute(
-        store, command, boost::asio::as_tuple(boost::asio::use_awaitable));
-    if (!ec) co_return std::move(answer);
-    heed(command, ec);
-    co_return ec;
+  /// Asks the store, and asks again while the failure is one that may pass and `until` has not
+  /// come.
+  template <class C>
+  boost::asio::awaitable<void> ask(question<C>& what, steady_time until) {
+    static_assert(C::repeatable);
+    return ask_again(what, until);
+  }
+
+  /// Asks once. Nothing is answered inline.
+  boost::asio::awaitable<void> ask_once(any_question& what) {
+    namespace asio = boost::asio;
+    what.asked_at = clock.steady_now();
+    if (store.executes_now()) {
+      try {
+        what.execute(store);
+      } catch (std::bad_alloc const&) {
+        what.fail(make_error_code(boost::system::errc::not_enough_memory));
+      }
+      co_await asio::post(asio::deferred);
+    } else {
+      auto initiate = [&](auto handler) { what.start(store, strand, std::move(handler)); };
+      auto asked =
+          asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate, asio::deferred);
+      co_await std::move(asked);
+    }
+    heed(what);
   }
 
   boost::asio::awaitable<void> sleep(duration wait) {
-    co_await clock.async_wait_until(strand, saturating_add(clock.steady_now(), wait),
-                                    boost::asio::as_tuple(boost::asio::use_awaitable));
+    auto const bed = std::make_shared<wakeup>(strand);
+    co_await bed->wait_until(clock, saturating_add(clock.steady_now(), wait));
   }
 
   /// How long to leave a store alone that has just failed: by the worker's backoff, never longer
@@ -195,36 +210,41 @@ class worker_core {
     active.back()->place = place;
     std::swap(active[place], active.back());
     active.pop_back();  // and this job with it, if nobody else has it
-    changed.notify();
+    changed->notify();
   }
 
-  Store store;
+  worker_store const store;
   worker_options const options;
-  Clock clock;
-  Backoff backoff;
+  any_clock const clock;
+  any_backoff const backoff;
   id_source ids;
   std::string const holder;
-  boost::asio::strand<boost::asio::any_io_executor> strand;
+  boost::asio::any_io_executor const strand;
   boost::asio::any_io_executor handler_executor;
   std::vector<std::shared_ptr<active_job>> active;  ///< in no order
-  wakeup changed;                                   ///< a job was settled, or the worker is to stop
-  bool stopping = false;                            ///< nothing is claimed or started any more
+  std::shared_ptr<wakeup> const changed;  ///< there may be something to do, or the worker stops
+  bool stopping = false;                  ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
                                                 ///< from here on
 
  private:
-  template <class Command>
-  [[nodiscard]] static std::string_view queue_of(Command const& command) noexcept {
-    if constexpr (requires { command.queue; }) return command.queue;
-    return {};
+  boost::asio::awaitable<void> ask_again(any_question& what, steady_time until) {
+    duration wait{};
+    for (std::uint32_t attempt = 0;; ++attempt) {
+      co_await ask_once(what);
+      if (what.error != condition::transient) co_return;
+      tell_failure(what.error, what.queue);
+      wait = pause_after(attempt, wait);
+      if (saturating_add(clock.steady_now(), wait) >= std::min(until, give_up_at)) co_return;
+      co_await sleep(wait);
+    }
   }
 
   /// Backs off from the queue of a command that has failed, unless the error is about its job.
-  template <class Command>
-  void heed(Command const& command, error_code ec) {
-    auto const queue = queue_of(command);
-    if (queue.empty() || ec == errc::lease_lost || ec == condition::bad_input) return;
-    back_off(queue);
+  void heed(any_question const& what) {
+    auto const ec = what.error;
+    if (!ec || what.queue.empty() || ec == errc::lease_lost || ec == condition::bad_input) return;
+    back_off(what.queue);
   }
 
   [[nodiscard]] bool is_over(queue_failure const& failing, steady_time now) const noexcept {

@@ -47,61 +47,62 @@ struct gate_answer {
 /// A job that the rate refuses reserves its tokens ahead, notes that on itself, and comes back at
 /// its own instant, so that fresh arrivals do not overtake it for ever. The note holds for this
 /// attempt only.
-template <class Core>
 class gate {
  public:
-  explicit gate(std::shared_ptr<Core> core) : core_{std::move(core)} {}
+  explicit gate(std::shared_ptr<worker_core> core) : core_{std::move(core)} {}
 
   boost::asio::awaitable<gate_answer> pass(std::shared_ptr<active_job> job) {
     using verdict = gate_answer::verdict;
     auto& core = *core_;
 
     if (needs_start(job->job.strategy)) {
-      command::start_job const start{
-          .queue = job->queue, .id = job->job.id, .fence = job->job.fence};
-      auto const started = co_await core.ask(start, job->deadline);
-      if (started.has_error()) co_return failure(started.error());
-      if (started.value().outcome == start_outcome::blocked) {
-        co_return refused(*job, started.value().retry_after);
+      question<command::start_job> start{
+          {.queue = job->queue, .id = job->job.id, .fence = job->job.fence}};
+      co_await core.ask(start, job->deadline);
+      if (start.error) co_return failure(start.error);
+      if (start.answer->outcome == start_outcome::blocked) {
+        co_return refused(*job, start.answer->retry_after);
       }
     }
 
     if (job->prepared->concurrency != 0) {
       std::string const holder = to_string(job->job.id) + '/' + std::to_string(job->job.fence);
-      command::acquire_permit const acquire{.key = job->prepared->concurrency_key,
-                                            .holder = holder,
-                                            .limit = job->prepared->concurrency,
-                                            .ttl = core.options.lease,
-                                            .patience = {}};
-      steady_time asked_at{};
-      auto const grant = co_await core.ask(acquire, job->deadline, &asked_at);
-      if (grant.has_error()) co_return failure(grant.error());
-      if (!grant.value().granted) {
+      question<command::acquire_permit> acquire{{.key = job->prepared->concurrency_key,
+                                                 .holder = holder,
+                                                 .limit = job->prepared->concurrency,
+                                                 .ttl = core.options.lease,
+                                                 .patience = {}}};
+      co_await core.ask(acquire, job->deadline);
+      if (acquire.error) co_return failure(acquire.error);
+      auto const& grant = *acquire.answer;
+      if (!grant.granted) {
         if (job->prepared->concurrency_scope == limit_scope::queue) {
-          co_return gate_answer{verdict::snooze_queue, pause(*job, grant.value().retry_after)};
+          co_return gate_answer{verdict::snooze_queue, pause(*job, grant.retry_after)};
         }
-        co_return refused(*job, grant.value().retry_after);
+        co_return refused(*job, grant.retry_after);
       }
       job->permit_holder = holder;
-      job->permit_fence = grant.value().fence;
+      job->permit_fence = grant.fence;
       auto const lease = core.options.lease;
-      auto expires_in = grant.value().expires_in;
+      auto asked_at = acquire.asked_at;
+      auto expires_in = grant.expires_in;
       if (expires_in < lease - lease / 3) {
         // A request before this one took it, and its answer was lost: not much of it may be left,
         // and the renewer comes at the job's times.
-        command::renew_permit const keep{.key = job->prepared->concurrency_key,
-                                         .holder = holder,
-                                         .fence = grant.value().fence,
-                                         .ttl = lease};
-        auto const kept = co_await core.ask(keep, job->deadline, &asked_at);
-        if (kept.has_error()) {
+        question<command::renew_permit> keep{{.key = job->prepared->concurrency_key,
+                                              .holder = holder,
+                                              .fence = grant.fence,
+                                              .ttl = lease}};
+        co_await core.ask(keep, job->deadline);
+        if (keep.error) {
           co_await leave(job);
-          if (kept.error() == errc::lease_lost) co_return refused(*job, {});
-          co_return failure(kept.error());
+          if (keep.error == errc::lease_lost) co_return refused(*job, {});
+          co_return failure(keep.error);
         }
-        expires_in = kept.value().expires_in;
+        asked_at = keep.asked_at;
+        expires_in = keep.answer->expires_in;
       }
-      job->permit_deadline = Core::lease_deadline(asked_at, expires_in);
+      job->permit_deadline = worker_core::lease_deadline(asked_at, expires_in);
     }
 
     if (!job->prepared->rate.empty() && job->job.memo != reservation(*job)) {
@@ -119,11 +120,11 @@ class gate {
     if (job->permit_holder.empty()) co_return;
     std::string const holder = std::exchange(job->permit_holder, {});
     job->permit_deadline = steady_time::max();
-    command::release_permit const release{
-        .key = job->prepared->concurrency_key, .holder = holder, .fence = job->permit_fence};
+    question<command::release_permit> release{
+        {.key = job->prepared->concurrency_key, .holder = holder, .fence = job->permit_fence}};
     auto const until = saturating_add(core_->clock.steady_now(), core_->options.lease);
-    auto const released = co_await core_->ask(release, until);
-    if (released.has_error()) core_->tell_failure(released.error());
+    co_await core_->ask(release, until);
+    if (release.error) core_->tell_failure(release.error);
   }
 
  private:
@@ -134,19 +135,19 @@ class gate {
     bool const whole_queue = job->prepared->rate_scope == limit_scope::queue;
     sha256_key const digest;
     auto const key = digest(job->prepared->rate_key);
-    command::take const take{.key = key.view(),
-                             .quotas = job->prepared->rate,
-                             .cost = job->prepared->rate_cost,
-                             .max_wait = whole_queue ? duration{} : core.options.max_reservation};
-    auto const taken = co_await core.ask_once(take);
-    if (taken.has_error()) {
-      auto const ec = taken.error();
+    question<command::take> take{
+        {.key = key.view(),
+         .quotas = job->prepared->rate,
+         .cost = job->prepared->rate_cost,
+         .max_wait = whole_queue ? duration{} : core.options.max_reservation}};
+    co_await core.ask_once(take);
+    if (auto const ec = take.error) {
       // An unknown outcome counts as spent; asking again later costs at most the same again.
       if (ec == condition::transient) co_return gate_answer{verdict::snooze, pause(*job, {})};
       if (ec == condition::bad_input) co_return gate_answer{verdict::bury, {}, ec.message()};
       co_return gate_answer{verdict::fail, {}, ec.message()};
     }
-    auto const& decision = taken.value();
+    auto const& decision = *take.answer;
     if (decision.allowed && decision.wait <= duration::zero()) co_return gate_answer{};
     if (decision.allowed) {
       co_return gate_answer{verdict::snooze, decision.wait, reservation(*job)};
@@ -179,7 +180,7 @@ class gate {
     return "rate paid for attempt " + std::to_string(job.job.attempt);
   }
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<worker_core> core_;
 };
 
 }  // namespace weir::detail

@@ -9,12 +9,10 @@
 #include "weir/limits.hpp"
 #include "weir/time.hpp"
 #include "weir/worker/active_job.hpp"
+#include "weir/worker/core.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/bind_executor.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -30,29 +28,6 @@
 #include <vector>
 
 namespace weir::detail {
-
-/// How a handler ended.
-struct handler_outcome {
-  enum class ending : std::uint8_t {
-    done,
-    unstorable,  ///< it has succeeded, and there is no result to be kept
-    failed,
-    gave_up,
-    snoozed,
-    undecodable,
-    not_started,  ///< it was too late, or it was told to stop before
-  };
-
-  handler_outcome() = default;
-  handler_outcome(ending e, std::string t, duration d = {})
-      : how{e},
-        text{std::move(t)},
-        delay{d} {}
-
-  ending how = ending::done;
-  std::string text;  ///< done: the result; otherwise the reason, of `unstorable` too
-  duration delay{};
-};
 
 /// Decodes the payload, in the job type's own functions.
 [[nodiscard]] inline handler_outcome prepare(active_job& job) {
@@ -91,20 +66,18 @@ struct handler_outcome {
 
 /// Runs handlers on their executor, and brings what became of them back to the bookkeeping's
 /// strand: all that ended since it last looked at once.
-template <class Core>
 class handler_run {
  public:
   /// A job whose handler ended.
   struct ended_job {
     std::shared_ptr<active_job> job;
-    handler_outcome outcome;
     boost::asio::any_io_executor strand{};  ///< a coroutine's; another may have it now
   };
 
   /// Called on the bookkeeping's strand.
   using receiver = std::function<void(std::vector<ended_job>&)>;
 
-  explicit handler_run(std::shared_ptr<Core> core) : core_{std::move(core)} {}
+  explicit handler_run(std::shared_ptr<worker_core> core) : core_{std::move(core)} {}
 
   /// Starts the handler of a job. Before a job that was not prepared its payload is decoded: that
   /// is work of the user's own functions, too.
@@ -113,8 +86,8 @@ class handler_run {
     auto const deadline = std::min(job->deadline, job->permit_deadline);
     if (!job->handler->traits.is_coroutine) {
       boost::asio::post(core.handler_executor, [self, deadline, job = std::move(job)]() mutable {
-        auto outcome = call(*self->core_, *job, deadline);
-        bring(self, {std::move(job), std::move(outcome)});
+        job->outcome = call(*self->core_, *job, deadline);
+        bring(self, {std::move(job)});
       });
       return;
     }
@@ -122,16 +95,11 @@ class handler_run {
     auto slot = job->cancel.slot();
     auto coroutine = run(self->core_, job, deadline);
     // One that is told to stop before it could begin ends with an exception of Asio's.
-    auto ended = [self, strand, job = std::move(job)](std::exception_ptr stopped,
-                                                      handler_outcome outcome) mutable {
-      if (stopped) outcome = not_started();
-      bring(self, {std::move(job), std::move(outcome), std::move(strand)});
+    auto ended = [self, strand, job = std::move(job)](std::exception_ptr const& stopped) mutable {
+      if (stopped) job->outcome = not_started();
+      bring(self, {std::move(job), std::move(strand)});
     };
-    // Asio brings a cancellation to the coroutine's strand only if the completion has an executor
-    // of its own; otherwise the signal acts on the thread that emits it (F56).
-    auto completion = boost::asio::bind_executor(
-        strand, boost::asio::bind_cancellation_slot(slot, std::move(ended)));
-    boost::asio::co_spawn(strand, std::move(coroutine), std::move(completion));
+    worker_core::begin(strand, std::move(coroutine), slot, std::move(ended));
   }
 
   void deliver_to(receiver who) { receive_ = std::move(who); }
@@ -140,7 +108,7 @@ class handler_run {
   /// Much may have happened since the claim: a handler never starts without its lease (F12), or
   /// when the worker stops. A lease that was renewed meanwhile is not known here: the bookkeeping
   /// starts the handler again then.
-  [[nodiscard]] static bool may_start(Core const& core, active_job const& job,
+  [[nodiscard]] static bool may_start(worker_core const& core, active_job const& job,
                                       steady_time deadline) {
     return !job.context.stop_requested() && core.clock.steady_now() < deadline;
   }
@@ -149,7 +117,7 @@ class handler_run {
     return {handler_outcome::ending::not_started, {}};
   }
 
-  [[nodiscard]] static handler_outcome call(Core const& core, active_job& job,
+  [[nodiscard]] static handler_outcome call(worker_core const& core, active_job& job,
                                             steady_time deadline) {
     if (!may_start(core, job, deadline)) return not_started();
     if (job.prepared == nullptr) {
@@ -162,21 +130,22 @@ class handler_run {
     }
   }
 
-  [[nodiscard]] static boost::asio::awaitable<handler_outcome> run(std::shared_ptr<Core> core,
-                                                                   std::shared_ptr<active_job> job,
-                                                                   steady_time deadline) {
+  [[nodiscard]] static boost::asio::awaitable<void> run(std::shared_ptr<worker_core> core,
+                                                        std::shared_ptr<active_job> job,
+                                                        steady_time deadline) {
     co_await boost::asio::this_coro::reset_cancellation_state(
         boost::asio::enable_total_cancellation());
-    if (!may_start(*core, *job, deadline)) co_return not_started();
+    job->outcome = not_started();
+    if (!may_start(*core, *job, deadline)) co_return;
     if (job->prepared == nullptr) {
-      auto decoded = prepare(*job);
-      if (job->prepared == nullptr) co_return decoded;
+      job->outcome = prepare(*job);
+      if (job->prepared == nullptr) co_return;
     }
     try {
       auto stored = co_await job->prepared->run(job->context);
-      co_return finished(std::move(stored));
+      job->outcome = finished(std::move(stored));
     } catch (...) {
-      co_return thrown();
+      job->outcome = thrown();
     }
   }
 
@@ -210,7 +179,7 @@ class handler_run {
     return strand;
   }
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<worker_core> core_;
   receiver receive_;
   std::vector<boost::asio::any_io_executor> strands_;
   std::vector<ended_job> delivered_;  ///< kept for its memory

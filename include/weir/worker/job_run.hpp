@@ -10,14 +10,12 @@
 #include "weir/worker/handler_run.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <exception>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,20 +24,19 @@
 
 namespace weir::detail {
 
-using handler_registry = boost::unordered_flat_map<std::string, std::shared_ptr<any_handler const>>;
+using handler_registry = std::map<std::string, std::shared_ptr<any_handler const>, std::less<>>;
 
 /// Takes one claimed job from its claim to its outcome.
-template <class Core>
 class job_run {
  public:
-  job_run(std::shared_ptr<Core> core, std::shared_ptr<handler_registry const> handlers)
+  job_run(std::shared_ptr<worker_core> core, std::shared_ptr<handler_registry const> handlers)
       : core_{std::move(core)},
         handlers_{std::move(handlers)},
         gate_{core_},
         runner_{std::make_shared<runner>(core_)},
-        completer_{std::make_shared<completer<Core>>(core_)} {}
+        completer_{std::make_shared<completer>(core_)} {}
 
-  static std::shared_ptr<job_run> make(std::shared_ptr<Core> core,
+  static std::shared_ptr<job_run> make(std::shared_ptr<worker_core> core,
                                        std::shared_ptr<handler_registry const> handlers) {
     auto made = std::make_shared<job_run>(std::move(core), std::move(handlers));
     made->runner_->deliver_to([weak = std::weak_ptr<job_run>{made}](auto& ended) {
@@ -72,7 +69,7 @@ class job_run {
   }
 
  private:
-  using runner = handler_run<Core>;
+  using runner = handler_run;
   using ending = handler_outcome::ending;
 
   /// Out of memory, or a policy's function threw: the attempt has failed, and its lease ends it if
@@ -100,10 +97,9 @@ class job_run {
 
   static void spawn(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job,
                     boost::asio::awaitable<void> what) {
-    boost::asio::co_spawn(self->core_->strand, std::move(what),
-                          [self, job](std::exception_ptr error) {
-                            if (error) fail(*self, *job, error);
-                          });
+    self->core_->begin(std::move(what), [self, job](std::exception_ptr const& error) {
+      if (error) fail(*self, *job, error);
+    });
   }
 
   static boost::asio::awaitable<void> pass_gate(std::shared_ptr<job_run> self,
@@ -150,33 +146,33 @@ class job_run {
     runner::start(self->runner_, job);
   }
 
-  static void ended(std::shared_ptr<job_run> const& self,
-                    std::vector<typename runner::ended_job>& ended) {
+  static void ended(std::shared_ptr<job_run> const& self, std::vector<runner::ended_job>& ended) {
     for (auto& one : ended) {
       guarded(self, one.job, [&] {
         auto const& job = one.job;
-        if (one.outcome.how == ending::not_started && self->may_start(*job)) {
+        if (job->outcome.how == ending::not_started && self->may_start(*job)) {
           runner::start(self->runner_, job);  // its lease was renewed meanwhile
           return;
         }
         if (job->handler->traits.timeout > duration::zero()) {
           job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
         }
-        if (succeeded(one.outcome) && job->permit_holder.empty()) {
-          self->complete(job, std::move(one.outcome));
+        if (succeeded(job->outcome) && job->permit_holder.empty()) {
+          self->complete(job);
         } else {
-          spawn(self, job, conclude(self, job, std::move(one.outcome)));
+          spawn(self, job, conclude(self, job));
         }
       });
     }
-    completer<Core>::flush(self->completer_);
+    completer::flush(self->completer_);
   }
 
   [[nodiscard]] static bool succeeded(handler_outcome const& outcome) noexcept {
     return outcome.how == ending::done || outcome.how == ending::unstorable;
   }
 
-  void complete(std::shared_ptr<active_job> const& job, handler_outcome outcome) {
+  void complete(std::shared_ptr<active_job> const& job) {
+    auto& outcome = job->outcome;
     if (outcome.how == ending::unstorable) {
       core_->tell(worker_event_kind::result_dropped, *job, outcome.text);
       outcome.text.clear();
@@ -185,14 +181,14 @@ class job_run {
   }
 
   static boost::asio::awaitable<void> conclude(std::shared_ptr<job_run> self,
-                                               std::shared_ptr<active_job> job,
-                                               handler_outcome outcome) {
+                                               std::shared_ptr<active_job> job) {
+    auto& outcome = job->outcome;
     switch (outcome.how) {
       case ending::done:
       case ending::unstorable:
         co_await self->gate_.leave(job);
-        self->complete(job, std::move(outcome));
-        completer<Core>::flush(self->completer_);
+        self->complete(job);
+        completer::flush(self->completer_);
         co_return;
       case ending::gave_up:
       case ending::undecodable:
@@ -222,11 +218,8 @@ class job_run {
       if (ec) return;
       if (auto const late = weak.lock()) late->stop(stop_cause::timeout);
     };
-    core_->clock.async_wait_until(
-        core_->strand, at,
-        boost::asio::bind_cancellation_slot(
-            job->end_of_timer.slot(),
-            boost::asio::bind_executor(core_->strand, std::move(expire))));
+    detail::start_timer(core_->clock, core_->strand, at, job->end_of_timer.slot(),
+                        std::move(expire));
   }
 
   /// A handler was stopped, or never started, for a reason that is not its own: the attempt is
@@ -246,23 +239,24 @@ class job_run {
   }
 
   boost::asio::awaitable<void> give_back(std::shared_ptr<active_job> job) {
-    command::return_job const back{.queue = job->queue, .id = job->job.id, .fence = job->job.fence};
-    auto const returned = co_await core_->ask(back, job->deadline);
-    if (!lost(job, returned)) core_->tell(worker_event_kind::returned, *job);
+    question<command::return_job> back{
+        {.queue = job->queue, .id = job->job.id, .fence = job->job.fence}};
+    co_await core_->ask(back, job->deadline);
+    if (!lost(job, back.error)) core_->tell(worker_event_kind::returned, *job);
     core_->settle(*job);
   }
 
   boost::asio::awaitable<void> requeue(std::shared_ptr<active_job> job, std::string reason,
                                        duration delay) {
     std::string const kept = reason.substr(0, limits::reason_size);
-    command::requeue_job const again{.queue = job->queue,
-                                     .id = job->job.id,
-                                     .fence = job->job.fence,
-                                     .delay = delay,
-                                     .reason = kept};
-    auto const requeued = co_await core_->ask(again, job->deadline);
-    if (!lost(job, requeued)) {
-      bool const dead = requeued.value() == requeue_outcome::dead_lettered;
+    question<command::requeue_job> again{{.queue = job->queue,
+                                          .id = job->job.id,
+                                          .fence = job->job.fence,
+                                          .delay = delay,
+                                          .reason = kept}};
+    co_await core_->ask(again, job->deadline);
+    if (!lost(job, again.error)) {
+      bool const dead = *again.answer == requeue_outcome::dead_lettered;
       core_->tell(dead ? worker_event_kind::dead_lettered : worker_event_kind::retried, *job, kept,
                   dead ? duration{} : delay);
     }
@@ -271,42 +265,41 @@ class job_run {
 
   boost::asio::awaitable<void> bury(std::shared_ptr<active_job> job, std::string reason) {
     std::string const kept = reason.substr(0, limits::reason_size);
-    command::bury_job const end{
-        .queue = job->queue, .id = job->job.id, .fence = job->job.fence, .reason = kept};
-    auto const buried = co_await core_->ask(end, job->deadline);
-    if (!lost(job, buried)) core_->tell(worker_event_kind::dead_lettered, *job, kept);
+    question<command::bury_job> end{
+        {.queue = job->queue, .id = job->job.id, .fence = job->job.fence, .reason = kept}};
+    co_await core_->ask(end, job->deadline);
+    if (!lost(job, end.error)) core_->tell(worker_event_kind::dead_lettered, *job, kept);
     core_->settle(*job);
   }
 
   boost::asio::awaitable<void> snooze(std::shared_ptr<active_job> job, duration delay,
                                       std::string memo) {
-    command::snooze_job const later{.queue = job->queue,
-                                    .id = job->job.id,
-                                    .fence = job->job.fence,
-                                    .delay = delay,
-                                    .memo = memo};
-    auto const snoozed = co_await core_->ask(later, job->deadline);
-    if (!lost(job, snoozed)) core_->tell(worker_event_kind::snoozed, *job, memo, delay);
+    question<command::snooze_job> later{{.queue = job->queue,
+                                         .id = job->job.id,
+                                         .fence = job->job.fence,
+                                         .delay = delay,
+                                         .memo = memo}};
+    co_await core_->ask(later, job->deadline);
+    if (!lost(job, later.error)) core_->tell(worker_event_kind::snoozed, *job, memo, delay);
     core_->settle(*job);
   }
 
   /// The refused limit is the whole queue's: the queue waits, and its jobs keep their order.
   boost::asio::awaitable<void> hold_queue(std::shared_ptr<active_job> job, duration delay) {
-    command::snooze_queue const hold{.queue = job->queue, .delay = delay};
-    auto const held = co_await core_->ask(hold, job->deadline);
-    if (held.has_error()) {
-      core_->tell_failure(held.error());
+    question<command::snooze_queue> hold{{.queue = job->queue, .delay = delay}};
+    co_await core_->ask(hold, job->deadline);
+    if (hold.error) {
+      core_->tell_failure(hold.error);
     } else {
       core_->tell(worker_event_kind::queue_snoozed, *job, {}, delay);
     }
     co_await give_back(job);
   }
 
-  template <class Answer>
-  bool lost(std::shared_ptr<active_job> const& job, Answer const& answer) {
-    if (!answer.has_error()) return false;
+  bool lost(std::shared_ptr<active_job> const& job, error_code ec) {
+    if (!ec) return false;
     core_->tell(worker_event_kind::lease_lost, *job,
-                answer.error() == errc::lease_lost ? std::string{} : answer.error().message());
+                ec == errc::lease_lost ? std::string{} : ec.message());
     return true;
   }
 
@@ -320,11 +313,11 @@ class job_run {
     return std::clamp(delay, duration{}, limits::span);
   }
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<worker_core> core_;
   std::shared_ptr<handler_registry const> handlers_;
-  gate<Core> gate_;
+  gate gate_;
   std::shared_ptr<runner> runner_;
-  std::shared_ptr<completer<Core>> completer_;
+  std::shared_ptr<completer> completer_;
 };
 
 }  // namespace weir::detail

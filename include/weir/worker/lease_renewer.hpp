@@ -7,9 +7,6 @@
 #include "weir/worker/core.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -21,26 +18,23 @@ namespace weir::detail {
 /// Keeps the leases of all jobs in hand: one timer for all of them, whatever their number. Each is
 /// renewed when a third of it has passed, and again until it succeeds or the lease is over; then
 /// its handler is told to stop.
-template <class Core>
 class lease_renewer {
  public:
-  explicit lease_renewer(std::shared_ptr<Core> core)
+  explicit lease_renewer(std::shared_ptr<worker_core> core)
       : core_{std::move(core)},
-        poke_{core_->strand} {}
+        poke_{std::make_shared<wakeup>(core_->strand)} {}
 
   /// To be called when a job was added.
   void watch(active_job const& job) {
-    if (job.renew_at < planned_) poke_.notify();
+    if (job.renew_at < planned_) poke_->notify();
   }
 
   void stop() {
     stopped_ = true;
-    poke_.notify();
+    poke_->notify();
   }
 
   static boost::asio::awaitable<void> run(std::shared_ptr<lease_renewer> self) {
-    namespace asio = boost::asio;
-    using namespace asio::experimental::awaitable_operators;
     while (!self->stopped_) {
       auto const now = self->core_->clock.steady_now();
       auto next = steady_time::max();
@@ -56,19 +50,13 @@ class lease_renewer {
         }
         if (now >= job->renew_at && !job->renewing) {
           job->renewing = true;
-          asio::co_spawn(self->core_->strand, renew(self, job), asio::detached);
+          self->core_->begin(renew(self, job));
         }
         next =
             std::min(next, job->renewing ? job->deadline : std::min(job->renew_at, job->deadline));
       }
       self->planned_ = next;
-      if (next == steady_time::max()) {
-        co_await self->poke_.async_wait(asio::as_tuple(asio::use_awaitable));
-      } else {
-        co_await (self->poke_.async_wait(asio::as_tuple(asio::use_awaitable)) ||
-                  self->core_->clock.async_wait_until(self->core_->strand, next,
-                                                      asio::as_tuple(asio::use_awaitable)));
-      }
+      co_await self->poke_->wait_until(self->core_->clock, next);
     }
   }
 
@@ -78,52 +66,50 @@ class lease_renewer {
                                             std::shared_ptr<active_job> job) {
     auto& core = *self->core_;
     auto const lease = core.options.lease;
-    auto const asked_at = core.clock.steady_now();
     bool lost = false;
     bool renewed = false;
 
-    command::extend_lease const extend{
-        .queue = job->queue, .id = job->job.id, .fence = job->job.fence, .lease = lease};
-    auto const extended = co_await core.ask_once(extend);
-    if (extended.has_value()) {
+    question<command::extend_lease> extend{
+        {.queue = job->queue, .id = job->job.id, .fence = job->job.fence, .lease = lease}};
+    co_await core.ask_once(extend);
+    if (!extend.error) {
       renewed = true;
-      job->deadline = Core::lease_deadline(asked_at, extended.value().expires_in);
-    } else if (extended.error() == errc::lease_lost) {
+      job->deadline = worker_core::lease_deadline(extend.asked_at, extend.answer->expires_in);
+    } else if (extend.error == errc::lease_lost) {
       lost = true;
       job->stop(stop_cause::lease_lost);
     } else {
-      core.tell_failure(extended.error());
+      core.tell_failure(extend.error);
     }
 
     if (!lost && !job->permit_holder.empty()) {
       // Copies: the job may give its permit up while this is on its way.
       std::string const key = job->prepared->concurrency_key;
       std::string const holder = job->permit_holder;
-      command::renew_permit const keep{
-          .key = key, .holder = holder, .fence = job->permit_fence, .ttl = lease};
-      auto const permit_asked_at = core.clock.steady_now();
-      auto const kept = co_await core.ask_once(keep);
+      question<command::renew_permit> keep{
+          {.key = key, .holder = holder, .fence = job->permit_fence, .ttl = lease}};
+      co_await core.ask_once(keep);
       bool const given_up = job->permit_holder.empty();
-      if (kept.has_value() && !given_up) {
-        job->permit_deadline = Core::lease_deadline(permit_asked_at, kept.value().expires_in);
+      if (!keep.error && !given_up) {
+        job->permit_deadline = worker_core::lease_deadline(keep.asked_at, keep.answer->expires_in);
       } else if (!given_up) {
         renewed = false;
-        if (kept.error() == errc::lease_lost) {
+        if (keep.error == errc::lease_lost) {
           job->stop(stop_cause::permit_lost);
         } else {
-          core.tell_failure(kept.error());
+          core.tell_failure(keep.error);
         }
       }
     }
 
     job->renewing = false;
     auto const soon = core.clock.steady_now() + lease / 12;
-    job->renew_at = renewed ? asked_at + lease / 3 : soon;
-    self->poke_.notify();
+    job->renew_at = renewed ? extend.asked_at + lease / 3 : soon;
+    self->poke_->notify();
   }
 
-  std::shared_ptr<Core> core_;
-  wakeup poke_;
+  std::shared_ptr<worker_core> core_;
+  std::shared_ptr<wakeup> poke_;
   steady_time planned_ = steady_time::max();
   bool stopped_ = false;
 };

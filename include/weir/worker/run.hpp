@@ -4,26 +4,32 @@
 #ifndef WEIR_WORKER_RUN_HPP
 #define WEIR_WORKER_RUN_HPP
 
+#include "weir/detail/config.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/job_run.hpp"
 #include "weir/worker/lease_renewer.hpp"
+#include "weir/worker/runs.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,36 +42,32 @@ namespace weir::detail {
 /// it is asked for at most a quantum of jobs, and only for as many as there are free hands, so
 /// nothing is claimed that cannot start at once. Every other scan begins at a random instant, so
 /// that no number of backlogged queues hides another (F39).
-template <class Store, class Clock, class Backoff>
 class worker_run {
  public:
-  using core_type = worker_core<Store, Clock, Backoff>;
-
-  worker_run(std::shared_ptr<core_type> shared, std::shared_ptr<handler_registry const> handlers)
+  worker_run(std::shared_ptr<worker_core> shared, std::shared_ptr<handler_registry const> handlers)
       : core_{std::move(shared)},
-        jobs_{job_run<core_type>::make(core_, std::move(handlers))},
-        renewer_{std::make_shared<lease_renewer<core_type>>(core_)},
-        hinted_{core_->strand},
+        jobs_{job_run::make(core_, std::move(handlers))},
+        renewer_{std::make_shared<lease_renewer>(core_)},
         listeners_(std::max<std::uint32_t>(core_->store.shard_count(), 1)) {}
 
-  [[nodiscard]] auto strand() const { return core_->strand; }
+  [[nodiscard]] worker_core& core() const noexcept { return *core_; }
 
   /// Claim nothing any more, let the handlers finish, then tell them to stop. Safe in any thread.
   static void stop(std::shared_ptr<worker_run> const& self) {
     boost::asio::post(self->core_->strand, [self] {
       self->core_->stopping = true;
-      self->core_->changed.notify();
+      self->core_->changed->notify();
     });
   }
 
   static boost::asio::awaitable<void> run(std::shared_ptr<worker_run> self) {
     namespace asio = boost::asio;
     auto& own = *self;
-    asio::co_spawn(own.core_->strand, lease_renewer<core_type>::run(own.renewer_), asio::detached);
+    own.core_->begin(lease_renewer::run(own.renewer_));
     own.next_collection_ = own.core_->clock.steady_now() + own.core_->options.gc_interval;
     while (!own.core_->stopping) {
       if (own.free_hands() == 0) {
-        co_await own.core_->changed.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await own.core_->changed->wait();
         continue;
       }
       if (own.round_.empty()) {
@@ -108,18 +110,19 @@ class worker_run {
     heard_ = false;  // what was told of is found now
     bool const anywhere = ++scans_ % 2 == 0;
     for (std::uint32_t shard = 0; shard != shards && !core.stopping; ++shard) {
-      command::scan_visible_queues const look{.shard = shard,
-                                              .limit = core.options.scan_limit,
-                                              .entropy = anywhere ? core.ids.entropy() | 1U : 0};
-      auto found = co_await core.ask_once(look);
+      question<command::scan_visible_queues> look{
+          {.shard = shard,
+           .limit = core.options.scan_limit,
+           .entropy = anywhere ? core.ids.entropy() | 1U : 0}};
+      co_await core.ask_once(look);
       auto const heard_at = core.clock.steady_now();
       auto& in_vain = listeners_[shard].in_vain;
-      in_vain = found.has_error();
-      if (found.has_error()) {
-        core.tell_failure(found.error());
+      in_vain = bool{look.error};
+      if (look.error) {
+        core.tell_failure(look.error);
         continue;
       }
-      auto& due = found.value();
+      auto& due = *look.answer;
       if (due.next_in) next = std::min(next, saturating_add(heard_at, *due.next_in));
       for (auto& queue : due.queues) {
         auto const at = core.claimable_at(queue);
@@ -164,29 +167,28 @@ class worker_run {
   /// @param guessed no scan has found the queue
   static boost::asio::awaitable<void> claim(std::shared_ptr<worker_run> self, std::string queue,
                                             bool guessed) {
-    namespace asio = boost::asio;
     auto& core = *self->core_;
-    auto const asked_at = core.clock.steady_now();
     auto* const failing = core.failure_of(queue);
     auto const most = failing != nullptr ? 1 : core.options.quantum;
     // The number makes the call repeatable: after a lost answer the same leases are given again
     // (F54).
-    typename core_type::numbered_dequeue asked{};
+    worker_core::numbered_dequeue asked{};
     if (failing != nullptr) std::swap(asked, failing->unanswered);
     if (asked.sequence == 0) asked = {++self->sequence_, std::min(most, self->free_hands())};
-    command::dequeue_jobs const dequeue{.queue = queue,
-                                        .holder = core.holder,
-                                        .sequence = asked.sequence,
-                                        .limit = asked.limit,
-                                        .lease = core.options.lease};
-    auto got = co_await core.ask_once(dequeue);
-    if (got.has_error()) {
-      core.tell_failure(got.error(), queue);
+    question<command::dequeue_jobs> dequeue{{.queue = queue,
+                                             .holder = core.holder,
+                                             .sequence = asked.sequence,
+                                             .limit = asked.limit,
+                                             .lease = core.options.lease}};
+    co_await core.ask_once(dequeue);
+    if (dequeue.error) {
+      core.tell_failure(dequeue.error, queue);
       auto& failed = core.back_off(queue);
-      if (got.error() == errc::outcome_unknown) failed.unanswered = asked;
+      if (dequeue.error == errc::outcome_unknown) failed.unanswered = asked;
       co_return;
     }
-    auto& answer = got.value();
+    auto const asked_at = dequeue.asked_at;
+    auto& answer = *dequeue.answer;
     if (answer.dead_lettered != 0) {
       worker_event event;
       event.kind = worker_event_kind::dead_lettered;
@@ -206,13 +208,13 @@ class worker_run {
     for (auto& leased : answer.jobs) {
       auto const expires_in = leased.expires_in;
       auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at);
-      job->deadline = core_type::lease_deadline(asked_at, expires_in);
+      job->deadline = worker_core::lease_deadline(asked_at, expires_in);
       job->renew_at = saturating_add(asked_at, expires_in / 3);
       // Others have had the hands while the answer was unknown.
       if (self->free_hands() == 0) job->stop(stop_cause::shutdown);
       core.add(job);
       self->renewer_->watch(*job);
-      job_run<core_type>::start(self->jobs_, std::move(job));
+      job_run::start(self->jobs_, std::move(job));
     }
     bool const fruitless = answer.jobs.empty() && answer.dead_lettered == 0 && answer.damaged == 0;
     if (answer.more && !fruitless && self->encores_ > 0 && core.failure_of(queue) == nullptr) {
@@ -227,10 +229,10 @@ class worker_run {
     }
     if (fruitless && !answer.held && !guessed) {
       // The pointer was early: without this the next scan would find it again.
-      command::update_queue_pointer const update{.queue = queue};
-      auto const updated = co_await core.ask_once(update);
-      if (updated.has_error()) {
-        core.tell_failure(updated.error(), queue);
+      question<command::update_queue_pointer> update{{.queue = queue}};
+      co_await core.ask_once(update);
+      if (update.error) {
+        core.tell_failure(update.error, queue);
         core.back_off(queue);
       }
     }
@@ -239,8 +241,6 @@ class worker_run {
   /// Waits until there may be something to do: a hint, a settled job, the next pointer, or the end
   /// of the poll interval.
   static boost::asio::awaitable<void> idle(std::shared_ptr<worker_run> self, steady_time next) {
-    namespace asio = boost::asio;
-    using namespace asio::experimental::awaitable_operators;
     auto& core = *self->core_;
     // What looked due and gave nothing is another's: look again soon, but not at once.
     self->fruitless_ = std::exchange(self->claimed_, false) ? 0 : self->fruitless_ + 1;
@@ -250,10 +250,8 @@ class worker_run {
     auto const jitter = core.options.poll / 64 * static_cast<duration::rep>(core.ids.entropy() % 8);
     auto const until = std::min(std::max(next, saturating_add(now, patience)),
                                 saturating_add(now, core.options.poll - jitter));
-    auto const token = asio::as_tuple(asio::use_awaitable);
     listen(self);
-    co_await (core.changed.async_wait(token) || self->hinted_.async_wait(token) ||
-              core.clock.async_wait_until(core.strand, until, token));
+    co_await core.changed->wait_until(core.clock, until);
     self->guess();
   }
 
@@ -266,25 +264,23 @@ class worker_run {
   /// Keeps one hint asked for in every shard, where the store gives hints. It stays asked for while
   /// the worker is busy.
   static void listen(std::shared_ptr<worker_run> const& self) {
-    if constexpr (executes<Store, command::await_jobs>) {
-      auto& core = *self->core_;
-      for (std::uint32_t shard = 0; shard != self->listeners_.size(); ++shard) {
-        auto& at = self->listeners_[shard];
-        if (at.in_vain || std::exchange(at.armed, true)) continue;
-        auto heard = [weak = std::weak_ptr<worker_run>{self}, shard](error_code ec, hint) {
-          auto const run = weak.lock();
-          if (!run) return;
-          run->listeners_[shard].armed = false;
-          if (ec) return;
-          run->heard_ = true;
-          run->hinted_.notify();
-        };
-        command::await_jobs const wait{.shard = shard};
-        weir::async_execute(
-            core.store, wait,
-            boost::asio::bind_cancellation_slot(
-                at.cancel.slot(), boost::asio::bind_executor(core.strand, std::move(heard))));
-      }
+    auto& core = *self->core_;
+    if (!core.store.has_hints()) return;
+    for (std::uint32_t shard = 0; shard != self->listeners_.size(); ++shard) {
+      auto& at = self->listeners_[shard];
+      if (at.in_vain || std::exchange(at.armed, true)) continue;
+      auto heard = [weak = std::weak_ptr<worker_run>{self}, shard](error_code ec, hint) {
+        auto const run = weak.lock();
+        if (!run) return;
+        run->listeners_[shard].armed = false;
+        if (ec) return;
+        run->heard_ = true;
+        run->core_->changed->notify();
+      };
+      core.store.start(
+          command::await_jobs{.shard = shard},
+          boost::asio::bind_cancellation_slot(
+              at.cancel.slot(), boost::asio::bind_executor(core.strand, std::move(heard))));
     }
   }
 
@@ -294,33 +290,28 @@ class worker_run {
     next_collection_ = saturating_add(core.clock.steady_now(), core.options.gc_interval);
     auto const shards = std::max<std::uint32_t>(core.store.shard_count(), 1);
     for (std::uint32_t shard = 0; shard != shards; ++shard) {
-      command::gc_stale_pointers const collect{.shard = shard};
-      auto const collected = co_await core.ask_once(collect);
-      if (collected.has_error()) core.tell_failure(collected.error());
+      question<command::gc_stale_pointers> collect{{.shard = shard}};
+      co_await core.ask_once(collect);
+      if (collect.error) core.tell_failure(collect.error);
     }
   }
 
   /// Lets the handlers finish, as long as the options allow; then tells them to stop, and waits
   /// until they have.
   boost::asio::awaitable<void> drain() {
-    namespace asio = boost::asio;
-    using namespace asio::experimental::awaitable_operators;
     auto& core = *core_;
-    auto const token = asio::as_tuple(asio::use_awaitable);
     auto const until = saturating_add(core.clock.steady_now(), core.options.drain);
     while (!core.active.empty() && core.clock.steady_now() < until) {
-      co_await (core.changed.async_wait(token) ||
-                core.clock.async_wait_until(core.strand, until, token));
+      co_await core.changed->wait_until(core.clock, until);
     }
     core.give_up_at = saturating_add(core.clock.steady_now(), std::chrono::seconds{1});
     for (auto const& job : core.active) job->stop(stop_cause::shutdown);
-    while (!core.active.empty()) co_await core.changed.async_wait(token);
+    while (!core.active.empty()) co_await core.changed->wait();
   }
 
-  std::shared_ptr<core_type> core_;
-  std::shared_ptr<job_run<core_type>> jobs_;
-  std::shared_ptr<lease_renewer<core_type>> renewer_;
-  wakeup hinted_;
+  std::shared_ptr<worker_core> core_;
+  std::shared_ptr<job_run> jobs_;
+  std::shared_ptr<lease_renewer> renewer_;
   std::vector<listener> listeners_;
   std::deque<std::string> round_;
   std::uint64_t sequence_ = 0;
@@ -334,6 +325,60 @@ class worker_run {
   std::string last_;
   steady_time next_collection_{};
 };
+
+struct worker_runs::state {
+  std::shared_ptr<handler_registry> handlers = std::make_shared<handler_registry>();
+  std::mutex mutex;  ///< of what follows
+  std::vector<std::weak_ptr<worker_run>> runs;
+};
+
+WEIR_DECL worker_runs::worker_runs() : state_{std::make_shared<state>()} {}
+
+WEIR_DECL void worker_runs::handle(std::string_view kind,
+                                   std::shared_ptr<any_handler const> handler) {
+  state_->handlers->insert_or_assign(std::string{kind}, std::move(handler));
+}
+
+WEIR_DECL void worker_runs::begin(
+    worker_setup const& setup, boost::asio::any_io_executor handlers,
+    boost::asio::any_completion_handler<void(error_code)> completion) {
+  namespace asio = boost::asio;
+  if (auto const ec = validate(setup.options)) {
+    post_completion(setup.executor, std::move(completion), ec);
+    return;
+  }
+  auto const run = std::make_shared<worker_run>(
+      std::make_shared<worker_core>(setup, std::move(handlers)), state_->handlers);
+  {
+    std::lock_guard const lock{state_->mutex};
+    std::erase_if(state_->runs, [](auto const& weak) { return weak.expired(); });
+    state_->runs.push_back(run);
+  }
+  auto const cancelled = std::make_shared<std::atomic<bool>>(false);
+  if (auto slot = asio::get_associated_cancellation_slot(completion); slot.is_connected()) {
+    slot.assign([weak = std::weak_ptr<worker_run>{run}, cancelled](asio::cancellation_type_t type) {
+      if (type == asio::cancellation_type::none) return;
+      cancelled->store(true);
+      if (auto const alive = weak.lock()) worker_run::stop(alive);
+    });
+  }
+  // A function that is kept may be copied, and a completion may not.
+  using kept = asio::any_completion_handler<void(error_code)>;
+  auto done = [finish = std::make_shared<kept>(std::move(completion)), cancelled,
+               ex = setup.executor](std::exception_ptr const&) {
+    error_code ec;
+    if (cancelled->load()) ec = asio::error::operation_aborted;
+    post_completion(ex, std::move(*finish), ec);
+  };
+  run->core().begin(worker_run::run(run), std::move(done));
+}
+
+WEIR_DECL void worker_runs::stop() {
+  std::lock_guard const lock{state_->mutex};
+  for (auto const& weak : state_->runs) {
+    if (auto const run = weak.lock()) worker_run::stop(run);
+  }
+}
 
 }  // namespace weir::detail
 
