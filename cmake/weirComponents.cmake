@@ -20,7 +20,7 @@ function(weir_add_compiled name header) # LIBRARIES...
   file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
   add_library(weir_${name} STATIC EXCLUDE_FROM_ALL ${source})
   add_library(weir::${name} ALIAS weir_${name})
-  set_target_properties(weir_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(weir_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
   target_compile_definitions(weir_${name} PUBLIC WEIR_SEPARATE_COMPILATION)
   target_link_libraries(weir_${name} PUBLIC ${ARGN})
 endfunction()
