@@ -13,6 +13,7 @@
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -35,6 +36,18 @@ struct wait_archetype {
 };
 
 }  // namespace detail
+}  // namespace weir
+
+/// The concept's question starts nothing, so nothing is compiled for it.
+template <class Result>
+class boost::asio::async_result<weir::detail::answer_archetype<Result>,
+                                void(weir::error_code, Result)> {
+ public:
+  template <class Initiation, class... Args>
+  static void initiate(Initiation&&, weir::detail::answer_archetype<Result>, Args&&...) {}
+};
+
+namespace weir {
 
 /// A command: a trivially destructible aggregate that names its result and says whether it may be
 /// asked again. Its views must live until the handler is invoked or destroyed.
