@@ -36,6 +36,18 @@ struct wait_archetype {
 };
 
 }  // namespace detail
+}  // namespace weir
+
+/// The concept's question starts nothing, so nothing is compiled for it.
+template <class Result>
+class boost::asio::async_result<weir::detail::answer_archetype<Result>,
+                                void(weir::error_code, Result)> {
+ public:
+  template <class Initiation, class... Args>
+  static void initiate(Initiation&&, weir::detail::answer_archetype<Result>, Args&&...) {}
+};
+
+namespace weir {
 
 }  // namespace weir
 
