@@ -31,12 +31,16 @@ namespace weir {
 
 namespace detail {
 
-class memory_state;
+template <class>
+class basic_memory_state;
+using memory_state = basic_memory_state<void>;
 
-[[nodiscard]] std::shared_ptr<memory_state> make_memory_state(boost::asio::any_io_executor executor,
-                                                              memory_options const& options);
-/// Its part that callers know, so that a take is compiled where it is asked for.
-[[nodiscard]] memory_buckets& buckets_of(memory_state& state) noexcept;
+/// Makes a state, and says where its buckets are: callers know those, so that a take is compiled
+/// where it is asked for.
+template <class State>
+[[nodiscard]] std::shared_ptr<State> make_memory_state(boost::asio::any_io_executor executor,
+                                                       memory_options const& options,
+                                                       memory_buckets*& buckets);
 
 }  // namespace detail
 
@@ -67,8 +71,8 @@ class basic_memory_store {
         born_{clock_.system_now()},
         started_{clock_.steady_now()},
         shards_{bounded(options).shards},
-        state_{detail::make_memory_state(executor_, bounded(options))},
-        buckets_{&detail::buckets_of(*state_)} {}
+        state_{detail::make_memory_state<detail::memory_state>(executor_, bounded(options),
+                                                               buckets_)} {}
 
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
@@ -168,8 +172,8 @@ class basic_memory_store {
   time_point born_;
   steady_time started_;
   std::uint32_t shards_;
+  detail::memory_buckets* buckets_ = nullptr;  // the state's
   std::shared_ptr<detail::memory_state> state_;
-  detail::memory_buckets* buckets_;  // of the state
 };
 
 /// In this process, by the host's clocks.

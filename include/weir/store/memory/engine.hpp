@@ -4,7 +4,6 @@
 #ifndef WEIR_STORE_MEMORY_ENGINE_HPP
 #define WEIR_STORE_MEMORY_ENGINE_HPP
 
-#include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/error.hpp"
@@ -26,14 +25,17 @@ namespace weir::detail {
 
 /// The four nouns of a memory store side by side. Each locks for itself; none knows the others, or
 /// the clock.
-class memory_state : public memory_buckets, memory_permits, memory_locks, memory_jobs {
+template <class>
+class basic_memory_state : memory_buckets, memory_permits, memory_locks, memory_jobs {
  public:
-  memory_state(boost::asio::any_io_executor executor, memory_options const& options)
+  basic_memory_state(boost::asio::any_io_executor executor, memory_options const& options)
       : memory_buckets{options},
         memory_permits{options},
         memory_locks{options},
         memory_jobs{options},
         executor_{std::move(executor)} {}
+
+  [[nodiscard]] memory_buckets& buckets() noexcept { return *this; }
 
   template <class C>
   result<typename C::result> execute(C const& c, memory_time when) {
@@ -62,12 +64,15 @@ class memory_state : public memory_buckets, memory_permits, memory_locks, memory
   boost::asio::any_io_executor executor_;
 };
 
-WEIR_DECL std::shared_ptr<memory_state> make_memory_state(boost::asio::any_io_executor executor,
-                                                          memory_options const& options) {
-  return std::make_shared<memory_state>(std::move(executor), options);
-}
+using memory_state = basic_memory_state<void>;
 
-WEIR_DECL memory_buckets& buckets_of(memory_state& state) noexcept { return state; }
+template <class State>
+std::shared_ptr<State> make_memory_state(boost::asio::any_io_executor executor,
+                                         memory_options const& options, memory_buckets*& buckets) {
+  auto out = std::make_shared<State>(std::move(executor), options);
+  buckets = &out->buckets();
+  return out;
+}
 
 }  // namespace weir::detail
 

@@ -21,6 +21,9 @@
 
 namespace weir::detail {
 
+template std::shared_ptr<memory_state> make_memory_state(boost::asio::any_io_executor,
+                                                         memory_options const&, memory_buckets*&);
+
 template struct engine_way<memory_state, command::await_permit>;
 template struct engine_way<memory_state, command::await_jobs>;
 
@@ -29,10 +32,12 @@ template struct step_ways<memory_state, memory_time, command::lock_commands::lis
 template struct step_ways<memory_state, memory_time, command::bucket_commands::list>;
 template struct step_ways<memory_state, memory_time, command::job_commands::list>;
 
-template result<decision> basic_memory_buckets<void>::ask_and_pin(command::take const&, bucket_pin&, duration);
+template result<decision> basic_memory_buckets<void>::ask_and_pin(command::take const&, bucket_pin&,
+                                                                  duration);
 template result<decision> basic_memory_buckets<void>::ask_slowly(command::take const&, duration);
-template result<decision> basic_memory_buckets<void>::ask_apart(command::take const&, bucket_key const&,
-                                                    std::uint64_t, bucket_place, duration);
+template result<decision> basic_memory_buckets<void>::ask_apart(command::take const&,
+                                                                bucket_key const&, std::uint64_t,
+                                                                bucket_place, duration);
 
 }  // namespace weir::detail
 

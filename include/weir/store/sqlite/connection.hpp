@@ -4,6 +4,10 @@
 #ifndef WEIR_STORE_SQLITE_CONNECTION_HPP
 #define WEIR_STORE_SQLITE_CONNECTION_HPP
 
+#if !__has_include(<sqlite3.h>)
+#error "weir/store/sqlite.hpp needs SQLite 3.37 or later: sqlite3.h is not on the include path"
+#endif
+
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/time.hpp"

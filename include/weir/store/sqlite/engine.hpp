@@ -4,10 +4,6 @@
 #ifndef WEIR_STORE_SQLITE_ENGINE_HPP
 #define WEIR_STORE_SQLITE_ENGINE_HPP
 
-#if !__has_include(<sqlite3.h>)
-#error "weir/store/sqlite.hpp needs SQLite 3.37 or later: sqlite3.h is not on the include path"
-#endif
-
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
