@@ -57,7 +57,7 @@ struct boost::asio::async_result<weir::detail::answer_archetype<Result>,
   using return_type = void;
 
   template <class Initiation, class Token, class... Args>
-  static void initiate(Initiation&&, Token&&, Args&&...);
+  static void initiate(Initiation&&, Token&&, Args&&...) {}
 };
 
 namespace weir {
