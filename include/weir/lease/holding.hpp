@@ -5,6 +5,7 @@
 #define WEIR_LEASE_HOLDING_HPP
 
 #include "weir/command/permits.hpp"
+#include "weir/detail/async_lift.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
 #include "weir/lease.hpp"
@@ -149,7 +150,13 @@ class lease_holding {
                                  std::shared_ptr<held_lease> const& lease,
                                  std::weak_ptr<body_control> control) {
     lease_keeper::duty d{[to = agent.get(), lease](lease_keeper::renewal handler) {
-      to->store.start(Noun::renewal(*lease, to->options.ttl), std::move(handler));
+      auto const command = Noun::renewal(*lease, to->options.ttl);
+      if (to->store.executes_now()) {  // not by way of its executor, which the body may keep busy
+        auto step = [&] { return to->store.execute(command); };
+        async_lift<lease_renewal>(to->executor, step, std::move(handler));
+      } else {
+        to->store.start(command, std::move(handler));
+      }
     }};
     d.keep = lease;  // and with it the agent
     d.on_lost = [control = std::move(control)] { body_control::lose(control); };
