@@ -12,7 +12,6 @@
 #include "weir/detail/bucket_calls.hpp"
 #include "weir/error.hpp"
 #include "weir/key_policy.hpp"
-#include "weir/lease/returns.hpp"
 #include "weir/take_options.hpp"
 #include "weir/time.hpp"
 
@@ -68,7 +67,7 @@ struct pin_of<Store> {
 /// @tparam KeyPolicy that of the limiter
 template <class Store, class Clock = system_clock, class KeyPolicy = sha256_key>
 class bucket {
-  using agent = detail::bucket_agent<Store, Clock, KeyPolicy, detail::context_gate>;
+  using agent = detail::typed_bucket_agent<Store, KeyPolicy>;
   using calls = detail::bucket_calls<agent>;
   using stored_key = typename agent::stored_key;
 
@@ -198,5 +197,9 @@ class bucket {
 };
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/detail/bucket_operations.hpp"
+#endif
 
 #endif

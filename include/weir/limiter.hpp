@@ -6,13 +6,13 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
-#include "weir/detail/async_command.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/erased.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/lease.hpp"
 #include "weir/lease/agent.hpp"
 #include "weir/lease/held.hpp"
-#include "weir/lease/pursuit.hpp"
 #include "weir/limits.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/time.hpp"
@@ -20,7 +20,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/default_completion_token.hpp>
 
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -54,6 +53,9 @@ struct limiter_noun {
   using acquire = command::acquire_permit;
   using renew = command::renew_permit;
   using release = command::release_permit;
+  using inspect = command::inspect_permits;
+  using inspection = std::uint32_t;  ///< what else it is told
+  using store = any_store<acquire, renew, release, inspect, command::await_permit>;
   static constexpr bool has_line = true;
 
   [[nodiscard]] static error_code problem(options const& o) noexcept {
@@ -71,6 +73,9 @@ struct limiter_noun {
   }
   [[nodiscard]] static release give_back(held_lease const& l) noexcept {
     return {.key = l.key(), .holder = l.holder(), .fence = l.fence};
+  }
+  [[nodiscard]] static inspect look(std::string_view key, inspection most) noexcept {
+    return {.key = key, .limit = most};
   }
   static void note(held_lease& l, permit_grant const& g) noexcept { l.in_use = g.in_use; }
   [[nodiscard]] static bool in_line(permit_grant const& g) noexcept { return g.place != 0; }
@@ -121,7 +126,7 @@ class limiter {
   static_assert(clock<Clock>, "weir::limiter: this clock does not model weir::clock");
   static_assert(backoff<Backoff>, "weir::limiter: this backoff does not model weir::backoff");
 
-  using agent = detail::lease_agent<detail::limiter_noun, Store, Clock, Backoff>;
+  using agent = detail::typed_lease_agent<detail::limiter_noun, Store, Clock>;
 
  public:
   using store_type = Store;                            ///< where the state lives
@@ -147,7 +152,7 @@ class limiter {
   /// As they were given.
   [[nodiscard]] limiter_options const& options() const noexcept { return agent_->options; }
   /// The store: for its own operations, and for other primitives on it.
-  [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
+  [[nodiscard]] Store const& get_store() const noexcept { return agent_->typed_store; }
 
   /// Renews the permits of `async_with_permit` on this executor instead of the store's: a body that
   /// keeps all threads of the store's executor busy would starve the renewal. (A store that needs
@@ -180,7 +185,7 @@ class limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_try_acquire(std::string key, Token&& token = Token{}) const {
-    return agent_->async_try(std::move(key), std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::try_it, std::forward<Token>(token), std::move(key));
   }
 
   /// Takes a permit, and waits in line until there is one.
@@ -202,7 +207,8 @@ class limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_acquire(std::string key, acquire_options options, Token&& token = Token{}) const {
-    return detail::async_pursue(agent_, std::move(key), options.wait, std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::pursue, std::forward<Token>(token), std::move(key),
+                                options.wait);
   }
 
   /// The same, and waits for ever.
@@ -223,7 +229,8 @@ class limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_release(permit p, Token&& token = Token{}) const {
-    return agent_->async_release(std::move(p), std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::release, std::forward<Token>(token),
+                                detail::lease_access::take(std::move(p)));
   }
 
   /// Makes a permit last the limiter's TTL from now.
@@ -238,7 +245,8 @@ class limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_renew(permit const& p, Token&& token = Token{}) const {
-    return agent_->async_renew(p, std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::renew, std::forward<Token>(token),
+                                detail::lease_access::state(p));
   }
 
   /// Counts the permits and the waiters of a key and lists the holders.
@@ -251,12 +259,8 @@ class limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_inspect(std::string key, std::uint32_t max_holders, Token&& token = Token{}) const {
-    auto const make = [max_holders](std::string_view k) {
-      return command::inspect_permits{.key = k, .limit = max_holders};
-    };
-    detail::owned_request request{std::array{std::move(key)}, make};
-    return detail::async_command<permit_census>(agent_->store, std::move(request),
-                                                detail::unchanged{}, std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::inspect, std::forward<Token>(token), std::move(key),
+                                max_holders);
   }
 
   /// Waits for the releases that handles of this limiter and its copies have started by going: for
@@ -269,7 +273,7 @@ class limiter {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_drain(Token&& token = Token{}) const {
-    return agent_->async_drain(std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::drain, std::forward<Token>(token));
   }
 
   /// Runs a body while holding a permit.
@@ -300,13 +304,13 @@ class limiter {
   template <class Body, class Token = default_token>
   auto async_with_permit(std::string key, acquire_options options, Body body,
                          Token&& token = Token{}) const {
-    static_assert(detail::lease_body<Body, permit>,
+    static_assert(detail::runs_leased<Body, permit>,
                   "weir::limiter: a body takes (weir::permit const&) or nothing and returns "
                   "boost::asio::awaitable<T>");
-    if constexpr (detail::lease_body<Body, permit>) {
+    if constexpr (detail::runs_leased<Body, permit>) {
       using shape = detail::plain_shape<detail::body_result<Body, permit>>;
-      return detail::async_hold<shape>(agent_, std::move(key), options.wait, std::move(body),
-                                       std::forward<Token>(token));
+      return detail::async_hold<shape, detail::limiter_noun>(
+          agent_, std::move(key), options.wait, std::move(body), std::forward<Token>(token));
     }
   }
 
@@ -323,5 +327,9 @@ class limiter {
 };
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/lease/operations.hpp"
+#endif
 
 #endif

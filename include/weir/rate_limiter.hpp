@@ -10,9 +10,9 @@
 #include "weir/decision.hpp"
 #include "weir/detail/bucket_agent.hpp"
 #include "weir/detail/bucket_calls.hpp"
+#include "weir/detail/erased.hpp"
 #include "weir/error.hpp"
 #include "weir/key_policy.hpp"
-#include "weir/lease/returns.hpp"
 #include "weir/quota.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/take_options.hpp"
@@ -20,9 +20,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/default_completion_token.hpp>
-#include <boost/asio/execution/context.hpp>
-#include <boost/asio/execution_context.hpp>
-#include <boost/asio/query.hpp>
 #include <boost/container/static_vector.hpp>
 
 #include <algorithm>
@@ -81,7 +78,7 @@ class rate_limiter {
   static_assert(key_policy<KeyPolicy>,
                 "weir::rate_limiter: this key policy does not model weir::key_policy");
 
-  using agent = detail::bucket_agent<Store, Clock, KeyPolicy, detail::context_gate>;
+  using agent = detail::typed_bucket_agent<Store, KeyPolicy>;
   using calls = detail::bucket_calls<agent>;
 
  public:
@@ -108,7 +105,9 @@ class rate_limiter {
   /// @param policy what the store gets to see of keys
   explicit rate_limiter(Store store, std::span<quota const> limits, Clock clock = Clock{},
                         KeyPolicy policy = KeyPolicy{})
-      : agent_{make_agent(std::move(store), limits, std::move(clock), std::move(policy))} {}
+      : agent_{std::make_shared<agent>(
+            std::move(store), limits, detail::any_clock::of(std::move(clock)), std::move(policy))} {
+  }
 
   /// Are these quotas that a limiter can have? `invalid_quota` if there is none or more than
   /// `limits::quotas`, or if one has no tokens, period or burst. Whether a store can represent them
@@ -356,18 +355,6 @@ class rate_limiter {
   }
 
  private:
-  static std::shared_ptr<agent> make_agent(Store store, std::span<quota const> limits, Clock clock,
-                                           KeyPolicy policy) {
-    std::shared_ptr<detail::context_gate> gate;
-    if constexpr (!agent::refunds_now) {
-      executor_type const executor = store.get_executor();
-      auto& context = boost::asio::query(executor, boost::asio::execution::context);
-      gate = boost::asio::use_service<detail::context_watch>(context).gate();
-    }
-    return std::make_shared<agent>(std::move(store), limits, std::move(clock), std::move(policy),
-                                   std::move(gate));
-  }
-
   std::shared_ptr<agent> agent_;
 };
 

@@ -15,6 +15,7 @@
 /// one translation unit of a program that defines `WEIR_SEPARATE_COMPILATION`.
 
 #include "weir/job_codec.hpp"
+#include "weir/lease/src.hpp"
 #include "weir/store/memory/src.hpp"
 #include "weir/worker/run.hpp"
 

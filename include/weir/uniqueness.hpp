@@ -6,13 +6,13 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
-#include "weir/detail/async_command.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/erased.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/lease.hpp"
 #include "weir/lease/agent.hpp"
 #include "weir/lease/held.hpp"
-#include "weir/lease/pursuit.hpp"
 #include "weir/limits.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/time.hpp"
@@ -22,7 +22,6 @@
 #include <boost/asio/default_completion_token.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <array>
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -30,6 +29,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace weir {
 
@@ -78,6 +78,9 @@ struct uniqueness_noun {
   using acquire = command::acquire_lock;
   using renew = command::renew_lock;
   using release = command::release_lock;
+  using inspect = command::inspect_lock;
+  using inspection = std::monostate;  ///< what else it is told
+  using store = any_store<acquire, renew, release, inspect>;
   static constexpr bool has_line = false;
 
   [[nodiscard]] static error_code problem(options const& o) noexcept {
@@ -98,6 +101,9 @@ struct uniqueness_noun {
   }
   [[nodiscard]] static release give_back(held_lease const& l) noexcept {
     return {.key = l.key(), .holder = l.holder(), .fence = l.fence};
+  }
+  [[nodiscard]] static inspect look(std::string_view key, inspection) noexcept {
+    return {.key = key};
   }
   static void note(held_lease&, lock_grant const&) noexcept {}
   [[nodiscard]] static bool in_line(lock_grant const&) noexcept { return false; }
@@ -152,7 +158,7 @@ class uniqueness {
   static_assert(clock<Clock>, "weir::uniqueness: this clock does not model weir::clock");
   static_assert(backoff<Backoff>, "weir::uniqueness: this backoff does not model weir::backoff");
 
-  using agent = detail::lease_agent<detail::uniqueness_noun, Store, Clock, Backoff>;
+  using agent = detail::typed_lease_agent<detail::uniqueness_noun, Store, Clock>;
 
  public:
   using store_type = Store;                            ///< where the state lives
@@ -181,7 +187,7 @@ class uniqueness {
   /// As they were given.
   [[nodiscard]] uniqueness_options const& options() const noexcept { return agent_->options; }
   /// The store: for its own operations, and for other primitives on it.
-  [[nodiscard]] Store const& get_store() const noexcept { return agent_->store; }
+  [[nodiscard]] Store const& get_store() const noexcept { return agent_->typed_store; }
 
   /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the body would have
   /// run; what it throws is ignored. Concerns this object and its copies; to be called before they
@@ -218,7 +224,7 @@ class uniqueness {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_try_lock(std::string key, Token&& token = Token{}) const {
-    return agent_->async_try(std::move(key), std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::try_it, std::forward<Token>(token), std::move(key));
   }
 
   /// Takes a lock, and waits until it is free.
@@ -240,7 +246,8 @@ class uniqueness {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_lock(std::string key, lock_options options, Token&& token = Token{}) const {
-    return detail::async_pursue(agent_, std::move(key), options.wait, std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::pursue, std::forward<Token>(token), std::move(key),
+                                options.wait);
   }
 
   /// The same, and waits for ever.
@@ -264,7 +271,8 @@ class uniqueness {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_claim(std::string key, duration ttl, Token&& token = Token{}) const {
-    return agent_->async_claim(std::move(key), ttl, std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::claim, std::forward<Token>(token), std::move(key),
+                                ttl);
   }
 
   /// Gives a lock back, and says what became of it: the certain way.
@@ -278,7 +286,8 @@ class uniqueness {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_release(lock l, Token&& token = Token{}) const {
-    return agent_->async_release(std::move(l), std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::release, std::forward<Token>(token),
+                                detail::lease_access::take(std::move(l)));
   }
 
   /// Makes a lock last the TTL from now.
@@ -293,7 +302,8 @@ class uniqueness {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_renew(lock const& l, Token&& token = Token{}) const {
-    return agent_->async_renew(l, std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::renew, std::forward<Token>(token),
+                                detail::lease_access::state(l));
   }
 
   /// Says who has a key.
@@ -305,10 +315,8 @@ class uniqueness {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_inspect(std::string key, Token&& token = Token{}) const {
-    auto const make = [](std::string_view k) { return command::inspect_lock{.key = k}; };
-    detail::owned_request request{std::array{std::move(key)}, make};
-    return detail::async_command<lock_info>(agent_->store, std::move(request), detail::unchanged{},
-                                            std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::inspect, std::forward<Token>(token), std::move(key),
+                                std::monostate{});
   }
 
   /// Waits for the releases that handles of this object and its copies have started by going: for
@@ -321,7 +329,7 @@ class uniqueness {
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   auto async_drain(Token&& token = Token{}) const {
-    return agent_->async_drain(std::forward<Token>(token));
+    return detail::async_erased(agent_, &agent::drain, std::forward<Token>(token));
   }
 
   /// Runs a body while holding a lock (`unique_strategy::while_executing` for any code).
@@ -356,13 +364,13 @@ class uniqueness {
   template <class Body, class Token = default_token>
   auto async_with_lock(std::string key, with_lock_options options, Body body,
                        Token&& token = Token{}) const {
-    static_assert(detail::lease_body<Body, lock>,
+    static_assert(detail::runs_leased<Body, lock>,
                   "weir::uniqueness: a body takes (weir::lock const&) or nothing and returns "
                   "boost::asio::awaitable<T>");
-    if constexpr (detail::lease_body<Body, lock>) {
+    if constexpr (detail::runs_leased<Body, lock>) {
       using shape = detail::optional_shape<detail::body_result<Body, lock>>;
-      return detail::async_hold<shape>(agent_, std::move(key), options.wait, std::move(body),
-                                       std::forward<Token>(token));
+      return detail::async_hold<shape, detail::uniqueness_noun>(
+          agent_, std::move(key), options.wait, std::move(body), std::forward<Token>(token));
     }
   }
 
@@ -379,5 +387,9 @@ class uniqueness {
 };
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/lease/operations.hpp"
+#endif
 
 #endif

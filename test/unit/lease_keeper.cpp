@@ -33,7 +33,8 @@ struct bench {
     }};
     d.on_lost = [this] { ++lost; };
     d.on_renewed = [this](steady_time t) { expiry = t - start; };
-    keeper.emplace(io->get_executor(), clock, ttl, clock.steady_now() + ttl, std::move(d));
+    keeper.emplace(io->get_executor(), detail::any_clock::of(clock), ttl, clock.steady_now() + ttl,
+                   std::move(d));
     settle();
   }
   void settle() {
@@ -197,7 +198,7 @@ BOOST_FIXTURE_TEST_CASE(a_renewal_that_throws_is_one_that_failed, bench) {
     throw std::bad_alloc{};
   }};
   d.on_lost = [this] { ++lost; };
-  keeper.emplace(io->get_executor(), clock, 30s, start + 30s, std::move(d));
+  keeper.emplace(io->get_executor(), detail::any_clock::of(clock), 30s, start + 30s, std::move(d));
   settle();
   pass(28s);
   BOOST_TEST(sent.size() == 7u);
@@ -281,7 +282,8 @@ BOOST_AUTO_TEST_CASE(from_another_thread_while_it_loses) {
       ++*told;
     };
     {
-      lease_keeper keeper{pool.get_executor(), clock, 3s, clock.steady_now() + 3s, std::move(d)};
+      lease_keeper keeper{pool.get_executor(), detail::any_clock::of(clock), 3s,
+                          clock.steady_now() + 3s, std::move(d)};
       if (round % 2 == 0) clock.advance(1s);
       clock.advance(2s);
       keeper.stop();

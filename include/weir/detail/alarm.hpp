@@ -8,11 +8,13 @@
 #include "weir/error.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -27,8 +29,8 @@ class alarm {
   alarm(alarm const&) = delete;
   alarm& operator=(alarm const&) = delete;
 
-  template <class Executor, class Wake>
-  void start(Executor const& strand, steady_time until, Wake wake) {
+  void start(boost::asio::any_io_executor const& strand, steady_time until,
+             std::function<void()> wake) {
     stop();
     auto const wait = std::make_shared<waiting>();
     current_ = wait;

@@ -8,6 +8,7 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/error.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
@@ -154,41 +155,66 @@ class command_handler {
   operation_owner<operation, Handler> owner_;
 };
 
+/// Executes the command of `request` and gives its result to the handler; moves from what it keeps.
+template <class Result, class Store, class Request, class Mapping, class Handler>
+void carry_out(Store& store, Request& request, Mapping& mapping, Handler& handler) {
+  using command = command_of<Request>;
+  constexpr bool erased = requires { store.executes_now(); };
+  if constexpr (requires { request.problem(); }) {
+    if (error_code const ec = request.problem()) {
+      auto fail = [ec]() -> result<Result> { return ec; };
+      lift(store.get_executor(), fail, std::move(handler));
+      return;
+    }
+  }
+  if constexpr (executes_now<Store, command> || erased) {
+    bool now = true;
+    if constexpr (erased) now = store.executes_now();
+    if (now) {
+      // Nothing outlives this call but the result: no operation need be kept.
+      using mapped_type = std::invoke_result_t<Mapping&, typename command::result, Request&>;
+      auto step = [&]() -> mapped_type {
+        auto answer = store.execute(request.command());
+        if (answer.has_error()) {
+          if constexpr (requires { request.failed(answer.error()); }) {
+            request.failed(answer.error());
+          }
+          return answer.error();
+        }
+        return mapping(std::move(answer).value(), request);
+      };
+      lift(store.get_executor(), step, std::move(handler));
+      return;
+    }
+  }
+  if constexpr (!executes_now<Store, command> || erased) {
+    using wrapped = command_handler<Result, Store, Request, Mapping, Handler>;
+    operation_owner<typename wrapped::operation, Handler> owner{
+        handler, std::move(store), std::move(request), std::move(mapping)};
+    auto& operation = *owner;
+    wrapped next{std::move(owner)};
+    if constexpr (erased) {
+      operation.store.start(operation.request.command(), std::move(next));
+    } else {
+      operation.store.async_execute(operation.request.command(), std::move(next));
+    }
+  }
+}
+
+/// The same, for what has been erased already.
+template <class Result, class Store, class Request, class Mapping>
+void begin_command(Store store, Request request, Mapping mapping,
+                   boost::asio::any_completion_handler<void(error_code, Result)> handler) {
+  carry_out<Result>(store, request, mapping, handler);
+}
+
 /// Executes the command of `request` and completes with `void(error_code, Result)`.
 template <class Result, class Store, class Request, class Mapping, class Token>
 auto async_command(Store store, Request request, Mapping mapping, Token&& token) {
   namespace asio = boost::asio;
   auto executor = store.get_executor();
   auto initiate = [](auto handler, Store to, Request what, Mapping how) {
-    using command = command_of<Request>;
-    using handler_type = decltype(handler);
-    if constexpr (requires { what.problem(); }) {
-      if (error_code const ec = what.problem()) {
-        auto fail = [ec]() -> result<Result> { return ec; };
-        lift(to.get_executor(), fail, std::move(handler));
-        return;
-      }
-    }
-    if constexpr (executes_now<Store, command>) {
-      // Nothing outlives this call but the result: no operation need be kept.
-      using mapped_type = std::invoke_result_t<Mapping&, typename command::result, Request&>;
-      auto step = [&]() -> mapped_type {
-        auto answer = to.execute(what.command());
-        if (answer.has_error()) {
-          if constexpr (requires { what.failed(answer.error()); }) what.failed(answer.error());
-          return answer.error();
-        }
-        return how(std::move(answer).value(), what);
-      };
-      lift(to.get_executor(), step, std::move(handler));
-    } else {
-      using wrapped = command_handler<Result, Store, Request, Mapping, handler_type>;
-      operation_owner<typename wrapped::operation, handler_type> owner{
-          handler, std::move(to), std::move(what), std::move(how)};
-      auto& operation = *owner;
-      wrapped next{std::move(owner)};
-      operation.store.async_execute(operation.request.command(), std::move(next));
-    }
+    carry_out<Result>(to, what, how, handler);
   };
   return asio::async_initiate<Token, void(error_code, Result)>(
       bound_initiation{std::move(executor), std::move(initiate)}, token, std::move(store),

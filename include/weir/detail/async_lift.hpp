@@ -6,6 +6,7 @@
 
 #include "weir/error.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/append.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -13,6 +14,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/require.hpp>
 
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -103,6 +105,21 @@ auto async_lift(Executor const& fallback, Step&& step, Token&& token) {
   auto initiate = [ex = fallback](auto handler, auto run) { lift(ex, run, std::move(handler)); };
   return asio::async_initiate<Token, void(error_code, Result)>(
       bound_initiation{fallback, std::move(initiate)}, token, std::forward<Step>(step));
+}
+
+/// An operation that `agent->start(handler, args...)` begins, for any handler: all that is compiled
+/// for each token.
+template <class Agent, class Base, class Signature, class... Args, class Token>
+auto async_erased(std::shared_ptr<Agent> agent,
+                  void (Base::*start)(boost::asio::any_completion_handler<Signature>, Args...),
+                  Token&& token, std::type_identity_t<Args>... args) {
+  using handler_type = boost::asio::any_completion_handler<Signature>;
+  auto executor = agent->executor;
+  auto initiate = [start](handler_type handler, std::shared_ptr<Agent> const& to, Args... with) {
+    (to.get()->*start)(std::move(handler), std::move(with)...);
+  };
+  return boost::asio::async_initiate<Token, Signature>(
+      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(args)...);
 }
 
 }  // namespace weir::detail

@@ -5,59 +5,45 @@
 #define WEIR_DETAIL_BUCKET_AGENT_HPP
 
 #include "weir/command/buckets.hpp"
-#include "weir/concept.hpp"
+#include "weir/decision.hpp"
+#include "weir/detail/erased.hpp"
+#include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/quota.hpp"
+#include "weir/take_options.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 namespace weir::detail {
 
-/// What a rate limiter, its copies and its pending operations share. `Gate` tells whether the
-/// store's execution context still exists, where a refund needs it: `enter` and `leave`.
-template <class Store, class Clock, class KeyPolicy, class Gate>
-class bucket_agent {
+template <class>
+class basic_context_gate;
+using context_gate = basic_context_gate<void>;
+
+/// What a rate limiter, its copies and its pending operations share. What it does on any store,
+/// with any clock, is compiled once: detail/bucket_operations.hpp.
+template <class Same>
+class basic_bucket_agent : public std::enable_shared_from_this<basic_bucket_agent<Same>> {
  public:
-  using store_type = Store;
-  using clock_type = Clock;
-  using stored_key = std::invoke_result_t<KeyPolicy const&, std::string_view>;
-
-  static constexpr bool asks_now = executes_now<Store, command::take>;
-  static constexpr bool refunds_now = executes_now<Store, command::refund>;
-
-  bucket_agent(Store s, std::span<quota const> limits, Clock c, KeyPolicy p,
-               std::shared_ptr<Gate> g)
-      : store{std::move(s)},
-        clock{std::move(c)},
-        policy{std::move(p)},
-        executor{store.get_executor()},
-        gate{std::move(g)},
-        size_{limits.size() <= limits_.size() ? limits.size() : 0} {
-    std::copy_n(limits.begin(), size_, limits_.begin());
-  }
+  using store_type =
+      any_store<command::take, command::peek_bucket, command::refund, command::reset_bucket>;
+  template <class R>
+  using handler = boost::asio::any_completion_handler<void(error_code, R)>;
 
   /// None, if they were too many: not valid either.
   [[nodiscard]] std::span<quota const> limits() const noexcept { return {limits_.data(), size_}; }
-
-  /// The stored key, for as long as the caller's lives.
-  [[nodiscard]] auto borrow(std::string_view key) const {
-    if constexpr (requires { policy.borrow(key); }) {
-      return policy.borrow(key);
-    } else {
-      return policy(key);
-    }
-  }
 
   [[nodiscard]] command::take take(std::string_view key, std::uint64_t cost,
                                    duration wait) const noexcept {
@@ -77,32 +63,58 @@ class bucket_agent {
             .before_instant = before_instant};
   }
 
-  Store store;
-  Clock const clock;
-  KeyPolicy const policy;
+  // Keys become part of the operation.
+
+  /// Takes, and waits for the tokens.
+  void start_take(handler<decision> handler, std::string key, take_options options);
+  void start_reserve(handler<decision> handler, std::string key, take_options options);
+  void start_peek(handler<bucket_info> handler, std::string key, take_options options);
+  void start_refund(handler<refund_receipt> handler, std::string key, decision grant,
+                    refund_options options);
+  void start_reset(handler<hint> handler, std::string key);
+
+  store_type const any;
+  any_clock const clock;
   boost::asio::any_io_executor const executor;
-  std::shared_ptr<Gate> const gate;  ///< null where refunds need no context
+  std::shared_ptr<context_gate> const gate;  ///< null where refunds need no context
+
+ protected:
+  basic_bucket_agent(store_type s, std::span<quota const> limits, any_clock c);
+  ~basic_bucket_agent() = default;
 
  private:
+  template <class Result, class Make>
+  void ask(handler<Result> handler, std::string key, Make make);
+
   std::array<quota, weir::limits::quotas> limits_{};
   std::size_t size_;
 };
 
-/// Owns what one command views; see detail/async_command.hpp. `make(agent, key)` makes it.
-template <class Agent, class Make>
-class bucket_request {
+using bucket_agent = basic_bucket_agent<void>;
+
+/// The same, which knows its store: for what answers in the calling thread.
+template <class Store, class KeyPolicy>
+class typed_bucket_agent final : public bucket_agent {
  public:
-  bucket_request(std::shared_ptr<Agent> agent, typename Agent::stored_key&& key, Make make)
-      : agent_{std::move(agent)},
-        key_{std::move(key)},
-        make_{std::move(make)} {}
+  static constexpr bool asks_now = executes_now<Store, command::take>;
+  using stored_key = std::invoke_result_t<KeyPolicy const&, std::string_view>;
 
-  [[nodiscard]] auto command() const { return make_(*agent_, key_.view()); }
+  typed_bucket_agent(Store s, std::span<quota const> limits, any_clock c, KeyPolicy p)
+      : bucket_agent{store_type::of(s), limits, std::move(c)},
+        store{std::move(s)},
+        policy{std::move(p)} {}
 
- private:
-  std::shared_ptr<Agent> agent_;  // and with it the quotas
-  typename Agent::stored_key key_;
-  Make make_;
+  /// The stored key, for as long as the caller's lives.
+  [[nodiscard]] auto borrow(std::string_view key) const {
+    if constexpr (requires { policy.borrow(key); }) {
+      return policy.borrow(key);
+    } else {
+      return policy(key);
+    }
+  }
+
+  Store store;
+  KeyPolicy const policy;
 };
 
 }  // namespace weir::detail

@@ -5,16 +5,14 @@
 #define WEIR_DETAIL_BUCKET_CALLS_HPP
 
 #include "weir/command/buckets.hpp"
-#include "weir/command/permits.hpp"
 #include "weir/decision.hpp"
-#include "weir/detail/async_command.hpp"
+#include "weir/detail/async_lift.hpp"
 #include "weir/detail/bucket_agent.hpp"
-#include "weir/detail/pending_take.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/buckets.hpp"
 #include "weir/take_options.hpp"
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -42,64 +40,45 @@ struct bucket_calls {
   template <class Token>
   static auto take(agent_pointer const& agent, stored_key&& key, take_options options,
                    Token&& token) {
-    return async_take_and_wait(agent, std::move(key), options.cost, options.wait,
-                               std::forward<Token>(token));
+    return async_erased(agent, &Agent::start_take, std::forward<Token>(token),
+                        std::string{key.view()}, options);
   }
 
   template <class Token>
   static auto reserve(agent_pointer const& agent, stored_key&& key, take_options options,
                       Token&& token) {
-    return ask<decision>(
-        agent, std::move(key),
-        [options](Agent const& a, std::string_view stored) {
-          return a.take(stored, options.cost, options.wait);
-        },
-        std::forward<Token>(token));
+    if constexpr (Agent::asks_now) {
+      // One step, which is not worth erasing a handler for.
+      auto step = [agent, key = std::move(key), options]() -> result<decision> {
+        return agent->store.execute(agent->take(key.view(), options.cost, options.wait));
+      };
+      return async_lift<decision>(agent->executor, std::move(step), std::forward<Token>(token));
+    } else {
+      return async_erased(agent, &Agent::start_reserve, std::forward<Token>(token),
+                          std::string{key.view()}, options);
+    }
   }
 
   template <class Token>
   static auto peek(agent_pointer const& agent, stored_key&& key, take_options options,
                    Token&& token) {
-    return ask<bucket_info>(
-        agent, std::move(key),
-        [options](Agent const& a, std::string_view stored) {
-          return a.peek(stored, options.cost, options.wait);
-        },
-        std::forward<Token>(token));
+    return async_erased(agent, &Agent::start_peek, std::forward<Token>(token),
+                        std::string{key.view()}, options);
   }
 
   template <class Token>
   static auto refund(agent_pointer const& agent, stored_key&& key, decision& grant,
                      refund_options options, Token&& token) {
-    bool const granted = std::exchange(grant.allowed, false);
-    auto request =
-        bucket_request{agent, std::move(key),
-                       [granted, cost = grant.cost, mark = grant.mark,
-                        options](Agent const& a, std::string_view stored) {
-                         return granted ? a.refund(stored, cost, mark, options.before_instant)
-                                        : a.refund(stored, 1, rule::no_mark, false);
-                       }};
-    auto answer = [granted](refund_receipt receipt, auto&) -> result<refund_receipt> {
-      return granted ? receipt : refund_receipt{};
-    };
-    return async_command<refund_receipt>(agent->store, std::move(request), answer,
-                                         std::forward<Token>(token));
+    decision const given = grant;
+    grant.allowed = false;
+    return async_erased(agent, &Agent::start_refund, std::forward<Token>(token),
+                        std::string{key.view()}, given, options);
   }
 
   template <class Token>
   static auto reset(agent_pointer const& agent, stored_key&& key, Token&& token) {
-    return ask<hint>(
-        agent, std::move(key),
-        [](Agent const&, std::string_view stored) { return command::reset_bucket{.key = stored}; },
-        std::forward<Token>(token));
-  }
-
- private:
-  template <class Result, class Make, class Token>
-  static auto ask(agent_pointer const& agent, stored_key&& key, Make const& make, Token&& token) {
-    bucket_request request{agent, std::move(key), make};
-    return async_command<Result>(agent->store, std::move(request), unchanged{},
-                                 std::forward<Token>(token));
+    return async_erased(agent, &Agent::start_reset, std::forward<Token>(token),
+                        std::string{key.view()});
   }
 };
 

@@ -6,23 +6,19 @@
 
 #include "weir/command/permits.hpp"
 #include "weir/decision.hpp"
-#include "weir/detail/async_lift.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
 #include "weir/time.hpp"
 
-#include <boost/asio/any_completion_handler.hpp>
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace weir::detail {
@@ -32,7 +28,7 @@ namespace weir::detail {
 template <class Agent>
 class token_claim {
  public:
-  token_claim(std::shared_ptr<Agent> agent, typename Agent::stored_key key, std::uint64_t cost)
+  token_claim(std::shared_ptr<Agent> agent, std::string key, std::uint64_t cost)
       : order_{std::make_shared<order>(std::move(agent), std::move(key), cost)} {}
   token_claim(token_claim const&) = delete;
   token_claim& operator=(token_claim const&) = delete;
@@ -42,7 +38,7 @@ class token_claim {
 
   [[nodiscard]] Agent& agent() const noexcept { return *order_->agent; }
   [[nodiscard]] command::take question(duration wait) const noexcept {
-    return agent().take(order_->key.view(), order_->cost, wait);
+    return agent().take(order_->key, order_->cost, wait);
   }
 
   /// The store has just granted this. The wait counts from here: its reply may lie about for a
@@ -63,13 +59,13 @@ class token_claim {
  private:
   // What a refund's views refer to: it may take longer than the claim lives.
   struct order {
-    order(std::shared_ptr<Agent> a, typename Agent::stored_key k, std::uint64_t c)
+    order(std::shared_ptr<Agent> a, std::string k, std::uint64_t c)
         : agent{std::move(a)},
           key{std::move(k)},
           cost{c} {}
 
     std::shared_ptr<Agent> agent;
-    typename Agent::stored_key key;
+    std::string key;
     std::uint64_t cost;
     bucket_mark mark{};
   };
@@ -85,18 +81,18 @@ class token_claim {
 
   void give_back() const noexcept {
     auto& a = agent();
-    auto const refund = a.refund(order_->key.view(), order_->cost, order_->mark, true);
+    auto const refund = a.refund(order_->key, order_->cost, order_->mark, true);
     try {
-      if constexpr (Agent::refunds_now) {
-        static_cast<void>(a.store.execute(refund));
-      } else {
-        if (!a.gate || !a.gate->enter()) return;
-        struct exit {
-          Agent& agent;
-          ~exit() { agent.gate->leave(); }
-        } const at_end{a};
-        a.store.async_execute(refund, refund_handler{order_});
+      if (a.any.executes_now()) {
+        static_cast<void>(a.any.execute(refund));
+        return;
       }
+      if (!a.gate || !a.gate->enter()) return;
+      struct exit {
+        Agent& agent;
+        ~exit() { agent.gate->leave(); }
+      } const at_end{a};
+      a.any.start(refund, refund_handler{order_});
     } catch (...) {  // they count as spent
     }
   }
@@ -133,8 +129,8 @@ boost::asio::awaitable<result<decision>> take_and_wait(std::shared_ptr<token_cla
   co_await asio::this_coro::throw_if_cancelled(false);
   if (!taken) {
     auto start = [&claim, max_wait](attempt_handler<decision> handler) {
-      claim->agent().store.async_execute(claim->question(max_wait),
-                                         claiming_handler<Agent>{std::move(handler), claim});
+      claim->agent().any.start(claim->question(max_wait),
+                               claiming_handler<Agent>{std::move(handler), claim});
     };
     auto taking = attempt<decision>(claim->agent().clock, steady_time::max(), claim, start);
     auto const answer = co_await std::move(taking);
@@ -147,60 +143,15 @@ boost::asio::awaitable<result<decision>> take_and_wait(std::shared_ptr<token_cla
     taken = answer.value();
   }
   if (taken->wait > duration::zero()) {
-    auto waiting = attempt<hint>(claim->agent().clock, claim->instant(), nullptr, no_command{});
+    auto waiting = attempt_nothing(claim->agent().clock, claim->instant());
     auto const waited = co_await std::move(waiting);
-    if (waited.error() != errc::timed_out) {
+    if (waited != errc::timed_out) {
       claim.reset();  // now, and not when this frame happens to go
-      co_return waited.error();
+      co_return waited;
     }
   }
   claim->deliver();
   co_return *taken;
-}
-
-/// Takes and waits: completes with `void(error_code, decision)`.
-template <class Agent, class Token>
-auto async_take_and_wait(std::shared_ptr<Agent> agent, typename Agent::stored_key key,
-                         std::uint64_t cost, duration max_wait, Token&& token) {
-  namespace asio = boost::asio;
-  using handler_type = asio::any_completion_handler<void(error_code, decision)>;
-  auto initiate = [](handler_type handler, std::shared_ptr<Agent> a,
-                     typename Agent::stored_key stored, std::uint64_t n, duration wait) {
-    auto const executor = a->executor;
-    error_code failure;
-    decision answer;
-    try {
-      auto claim = std::make_shared<token_claim<Agent>>(std::move(a), std::move(stored), n);
-      if constexpr (Agent::asks_now) {
-        auto const taken = claim->agent().store.execute(claim->question(wait));
-        if (taken.has_error()) {
-          failure = taken.error();
-        } else {
-          answer = taken.value();
-          claim->note(answer);
-        }
-        if (!failure && answer.wait > duration::zero()) {
-          auto body = take_and_wait<Agent>(std::move(claim), wait, answer);
-          spawn<decision>(executor, std::move(body), std::move(handler));
-          return;
-        }
-        claim->deliver();
-      } else {
-        auto body = take_and_wait<Agent>(std::move(claim), wait, std::nullopt);
-        spawn<decision>(executor, std::move(body), std::move(handler));
-        return;
-      }
-    } catch (...) {
-      if (!handler) throw;
-      failure = error_of(std::current_exception());
-      answer = decision{};
-    }
-    post_completion(executor, std::move(handler), failure, answer);
-  };
-  auto executor = agent->executor;
-  return asio::async_initiate<Token, void(error_code, decision)>(
-      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key),
-      cost, max_wait);
 }
 
 }  // namespace weir::detail

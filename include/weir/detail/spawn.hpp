@@ -4,10 +4,12 @@
 #ifndef WEIR_DETAIL_SPAWN_HPP
 #define WEIR_DETAIL_SPAWN_HPP
 
-#include "weir/concept.hpp"
+#include "weir/detail/erased.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/time.hpp"
 
+#include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
@@ -27,6 +29,7 @@
 #include <boost/system/system_error.hpp>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <utility>
@@ -50,42 +53,83 @@ namespace weir::detail {
   }
 }
 
-/// What `spawn` gives to `co_spawn`: the caller's handler, but cancelled through a signal of the
-/// operation's own.
-template <class T>
+/// What ends a spawned operation: it has the caller's handler, and is destroyed with the operation
+/// if that never ends.
+struct spawned_end {
+  spawned_end() = default;
+  spawned_end(spawned_end const&) = delete;
+  spawned_end& operator=(spawned_end const&) = delete;
+  virtual ~spawned_end() = default;
+  virtual void operator()(std::exception_ptr e) = 0;
+};
+
+/// What is given to `co_spawn`: the same type for all operations, so that it is instantiated once.
+/// It has the caller's handler's executor, but is cancelled through a signal of the operation's
+/// own.
 class spawned_handler {
  public:
-  using handler_type = boost::asio::any_completion_handler<void(error_code, T)>;
-  using executor_type =
-      boost::asio::associated_executor_t<handler_type, boost::asio::any_io_executor>;
+  using executor_type = boost::asio::any_completion_executor;
   using cancellation_slot_type = boost::asio::cancellation_slot;
 
-  spawned_handler(std::shared_ptr<boost::asio::cancellation_signal> signal,
-                  boost::asio::any_io_executor executor, handler_type handler)
+  spawned_handler(std::shared_ptr<boost::asio::cancellation_signal> signal, executor_type executor,
+                  std::shared_ptr<spawned_end> end)
       : signal_{std::move(signal)},
         executor_{std::move(executor)},
-        handler_{std::move(handler)} {}
+        end_{std::move(end)} {}
+  spawned_handler(spawned_handler&&) noexcept = default;
+  spawned_handler& operator=(spawned_handler&&) = delete;
+  ~spawned_handler() = default;
 
-  [[nodiscard]] executor_type get_executor() const noexcept {
-    return boost::asio::get_associated_executor(handler_, executor_);
-  }
+  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept {
     return signal_->slot();
   }
 
-  void operator()(std::exception_ptr e, result<T> answer) {
-    if (e) answer = error_of(e);
-    if (answer.has_value()) {
-      std::move(handler_)(error_code{}, std::move(answer).value());
-    } else {
-      std::move(handler_)(answer.error(), T{});
-    }
+  void operator()(std::exception_ptr e) {
+    auto const end = std::move(end_);
+    (*end)(std::move(e));
   }
 
  private:
   std::shared_ptr<boost::asio::cancellation_signal> signal_;
-  boost::asio::any_io_executor executor_;
+  executor_type executor_;
+  std::shared_ptr<spawned_end> end_;
+};
+
+/// `co_spawn`, of work that says itself where its result goes.
+template <class Work>
+void spawn_on(boost::asio::strand<boost::asio::any_io_executor> const& strand, Work work,
+              spawned_handler handler) {
+  boost::asio::co_spawn(strand, std::move(work), std::move(handler));
+}
+
+/// Keeps an answer until the operation has ended.
+template <class T>
+class spawned_answer final : public spawned_end {
+ public:
+  using handler_type = boost::asio::any_completion_handler<void(error_code, T)>;
+
+  explicit spawned_answer(handler_type handler) : handler_{std::move(handler)} {}
+
+  static boost::asio::awaitable<void> keep(std::shared_ptr<spawned_answer> self,
+                                           boost::asio::awaitable<result<T>> body) {
+    self->answer_ = co_await std::move(body);
+  }
+
+  void operator()(std::exception_ptr e) override {
+    if (e) answer_ = error_of(e);
+    auto answer = std::move(answer_);
+    auto handler = std::move(handler_);
+    if (answer.has_value()) {
+      std::move(handler)(error_code{}, std::move(answer).value());
+    } else {
+      std::move(handler)(answer.error(), T{});
+    }
+  }
+
+ private:
   handler_type handler_;
+  result<T> answer_ = error_code{};
 };
 
 /// Runs `body` on a strand of `executor`. What it returns or throws goes to `handler`, on the
@@ -105,8 +149,10 @@ void spawn(boost::asio::any_io_executor const& executor, boost::asio::awaitable<
       if (auto const operation = weak.lock()) operation->emit(asio::cancellation_type::all);
     });
   }
-  asio::co_spawn(asio::make_strand(executor), std::move(body),
-                 spawned_handler<T>{signal, executor, std::move(handler)});
+  auto own = asio::get_associated_executor(handler, executor);
+  auto const end = std::make_shared<spawned_answer<T>>(std::move(handler));
+  auto work = spawned_answer<T>::keep(end, std::move(body));
+  spawn_on(asio::make_strand(executor), std::move(work), spawned_handler{signal, own, end});
 }
 
 /// What an attempt cancels when it is over: the command that is too late, or the wait that is not
@@ -125,10 +171,11 @@ class attempt_handler {
   using executor_type = boost::asio::any_io_executor;
   using cancellation_slot_type = boost::asio::cancellation_slot;
 
-  attempt_handler(std::shared_ptr<parked<error_code, Answer>> attempt,
+  attempt_handler(std::shared_ptr<parked<error_code>> attempt, std::shared_ptr<Answer> answer,
                   std::shared_ptr<attempt_signals> signals, std::shared_ptr<void const> keep,
                   executor_type executor)
       : attempt_{std::move(attempt)},
+        answer_{std::move(answer)},
         signals_{std::move(signals)},
         keep_{std::move(keep)},
         executor_{std::move(executor)} {}
@@ -140,35 +187,33 @@ class attempt_handler {
 
   void operator()(error_code ec, Answer answer) {
     signals_->command.slot().clear();
-    attempt_->resume(ec, std::move(answer));
+    if (!attempt_->claim()) return;
+    *answer_ = std::move(answer);
+    attempt_->finish(ec);
   }
 
  private:
-  std::shared_ptr<parked<error_code, Answer>> attempt_;
+  std::shared_ptr<parked<error_code>> attempt_;
+  std::shared_ptr<Answer> answer_;
   std::shared_ptr<attempt_signals> signals_;
   std::shared_ptr<void const> keep_;
   executor_type executor_;
 };
 
-/// Starts nothing: an attempt with it is a wait, which ends by `errc::timed_out`, or by being
-/// cancelled.
-struct no_command {
-  template <class Handler>
-  void operator()(Handler&&) const noexcept {}
-};
+/// What an attempt starts; null: nothing, and then it is a wait, which ends by `errc::timed_out`,
+/// or by being cancelled.
+using attempt_start =
+    std::function<void(std::shared_ptr<parked<error_code>>, std::shared_ptr<attempt_signals>,
+                       boost::asio::any_io_executor const&)>;
 
-/// Asks a store something, and gives up at `until` or when cancelled: at once, whatever the store
-/// does. To be awaited by a coroutine that runs on a strand and does not throw when cancelled.
+/// Starts something, and gives up at `until` or when cancelled: at once, whatever becomes of it. To
+/// be awaited by a coroutine that runs on a strand and does not throw when cancelled.
 ///
 /// @param until `steady_time::max()`: never
-/// @param keep  lives until the store is done with the command, which may be later than this
-/// returns. What has to be
-///              done after the command, however it ended, is for its destructor.
-/// @param start `void(attempt_handler<Answer>)`: starts the command
-/// @return the answer, or its error; `errc::timed_out`; `operation_aborted`
-template <class Answer, class Clock, class Start>
-boost::asio::awaitable<result<Answer>> attempt(Clock clock, steady_time until,
-                                               std::shared_ptr<void const> keep, Start start) {
+/// @return how it ended; `errc::timed_out`; `operation_aborted`
+template <class Clock>
+boost::asio::awaitable<error_code> attempt_anything(Clock clock, steady_time until,
+                                                    attempt_start start) {
   namespace asio = boost::asio;
   // A cancellation is told once, to what is being awaited then.
   if (auto const state = co_await asio::this_coro::cancellation_state; !!state.cancelled()) {
@@ -178,29 +223,56 @@ boost::asio::awaitable<result<Answer>> attempt(Clock clock, steady_time until,
   auto const signals = std::make_shared<attempt_signals>();
 
   auto initiate = [&](auto handler) {
-    auto const waiting = park<error_code, Answer>(executor, std::move(handler));
+    auto const waiting = park<error_code>(executor, std::move(handler));
     try {
-      start(attempt_handler<Answer>{waiting, signals, std::move(keep), executor});
+      if (start) start(waiting, signals, executor);
       if (until == steady_time::max()) return;
       auto over = asio::bind_cancellation_slot(
           signals->wait.slot(), asio::bind_executor(executor, [waiting, signals](error_code ec) {
             signals->wait.slot().clear();
-            if (!ec) waiting->resume(make_error_code(errc::timed_out), Answer{});
+            if (!ec) waiting->resume(make_error_code(errc::timed_out));
           }));
       clock.async_wait_until(executor, until, std::move(over));
     } catch (...) {
-      waiting->resume(error_of(std::current_exception()), Answer{});
+      waiting->resume(error_of(std::current_exception()));
     }
   };
-  auto operation =
-      asio::async_initiate<asio::as_tuple_t<asio::deferred_t> const, void(error_code, Answer)>(
-          initiate, asio::as_tuple(asio::deferred));
-  auto [ec, answer] = co_await std::move(operation);
+  auto operation = asio::async_initiate<asio::as_tuple_t<asio::deferred_t> const, void(error_code)>(
+      initiate, asio::as_tuple(asio::deferred));
+  auto const [ec] = co_await std::move(operation);
 
   signals->command.emit(asio::cancellation_type::terminal);
   signals->wait.emit(asio::cancellation_type::terminal);
+  co_return ec;
+}
+
+/// Waits until a time: `errc::timed_out`, or `operation_aborted` if it was cancelled.
+[[nodiscard]] inline boost::asio::awaitable<error_code> attempt_nothing(any_clock const& clock,
+                                                                        steady_time until) {
+  return attempt_anything(clock, until, attempt_start{});
+}
+
+/// Asks a store something, and gives up as `attempt_anything` does.
+///
+/// @param keep  lives until the store is done with the command, which may be later than this
+/// returns. What has to be
+///              done after the command, however it ended, is for its destructor.
+/// @param start `void(attempt_handler<Answer>)`: starts the command
+/// @return the answer, or its error; `errc::timed_out`; `operation_aborted`
+template <class Answer, class Start>
+boost::asio::awaitable<result<Answer>> attempt(any_clock clock, steady_time until,
+                                               std::shared_ptr<void const> keep, Start start) {
+  auto const answer = std::make_shared<Answer>();
+  attempt_start begin = [&](std::shared_ptr<parked<error_code>> attempt,
+                            std::shared_ptr<attempt_signals> signals,
+                            boost::asio::any_io_executor const& executor) {
+    start(attempt_handler<Answer>{std::move(attempt), answer, std::move(signals), std::move(keep),
+                                  executor});
+  };
+  auto asking = attempt_anything(std::move(clock), until, std::move(begin));
+  error_code const ec = co_await std::move(asking);
   if (ec) co_return ec;
-  co_return std::move(answer);
+  co_return std::move(*answer);
 }
 
 }  // namespace weir::detail

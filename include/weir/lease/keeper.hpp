@@ -5,18 +5,15 @@
 #define WEIR_LEASE_KEEPER_HPP
 
 #include "weir/command/permits.hpp"
-#include "weir/concept.hpp"
+#include "weir/detail/erased.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
+#include "weir/lease/agent.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/deferred.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -30,13 +27,6 @@
 #include <utility>
 
 namespace weir::detail {
-
-/// Until when a holder may believe in its lease: counted from before the request was sent, less a
-/// margin for clocks that run at different speeds and for the time that it takes to stop.
-[[nodiscard]] constexpr steady_time trusted_until(steady_time sent, duration expires_in) noexcept {
-  constexpr duration most = std::chrono::seconds{1};
-  return saturating_add(sent, expires_in - std::min(expires_in / 10, most));
-}
 
 /// Renews a lease until it is stopped or the lease is lost: a permit, a lock, or a job's.
 ///
@@ -67,8 +57,7 @@ class basic_lease_keeper {
   /// the renewal.
   /// @param ttl        what is asked for, and was when the lease was granted
   /// @param expires_at when the lease ends, counted from before the request was sent that got it
-  template <class Clock>
-  basic_lease_keeper(boost::asio::any_io_executor const& executor, Clock clock, duration ttl,
+  basic_lease_keeper(boost::asio::any_io_executor const& executor, any_clock clock, duration ttl,
                      steady_time expires_at, duty d)
       : state_{std::make_shared<state>(std::move(d.on_lost), std::move(d.on_renewed))} {
     namespace asio = boost::asio;
@@ -78,9 +67,9 @@ class basic_lease_keeper {
     state_->running = running;
     auto work = watch(ending{state_}, std::move(clock), ttl, saturating_add(sent, ttl / 3),
                       std::move(d.renew), std::move(d.keep));
-    auto done =
-        asio::bind_cancellation_slot(running->stop.slot(), [running](std::exception_ptr) {});
-    asio::co_spawn(running->strand, std::move(work), std::move(done));
+    std::shared_ptr<asio::cancellation_signal> const stop{running, &running->stop};
+    spawn_on(running->strand, std::move(work),
+             spawned_handler{stop, running->strand, std::make_shared<nothing>()});
   }
   basic_lease_keeper(basic_lease_keeper const&) = delete;
   basic_lease_keeper& operator=(basic_lease_keeper const&) = delete;
@@ -102,6 +91,10 @@ class basic_lease_keeper {
     explicit run(boost::asio::any_io_executor const& ex) : strand{boost::asio::make_strand(ex)} {}
     boost::asio::strand<boost::asio::any_io_executor> strand;
     boost::asio::cancellation_signal stop;
+  };
+
+  struct nothing final : spawned_end {
+    void operator()(std::exception_ptr) override {}
   };
 
   struct state {
@@ -174,8 +167,7 @@ class basic_lease_keeper {
     std::shared_ptr<state> state_;
   };
 
-  template <class Clock>
-  static boost::asio::awaitable<void> watch(ending self, Clock clock, duration ttl,
+  static boost::asio::awaitable<void> watch(ending self, any_clock clock, duration ttl,
                                             steady_time renew_at,
                                             std::function<void(renewal)> renew,
                                             std::shared_ptr<void const> keep) {
@@ -185,9 +177,9 @@ class basic_lease_keeper {
     while (!self->is_stopped()) {
       steady_time const deadline{duration{self->trusted.load(std::memory_order_acquire)}};
       if (clock.steady_now() >= deadline) co_return;
-      auto waiting = attempt<hint>(clock, std::min(renew_at, deadline), nullptr, no_command{});
+      auto waiting = attempt_nothing(clock, std::min(renew_at, deadline));
       auto const waited = co_await std::move(waiting);
-      if (waited.error() != errc::timed_out || self->is_stopped()) co_return;
+      if (waited != errc::timed_out || self->is_stopped()) co_return;
 
       auto const sent = clock.steady_now();
       if (sent >= deadline) co_return;

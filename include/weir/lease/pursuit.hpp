@@ -5,18 +5,13 @@
 #define WEIR_LEASE_PURSUIT_HPP
 
 #include "weir/command/permits.hpp"
-#include "weir/detail/async_lift.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
 #include "weir/lease.hpp"
 #include "weir/lease/agent.hpp"
-#include "weir/lease/keeper.hpp"
 #include "weir/limits.hpp"
-#include "weir/rule/validate.hpp"
 #include "weir/time.hpp"
 
-#include <boost/asio/any_completion_handler.hpp>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/error.hpp>
@@ -25,10 +20,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace weir::detail {
@@ -42,11 +35,12 @@ namespace weir::detail {
 
 /// One holder's way to a lease: asking, waiting, asking again under the same name, until it has it
 /// or its time is over. What to do next is decided here; `run` does it.
-template <class Agent>
+template <class Noun>
 class lease_pursuit {
  public:
-  using handle = typename Agent::handle;
-  using grant = typename Agent::grant;
+  using agent = lease_agent<Noun>;
+  using handle = typename agent::handle;
+  using grant = typename agent::grant;
   using ending = std::optional<result<handle>>;
   using claim_pointer = std::shared_ptr<lease_claim>;
 
@@ -57,8 +51,8 @@ class lease_pursuit {
   };
 
   /// @param wait 0: asks once, however long the answer takes; `limits::span`: for ever
-  lease_pursuit(std::shared_ptr<Agent> agent, claim_pointer claim, duration wait)
-      : agent_{std::move(agent)},
+  lease_pursuit(std::shared_ptr<agent> of, claim_pointer claim, duration wait)
+      : agent_{std::move(of)},
         claim_{std::move(claim)},
         once_{wait == duration::zero()},
         deadline_{once_ || wait == limits::span ? steady_time::max()
@@ -77,14 +71,14 @@ class lease_pursuit {
     failure_ = make_error_code(errc::timed_out);
     retry_after_ = {};
     if (!g.granted) {
-      claim_->known = Agent::noun::in_line(g);
-      claim_->other = Agent::noun::other(g);
-      retry_after_ = Agent::noun::retry_after(g);
+      claim_->known = Noun::in_line(g);
+      claim_->other = Noun::other(g);
+      retry_after_ = Noun::retry_after(g);
       return once_ ? ending{failure_} : ending{};
     }
-    if (auto won = agent_->adopt(*claim_, g, a.sent)) return ending{std::move(*won)};
-    if constexpr (Agent::returns_now) {
-      (void)agent_->store.execute(Agent::noun::give_back(claim_->state()));
+    if (auto won = agent::adopt(*claim_, g, a.sent, agent_->clock)) return ending{std::move(*won)};
+    if (asks_now()) {
+      (void)agent_->store.execute(Noun::give_back(claim_->state()));
       claim_->state().fence = 0;
     } else {
       stale_ = true;
@@ -121,9 +115,7 @@ class lease_pursuit {
   }
 
  private:
-  static constexpr bool has_hints =
-      Agent::noun::has_line && executes<typename Agent::store_type, command::await_permit>;
-
+  [[nodiscard]] bool asks_now() const noexcept { return agent_->store.executes_now(); }
   [[nodiscard]] steady_time now() const noexcept { return agent_->clock.steady_now(); }
   [[nodiscard]] bool over() const noexcept { return now() >= deadline_; }
 
@@ -133,25 +125,22 @@ class lease_pursuit {
   }
 
   // A ticket need not outlive the wait that it is for.
-  [[nodiscard]] typename Agent::acquire question() const noexcept {
+  [[nodiscard]] typename Noun::acquire question() const noexcept {
     auto const& options = agent_->options;
     auto const left = std::max(saturating_sub(deadline_, now()), duration{1});
-    return Agent::noun::ask(options, claim_->state(), options.ttl,
-                            once_ ? duration::zero() : std::min(patience_for(options.poll), left));
+    return Noun::ask(options, claim_->state(), options.ttl,
+                     once_ ? duration::zero() : std::min(patience_for(options.poll), left));
   }
 
   boost::asio::awaitable<asked> ask() {
-    if constexpr (Agent::asks_now) {
-      co_return ask_now();
-    } else {
-      auto const sent = begin_asking();
-      auto start = [this](attempt_handler<grant> handler) {
-        agent_->store.async_execute(question(), std::move(handler));
-      };
-      auto asking = attempt<grant>(agent_->clock, deadline_, claim_, std::move(start));
-      auto answer = co_await std::move(asking);
-      co_return asked{std::move(answer), sent};
-    }
+    if (asks_now()) co_return ask_now();
+    auto const sent = begin_asking();
+    auto start = [this](attempt_handler<grant> handler) {
+      agent_->store.start(question(), std::move(handler));
+    };
+    auto asking = attempt<grant>(agent_->clock, deadline_, claim_, std::move(start));
+    auto answer = co_await std::move(asking);
+    co_return asked{std::move(answer), sent};
   }
 
   ending settle(error_code ec) {
@@ -167,7 +156,7 @@ class lease_pursuit {
   // A lease that was over when it came would be given to the same holder again, as it is.
   boost::asio::awaitable<void> give_back_stale() {
     auto start = [this](attempt_handler<lease_release> handler) {
-      agent_->store.async_execute(Agent::noun::give_back(claim_->state()), std::move(handler));
+      agent_->store.start(Noun::give_back(claim_->state()), std::move(handler));
     };
     auto returning = attempt<lease_release>(agent_->clock, deadline_, claim_, std::move(start));
     auto const returned = co_await std::move(returning);
@@ -189,13 +178,13 @@ class lease_pursuit {
 
   // A store that hints and then refuses, again and again, is not to be asked in a circle.
   boost::asio::awaitable<void> wait(steady_time until) {
-    if constexpr (has_hints) {
+    if constexpr (Noun::has_line) {
       constexpr std::uint32_t trusted = 4;
-      if (claim_->known && hints_ < trusted) {
+      if (agent_->store.has_hints() && claim_->known && hints_ < trusted) {
         auto start = [this](attempt_handler<hint> handler) {
           auto const& state = claim_->state();
-          agent_->store.async_execute(command::await_permit{state.key(), state.holder()},
-                                      std::move(handler));
+          agent_->store.start(command::await_permit{state.key(), state.holder()},
+                              std::move(handler));
         };
         auto hinting = attempt<hint>(agent_->clock, until, claim_->owner.state(), std::move(start));
         auto const hinted = co_await std::move(hinting);
@@ -207,11 +196,11 @@ class lease_pursuit {
       }
       hints_ = 0;
     }
-    auto sleeping = attempt<hint>(agent_->clock, until, nullptr, no_command{});
+    auto sleeping = attempt_nothing(agent_->clock, until);
     co_await std::move(sleeping);
   }
 
-  std::shared_ptr<Agent> agent_;
+  std::shared_ptr<agent> agent_;
   claim_pointer claim_;
   bool once_;
   steady_time deadline_;
@@ -223,63 +212,6 @@ class lease_pursuit {
   bool before_ = false;
   bool stale_ = false;
 };
-
-/// Is this wait allowed, and are the options?
-template <class Agent>
-[[nodiscard]] error_code problem_with(Agent const& agent, duration wait) noexcept {
-  if (agent.problem || rule::valid_wait(wait)) return agent.problem;
-  return make_error_code(errc::invalid_wait);
-}
-
-/// The end of a pursuit that has not waited, if it has one: what nobody contends for is had without
-/// a coroutine.
-template <class Agent>
-typename lease_pursuit<Agent>::ending begin_pursuit(lease_pursuit<Agent>& pursuit) {
-  if constexpr (Agent::asks_now) {
-    auto const first = pursuit.ask_now();
-    return pursuit.settle(first);
-  } else {
-    return {};
-  }
-}
-
-/// Waits for a lease: completes with `void(error_code, handle)`.
-template <class Agent, class Token>
-auto async_pursue(std::shared_ptr<Agent> agent, std::string key, duration wait, Token&& token) {
-  namespace asio = boost::asio;
-  using handle = typename Agent::handle;
-  using handler_type = asio::any_completion_handler<void(error_code, handle)>;
-  auto initiate = [](handler_type handler, std::shared_ptr<Agent> a, std::string k, duration w) {
-    auto const executor = a->executor;
-    typename lease_pursuit<Agent>::ending end;
-    try {
-      if (error_code const ec = problem_with(*a, w)) {
-        end.emplace(ec);
-      } else {
-        auto claim = std::make_shared<lease_claim>(a->new_state(std::move(k)));
-        lease_pursuit<Agent> pursuit{std::move(a), std::move(claim), w};
-        end = begin_pursuit(pursuit);
-        if (!end) {
-          auto rest = lease_pursuit<Agent>::run(std::move(pursuit), Agent::asks_now);
-          spawn(executor, std::move(rest), std::move(handler));
-          return;
-        }
-      }
-    } catch (...) {
-      if (!handler) throw;
-      end.emplace(error_of(std::current_exception()));
-    }
-    if (end->has_value()) {
-      post_completion(executor, std::move(handler), error_code{}, std::move(*end).value());
-    } else {
-      post_completion(executor, std::move(handler), end->error(), handle{});
-    }
-  };
-  auto executor = agent->executor;
-  return asio::async_initiate<Token, void(error_code, handle)>(
-      bound_initiation{std::move(executor), initiate}, token, std::move(agent), std::move(key),
-      wait);
-}
 
 }  // namespace weir::detail
 

@@ -5,16 +5,13 @@
 #define WEIR_LEASE_RETURNS_HPP
 
 #include "weir/command/permits.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/lease.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/execution/context.hpp>
-#include <boost/asio/execution_context.hpp>
-#include <boost/asio/query.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <iterator>
 #include <list>
@@ -25,56 +22,6 @@
 // Commands that give leases back and that nobody waits for: what handles start when they go.
 namespace weir::detail {
 
-/// Lets threads use an execution context that may be destroyed meanwhile: its end waits for those
-/// inside, and lets nobody in any more.
-template <class>
-class basic_context_gate {
- public:
-  [[nodiscard]] bool enter() noexcept {
-    if ((inside_.fetch_add(one, std::memory_order_acquire) & closed) == 0) return true;
-    leave();
-    return false;
-  }
-  void leave() noexcept {
-    if (inside_.fetch_sub(one, std::memory_order_release) == (one | closed)) inside_.notify_all();
-  }
-  void close() noexcept {
-    inside_.fetch_or(closed, std::memory_order_acq_rel);
-    for (auto n = inside_.load(std::memory_order_acquire); n != closed;
-         n = inside_.load(std::memory_order_acquire)) {
-      inside_.wait(n, std::memory_order_acquire);
-    }
-  }
-
- private:
-  static constexpr std::uint32_t closed = 1;
-  static constexpr std::uint32_t one = 2;
-  std::atomic<std::uint32_t> inside_{0};
-};
-
-using context_gate = basic_context_gate<void>;
-
-/// Closes the gate of a context when that is shut down.
-template <class>
-class basic_context_watch final : public boost::asio::execution_context::service {
- public:
-  using key_type = basic_context_watch;
-  static inline boost::asio::execution_context::id id;
-
-  explicit basic_context_watch(boost::asio::execution_context& owner)
-      : service{owner},
-        gate_{std::make_shared<context_gate>()} {}
-
-  [[nodiscard]] std::shared_ptr<context_gate> const& gate() const noexcept { return gate_; }
-
- private:
-  void shutdown() noexcept override { gate_->close(); }
-
-  std::shared_ptr<context_gate> gate_;
-};
-
-using context_watch = basic_context_watch<void>;
-
 /// The returns that are on their way, and who waits for their end. Thread-safe. It lives in the
 /// home of the leases that are returned, and so they keep it alive.
 template <class>
@@ -84,17 +31,15 @@ class basic_lease_returns {
   /// way.
   basic_lease_returns() = default;
   explicit basic_lease_returns(boost::asio::any_io_executor const& executor)
-      : gate_{boost::asio::use_service<context_watch>(
-                  boost::asio::query(executor, boost::asio::execution::context))
-                  .gate()} {}
+      : gate_{gate_of(executor)} {}
 
-  /// Starts the command, if the context still exists.
+  /// Starts the command on a store of any kind, if the context still exists.
   template <class Store, class Command>
-  void start(Store& store, std::shared_ptr<held_lease const> const& lease,
+  void start(Store const& store, std::shared_ptr<held_lease const> const& lease,
              Command const& command) noexcept {
     if (!gate_ || !gate_->enter()) return;
     try {
-      store.async_execute(command, one_return{*this, lease});
+      store.start(command, one_return{*this, lease});
     } catch (...) {  // left to its TTL
     }
     gate_->leave();

@@ -1,0 +1,79 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_DETAIL_CONTEXT_GATE_HPP
+#define WEIR_DETAIL_CONTEXT_GATE_HPP
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/query.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+// For commands that nobody waits for, and that are started whenever something goes: also when the
+// execution context that they need is gone.
+namespace weir::detail {
+
+/// Lets threads use an execution context that may be destroyed meanwhile: its end waits for those
+/// inside, and lets nobody in any more.
+template <class>
+class basic_context_gate {
+ public:
+  [[nodiscard]] bool enter() noexcept {
+    if ((inside_.fetch_add(one, std::memory_order_acquire) & closed) == 0) return true;
+    leave();
+    return false;
+  }
+  void leave() noexcept {
+    if (inside_.fetch_sub(one, std::memory_order_release) == (one | closed)) inside_.notify_all();
+  }
+  void close() noexcept {
+    inside_.fetch_or(closed, std::memory_order_acq_rel);
+    for (auto n = inside_.load(std::memory_order_acquire); n != closed;
+         n = inside_.load(std::memory_order_acquire)) {
+      inside_.wait(n, std::memory_order_acquire);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t closed = 1;
+  static constexpr std::uint32_t one = 2;
+  std::atomic<std::uint32_t> inside_{0};
+};
+
+using context_gate = basic_context_gate<void>;
+
+/// Closes the gate of a context when that is shut down.
+template <class>
+class basic_context_watch final : public boost::asio::execution_context::service {
+ public:
+  using key_type = basic_context_watch;
+  static inline boost::asio::execution_context::id id;
+
+  explicit basic_context_watch(boost::asio::execution_context& owner)
+      : service{owner},
+        gate_{std::make_shared<context_gate>()} {}
+
+  [[nodiscard]] std::shared_ptr<context_gate> const& gate() const noexcept { return gate_; }
+
+ private:
+  void shutdown() noexcept override { gate_->close(); }
+
+  std::shared_ptr<context_gate> gate_;
+};
+
+using context_watch = basic_context_watch<void>;
+
+/// The gate of an executor's context.
+[[nodiscard]] inline std::shared_ptr<context_gate> gate_of(
+    boost::asio::any_io_executor const& executor) {
+  auto& context = boost::asio::query(executor, boost::asio::execution::context);
+  return boost::asio::use_service<context_watch>(context).gate();
+}
+
+}  // namespace weir::detail
+
+#endif
