@@ -40,24 +40,12 @@ struct wait_archetype {
 
 /// The concept's question starts nothing, so nothing is compiled for it.
 template <class Result>
-class boost::asio::async_result<weir::detail::answer_archetype<Result>,
-                                void(weir::error_code, Result)> {
- public:
-  template <class Initiation, class... Args>
-  static void initiate(Initiation&&, weir::detail::answer_archetype<Result>, Args&&...) {}
-};
-
-namespace weir {
-
-}  // namespace weir
-
-template <class Result>
 struct boost::asio::async_result<weir::detail::answer_archetype<Result>,
                                  void(weir::error_code, Result)> {
   using return_type = void;
 
-  template <class Initiation, class Token, class... Args>
-  static void initiate(Initiation&&, Token&&, Args&&...) {}
+  template <class Initiation, class... Args>
+  static void initiate(Initiation&&, weir::detail::answer_archetype<Result>, Args&&...) {}
 };
 
 namespace weir {
