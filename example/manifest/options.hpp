@@ -4,6 +4,8 @@
 #ifndef WEIR_EXAMPLE_MANIFEST_OPTIONS_HPP
 #define WEIR_EXAMPLE_MANIFEST_OPTIONS_HPP
 
+#include "../printable.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -146,7 +148,7 @@ struct usage_error : std::runtime_error {
   return store.starts_with("postgres://") || store.starts_with("postgresql://");
 }
 [[nodiscard]] inline bool on_nats(std::string_view store) noexcept {
-  return store.starts_with("nats://");
+  return store.starts_with("nats://") || store.starts_with("tls://");
 }
 
 /// Reads the arguments after the program's name; of an option given twice, the last counts. Throws
@@ -160,8 +162,9 @@ struct usage_error : std::runtime_error {
     std::string_view const argument = arguments[i];
     if (only_names || argument == "-" || !argument.starts_with('-')) {
       if (directory_given) {
-        throw usage_error{"only one DIR can be given, not '" + parsed.directory + "' and '" +
-                          std::string{argument} + "'"};
+        throw usage_error{"only one DIR can be given, not '" +
+                          example::without_password(parsed.directory) + "' and '" +
+                          example::without_password(argument) + "'"};
       }
       if (argument.empty()) throw usage_error{"DIR is empty"};
       parsed.directory = argument;
@@ -202,7 +205,7 @@ struct usage_error : std::runtime_error {
       } else if (store != "memory" && store != "sqlite") {
         throw usage_error{"--store knows memory, sqlite[:PATH], redis://, rediss://, postgres:// "
                           "and nats://, not '" +
-                          std::string{store} + "'"};
+                          example::without_password(store) + "'"};
       }
     } else if (name == "--fresh") {
       parsed.fresh = flag();

@@ -41,7 +41,8 @@ class carrier {
   ~carrier() { ::close(fd_); }
 
   void deliver(deliver_order const& order, weir::job_context const& job) {
-    auto const line = order.reference + " idempotency-key=" + to_string(job.id()) +
+    auto const line = example::printable(order.reference) +
+                      " idempotency-key=" + to_string(job.id()) +
                       " attempt=" + std::to_string(job.attempt()) + "\n";
     auto const written = ::write(fd_, line.data(), line.size());
     if (written != static_cast<ssize_t>(line.size())) {

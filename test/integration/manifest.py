@@ -669,6 +669,15 @@ class Output(ManifestTest):
                 self.assertEqual(self.sums.read_bytes(), b"before")
                 self.assertEqual(os.listdir(self.work), ["SHA256SUMS"])
 
+    def test_no_password_is_shown_and_no_escape_sequence(self):
+        for arguments in (["--store", "redsi://me:secret@host"], ["a", "redis://me:secret@host"],
+                          ["--store", "tls://me:secret@127.0.0.1:1"], ["--store", "\x1b[2Jno"]):
+            with self.subTest(arguments):
+                result = self.run_program(*arguments)
+                self.assertNotEqual(result.status, 0)
+                self.assertNotIn("secret", result.err)
+                self.assertNotIn("\x1b", result.err)
+
     def test_help(self):
         result = self.run_program("--help")
         self.assertEqual(result.status, 0)

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,16 @@ void enqueue(bed& on, std::string_view queue = "queue") {
   all[1].unique_key = "unique";
   all[1].strategy = unique_strategy::until_executed;
   BOOST_TEST_REQUIRE(on(command::enqueue_jobs{queue, all}).has_value());
+}
+
+/// Whatever is kept, but for the last fence, which may be skipped.
+std::map<std::string, std::string> all_of(raw& by) {
+  std::map<std::string, std::string> out;
+  for (auto const& n : by.ask("KEYS", "*")) {
+    if (n.data_type != detail::redis_kind::blob_string || n.value == key("fence")) continue;
+    out[n.value] = by.ask("DUMP", n.value)[0].value;
+  }
+  return out;
 }
 
 struct stage {
@@ -199,6 +210,179 @@ BOOST_AUTO_TEST_CASE(F97_damaged_records_of_one_key_are_corrupt_and_block_nothin
   }
   BOOST_TEST(t.on(command::take{"other", one, 1, {}}).has_value());
   BOOST_TEST(t.on(command::acquire_lock{"other", "me", lasting}).value().granted);
+}
+
+BOOST_AUTO_TEST_CASE(F97_what_is_computed_of_damaged_records_is_an_answer_or_corrupt) {
+  stage t;
+  enqueue(t.on);
+  BOOST_TEST(t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().jobs.size() == 2U);
+  t.by.ask("DEL", key("i", "queue"));
+  for (std::string_view const counter : {"-1", "inf", "1e300", "nan", "18446744073709551615"}) {
+    t.by.ask("HSET", key("q", "queue"), "completed", counter);
+    auto const stats = t.on(command::read_queue_stats{"queue"});
+    BOOST_TEST_REQUIRE(stats.has_value(), counter);
+    BOOST_TEST((stats->pending == 0U && stats->leased == 2U && stats->completed == 0U), counter);
+  }
+  // A lease with a part that is missing, or no number of a fence's.
+  auto const refused = [](auto const& out) {
+    BOOST_TEST((out.has_error() && out.error() == errc::store_corrupt));
+  };
+  for (std::string_view const part : {"holder", "fence", "until"}) {
+    BOOST_TEST(t.on(command::acquire_lock{"lock", "me", lasting}).value().granted);
+    BOOST_TEST(t.on(command::obtain_queue_lease{"queue", "me", lasting}).value().granted);
+    t.by.ask("HDEL", key("l", "lock"), part);
+    t.by.ask("HDEL", key("q", "queue"), part);
+    for (int i = 0; i != 2; ++i) {
+      refused(t.on(command::acquire_lock{"lock", "you", lasting}));
+      refused(t.on(command::inspect_lock{"lock"}));
+      refused(t.on(command::release_lock{"lock", "me", 0}));
+      refused(t.on(command::obtain_queue_lease{"queue", "you", lasting}));
+      refused(t.on(command::release_queue_lease{"queue", "me", 0}));
+      t.by.ask("HSET", key("l", "lock"), part, part == "holder" ? "me" : "nan");
+      t.by.ask("HSET", key("q", "queue"), part, part == "holder" ? "me" : "nan");
+      if (part == "holder") break;
+    }
+    t.by.ask("DEL", key("l", "lock"));
+    t.by.ask("HDEL", key("q", "queue"), "holder", "fence", "until");
+  }
+  // Permits: damaged ones are skipped, or corrupt for who asks for them.
+  for (std::string_view const holder : {"a", "b", "c"}) {
+    BOOST_TEST(t.on(command::acquire_permit{"key", holder, 3, lasting, {}}).value().granted);
+  }
+  t.by.ask("ZADD", key("pf", "key"), "1e300", "a");
+  t.by.ask("ZADD", key("pe", "key"), "inf", "b");
+  auto const census = t.on(command::inspect_permits{"key", 10});
+  BOOST_TEST_REQUIRE(census.has_value());
+  BOOST_TEST((census->holders.size() == 1U && census->holders[0].holder == "c"));
+  refused(t.on(command::acquire_permit{"key", "a", 3, lasting, {}}));
+  refused(t.on(command::acquire_permit{"key", "b", 3, lasting, {}}));
+  refused(t.on(command::release_permit{"key", "b", 0}));
+  BOOST_TEST(t.on(command::acquire_permit{"key", "d", 3, lasting, lasting}).value().place == 1U);
+  t.by.ask("ZADD", key("pt", "key"), "inf", "d");
+  refused(t.on(command::acquire_permit{"key", "e", 3, lasting, lasting}));
+}
+
+BOOST_AUTO_TEST_CASE(F97_times_and_deaths_that_cannot_be_are_held_within_what_can) {
+  stage t;
+  enqueue(t.on);
+  t.by.ask("ZADD", key("i", "queue"), "0", std::string(9, '\xff') + std::string(16, 'i'));
+  auto const got = t.on(command::dequeue_jobs{"queue", "me", 0, 10, lasting}).value();
+  BOOST_TEST_REQUIRE(got.jobs.size() == 3U);
+  for (std::string_view const deaths : {"9223372036854775800", "-9"}) {
+    auto const& j = got.jobs[deaths == "-9" ? 1 : 0];
+    t.by.ask("HSET", key("q", "queue"), "deaths", deaths);
+    BOOST_TEST(t.on(command::bury_job{"queue", j.id, j.fence, "why"}).has_value());
+  }
+  t.by.ask("ZADD", key("d", "queue"), "inf", bytes(got.jobs[1].id));
+  t.by.ask("HSET", key("q", "queue"), "deaths", "x");
+  BOOST_TEST(
+      t.on(command::bury_job{"queue", got.jobs[2].id, got.jobs[2].fence, "why"}).has_value());
+  std::size_t shown = 0;
+  std::string cursor;
+  do {
+    auto const page = t.on(command::list_dead_letters{"queue", 1, cursor});
+    BOOST_TEST_REQUIRE(page.has_value());
+    shown += page->jobs.size();
+    cursor = page->cursor;
+  } while (!cursor.empty());
+  BOOST_TEST(shown == 2U);  // the one whose death nobody can count is found by its id alone
+  BOOST_TEST(t.on(command::find_job{"queue", got.jobs[1].id}).value().has_value());
+  // No time of them is in the past: a worker would ask again at once.
+  auto const first = t.on(command::min_vesting_time{"queue"}).value();
+  BOOST_TEST_REQUIRE(first.has_value());
+  BOOST_TEST((*first > lasting));
+  t.by.ask("ZADD", key("due"), "inf", "queue");
+  auto const later = t.on(command::scan_visible_queues{0, 10, 0}).value().next_in;
+  BOOST_TEST_REQUIRE(later.has_value());
+  BOOST_TEST((*later > lasting));
+}
+
+BOOST_AUTO_TEST_CASE(F97_a_key_of_another_type_stops_a_step_before_it_writes) {
+  stage t;
+  std::size_t refusals = 0;
+  auto const kinds = {"q", "i", "j", "k", "r", "d", "e", "c", "due", "names"};
+  for (std::string const kind : kinds) {
+    auto const at = kind.size() > 1 ? key(kind) : key(kind, "queue");
+    leased_job j;
+    auto const check = [&](std::string_view what, auto step) {
+      t.by.ask("FLUSHALL");
+      enqueue(t.on);
+      auto const got = t.on(command::dequeue_jobs{"queue", "me", 0, 1, lasting}).value();
+      j = got.jobs.at(0);
+      auto const second = t.on(command::dequeue_jobs{"queue", "me", 0, 1, lasting}).value();
+      BOOST_TEST(t.on(command::start_job{"queue", second.jobs.at(0).id, second.jobs[0].fence})
+                     .has_value());
+      if (what == "replay" || what == "purge") {
+        BOOST_TEST(t.on(command::bury_job{"queue", j.id, j.fence, "why"}).has_value());
+      }
+      t.by.ask("DEL", at);
+      t.by.ask("SET", at, "text");
+      auto const before = all_of(t.by);
+      auto const ec = step();
+      if (!ec) return;
+      ++refusals;
+      BOOST_TEST((ec == errc::store_foreign), kind << ", " << what << ": " << ec.message());
+      BOOST_TEST((all_of(t.by) == before), kind << ", " << what << ": a step was done half");
+    };
+    auto const error = [&](auto const& c) {
+      auto const out = t.on(c);
+      return out.has_error() ? out.error() : error_code{};
+    };
+    std::array<new_job, 2> more{};
+    for (std::uint8_t i = 0; i != 2; ++i) {
+      more[i].id = numbered(static_cast<std::uint8_t>(9 + i));
+      more[i].kind = "kind";
+    }
+    check("enqueue", [&] { return error(command::enqueue_jobs{"queue", more}); });
+    more[1].unique_key = "unique";
+    more[1].strategy = unique_strategy::until_executed;
+    more[1].on_conflict = conflict_policy::replace;
+    check("enqueue unique", [&] { return error(command::enqueue_jobs{"queue", more}); });
+    check("dequeue", [&] { return error(command::dequeue_jobs{"queue", "me", 7, 9, lasting}); });
+    check("obtain",
+          [&] { return error(command::obtain_lease{"queue", numbered(3), "me", lasting}); });
+    check("extend", [&] { return error(command::extend_lease{"queue", j.id, j.fence, lasting}); });
+    check("start", [&] { return error(command::start_job{"queue", j.id, j.fence}); });
+    check("requeue",
+          [&] { return error(command::requeue_job{"queue", j.id, j.fence, {}, "why"}); });
+    check("snooze", [&] { return error(command::snooze_job{"queue", j.id, j.fence, {}, "memo"}); });
+    check("return", [&] { return error(command::return_job{"queue", j.id, j.fence}); });
+    check("bury", [&] { return error(command::bury_job{"queue", j.id, j.fence, "why"}); });
+    check("complete", [&] {
+      std::array const over{finished_job{j.id, j.fence, {}}};
+      return error(command::complete_jobs{"queue", over});
+    });
+    check("cancel", [&] { return error(command::cancel_job{"queue", numbered(2), true}); });
+    check("replay", [&] { return error(command::replay_dead_letter{"queue", j.id, {}}); });
+    check("purge", [&] { return error(command::purge_job{"queue", j.id}); });
+    check("pause", [&] { return error(command::pause_queue{"queue"}); });
+    check("resume", [&] { return error(command::resume_queue{"queue"}); });
+    check("snooze queue", [&] { return error(command::snooze_queue{"queue", lasting}); });
+    check("lease", [&] { return error(command::obtain_queue_lease{"queue", "me", lasting}); });
+  }
+  for (std::string const kind : {"pe", "pf", "pt", "pl", "pm"}) {
+    auto const at = key(kind, "key");
+    auto const check = [&](auto const& c) {
+      t.by.ask("FLUSHALL");
+      for (std::string_view const holder : {"a", "b", "c"}) {
+        BOOST_TEST(t.on(command::acquire_permit{"key", holder, 1, lasting, lasting}).has_value());
+      }
+      t.by.ask("DEL", at);
+      t.by.ask("SET", at, "text");
+      auto const before = all_of(t.by);
+      auto const out = t.on(c);
+      if (!out.has_error()) return;
+      ++refusals;
+      BOOST_TEST((out.error() == errc::store_foreign), kind);
+      BOOST_TEST((all_of(t.by) == before), kind << ": a step was done half");
+    };
+    check(command::acquire_permit{"key", "b", 2, lasting, lasting});
+    check(command::acquire_permit{"key", "b", 1, lasting, {}});
+    check(command::acquire_permit{"key", "d", 1, lasting, lasting});
+    check(command::release_permit{"key", "a", 0});
+    check(command::release_permit{"key", "c", 0});
+  }
+  BOOST_TEST(refusals > 100U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,13 +12,17 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -139,6 +143,26 @@ BOOST_AUTO_TEST_CASE(who_may_not_do_it_is_told_so) {
   (void)user("changing", "'~{weir:0}:*' '&*' +@all");
   until_it_works(on, command::inspect_lock{"key"}, errc::permission_denied);
   BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
+}
+
+BOOST_AUTO_TEST_CASE(F97_who_may_not_do_it_is_told_which_command_it_is) {
+  static std::vector<std::string> said;  // `warn` is a function
+  server s;
+  auto o = patient();
+  o.warn = [](std::string_view what) { said.emplace_back(what); };
+  auto const told_of = [&](std::string const& rules) {
+    said.clear();
+    BOOST_TEST(s.ask("acl setuser some reset on '>secret' " + rules) == "OK");
+    BOOST_TEST((told(s.address().authenticate("secret", "some"), o) == errc::permission_denied));
+    BOOST_TEST(said.size() == 1U);  // once, however often it is refused
+    auto out = said.empty() ? std::string{} : said.front();
+    std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
+    return out;
+  };
+  BOOST_TEST(told_of("'~*' '&*' +@all -eval").ends_with("the command eval"));
+  BOOST_TEST(told_of("'~*' '&*' +@all -evalsha").ends_with("the command evalsha"));
+  BOOST_TEST(told_of("'~*' '&*' +@all -hmget").ends_with("the command hmget"));
+  BOOST_TEST(told_of("'~{weir:0}:shards' '&*' +@all").find("keys") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_full_is_waited_for) {

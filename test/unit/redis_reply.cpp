@@ -224,6 +224,27 @@ BOOST_AUTO_TEST_CASE(
   }
 }
 
+BOOST_AUTO_TEST_CASE(F97_what_a_user_has_no_right_to_is_named_and_nothing_else_is_repeated) {
+  auto const denied = [](std::string_view text) {
+    auto const all = detail::redis_denied(text, "\nlocal a\nif call('ZCARD', due) then\nend");
+    constexpr std::string_view head = "the server's user has no right to ";
+    BOOST_TEST(all.starts_with(head), all);
+    return all.substr(head.size());
+  };
+  BOOST_TEST(denied("NOPERM this user has no permissions to run the 'cluster|slots' command") ==
+             "the command cluster|slots");
+  BOOST_TEST(denied("ERR The user executing the script can't run this command or subcommand "
+                    "script: a, on @user_script:3.") == "the command ZCARD");
+  BOOST_TEST(denied("NOPERM this user has no permissions to access one of the keys used") ==
+             "one of the keys or channels of its prefix");
+  for (auto const* const other :
+       {"NOPERM", "NOPERM to run the '\x1b[2J' command", "NOPERM to run the '", "@user_script:",
+        "The user executing the script @user_script:2", "@user_script:99999999999999999999999",
+        "@user_script:4", "@user_script:400", "@user_script:-1"}) {
+    BOOST_TEST(denied(other) == "a command that is needed", other);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F70_what_another_server_may_do_is_told_from_what_none_does) {
   for (std::string_view const text :
        {"READONLY You can't write against a read only replica.",

@@ -82,6 +82,7 @@ inline constexpr char enqueue_plain[] = R"lua(
 local queue, index, jobs, kept, due, ARGV = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[10], ARGV
 local added, first, numbers, key_size, separate, header, level = 0, nil, nil, nil, nil, nil, nil
 local n = (#ARGV - 3) / 4
+if n > 1000 then call('ZCARD', kept) end
 for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
   local to, found, ranks, fields, r, f = math.min(from + 999, n), nil, {}, {}, 0, 0
   if from == to then
@@ -126,6 +127,7 @@ for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
     end
   end
   if r > 0 then
+    if added == 0 then call('ZCARD', due) end  -- before the first write, its type has to show
     call('ZADD', index, unpack(ranks))
     call('HSET', jobs, unpack(fields))
     added = added + r / 2
@@ -139,7 +141,7 @@ if type(total) ~= 'number' then  -- a counter that is damaged begins anew
   total = added
 end
 if total == added then
-  call('ZADD', KEYS[11], '0', name)
+  redis.pcall('ZADD', KEYS[11], '0', name)  -- of a new queue, its type has been seen
 end
 if flags:sub(1, 1) == '0' then
   local at = math.max(first, flags == '000' and 0 or tonumber(flags:sub(3)))
@@ -221,7 +223,7 @@ for i = 1, n do
 end
 write()
 if added > 0 and increase('enqueued', added) == added then
-  call('ZADD', names, '0', name)
+  redis.pcall('ZADD', names, '0', name)  -- of a new queue, its type has been seen
 end
 if first then no_later_than(first) end
 return told and out or {}
@@ -245,11 +247,11 @@ inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs
   static redis_script const plain{lua::common,        lua::flags, lua::get_ready,
                                   lua::eight_numbers, lua::form,  lua::enqueue_plain};
   static redis_script const any{
-      lua::common,         lua::tell,          lua::queue,       lua::form,  lua::sound,
-      lua::find_all,       lua::flags,         lua::get_ready,   lua::holds, lua::no_later_than,
-      lua::rarely,         lua::record,        lua::find,        lua::index, lua::unique,
-      lua::erase,          lua::ends,          lua::possessor,   lua::tidy,  lua::contend,
-      lua::enqueue_rarely, lua::eight_numbers, lua::enqueue_jobs};
+      lua::common,        lua::tell,           lua::queue,         lua::form,        lua::sound,
+      lua::typed,         lua::find_all,       lua::flags,         lua::get_ready,   lua::holds,
+      lua::no_later_than, lua::rarely,         lua::record,        lua::find,        lua::index,
+      lua::unique,        lua::erase,          lua::ends,          lua::possessor,   lua::tidy,
+      lua::contend,       lua::enqueue_rarely, lua::eight_numbers, lua::enqueue_jobs};
   auto out = queue_call(are_plain(c.jobs) ? plain : any, names, c, now);
   for (auto const& j : c.jobs) {
     redis_numbers numbers;

@@ -163,7 +163,8 @@ return 0
 /// ARGV: after which death, limit.
 inline constexpr char list_dead_letters[] = R"lua(
 local most, out = tonumber(ARGV[5]), {}
-local found = call('ZRANGEBYSCORE', dead, '(' .. ARGV[4], '+inf', 'LIMIT', 0, most + 1)
+local found =
+  call('ZRANGEBYSCORE', dead, '(' .. ARGV[4], '9007199254740992', 'LIMIT', 0, most + 1)
 local n, shown = 0, 0
 while n < most and n < #found do
   local id = found[n + 1]
@@ -174,7 +175,7 @@ while n < most and n < #found do
   end
   n = n + 1
 end
-return {now, shown, out, #found > n and tonumber(call('ZSCORE', dead, found[n])) or 0}
+return {now, shown, out, #found > n and math.ceil(tonumber(call('ZSCORE', dead, found[n]))) or 0}
 )lua";
 
 /// ARGV: id, delay. 0: there is no such dead job, 1: it waits again; or who has its key.
@@ -217,10 +218,10 @@ redis_call lease_call(redis_script const& script, redis_names const& names, C co
 
 inline result<redis_call> encode(redis_names const& names, command::extend_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common,        lua::tell,        lua::queue, lua::form,
-                                   lua::sound,         lua::record,      lua::find,  lua::leased,
-                                   lua::lease,         lua::index,       lua::flags, lua::holds,
-                                   lua::no_later_than, lua::extend_lease};
+  static redis_script const script{lua::common, lua::tell,          lua::queue,       lua::form,
+                                   lua::sound,  lua::record,        lua::find,        lua::leased,
+                                   lua::lease,  lua::typed,         lua::index,       lua::flags,
+                                   lua::holds,  lua::no_later_than, lua::extend_lease};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.lease));
   return out;
@@ -232,9 +233,9 @@ inline result<lease_renewal> decode(command::extend_lease const& c, redis_reply&
 
 inline result<redis_call> encode(redis_names const& names, command::start_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue,    lua::form,   lua::sound,
-                                   lua::record, lua::find,     lua::leased, lua::lease,
-                                   lua::unique, lua::start_job};
+  static redis_script const script{lua::common, lua::queue,  lua::form,     lua::sound,
+                                   lua::record, lua::find,   lua::leased,   lua::lease,
+                                   lua::typed,  lua::unique, lua::start_job};
   return lease_call(script, names, c, now);
 }
 inline result<started> decode(command::start_job const&, redis_reply& r) {
@@ -250,11 +251,11 @@ inline result<started> decode(command::start_job const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::requeue_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::tell,  lua::keep,          lua::queue,
-                                   lua::form,   lua::sound, lua::record,        lua::find,
-                                   lua::leased, lua::lease, lua::index,         lua::unique,
-                                   lua::erase,  lua::ends,  lua::settle,        lua::wait_again,
-                                   lua::flags,  lua::holds, lua::no_later_than, lua::requeue_job};
+  static redis_script const script{
+      lua::common, lua::tell,          lua::keep,       lua::queue,  lua::form,       lua::sound,
+      lua::record, lua::find,          lua::leased,     lua::lease,  lua::typed,      lua::index,
+      lua::unique, lua::erase,         lua::ends,       lua::settle, lua::wait_again, lua::flags,
+      lua::holds,  lua::no_later_than, lua::requeue_job};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.delay)).arg(rule::kept_reason(c.reason));
   return out;
@@ -268,28 +269,29 @@ inline result<requeue_outcome> decode(command::requeue_job const&, redis_reply& 
 
 inline result<redis_call> encode(redis_names const& names, command::snooze_job const& c,
                                  redis_now now) {
-  static redis_script const script{
-      lua::common, lua::tell,       lua::queue, lua::form,  lua::sound,         lua::record,
-      lua::find,   lua::leased,     lua::lease, lua::index, lua::unique,        lua::erase,
-      lua::ends,   lua::wait_again, lua::flags, lua::holds, lua::no_later_than, lua::snooze_job};
+  static redis_script const script{lua::common, lua::tell,          lua::queue,      lua::form,
+                                   lua::sound,  lua::record,        lua::find,       lua::leased,
+                                   lua::lease,  lua::typed,         lua::index,      lua::unique,
+                                   lua::erase,  lua::ends,          lua::wait_again, lua::flags,
+                                   lua::holds,  lua::no_later_than, lua::snooze_job};
   auto out = lease_call(script, names, c, now);
   out.arg(redis_ceil(c.delay)).arg(c.memo);
   return out;
 }
 inline result<redis_call> encode(redis_names const& names, command::return_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::tell,   lua::queue,         lua::form,
-                                   lua::sound,  lua::record, lua::find,          lua::leased,
-                                   lua::lease,  lua::index,  lua::unique,        lua::wait_again,
-                                   lua::flags,  lua::holds,  lua::no_later_than, lua::return_job};
+  static redis_script const script{
+      lua::common,     lua::tell,   lua::queue, lua::form,          lua::sound,     lua::record,
+      lua::find,       lua::leased, lua::lease, lua::typed,         lua::index,     lua::unique,
+      lua::wait_again, lua::flags,  lua::holds, lua::no_later_than, lua::return_job};
   return lease_call(script, names, c, now);
 }
 inline result<redis_call> encode(redis_names const& names, command::bury_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep,   lua::queue,   lua::form,
-                                   lua::sound,  lua::record, lua::find,    lua::leased,
-                                   lua::lease,  lua::index,  lua::unique,  lua::erase,
-                                   lua::ends,   lua::settle, lua::bury_job};
+  static redis_script const script{lua::common, lua::keep,   lua::queue,  lua::form,
+                                   lua::sound,  lua::record, lua::find,   lua::leased,
+                                   lua::lease,  lua::typed,  lua::index,  lua::unique,
+                                   lua::erase,  lua::ends,   lua::settle, lua::bury_job};
   auto out = lease_call(script, names, c, now);
   out.arg(rule::kept_reason(c.reason));
   return out;
@@ -305,9 +307,9 @@ result<hint> decode(C const&, redis_reply& r) {
 inline result<redis_call> encode(redis_names const& names, command::complete_jobs const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common, lua::keep, lua::queue,           lua::form,         lua::sound,  lua::find_all,
-      lua::erase,  lua::tidy, lua::settle,          lua::rarely,       lua::record, lua::index,
-      lua::unique, lua::ends, lua::complete_rarely, lua::complete_jobs};
+      lua::common, lua::keep, lua::queue,           lua::form,   lua::sound,        lua::find_all,
+      lua::erase,  lua::tidy, lua::settle,          lua::rarely, lua::record,       lua::index,
+      lua::unique, lua::ends, lua::complete_rarely, lua::typed,  lua::complete_jobs};
   auto out = queue_call(script, names, c, now);
   for (auto const& j : c.jobs) out.arg(redis_id(j.id)).arg(j.fence).arg(j.result);
   return out;
@@ -324,9 +326,10 @@ inline result<command::complete_jobs::result> decode(command::complete_jobs cons
 
 inline result<redis_call> encode(redis_names const& names, command::cancel_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep, lua::queue,  lua::form,      lua::sound,
-                                   lua::record, lua::find, lua::index,  lua::unique,    lua::erase,
-                                   lua::ends,   lua::tidy, lua::settle, lua::cancel_job};
+  static redis_script const script{lua::common, lua::keep,   lua::queue,     lua::form,
+                                   lua::sound,  lua::record, lua::find,      lua::index,
+                                   lua::unique, lua::erase,  lua::ends,      lua::tidy,
+                                   lua::settle, lua::typed,  lua::cancel_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.running ? 1 : 0);
   return out;
@@ -361,11 +364,23 @@ inline result<job_page> decode(command::list_dead_letters const&, redis_reply& r
 
 inline result<redis_call> encode(redis_names const& names, command::replay_dead_letter const& c,
                                  redis_now now) {
-  static redis_script const script{
-      lua::common, lua::tell,   lua::queue,         lua::form,
-      lua::sound,  lua::record, lua::find,          lua::index,
-      lua::unique, lua::erase,  lua::ends,          lua::possessor,
-      lua::flags,  lua::holds,  lua::no_later_than, lua::replay_dead_letter};
+  static redis_script const script{lua::common,
+                                   lua::tell,
+                                   lua::queue,
+                                   lua::form,
+                                   lua::sound,
+                                   lua::record,
+                                   lua::find,
+                                   lua::index,
+                                   lua::unique,
+                                   lua::erase,
+                                   lua::ends,
+                                   lua::possessor,
+                                   lua::flags,
+                                   lua::holds,
+                                   lua::no_later_than,
+                                   lua::typed,
+                                   lua::replay_dead_letter};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(redis_ceil(c.delay));
   return out;
@@ -380,9 +395,10 @@ inline result<replayed> decode(command::replay_dead_letter const&, redis_reply& 
 
 inline result<redis_call> encode(redis_names const& names, command::purge_job const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep, lua::queue,  lua::form,     lua::sound,
-                                   lua::record, lua::find, lua::index,  lua::unique,   lua::erase,
-                                   lua::ends,   lua::tidy, lua::settle, lua::purge_job};
+  static redis_script const script{lua::common, lua::keep,   lua::queue,    lua::form,
+                                   lua::sound,  lua::record, lua::find,     lua::index,
+                                   lua::unique, lua::erase,  lua::ends,     lua::tidy,
+                                   lua::settle, lua::typed,  lua::purge_job};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id));
   return out;

@@ -33,14 +33,32 @@ inline constexpr char queue[] = R"lua(
 local queue, index, jobs, keys, runs, dead, kept, claimed, fence, due, names = unpack(KEYS, 1, 11)
 local name = ARGV[2]
 local PENDING, LEASED, COMPLETED, DEAD, CANCELLED = 0, 1, 2, 3, 4
--- A counter that is damaged begins anew; deaths go on from the last one.
+-- A counter that is damaged begins anew; deaths go on from the last one, or from now.
 local function increase(what, n)
   local total = redis.pcall('HINCRBY', queue, what, n)
-  if type(total) == 'number' then return total end
-  if what == 'deaths' then n = tonumber(call('ZREVRANGE', dead, 0, 0, 'WITHSCORES')[2] or 0) + 1 end
+  if type(total) == 'number' and total >= 0 and total <= 9007199254740992 then return total end
+  if what == 'deaths' then
+    n = math.floor(tonumber(call('ZREVRANGE', dead, 0, 0, 'WITHSCORES')[2] or 0)) + 1
+    if not (n > 0 and n < 9007199254740992) then n = now end
+  end
   call('HSET', queue, what, decimal(math.max(n, 0)))
   return n
 end
+)lua";
+
+/// Where a step can come to any of a queue's keys, it looks at each of them before it writes: one
+/// of a wrong type is an error of the server's, which would otherwise end the step half-way.
+/// `names` is written first, or does not matter. After `queue`.
+inline constexpr char typed[] = R"lua(
+call('HLEN', queue)
+call('ZCARD', index)
+call('HLEN', jobs)
+call('HLEN', keys)
+call('HLEN', runs)
+call('ZCARD', dead)
+call('ZCARD', kept)
+call('ZCARD', claimed)
+call('ZCARD', due)
 )lua";
 
 /// What is kept of a job in one field, and travels as it is (store/redis/job_record.hpp): these
@@ -175,6 +193,7 @@ local function heads()
     local from = '[' .. string.char(priority + 1)
     head = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', '0', '1')[1]
   end
+  if least and least > 9007199254740992 then least = 9007199254740992 end  -- damaged
   return least, any
 end
 )lua";

@@ -208,11 +208,12 @@ inline result<std::vector<job>> decode(command::peek_jobs const&, redis_reply& r
 inline result<redis_call> encode(redis_names const& names, command::dequeue_jobs const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,    lua::next_fences, lua::keep,   lua::queue,     lua::form,   lua::sound,
-      lua::heads,     lua::visible,     lua::flags,  lua::holds,     lua::point,  lua::describe,
-      lua::fits,      lua::rarely,      lua::record, lua::find,      lua::leased, lua::index,
-      lua::unique,    lua::erase,       lua::ends,   lua::set_aside, lua::tidy,   lua::claim_rarely,
-      lua::claim_all, lua::dequeue_jobs};
+      lua::common, lua::next_fences, lua::keep,    lua::queue,        lua::form,
+      lua::sound,  lua::heads,       lua::visible, lua::flags,        lua::holds,
+      lua::point,  lua::describe,    lua::fits,    lua::rarely,       lua::record,
+      lua::find,   lua::leased,      lua::index,   lua::unique,       lua::erase,
+      lua::ends,   lua::set_aside,   lua::tidy,    lua::claim_rarely, lua::claim_all,
+      lua::typed,  lua::dequeue_jobs};
   auto latest = names.key(names.shard_of(c.queue), "h", std::to_string(c.queue.size()));
   latest.append(":").append(c.queue).append(c.holder);
   auto out = queue_call(script, names, c, now, latest);
@@ -234,11 +235,11 @@ inline result<dequeued> decode(command::dequeue_jobs const&, redis_reply& r) {
 inline result<redis_call> encode(redis_names const& names, command::obtain_lease const& c,
                                  redis_now now) {
   static redis_script const script{
-      lua::common,    lua::next_fences,  lua::keep,      lua::queue,       lua::form,
-      lua::sound,     lua::record,       lua::find,      lua::erase,       lua::tidy,
-      lua::settle,    lua::flags,        lua::holds,     lua::describe,    lua::fits,
-      lua::leased,    lua::rarely,       lua::index,     lua::unique,      lua::ends,
-      lua::set_aside, lua::claim_rarely, lua::claim_all, lua::obtain_lease};
+      lua::common,    lua::next_fences,  lua::keep,      lua::queue,    lua::form,
+      lua::sound,     lua::record,       lua::find,      lua::erase,    lua::tidy,
+      lua::settle,    lua::flags,        lua::holds,     lua::describe, lua::fits,
+      lua::leased,    lua::rarely,       lua::index,     lua::unique,   lua::ends,
+      lua::set_aside, lua::claim_rarely, lua::claim_all, lua::typed,    lua::obtain_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(redis_id(c.id)).arg(c.holder).arg(redis_ceil(c.lease));
   return out;

@@ -35,6 +35,7 @@
 #include <boost/asio/strand.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -45,6 +46,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -222,6 +224,7 @@ class redis_link final : public redis_backend,
     if (text.starts_with("NOSCRIPT")) return teach(r);
     auto const board = board_.lock();
     if (board && board->refused(*this, r, text)) return;
+    if (redis_refusal(text) == errc::permission_denied) tell_denied(text, r->script());
     if (!redis_refusal_moves(text)) return r->fail(redis_refusal(text));
     if (closed_) return r->fail(errc::closed);
     wait(r, redis_refusal(text));
@@ -354,6 +357,9 @@ class redis_link final : public redis_backend,
 
   error_code greeted(redis_question const& answer) override {
     error_code const refused = answer.is_refused() ? redis_refusal(answer.refusal()) : error_code{};
+    if (refused == errc::permission_denied) {
+      tell_denied(answer.refusal(), redis_shard_count_call(names_).script());
+    }
     if (is_one_of_several_ && refused != errc::permission_denied) {
       auto const board = board_.lock();
       if (board && board->greeted(*this, answer)) return {};
@@ -416,9 +422,20 @@ class redis_link final : public redis_backend,
     policy->wire.push("CONFIG", "GET", "maxmemory-policy");
     session()->ask(policy, [this](error_code, redis_question& q) {
       auto const warning = redis_eviction_warning(q.answer());
-      if (warning.empty() || options_.warn == nullptr) return;
-      std::exchange(options_.warn, nullptr)(warning);
+      if (!warning.empty()) tell_once(warning);
     });
+  }
+
+  /// The error does not say what the user has no right to.
+  void tell_denied(std::string_view text, redis_script const& script) {
+    if (options_.warn != nullptr) tell_once(redis_denied(text, script.source()));
+  }
+
+  void tell_once(std::string const& warning) {
+    constexpr std::size_t most = 16;
+    if (options_.warn == nullptr || told_.size() == most) return;
+    if (std::ranges::find(told_, warning) != told_.end()) return;
+    options_.warn(told_.emplace_back(warning));
   }
 
   redis_address const address_;
@@ -438,10 +455,11 @@ class redis_link final : public redis_backend,
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   redis_pace pace_;
-  redis_target target_;    // of the session
-  bool found_ = false;     // the session was up
-  bool renewing_ = false;  // the session is to end
-  bool leaving_ = false;   // it has retired
+  std::vector<std::string> told_;  // by `warn`
+  redis_target target_;            // of the session
+  bool found_ = false;             // the session was up
+  bool renewing_ = false;          // the session is to end
+  bool leaving_ = false;           // it has retired
   steady_time renewed_at_ = steady_time::min();
   redis_pace renewal_pace_;
   alarm<system_clock> pause_;

@@ -16,14 +16,23 @@ namespace weir::detail {
 
 namespace lua {
 
-/// A lock is a hash with its holder, fence and end.
+/// The fence and the end of a lease, of which all is there, or nothing.
+inline constexpr char lease_of[] = R"lua(
+local function lease_of(holder, fence, till)
+  if not holder and not fence and not till then return 0, 0 end
+  if not holder or not fence or not till or not (fence .. till):match('^%d+$') or
+      math.max(tonumber(fence) or 0, tonumber(till) or 0) > 9007199254740992 then
+    error('CORRUPT weir: a lease')
+  end
+  return tonumber(fence) or 0, tonumber(till) or 0
+end
+)lua";
+
+/// A lock is a hash with its holder, fence and end. After `lease_of`.
 inline constexpr char locks[] = R"lua(
 local lock, holder = KEYS[1], ARGV[2]
 local has, fence, till = unpack(call('HMGET', lock, 'holder', 'fence', 'until'))
-fence, till = tonumber(fence or 0), tonumber(till or 0)
-if not fence or not till or math.max(fence, till) > 9007199254740992 then
-  error('CORRUPT weir: a lock')
-end
+fence, till = lease_of(has, fence, till)
 local held = till > now
 local function named(asked) return held and has == holder and (asked == 0 or asked == fence) end
 )lua";
@@ -72,8 +81,8 @@ redis_call lock_call(redis_script const& script, redis_names const& names, C con
 
 inline result<redis_call> encode(redis_names const& names, command::acquire_lock const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::next_fences, lua::keep, lua::locks,
-                                   lua::acquire_lock};
+  static redis_script const script{lua::common,   lua::next_fences, lua::keep,
+                                   lua::lease_of, lua::locks,       lua::acquire_lock};
   auto out = lock_call(script, names, c, now);
   out.arg(redis_ceil(c.ttl));
   return out;
@@ -90,7 +99,8 @@ inline result<lock_grant> decode(command::acquire_lock const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::renew_lock const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::keep, lua::locks, lua::renew_lock};
+  static redis_script const script{lua::common, lua::keep, lua::lease_of, lua::locks,
+                                   lua::renew_lock};
   auto out = lock_call(script, names, c, now);
   out.arg(c.fence).arg(redis_ceil(c.ttl));
   return out;
@@ -102,7 +112,7 @@ inline result<lease_renewal> decode(command::renew_lock const& c, redis_reply& r
 
 inline result<redis_call> encode(redis_names const& names, command::release_lock const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::locks, lua::release_lock};
+  static redis_script const script{lua::common, lua::lease_of, lua::locks, lua::release_lock};
   auto out = lock_call(script, names, c, now);
   out.arg(c.fence);
   return out;
@@ -115,7 +125,7 @@ inline result<lease_release> decode(command::release_lock const&, redis_reply& r
 
 inline result<redis_call> encode(redis_names const& names, command::inspect_lock const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::locks, lua::inspect_lock};
+  static redis_script const script{lua::common, lua::lease_of, lua::locks, lua::inspect_lock};
   return lock_call(script, names, c, now);
 }
 inline result<lock_info> decode(command::inspect_lock const&, redis_reply& r) {

@@ -67,7 +67,8 @@ struct redis_options {
 
   /// Told, in the connection's strand and once for each store (in a cluster, and for each
   /// connection to a node), when the server's maxmemory-policy is not noeviction: it may then
-  /// forget leases, buckets and jobs. Null: nobody is. Must not throw.
+  /// forget leases, buckets and jobs; and of each command that it does not allow weir's user. Null:
+  /// nobody is. Must not throw.
   void (*warn)(std::string_view what) = &detail::warn_on_clog;
 };
 

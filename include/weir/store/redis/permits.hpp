@@ -26,15 +26,16 @@ namespace lua {
 inline constexpr char permits[] = R"lua(
 local ends, fences, turns, lapses, limits = unpack(KEYS)
 local holder = ARGV[2]
-local function leave_line(...)
+local function leave_line(...)  -- after `tickets`
   call('ZREM', lapses, ...)
   call('HDEL', limits, ...)
   call('ZREM', turns, ...)
 end
--- How many wait.
+-- How many wait. Where somebody does, a wrong type of any of these shows before something is written.
 local function tickets()
   local n = call('ZCARD', turns)
   if n == 0 then return 0 end
+  call('HLEN', limits)
   local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
   if #over == 0 then return n end
   leave_line(unpack(over))
@@ -42,8 +43,10 @@ local function tickets()
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
-  if fence and not fence:match('^%d+$') then error('CORRUPT weir: a permit') end
   local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
+  if fence and (not fence:match('^%d+$') or till > 9007199254740992) then
+    error('CORRUPT weir: a permit')
+  end
   if till and till > now then return tonumber(fence), till end
 end
 )lua";
@@ -91,13 +94,14 @@ end
 inline constexpr char acquire_permit[] = R"lua(
 local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local dead = call('ZCOUNT', ends, '-inf', decimal(now))
+call('ZCARD', fences)
+local line = tickets()
 if dead > 0 then
   local over = call('ZRANGE', ends, 0, math.min(dead, 1000) - 1)
   call('ZREM', fences, unpack(over))
   call('ZREM', ends, unpack(over))
   dead = dead - #over
 end
-local line = tickets()
 local live = call('ZCARD', ends) - dead
 local fence, till = held()
 if fence then return {1, fence, till - now, live, 0, 0} end
@@ -114,35 +118,38 @@ if live + ahead < limit then
 end
 
 -- Permits end one by one, and each end serves one more of the line.
-local function retry_after(before, own)
+local function retry_after(before)
   local k = live + before - limit
   if k < live then
     local nth = call('ZRANGE', ends, dead + k, dead + k, 'WITHSCORES')
-    return tonumber(nth[2]) - now
+    return math.min(tonumber(nth[2]), 9007199254740992) - now
   end
   local last = tonumber(call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2] or 0)
   local tickets = call('ZREVRANGE', lapses, 0, 1, 'WITHSCORES')
   for i = 1, #tickets, 2 do
-    if tickets[i] ~= own then last = math.max(last, tonumber(tickets[i + 1])) end
+    if tickets[i] ~= holder then last = math.max(last, tonumber(tickets[i + 1])) end
   end
-  return last - now
+  return math.min(last, 9007199254740992) - now
 end
 
 if patience > 0 then
   -- Of these two, a wrong type has to show before anything is written.
   call('ZCARD', lapses)
   call('HLEN', limits)
+  local after = retry_after(ahead)
   if not rank then
-    local last = call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')
-    call('ZADD', turns, decimal((last[2] or 0) + 1), holder)
+    local last = tonumber(call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')[2] or 0)
+    if last >= 9007199254740992 then error('CORRUPT weir: a line') end
+    call('ZADD', turns, decimal(last + 1), holder)
   end
   call('ZADD', lapses, decimal(now + patience), holder)
   call('HSET', limits, holder, limit)
   keep_all(now + patience, turns, lapses, limits)
-  return {0, 0, 0, live, ahead + 1, retry_after(ahead, holder)}
+  return {0, 0, 0, live, ahead + 1, after}
 end
+local after = retry_after(rank and line - 1 or line)
 if rank then leave_line(holder) end
-return {0, 0, 0, live, 0, retry_after(rank and line - 1 or line)}
+return {0, 0, 0, live, 0, after}
 )lua";
 
 inline constexpr char renew_permit[] = R"lua(
@@ -159,8 +166,10 @@ inline constexpr char release_simply[] = R"lua(
 if call('ZCARD', KEYS[3]) == 0 then
   local ends, fences, holder, asked = KEYS[1], KEYS[2], ARGV[2], tonumber(ARGV[3])
   local fence = call('ZSCORE', fences, holder)
-  if fence and not fence:match('^%d+$') then error('CORRUPT weir: a permit') end
   local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
+  if fence and (not fence:match('^%d+$') or till > 9007199254740992) then
+    error('CORRUPT weir: a permit')
+  end
   if not till or till <= now or (asked ~= 0 and asked ~= tonumber(fence)) then return {0, 0} end
   call('ZREM', fences, holder)
   call('ZREM', ends, holder)
@@ -192,7 +201,7 @@ if most == 0 then return out end
 local by_fence = call('ZRANGE', fences, 0, most + 999, 'WITHSCORES')
 for i = 1, #by_fence, 2 do
   local till = tonumber(call('ZSCORE', ends, by_fence[i]) or 0)
-  if till > now and tonumber(by_fence[i + 1]) >= 0 then  -- what is damaged is skipped
+  if till > now and till <= 9007199254740992 and by_fence[i + 1]:match('^%d+$') then  -- what is damaged is skipped
     out[#out + 1] = {by_fence[i], tonumber(by_fence[i + 1]), till - now}
     if #out == most + 2 then break end
   end

@@ -39,26 +39,31 @@ return {least and least - now or false}
 
 inline constexpr char read_queue_stats[] = R"lua(
 local h = call('HMGET', queue, 'enqueued', 'completed', 'cancelled', 'purged')
-for i = 1, 4 do h[i] = math.max(tonumber(h[i]) or 0, 0) end
+for i = 1, 4 do  -- one that is damaged begins anew
+  h[i] = tonumber((h[i] or ''):match('^%d+$')) or 0
+  if h[i] > 9007199254740992 then h[i] = 0 end
+end
 local running = call('ZCOUNT', claimed, '(' .. decimal(now), '+inf')
 local least = heads()
-return {h[1], call('ZCARD', index) - running, running, h[2], call('ZCARD', dead), h[3], h[4],
+return {h[1], math.max(call('ZCARD', index) - running, 0), running, h[2], call('ZCARD', dead), h[3], h[4],
   paused and 1 or 0, least and least - now or false}
 )lua";
 
 /// ARGV: delay.
 inline constexpr char snooze_queue[] = R"lua(
-local delay = tonumber(ARGV[4])
+local delay, least = tonumber(ARGV[4]), heads()
+call('ZCARD', due)
 if delay > 0 then
   name_it()
 end
 snoozed = delay > 0 and now + delay or 0
 if flags or delay > 0 then save_holds() end
-point((heads()))
+point(least)
 return 1
 )lua";
 
 inline constexpr char pause_queue[] = R"lua(
+call('ZCARD', due)
 name_it()
 paused = true
 save_holds()
@@ -68,8 +73,9 @@ return 1
 
 inline constexpr char resume_queue[] = R"lua(
 paused, snoozed = false, 0
-if flags then save_holds() end
 local least = heads()
+call('ZCARD', due)
+if flags then save_holds() end
 point(least)
 if least and least <= now then tell(ARGV[3], due) end
 return 1
@@ -79,10 +85,7 @@ return 1
 inline constexpr char obtain_queue_lease[] = R"lua(
 local holder = ARGV[4]
 local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
-by, till = tonumber(by or 0), tonumber(till or 0)
-if not by or not till or math.max(by, till) > 9007199254740992 then
-  error('CORRUPT weir: a lease of a queue')
-end
+by, till = lease_of(has, by, till)
 if till > now and has ~= holder then return {0, 0, till - now, has} end
 if till <= now then
   by, till = next_fences(fence, 1), now + ARGV[5]
@@ -96,7 +99,8 @@ return {1, by, till - now, ''}
 inline constexpr char release_queue_lease[] = R"lua(
 local asked = tonumber(ARGV[5])
 local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
-if has ~= ARGV[4] or tonumber(till) <= now or (asked ~= 0 and asked ~= tonumber(by)) then
+by, till = lease_of(has, by, till)
+if has ~= ARGV[4] or till <= now or (asked ~= 0 and asked ~= by) then
   return 0
 end
 call('HDEL', queue, 'holder', 'fence', 'until')
@@ -135,7 +139,7 @@ end
 list(start, decimal(now))
 if not later then list('-inf', '(' .. start) end
 if not later then later = tonumber(range('(' .. decimal(now), '+inf', 1)[2] or nil) end
-return {out, later and later - now or false}
+return {out, later and math.min(later, 9007199254740992) - now or false}
 )lua";
 
 /// ARGV: limit, the last name of the page before. Answers the names, and whether there are more.
@@ -159,7 +163,7 @@ return 0
 /// Is a queue due? Otherwise, when the first one will be; null: none.
 inline constexpr char await_jobs[] = R"lua(
 local first = tonumber(call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or nil)
-return {first and first - now or false}
+return {first and math.min(first, 9007199254740992) - now or false}
 )lua";
 
 }  // namespace lua
@@ -252,8 +256,8 @@ result<hint> decode(C const&, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::obtain_queue_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::next_fences, lua::queue, lua::name_it,
-                                   lua::obtain_queue_lease};
+  static redis_script const script{lua::common,   lua::next_fences, lua::queue,
+                                   lua::lease_of, lua::name_it,     lua::obtain_queue_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(c.holder).arg(redis_ceil(c.lease));
   return out;
@@ -264,7 +268,8 @@ inline result<lock_grant> decode(command::obtain_queue_lease const&, redis_reply
 
 inline result<redis_call> encode(redis_names const& names, command::release_queue_lease const& c,
                                  redis_now now) {
-  static redis_script const script{lua::common, lua::queue, lua::release_queue_lease};
+  static redis_script const script{lua::common, lua::queue, lua::lease_of,
+                                   lua::release_queue_lease};
   auto out = queue_call(script, names, c, now);
   out.arg(c.holder).arg(c.fence);
   return out;

@@ -176,6 +176,36 @@ class redis_reply {
   return errc::outcome_unknown;  // a script may have stopped half-way
 }
 
+/// What a user lacks the right to, from the text of a refusal that is `permission_denied`. Servers
+/// say which command it is, those before Valkey 8 only where in the script it stands.
+[[nodiscard]] inline std::string redis_denied(std::string_view text, std::string_view script) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz|-";
+  constexpr std::size_t longest = 32;
+  auto const command = [&](std::string_view from, std::string_view before) -> std::string_view {
+    auto const at = from.find(before);
+    if (at == from.npos) return {};
+    from.remove_prefix(at + before.size());
+    auto const name = from.substr(0, from.find('\''));
+    // Whatever a server says may end on a terminal: only a word is repeated.
+    bool const word = name.size() <= longest && name.find_first_not_of(letters) == name.npos;
+    return word ? name : std::string_view{};
+  };
+  std::string_view name = command(text, "to run the '");
+  constexpr std::string_view place = "@user_script:";
+  if (auto const at = text.rfind(place); name.empty() && at != text.npos) {
+    std::size_t line = 0;
+    std::from_chars(text.data() + at + place.size(), text.data() + text.size(), line);
+    for (; line > 1 && !script.empty(); --line) {
+      script.remove_prefix(std::min(script.find('\n'), script.size() - 1) + 1);
+    }
+    name = command(script.substr(0, script.find('\n')), "call('");
+  }
+  bool const keys = text.find("access") != text.npos;
+  if (keys) return "the server's user has no right to one of the keys or channels of its prefix";
+  return "the server's user has no right to " +
+         (name.empty() ? "a command that is needed" : "the command " + std::string{name});
+}
+
 /// Does another server, which has the same name or will have it, perhaps do what this one refuses?
 /// So it is where a server has become a replica, which then loads its data once more, or cannot
 /// write to its disk. It has not executed what it refused.

@@ -104,9 +104,13 @@ inline constexpr char tell[] = R"lua(
 local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
 )lua";
 
-/// Lets a key live until then and `slack` longer.
+/// Lets a key live until then and `slack` longer. A damaged instant is held within what can be
+/// said.
 inline constexpr char keep[] = R"lua(
-local function kept_for(till) return decimal(math.ceil((till - now) / 1000) + slack) end
+local function kept_for(till)
+  till = math.max(now, math.min(till, 9007199254740992))
+  return decimal(math.ceil((till - now) / 1000) + slack)
+end
 local function keep(key, till) call('PEXPIRE', key, kept_for(till)) end
 )lua";
 
