@@ -6,6 +6,8 @@
 #include "sqlite_bed.hpp"
 #include "sqlite_disk.hpp"
 #include "weir/clock/manual.hpp"
+#include "weir/store/sqlite/request.hpp"
+#include "weir/store/sqlite/worker.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

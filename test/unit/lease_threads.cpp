@@ -4,6 +4,7 @@
 #include "endless.hpp"
 #include "lease_bed.hpp"
 #include "weir/clock/manual.hpp"
+#include "weir/detail/spawn.hpp"
 #include "weir/limiter.hpp"
 #include "weir/uniqueness.hpp"
 

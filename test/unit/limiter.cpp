@@ -5,6 +5,7 @@
 
 #include "lease_bed.hpp"
 #include "weir/backoff/constant.hpp"
+#include "weir/detail/spawn.hpp"
 
 #include <boost/test/unit_test.hpp>
 

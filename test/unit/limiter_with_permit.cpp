@@ -2,6 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "lease_bed.hpp"
+#include "weir/detail/spawn.hpp"
 #include "weir/limiter.hpp"
 
 #include <boost/asio/any_completion_executor.hpp>

@@ -6,6 +6,10 @@
 #include "redis_noted.hpp"
 #include "redis_puppet.hpp"
 #include "weir/store/redis.hpp"
+#include "weir/store/redis/cluster.hpp"
+#include "weir/store/redis/cluster_nodes.hpp"
+#include "weir/store/redis/link.hpp"
+#include "weir/store/redis/switchboard.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>

@@ -7,6 +7,8 @@
 #include "redis_noted.hpp"
 #include "redis_puppet.hpp"
 #include "weir/store/redis.hpp"
+#include "weir/store/redis/link.hpp"
+#include "weir/store/redis/question.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>

@@ -7,6 +7,9 @@
 #include "redis_puppet.hpp"
 #include "weir/command/locks.hpp"
 #include "weir/store/redis.hpp"
+#include "weir/store/redis/call.hpp"
+#include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/request.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

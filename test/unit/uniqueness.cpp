@@ -4,6 +4,7 @@
 #include "weir/uniqueness.hpp"
 
 #include "lease_bed.hpp"
+#include "weir/detail/spawn.hpp"
 
 #include <boost/test/unit_test.hpp>
 
