@@ -5,6 +5,7 @@
 #include "conformance/mutant_store.hpp"
 #include "conformance/sqlite_driver.hpp"
 #include "conformance/suite.hpp"
+#include "weir/detail/engine_call.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -39,12 +40,12 @@ class blocking_sqlite_store {
   [[nodiscard]] time_point now() const { return clock_.system_now(); }
 
   template <class C>
-    requires weir::detail::sqlite_step<C>
+    requires weir::detail::engine_step<C>
   result<typename C::result> execute(C const& c) const {
     return wait_for(c);
   }
   template <class C>
-    requires weir::detail::sqlite_step<C>
+    requires weir::detail::engine_step<C>
   result<typename C::result> execute(command::at<C> const& a) const {
     return wait_for(a);
   }

@@ -6,6 +6,8 @@
 #include "nats_job_steps.hpp"
 #include "nats_server.hpp"
 #include "patience.hpp"
+#include "weir/store/nats/image_record.hpp"
+#include "weir/store/nats/reply.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -6,6 +6,8 @@
 
 #include "integration/broken_network.hpp"
 #include "integration/nats_server.hpp"
+#include "weir/store/nats/compact.hpp"
+#include "weir/store/nats/job_log.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>

@@ -7,6 +7,7 @@
 #include "nats_job_steps.hpp"
 #include "nats_server.hpp"
 #include "patience.hpp"
+#include "weir/store/nats/connection.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -7,6 +7,7 @@
 #include "patience.hpp"
 #include "postgres_server.hpp"
 #include "weir/store/postgres.hpp"
+#include "weir/store/postgres/socket.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

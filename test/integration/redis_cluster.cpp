@@ -8,6 +8,7 @@
 #include "patience.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
+#include "weir/store/redis/call.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 
 #include <boost/asio/io_context.hpp>

@@ -8,6 +8,7 @@
 #include "redis_conversation.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
+#include "weir/store/redis/call.hpp"
 #include "weir/testing/fault_proxy.hpp"
 
 #include <boost/asio/co_spawn.hpp>

@@ -8,6 +8,13 @@
 #include "patience.hpp"
 #include "redis_server.hpp"
 #include "weir/command/at.hpp"
+#include "weir/store/redis/buckets.hpp"
+#include "weir/store/redis/enqueues.hpp"
+#include "weir/store/redis/job_ends.hpp"
+#include "weir/store/redis/jobs.hpp"
+#include "weir/store/redis/locks.hpp"
+#include "weir/store/redis/permits.hpp"
+#include "weir/store/redis/reply.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancel_after.hpp>

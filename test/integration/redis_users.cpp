@@ -6,6 +6,7 @@
 #include "patience.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
+#include "weir/store/redis/call.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

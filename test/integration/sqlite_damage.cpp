@@ -6,6 +6,8 @@
 
 #include "sqlite_bed.hpp"
 #include "weir/clock/manual.hpp"
+#include "weir/rule/jobs.hpp"
+#include "weir/store/sqlite/schema.hpp"
 
 #include <boost/test/unit_test.hpp>
 

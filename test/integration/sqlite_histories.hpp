@@ -5,6 +5,7 @@
 #define WEIR_TEST_INTEGRATION_SQLITE_HISTORIES_HPP
 
 #include "sqlite_bed.hpp"
+#include "weir/detail/owned_command.hpp"
 #include "weir/store/memory.hpp"
 #include "weir/testing/fields.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "sqlite_bed.hpp"
 #include "weir/clock/manual.hpp"
+#include "weir/store/sqlite/schema.hpp"
 
 #include <boost/test/unit_test.hpp>
 

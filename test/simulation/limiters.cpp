@@ -3,6 +3,8 @@
 
 #include "driver.hpp"
 #include "weir/backoff/all.hpp"
+#include "weir/detail/spawn.hpp"
+#include "weir/lease/pursuit.hpp"
 #include "weir/limiter.hpp"
 
 #include <boost/asio/as_tuple.hpp>

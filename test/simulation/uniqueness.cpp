@@ -4,6 +4,7 @@
 #include "weir/uniqueness.hpp"
 
 #include "driver.hpp"
+#include "weir/detail/spawn.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>

@@ -29,6 +29,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/dispatch.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -97,5 +98,40 @@ WEIR_DECL void migrate_engine(postgres_engine& engine,
 WEIR_DECL void close_engine(postgres_engine& engine) { engine.close(); }
 
 }  // namespace weir::detail
+
+namespace weir {
+
+WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, std::uint32_t from,
+                                             std::uint32_t to) {
+  std::string out;
+  if (!detail::valid_schema(options.schema)) return out;
+  auto const o = detail::bounded(options);
+  from = std::min(from, postgres_schema_version);
+  to = std::min(to, postgres_schema_version);
+  auto const add = [&](std::string_view text) { detail::append_sql(out, text, o.schema); };
+  add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n");
+  // It takes as long as it takes, and names mean what they do by themselves.
+  add("SET LOCAL statement_timeout = 0;\n");
+  add("SET LOCAL search_path = pg_catalog, pg_temp;\n");
+  // Others who do the same wait here, and then fail.
+  if (from == 0 && to > 0) add("CREATE SCHEMA IF NOT EXISTS ~;\n");
+  add(detail::postgres_own_schema);
+  if (from > 0) add("LOCK TABLE ~.state;\n");
+  for (auto i = from; i < to; ++i) {
+    for (auto const* const part : detail::postgres_migrations[i].up) add(part);
+  }
+  for (auto i = from; i > to; --i) add(detail::postgres_migrations[i - 1].down);
+  if (from == 0 && to > 0) {
+    // Twice at once, or over another version, this fails, and nothing was done.
+    add("INSERT INTO ~.state VALUES (true, " + std::to_string(to) + ", " +
+        std::to_string(o.shards) + ", -9223372036854775808);\n");
+  } else if (to > 0) {
+    add("UPDATE ~.state SET version = " + std::to_string(to) + ";\n");
+  }
+  add("COMMIT;\n");
+  return out;
+}
+
+}  // namespace weir
 
 #endif

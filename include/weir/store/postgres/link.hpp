@@ -8,6 +8,7 @@
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/failure.hpp"
 #include "weir/store/postgres/migration.hpp"
+#include "weir/store/postgres/migration_sql.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/request.hpp"
 #include "weir/store/postgres/rows.hpp"
