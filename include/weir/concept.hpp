@@ -38,7 +38,8 @@ struct wait_archetype {
 }  // namespace detail
 }  // namespace weir
 
-/// The concept's question starts nothing, so nothing is compiled for it.
+/// @cond
+// The concept's question starts nothing, so nothing is compiled for it.
 template <class Result>
 struct boost::asio::async_result<weir::detail::answer_archetype<Result>,
                                  void(weir::error_code, Result)> {
@@ -47,6 +48,7 @@ struct boost::asio::async_result<weir::detail::answer_archetype<Result>,
   template <class Initiation, class... Args>
   static void initiate(Initiation&&, weir::detail::answer_archetype<Result>, Args&&...) {}
 };
+/// @endcond
 
 namespace weir {
 

@@ -9,6 +9,7 @@
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <nats/nats.h>
 
 #include <cstdio>
 #include <optional>

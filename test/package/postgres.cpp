@@ -9,6 +9,8 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <libpq-fe.h>
+
 #include <cstdio>
 #include <optional>
 

@@ -7,6 +7,8 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <sqlite3.h>
+
 #include <cstdio>
 #include <optional>
 

@@ -204,6 +204,10 @@ BOOST_AUTO_TEST_CASE(
        errc::permission_denied, true},
       {"NOPERM ACL failure in script: User x has no permissions to run the 'zadd' command",
        errc::permission_denied, true},
+      {"ERR ACL failure in script: User x has no permissions to run the 'hmget' command script: a, "
+       "on "
+       "@user_script:1.",
+       errc::permission_denied, true},
       // A script that meets a damaged record (F97).
       {"ERR user_script:7: attempt to compare nil with number script: a, on @user_script:7.",
        errc::store_corrupt, false},

@@ -142,6 +142,7 @@ class redis_reply {
       {"MISCONF", errc::store_read_only},
       // A user without the right to what a script calls: the command, a key or the channel.
       {"NOPERM", errc::permission_denied},
+      {"ACL failure in script", errc::permission_denied},  // Valkey 8, without that code
       {"The user executing the script", errc::permission_denied},
       // A script meets a record that is damaged.
       {"attempt to ", errc::store_corrupt},
@@ -169,7 +170,7 @@ class redis_reply {
   for (auto const& m : meanings) {
     if (text.starts_with(m.code)) return m.error;
   }
-  constexpr std::size_t within_scripts = 12;
+  constexpr std::size_t within_scripts = 13;
   for (auto const& m : std::span{meanings}.first<within_scripts>()) {
     if (text.find(m.code) != text.npos) return m.error;
   }
