@@ -93,9 +93,8 @@ class worker_core {
       co_await asio::post(asio::deferred);
     } else {
       auto initiate = [&](auto handler) { what.start(store, strand, std::move(handler)); };
-      auto asked =
-          asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate, asio::deferred);
-      co_await std::move(asked);
+      co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,
+                                                                              asio::deferred);
     }
     heed(what);
   }

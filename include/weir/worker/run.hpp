@@ -214,7 +214,7 @@ class worker_run {
       if (self->free_hands() == 0) job->stop(stop_cause::shutdown);
       core.add(job);
       self->renewer_->watch(*job);
-      job_run::start(self->jobs_, std::move(job));
+      job_run::start(self->jobs_, job);
     }
     bool const fruitless = answer.jobs.empty() && answer.dead_lettered == 0 && answer.damaged == 0;
     if (answer.more && !fruitless && self->encores_ > 0 && core.failure_of(queue) == nullptr) {

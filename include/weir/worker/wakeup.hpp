@@ -56,9 +56,8 @@ class wakeup : public std::enable_shared_from_this<wakeup> {
     auto initiate = [this](auto handler) {
       waiter_ = park<error_code>(strand_, std::move(handler));
     };
-    auto parked =
-        asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate, asio::deferred);
-    co_await std::move(parked);
+    co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,
+                                                                            asio::deferred);
   }
 
   /// Waits no longer than until a time.

@@ -4,6 +4,10 @@
 #ifndef WEIR_STORE_POSTGRES_CALL_HPP
 #define WEIR_STORE_POSTGRES_CALL_HPP
 
+#if !__has_include(<libpq-fe.h>)
+#error "weir/store/postgres.hpp needs libpq 14 or later: libpq-fe.h is not on the include path"
+#endif
+
 #include "weir/job.hpp"
 #include "weir/time.hpp"
 

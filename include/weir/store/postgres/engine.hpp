@@ -4,10 +4,6 @@
 #ifndef WEIR_STORE_POSTGRES_ENGINE_HPP
 #define WEIR_STORE_POSTGRES_ENGINE_HPP
 
-#if !__has_include(<libpq-fe.h>)
-#error "weir/store/postgres.hpp needs libpq 14 or later: libpq-fe.h is not on the include path"
-#endif
-
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
