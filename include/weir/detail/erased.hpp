@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -26,8 +25,7 @@
 // wait, beside which a virtual call is nothing; what answers at once keeps its types.
 namespace weir::detail {
 
-/// What is erased of a store that executes some commands. Whether it does so in the calling thread
-/// is the same for all of them.
+/// What is erased of a store that executes some commands.
 template <class... Cs>
 struct store_port;
 template <>
@@ -55,6 +53,14 @@ struct store_port<C> : store_port<> {
   virtual result<typename C::result> now(C const& c) = 0;
 };
 
+/// Does the store execute all steps of a port in the calling thread? If it does so with some of
+/// them only, it is asked for none of them that way.
+template <class Store, class Port>
+inline constexpr bool answers_at_once = false;
+template <class Store, class... Cs>
+inline constexpr bool answers_at_once<Store, store_port<Cs...>> =
+    ((executes_now<Store, Cs> || command::waits_for_event<Cs>) && ...);
+
 template <class Store, class Port, class... Cs>
 struct store_port_of;
 template <class Store, class Port>
@@ -68,20 +74,21 @@ struct store_port_of<Store, Port, C, Rest...> : store_port_of<Store, Port, Rest.
   using base::base;
   using base::now;
   using base::start;
+  static constexpr bool at_once = answers_at_once<Store, Port>;
 
   void start([[maybe_unused]] C const& c, [[maybe_unused]] erased_handler<C> handler) override {
-    if constexpr (executes<Store, C> && !executes_now<Store, C>) {
+    if constexpr (executes<Store, C> && !(executes_now<Store, C> && at_once)) {
       this->store.async_execute(c, std::move(handler));
     }
   }
   result<typename C::result> now([[maybe_unused]] C const& c) override {
-    if constexpr (executes_now<Store, C>) return this->store.execute(c);
+    if constexpr (executes_now<Store, C> && at_once) return this->store.execute(c);
     return make_error_code(errc::store_unavailable);
   }
 };
 
-/// Any store that executes these commands, the first of them in any case. A handle: copies share
-/// the store's own handle.
+/// Any store that executes these commands, but perhaps not the one that waits for an event. A
+/// handle: copies share the store's own handle.
 template <class... Cs>
 class any_store {
  public:
@@ -90,13 +97,12 @@ class any_store {
   /// Erases a store.
   template <class Store>
   [[nodiscard]] static any_store of(Store store) {
-    using first = std::tuple_element_t<0, std::tuple<Cs...>>;
     auto port = std::make_shared<store_port_of<Store, port_type, Cs...>>(std::move(store));
     port->executor = port->store.get_executor();
     if constexpr (requires { port->store.shard_count(); }) {
       port->shards = port->store.shard_count();
     }
-    port->executes_now = weir::executes_now<Store, first>;
+    port->executes_now = answers_at_once<Store, port_type>;
     port->has_hints = ((command::waits_for_event<Cs> && executes<Store, Cs>) || ...);
     return any_store{std::move(port)};
   }
