@@ -129,7 +129,8 @@ struct failing_queue : worker_fixture {
     job.kind = "note";
     job.payload = one;
     job.strategy = weir::unique_strategy::while_executing;
-    job.unique_key = to_string(job.id);
+    auto const key = to_string(job.id);
+    job.unique_key = key;
     ask(weir::command::enqueue_jobs{queue, {&job, 1}});
   }
 
