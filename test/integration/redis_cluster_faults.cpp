@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(F45_connections_that_end_anywhere_in_a_conversation_do_noth
       }
     }
   }
-  BOOST_TEST(nodes.cuts() > 60U);
+  BOOST_TEST(nodes.cuts() > 48U);  // in two of three rounds at least
   BOOST_TEST(unknown > 0U);
 }
 
