@@ -42,8 +42,8 @@ class timer_initiation {
   executor_type executor_;
 };
 
-/// What it returns is spelled out, so that asking whether there is such a wait, as concepts do,
-/// does not compile one.
+/// Begins such a wait for any token. Its return type is spelled out, so that a concept that asks
+/// for it does not compile one.
 template <class Source, class Token>
 auto async_timer_wait(boost::asio::any_io_executor executor, steady_time t, Token&& token)
     -> decltype(boost::asio::async_initiate<Token, void(error_code)>(

@@ -58,7 +58,7 @@ class timer_wait {
       }
       ec = boost::asio::error::operation_aborted;
     }
-    // What a timer leaves in the slot refers to the timer: a late cancellation is to find nothing.
+    // The timer's entry in the slot refers to the timer: a late cancellation is to find nothing.
     boost::asio::get_associated_cancellation_slot(handler_).clear();
     sleep_.reset();
     std::move(handler_)(ec);

@@ -16,23 +16,23 @@ namespace weir::command {
 /// Some commands, as a type.
 template <class... Commands>
 struct list_of {
-  using list = list_of;  ///< what a list of a noun is
+  using list = list_of;  ///< itself: the base of a noun's list
 };
 
 // The commands of a noun: first those that its concept asks for, then the optional ones. Each noun
 // has a short name of its own, since it is a part of many others.
 
-/// What a limiter asks for.
+/// The commands that a limiter asks for.
 struct permit_commands
     : list_of<acquire_permit, renew_permit, release_permit, inspect_permits, await_permit> {};
 
-/// What `uniqueness` asks for.
+/// The commands that `uniqueness` asks for.
 struct lock_commands : list_of<acquire_lock, renew_lock, release_lock, inspect_lock> {};
 
-/// What a rate limiter asks for.
+/// The commands that a rate limiter asks for.
 struct bucket_commands : list_of<take, peek_bucket, refund, reset_bucket, reap_buckets> {};
 
-/// What a job queue and its worker ask for.
+/// The commands that a job queue and its worker ask for.
 struct job_commands
     : list_of<enqueue_jobs, peek_jobs, dequeue_jobs, obtain_lease, extend_lease, start_job,
               complete_jobs, requeue_job, snooze_job, return_job, bury_job, cancel_job, find_job,

@@ -20,12 +20,12 @@
 #include <type_traits>
 #include <utility>
 
-// The policies of a primitive, erased: what operations of several steps are written for, so that
-// they are compiled once and not for each store, clock and backoff. What is asked here leads to a
-// wait, beside which a virtual call is nothing; what answers at once keeps its types.
+// The policies of a primitive, erased. Operations of several steps are written for these, so that
+// they are compiled once and not for each store, clock and backoff. A call here leads to a wait,
+// beside which a virtual call is nothing; an operation that answers at once keeps its types.
 namespace weir::detail {
 
-/// What is erased of a store that executes some commands.
+/// A store that executes some commands, without its type.
 template <class... Cs>
 struct store_port;
 template <>
