@@ -105,7 +105,7 @@ asio::awaitable<void> session::run() {
 }
 
 asio::awaitable<session::after> session::serve_one() {
-  parser parser;
+  request_parser parser;
   parser.body_limit(largest_question);
   stream_.expires_after(client_patience);
   waits_since_ = std::chrono::steady_clock::now();
@@ -123,7 +123,7 @@ asio::awaitable<session::after> session::serve_one() {
 }
 
 /// False: what came is no request; its sender has been told so.
-asio::awaitable<bool> session::read_into(parser& parser) {
+asio::awaitable<bool> session::read_into(request_parser& parser) {
   auto const [no_head, head_size] =
       co_await http::async_read_header(stream_, buffer_, parser, as_answer);
   std::optional<response> reply;

@@ -53,10 +53,10 @@ class session : public std::enable_shared_from_this<session> {
   enum class after { next_request, end };
 
   asio::awaitable<void> run();
-  using parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  using request_parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
   asio::awaitable<after> serve_one();
-  asio::awaitable<bool> read_into(parser& parser);
+  asio::awaitable<bool> read_into(request_parser& parser);
   asio::awaitable<after> send(response reply, bool keep_alive);
   asio::awaitable<std::optional<response>> answer_unless_gone(request const& asked);
   asio::awaitable<std::optional<response>> answer(request const& asked);
