@@ -9,6 +9,7 @@
 
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/error.hpp>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <filesystem>
