@@ -4,6 +4,7 @@
 #ifndef WEIR_TABLE_JOB_POINTERS_HPP
 #define WEIR_TABLE_JOB_POINTERS_HPP
 
+#include "weir/rule/job_fields.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/time.hpp"
 
@@ -18,18 +19,12 @@
 namespace weir::detail {
 
 /// What a scan knows of a queue.
-struct scanned_queue : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
+struct scanned_queue : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>>,
+                       rule::queue_fields {
   explicit scanned_queue(std::string_view n) : name{n} {}
 
   time_point due{};  ///< where it stands in the scan, while it does
   std::string const name;
-  std::optional<time_point> pointer;  ///< never later than its min vesting time (F41, F48)
-  time_point snoozed_until = time_point::min();
-  bool paused = false;
-
-  [[nodiscard]] bool held(time_point now) const noexcept {
-    return rule::queue_held(paused, snoozed_until, now);
-  }
 };
 
 /// The pointers of a shard's queues, the longest due first. Paused queues are not among them;
@@ -80,11 +75,12 @@ class basic_job_pointers {
   void place(scanned_queue& q, time_point now) noexcept {
     bool const was_in = q.is_linked();
     auto const was_due = q.due;
-    if (q.paused || !q.pointer) {
+    auto const from = q.scan_time();
+    if (!from) {
       if (was_in) pointers_.erase(pointers_.iterator_to(q));
       return;
     }
-    auto const due = rule::scanned_from(*q.pointer, q.snoozed_until);
+    auto const due = *from;
     if (was_in && due == was_due) return;
     if (was_in) {
       auto const next = pointers_.erase(pointers_.iterator_to(q));
