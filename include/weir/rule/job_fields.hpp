@@ -44,12 +44,6 @@ struct queue_fields {
   [[nodiscard]] bool outlasts_jobs(time_point now) const noexcept {
     return held(now) || now < lease_expiry;
   }
-  /// The instant from which a scan finds it. Empty: it finds no paused queue, and none without a
-  /// pointer.
-  [[nodiscard]] std::optional<time_point> scan_time() const noexcept {
-    if (paused || !pointer) return std::nullopt;
-    return scanned_from(*pointer, snoozed_until);
-  }
 
   friend bool operator==(queue_fields const&, queue_fields const&) = default;
 };

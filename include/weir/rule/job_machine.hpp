@@ -476,9 +476,10 @@ class job_machine : public job_moves<Rows> {
 
   void claim_visible(queue& q, claimant& by, command::dequeue_jobs const& c, time_point now,
                      dequeued& out) {
-    out.jobs.reserve(std::min<std::size_t>(c.limit, rows_.waiting(q)));
+    std::size_t wants = c.limit;
+    out.jobs.reserve(std::min<std::size_t>(wants, rows_.waiting(q)));
     answer_room room;
-    rows_.each_visible(q, c.limit, now, [&](auto* r) -> std::size_t {
+    rows_.each_visible(q, wants, now, [&](auto* r) {
       if (r == nullptr) {
         ++out.damaged;
       } else if (auto const reason = moves::unclaimable(*r, now)) {
@@ -486,12 +487,13 @@ class job_machine : public job_moves<Rows> {
         by = rows_.claimant_of(q, c.holder);  // that lease may have been its last
         ++out.dead_lettered;
       } else {
-        if (!room.take(r->text_bytes())) return 0;
+        if (!room.take(r->text_bytes())) return std::size_t{0};
         auto const fence = next_fence(rows_.last_fence(), now);
         out.jobs.push_back(describe_lease(*r, fence, r->attempts + 1, c.lease, now));
         moves::claim(q, *r, by, c.sequence, fence, c.lease, now);
+        return --wants;
       }
-      return out.dead_lettered + out.damaged < burials_per_dequeue ? c.limit - out.jobs.size() : 0;
+      return out.dead_lettered + out.damaged < burials_per_dequeue ? wants : 0;
     });
   }
 

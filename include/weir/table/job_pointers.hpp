@@ -75,12 +75,11 @@ class basic_job_pointers {
   void place(scanned_queue& q, time_point now) noexcept {
     bool const was_in = q.is_linked();
     auto const was_due = q.due;
-    auto const from = q.scan_time();
-    if (!from) {
+    if (q.paused || !q.pointer) {
       if (was_in) pointers_.erase(pointers_.iterator_to(q));
       return;
     }
-    auto const due = *from;
+    auto const due = rule::scanned_from(*q.pointer, q.snoozed_until);
     if (was_in && due == was_due) return;
     if (was_in) {
       auto const next = pointers_.erase(pointers_.iterator_to(q));

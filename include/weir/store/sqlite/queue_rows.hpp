@@ -85,6 +85,12 @@ struct sqlite_queue : sqlite_queue_fields {
     return waiting == 0 && dead == 0 && kept == 0 && keys == 0;
   }
 
+  /// Where a scan finds it.
+  [[nodiscard]] std::optional<time_point> due() const noexcept {
+    if (paused || !pointer) return std::nullopt;
+    return rule::scanned_from(*pointer, snoozed_until);
+  }
+
   bool in_use = false;  ///< since the last flush
 
   // What the file has. Empty: nothing that can be read.
@@ -185,9 +191,9 @@ class sqlite_queues {
         sqlite_run(in_.db, sql::replace_queue, f.pointer, f.snoozed_until, f.paused, f.lease_holder,
                    f.lease_fence, f.lease_expiry, f.enqueued, f.completed, f.cancelled, f.purged,
                    f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number, q->shard, q->name,
-                   q->scan_time(), q->idle);
+                   q->due(), q->idle);
         q->stored = f;
-        q->stored_due = q->scan_time();
+        q->stored_due = q->due();
         q->stored_idle = q->idle;
       } else if (f != *q->stored) {
         sqlite_run(in_.db, sql::update_queue, f.pointer, f.snoozed_until, f.paused, f.lease_holder,
@@ -195,7 +201,7 @@ class sqlite_queues {
                    f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number);
         q->stored = f;
       }
-      if (auto const due = q->scan_time(); due != q->stored_due) {
+      if (auto const due = q->due(); due != q->stored_due) {
         sqlite_run(in_.db, sql::update_queue_due, due, q->number);
         q->stored_due = due;
       }

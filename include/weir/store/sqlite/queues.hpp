@@ -62,9 +62,9 @@ class sqlite_queue_table {
   /// Whoever waits for jobs is told if the step makes the queue due earlier.
   template <class Step>
   auto within(queue& q, time_point now, Step&& step) {
-    auto const before = q.scan_time();
+    auto const before = q.due();
     auto answer = step(q);
-    auto const due = q.scan_time();
+    auto const due = q.due();
     if (in_.events.queues_watched && due && (!before || *due < *before)) {
       auto const first = first_due(q.shard);
       if (rule::job_visible(*due, now) || !first || *due <= *first) ++in_.events.due[q.shard];
@@ -110,7 +110,7 @@ class sqlite_queue_table {
     std::uint32_t deleted = 0;
     for (auto const number : stale) {
       auto* const q = queues_.by_number(number);
-      auto const due = q == nullptr ? std::nullopt : q->scan_time();
+      auto const due = q == nullptr ? std::nullopt : q->due();
       if (!due || !rule::pointer_stale(*due, q->waiting == 0, c.grace, now)) continue;
       q->pointer.reset();
       ++deleted;
