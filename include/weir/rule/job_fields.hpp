@@ -133,20 +133,18 @@ template <class Record>
 /// What a consumer gets that claims it: `attempt` and the lease's end are what the claim is about
 /// to make them.
 template <class Record>
-[[nodiscard]] leased_job describe_lease(Record& r, std::uint64_t fence, std::uint32_t attempt,
-                                        duration expires_in, time_point now) {
-  leased_job out;
+void describe_lease(Record& r, std::uint64_t fence, std::uint32_t attempt, duration expires_in,
+                    time_point now, leased_job& out) {
   describe_common(r, now, out);
   out.fence = fence;
   out.expires_in = expires_in;
   out.attempt = attempt;
-  return out;
 }
 
 /// The same of a lease that lives.
 template <class Record>
-[[nodiscard]] leased_job describe_lease(Record& r, time_point now) {
-  return describe_lease(r, r.fence, r.attempts, saturating_sub(r.vesting, now), now);
+void describe_lease(Record& r, time_point now, leased_job& out) {
+  describe_lease(r, r.fence, r.attempts, saturating_sub(r.vesting, now), now, out);
 }
 
 }  // namespace weir::rule

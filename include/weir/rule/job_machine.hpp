@@ -108,7 +108,7 @@ class job_machine : public job_moves<Rows> {
       auto by = rows_.claimant_of(q, c.holder);
       if (c.sequence != 0) {
         rows_.each_remembered(q, by, c.sequence, now,
-                              [&](auto& r) { out.jobs.push_back(describe_lease(r, now)); });
+                              [&](auto& r) { describe_lease(r, now, out.jobs.emplace_back()); });
         if (out.jobs.empty()) rows_.forget_dequeue(q, by);
       }
       if (out.jobs.empty() && !out.held) claim_visible(q, by, c, now, out);
@@ -125,10 +125,12 @@ class job_machine : public job_moves<Rows> {
     return on_queue<answer>(c, 1, now, [&](queue& q) -> answer {
       auto r = rows_.find_whole(q, c.id, now);
       if (!r) return std::nullopt;
+      answer out{std::in_place};
       auto const state = r->state(now);
       if (state == job_state::leased) {
         if (r->holder_name() != c.holder) return std::nullopt;
-        return describe_lease(*r, now);
+        describe_lease(*r, now, *out);
+        return out;
       }
       if (state != job_state::pending || q.held(now) || !job_visible(r->vesting, now)) {
         return std::nullopt;
@@ -138,7 +140,7 @@ class job_machine : public job_moves<Rows> {
         return std::nullopt;
       }
       auto const fence = next_fence(rows_.last_fence(), now);
-      answer out = describe_lease(*r, fence, r->attempts + 1, c.lease, now);
+      describe_lease(*r, fence, r->attempts + 1, c.lease, now, *out);
       auto by = rows_.claimant_of(q, c.holder);
       moves::claim(q, *r, by, 0, fence, c.lease, now);
       return out;
@@ -489,7 +491,7 @@ class job_machine : public job_moves<Rows> {
       } else {
         if (!room.take(r->text_bytes())) return std::size_t{0};
         auto const fence = next_fence(rows_.last_fence(), now);
-        out.jobs.push_back(describe_lease(*r, fence, r->attempts + 1, c.lease, now));
+        describe_lease(*r, fence, r->attempts + 1, c.lease, now, out.jobs.emplace_back());
         moves::claim(q, *r, by, c.sequence, fence, c.lease, now);
         return --wants;
       }

@@ -81,13 +81,12 @@ class basic_job_pointers {
     }
     auto const due = rule::scanned_from(*q.pointer, q.snoozed_until);
     if (was_in && due == was_due) return;
-    if (was_in) {
-      auto const next = pointers_.erase(pointers_.iterator_to(q));
-      q.due = due;
-      pointers_.insert(next, q);
-    } else {
-      q.due = due;
+    q.due = due;
+    if (!was_in) {
       pointers_.insert(q);
+    } else if (auto const at = pointers_.iterator_to(q); !stands_right(at)) {
+      auto const next = pointers_.erase(at);
+      pointers_.insert(next, q);
     }
     bool const earlier = !was_in || due < was_due;
     if (earlier && (rule::job_visible(due, now) || &*pointers_.begin() == &q)) event_ = true;
@@ -97,6 +96,13 @@ class basic_job_pointers {
   [[nodiscard]] bool take_event() noexcept { return std::exchange(event_, false); }
 
  private:
+  /// Is it between its neighbours? With few queues it mostly is, and need not be moved.
+  [[nodiscard]] bool stands_right(iterator at) noexcept {
+    auto const next = std::next(at);
+    return (next == pointers_.end() || by_due{}(*at, *next)) &&
+           (at == pointers_.begin() || by_due{}(*std::prev(at), *at));
+  }
+
   pointers pointers_;
   bool event_ = false;
 };
