@@ -83,8 +83,9 @@ void check_jobs(fuzz::input in) {
   job.payload = in.flag() ? payload : std::string_view{large};
   fuzz::require(rows.insert(7, job, now), "a job is inserted");
   {
-    auto const read = rows.read_whole(7, job.id);
-    fuzz::require(read && read->payload == job.payload && read->kind == job.kind, "and read again");
+    auto read = rows.read_whole(7, job.id);
+    fuzz::require(read && read->payload() == job.payload && read->kind() == job.kind,
+                  "and read again");
   }
 
   // Numbers where numbers may stand; STRICT tables let nothing else in.
@@ -101,7 +102,7 @@ void check_jobs(fuzz::input in) {
   (void)accepted([&] {
     auto read = rows.read_whole(7, job.id);
     if (!read) return;
-    auto const seen = detail::describe(std::move(*read), now);
+    auto const seen = weir::rule::describe(*read, now);
     fuzz::require(seen.id == job.id &&
                       (seen.state == weir::job_state::leased || seen.holder.empty()),
                   "only a leased job has a holder");

@@ -46,8 +46,8 @@ class job_image {
   }
   template <class Writer>
   [[nodiscard]] static paced saving(job_shard const& shard, Writer& to) {
-    auto const& registry = shard.queues_;
-    auto const& common = shard.common_;
+    auto const& registry = shard.rows_.queues;
+    auto const& common = shard.rows_.common;
     to(common.last_fence);
     for (auto const& q : registry.names_) {
       if (q.memory_queue::jobless_hook::is_linked()) continue;
@@ -85,7 +85,7 @@ class job_image {
   }
   template <class Reader>
   [[nodiscard]] static paced loading(job_shard& shard, Reader& from) {
-    auto& common = shard.common_;
+    auto& common = shard.rows_.common;
     from(common.last_fence);
     if (common.last_fence > most) co_return false;
     std::vector<memory_queue*> queues;
@@ -93,12 +93,12 @@ class job_image {
       std::string_view name;
       from(name);
       if (!from.good() || name.empty() || name.size() > limits::key_size ||
-          shard.queues_.find(name) != nullptr) {
+          shard.rows_.queues.find(name) != nullptr) {
         co_return false;
       }
-      auto& q = shard.queues_.make(name, common);
+      auto& q = shard.rows_.queues.make(name);
       queues.push_back(&q);
-      auto one = loading_queue(q, common, shard.pointers_, from);
+      auto one = loading_queue(q, common, shard.rows_.pointers, from);
       while (one.go_on()) co_await paced::pause{};
       if (!one.succeeded()) co_return false;
       co_await paced::pause{};
@@ -106,13 +106,13 @@ class job_image {
     auto const home = [&]() -> memory_queue* {
       std::string_view name;
       from(name);
-      return from.good() ? shard.queues_.find(name) : nullptr;
+      return from.good() ? shard.rows_.queues.find(name) : nullptr;
     };
     while (more(from)) {
       auto* const q = home();
       auto* const r = q == nullptr ? nullptr : load_record(*q, common, {}, from);
       if (r == nullptr) co_return false;
-      if (!kept(*r)) {
+      if (!r->retained()) {
         give_up(*q, *r);
         co_return false;
       }
@@ -134,8 +134,8 @@ class job_image {
       common.expiring.insert(*k);
       co_await paced::pause{};
     }
-    for (auto* const q : queues) shard.queues_.settle(*q);
-    (void)shard.pointers_.take_event();
+    for (auto* const q : queues) shard.rows_.queues.settle(*q);
+    (void)shard.rows_.pointers.take_event();
     co_return from.good();
   }
 
@@ -164,22 +164,20 @@ class job_image {
     to(std::string_view{q.lease_holder});
     to(q.lease_fence);
     to(q.lease_expiry);
-    queue_jobs const& jobs = q;
-    for (auto const n :
-         {jobs.deaths_, jobs.enqueued_, jobs.completed_, jobs.cancelled_, jobs.purged_}) {
+    for (auto const n : {q.deaths, q.enqueued, q.completed, q.cancelled, q.purged}) {
       to(n);
     }
-    auto const holders = holders_of(jobs);
+    auto const holders = holders_of(q);
     to(holders.size());
     for (auto const* h : holders) save(*h, to);
-    for (auto const& r : jobs.records_.records_) {
+    for (auto const& r : q.records.records_) {
       co_await paced::pause{};
-      if (kept(r)) continue;
+      if (r.retained()) continue;
       to(true);
       save(r, &holders, to);
-      auto const lock = jobs.locks_.locks_.find(r.unique_key());
-      to(lock != jobs.locks_.locks_.end() && lock->second == &r);
-      to(has_key(jobs, r));
+      auto const lock = q.locks.locks_.find(r.unique_key());
+      to(lock != q.locks.locks_.end() && lock->second == &r);
+      to(has_key(q, r));
     }
     to(false);
     co_return true;
@@ -197,9 +195,7 @@ class job_image {
     from(q.lease_holder);
     from(q.lease_fence);
     from(q.lease_expiry);
-    queue_jobs& jobs = q;
-    for (auto* n :
-         {&jobs.deaths_, &jobs.enqueued_, &jobs.completed_, &jobs.cancelled_, &jobs.purged_}) {
+    for (auto* n : {&q.deaths, &q.enqueued, &q.completed, &q.cancelled, &q.purged}) {
       from(*n);
       if (*n > most) co_return false;
     }
@@ -208,26 +204,26 @@ class job_image {
 
     std::vector<job_holder*> holders;
     for (auto n = from.count(); n != 0 && from.good(); --n) {
-      auto* const h = load_holder(jobs, from);
+      auto* const h = load_holder(q, from);
       if (h == nullptr) co_return false;
       holders.push_back(h);
     }
     while (more(from)) {
       auto* const r = load_record(q, common, holders, from);
       if (r == nullptr) co_return false;
-      if (kept(*r)) {
+      if (r->retained()) {
         give_up(q, *r);
         co_return false;
       }
-      place(jobs, *r);
+      place(q, *r);
       bool runs = false;
       from(runs);
       if (runs) {
         if (r->holder == nullptr || !holds_while_running(r->strategy) ||
-            jobs.locks_.locks_.contains(r->unique_key())) {
+            q.locks.locks_.contains(r->unique_key())) {
           co_return false;
         }
-        jobs.locks_.take(*r);
+        q.locks.take(*r);
       }
       bool keyed = false;
       from(keyed);
@@ -242,9 +238,9 @@ class job_image {
   // ------------------------------------------------------------------------------------- holders
 
   /// Those with leases, by name. Of one without nothing is known but its name.
-  static std::vector<job_holder const*> holders_of(queue_jobs const& jobs) {
+  static std::vector<job_holder const*> holders_of(memory_queue const& q) {
     std::vector<job_holder const*> out;
-    for (auto const& [name, h] : jobs.holders_.holders_) {
+    for (auto const& [name, h] : q.holders.holders_) {
       if (h->leases != 0) out.push_back(h.get());
     }
     std::ranges::sort(out, {}, [](job_holder const* h) { return std::string_view{h->name}; });
@@ -263,14 +259,14 @@ class job_image {
   }
 
   template <class Reader>
-  static job_holder* load_holder(queue_jobs& jobs, Reader& from) {
+  static job_holder* load_holder(memory_queue& q, Reader& from) {
     std::string_view name;
     from(name);
     if (!from.good() || name.empty() || name.size() > limits::holder_size ||
-        jobs.holders_.find(name) != nullptr) {
+        q.holders.find(name) != nullptr) {
       return nullptr;
     }
-    auto& h = jobs.holders_.obtain(name);
+    auto& h = q.holders.obtain(name);
     from(h.sequence);
     for (auto n = from.count(); n != 0 && from.good(); --n) {
       auto& g = h.latest.emplace_back();
@@ -281,10 +277,6 @@ class job_image {
   }
 
   // ------------------------------------------------------------------------------------- records
-
-  static bool kept(job_record const& r) noexcept {
-    return r.ended == job_state::completed || r.ended == job_state::cancelled;
-  }
 
   template <class Writer>
   static void save(job_record const& r, std::vector<job_holder const*> const* holders, Writer& to) {
@@ -340,11 +332,10 @@ class job_image {
     from(ended, job_state::cancelled);
     from(j.strategy, unique_strategy::until_expired);
     from(j.on_conflict, conflict_policy::reschedule);
-    queue_jobs& jobs = q;
     if (!from.good() || j.kind.size() > limits::key_size ||
         j.unique_key.size() > limits::key_size || j.payload.size() > limits::payload_size ||
         (j.strategy == unique_strategy::none) != j.unique_key.empty() ||
-        ended == job_state::leased || jobs.records_.find(j.id) != nullptr) {
+        ended == job_state::leased || q.records.find(j.id) != nullptr) {
       return nullptr;
     }
     auto made = make_record(j, time_point{}, q);
@@ -361,8 +352,8 @@ class job_image {
     from(r.fence);
     if (ended == job_state::dead) {
       from(r.death);
-      bool const taken = jobs.dead_.find(r.death) != jobs.dead_.end();
-      if (r.death == 0 || r.death > jobs.deaths_ || taken) return nullptr;
+      bool const taken = q.dead.find(r.death) != q.dead.end();
+      if (r.death == 0 || r.death > q.deaths || taken) return nullptr;
     }
     std::size_t place = 0;
     if (ended == job_state::pending) from(place);
@@ -378,42 +369,41 @@ class job_image {
     if (!from.good() || !common.allowance.take(1)) return nullptr;
     if (place != 0) {
       r.holder = holders[place - 1];
-      jobs.holders_.add_lease(*r.holder);
-      jobs.claimed_.push_back(r);
+      q.holders.add_lease(*r.holder);
+      q.claimed.push_back(r);
     }
-    jobs.records_.add(std::move(made));
+    q.records.add(std::move(made));
     return &r;
   }
 
-  static void place(queue_jobs& jobs, job_record& r) {
+  static void place(memory_queue& q, job_record& r) {
     if (r.ended == job_state::dead) {
-      jobs.dead_.insert(r);
+      q.dead.insert(r);
     } else {
-      jobs.index_.prepare(r.priority);
-      jobs.index_.insert(r);
+      q.index.prepare(r.priority);
+      q.index.insert(r);
     }
   }
 
   /// Forgets a record that stands where it cannot, and in no order.
   static void give_up(memory_queue& q, job_record& r) noexcept {
-    queue_jobs& jobs = q;
-    if (r.holder != nullptr) jobs.claimed_.erase(jobs.claimed_.iterator_to(r));
-    jobs.records_.remove(r);
+    if (r.holder != nullptr) q.claimed.erase(q.claimed.iterator_to(r));
+    q.records.remove(r);
   }
 
   // ---------------------------------------------------------------------------------------- keys
 
   /// Has it its enqueue key, which its end frees? Those that time frees may outlast their records,
   /// and stand elsewhere.
-  static bool has_key(queue_jobs const& jobs, job_record const& r) noexcept {
+  static bool has_key(memory_queue const& q, job_record const& r) noexcept {
     if (r.strategy == unique_strategy::none) return false;
-    auto const at = jobs.keys_.keys_.find(r.unique_key());
-    return at != jobs.keys_.keys_.end() && at->second->owner == r.id && !at->second->is_linked();
+    auto const at = q.keys.keys_.find(r.unique_key());
+    return at != q.keys.keys_.end() && at->second->owner == r.id && !at->second->is_linked();
   }
 
   /// Null: there is no such key, or it is there.
   static enqueue_key* make_key(memory_queue& q, std::string_view text, job_id const& owner) {
-    auto& keys = static_cast<queue_jobs&>(q).keys_.keys_;
+    auto& keys = q.keys.keys_;
     if (text.empty() || text.size() > limits::key_size || keys.contains(text)) return nullptr;
     auto made = std::make_unique<enqueue_key>(text, q);
     made->owner = owner;

@@ -117,11 +117,10 @@ using enqueue_keys = basic_enqueue_keys<void>;
 template <class>
 class basic_run_locks {
  public:
-  /// Who holds the lock other than this job; null: nobody.
-  [[nodiscard]] job_record const* other(job_record const& r, time_point now) const noexcept {
-    auto const it = locks_.find(r.unique_key());
-    if (it == locks_.end() || it->second == &r) return nullptr;
-    return it->second->state(now) == job_state::leased ? it->second : nullptr;
+  /// The job that took the lock last; null: nobody.
+  [[nodiscard]] job_record const* find(std::string_view key) const noexcept {
+    auto const it = locks_.find(key);
+    return it == locks_.end() ? nullptr : it->second;
   }
 
   void take(job_record& r) {

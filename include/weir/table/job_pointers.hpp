@@ -4,6 +4,7 @@
 #ifndef WEIR_TABLE_JOB_POINTERS_HPP
 #define WEIR_TABLE_JOB_POINTERS_HPP
 
+#include "weir/rule/job_fields.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/time.hpp"
 
@@ -18,18 +19,12 @@
 namespace weir::detail {
 
 /// What a scan knows of a queue.
-struct scanned_queue : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
+struct scanned_queue : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>>,
+                       rule::queue_fields {
   explicit scanned_queue(std::string_view n) : name{n} {}
 
   time_point due{};  ///< where it stands in the scan, while it does
   std::string const name;
-  std::optional<time_point> pointer;  ///< never later than its min vesting time (F41, F48)
-  time_point snoozed_until = time_point::min();
-  bool paused = false;
-
-  [[nodiscard]] bool held(time_point now) const noexcept {
-    return rule::queue_held(paused, snoozed_until, now);
-  }
 };
 
 /// The pointers of a shard's queues, the longest due first. Paused queues are not among them;
@@ -86,13 +81,12 @@ class basic_job_pointers {
     }
     auto const due = rule::scanned_from(*q.pointer, q.snoozed_until);
     if (was_in && due == was_due) return;
-    if (was_in) {
-      auto const next = pointers_.erase(pointers_.iterator_to(q));
-      q.due = due;
-      pointers_.insert(next, q);
-    } else {
-      q.due = due;
+    q.due = due;
+    if (!was_in) {
       pointers_.insert(q);
+    } else if (auto const at = pointers_.iterator_to(q); !stands_right(at)) {
+      auto const next = pointers_.erase(at);
+      pointers_.insert(next, q);
     }
     bool const earlier = !was_in || due < was_due;
     if (earlier && (rule::job_visible(due, now) || &*pointers_.begin() == &q)) event_ = true;
@@ -102,6 +96,13 @@ class basic_job_pointers {
   [[nodiscard]] bool take_event() noexcept { return std::exchange(event_, false); }
 
  private:
+  /// Is it between its neighbours? With few queues it mostly is, and need not be moved.
+  [[nodiscard]] bool stands_right(iterator at) noexcept {
+    auto const next = std::next(at);
+    return (next == pointers_.end() || by_due{}(*at, *next)) &&
+           (at == pointers_.begin() || by_due{}(*std::prev(at), *at));
+  }
+
   pointers pointers_;
   bool event_ = false;
 };

@@ -6,7 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
-#include "weir/rule/jobs.hpp"
+#include "weir/rule/job_fields.hpp"
 #include "weir/table/job_holders.hpp"
 #include "weir/time.hpp"
 
@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,39 +34,26 @@ struct job_notes {
   std::string reason;
 };
 
+struct records_tag;
+struct order_tag;
+struct claimed_tag;
+
+template <class Tag>
+using job_set_hook = boost::intrusive::set_base_hook<boost::intrusive::tag<Tag>,
+                                                     boost::intrusive::optimize_size<true>>;
+using claimed_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<claimed_tag>>;
+
 /// One job, in one block of memory with its texts. It is in exactly one order: its queue's index
 /// until it ends, then the dead letters, or the records that are kept until their retention is
 /// over. What is compared stands next to the links.
-struct job_record {
-  using set_hook = boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>>;
-
-  set_hook in_records;
-  job_id id{};
-  /// Not ended: when it vests, or its lease ends. Kept: until when. Dead letters: unused.
-  time_point vesting{};
-  set_hook in_order;
-  boost::intrusive::list_member_hook<> in_claimed;
-  std::uint64_t death = 0;  ///< dead letters: which one of the queue's
-
-  job_holder* holder = nullptr;    ///< of its lease, over or not; null: unclaimed
-  std::uint64_t fence = 0;         ///< of its last lease
-  time_point unclaimed_vesting{};  ///< claimed: the vesting time that the lease took the place of
-  std::uint32_t attempts = 0;
-  std::uint32_t max_attempts = 0;
-  std::uint32_t snoozes = 0;
-  std::uint8_t priority = 0;
-  job_state ended = job_state::pending;  ///< how it ended; pending: it has not
-  unique_strategy strategy = unique_strategy::none;
-  conflict_policy on_conflict = conflict_policy::reject;
-
+struct job_record : job_set_hook<records_tag>,
+                    job_set_hook<order_tag>,
+                    rule::job_fields<job_holder*>,
+                    claimed_hook {
   std::uint16_t kind_size = 0;
   std::uint16_t key_size = 0;
   std::uint32_t payload_size = 0;
 
-  time_point enqueued{};
-  time_point deadline_from{};
-  duration deadline{};  ///< from `deadline_from`; 0: none
-  duration retention{};
   memory_queue* home = nullptr;
   std::unique_ptr<job_notes> rare;
 
@@ -92,9 +78,13 @@ struct job_record {
   };
   using owner = std::unique_ptr<job_record, destroy>;
 
-  [[nodiscard]] std::string_view memo() const noexcept {
-    return rare ? rare->memo : std::string_view{};
-  }
+  [[nodiscard]] std::string_view memo() const noexcept { return note(&job_notes::memo); }
+  [[nodiscard]] std::string_view result() const noexcept { return note(&job_notes::result); }
+  [[nodiscard]] std::string_view reason() const noexcept { return note(&job_notes::reason); }
+  void note_memo(std::string_view text) { note(&job_notes::memo, text); }
+  void note_result(std::string_view text) { note(&job_notes::result, text); }
+  void note_reason(std::string_view text) { note(&job_notes::reason, text); }
+  [[nodiscard]] std::string_view holder_name() const noexcept { return holder->name; }
 
   /// As `rule::bytes_of` the job that is described from it.
   [[nodiscard]] std::size_t text_bytes() const noexcept {
@@ -107,12 +97,12 @@ struct job_record {
     return *rare;
   }
 
-  [[nodiscard]] job_state state(time_point now) const noexcept {
-    return is_terminal(ended) ? ended : rule::queued_state(holder != nullptr, vesting, now);
+ private:
+  [[nodiscard]] std::string_view note(std::string job_notes::* which) const noexcept {
+    return rare ? std::string_view{(*rare).*which} : std::string_view{};
   }
-
-  [[nodiscard]] std::optional<time_point> deadline_at() const noexcept {
-    return rule::job_deadline(deadline, deadline_from);
+  void note(std::string job_notes::* which, std::string_view text) {
+    if (rare || !text.empty()) notes().*which = text;
   }
 };
 
@@ -138,65 +128,6 @@ struct job_record {
   r->retention = j.retention;
   r->home = &home;
   return r;
-}
-
-[[nodiscard]] inline std::optional<duration> deadline_in(job_record const& r,
-                                                         time_point now) noexcept {
-  auto const at = r.deadline_at();
-  if (!at) return std::nullopt;
-  return saturating_sub(*at, now);
-}
-
-/// What a reader sees of it.
-[[nodiscard]] inline job describe(job_record const& r, time_point now) {
-  job out;
-  out.id = r.id;
-  out.kind = r.kind();
-  out.payload = r.payload();
-  out.priority = r.priority;
-  out.state = r.state(now);
-  out.attempts = r.attempts;
-  out.max_attempts = r.max_attempts;
-  out.snoozes = r.snoozes;
-  if (!is_terminal(out.state)) out.vests_in = saturating_sub(r.vesting, now);
-  out.age = saturating_sub(now, r.enqueued);
-  out.deadline_in = deadline_in(r, now);
-  out.strategy = r.strategy;
-  out.on_conflict = r.on_conflict;
-  out.unique_key = r.unique_key();
-  if (r.rare) {
-    out.memo = r.rare->memo;
-    out.result = r.rare->result;
-    out.reason = r.rare->reason;
-  }
-  if (out.state == job_state::leased) {
-    out.holder = r.holder->name;
-    out.fence = r.fence;
-  }
-  return out;
-}
-
-/// What a consumer gets that claims it: `attempt` and the lease's end are what the claim is about
-/// to make them.
-[[nodiscard]] inline leased_job describe_lease(job_record const& r, std::uint64_t fence,
-                                               std::uint32_t attempt, duration expires_in,
-                                               time_point now) {
-  leased_job out;
-  out.id = r.id;
-  out.fence = fence;
-  out.expires_in = expires_in;
-  out.kind = r.kind();
-  out.payload = r.payload();
-  out.priority = r.priority;
-  out.attempt = attempt;
-  out.max_attempts = r.max_attempts;
-  out.snoozes = r.snoozes;
-  out.age = saturating_sub(now, r.enqueued);
-  out.deadline_in = deadline_in(r, now);
-  out.strategy = r.strategy;
-  out.unique_key = r.unique_key();
-  out.memo = r.memo();
-  return out;
 }
 
 }  // namespace weir::detail

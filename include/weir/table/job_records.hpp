@@ -33,8 +33,7 @@ struct by_death {
   type const& operator()(job_record const& r) const noexcept { return r.death; }
 };
 
-using job_order_hook =
-    boost::intrusive::member_hook<job_record, job_record::set_hook, &job_record::in_order>;
+using job_order_hook = boost::intrusive::base_hook<job_set_hook<order_tag>>;
 
 /// Ended records that stay for a while, over all queues of a shard.
 using kept_jobs = boost::intrusive::multiset<job_record, job_order_hook,
@@ -46,11 +45,8 @@ using dead_jobs =
     boost::intrusive::set<job_record, job_order_hook, boost::intrusive::key_of_value<by_death>>;
 
 /// The claimed jobs of a queue, whether their leases live or not.
-using claimed_jobs = boost::intrusive::list<
-    job_record,
-    boost::intrusive::member_hook<job_record, boost::intrusive::list_member_hook<>,
-                                  &job_record::in_claimed>,
-    boost::intrusive::constant_time_size<false>>;
+using claimed_jobs = boost::intrusive::list<job_record, boost::intrusive::base_hook<claimed_hook>,
+                                            boost::intrusive::constant_time_size<false>>;
 
 /// Every record of a queue, by id, and their owner.
 ///
@@ -83,10 +79,9 @@ class basic_job_records {
     using type = job_id;
     type const& operator()(job_record const& r) const noexcept { return r.id; }
   };
-  boost::intrusive::set<
-      job_record,
-      boost::intrusive::member_hook<job_record, job_record::set_hook, &job_record::in_records>,
-      boost::intrusive::key_of_value<by_id>, boost::intrusive::constant_time_size<false>>
+  boost::intrusive::set<job_record, boost::intrusive::base_hook<job_set_hook<records_tag>>,
+                        boost::intrusive::key_of_value<by_id>,
+                        boost::intrusive::constant_time_size<false>>
       records_;
 };
 

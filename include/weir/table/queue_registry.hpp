@@ -4,10 +4,7 @@
 #ifndef WEIR_TABLE_QUEUE_REGISTRY_HPP
 #define WEIR_TABLE_QUEUE_REGISTRY_HPP
 
-#include "weir/command/jobs.hpp"
 #include "weir/detail/string_hash.hpp"
-#include "weir/rule/bytes.hpp"
-#include "weir/table/job_keys.hpp"
 #include "weir/table/job_pointers.hpp"
 #include "weir/table/job_queue.hpp"
 #include "weir/time.hpp"
@@ -17,7 +14,6 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -50,8 +46,8 @@ class basic_queue_registry {
     return it == queues_.end() ? nullptr : it->second.get();
   }
 
-  memory_queue& make(std::string_view name, job_common& common) {
-    auto made = std::make_unique<memory_queue>(name, common);
+  memory_queue& make(std::string_view name) {
+    auto made = std::make_unique<memory_queue>(name);
     auto& q = *made;
     queues_.emplace(std::string_view{q.name}, std::move(made));
     names_.insert(q);
@@ -61,15 +57,14 @@ class basic_queue_registry {
 
   /// The queue, made if need be, to be held or leased, which outlasts its jobs. Null: too many such
   /// are remembered.
-  [[nodiscard]] memory_queue* hold(std::string_view name, time_point now, job_common& common,
-                                   job_pointers& pointers) {
+  [[nodiscard]] memory_queue* hold(std::string_view name, time_point now, job_pointers& pointers) {
     auto* q = find(name);
-    if (q != nullptr && outlasts_jobs(*q, now)) return q;
+    if (q != nullptr && q->outlasts_jobs(now)) return q;
     while (jobless_.size() >= remembered_) {
       if (!forget_one(now, pointers)) return nullptr;
     }
     q = find(name);  // it may have been forgotten
-    return q != nullptr ? q : &make(name, common);
+    return q != nullptr ? q : &make(name);
   }
 
   /// To be called after each step that may have made the queue jobless, or given it a job.
@@ -89,15 +84,11 @@ class basic_queue_registry {
     }
   }
 
-  [[nodiscard]] queue_page page(std::uint32_t limit, std::string_view after) const {
-    queue_page out;
-    rule::answer_room room;
-    auto it = names_.upper_bound(after);
-    for (; it != names_.end() && out.queues.size() < limit && room.take(it->name.size()); ++it) {
-      out.queues.push_back(it->name);
+  /// Calls `f(name)` for the queues by name, those after `name`, until it returns false.
+  template <class F>
+  void each_after(std::string_view name, F&& f) const {
+    for (auto it = names_.upper_bound(name); it != names_.end() && f(it->name); ++it) {
     }
-    if (it != names_.end()) out.cursor = out.queues.back();
-    return out;
   }
 
  private:
@@ -108,17 +99,13 @@ class basic_queue_registry {
     type operator()(memory_queue const& q) const noexcept { return q.name; }
   };
 
-  [[nodiscard]] static bool outlasts_jobs(memory_queue const& q, time_point now) noexcept {
-    return q.held(now) || now < q.lease_expiry;
-  }
-
   /// Forgets one of the queues that have been jobless for the longest, if it may.
   bool forget_one(time_point now, job_pointers& pointers) noexcept {
     constexpr int tries = 8;
     for (int i = 0; i < tries && !jobless_.empty(); ++i) {
       auto& q = jobless_.front();
       jobless_.pop_front();
-      if (outlasts_jobs(q, now)) {
+      if (q.outlasts_jobs(now)) {
         jobless_.push_back(q);
         continue;
       }

@@ -7,11 +7,12 @@
 #include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
 #include "weir/limits.hpp"
-#include "weir/rule/jobs.hpp"
+#include "weir/rule/job_fields.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/time.hpp"
 #include "weir/unique.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weir::detail {
 
@@ -93,61 +95,38 @@ inline constexpr char kept_job[] =
 }  // namespace sql
 
 /// A job's row, without the texts that only a reader or a consumer wants.
-struct sqlite_job {
-  job_id id{};
-  std::uint8_t priority = 0;
-  time_point vesting{};     ///< not ended: when it vests, or its lease ends
-  time_point kept_until{};  ///< completed or cancelled: until when there is a record of it
-  job_state ended = job_state::pending;  ///< how it ended; pending: it has not
-  std::uint32_t attempts = 0;
-  std::uint32_t max_attempts = 0;
-  std::uint32_t snoozes = 0;
-  std::uint64_t fence = 0;            ///< of its last lease
-  std::optional<std::string> holder;  ///< of its lease, over or not
-  time_point unclaimed_vesting{};     ///< claimed: whose place the lease took
-  unique_strategy strategy = unique_strategy::none;
-  conflict_policy on_conflict = conflict_policy::reject;
-  time_point enqueued{};
-  time_point deadline_from{};
-  duration deadline{};  ///< from `deadline_from`; 0: none
-  duration retention{};
-  std::string unique_key;
+struct sqlite_job : rule::job_fields<std::optional<std::string>> {
+  std::string key;  ///< the unique one
   std::optional<std::int64_t> body;
 
   // Written only; a reader finds them in `sqlite_whole_job`.
   std::uint64_t sequence = 0;
-  std::optional<std::int64_t> death;
   std::optional<std::string_view> new_memo;
   std::optional<std::string_view> new_reason;
   std::optional<std::string_view> new_result;
 
-  [[nodiscard]] bool has_retention() const noexcept {
-    return ended == job_state::completed || ended == job_state::cancelled;
-  }
-  [[nodiscard]] job_state state(time_point now) const noexcept {
-    return is_terminal(ended) ? ended : rule::queued_state(holder.has_value(), vesting, now);
-  }
-  [[nodiscard]] std::optional<time_point> deadline_at() const noexcept {
-    return rule::job_deadline(deadline, deadline_from);
-  }
-  [[nodiscard]] std::optional<duration> deadline_in(time_point now) const noexcept {
-    auto const at = deadline_at();
-    if (!at) return std::nullopt;
-    return saturating_sub(*at, now);
-  }
+  [[nodiscard]] std::string const& unique_key() const noexcept { return key; }
+  [[nodiscard]] std::string const& holder_name() const noexcept { return *holder; }
+  void note_memo(std::string_view text) noexcept { new_memo = text; }
+  void note_reason(std::string_view text) noexcept { new_reason = text; }
+  void note_result(std::string_view text) noexcept { new_result = text; }
 };
 
+/// Each of its texts can be moved to the job that is described from it.
 struct sqlite_whole_job : sqlite_job {
-  std::string kind;
-  std::string memo;
-  std::string reason;
-  std::string result;
-  std::string payload;
+  std::array<std::string, 5> texts;
+
+  [[nodiscard]] std::string&& kind() noexcept { return std::move(texts[0]); }
+  [[nodiscard]] std::string&& memo() noexcept { return std::move(texts[1]); }
+  [[nodiscard]] std::string&& reason() noexcept { return std::move(texts[2]); }
+  [[nodiscard]] std::string&& result() noexcept { return std::move(texts[3]); }
+  [[nodiscard]] std::string&& payload() noexcept { return std::move(texts[4]); }
 
   /// Those of the job that is described from it; a consumer sees neither reason nor result.
   [[nodiscard]] std::size_t text_bytes() const noexcept {
-    return kind.size() + memo.size() + reason.size() + result.size() + payload.size() +
-           unique_key.size();
+    auto all = key.size();
+    for (auto const& t : texts) all += t.size();
+    return all;
   }
 };
 
@@ -178,11 +157,9 @@ class sqlite_job_rows {
     if (!q.next()) return std::nullopt;
     std::optional<sqlite_whole_job> out{std::in_place};
     read(q, id, *out);
-    out->kind = q.text(19, 1, limits::key_size);
-    out->memo = q.text(20, 0, limits::memo_size);
-    out->reason = q.text(21, 0, limits::reason_size);
-    out->result = q.text(22, 0, limits::payload_size);
-    out->payload = q.text(23, 0, limits::payload_size);
+    out->texts = {q.text(19, 1, limits::key_size), q.text(20, 0, limits::memo_size),
+                  q.text(21, 0, limits::reason_size), q.text(22, 0, limits::payload_size),
+                  q.text(23, 0, limits::payload_size)};
     return out;
   }
 
@@ -232,12 +209,13 @@ class sqlite_job_rows {
   void write(std::int64_t queue, sqlite_job const& r) {
     std::optional<time_point> vesting;
     std::optional<time_point> kept;
+    std::optional<std::uint64_t> death;
     if (!is_terminal(r.ended)) vesting = r.vesting;
-    if (r.has_retention()) kept = r.kept_until;
-    sqlite_run(db_, sql::update_job, r.priority, vesting, r.death, kept,
-               is_terminal(r.ended) ? r.ended : job_state::pending, r.attempts, r.snoozes, r.fence,
-               r.holder, r.sequence, r.unclaimed_vesting, r.deadline_from, r.new_memo, r.new_reason,
-               r.new_result, queue, r.id);
+    if (r.retained()) kept = r.vesting;
+    if (r.ended == job_state::dead) death = r.death;
+    sqlite_run(db_, sql::update_job, r.priority, vesting, death, kept, r.ended, r.attempts,
+               r.snoozes, r.fence, r.holder, r.sequence, r.unclaimed_vesting, r.deadline_from,
+               r.new_memo, r.new_reason, r.new_result, queue, r.id);
   }
 
   void extend(std::int64_t queue, job_id const& id, time_point vesting) {
@@ -269,11 +247,10 @@ class sqlite_job_rows {
     r.ended = q.within<job_state>(3, 0, last(job_state::cancelled));
     // It stands in the order of its state, where it is found.
     if (r.ended == job_state::leased || vesting.has_value() == is_terminal(r.ended) ||
-        kept.has_value() != r.has_retention()) {
+        kept.has_value() != r.retained()) {
       throw sqlite_damage{};
     }
-    r.vesting = vesting.value_or(time_point{});
-    r.kept_until = kept.value_or(time_point{});
+    r.vesting = vesting ? *vesting : kept.value_or(time_point{});
     r.attempts = q.within<std::uint32_t>(4, 0, limits::attempts);
     r.max_attempts = q.within<std::uint32_t>(5, 1, limits::attempts);
     r.snoozes = q.within<std::uint32_t>(6, 0, most);
@@ -286,59 +263,12 @@ class sqlite_job_rows {
     r.deadline_from = q.time(13);
     r.deadline = duration{q.within<std::int64_t>(14, 0, longest)};
     r.retention = duration{q.within<std::int64_t>(15, 0, longest)};
-    r.unique_key = q.text(16, r.strategy == unique_strategy::none ? 0 : 1, limits::key_size);
+    r.key = q.text(16, r.strategy == unique_strategy::none ? 0 : 1, limits::key_size);
     if (!q.null(17)) r.body = q.integer(17);
   }
 
   sqlite_connection& db_;
 };
-
-/// What a reader sees of it.
-[[nodiscard]] inline job describe(sqlite_whole_job&& r, time_point now) {
-  job out;
-  out.id = r.id;
-  out.kind = std::move(r.kind);
-  out.payload = std::move(r.payload);
-  out.priority = r.priority;
-  out.state = r.state(now);
-  out.attempts = r.attempts;
-  out.max_attempts = r.max_attempts;
-  out.snoozes = r.snoozes;
-  if (!is_terminal(out.state)) out.vests_in = saturating_sub(r.vesting, now);
-  out.age = saturating_sub(now, r.enqueued);
-  out.deadline_in = r.deadline_in(now);
-  out.strategy = r.strategy;
-  out.on_conflict = r.on_conflict;
-  out.unique_key = std::move(r.unique_key);
-  out.memo = std::move(r.memo);
-  out.result = std::move(r.result);
-  out.reason = std::move(r.reason);
-  if (out.state == job_state::leased) {
-    out.holder = std::move(*r.holder);
-    out.fence = r.fence;
-  }
-  return out;
-}
-
-/// What a consumer gets that has claimed it.
-[[nodiscard]] inline leased_job describe_lease(sqlite_whole_job&& r, time_point now) {
-  leased_job out;
-  out.id = r.id;
-  out.fence = r.fence;
-  out.expires_in = saturating_sub(r.vesting, now);
-  out.kind = std::move(r.kind);
-  out.payload = std::move(r.payload);
-  out.priority = r.priority;
-  out.attempt = r.attempts;
-  out.max_attempts = r.max_attempts;
-  out.snoozes = r.snoozes;
-  out.age = saturating_sub(now, r.enqueued);
-  out.deadline_in = r.deadline_in(now);
-  out.strategy = r.strategy;
-  out.unique_key = std::move(r.unique_key);
-  out.memo = std::move(r.memo);
-  return out;
-}
 
 }  // namespace weir::detail
 

@@ -6,7 +6,7 @@
 
 #include "weir/detail/string_hash.hpp"
 #include "weir/limits.hpp"
-#include "weir/rule/jobs.hpp"
+#include "weir/rule/job_fields.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/scope.hpp"
 #include "weir/time.hpp"
@@ -65,25 +65,11 @@ inline constexpr char idlest_queues[] =
 }  // namespace sql
 
 /// What a queue's row says. What changes often is in no index.
-struct sqlite_queue_fields {
-  std::optional<time_point> pointer;  ///< never later than its min vesting time (F41, F48)
-  time_point snoozed_until = time_point::min();
-  bool paused = false;
-
-  std::string lease_holder;
-  std::uint64_t lease_fence = 0;
-  time_point lease_expiry = time_point::min();
-
-  // Of these R4's sum is made. `enqueued` is what came in, independently of the others.
-  std::uint64_t enqueued = 0;
-  std::uint64_t completed = 0;
-  std::uint64_t cancelled = 0;
-  std::uint64_t purged = 0;
+struct sqlite_queue_fields : rule::queue_fields {
   std::uint64_t waiting = 0;  ///< pending or leased
   std::uint64_t dead = 0;
   std::uint64_t kept = 0;  ///< records of completed and cancelled jobs
   std::uint64_t keys = 0;  ///< that are held until_expired
-  std::uint64_t deaths = 0;
 
   friend bool operator==(sqlite_queue_fields const&, sqlite_queue_fields const&) = default;
 };
@@ -98,9 +84,7 @@ struct sqlite_queue : sqlite_queue_fields {
   [[nodiscard]] bool jobless() const noexcept {
     return waiting == 0 && dead == 0 && kept == 0 && keys == 0;
   }
-  [[nodiscard]] bool held(time_point now) const noexcept {
-    return rule::queue_held(paused, snoozed_until, now);
-  }
+
   /// Where a scan finds it.
   [[nodiscard]] std::optional<time_point> due() const noexcept {
     if (paused || !pointer) return std::nullopt;

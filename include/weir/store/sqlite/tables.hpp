@@ -145,13 +145,13 @@ class sqlite_tables {
   /// To be called last in a transaction that changes something: writes what has not been written.
   void finish() {
     tidy();
-    nouns_.sqlite_jobs::flush();
+    nouns_.table().flush();
     bool const changed = scope_.ledger != *stored_ || scope_.db.total_changes() != changes_;
     if (!changed) return;
     if (passed_) scope_.ledger.time = std::max(scope_.ledger.time, *passed_);
     scope_.ledger.write(scope_.db);
     for (auto const shard : scope_.events.shards_watched) {
-      scope_.events.first_due[shard] = nouns_.first_due(shard);
+      scope_.events.first_due[shard] = nouns_.table().first_due(shard);
     }
   }
 
@@ -159,7 +159,7 @@ class sqlite_tables {
   void committed() {
     stored_ = scope_.ledger;
     nouns_.sqlite_permits::trim();
-    nouns_.sqlite_jobs::trim();
+    nouns_.table().trim();
   }
 
   /// Forgets what was read: it may not be so any more.
@@ -169,7 +169,7 @@ class sqlite_tables {
     passed_.reset();
     permit_steps_ = lock_steps_ = bucket_steps_ = 0;
     nouns_.sqlite_permits::forget();
-    nouns_.sqlite_jobs::forget();
+    nouns_.table().forget();
   }
 
   /// Changes whenever somebody else has committed. May be asked outside a transaction.
@@ -183,7 +183,7 @@ class sqlite_tables {
 
   [[nodiscard]] sqlite_events& events() noexcept { return scope_.events; }
   [[nodiscard]] sqlite_permits& permits() noexcept { return nouns_; }
-  [[nodiscard]] sqlite_jobs& jobs() noexcept { return nouns_; }
+  [[nodiscard]] sqlite_job_table& jobs() noexcept { return nouns_.table(); }
   [[nodiscard]] std::uint32_t shards() const noexcept { return scope_.ledger.shards; }
 
  private:
@@ -195,7 +195,7 @@ class sqlite_tables {
     if (!rebooted) return;
     nouns_.sqlite_permits::end_all();
     nouns_.sqlite_locks::end_all();
-    nouns_.end_leases(scope_.ledger.time);
+    nouns_.table().end_leases(scope_.ledger.time);
   }
 
   /// Removes a little of what time has ended: twice as much as the steps may have made. What is
@@ -212,7 +212,7 @@ class sqlite_tables {
     if (permit_steps_ != 0) spare([&] { nouns_.sqlite_permits::reap(now, 2 * permit_steps_); });
     if (lock_steps_ != 0) spare([&] { nouns_.sqlite_locks::reap(now, 2 * lock_steps_); });
     if (bucket_steps_ != 0) spare([&] { nouns_.sqlite_buckets::reap(now, 2 * bucket_steps_); });
-    spare([&] { nouns_.sqlite_jobs::tidy(now); });
+    spare([&] { nouns_.table().tidy(now); });
     permit_steps_ = lock_steps_ = bucket_steps_ = 0;
   }
 

@@ -1,0 +1,287 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_SQLITE_JOB_TABLE_HPP
+#define WEIR_STORE_SQLITE_JOB_TABLE_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/detail/os_entropy.hpp"
+#include "weir/job.hpp"
+#include "weir/rule/jobs.hpp"
+#include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/job_keys.hpp"
+#include "weir/store/sqlite/job_reader.hpp"
+#include "weir/store/sqlite/job_rows.hpp"
+#include "weir/store/sqlite/queues.hpp"
+#include "weir/store/sqlite/scope.hpp"
+#include "weir/time.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace weir::detail {
+
+/// The jobs of the file, a row each, in an order that is an index (schema.hpp), for
+/// `rule::job_machine`, which says what each function is for. A row is written by `put`, `extend`,
+/// `retire` and `erase`. What a failed step has done goes with its transaction.
+class sqlite_job_table : public sqlite_job_reader {
+ public:
+  using claimant = std::string_view;
+
+  explicit sqlite_job_table(sqlite_scope& in) noexcept : sqlite_job_reader{in}, keys_{in} {}
+
+  bool add(queue& q, new_job const& j, time_point now) {
+    if (!rows_.insert(q.number, j, now)) {
+      auto const there = intact(q, j.id);
+      if (!there || !there->gone(now)) return false;
+      unretire(q, *there);
+      erase(q, *there);
+      if (!rows_.insert(q.number, j, now)) throw sqlite_failure{SQLITE_CORRUPT};
+    }
+    ++q.waiting;
+    ++in_.ledger.jobs;
+    if (holds_while_waiting(j.strategy)) {
+      keys_.hold(q, j.unique_key, j.id, rule::key_expiry(j.strategy, j.unique_ttl, now));
+    }
+    return true;
+  }
+
+  static void prepare(queue&, std::uint8_t) noexcept {}
+  static void lift(queue& q, record const&) noexcept { sqlite_decrease(q.waiting); }
+  void put(queue& q, record const& r) {
+    ++q.waiting;
+    rows_.write(q.number, r);
+  }
+  void extend(queue const& q, record const& r, time_point vesting) {
+    rows_.extend(q.number, r.id, vesting);
+  }
+  void retire(queue& q, record const& r) {
+    ++(r.ended == job_state::dead ? q.dead : q.kept);
+    rows_.write(q.number, r);
+  }
+  static void unretire(queue& q, record const& r) noexcept {
+    sqlite_decrease(r.ended == job_state::dead ? q.dead : q.kept);
+  }
+  void erase(queue const& q, record const& r) {
+    rows_.erase(q.number, r.id, r.body);
+    sqlite_decrease(in_.ledger.jobs);
+  }
+
+  template <class F>
+  void each_visible(queue& q, std::size_t wants, time_point now, F&& f) {
+    constexpr std::size_t page_size = 256;
+    auto const pass_damaged = [&](auto const& id) {
+      set_aside(q, id, now);
+      wants = f(static_cast<sqlite_whole_job*>(nullptr));
+    };
+    for (auto h = first_head(q); h && wants != 0;) {
+      if (h->damaged) {
+        pass_damaged(*h->damaged);
+        h = first_head(q);
+        continue;
+      }
+      for (bool rest = rule::job_visible(h->vesting, now); rest && wants != 0;) {
+        auto const most = std::min(wants, page_size);
+        auto const found = visible(q, h->priority, now, most);
+        rest = found.ids.size() == most || found.damaged;
+        for (auto const& id : found.ids) {
+          if (wants == 0) break;
+          std::optional<sqlite_whole_job> r;
+          try {
+            r = rows_.read_whole(q.number, id);
+          } catch (sqlite_damage const&) {
+            pass_damaged(id);
+            continue;
+          }
+          if (!r) throw sqlite_failure{SQLITE_CORRUPT};
+          wants = f(&*r);
+        }
+        if (found.damaged && wants != 0) pass_damaged(*found.damaged);
+      }
+      h = head_after(q, *h);
+    }
+  }
+
+  [[nodiscard]] bool possessor(queue& q, std::string_view key, time_point now, job_id& id,
+                               row& job) {
+    auto const found = keys_.find(q, key, now);
+    if (!found) return false;
+    id = found->owner;
+    try {
+      job = find(q, id, now);
+    } catch (sqlite_damage const&) {
+      set_aside(q, id, now);
+      if (found->until) return true;
+      keys_.free(q, key, id);
+      return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool key_taken(queue const& q, record const& r, time_point now) {
+    return keys_.find(q, r.key, now).has_value();
+  }
+  void hold_key(queue& q, record const& r) { keys_.hold(q, r.key, r.id, time_point::max()); }
+  void free_key(queue& q, record const& r) { keys_.free(q, r.key, r.id); }
+
+  struct run_lock_of {
+    bool own = false;
+    row other{};
+  };
+  [[nodiscard]] run_lock_of run_lock(queue const& q, record const& r, time_point now) {
+    run_lock_of out;
+    auto const runner = keys_.runner(q, r.key);
+    out.own = runner == r.id;
+    if (runner && !out.own) out.other = find(q, *runner, now);
+    if (out.other && out.other->state(now) != job_state::leased) out.other.reset();
+    return out;
+  }
+  void take_run(queue const& q, record const& r) { keys_.take_run(q, r.key, r.id); }
+  void free_run(queue const& q, record const& r) { keys_.free_run(q, r.key, r.id); }
+
+  [[nodiscard]] static claimant claimant_of(queue const&, std::string_view name) noexcept {
+    return name;
+  }
+  static void prepare_claim(queue const&, claimant, std::uint64_t, job_id const&, std::uint64_t) {}
+  static void hand_to(queue const&, record& r, claimant by, std::uint64_t sequence) {
+    r.holder = by;
+    r.sequence = sequence;
+  }
+  static void let_go(queue const&, record& r) noexcept {
+    r.holder.reset();
+    r.sequence = 0;
+  }
+  template <class F>
+  void each_remembered(queue const& q, claimant by, std::uint64_t sequence, time_point now, F&& f) {
+    std::vector<job_id> ids;
+    {
+      sqlite_query again{in_.db, sql::jobs_of_dequeue, q.number, by, sequence, now};
+      while (again.next()) {
+        auto const id = again.anything(0);
+        if (id.size() == sizeof(job_id)) std::memcpy(&ids.emplace_back(), id.data(), id.size());
+      }
+    }
+    for (auto const& id : ids) {
+      if (auto r = readable(q, id)) f(*r);
+    }
+  }
+  void forget_dequeue(queue const& q, claimant by) {
+    sqlite_run(in_.db, sql::forget_dequeue, q.number, by);
+  }
+
+  struct loan {
+    sqlite_job_table& from;
+    [[nodiscard]] bool take(std::size_t n) const noexcept {
+      return from.in_.ledger.jobs + n <= from.in_.options.max_jobs;
+    }
+    static void use(std::size_t) noexcept {}
+  };
+  void reap_all(time_point now) {
+    constexpr std::size_t many = 1000;
+    while (reap(now, many) != 0) {
+    }
+  }
+  /// It is done after the steps of a transaction, by `tidy(now)`.
+  void tidy(time_point, std::size_t jobs) noexcept { work_ += jobs; }
+
+  /// A little of the work that time has made: on average as much as steps make, and never much at
+  /// once. Not within a step.
+  void tidy(time_point now) {
+    if (work_ == 0) return;
+    reap(now, 2 * work_ + 2);
+    work_ = 0;
+    if (in_.ledger.idle > in_.options.max_idle_queues) forget_one(now);
+  }
+
+  /// Ends every lease of a job and of a queue, as if its time were over. To be called first in a
+  /// transaction.
+  void end_leases(time_point now) {
+    queues_.forget();
+    try {
+      sqlite_run(in_.db, sql::end_queue_leases, now);
+    } catch (sqlite_damage const&) {  // they end by their time
+    }
+    std::vector<std::int64_t> numbers;
+    {
+      sqlite_query q{in_.db, sql::leased_queues, now};
+      while (q.next()) {
+        if (q.type(0) == SQLITE_INTEGER) numbers.push_back(q.integer(0));
+      }
+    }
+    sqlite_run(in_.db, sql::end_job_leases, now);
+    for (auto const number : numbers) {
+      if (auto* const found = queues_.by_number(number)) {
+        within(*found, now, [&](queue& q) {
+          no_later_than(q, now, now);
+          return hint{};
+        });
+      }
+      queues_.flush();
+      queues_.trim();
+    }
+  }
+
+  void forget() noexcept {
+    work_ = 0;
+    queues_.forget();
+  }
+
+ private:
+  /// Forgets some of the jobs and keys whose time is over; counts stay. Returns how many there
+  /// were.
+  std::size_t reap(time_point now, std::size_t most) {
+    std::size_t n = 0;
+    while (n != most) {
+      auto const over = sqlite_first<3>(in_.db, sql::kept_job, now);
+      if (!over) break;
+      auto const& [number, id, body] = *over;
+      if (!rows_.erase(number, id, body)) break;
+      ++n;
+      sqlite_decrease(in_.ledger.jobs);
+      if (auto* const q = queues_.by_number(number)) {
+        sqlite_decrease(q->kept);
+        queues_.settle(*q);
+      }
+    }
+    return n + keys_.reap(queues_, now, most);
+  }
+
+  /// Puts a dead letter in the place of a record that cannot be read.
+  template <class Id>
+  void set_aside(queue& q, Id const& id, time_point now) {
+    auto const found = rows_.read_remains(q.number, id);
+    if (!rows_.erase(q.number, id, found.body)) throw sqlite_failure{SQLITE_CORRUPT};
+    if (found.id && !found.unique_key.empty()) keys_.free_all(q, found.unique_key, *found.id);
+    new_job letter;
+    letter.id = found.id ? *found.id : made_id();
+    letter.kind = found.kind.empty() ? std::string_view{"damaged"} : found.kind;
+    letter.payload = found.payload;
+    rows_.insert(q.number, letter, now);
+    auto r = rows_.read(q.number, letter.id);
+    if (!r) throw sqlite_failure{SQLITE_CORRUPT};
+    r->new_reason = damaged_record;
+    lift(q, *r);
+    r->ended = job_state::dead;
+    r->death = ++q.deaths;
+    retire(q, *r);
+  }
+
+  static job_id made_id() {
+    auto const bits = os_entropy();
+    job_id out;
+    static_assert(sizeof(out) == sizeof(bits));
+    std::memcpy(out.begin(), &bits, sizeof(out));
+    return out;
+  }
+
+  sqlite_job_keys keys_;
+  std::size_t work_ = 0;
+};
+
+}  // namespace weir::detail
+
+#endif
