@@ -99,7 +99,7 @@ class Definitions:
         self.predicates = {}
         self.headers = [h for h, languages in DEFINITIONS.items() if language in languages.split()]
         for header in self.headers:
-            self.read(COMMENT.sub("", (include / header).read_text(encoding="utf-8")))
+            self.read(COMMENT.sub("", read(include / header)))
         self.add_predicates()
 
     def add(self, path, text, *assertions):
@@ -116,7 +116,7 @@ class Definitions:
                     raise Wrong(f"{name}: {enumerator} has a value of its own")
                 asserted = f"static_assert(static_cast<int>({scope}{name}::{enumerator}) == {value});"
                 self.add(f"{path}{name}.{enumerator}", value, asserted)
-            self.add(f"{path}{name}.last", *self.flat(f"{path}{name}.{each[-1]}"))
+            self.known[f"{path}{name}.last"] = self.known[f"{path}{name}.{each[-1]}"]
         for name, body in COLUMNS.findall(text):
             each = [e.strip() for e in body.split(",") if e.strip()]
             self.add(f"{name}.columns", ", ".join("j." + e for e in each[1:]),
@@ -143,18 +143,18 @@ class Definitions:
                                 for name, body in PREDICATE.findall(text)})
 
     def add_record(self, record, fields):
-        form, at = ">", 0
+        form, at, asserted = ">", 0, []
         for bits, field in fields:
             size = int(bits) // 8
-            self.add(f"{record}.{field}", at + 1, f"static_assert(offsetof({record}, {field}) == {at});")
+            asserted.append(f"static_assert(offsetof({record}, {field}) == {at});")
+            self.add(f"{record}.{field}", at + 1, asserted[-1])
             form += "B" if size == 1 else f"I{size}"
             at += size
-            self.add(f"{record}.form_to_{field}", form)
-        everything = [a for b, f in fields for a in self.known[f"{record}.{f}"][1]]
-        everything.append(f"static_assert(sizeof({record}) == {at});")
-        self.add(f"{record}.form", form, *everything)
-        self.add(f"{record}.size", at, everything[-1])
-        self.add(f"{record}.after", at + 1, everything[-1])
+            self.add(f"{record}.form_to_{field}", form, *asserted)
+        asserted.append(f"static_assert(sizeof({record}) == {at});")
+        self.add(f"{record}.form", form, *asserted)
+        self.add(f"{record}.size", at, asserted[-1])
+        self.add(f"{record}.after", at + 1, asserted[-1])
 
     def add_predicates(self):
         names = [p.split(".")[1] for p in self.known
@@ -175,10 +175,6 @@ class Definitions:
             self.add(path + ".strategies", ", ".join(str(s) for s, t in enumerate(each) if t), *asserted)
             self.add(path + ".others", ", ".join(str(s) for s, t in enumerate(each) if not t), *asserted)
             self.add(path + ".by_strategy", ", ".join(str(t).lower() for t in each[1:]), *asserted)
-
-    def flat(self, path):
-        text, assertions = self.known[path]
-        return text, *assertions
 
 
 class Script:
