@@ -1041,7 +1041,7 @@ end
 
 tidy((#ARGV - 3) / 4)
 local function forget(id, raw)
-  if not sound(id, raw) then return false end
+  if not sound(id, raw) then return not call('HGET', jobs, id) end  -- `tidy` may have erased it
   local j = parse(id, raw)
   if gone(j) then drop(j) end
   return gone(j)
