@@ -126,12 +126,10 @@ template <class Handler>
   namespace asio = boost::asio;
   auto const own = asio::get_associated_executor(handler, otherwise);
   if constexpr (std::is_convertible_v<decltype(own), asio::any_io_executor>) {
+    asio::execution_context const& system =
+        asio::query(asio::system_executor{}, asio::execution::context);
     asio::any_io_executor const executor = own;
-    asio::any_io_executor const system = asio::system_executor{};
-    if (&asio::query(executor, asio::execution::context) !=
-        &asio::query(system, asio::execution::context)) {
-      return executor;
-    }
+    if (&asio::query(executor, asio::execution::context) != &system) return executor;
   }
   return otherwise;
 }

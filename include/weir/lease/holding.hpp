@@ -7,6 +7,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/spawn.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/lease.hpp"
 #include "weir/lease/agent.hpp"
@@ -20,9 +21,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
@@ -47,14 +46,14 @@ struct basic_body_control {
     auto self = weak.lock();
     if (!self) return;
     auto& on = self->strand;
-    boost::asio::dispatch(on, [self = std::move(self), type] { self->cancel(type); });
+    dispatch_task(on, [self = std::move(self), type] { self->cancel(type); });
   }
   static void lose(std::weak_ptr<basic_body_control> const& weak) {
     auto self = weak.lock();
     if (!self) return;
     auto& on = self->strand;
-    boost::asio::post(
-        on, [self = std::move(self)] { self->cancel(boost::asio::cancellation_type::terminal); });
+    post_task(on,
+              [self = std::move(self)] { self->cancel(boost::asio::cancellation_type::terminal); });
   }
   void cancel(boost::asio::cancellation_type_t type) {
     requested = requested | type;  // it may not have begun to listen yet

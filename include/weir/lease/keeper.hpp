@@ -7,6 +7,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/detail/spawn.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/lease/agent.hpp"
 #include "weir/time.hpp"
@@ -14,7 +15,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -130,8 +130,7 @@ class basic_lease_keeper {
       if (std::exchange(stopped, true) || ended) return;
       try {
         if (auto const r = running.lock()) {
-          boost::asio::post(r->strand,
-                            [r] { r->stop.emit(boost::asio::cancellation_type::terminal); });
+          post_task(r->strand, [r] { r->stop.emit(boost::asio::cancellation_type::terminal); });
         }
       } catch (...) {  // it finds out at its next step
       }

@@ -90,7 +90,7 @@ class worker_core {
       } catch (std::bad_alloc const&) {
         what.fail(make_error_code(boost::system::errc::not_enough_memory));
       }
-      co_await asio::post(asio::deferred);
+      co_await boost::asio::post(asio::deferred);
     } else {
       auto initiate = [&](auto handler) { what.start(store, strand, std::move(handler)); };
       co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,

@@ -5,6 +5,7 @@
 #define WEIR_WORKER_RUN_HPP
 
 #include "weir/detail/config.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/job_run.hpp"
 #include "weir/worker/lease_renewer.hpp"
@@ -17,7 +18,6 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -54,7 +54,7 @@ class worker_run {
 
   /// Claim nothing any more, let the handlers finish, then tell them to stop. Safe in any thread.
   static void stop(std::shared_ptr<worker_run> const& self) {
-    boost::asio::post(self->core_->strand, [self] {
+    post_task(self->core_->strand, [self] {
       self->core_->stopping = true;
       self->core_->changed->notify();
     });

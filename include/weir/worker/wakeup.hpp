@@ -50,7 +50,7 @@ class wakeup : public std::enable_shared_from_this<wakeup> {
   boost::asio::awaitable<void> wait() {
     namespace asio = boost::asio;
     if (std::exchange(pending_, false)) {
-      co_await asio::post(asio::deferred);
+      co_await boost::asio::post(asio::deferred);
       co_return;
     }
     auto initiate = [this](auto handler) {

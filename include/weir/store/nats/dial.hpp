@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_DIAL_HPP
 
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/nats/address.hpp"
@@ -14,7 +15,6 @@
 #include "weir/store/nats/socket.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/post.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -68,7 +68,7 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
   }
   /// Not within the relay.
   void next_later(error_code why) {
-    boost::asio::post(strand_, [weak = weak_from_this(), why] {
+    post_task(strand_, [weak = weak_from_this(), why] {
       if (auto const self = weak.lock()) self->next(why);
     });
   }

@@ -17,6 +17,7 @@
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/validate.hpp"
@@ -30,7 +31,6 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/dispatch.hpp>
 
 #include <memory>
 #include <string>
@@ -50,7 +50,7 @@ class nats_engine {
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
     auto op = park<error_code>(executor_, std::move(handler));
-    boost::asio::dispatch(link_->strand(), [link = link_, table = table_] { link->listen(table); });
+    dispatch_task(link_->strand(), [link = link_, table = table_] { link->listen(table); });
     link_->run(std::move(op));
   }
   void close() { link_->close(); }
@@ -85,29 +85,26 @@ class nats_engine {
     using state = typename nats_state_of<C>::type;
     auto const step =
         std::make_shared<nats_command<state, C>>(std::move(op), c, told, link_->pending());
-    boost::asio::dispatch(link_->strand(),
-                          [table = table_, step] { table->template submit<C>(step); });
+    dispatch_task(link_->strand(), [table = table_, step] { table->template submit<C>(step); });
   }
 
   template <nats_job_step C>
   void start(C const& c, told_time told, waiting_for<C> op) {
     auto const call =
         std::make_shared<nats_job_call_of<C>>(std::move(op), c, told, link_->pending());
-    boost::asio::dispatch(link_->strand(), [jobs = jobs_, shard = jobs_->shard_of(c), call] {
-      jobs->submit(shard, call);
-    });
+    dispatch_task(link_->strand(),
+                  [jobs = jobs_, shard = jobs_->shard_of(c), call] { jobs->submit(shard, call); });
   }
 
   void start(command::await_permit const& c, told_time, waiting_for<command::await_permit> op) {
-    boost::asio::dispatch(link_->strand(),
-                          [table = table_, key = std::string{c.key}, holder = std::string{c.holder},
-                           op = std::move(op)] { table->wait(key, holder, op); });
+    dispatch_task(link_->strand(),
+                  [table = table_, key = std::string{c.key}, holder = std::string{c.holder},
+                   op = std::move(op)] { table->wait(key, holder, op); });
   }
 
   void start(command::await_jobs const& c, told_time, waiting_for<command::await_jobs> op) {
-    boost::asio::dispatch(link_->strand(), [jobs = jobs_, shard = c.shard, op = std::move(op)] {
-      jobs->await(shard, op);
-    });
+    dispatch_task(link_->strand(),
+                  [jobs = jobs_, shard = c.shard, op = std::move(op)] { jobs->await(shard, op); });
   }
 
   boost::asio::any_io_executor executor_;

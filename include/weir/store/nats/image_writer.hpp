@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_IMAGE_WRITER_HPP
 #define WEIR_STORE_NATS_IMAGE_WRITER_HPP
 
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/store/nats/image_maker.hpp"
@@ -14,7 +15,6 @@
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
 
-#include <boost/asio/post.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
@@ -133,7 +133,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     auto const on = link_.lock();
     if (!on || over_) return end();
     if (maker_->go_on()) {
-      return boost::asio::post(on->strand(), [self = shared_from_this()] { self->make_parts(); });
+      return post_task(on->strand(), [self = shared_from_this()] { self->make_parts(); });
     }
     record_.size = maker_->size();
     parts_ = std::move(*maker_).take();

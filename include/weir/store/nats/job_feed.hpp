@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/image_reader.hpp"
 #include "weir/store/nats/image_record.hpp"
@@ -18,8 +19,6 @@
 #include "weir/store/nats/retry.hpp"
 #include "weir/store/nats/turn.hpp"
 #include "weir/time.hpp"
-
-#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -371,7 +370,7 @@ class nats_job_feed : public nats_job_requests {
   void advance_later() {
     auto const on = link();
     if (!on || std::exchange(advancing_, true)) return;
-    boost::asio::post(on->strand(), [self = self()] {
+    post_task(on->strand(), [self = self()] {
       self->advancing_ = false;
       if (self->following_) self->advance();
     });
@@ -425,7 +424,7 @@ class nats_job_feed : public nats_job_requests {
   void in_another_turn(F then) {
     auto const on = link();
     if (!on) return;
-    boost::asio::post(on->strand(), [self = self(), now = epoch(), then] {
+    post_task(on->strand(), [self = self(), now = epoch(), then] {
       if (now == self->epoch()) then();
     });
   }

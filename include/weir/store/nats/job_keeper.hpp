@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/nats/image_writer.hpp"
@@ -18,8 +19,6 @@
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/waiting.hpp"
 #include "weir/time.hpp"
-
-#include <boost/asio/post.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -234,7 +233,7 @@ class nats_job_keeper final : public nats_job_feed {
   void flush_soon() {
     auto const on = link();
     if (!on || outgoing_.empty() || std::exchange(flushing_, true)) return;
-    boost::asio::post(on->strand(), [self = self()] {
+    post_task(on->strand(), [self = self()] {
       self->flushing_ = false;
       self->flush();
     });

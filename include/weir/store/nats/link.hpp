@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/nats/address.hpp"
@@ -26,7 +27,6 @@
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/uuid/uuid_io.hpp>
@@ -78,7 +78,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   /// Keeps a connection until `close`. May be called from any thread, as the next one.
   void run(std::shared_ptr<parked<error_code>> op) {
-    boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
+    dispatch_task(strand_, [self = shared_from_this(), op = std::move(op)] {
       if (self->closed_) {
         op->resume(make_error_code(errc::closed));
       } else if (self->running_) {
@@ -90,7 +90,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     });
   }
   void close() {
-    boost::asio::dispatch(strand_, [self = shared_from_this()] { self->close_now(); });
+    dispatch_task(strand_, [self = shared_from_this()] { self->close_now(); });
   }
 
   // The rest is within the strand.

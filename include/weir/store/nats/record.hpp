@@ -7,14 +7,13 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/server_time.hpp"
 #include "weir/time.hpp"
-
-#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -327,11 +326,11 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       queue_.insert(queue_.begin(), std::make_move_iterator(kept),
                     std::make_move_iterator(steps_.end()));
       steps_.erase(kept, steps_.end());
-      boost::asio::post(link->strand(), [self = this->shared_from_this()] { self->decide(false); });
+      post_task(link->strand(), [self = this->shared_from_this()] { self->decide(false); });
       return;
     }
     for (auto const& s : std::exchange(steps_, {})) s->fail(make_error_code(errc::store_full));
-    boost::asio::post(link->strand(), [self = this->shared_from_this()] { self->next(); });
+    post_task(link->strand(), [self = this->shared_from_this()] { self->next(); });
   }
 
   /// Nothing was executed. What may pass, such as a stream that has no leader at the moment, is

@@ -4,13 +4,13 @@
 #ifndef WEIR_STORE_NATS_SOCKET_HPP
 #define WEIR_STORE_NATS_SOCKET_HPP
 
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/connection.hpp"
 #include "weir/store/nats/violations.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <nats/nats.h>
 
@@ -107,7 +107,7 @@ class nats_socket : public std::enable_shared_from_this<nats_socket> {
 
   // What is published in one turn of the strand is written together.
   void write_soon() {
-    boost::asio::post(strand_, [self = shared_from_this()] { self->write(); });
+    post_task(strand_, [self = shared_from_this()] { self->write(); });
   }
   void write() {
     if (!on_end_) return;

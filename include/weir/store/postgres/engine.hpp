@@ -10,6 +10,7 @@
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/migration_sql.hpp"
@@ -23,7 +24,6 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/dispatch.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -50,7 +50,7 @@ class postgres_engine {
     auto const run =
         std::make_shared<postgres_migrator>(pool_->strand(), pool_->conninfo(), pool_->options(),
                                             park<error_code>(executor_, std::move(handler)));
-    boost::asio::dispatch(pool_->strand(), [run] { run->run(); });
+    dispatch_task(pool_->strand(), [run] { run->run(); });
   }
 
   template <class C>

@@ -8,6 +8,7 @@
 #include "weir/backoff/exponential.hpp"
 #include "weir/backoff/jittered.hpp"
 #include "weir/detail/os_entropy.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/gathering.hpp"
@@ -19,9 +20,7 @@
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 
 #include <algorithm>
@@ -75,8 +74,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
 
   /// From any thread.
   void submit(std::unique_ptr<postgres_request> r) {
-    boost::asio::dispatch(
-        strand_, [self = self(), r = std::move(r)]() mutable { self->admit(std::move(r)); });
+    dispatch_task(strand_,
+                  [self = self(), r = std::move(r)]() mutable { self->admit(std::move(r)); });
   }
 
   /// From any thread. What commands at told times leave is not tidied by the server's clock.
@@ -84,7 +83,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
 
   /// From any thread. What is under way is still answered.
   void close() {
-    boost::asio::dispatch(strand_, [self = self()] {
+    dispatch_task(strand_, [self = self()] {
       self->closed_ = true;
       self->retry_.stop();
       self->prod_.stop();
@@ -141,8 +140,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   /// strand's own queue: there it would come before what they are about to submit.
   void gather() {
     if (std::exchange(gathering_, true)) return;
-    boost::asio::post(strand_.get_inner_executor(), [self = self()] {
-      boost::asio::dispatch(self->strand_, [self] {
+    post_task(strand_.get_inner_executor(), [self = self()] {
+      dispatch_task(self->strand_, [self] {
         self->gathering_ = false;
         self->pump();
       });

@@ -7,6 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/listener.hpp"
@@ -19,9 +20,7 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -190,29 +189,27 @@ class postgres_waits final : public postgres_watch_owner {
                                      [weak = self_weakly(), strand = pool_->strand()]() noexcept {
                                        try {
                                          if (auto const self = weak.lock())
-                                           boost::asio::post(strand, [self] { self->prune(); });
+                                           post_task(strand, [self] { self->prune(); });
                                        } catch (...) {  // then the next look notices
                                        }
                                      });
     std::optional<std::uint32_t> shard;
     if constexpr (std::is_same_v<C, command::await_jobs>) shard = c.shard;
-    boost::asio::dispatch(pool_->strand(), [self = self_weakly().lock(), call = call(c), shard,
-                                            op = std::move(op)]() mutable {
+    dispatch_task(pool_->strand(), [self = self_weakly().lock(), call = call(c), shard,
+                                    op = std::move(op)]() mutable {
       self->add(std::move(call), shard, std::move(op));
     });
   }
 
   /// From any thread.
   void close() {
-    boost::asio::dispatch(pool_->strand(),
-                          [self = self_weakly().lock()] { self->end(errc::closed); });
+    dispatch_task(pool_->strand(), [self = self_weakly().lock()] { self->end(errc::closed); });
   }
 
   /// Ends what waits, once no handle of the store is left: whoever listens for it keeps it. Posted,
   /// so that it comes after the waits of the handles that there were.
   static void forsake(std::shared_ptr<postgres_waits> const& all) noexcept try {
-    boost::asio::post(all->pool_->strand(),
-                      [all] { all->end(boost::asio::error::operation_aborted); });
+    post_task(all->pool_->strand(), [all] { all->end(boost::asio::error::operation_aborted); });
   } catch (...) {  // no memory: they go on waiting
   }
 

@@ -5,6 +5,7 @@
 #define WEIR_STORE_REDIS_BACKEND_HPP
 
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/hint_line.hpp"
@@ -12,7 +13,6 @@
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/request.hpp"
 
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 
 #include <memory>
@@ -42,7 +42,7 @@ class redis_backend : public redis_hint_line_owner,
   /// Keeps its connections until `close`. May be called from any thread, as the two below.
   /// @param op told of the end; or null
   void run(std::shared_ptr<parked<error_code>> op) {
-    boost::asio::dispatch(strand_, [self = shared_from_this(), op = std::move(op)] {
+    dispatch_task(strand_, [self = shared_from_this(), op = std::move(op)] {
       if (self->closed_) {
         if (op) op->resume(make_error_code(errc::closed));
       } else if (std::exchange(self->runs_, true)) {
@@ -56,12 +56,11 @@ class redis_backend : public redis_hint_line_owner,
   }
 
   void submit(std::shared_ptr<redis_request> r) {
-    boost::asio::dispatch(strand_,
-                          [self = shared_from_this(), r = std::move(r)] { self->accept(r); });
+    dispatch_task(strand_, [self = shared_from_this(), r = std::move(r)] { self->accept(r); });
   }
 
   void close() {
-    boost::asio::dispatch(strand_, [self = shared_from_this()] {
+    dispatch_task(strand_, [self = shared_from_this()] {
       if (std::exchange(self->closed_, true)) return;
       self->hints_.clear();
       if (self->line_) self->line_->close();

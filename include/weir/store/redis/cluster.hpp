@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
@@ -20,9 +21,7 @@
 #include "weir/store/redis/waiting.hpp"
 #include "weir/time.hpp"
 
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 
 #include <algorithm>
@@ -246,7 +245,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
       auto link = std::make_shared<redis_link>(std::weak_ptr{shared_from_this()}, strand_,
                                                std::move(address), asked_.options());
       // Not now: whoever asks is in the middle of something.
-      boost::asio::post(strand_, [link] { link->start(); });
+      post_task(strand_, [link] { link->start(); });
       return link;
     });
   }

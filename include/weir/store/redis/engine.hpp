@@ -16,6 +16,7 @@
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/redis/address.hpp"
@@ -31,7 +32,6 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/dispatch.hpp>
 
 #include <memory>
 #include <utility>
@@ -103,11 +103,11 @@ class redis_engine {
 
   void wait(command::await_permit const& c, redis_waiter op) const {
     auto const watch = std::make_shared<redis_permit_watch>(link_, c, std::move(op));
-    boost::asio::dispatch(link_->strand(), [link = link_, watch] { watch->start(*link); });
+    dispatch_task(link_->strand(), [link = link_, watch] { watch->start(*link); });
   }
   void wait(command::await_jobs const& c, redis_waiter op) const {
-    boost::asio::dispatch(link_->strand(), [link = link_, watches = watches_, shard = c.shard,
-                                            op = std::move(op)] { watches->add(link, shard, op); });
+    dispatch_task(link_->strand(), [link = link_, watches = watches_, shard = c.shard,
+                                    op = std::move(op)] { watches->add(link, shard, op); });
   }
 
   boost::asio::any_io_executor executor_;

@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/store/redis/address.hpp"
@@ -31,7 +32,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
@@ -128,7 +128,7 @@ class redis_link final : public redis_backend,
     room_.take(r->bytes());
     if (!next_) {
       next_ = spare_.take();
-      boost::asio::post(strand_, [self = shared_from_this()] { self->send(); });
+      post_task(strand_, [self = shared_from_this()] { self->send(); });
     }
     next_->add(r);
   }
@@ -202,7 +202,7 @@ class redis_link final : public redis_backend,
       if (next->wanted()) send_soon(next);
     }
     if (leaving_ && given_ == 0) {
-      boost::asio::post(strand_, [self = shared_from_this()] { self->leave(); });
+      post_task(strand_, [self = shared_from_this()] { self->leave(); });
     }
   }
 
@@ -216,8 +216,8 @@ class redis_link final : public redis_backend,
       return r->complete(reply);
     }
     // Not from here: the connection is in the middle of reading.
-    boost::asio::post(
-        strand_, [self = shared_from_this(), r, text = first.value] { self->refused(r, text); });
+    post_task(strand_,
+              [self = shared_from_this(), r, text = first.value] { self->refused(r, text); });
   }
 
   void refused(std::shared_ptr<redis_request> const& r, std::string_view text) {
@@ -264,7 +264,7 @@ class redis_link final : public redis_backend,
   /// It is done. Whether the replicas have it, the server is asked, for all that are done by then.
   void confirm(std::shared_ptr<redis_request> const& r, std::span<redis_reply::node const> nodes) {
     if (!unconfirmed_.add(r, nodes)) return;
-    boost::asio::post(strand_, [self = shared_from_this()] { self->ask_replicas(); });
+    post_task(strand_, [self = shared_from_this()] { self->ask_replicas(); });
   }
 
   void ask_replicas() {
@@ -394,7 +394,7 @@ class redis_link final : public redis_backend,
     if (!renews) pause_.stop();
     if (other) hosts_.next();
     if (!renews) return retry();
-    boost::asio::post(strand_, [self = shared_from_this()] { self->connect(); });
+    post_task(strand_, [self = shared_from_this()] { self->connect(); });
   }
 
   void failed() {

@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/store/redis/address.hpp"
@@ -24,7 +25,6 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/strand.hpp>
@@ -107,8 +107,8 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   void execute(redis_wire const& wire, redis_receiver& replies,
                std::function<void(error_code)> on_end) {
     if (ended_) {
-      return boost::asio::post(
-          strand_, [on_end = std::move(on_end)] { on_end(boost::asio::error::not_connected); });
+      return post_task(strand_,
+                       [on_end = std::move(on_end)] { on_end(boost::asio::error::not_connected); });
     }
     out_ += wire.payload();
     asked_.push_back({&replies, wire.commands(), wire.payload().size(), std::move(on_end)});
@@ -131,7 +131,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     if (std::exchange(gone_, true)) return;
     error_code ignored;
     socket_.close(ignored);
-    boost::asio::post(strand_, [self = shared_from_this()] { self->over(); });
+    post_task(strand_, [self = shared_from_this()] { self->over(); });
   }
 
  private:
