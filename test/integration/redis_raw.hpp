@@ -34,6 +34,9 @@ class raw {
   std::vector<weir::detail::redis_value> ask(std::string_view command, Args const&... args) {
     weir::detail::redis_wire wire;
     wire.push(command, args...);
+    return ask(wire);
+  }
+  std::vector<weir::detail::redis_value> ask(weir::detail::redis_wire const& wire) {
     boost::asio::write(socket_, boost::asio::buffer(wire.payload()));
     weir::detail::redis_parser parser;
     using outcome = weir::detail::redis_parser::outcome;

@@ -20,7 +20,7 @@ SOCKET, LINK = "store/postgres/socket.hpp", "store/postgres/link.hpp"
 POOL, GATHERING = "store/postgres/pool.hpp", "store/postgres/gathering.hpp"
 LISTENER, WAITS = "store/postgres/listener.hpp", "store/postgres/waits.hpp"
 IN_TRANSACTION = "store/postgres/transaction_steps.hpp"
-MIGRATION = "store/postgres/migration_sql.hpp"
+MIGRATION = "store/postgres/engine.hpp"
 
 
 def in_sql(old, new):

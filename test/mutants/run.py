@@ -105,6 +105,8 @@ def build_one(build, target, folder):
     compile_ = re.sub(r" -MF \S+", f" -MF {out}.d", compile_)
     # What was compiled before the tests has the headers without defects in it.
     compile_ = re.sub(r"( -Xclang)? -include(-pch)?( -Xclang)? \S*cmake_pch\S*", "", compile_)
+    # So has what is compiled once, and is not taken from there if the test has it.
+    compile_ = re.sub(r" -DWEIR_SEPARATE_COMPILATION\b", "", compile_)
     compile_ = re.sub(r" -Werror\b", "", compile_) + " -w"
     link = link.replace(match[1], str(out)).replace(f"-o test/{target} ", f"-o {program} ")
     for command in (compile_, re.sub(r"^: && | && :$", "", link)):

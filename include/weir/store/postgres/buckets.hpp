@@ -117,7 +117,7 @@ struct postgres_buckets {
  private:
   static constexpr auto as_it_is = [](std::int64_t v) { return v; };
 
-  // As the functions of these names in schema/buckets.hpp.
+  // As the functions of these names in schema/buckets.sql.
   static constexpr rule::bucket_units bias = rule::bucket_units{1} << 95;
   static constexpr std::int64_t base = std::int64_t{1} << 62;
   static std::int64_t low_of(rule::bucket_units units) noexcept {

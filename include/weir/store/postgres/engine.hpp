@@ -111,7 +111,7 @@ WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, st
   add("SET LOCAL search_path = pg_catalog, pg_temp;\n");
   // Others who do the same wait here, and then fail.
   if (from == 0 && to > 0) add("CREATE SCHEMA IF NOT EXISTS ~;\n");
-  add(detail::postgres_own_schema);
+  add(detail::pgsql::own_schema);
   if (from > 0) add("LOCK TABLE ~.state;\n");
   for (auto i = from; i < to; ++i) {
     for (auto const* const part : detail::postgres_migrations[i].up) add(part);

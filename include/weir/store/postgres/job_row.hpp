@@ -14,7 +14,7 @@
 
 namespace weir::detail {
 
-/// A row that describes a job: see `job_row` in schema/queues.hpp.
+/// A row that describes a job: see `job_row` in schema/queues.sql.
 class postgres_job_row {
  public:
   postgres_job_row(postgres_rows const& rows, int row) : rows_{rows}, row_{row} {}

@@ -4,24 +4,15 @@
 #ifndef WEIR_STORE_POSTGRES_MIGRATION_SQL_HPP
 #define WEIR_STORE_POSTGRES_MIGRATION_SQL_HPP
 
-#include "weir/job.hpp"
-#include "weir/limits.hpp"
 #include "weir/store/postgres/migration.hpp"
 #include "weir/store/postgres/options.hpp"
-#include "weir/store/postgres/schema/buckets.hpp"
-#include "weir/store/postgres/schema/claims.hpp"
-#include "weir/store/postgres/schema/jobs.hpp"
-#include "weir/store/postgres/schema/leases.hpp"
-#include "weir/store/postgres/schema/queues.hpp"
-#include "weir/store/postgres/schema/tables.hpp"
+#include "weir/store/postgres/schema/generated.hpp"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,23 +22,14 @@ namespace weir::detail {
 /// One step between two versions of the schema, and the way back. One that was released never
 /// changes: a change is one more step.
 struct postgres_migration {
-  std::initializer_list<char const*> up;
+  std::span<char const* const> up;
   char const* down;
 };
 
-inline constexpr std::initializer_list<char const*> postgres_first = {
-    pgsql::tables, pgsql::leases, pgsql::buckets, pgsql::queues, pgsql::jobs, pgsql::claims};
-
 inline constexpr std::array postgres_migrations{
-    postgres_migration{postgres_first, "DROP SCHEMA ~ CASCADE;\n"},
+    postgres_migration{pgsql::whole, "DROP SCHEMA ~ CASCADE;\n"},
 };
 static_assert(postgres_migrations.size() == postgres_schema_version);
-
-/// What a job row is read as. See `job_row` in schema/queues.hpp.
-inline constexpr std::string_view postgres_job_columns =
-    "j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, "
-    "j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, "
-    "j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result";
 
 /// The bytes of a job's row in an answer, as in rule/bytes.hpp.
 inline constexpr std::string_view postgres_job_bytes =
@@ -91,24 +73,11 @@ inline void append_sql(std::string& out, std::string_view text, std::string_view
     out += text.substr(0, at);
     if (at == std::string_view::npos) return;
     text.remove_prefix(at);
-    static_assert(limits::answer_bytes == 4'194'304 && limits::payload_size == 1'048'576 &&
-                  limits::key_size == 1024 && limits::memo_size == 1024 &&
-                  limits::reason_size == 4096 && limits::attempts == 1'000'000 &&
-                  limits::span == std::chrono::nanoseconds{315'360'000'000'000'000});
     constexpr std::pair<std::string_view, std::string_view> filled[] = {
-        {"{job}", postgres_job_columns},
-        {"{bytes}", postgres_job_bytes},
-        {"{answer}", "4194304"},
-        {"{set}", postgres_function_settings},
-        {"{hot}", postgres_hot_table},
-        {"{jobs}", postgres_jobs_table},
-        {"{damaged}", damaged_record},
-        {"{payload}", "1048576"},
-        {"{key}", "1024"},
-        {"{memo}", "1024"},
-        {"{reason}", "4096"},
-        {"{attempts}", "1000000"},
-        {"{span}", "315360000000000000"}};
+        {"{job_bytes}", postgres_job_bytes},
+        {"{function_settings}", postgres_function_settings},
+        {"{hot_table}", postgres_hot_table},
+        {"{jobs_table}", postgres_jobs_table}};
     auto const* const known = std::ranges::find_if(
         filled, [&](auto const& each) { return text.starts_with(each.first); });
     if (text.starts_with('~')) {
@@ -123,26 +92,6 @@ inline void append_sql(std::string& out, std::string_view text, std::string_view
     }
   }
 }
-
-/// Refuses a schema that a stranger made: what is in it would be executed with weir's rights. The
-/// owner is who asks, a role that they are a member of, the database's owner, or a superuser. The
-/// first statement pins the names of this one and of what follows in the transaction.
-inline constexpr std::string_view postgres_own_schema =
-    "SET LOCAL search_path = pg_catalog, pg_temp;\n"
-    "DO $$\n"
-    "DECLARE\n"
-    "  r name;\n"
-    "BEGIN\n"
-    "  SELECT o.rolname INTO r FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner\n"
-    "    JOIN pg_database d ON d.datname = current_database()\n"
-    "    JOIN pg_roles me ON me.rolname = current_user\n"
-    "    WHERE n.nspname = btrim('~', '\"') AND NOT (o.oid IN (me.oid, d.datdba) OR o.rolsuper\n"
-    "      OR NOT me.rolsuper AND pg_has_role(o.oid, 'USAGE'));\n"
-    "  IF FOUND THEN\n"
-    "    RAISE SQLSTATE 'WEIR1' USING MESSAGE =\n"
-    "      format('weir: the schema %I belongs to the role %I', btrim('~', '\"'), r);\n"
-    "  END IF;\n"
-    "END $$;\n";
 
 }  // namespace weir::detail
 

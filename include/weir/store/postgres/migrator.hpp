@@ -65,7 +65,7 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
   void look() {
     std::string text;
     append_sql(text, "BEGIN;\n", schema_);
-    append_sql(text, postgres_own_schema, schema_);  // what is there may be anybody's
+    append_sql(text, pgsql::own_schema, schema_);  // what is there may be anybody's
     append_sql(text, "SELECT version, shards FROM ~.state", schema_);
     ask(text, options_.command_timeout, [this](outcome const& found) {
       bool const missing = found.state == "42P01" || found.state == "3F000";

@@ -6,6 +6,7 @@
 
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/buckets.hpp"
+#include "weir/store/redis/script.hpp"
 #include "weir/time.hpp"
 
 #include <chrono>
@@ -41,8 +42,9 @@ struct redis_units {
   /// Units after `now`, 0 if it is before; empty: no script has written this.
   [[nodiscard]] constexpr std::optional<rule::bucket_units> after(
       std::int64_t now, rule::bucket_scale const& s) const noexcept {
-    constexpr auto most = std::int64_t{1} << 53;
-    if (rest < 0 || rest >= s.gain || micros < -most || micros > most) return std::nullopt;
+    if (rest < 0 || rest >= s.gain || micros < -redis_exact || micros > redis_exact) {
+      return std::nullopt;
+    }
     if (micros < now) return 0;
     return redis_units{micros - now, rest}.units(s);
   }

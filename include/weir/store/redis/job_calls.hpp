@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-// How jobs travel between a script and here: see store/redis/job_lua.hpp.
+// How jobs travel between a script and here: see store/redis/script/shared.
 namespace weir::detail {
 
 /// A call on one queue: its keys, perhaps with one more, and the arguments that all of them have.

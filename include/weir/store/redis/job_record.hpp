@@ -7,15 +7,17 @@
 #include "weir/job.hpp"
 #include "weir/limits.hpp"
 #include "weir/store/redis/reply.hpp"
+#include "weir/store/redis/script.hpp"
 #include "weir/time.hpp"
 #include "weir/unique.hpp"
 
-#include <boost/endian/conversion.hpp>
+#include <boost/endian/arithmetic.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -37,13 +39,6 @@ class redis_packed {
     return boost::endian::endian_load<T, sizeof(T), boost::endian::order::big>(
         reinterpret_cast<unsigned char const*>(bytes.data()));
   }
-  /// A number that names one of those up to `last`.
-  template <class Enum>
-  Enum one_of(Enum last) noexcept {
-    auto const n = number<std::uint8_t>();
-    if (n > static_cast<std::uint8_t>(last)) good_ = false;
-    return good_ ? static_cast<Enum>(n) : Enum{};
-  }
   std::string_view text(std::size_t size) noexcept {
     if (rest_.size() < size) good_ = false;
     if (!good_) return {};
@@ -60,23 +55,34 @@ class redis_packed {
   bool good_ = true;
 };
 
-/// What `describe` sends of a job (store/redis/job_lua.hpp has the form of its record).
-struct redis_job_record {
+/// Numbers of a job's record, as its server keeps them: scripts pack and read them by this
+/// (`weir.redis_record` there). Its unique key, its holder and, unless that is elsewhere, its body
+/// follow. What a claim changes comes first. Times are microseconds since 1970.
+struct redis_record {
+  boost::endian::big_uint32_t attempts;
+  boost::endian::big_int64_t vesting;
+  boost::endian::big_int64_t unclaimed;  // when it was visible before it was claimed
+  boost::endian::big_uint64_t fence;
+  boost::endian::big_uint16_t holder_size;
+  boost::endian::big_uint8_t priority;
+  boost::endian::big_uint8_t ended;   // how; 0: it has not
+  boost::endian::big_uint8_t extras;  // 1: it has notes, 2: its body is elsewhere
+  boost::endian::big_uint32_t max_attempts;
+  boost::endian::big_int64_t deadline_from;
+  boost::endian::big_int64_t deadline;  // from then on; 0: none
+  boost::endian::big_uint16_t key_size;
+  boost::endian::big_uint8_t strategy;
+  boost::endian::big_uint8_t policy;
+  boost::endian::big_uint32_t snoozes;
+  boost::endian::big_int64_t enqueued;
+  boost::endian::big_int64_t retention;
+  boost::endian::big_uint64_t death;  // which death it died
+};
+
+/// What `describe` sends of a job (store/redis/script/shared/jobs.lua).
+struct redis_job_record : redis_record {
   job_id id{};
-  std::uint8_t priority = 0;
-  std::uint8_t ended = 0;
-  unique_strategy strategy{};
-  conflict_policy policy{};
-  std::uint32_t attempts = 0;
-  std::uint32_t max_attempts = 0;
-  std::uint32_t snoozes = 0;
-  // Microseconds; the first four since 1970.
-  std::int64_t vesting = 0;
-  std::int64_t enqueued = 0;
-  std::int64_t deadline_from = 0;
   std::int64_t now = 0;  // of the step that sent it
-  std::int64_t deadline = 0;
-  std::uint64_t fence = 0;
   std::string_view key;
   std::string_view holder;
   std::string_view kind;
@@ -86,32 +92,17 @@ struct redis_job_record {
   std::string_view reason;
 
   static redis_job_record read(redis_reply& r, std::int64_t now) noexcept {
-    redis_job_record out;
+    redis_job_record out{};
     out.now = now;
     out.id = r.id();
     redis_packed p{r.text()};
-    out.attempts = p.number<std::uint32_t>();
-    out.vesting = p.number<std::int64_t>();
-    p.number<std::int64_t>();  // when it was visible before it was claimed
-    out.fence = p.number<std::uint64_t>();
-    auto const holder = p.number<std::uint16_t>();
-    out.priority = p.number<std::uint8_t>();
-    out.ended = p.number<std::uint8_t>();
-    auto const extras = p.number<std::uint8_t>();
-    out.max_attempts = p.number<std::uint32_t>();
-    out.deadline_from = p.number<std::int64_t>();
-    out.deadline = p.number<std::int64_t>();
-    auto const key = p.number<std::uint16_t>();
-    out.strategy = p.one_of(unique_strategy::until_expired);
-    out.policy = p.one_of(conflict_policy::reschedule);
-    out.snoozes = p.number<std::uint32_t>();
-    out.enqueued = p.number<std::int64_t>();
-    p.number<std::int64_t>();   // its retention
-    p.number<std::uint64_t>();  // which death it died
-    out.key = p.text(key);
-    out.holder = p.text(holder);
-    bool const elsewhere = (extras & 2U) != 0;
-    bool const noted = (extras & 1U) != 0;
+    redis_record& numbers = out;
+    auto const fixed = p.text(sizeof(numbers));
+    if (p.good()) std::memcpy(&numbers, fixed.data(), sizeof(numbers));
+    out.key = p.text(numbers.key_size);
+    out.holder = p.text(numbers.holder_size);
+    bool const elsewhere = (out.extras & 2U) != 0;
+    bool const noted = (out.extras & 1U) != 0;
     redis_packed body{elsewhere ? r.text() : p.rest()};
     out.kind = body.text(body.number<std::uint16_t>());
     out.payload = body.rest();
@@ -123,7 +114,7 @@ struct redis_job_record {
       out.result = notes.text(result);
       out.reason = notes.rest();
     }
-    if (!p.good() || !body.good() || !notes.good() || extras > 3 || !out.plausible()) r.fail();
+    if (!p.good() || !body.good() || !notes.good() || !out.plausible()) r.fail();
     return out;
   }
 
@@ -138,14 +129,15 @@ struct redis_job_record {
   }
 
  private:
-  /// Are all times such as scripts can count with?
+  /// Are all times such as scripts can count with, and all else what a script writes?
   [[nodiscard]] bool plausible() const noexcept {
-    constexpr std::int64_t exact = std::int64_t{1} << 53;
-    auto const times = {vesting, enqueued, deadline_from, now, deadline};
-    return std::ranges::all_of(times, [](auto t) { return t >= 0 && t <= exact; }) &&
-           ended <= ended_states;
+    auto const times = {vesting.value(), enqueued.value(), deadline_from.value(), deadline.value(),
+                        now};
+    return std::ranges::all_of(times, [](auto t) { return t >= 0 && t <= redis_exact; }) &&
+           ended <= static_cast<std::uint8_t>(job_state::cancelled) && extras <= 3 &&
+           strategy <= static_cast<std::uint8_t>(unique_strategy::until_expired) &&
+           policy <= static_cast<std::uint8_t>(conflict_policy::reschedule);
   }
-  static constexpr std::uint8_t ended_states = static_cast<std::uint8_t>(job_state::cancelled);
 };
 
 inline void assign(leased_job& to, redis_job_record const& from) {
@@ -158,7 +150,7 @@ inline void assign(leased_job& to, redis_job_record const& from) {
   to.snoozes = from.snoozes;
   to.age = -from.until(from.enqueued);
   to.deadline_in = from.deadline_in();
-  to.strategy = from.strategy;
+  to.strategy = static_cast<unique_strategy>(from.strategy.value());
   to.unique_key = from.key;
   to.kind = from.kind;
   to.payload = from.payload;
@@ -167,7 +159,7 @@ inline void assign(leased_job& to, redis_job_record const& from) {
 
 inline void assign(job& to, redis_job_record const& from) {
   to.id = from.id;
-  to.state = static_cast<job_state>(from.ended);
+  to.state = static_cast<job_state>(from.ended.value());
   bool const waits = to.state == job_state::pending;
   bool const leased = waits && !from.holder.empty() && from.vesting > from.now;
   if (leased) to.state = job_state::leased;
@@ -178,8 +170,8 @@ inline void assign(job& to, redis_job_record const& from) {
   to.vests_in = waits ? from.until(from.vesting) : duration::zero();
   to.age = -from.until(from.enqueued);
   to.deadline_in = from.deadline_in();
-  to.strategy = from.strategy;
-  to.on_conflict = from.policy;
+  to.strategy = static_cast<unique_strategy>(from.strategy.value());
+  to.on_conflict = static_cast<conflict_policy>(from.policy.value());
   to.unique_key = from.key;
   to.kind = from.kind;
   to.payload = from.payload;

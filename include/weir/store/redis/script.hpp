@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@
 //   script that fails half-way keeps its first writes (F53).
 // - The work is bounded by what the caller asked for, whatever is kept.
 namespace weir::detail {
+
+/// The largest number that scripts count with: below it, a double is exact.
+inline constexpr std::int64_t redis_exact = std::int64_t{1} << 53;
 
 /// A number behind a letter, such as how many bytes or elements follow, and the end of its line.
 inline void redis_count(std::string& to, char kind, std::size_t n) {
@@ -66,55 +70,6 @@ class redis_script {
   std::string encoded_digest_;
 };
 
-namespace lua {
-
-/// `now`, and `slack`: for how many milliseconds more than it is needed the server keeps a key. A
-/// minute, so that a clock that steps back finds it; and a hundred years where the time was told,
-/// which the server's clock knows nothing of. Each run of a script pays for making its functions,
-/// for each of its keys and arguments, and for the bytes of each of its strings, which Lua hashes:
-/// of all these, it has as few as it can.
-inline constexpr char common[] = R"lua(
-local call = redis.call
-local now, slack = tonumber(ARGV[1]), 3155760000000
-if not now then
-  local t = call('TIME')
-  now, slack = t[1] * 1000000 + t[2], 60000
-end
-local function decimal(number) return string.format('%d', number) end
-)lua";
-
-/// The first of the next n fences. The clock is nearly always ahead of the last one. A fence that
-/// is damaged, or beyond what a script can count, stays as it is (F97).
-inline constexpr char next_fences[] = R"lua(
-local function next_fences(key, n)
-  local was = call('SET', key, decimal(now + n - 1), 'GET')
-  local last = was and tonumber(was) or 0
-  if was and (not was:match('^%d+$') or last > 9007199254740992 - n) then
-    call('SET', key, was)
-    error('CORRUPT weir: a fence')
-  end
-  if last < now then return now end
-  call('SET', key, decimal(last + n))
-  return last + 1
-end
-)lua";
-
-/// Publishes a hint, if that is allowed.
-inline constexpr char tell[] = R"lua(
-local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
-)lua";
-
-/// Lets a key live until then and `slack` longer. A damaged instant is held within what can be
-/// said.
-inline constexpr char keep[] = R"lua(
-local function kept_for(till)
-  till = math.max(now, math.min(till, 9007199254740992))
-  return decimal(math.ceil((till - now) / 1000) + slack)
-end
-local function keep(key, till) call('PEXPIRE', key, kept_for(till)) end
-)lua";
-
-}  // namespace lua
 }  // namespace weir::detail
 
 #endif

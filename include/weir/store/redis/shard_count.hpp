@@ -9,6 +9,7 @@
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/script.hpp"
+#include "weir/store/redis/script/generated.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -17,23 +18,8 @@
 
 namespace weir::detail {
 
-namespace lua {
-
-/// Notes how many shards there are, or says what was noted. KEYS: of shard 0. A server that cannot
-/// write notes it another time. Nothing: the server is one of 32 bits, and cannot write a time.
-inline constexpr char shards[] = R"lua(
-if decimal(2 ^ 52) ~= '4503599627370496' then return '' end
-local known = call('GET', KEYS[1])
-if known then return known end
-redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
-return ARGV[2]
-)lua";
-
-}  // namespace lua
-
 [[nodiscard]] inline redis_call redis_shard_count_call(redis_names const& names) {
-  static redis_script const script{lua::common, lua::shards};
-  redis_call out{script};
+  redis_call out{lua::shards()};
   out.key(names.key(0, "shards")).arg(redis_now{}).arg(names.shards());
   return out;
 }

@@ -1,52 +1,44 @@
-// Copyright (c) 2026 The weir authors
-// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+--- What is in the schema. All times are nanoseconds since 1970 by
+--- the server's clock, and all keys and texts are bytes, so that two different keys never are the
+--- same (F27).
+---
+--- Order of locks: a step takes the guards of its unique keys first, in order, then the rows of
+--- its jobs, in the order of their ids, and nothing that can be waited for after these. So steps of
+--- weir's do not lock each other out.
+---
+--- Other roles share the server (F89, F94). Functions are executed with weir's rights, so they find
+--- every name in the system's schema: commands and what they call by a pinned search_path, and
+--- functions in SQL because they are parsed here and now (RETURN, BEGIN ATOMIC). What a command
+--- waits for is a row that only weir's roles can lock. Advisory locks are only tried, and their
+--- numbers depend on a seed that only weir's roles can read.
+---
+--- `weir.hot_table`: rows of the table come and go, so that it is to be vacuumed before scans notice
+--- what is dead; `weir.jobs_table`: the same for the jobs' table. See migration_sql.hpp.
 
-#ifndef WEIR_STORE_POSTGRES_SCHEMA_TABLES_HPP
-#define WEIR_STORE_POSTGRES_SCHEMA_TABLES_HPP
-
-// What is in the schema. A `~` stands for its name, quoted. All times are nanoseconds since 1970 by
-// the server's clock, and all keys and texts are bytes, so that two different keys never are the
-// same (F27).
-//
-// Order of locks: a step takes the guards of its unique keys first, in order, then the rows of
-// its jobs, in the order of their ids, and nothing that can be waited for after these. So steps of
-// weir's do not lock each other out.
-//
-// Other roles share the server (F89, F94). Functions are executed with weir's rights, so they find
-// every name in the system's schema: commands and what they call by a pinned search_path, and
-// functions in SQL because they are parsed here and now (RETURN, BEGIN ATOMIC). What a command
-// waits for is a row that only weir's roles can lock. Advisory locks are only tried, and their
-// numbers depend on a seed that only weir's roles can read.
-//
-// `{hot}`: rows of the table come and go, so that it is to be vacuumed before scans notice what is
-// dead; `{jobs}`: the same for the jobs' table.
-namespace weir::detail::pgsql {
-
-inline constexpr char tables[] = R"sql(
-CREATE TABLE ~.state (
+CREATE TABLE weir.state (
   one       boolean PRIMARY KEY DEFAULT true CHECK (one),
   version   integer NOT NULL,            -- how many of the migrations were made
   shards    integer NOT NULL,
   forgotten bigint NOT NULL,             -- every bucket that is not there was full from then on
   secret    uuid NOT NULL DEFAULT gen_random_uuid()  -- what others hear of keys depends on it
 );
-CREATE SEQUENCE ~.fences;
-CREATE SEQUENCE ~.seed;                  -- of the numbers of advisory locks: never drawn from
-SELECT setval('~.seed',
+CREATE SEQUENCE weir.fences;
+CREATE SEQUENCE weir.seed;                  -- of the numbers of advisory locks: never drawn from
+SELECT setval('weir.seed',
   1 + (hashtextextended(gen_random_uuid()::text, 0) & 4611686018427387903));
-CREATE SEQUENCE ~.stripes;
-CREATE SEQUENCE ~.deaths;
+CREATE SEQUENCE weir.stripes;
+CREATE SEQUENCE weir.deaths;
 
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
-CREATE TABLE ~.permit_lines (
+CREATE TABLE weir.permit_lines (
   key     bytea PRIMARY KEY,
   live    integer NOT NULL,              -- permits, and
   waiting integer NOT NULL,              -- tickets of the key that are not known to be over
   turn    bigint NOT NULL,               -- of the last ticket
   fence   bigint NOT NULL,               -- of the last permit
   soonest bigint NOT NULL                -- nothing of it is over before this
-) WITH (fillfactor = 70, {hot});
-CREATE TABLE ~.permits (
+) WITH (fillfactor = 70, weir.hot_table);
+CREATE TABLE weir.permits (
   key     bytea NOT NULL,
   holder  bytea NOT NULL,
   ticket  boolean NOT NULL,
@@ -54,29 +46,29 @@ CREATE TABLE ~.permits (
   until   bigint NOT NULL,
   top     integer NOT NULL DEFAULT 0,    -- the limit that its ticket waits for
   PRIMARY KEY (key, holder)
-) WITH ({hot});
-CREATE INDEX permits_number ON ~.permits (key, ticket, number);
-CREATE INDEX permits_until ON ~.permits (until);
+) WITH (weir.hot_table);
+CREATE INDEX permits_number ON weir.permits (key, ticket, number);
+CREATE INDEX permits_until ON weir.permits (until);
 
-CREATE TABLE ~.locks (
+CREATE TABLE weir.locks (
   key     bytea PRIMARY KEY,
   holder  bytea NOT NULL,
   fence   bigint NOT NULL,
   until   bigint NOT NULL
-) WITH ({hot});
-CREATE INDEX locks_until ON ~.locks (until);
+) WITH (weir.hot_table);
+CREATE INDEX locks_until ON weir.locks (until);
 
-CREATE TABLE ~.buckets (
+CREATE TABLE weir.buckets (
   key     bytea PRIMARY KEY,
   quotas  bytea NOT NULL,                -- as they were asked for
   scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price
   arrival numeric[] NOT NULL,            -- of each quota, in its units
   due     bigint NOT NULL                -- it is not full before; a lower bound
-) WITH (fillfactor = 70, {hot});
-CREATE INDEX buckets_due ON ~.buckets (due);
+) WITH (fillfactor = 70, weir.hot_table);
+CREATE INDEX buckets_due ON weir.buckets (due);
 
 -- What a queue has beside its jobs. There is no row where all of it is as it is at first.
-CREATE TABLE ~.queues (
+CREATE TABLE weir.queues (
   queue   bytea PRIMARY KEY,
   shard   integer NOT NULL,
   paused  boolean NOT NULL DEFAULT false,
@@ -88,18 +80,18 @@ CREATE TABLE ~.queues (
 
 -- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
 -- for anybody; they are removed only by who has the queue's advisory lock to itself.
-CREATE TABLE ~.pointers (
+CREATE TABLE weir.pointers (
   shard   integer NOT NULL,
   pointer bigint NOT NULL,
   queue   bytea NOT NULL
-) WITH ({hot});
-CREATE INDEX pointers_due ON ~.pointers (shard, pointer, queue);
-CREATE INDEX pointers_queue ON ~.pointers (queue, pointer);
+) WITH (weir.hot_table);
+CREATE INDEX pointers_due ON weir.pointers (shard, pointer, queue);
+CREATE INDEX pointers_queue ON weir.pointers (queue, pointer);
 
 -- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.
-CREATE TABLE ~.counters (
+CREATE TABLE weir.counters (
   queue     bytea NOT NULL,
-  stripe    bigint NOT NULL DEFAULT nextval('~.stripes'),
+  stripe    bigint NOT NULL DEFAULT nextval('weir.stripes'),
   shard     integer NOT NULL,
   enqueued  bigint NOT NULL,
   completed bigint NOT NULL,
@@ -107,16 +99,16 @@ CREATE TABLE ~.counters (
   purged    bigint NOT NULL,
   dead      bigint NOT NULL,
   PRIMARY KEY (queue, stripe)
-) WITH (fillfactor = 50, {hot});
-CREATE INDEX counters_shard ON ~.counters (shard, queue);
+) WITH (fillfactor = 50, weir.hot_table);
+CREATE INDEX counters_shard ON weir.counters (shard, queue);
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
 -- letters (death), or of the records that are kept until their retention is over (kept).
-CREATE TABLE ~.jobs (
+CREATE TABLE weir.jobs (
   queue     bytea NOT NULL,
   id        uuid NOT NULL,
   priority  smallint NOT NULL,
-  state     smallint NOT NULL DEFAULT 0,  -- how it ended; 0: it has not
+  state     smallint NOT NULL DEFAULT weir.job_state.pending,  -- how it ended; 0: it has not
   strategy  smallint NOT NULL,
   policy    smallint NOT NULL,
   attempts  integer NOT NULL DEFAULT 0,
@@ -140,38 +132,38 @@ CREATE TABLE ~.jobs (
   reason    bytea NOT NULL DEFAULT '',
   result    bytea NOT NULL DEFAULT '',
   PRIMARY KEY (queue, id)
-) WITH ({jobs});
-CREATE INDEX jobs_order ON ~.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
-CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
-CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
-CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
+) WITH (weir.jobs_table);
+CREATE INDEX jobs_order ON weir.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
+CREATE INDEX jobs_claimed ON weir.jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
+CREATE INDEX jobs_dead ON weir.jobs (queue, death) WHERE death IS NOT NULL;
+CREATE INDEX jobs_kept ON weir.jobs (kept) WHERE kept IS NOT NULL;
 
 -- A holder's latest numbered dequeue of a queue.
-CREATE TABLE ~.dequeues (
+CREATE TABLE weir.dequeues (
   queue    bytea NOT NULL,
   holder   bytea NOT NULL,
   sequence bigint NOT NULL,
   day      bigint NOT NULL,
   PRIMARY KEY (queue, holder)
-) WITH (fillfactor = 50, {hot});
-CREATE INDEX dequeues_day ON ~.dequeues (day);
+) WITH (fillfactor = 50, weir.hot_table);
+CREATE INDEX dequeues_day ON weir.dequeues (day);
 
 -- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
 -- the job that it names, or the key's guard where that job is gone.
-CREATE TABLE ~.keys (
+CREATE TABLE weir.keys (
   queue   bytea NOT NULL,
   run     boolean NOT NULL,              -- taken by the start, and not by the enqueue
   key     bytea NOT NULL,
   owner   uuid NOT NULL,
   until   bigint,                        -- NULL: its job's end frees it
   PRIMARY KEY (queue, run, key)
-) WITH ({hot});
-CREATE INDEX keys_until ON ~.keys (until) WHERE until IS NOT NULL;
+) WITH (weir.hot_table);
+CREATE INDEX keys_until ON weir.keys (until) WHERE until IS NOT NULL;
 
 -- What somebody waits for. The first who has news of it takes the row, and notifies: that takes a
 -- lock on the whole server at the commit, so it happens once for each time that somebody begins to
 -- wait, and never where nobody does (F43).
-CREATE UNLOGGED TABLE ~.hints (
+CREATE UNLOGGED TABLE weir.hints (
   topic   text PRIMARY KEY,
   since   bigint NOT NULL
 );
@@ -179,57 +171,58 @@ CREATE UNLOGGED TABLE ~.hints (
 -- Names that a step has to itself until its transaction ends. A row never outlives the transaction
 -- that inserted it, and others that insert the same one wait for that. So the server's lock table
 -- holds one entry for each transaction, however many names it has.
-CREATE UNLOGGED TABLE ~.guards (
+CREATE UNLOGGED TABLE weir.guards (
   name    bigint PRIMARY KEY
-) WITH ({hot});
+) WITH (weir.hot_table);
 
-CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE
+CREATE FUNCTION weir.clock() RETURNS bigint LANGUAGE sql VOLATILE
   RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
 
 -- How far off a time is. Times of damaged rows are held where they can be counted with.
-CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+CREATE FUNCTION weir.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN CASE WHEN time_ < -4611686018427387904 THEN -4611686018427387904 ELSE time_ END - now_;
 
 -- The same for counters and their sums.
-CREATE FUNCTION ~.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+CREATE FUNCTION weir.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
 
 -- Waits for the names, in order, and keeps them until the transaction ends.
-CREATE FUNCTION ~.guard(names_ bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION weir.guard(names_ bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   places tid[];
 BEGIN
-  WITH g AS (INSERT INTO ~.guards SELECT DISTINCT n FROM unnest(names_) n ORDER BY n RETURNING ctid)
+  WITH g AS (INSERT INTO weir.guards SELECT DISTINCT n FROM unnest(names_) n --\
+      ORDER BY n RETURNING ctid)
     SELECT array_agg(g.ctid) INTO places FROM g;
-  DELETE FROM ~.guards g WHERE g.ctid = ANY (places);
+  DELETE FROM weir.guards g WHERE g.ctid = ANY (places);
 END $$;
 
 -- The name of a unique key: 1: of an enqueue; 2: of a start.
-CREATE FUNCTION ~.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
+CREATE FUNCTION weir.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
   LANGUAGE sql IMMUTABLE
   RETURN hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'), kind_);
 
 -- Any role of the database may listen: a guess at a key cannot be told from what it hears.
-CREATE FUNCTION ~.permit_topic(key_ bytea) RETURNS text LANGUAGE sql STABLE
-  RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM ~.state s)) || key_), 'hex'),
+CREATE FUNCTION weir.permit_topic(key_ bytea) RETURNS text LANGUAGE sql STABLE
+  RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM weir.state s)) || key_), 'hex'),
                      32);
 
-CREATE FUNCTION ~.queue_lock(queue_ bytea) RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN hashtextextended(encode(queue_, 'hex'), pg_sequence_last_value('~.seed'));
+CREATE FUNCTION weir.queue_lock(queue_ bytea) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN hashtextextended(encode(queue_, 'hex'), pg_sequence_last_value('weir.seed'));
 
-CREATE FUNCTION ~.topic_lock(topic_ text) RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN hashtextextended(topic_, pg_sequence_last_value('~.seed') + 1);
+CREATE FUNCTION weir.topic_lock(topic_ text) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN hashtextextended(topic_, pg_sequence_last_value('weir.seed') + 1);
 
 -- Sets the sequence of fences ahead of its clock, by 100 ms. So what it gives is never behind the
 -- clock, and above all that a lost primary gave, if failing over takes longer than twice that (F47).
 -- Who sets it does so alone, or it might be set back: the end of the inner transaction, and no other
 -- way, lets go of the lock now and leaves the sequence as it is. What others draw between the look
 -- and the step are fewer than the 100,000 that are left out.
-CREATE FUNCTION ~.raise_fences(now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION weir.raise_fences(now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM ~.guard('{0}');
-  IF nextval('~.fences') < now_ / 1000 THEN
-    PERFORM setval('~.fences', now_ / 1000 + 100000);
+  PERFORM weir.guard('{0}');
+  IF nextval('weir.fences') < now_ / 1000 THEN
+    PERFORM setval('weir.fences', now_ / 1000 + 100000);
   END IF;
   RAISE SQLSTATE 'WEIR0';
 EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
@@ -237,47 +230,42 @@ EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
 END $$;
 
 -- The fence after `last_`. The sequence makes it grow where no row remembers the last one.
-CREATE FUNCTION ~.next_fence(now_ bigint, last_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION weir.next_fence(now_ bigint, last_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  f bigint := nextval('~.fences');
+  f bigint := nextval('weir.fences');
 BEGIN
   IF f < now_ / 1000 THEN
-    PERFORM ~.raise_fences(now_);
-    f := nextval('~.fences');
+    PERFORM weir.raise_fences(now_);
+    f := nextval('weir.fences');
   END IF;
   RETURN greatest(f, last_ + 1);
 END $$;
 
 -- Whoever waits for this is to look, once this is committed. In an application's transaction, which
 -- may stay open, the news is left for others to give, too.
-CREATE FUNCTION ~.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION weir.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   wanted boolean;
 BEGIN
   IF NOT own_ THEN
-    wanted := EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);
-  ELSIF pg_try_advisory_xact_lock_shared(~.topic_lock(topic_)) THEN
-    DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
+    wanted := EXISTS (SELECT 1 FROM weir.hints k WHERE k.topic = topic_);
+  ELSIF pg_try_advisory_xact_lock_shared(weir.topic_lock(topic_)) THEN
+    DELETE FROM weir.hints h WHERE h.topic = (SELECT k.topic FROM weir.hints k --\
+        WHERE k.topic = topic_
       FOR UPDATE SKIP LOCKED);
     wanted := FOUND;
   ELSE
     wanted := true;  -- somebody is about to say that they wait
   END IF;
   IF wanted THEN
-    PERFORM pg_notify(btrim('~', '"'), topic_);
+    PERFORM pg_notify(btrim('weir', '"'), topic_);
   END IF;
 END $$;
 
 -- Says that somebody waits. Who has news from now on tells it; false: others may have had some
 -- before, which is not committed yet, so that it is to be looked for again soon.
-CREATE FUNCTION ~.ask_for(topic_ text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION weir.ask_for(topic_ text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
-  RETURN pg_try_advisory_xact_lock(~.topic_lock(topic_));
+  INSERT INTO weir.hints VALUES (topic_, weir.clock()) ON CONFLICT DO NOTHING;
+  RETURN pg_try_advisory_xact_lock(weir.topic_lock(topic_));
 END $$;
-
-)sql";
-
-}  // namespace weir::detail::pgsql
-
-#endif

@@ -1,0 +1,457 @@
+--- Claims and what is done under a lease, as rule/jobs.hpp has it. See queues.sql for `own_`, and
+--- jobs.sql for why several jobs are looked up one by one.
+
+-- Why a visible job may not be claimed any more; NULL: it may.
+CREATE FUNCTION weir.unclaimable(attempts_ integer, max_ integer, from_ bigint, deadline_ bigint,
+    now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE
+  RETURN CASE WHEN attempts_ >= max_ THEN
+                'weir.rule.reason_spent'
+              WHEN deadline_ <> 0 AND from_ + deadline_ < now_ THEN
+                'weir.rule.reason_missed' END;
+
+-- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
+-- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
+-- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
+-- (snoozes), whether the queue is held (state), and when the next job vests (vesting).
+CREATE FUNCTION weir.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
+    sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF weir.job_row
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint;
+  held_ boolean;
+  holder_ bytea := holders_[1];
+  limit_ integer := limits_[1];
+  whose bytea[];  -- NULL: all of it is the first one's
+  last bigint;
+  n integer := 0;
+  more integer;
+  buried integer := 0;  -- damaged ones included
+  damaged integer := 0;
+  level integer := -32769;
+  vests bigint;
+  first integer;
+  start bigint;
+  places tid[];
+  fences_ bigint[];
+  candidates uuid[];
+  sizes bigint[];
+  total bigint;
+  room bigint := weir.limits.answer_bytes;
+  full_ boolean := false;
+  odd integer;
+  how integer;
+  done boolean;
+  v weir.jobs;
+  h record;
+  tail weir.job_row;
+BEGIN
+  IF sequence_ <> 0 THEN
+    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
+      SELECT d.sequence INTO last FROM weir.dequeues d
+        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
+      EXIT WHEN FOUND;
+      INSERT INTO weir.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
+    END LOOP;
+  ELSIF cardinality(limits_) > 1 THEN
+    limit_ := 0;
+    FOR i IN 1 .. cardinality(limits_) LOOP
+      whose := whose || array_fill(holders_[i], ARRAY[limits_[i]]);
+      limit_ := limit_ + limits_[i];
+    END LOOP;
+  END IF;
+  now_ := coalesce(at_, weir.clock());
+  -- As held() has it, which would be parsed and planned once more for each call.
+  held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM weir.queues q WHERE q.queue = queue_),
+                    false);
+  IF sequence_ <> 0 THEN
+    IF last = sequence_ THEN
+      RETURN QUERY SELECT now_, weir.postgres_job_row.columns FROM weir.jobs j --\
+          WHERE j.queue = queue_ AND j.holder = holder_
+        AND j.sequence = sequence_ AND j.state = weir.job_state.pending --\
+            AND j.vesting > now_ ORDER BY j.fence;
+      GET DIAGNOSTICS n = ROW_COUNT;
+    END IF;
+    IF n = 0 THEN
+      UPDATE weir.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
+        WHERE d.queue = queue_ AND d.holder = holder_;
+      UPDATE weir.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
+        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
+          AND j.sequence = sequence_;
+    END IF;
+  END IF;
+
+  LOOP
+    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= weir.rule.burials_per_dequeue --\
+        OR n > 0 AND level < -32768;
+    SELECT j2.priority, j2.vesting INTO level, vests FROM weir.jobs j2
+      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
+      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    IF first IS NULL THEN
+      first := level; start := vests;
+    END IF;
+    CONTINUE WHEN vests > now_;
+    LOOP
+      IF nextval('weir.fences') < now_ / 1000 THEN
+        PERFORM weir.raise_fences(now_);
+      END IF;
+      -- The best ones that nobody else has locked, in their order, which that of their fences is,
+      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
+      -- run lock of its last lease behind. And before the one that is too large for the answer, which
+      -- never is the first (F60).
+      SELECT array_agg(l.place), array_agg(nextval('weir.fences')), array_agg(l.id),
+          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
+          array_agg(l.size), sum(l.size)
+        INTO places, fences_, candidates, odd, sizes, total
+        FROM (SELECT j2.ctid AS place, j2.id,
+                  octet_length(j2.kind)::bigint + octet_length(j2.payload) --\
+                      + octet_length(j2.unique_key)
+                    + octet_length(j2.memo) AS size,
+                  j2.holder IS NOT NULL --\
+                      AND j2.strategy IN (weir.holds_while_running.strategies) AS runs,
+                  CASE WHEN weir.damaged(j2) THEN 'weir.damaged_record' ELSE weir.unclaimable(
+                    j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_) END AS reason
+                FROM weir.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
+                  AND j2.vesting >= vests AND j2.vesting <= now_
+                ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
+      EXIT WHEN places IS NULL;
+      IF total > room THEN
+        total := 0;
+        FOR i IN 1 .. cardinality(places) LOOP
+          full_ := total + sizes[i] > room;
+          IF full_ THEN
+            places := places[:i - 1]; fences_ := fences_[:i - 1]; candidates := candidates[:i - 1];
+            odd := CASE WHEN odd < i THEN odd END;
+            full_ := odd IS NULL;
+            EXIT;
+          END IF;
+          total := total + sizes[i];
+        END LOOP;
+        EXIT WHEN cardinality(places) = 0;
+      END IF;
+      IF odd IS NULL OR odd > 1 THEN
+        RETURN QUERY WITH claimed AS (
+            UPDATE weir.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
+                holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
+                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
+              FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
+                WITH ORDINALITY c(tid, fence, place)
+              WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
+          SELECT now_, weir.postgres_job_row.columns FROM claimed j ORDER BY j.place;
+        GET DIAGNOSTICS more = ROW_COUNT;
+        n := n + more;
+      END IF;
+      room := room - CASE WHEN odd IS NULL THEN total
+        ELSE coalesce((SELECT sum(s.size) FROM unnest(sizes[:odd - 1]) s(size)), 0) END;
+      EXIT WHEN odd IS NULL;
+      FOR i IN odd .. cardinality(candidates) LOOP
+        SELECT j2.* INTO v FROM weir.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
+        CONTINUE WHEN buried >= weir.rule.burials_per_dequeue;
+        how := weir.bury(v, now_);
+        IF how > 0 THEN
+          buried := buried + 1;
+          damaged := damaged + (how = 2)::integer;
+        ELSIF v.holder IS NOT NULL AND v.strategy IN (weir.holds_while_running.strategies) THEN
+          PERFORM weir.free_run(queue_, v);
+          UPDATE weir.jobs j2 SET holder = NULL, sequence = 0
+            WHERE j2.queue = queue_ AND j2.id = v.id;
+        END IF;
+      END LOOP;
+      EXIT WHEN buried >= weir.rule.burials_per_dequeue;
+    END LOOP;
+  END LOOP;
+  IF buried > 0 THEN
+    done := weir.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
+  END IF;
+
+  h := weir.heads(queue_, now_, first, start);
+  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM weir.pointers p
+      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
+    PERFORM weir.move_pointer(queue_, shard_, now_, own_);
+  END IF;
+  tail.attempts := buried - damaged;
+  tail.max_attempts := damaged;
+  tail.snoozes := (h.visible AND NOT held_)::integer;
+  tail.state := held_::integer;
+  tail.vesting := weir.span(h.least_, now_);
+  RETURN NEXT tail;
+END $$;
+
+CREATE FUNCTION weir.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ bytea,
+    lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF weir.job_row
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  j weir.jobs;
+  now_ bigint;
+BEGIN
+  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, weir.clock());
+  IF j.id IS NULL OR j.state <> weir.job_state.pending THEN
+    RETURN;
+  END IF;
+  IF j.vesting > now_ THEN
+    IF j.holder = holder_ THEN
+      RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+    END IF;
+    RETURN;
+  END IF;
+  IF weir.held(queue_, now_) THEN
+    RETURN;
+  END IF;
+  IF weir.bury(j, now_) > 0 THEN
+    PERFORM weir.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
+    RETURN;
+  END IF;
+  PERFORM weir.free_run(queue_, j);
+  UPDATE weir.jobs k SET fence = weir.next_fence(now_, k.fence), holder = holder_, sequence = 0,
+      attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
+    WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
+  RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+END $$;
+
+-- Locks a job with its live lease, and its key before it, if what is done may take it again. No
+-- row, or one without id: the lease is lost.
+CREATE FUNCTION weir.leased(queue_ bytea, id_ uuid, fence_ bigint, with_key_ boolean, at_ bigint,
+    OUT now bigint, OUT job weir.jobs) LANGUAGE plpgsql AS $$
+BEGIN
+  IF with_key_ THEN
+    SELECT k.* INTO job FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
+    IF job.strategy IN (weir.rule.start_frees_key.strategies) THEN
+      PERFORM weir.guard(ARRAY[weir.key_name(1, queue_, job.unique_key)]);
+    END IF;
+  END IF;
+  SELECT k.* INTO job FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now := coalesce(at_, weir.clock());
+  IF job.state <> weir.job_state.pending OR job.holder IS NULL OR --\
+      job.vesting <= now OR job.fence <> fence_ THEN
+    job := NULL;
+  END IF;
+END $$;
+
+-- NULL: the lease is lost.
+CREATE FUNCTION weir.extend_lease(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint,
+    lease_ bigint, own_ boolean, at_ bigint) RETURNS bigint --\
+        LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  l record;
+BEGIN
+  SELECT * INTO l FROM weir.leased(queue_, id_, fence_, false, at_);
+  IF (l.job).id IS NULL THEN
+    RETURN NULL;
+  END IF;
+  UPDATE weir.jobs k SET vesting = l.now + lease_ WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM weir.touch(queue_, shard_, l.now + lease_, own_);
+  RETURN lease_;
+END $$;
+
+-- NULL: the lease is lost; -1: started; otherwise what is left of the other's lease, and which job
+-- that is.
+CREATE FUNCTION weir.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint, OUT left_ bigint,
+    OUT other uuid) LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  j weir.jobs;
+  l record;
+BEGIN
+  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  IF j.strategy IN (weir.holds_while_running.strategies) THEN
+    PERFORM weir.guard(ARRAY[weir.key_name(2, queue_, j.unique_key)]);
+    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM weir.keys w
+        WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key ORDER BY 1) o,
+      LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = o.id FOR UPDATE) f;
+  END IF;
+  SELECT * INTO l FROM weir.leased(queue_, id_, fence_, false, at_);
+  j := l.job;
+  IF j.id IS NULL THEN
+    RETURN;
+  END IF;
+  IF j.strategy IN (weir.holds_while_running.strategies) THEN
+    SELECT k.vesting - l.now, k.id INTO left_, other
+      FROM weir.keys w JOIN weir.jobs k ON k.queue = w.queue AND k.id = w.owner
+      WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key AND w.owner <> id_
+        AND k.state = weir.job_state.pending AND k.holder IS NOT NULL AND k.vesting > l.now;
+    IF FOUND THEN
+      RETURN;
+    END IF;
+    PERFORM weir.take_key(queue_, true, j.unique_key, id_, NULL);
+  END IF;
+  IF j.strategy IN (weir.rule.start_frees_key.strategies) THEN
+    DELETE FROM weir.keys w
+      WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key AND w.owner = id_;
+  END IF;
+  left_ := -1;
+END $$;
+
+CREATE FUNCTION weir.complete_jobs(queue_ bytea, shard_ integer, ids_ uuid[], fences_ bigint[],
+    results_ bytea[], own_ boolean, at_ bigint) RETURNS SETOF boolean
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint;
+  j weir.jobs;
+  n integer := 0;
+  plain_ boolean;
+  places tid[];
+  ends bigint[];
+  numbers bigint[];
+  ended bigint[];
+  counted boolean;
+  done boolean[];
+BEGIN
+  -- Those of other fences are lost, and whatever becomes of them.
+  SELECT bool_and(l.plain), array_agg(l.place), array_agg(l.until), array_agg(u.i)
+    INTO plain_, places, ends, numbers
+    FROM (SELECT * FROM unnest(ids_, fences_) WITH ORDINALITY o(id, fence, i)
+            WHERE o.fence <> 0 ORDER BY o.id, o.i) u,
+      LATERAL (SELECT k.ctid AS place, k.retention = 0 AND --\
+                   k.strategy IN (weir.unique_strategy.none, --\
+                       weir.unique_strategy.until_expired) AS plain,
+                   CASE WHEN k.state = weir.job_state.pending AND k.holder IS NOT NULL --\
+                       THEN k.vesting END AS until
+                 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = u.id AND k.fence = u.fence
+                 FOR UPDATE) l;
+  now_ := coalesce(at_, weir.clock());
+  IF plain_ THEN  -- no record is kept, and no key freed: all at once, and the rows stay in place
+    WITH gone AS (
+        DELETE FROM weir.jobs k USING unnest(places, ends, numbers) f(place, until, i)
+          WHERE k.ctid = f.place AND f.until > now_ RETURNING f.i)
+      SELECT array_agg(g.i) INTO ended FROM gone g;
+    n := coalesce(cardinality(ended), 0);
+  END IF;
+  IF n < cardinality(ids_) THEN
+    done := array_fill(false, ARRAY[cardinality(ids_)]);
+    FOR i IN 1 .. n LOOP
+      done[ended[i]] := true;
+    END LOOP;
+  END IF;
+  IF NOT plain_ THEN
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      SELECT k.* INTO j FROM weir.jobs k
+        WHERE k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i] AND fences_[i] <> 0
+          AND (k.state = weir.job_state.pending AND k.holder IS NOT NULL AND k.vesting > now_
+               OR k.state = weir.job_state.completed AND k.kept > now_);
+      IF FOUND THEN
+        done[i] := true;
+        IF j.state = weir.job_state.pending THEN
+          n := n + 1;
+          PERFORM weir.end_job(j, weir.job_state.completed::smallint, now_, nullif(results_[i], --\
+              ''), NULL);
+        END IF;
+      END IF;
+    END LOOP;
+  END IF;
+  IF n > 0 THEN
+    counted := weir.count_jobs(queue_, shard_, 0, n, 0, 0, 0, own_);
+  END IF;
+  FOR i IN 1 .. cardinality(ids_) LOOP
+    RETURN NEXT coalesce(done[i], true);
+  END LOOP;
+END $$;
+
+-- The job waits again, with the enqueue key that its start gave up, if that is free.
+CREATE FUNCTION weir.wait_again(j weir.jobs, shard_ integer, vesting_ bigint, attempts_ integer,
+    snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean)
+  RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF j.strategy IN (weir.rule.start_frees_key.strategies) AND NOT EXISTS (SELECT 1 --\
+      FROM weir.keys w WHERE w.queue = j.queue
+      AND NOT w.run AND w.key = j.unique_key AND (w.until IS NULL OR w.until > now_)) THEN
+    PERFORM weir.take_key(j.queue, false, j.unique_key, j.id, NULL);
+  END IF;
+  PERFORM weir.free_run(j.queue, j);
+  UPDATE weir.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
+      snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
+    WHERE k.queue = j.queue AND k.id = j.id;
+  PERFORM weir.touch(j.queue, shard_, vesting_, own_);
+END $$;
+
+-- Ends a lease: 0: failed, and vests after the delay or is dead (1 is answered); 1: snoozed;
+-- 2: returned; 3: buried. NULL: the lease is lost.
+CREATE FUNCTION weir.end_lease(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint, how_ integer,
+    delay_ bigint, text_ bytea, own_ boolean, at_ bigint) RETURNS integer
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  l record;
+  j weir.jobs;
+BEGIN
+  SELECT * INTO l FROM weir.leased(queue_, id_, fence_, how_ <> 3, at_);
+  j := l.job;
+  IF j.id IS NULL THEN
+    RETURN NULL;
+  END IF;
+  IF how_ = 3 OR how_ = 0 AND j.attempts >= j.max_attempts THEN
+    PERFORM weir.end_job(j, weir.job_state.dead::smallint, l.now, NULL, text_);
+    PERFORM weir.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
+    RETURN 1;
+  ELSIF how_ = 0 THEN
+    PERFORM weir.wait_again(j, shard_, l.now + delay_, j.attempts, j.snoozes, NULL, text_, l.now,
+                         own_);
+  ELSIF how_ = 1 THEN
+    PERFORM weir.wait_again(j, shard_, l.now + delay_, greatest(j.attempts - 1, 0), j.snoozes + 1,
+                         text_, NULL, l.now, own_);
+  ELSE
+    PERFORM weir.wait_again(j, shard_, j.unclaimed, greatest(j.attempts - 1, 0), j.snoozes, --\
+        NULL, NULL,
+                         l.now, own_);
+  END IF;
+  RETURN 0;
+END $$;
+
+-- Forgets some of what time has ended; what others have locked is left to the next time.
+CREATE FUNCTION weir.tidy(limit_ integer, at_ bigint) RETURNS integer --\
+    LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+  all_ integer := 0;
+  n integer;
+  r record;
+BEGIN
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.jobs k WHERE k.kept <= now_
+      ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM weir.jobs j USING o WHERE j.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.keys k WHERE k.until <= now_
+      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM weir.keys w USING o WHERE w.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.locks k WHERE k.until <= now_
+      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM weir.locks l USING o WHERE l.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM weir.permits p
+          WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
+      LATERAL (SELECT w.key FROM weir.permit_lines w
+        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
+    PERFORM weir.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest)
+      FROM weir.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
+    all_ := all_ + 1;
+  END LOOP;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.hints k
+      WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM weir.hints h USING o WHERE h.ctid = o.place;
+  -- What was full at a time that has not come is known from a clock that was wrong (F101).
+  UPDATE weir.state s SET forgotten = weir.bucket_time(now_) --\
+      WHERE s.forgotten > weir.bucket_time(now_);
+  n := (weir.reap_some_buckets(limit_, now_)).looked;
+  all_ := all_ + n;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.dequeues k
+      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM weir.dequeues d USING o WHERE d.ctid = o.place;
+  -- Of some pages: a queue with many rows is met there soon enough.
+  FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM weir.counters c
+          TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 --\
+              + pg_relation_size('weir.counters'))))) o,
+      LATERAL (SELECT count(*) AS rows FROM weir.counters k WHERE k.queue = o.queue) l
+      WHERE l.rows > 32 LIMIT 100 LOOP
+    WITH gone AS (DELETE FROM weir.counters c USING (SELECT k.queue, k.stripe FROM weir.counters k
+          WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+        WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
+      INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+        SELECT r.queue, r.shard, weir.held_within(sum(enqueued)), weir.held_within(sum(completed)),
+            weir.held_within(sum(cancelled)), weir.held_within(sum(purged)), --\
+                weir.held_within(sum(dead))
+          FROM gone HAVING count(*) > 0;
+  END LOOP;
+  RETURN all_;
+END $$;

@@ -1,0 +1,2043 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Made from the .sql files beside it by `./dev generate`: change those, not this.
+// clang-format off
+
+#ifndef WEIR_STORE_POSTGRES_SCHEMA_GENERATED_HPP
+#define WEIR_STORE_POSTGRES_SCHEMA_GENERATED_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/job.hpp"
+#include "weir/limits.hpp"
+#include "weir/rule/bucket_scale.hpp"
+#include "weir/rule/jobs.hpp"
+#include "weir/store/postgres/job_row.hpp"
+#include "weir/unique.hpp"
+
+#include <cstddef>
+
+namespace weir::detail::pgsql {
+
+static_assert(!holds_while_running(unique_strategy{0}));
+static_assert(!holds_while_running(unique_strategy{1}));
+static_assert(!holds_while_running(unique_strategy{2}));
+static_assert(!holds_while_running(unique_strategy{5}));
+static_assert(!holds_while_waiting(unique_strategy{0}));
+static_assert(!holds_while_waiting(unique_strategy{3}));
+static_assert(!rule::end_frees_key(unique_strategy{0}));
+static_assert(!rule::end_frees_key(unique_strategy{3}));
+static_assert(!rule::end_frees_key(unique_strategy{5}));
+static_assert(!rule::start_frees_key(unique_strategy{0}));
+static_assert(!rule::start_frees_key(unique_strategy{1}));
+static_assert(!rule::start_frees_key(unique_strategy{3}));
+static_assert(!rule::start_frees_key(unique_strategy{5}));
+static_assert(damaged_record == "the record is damaged");
+static_assert(holds_while_running(unique_strategy{3}));
+static_assert(holds_while_running(unique_strategy{4}));
+static_assert(holds_while_waiting(unique_strategy{1}));
+static_assert(holds_while_waiting(unique_strategy{2}));
+static_assert(holds_while_waiting(unique_strategy{4}));
+static_assert(holds_while_waiting(unique_strategy{5}));
+static_assert(limits::answer_bytes == 4194304);
+static_assert(limits::attempts == 1000000);
+static_assert(limits::key_size == 1024);
+static_assert(limits::memo_size == 1024);
+static_assert(limits::payload_size == 1048576);
+static_assert(limits::quotas == 4);
+static_assert(limits::reason_size == 4096);
+static_assert(limits::span.count() == 315360000000000000);
+static_assert(postgres_job_row::attempts == 6);
+static_assert(postgres_job_row::deadline == 14);
+static_assert(postgres_job_row::deadline_from == 13);
+static_assert(postgres_job_row::death == 10);
+static_assert(postgres_job_row::enqueued == 12);
+static_assert(postgres_job_row::fence == 11);
+static_assert(postgres_job_row::holder == 15);
+static_assert(postgres_job_row::id == 1);
+static_assert(postgres_job_row::kind == 17);
+static_assert(postgres_job_row::max_attempts == 7);
+static_assert(postgres_job_row::memo == 19);
+static_assert(postgres_job_row::now == 0);
+static_assert(postgres_job_row::payload == 18);
+static_assert(postgres_job_row::policy == 5);
+static_assert(postgres_job_row::priority == 2);
+static_assert(postgres_job_row::reason == 20);
+static_assert(postgres_job_row::result == 21);
+static_assert(postgres_job_row::snoozes == 8);
+static_assert(postgres_job_row::state == 3);
+static_assert(postgres_job_row::strategy == 4);
+static_assert(postgres_job_row::unique_key == 16);
+static_assert(postgres_job_row::vesting == 9);
+static_assert(rule::bucket_horizon.count() == 946080000000000000);
+static_assert(rule::bucket_scale::never == -(rule::bucket_units{1} << 94));
+static_assert(rule::burials_per_dequeue == 100);
+static_assert(rule::end_frees_key(unique_strategy{1}));
+static_assert(rule::end_frees_key(unique_strategy{2}));
+static_assert(rule::end_frees_key(unique_strategy{4}));
+static_assert(rule::reason_missed == "its deadline was missed");
+static_assert(rule::reason_spent == "its attempts are spent: the last holder let its lease end");
+static_assert(rule::start_frees_key(unique_strategy{2}));
+static_assert(rule::start_frees_key(unique_strategy{4}));
+static_assert(static_cast<int>(cancel_outcome::cancelled) == 0);
+static_assert(static_cast<int>(cancel_outcome::ended) == 2);
+static_assert(static_cast<int>(cancel_outcome::not_found) == 3);
+static_assert(static_cast<int>(cancel_outcome::running) == 1);
+static_assert(static_cast<int>(conflict_policy::reject) == 0);
+static_assert(static_cast<int>(conflict_policy::replace) == 3);
+static_assert(static_cast<int>(conflict_policy::reschedule) == 4);
+static_assert(static_cast<int>(enqueue_outcome::duplicate) == 1);
+static_assert(static_cast<int>(enqueue_outcome::enqueued) == 0);
+static_assert(static_cast<int>(enqueue_outcome::replaced) == 2);
+static_assert(static_cast<int>(enqueue_outcome::rescheduled) == 3);
+static_assert(static_cast<int>(job_state::cancelled) == 4);
+static_assert(static_cast<int>(job_state::completed) == 2);
+static_assert(static_cast<int>(job_state::dead) == 3);
+static_assert(static_cast<int>(job_state::pending) == 0);
+static_assert(static_cast<int>(replay_outcome::conflict) == 1);
+static_assert(static_cast<int>(replay_outcome::not_found) == 2);
+static_assert(static_cast<int>(replay_outcome::replayed) == 0);
+static_assert(static_cast<int>(unique_strategy::none) == 0);
+static_assert(static_cast<int>(unique_strategy::until_expired) == 5);
+
+inline constexpr char buckets[] = R"sql(
+-- The time since the epoch, 2026-01-01, held within the horizon of the rule.
+CREATE FUNCTION ~.bucket_time(at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN greatest(least(coalesce(at_, ~.clock()) - 1767225600000000000, 946080000000000000),
+                  -946080000000000000);
+
+CREATE FUNCTION ~.units_at(now_ bigint, gain_ bigint) RETURNS numeric LANGUAGE sql IMMUTABLE
+  RETURN now_::numeric * gain_;
+
+CREATE FUNCTION ~.reached(units_ numeric, gain_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN (div(units_, gain_) + (mod(units_, gain_) > 0)::integer)::bigint;
+
+-- Arrivals travel in two numbers: how often 2^62 goes into them, 2^95 being added, and the rest.
+CREATE FUNCTION ~.high_of(units_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN div(units_ + 39614081257132168796771975168, 4611686018427387904)::bigint;
+CREATE FUNCTION ~.low_of(units_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN mod(units_ + 39614081257132168796771975168, 4611686018427387904)::bigint;
+CREATE FUNCTION ~.units_of(low_ bigint, high_ bigint) RETURNS numeric LANGUAGE sql IMMUTABLE
+  RETURN high_::numeric * 4611686018427387904 + low_ - 39614081257132168796771975168;
+
+-- Can the arrivals be counted with, and the scales? Otherwise the row is damaged.
+CREATE FUNCTION ~.sound_arrivals(a_ numeric[]) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN cardinality(a_) = 4
+    AND coalesce(-19807040628566084398385987584 <= ALL (a_), false)
+    AND coalesce(19807040628566084398385987584 >= ALL (a_), false);
+CREATE FUNCTION ~.sound_scales(s_ bigint[]) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN cardinality(s_) IN (0, 3, 6, 9, 12) AND coalesce(0 < ALL (s_), false);
+
+CREATE FUNCTION ~.full_from(s_ bigint[], a_ numeric[]) RETURNS bigint
+  LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  latest bigint := -9223372036854775808;
+BEGIN
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
+    IF a_[i + 1] <> -19807040628566084398385987584 THEN
+      latest := greatest(latest, ~.reached(a_[i + 1], s_[3 * i + 2]));
+    END IF;
+  END LOOP;
+  RETURN latest;
+END $$;
+
+CREATE FUNCTION ~.full_bucket(s_ bigint[], a_ numeric[], now_ bigint) RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
+    IF a_[i + 1] > ~.units_at(now_, s_[3 * i + 2]) THEN
+      RETURN false;
+    END IF;
+  END LOOP;
+  RETURN true;
+END $$;
+
+-- The arrivals of a bucket whose quotas are others now.
+CREATE FUNCTION ~.changed_quotas(s_ bigint[], a_ numeric[], after_ bigint[], now_ bigint)
+  RETURNS numeric[] LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  a numeric[] := array_fill(-19807040628566084398385987584, ARRAY[4]);
+  ahead numeric;
+  missing numeric;
+BEGIN
+  FOR i IN 0 .. least(cardinality(s_), cardinality(after_)) / 3 - 1 LOOP
+    ahead := greatest(a_[i + 1] - ~.units_at(now_, s_[3 * i + 2]), 0);
+    missing := div(ahead, s_[3 * i + 3]) + (mod(ahead, s_[3 * i + 3]) <> 0)::integer;
+    a[i + 1] := ~.units_at(now_, after_[3 * i + 2])
+                + after_[3 * i + 3] * least(missing, after_[3 * i + 1]::numeric);
+  END LOOP;
+  RETURN a;
+END $$;
+
+-- What is known of a bucket that is not there: it was forgotten as full, if time ran backwards.
+CREATE FUNCTION ~.unseen_bucket(s_ bigint[], now_ bigint) RETURNS numeric[] LANGUAGE plpgsql AS $$
+DECLARE
+  a numeric[] := array_fill(-19807040628566084398385987584, ARRAY[4]);
+  f bigint := (SELECT forgotten FROM ~.state);
+BEGIN
+  IF f <= now_ THEN
+    RETURN a;
+  END IF;
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
+    a[i + 1] := ~.units_at(f, s_[3 * i + 2]);
+  END LOOP;
+  RETURN a;
+END $$;
+
+-- The time of the step, the arrivals before it, and whether it was allowed.
+CREATE FUNCTION ~.take(key_ bytea, quotas_ bytea, s_ bigint[], cost_ bigint, max_wait_ bigint,
+    takes_ boolean, at_ bigint, OUT now bigint, OUT allowed boolean, OUT a0 bigint, OUT a1 bigint,
+    OUT a2 bigint, OUT a3 bigint, OUT h0 bigint, OUT h1 bigint, OUT h2 bigint, OUT h3 bigint) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  b record;
+  a numeric[];
+  made boolean := false;
+  wait bigint := 0;
+  due_ numeric;
+BEGIN
+  LOOP
+    IF takes_ THEN
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
+    ELSE
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k WHERE k.key = key_;
+    END IF;
+    EXIT WHEN FOUND OR NOT takes_;
+    INSERT INTO ~.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
+    made := FOUND;
+  END LOOP;
+  now := ~.bucket_time(at_);
+  IF NOT made AND b.quotas IS NOT NULL
+      AND NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.scales)) THEN
+    RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged bucket';
+  END IF;
+  a := CASE WHEN made OR b.quotas IS NULL THEN ~.unseen_bucket(s_, now)
+            WHEN b.quotas = quotas_ THEN b.arrival
+            ELSE ~.changed_quotas(b.scales, b.arrival, s_, now) END;
+  a0 := ~.low_of(a[1]); a1 := ~.low_of(a[2]); a2 := ~.low_of(a[3]); a3 := ~.low_of(a[4]);
+  h0 := ~.high_of(a[1]); h1 := ~.high_of(a[2]); h2 := ~.high_of(a[3]); h3 := ~.high_of(a[4]);
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
+    due_ := a[i + 1] + (cost_ - s_[3 * i + 1])::numeric * s_[3 * i + 3];
+    IF due_ > ~.units_at(now, s_[3 * i + 2]) THEN
+      wait := greatest(wait, ~.reached(due_, s_[3 * i + 2]) - now);
+    END IF;
+  END LOOP;
+  allowed := wait <= max_wait_;
+  IF NOT takes_ THEN
+    RETURN;
+  END IF;
+  IF NOT allowed THEN
+    IF made THEN
+      DELETE FROM ~.buckets k WHERE k.key = key_;
+    END IF;
+    RETURN;
+  END IF;
+  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
+    a[i + 1] := greatest(a[i + 1], ~.units_at(now + wait, s_[3 * i + 2]))
+                + cost_::numeric * s_[3 * i + 3];
+  END LOOP;
+  IF NOT made AND b.quotas = quotas_ THEN
+    UPDATE ~.buckets k SET arrival = a WHERE k.key = key_;
+  ELSE
+    UPDATE ~.buckets k SET quotas = quotas_, scales = s_, arrival = a, due = ~.full_from(s_, a)
+      WHERE k.key = key_;
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.refund(key_ bytea, cost_ bigint, mark_ bigint[], mark_high_ bigint[],
+    before_ bigint[], before_high_ bigint[], before_instant_ boolean, at_ bigint)
+  RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  b record;
+  now_ bigint;
+  back bigint := cost_;
+  a numeric[];
+  price bigint;
+  rest numeric;
+BEGIN
+  SELECT k.scales AS s, k.arrival, k.due INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
+  IF NOT FOUND OR b.s = '{}' THEN
+    RETURN 0;
+  ELSIF NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.s)) THEN
+    RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged bucket';
+  END IF;
+  now_ := ~.bucket_time(at_);
+  a := b.arrival;
+  FOR i IN 0 .. cardinality(b.s) / 3 - 1 LOOP
+    IF a[i + 1] <> ~.units_of(mark_[i + 1], mark_high_[i + 1]) OR cost_ > b.s[3 * i + 1] THEN
+      RETURN 0;
+    END IF;
+    IF NOT before_instant_ THEN
+      back := least(back, div(greatest(a[i + 1] - ~.units_at(now_, b.s[3 * i + 2]), 0),
+                              b.s[3 * i + 3])::bigint);
+    END IF;
+  END LOOP;
+  IF back = 0 THEN
+    RETURN 0;
+  END IF;
+  FOR i IN 0 .. cardinality(b.s) / 3 - 1 LOOP
+    price := b.s[3 * i + 3];
+    rest := a[i + 1] - back::numeric * price;
+    a[i + 1] := CASE WHEN before_instant_
+      THEN least(~.units_of(before_[i + 1], before_high_[i + 1]), rest) ELSE rest END;
+  END LOOP;
+  UPDATE ~.buckets k SET arrival = a, due = least(b.due, ~.full_from(b.s, a)) WHERE k.key = key_;
+  RETURN back;
+END $$;
+
+-- Full from now on, even where those that are not there were full from later on.
+CREATE FUNCTION ~.reset_bucket(key_ bytea, at_ bigint) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  f bigint := (SELECT forgotten FROM ~.state);
+BEGIN
+  DELETE FROM ~.buckets k WHERE k.key = key_;
+  IF f > ~.bucket_time(at_) THEN
+    INSERT INTO ~.buckets
+      VALUES (key_, '', '{}', array_fill(-19807040628566084398385987584, ARRAY[4]), f)
+      ON CONFLICT DO NOTHING;
+  END IF;
+END $$;
+
+-- Forgets up to so many of the full ones, and puts the order of others right. How many it looked
+-- at, and how many it forgot.
+CREATE FUNCTION ~.reap_some_buckets(limit_ integer, at_ bigint,
+    OUT looked integer, OUT removed integer) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := ~.bucket_time(at_);
+  latest bigint := -9223372036854775808;
+  b record;
+BEGIN
+  looked := 0; removed := 0;
+  FOR b IN SELECT k.key, k.scales, k.arrival FROM ~.buckets k WHERE k.due <= now_
+      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+    looked := looked + 1;
+    IF NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.scales)) THEN
+      UPDATE ~.buckets k SET due = 9223372036854775807 WHERE k.key = b.key;  -- left for a reset
+    ELSIF ~.full_bucket(b.scales, b.arrival, now_) THEN
+      DELETE FROM ~.buckets k WHERE k.key = b.key;
+      latest := greatest(latest, ~.full_from(b.scales, b.arrival));
+      removed := removed + 1;
+    ELSE
+      UPDATE ~.buckets k SET due = ~.full_from(b.scales, b.arrival) WHERE k.key = b.key;
+    END IF;
+  END LOOP;
+  IF removed > 0 THEN
+    UPDATE ~.state SET forgotten = greatest(forgotten, latest) WHERE forgotten < latest;
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.reap_buckets(at_ bigint, OUT removed bigint, OUT kept bigint)
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  r record;
+BEGIN
+  removed := 0;
+  LOOP
+    r := ~.reap_some_buckets(1000, at_);
+    removed := removed + r.removed;
+    EXIT WHEN r.looked = 0;
+  END LOOP;
+  kept := (SELECT count(*) FROM ~.buckets);
+END $$;
+)sql";
+
+inline constexpr char claims[] = R"sql(
+-- Why a visible job may not be claimed any more; NULL: it may.
+CREATE FUNCTION ~.unclaimable(attempts_ integer, max_ integer, from_ bigint, deadline_ bigint,
+    now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE
+  RETURN CASE WHEN attempts_ >= max_ THEN
+                'its attempts are spent: the last holder let its lease end'
+              WHEN deadline_ <> 0 AND from_ + deadline_ < now_ THEN
+                'its deadline was missed' END;
+
+-- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
+-- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
+-- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
+-- (snoozes), whether the queue is held (state), and when the next job vests (vesting).
+CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
+    sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint;
+  held_ boolean;
+  holder_ bytea := holders_[1];
+  limit_ integer := limits_[1];
+  whose bytea[];  -- NULL: all of it is the first one's
+  last bigint;
+  n integer := 0;
+  more integer;
+  buried integer := 0;  -- damaged ones included
+  damaged integer := 0;
+  level integer := -32769;
+  vests bigint;
+  first integer;
+  start bigint;
+  places tid[];
+  fences_ bigint[];
+  candidates uuid[];
+  sizes bigint[];
+  total bigint;
+  room bigint := 4194304;
+  full_ boolean := false;
+  odd integer;
+  how integer;
+  done boolean;
+  v ~.jobs;
+  h record;
+  tail ~.job_row;
+BEGIN
+  IF sequence_ <> 0 THEN
+    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
+      SELECT d.sequence INTO last FROM ~.dequeues d
+        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
+      EXIT WHEN FOUND;
+      INSERT INTO ~.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
+    END LOOP;
+  ELSIF cardinality(limits_) > 1 THEN
+    limit_ := 0;
+    FOR i IN 1 .. cardinality(limits_) LOOP
+      whose := whose || array_fill(holders_[i], ARRAY[limits_[i]]);
+      limit_ := limit_ + limits_[i];
+    END LOOP;
+  END IF;
+  now_ := coalesce(at_, ~.clock());
+  -- As held() has it, which would be parsed and planned once more for each call.
+  held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM ~.queues q WHERE q.queue = queue_),
+                    false);
+  IF sequence_ <> 0 THEN
+    IF last = sequence_ THEN
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result FROM ~.jobs j WHERE j.queue = queue_ AND j.holder = holder_
+        AND j.sequence = sequence_ AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
+      GET DIAGNOSTICS n = ROW_COUNT;
+    END IF;
+    IF n = 0 THEN
+      UPDATE ~.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
+        WHERE d.queue = queue_ AND d.holder = holder_;
+      UPDATE ~.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
+        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
+          AND j.sequence = sequence_;
+    END IF;
+  END IF;
+
+  LOOP
+    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < -32768;
+    SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
+      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
+      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    IF first IS NULL THEN
+      first := level; start := vests;
+    END IF;
+    CONTINUE WHEN vests > now_;
+    LOOP
+      IF nextval('~.fences') < now_ / 1000 THEN
+        PERFORM ~.raise_fences(now_);
+      END IF;
+      -- The best ones that nobody else has locked, in their order, which that of their fences is,
+      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
+      -- run lock of its last lease behind. And before the one that is too large for the answer, which
+      -- never is the first (F60).
+      SELECT array_agg(l.place), array_agg(nextval('~.fences')), array_agg(l.id),
+          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
+          array_agg(l.size), sum(l.size)
+        INTO places, fences_, candidates, odd, sizes, total
+        FROM (SELECT j2.ctid AS place, j2.id,
+                  octet_length(j2.kind)::bigint + octet_length(j2.payload) + octet_length(j2.unique_key)
+                    + octet_length(j2.memo) AS size,
+                  j2.holder IS NOT NULL AND j2.strategy IN (3, 4) AS runs,
+                  CASE WHEN ~.damaged(j2) THEN 'the record is damaged' ELSE ~.unclaimable(
+                    j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_) END AS reason
+                FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
+                  AND j2.vesting >= vests AND j2.vesting <= now_
+                ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
+      EXIT WHEN places IS NULL;
+      IF total > room THEN
+        total := 0;
+        FOR i IN 1 .. cardinality(places) LOOP
+          full_ := total + sizes[i] > room;
+          IF full_ THEN
+            places := places[:i - 1]; fences_ := fences_[:i - 1]; candidates := candidates[:i - 1];
+            odd := CASE WHEN odd < i THEN odd END;
+            full_ := odd IS NULL;
+            EXIT;
+          END IF;
+          total := total + sizes[i];
+        END LOOP;
+        EXIT WHEN cardinality(places) = 0;
+      END IF;
+      IF odd IS NULL OR odd > 1 THEN
+        RETURN QUERY WITH claimed AS (
+            UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
+                holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
+                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
+              FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
+                WITH ORDINALITY c(tid, fence, place)
+              WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
+          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result FROM claimed j ORDER BY j.place;
+        GET DIAGNOSTICS more = ROW_COUNT;
+        n := n + more;
+      END IF;
+      room := room - CASE WHEN odd IS NULL THEN total
+        ELSE coalesce((SELECT sum(s.size) FROM unnest(sizes[:odd - 1]) s(size)), 0) END;
+      EXIT WHEN odd IS NULL;
+      FOR i IN odd .. cardinality(candidates) LOOP
+        SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
+        CONTINUE WHEN buried >= 100;
+        how := ~.bury(v, now_);
+        IF how > 0 THEN
+          buried := buried + 1;
+          damaged := damaged + (how = 2)::integer;
+        ELSIF v.holder IS NOT NULL AND v.strategy IN (3, 4) THEN
+          PERFORM ~.free_run(queue_, v);
+          UPDATE ~.jobs j2 SET holder = NULL, sequence = 0
+            WHERE j2.queue = queue_ AND j2.id = v.id;
+        END IF;
+      END LOOP;
+      EXIT WHEN buried >= 100;
+    END LOOP;
+  END LOOP;
+  IF buried > 0 THEN
+    done := ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
+  END IF;
+
+  h := ~.heads(queue_, now_, first, start);
+  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
+      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
+    PERFORM ~.move_pointer(queue_, shard_, now_, own_);
+  END IF;
+  tail.attempts := buried - damaged;
+  tail.max_attempts := damaged;
+  tail.snoozes := (h.visible AND NOT held_)::integer;
+  tail.state := held_::integer;
+  tail.vesting := ~.span(h.least_, now_);
+  RETURN NEXT tail;
+END $$;
+
+CREATE FUNCTION ~.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ bytea,
+    lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  j ~.jobs;
+  now_ bigint;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  IF j.id IS NULL OR j.state <> 0 THEN
+    RETURN;
+  END IF;
+  IF j.vesting > now_ THEN
+    IF j.holder = holder_ THEN
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+    END IF;
+    RETURN;
+  END IF;
+  IF ~.held(queue_, now_) THEN
+    RETURN;
+  END IF;
+  IF ~.bury(j, now_) > 0 THEN
+    PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
+    RETURN;
+  END IF;
+  PERFORM ~.free_run(queue_, j);
+  UPDATE ~.jobs k SET fence = ~.next_fence(now_, k.fence), holder = holder_, sequence = 0,
+      attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
+    WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+END $$;
+
+-- Locks a job with its live lease, and its key before it, if what is done may take it again. No
+-- row, or one without id: the lease is lost.
+CREATE FUNCTION ~.leased(queue_ bytea, id_ uuid, fence_ bigint, with_key_ boolean, at_ bigint,
+    OUT now bigint, OUT job ~.jobs) LANGUAGE plpgsql AS $$
+BEGIN
+  IF with_key_ THEN
+    SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+    IF job.strategy IN (2, 4) THEN
+      PERFORM ~.guard(ARRAY[~.key_name(1, queue_, job.unique_key)]);
+    END IF;
+  END IF;
+  SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now := coalesce(at_, ~.clock());
+  IF job.state <> 0 OR job.holder IS NULL OR job.vesting <= now OR job.fence <> fence_ THEN
+    job := NULL;
+  END IF;
+END $$;
+
+-- NULL: the lease is lost.
+CREATE FUNCTION ~.extend_lease(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint,
+    lease_ bigint, own_ boolean, at_ bigint) RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  l record;
+BEGIN
+  SELECT * INTO l FROM ~.leased(queue_, id_, fence_, false, at_);
+  IF (l.job).id IS NULL THEN
+    RETURN NULL;
+  END IF;
+  UPDATE ~.jobs k SET vesting = l.now + lease_ WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM ~.touch(queue_, shard_, l.now + lease_, own_);
+  RETURN lease_;
+END $$;
+
+-- NULL: the lease is lost; -1: started; otherwise what is left of the other's lease, and which job
+-- that is.
+CREATE FUNCTION ~.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint, OUT left_ bigint,
+    OUT other uuid) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  j ~.jobs;
+  l record;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  IF j.strategy IN (3, 4) THEN
+    PERFORM ~.guard(ARRAY[~.key_name(2, queue_, j.unique_key)]);
+    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM ~.keys w
+        WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key ORDER BY 1) o,
+      LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = o.id FOR UPDATE) f;
+  END IF;
+  SELECT * INTO l FROM ~.leased(queue_, id_, fence_, false, at_);
+  j := l.job;
+  IF j.id IS NULL THEN
+    RETURN;
+  END IF;
+  IF j.strategy IN (3, 4) THEN
+    SELECT k.vesting - l.now, k.id INTO left_, other
+      FROM ~.keys w JOIN ~.jobs k ON k.queue = w.queue AND k.id = w.owner
+      WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key AND w.owner <> id_
+        AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > l.now;
+    IF FOUND THEN
+      RETURN;
+    END IF;
+    PERFORM ~.take_key(queue_, true, j.unique_key, id_, NULL);
+  END IF;
+  IF j.strategy IN (2, 4) THEN
+    DELETE FROM ~.keys w
+      WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key AND w.owner = id_;
+  END IF;
+  left_ := -1;
+END $$;
+
+CREATE FUNCTION ~.complete_jobs(queue_ bytea, shard_ integer, ids_ uuid[], fences_ bigint[],
+    results_ bytea[], own_ boolean, at_ bigint) RETURNS SETOF boolean
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint;
+  j ~.jobs;
+  n integer := 0;
+  plain_ boolean;
+  places tid[];
+  ends bigint[];
+  numbers bigint[];
+  ended bigint[];
+  counted boolean;
+  done boolean[];
+BEGIN
+  -- Those of other fences are lost, and whatever becomes of them.
+  SELECT bool_and(l.plain), array_agg(l.place), array_agg(l.until), array_agg(u.i)
+    INTO plain_, places, ends, numbers
+    FROM (SELECT * FROM unnest(ids_, fences_) WITH ORDINALITY o(id, fence, i)
+            WHERE o.fence <> 0 ORDER BY o.id, o.i) u,
+      LATERAL (SELECT k.ctid AS place, k.retention = 0 AND k.strategy IN (0, 5) AS plain,
+                   CASE WHEN k.state = 0 AND k.holder IS NOT NULL THEN k.vesting END AS until
+                 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = u.id AND k.fence = u.fence
+                 FOR UPDATE) l;
+  now_ := coalesce(at_, ~.clock());
+  IF plain_ THEN  -- no record is kept, and no key freed: all at once, and the rows stay in place
+    WITH gone AS (
+        DELETE FROM ~.jobs k USING unnest(places, ends, numbers) f(place, until, i)
+          WHERE k.ctid = f.place AND f.until > now_ RETURNING f.i)
+      SELECT array_agg(g.i) INTO ended FROM gone g;
+    n := coalesce(cardinality(ended), 0);
+  END IF;
+  IF n < cardinality(ids_) THEN
+    done := array_fill(false, ARRAY[cardinality(ids_)]);
+    FOR i IN 1 .. n LOOP
+      done[ended[i]] := true;
+    END LOOP;
+  END IF;
+  IF NOT plain_ THEN
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      SELECT k.* INTO j FROM ~.jobs k
+        WHERE k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i] AND fences_[i] <> 0
+          AND (k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
+               OR k.state = 2 AND k.kept > now_);
+      IF FOUND THEN
+        done[i] := true;
+        IF j.state = 0 THEN
+          n := n + 1;
+          PERFORM ~.end_job(j, 2::smallint, now_, nullif(results_[i], ''), NULL);
+        END IF;
+      END IF;
+    END LOOP;
+  END IF;
+  IF n > 0 THEN
+    counted := ~.count_jobs(queue_, shard_, 0, n, 0, 0, 0, own_);
+  END IF;
+  FOR i IN 1 .. cardinality(ids_) LOOP
+    RETURN NEXT coalesce(done[i], true);
+  END LOOP;
+END $$;
+
+-- The job waits again, with the enqueue key that its start gave up, if that is free.
+CREATE FUNCTION ~.wait_again(j ~.jobs, shard_ integer, vesting_ bigint, attempts_ integer,
+    snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean)
+  RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF j.strategy IN (2, 4) AND NOT EXISTS (SELECT 1 FROM ~.keys w WHERE w.queue = j.queue
+      AND NOT w.run AND w.key = j.unique_key AND (w.until IS NULL OR w.until > now_)) THEN
+    PERFORM ~.take_key(j.queue, false, j.unique_key, j.id, NULL);
+  END IF;
+  PERFORM ~.free_run(j.queue, j);
+  UPDATE ~.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
+      snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
+    WHERE k.queue = j.queue AND k.id = j.id;
+  PERFORM ~.touch(j.queue, shard_, vesting_, own_);
+END $$;
+
+-- Ends a lease: 0: failed, and vests after the delay or is dead (1 is answered); 1: snoozed;
+-- 2: returned; 3: buried. NULL: the lease is lost.
+CREATE FUNCTION ~.end_lease(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint, how_ integer,
+    delay_ bigint, text_ bytea, own_ boolean, at_ bigint) RETURNS integer
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  l record;
+  j ~.jobs;
+BEGIN
+  SELECT * INTO l FROM ~.leased(queue_, id_, fence_, how_ <> 3, at_);
+  j := l.job;
+  IF j.id IS NULL THEN
+    RETURN NULL;
+  END IF;
+  IF how_ = 3 OR how_ = 0 AND j.attempts >= j.max_attempts THEN
+    PERFORM ~.end_job(j, 3::smallint, l.now, NULL, text_);
+    PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
+    RETURN 1;
+  ELSIF how_ = 0 THEN
+    PERFORM ~.wait_again(j, shard_, l.now + delay_, j.attempts, j.snoozes, NULL, text_, l.now,
+                         own_);
+  ELSIF how_ = 1 THEN
+    PERFORM ~.wait_again(j, shard_, l.now + delay_, greatest(j.attempts - 1, 0), j.snoozes + 1,
+                         text_, NULL, l.now, own_);
+  ELSE
+    PERFORM ~.wait_again(j, shard_, j.unclaimed, greatest(j.attempts - 1, 0), j.snoozes, NULL, NULL,
+                         l.now, own_);
+  END IF;
+  RETURN 0;
+END $$;
+
+-- Forgets some of what time has ended; what others have locked is left to the next time.
+CREATE FUNCTION ~.tidy(limit_ integer, at_ bigint) RETURNS integer LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  all_ integer := 0;
+  n integer;
+  r record;
+BEGIN
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.jobs k WHERE k.kept <= now_
+      ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.jobs j USING o WHERE j.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.keys k WHERE k.until <= now_
+      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.keys w USING o WHERE w.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.locks k WHERE k.until <= now_
+      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.locks l USING o WHERE l.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM ~.permits p
+          WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
+      LATERAL (SELECT w.key FROM ~.permit_lines w
+        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
+    PERFORM ~.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest)
+      FROM ~.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
+    all_ := all_ + 1;
+  END LOOP;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.hints k
+      WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.hints h USING o WHERE h.ctid = o.place;
+  -- What was full at a time that has not come is known from a clock that was wrong (F101).
+  UPDATE ~.state s SET forgotten = ~.bucket_time(now_) WHERE s.forgotten > ~.bucket_time(now_);
+  n := (~.reap_some_buckets(limit_, now_)).looked;
+  all_ := all_ + n;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.dequeues k
+      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED)
+    DELETE FROM ~.dequeues d USING o WHERE d.ctid = o.place;
+  -- Of some pages: a queue with many rows is met there soon enough.
+  FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM ~.counters c
+          TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 + pg_relation_size('~.counters'))))) o,
+      LATERAL (SELECT count(*) AS rows FROM ~.counters k WHERE k.queue = o.queue) l
+      WHERE l.rows > 32 LIMIT 100 LOOP
+    WITH gone AS (DELETE FROM ~.counters c USING (SELECT k.queue, k.stripe FROM ~.counters k
+          WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+        WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
+      INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+        SELECT r.queue, r.shard, ~.held_within(sum(enqueued)), ~.held_within(sum(completed)),
+            ~.held_within(sum(cancelled)), ~.held_within(sum(purged)), ~.held_within(sum(dead))
+          FROM gone HAVING count(*) > 0;
+  END LOOP;
+  RETURN all_;
+END $$;
+)sql";
+
+inline constexpr char jobs[] = R"sql(
+-- Ends the lease of a job that is locked, over or not, and with it the run lock.
+CREATE FUNCTION ~.free_run(queue_ bytea, j ~.jobs) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF j.holder IS NOT NULL AND j.strategy IN (3, 4) THEN
+    DELETE FROM ~.keys k
+      WHERE k.queue = queue_ AND k.run AND k.key = j.unique_key AND k.owner = j.id;
+  END IF;
+END $$;
+
+-- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
+-- was last given out may still be committed: what is listed ends before these (F72).
+CREATE FUNCTION ~.next_death() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  here text := '~.state'::regclass::oid::text;
+BEGIN
+  IF coalesce(current_setting('weir.numbers_deaths', true), '') <> here THEN
+    PERFORM pg_advisory_xact_lock_shared(
+      (pg_sequence_last_value('~.seed') & 2147483647)::integer,
+      (coalesce(pg_sequence_last_value('~.deaths'), 0) & 2147483647)::integer);
+    PERFORM set_config('weir.numbers_deaths', here, true);
+  END IF;
+  RETURN nextval('~.deaths');
+END $$;
+
+-- Every dead letter up to this number is there to be seen from now on, or never will be. The last
+-- number is read before the locks are, and they before the letters.
+CREATE FUNCTION ~.settled_deaths() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  last bigint := coalesce(pg_sequence_last_value('~.deaths'), 0);
+BEGIN
+  RETURN least(last, (SELECT min(last - ((last - l.objid::bigint) & 2147483647)) FROM pg_locks l
+    WHERE l.locktype = 'advisory' AND l.objsubid = 2
+      AND l.classid::bigint = pg_sequence_last_value('~.seed') & 2147483647
+      AND l.database = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
+      AND l.pid IS DISTINCT FROM pg_backend_pid()));
+END $$;
+
+-- Ends a job that is locked; the counters are the caller's. `result_` NULL: as it was.
+CREATE FUNCTION ~.end_job(j ~.jobs, how_ smallint, now_ bigint, result_ bytea, reason_ bytea)
+  RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM ~.free_run(j.queue, j);
+  IF j.strategy IN (1, 2, 4) THEN
+    DELETE FROM ~.keys k
+      WHERE k.queue = j.queue AND NOT k.run AND k.key = j.unique_key AND k.owner = j.id;
+  END IF;
+  IF how_ <> 3 AND j.retention = 0 THEN
+    DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
+  ELSE
+    UPDATE ~.jobs k SET state = how_, vesting = NULL, holder = NULL, sequence = 0,
+        death = CASE WHEN how_ = 3 THEN ~.next_death() END,
+        kept = CASE WHEN how_ <> 3 THEN now_ + j.retention END,
+        result = coalesce(result_, k.result), reason = coalesce(reason_, k.reason)
+      WHERE k.queue = j.queue AND k.id = j.id;
+  END IF;
+END $$;
+
+-- Gives a free key to a job, whoever had it. The key's lock and the job are the caller's.
+CREATE FUNCTION ~.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, until_ bigint)
+  RETURNS void LANGUAGE sql BEGIN ATOMIC
+  INSERT INTO ~.keys VALUES (queue_, run_, key_, owner_, until_)
+    ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
+END;
+
+-- Can a job not be read, or counted with, that waits or is leased?
+CREATE FUNCTION ~.damaged(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN NOT (j.state = 0 AND j.priority <= 255 AND j.strategy <= 5 AND j.policy <= 4
+    AND least(j.priority, j.strategy, j.policy, j.attempts, j.snoozes) >= 0 AND j.max_attempts > 0
+    AND least(j.fence, j.deadline, j.retention) >= 0 AND j.deadline_from >= -4611686018427387904
+    AND greatest(j.attempts, j.max_attempts) <= 1000000 AND j.snoozes < 2147483647
+    AND greatest(j.fence, j.deadline_from) <= 4611686018427387904
+    AND greatest(j.deadline, j.retention) <= 315360000000000000
+    AND j.kind <> '' AND (j.strategy = 0) = (j.unique_key = '')
+    AND greatest(octet_length(j.kind), octet_length(j.unique_key)) <= 1024
+    AND greatest(octet_length(j.payload), octet_length(j.result)) <= 1048576
+    AND octet_length(j.memo) <= 1024 AND octet_length(j.reason) <= 4096);
+
+-- Buries a job that waits, and is locked, if it may not be claimed any more (1), or if its record is
+-- damaged (2), which makes it a dead letter that can be read. 0: neither. The counters are the
+-- caller's.
+CREATE FUNCTION ~.bury(j ~.jobs, now_ bigint) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  reason_ text;
+BEGIN
+  IF NOT ~.damaged(j) THEN
+    reason_ := ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
+    IF reason_ IS NULL THEN
+      RETURN 0;
+    END IF;
+    PERFORM ~.end_job(j, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
+    RETURN 1;
+  END IF;
+  DELETE FROM ~.keys k WHERE k.queue = j.queue AND k.run IN (false, true)
+    AND k.key = j.unique_key AND k.owner = j.id;
+  UPDATE ~.jobs k SET state = 3, vesting = NULL, kept = NULL, death = ~.next_death(),
+      holder = NULL, sequence = 0, strategy = 0, policy = 0, unique_key = '',
+      priority = least(greatest(k.priority, 0), 255), snoozes = 0,
+      attempts = least(greatest(k.attempts, 0), 1000000),
+      max_attempts = least(greatest(k.max_attempts, 1), 1000000),
+      fence = least(greatest(k.fence, 0), 4611686018427387904),
+      enqueued = least(k.enqueued, now_), deadline_from = now_, deadline = 0, retention = 0,
+      kind = CASE WHEN octet_length(k.kind) BETWEEN 1 AND 1024 THEN k.kind ELSE 'damaged' END,
+      payload = substr(k.payload, 1, 1048576), memo = substr(k.memo, 1, 1024), result = '',
+      reason = 'the record is damaged'
+    WHERE k.queue = j.queue AND k.id = j.id;
+  RETURN 2;
+END $$;
+
+-- Whether a job that waits in possession of a unique key, and is locked, gives the key up because
+-- it cannot be claimed any more: it is then buried; the counters are the caller's. NULL: it can be
+-- claimed. False: it cannot, but its key is held until_expired, and it is left as it is.
+CREATE FUNCTION ~.bury_unclaimable(j ~.jobs, now_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF j.strategy = 5 AND NOT ~.damaged(j) AND
+      ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_) IS NOT NULL THEN
+    RETURN false;
+  END IF;
+  RETURN nullif(~.bury(j, now_) > 0, false);
+END $$;
+
+-- `plain_`: no job of these takes a key with its enqueue.
+CREATE FUNCTION ~.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
+    kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
+    strategies_ integer[], policies_ integer[], delays_ bigint[], deadlines_ bigint[],
+    retentions_ bigint[], ttls_ bigint[], own_ boolean, at_ bigint)
+  RETURNS TABLE (outcome integer, other uuid) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint;
+  n integer;
+  k record;
+  o ~.jobs;
+  r record;
+  vests bigint;
+  added_ integer;
+  order_ integer[] := '{1}';
+  done boolean;
+  possessor integer;  -- 0: nobody, 1: waiting, 2: running, 3: ended
+  cancelled integer := 0;
+  buried integer := 0;
+  gives_way boolean;
+BEGIN
+  IF plain_ THEN
+    now_ := coalesce(at_, ~.clock());
+    IF cardinality(ids_) > 1 THEN
+      order_ := ARRAY(SELECT g.i FROM generate_series(1, cardinality(ids_)) g(i) ORDER BY ids_[g.i]);
+    END IF;
+    -- Once, or once more where a record was in the way that time has ended. In the order of the ids:
+    -- an insert waits for another of the same id, so two batches would wait for each other (F72).
+    LOOP
+      WITH added AS (
+          INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
+              strategy, policy, vesting, deadline, retention, enqueued, deadline_from)
+            SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
+                attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
+                retentions_[i], now_, now_
+              FROM unnest(order_) i
+            ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
+        SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
+      n := coalesce(n, 0) + added_;
+      EXIT WHEN n = cardinality(ids_);
+      WITH old AS MATERIALIZED (SELECT l.place FROM (SELECT DISTINCT u.id FROM unnest(ids_) u(id)
+            ORDER BY 1) u,
+          LATERAL (SELECT j.ctid AS place FROM ~.jobs j
+                     WHERE j.queue = queue_ AND j.id = u.id AND j.kept <= now_ FOR UPDATE) l)
+        DELETE FROM ~.jobs j USING old WHERE j.ctid = old.place;
+      EXIT WHEN NOT FOUND;
+    END LOOP;
+    IF n > 0 THEN
+      done := ~.touch(queue_, shard_, vests, own_);
+      done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
+    END IF;
+    outcome := 0;
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      RETURN NEXT;
+    END LOOP;
+    RETURN;
+  END IF;
+
+  -- The ids of several jobs, too: their order here is not that of the inserts (F72).
+  PERFORM ~.guard(ARRAY(
+    SELECT ~.key_name(1, queue_, u.key) FROM unnest(keys_, strategies_) u(key, strategy)
+      WHERE u.strategy NOT IN (0, 3)
+    UNION ALL SELECT ~.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)
+      WHERE cardinality(ids_) > 1));
+  PERFORM 1 FROM (
+      SELECT u.id FROM unnest(ids_) u(id)
+      UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM ~.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
+    LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
+  now_ := coalesce(at_, ~.clock());
+  n := 0;
+  FOR i IN 1 .. cardinality(ids_) LOOP
+    outcome := 0; other := NULL;
+    SELECT j.kept INTO r FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
+    IF FOUND THEN
+      IF r.kept IS NULL OR r.kept > now_ THEN
+        RETURN NEXT;
+        CONTINUE;
+      END IF;
+      DELETE FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
+    END IF;
+    possessor := 0;
+    IF strategies_[i] NOT IN (0, 3) THEN
+      SELECT w.owner, w.until INTO k FROM ~.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = keys_[i]
+        AND (w.until IS NULL OR w.until > now_);
+      IF FOUND THEN
+        other := k.owner;
+        SELECT j.* INTO o FROM ~.jobs j WHERE j.queue = queue_ AND j.id = k.owner;
+        possessor := CASE WHEN NOT FOUND OR o.state <> 0 THEN 3
+                          WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
+        IF possessor = 3 AND k.until IS NULL THEN
+          RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a unique key of a job that is over';
+        END IF;
+        IF possessor = 1 THEN
+          gives_way := ~.bury_unclaimable(o, now_);
+          IF gives_way THEN
+            buried := buried + 1;
+            other := NULL;
+          END IF;
+          possessor := CASE WHEN gives_way THEN 0 WHEN gives_way IS NULL THEN 1 ELSE 3 END;
+        END IF;
+      END IF;
+    END IF;
+    IF possessor = 1 AND policies_[i] = 4 THEN
+      outcome := 3;
+      PERFORM ~.free_run(queue_, o);
+      UPDATE ~.jobs j SET holder = NULL, sequence = 0, vesting = now_ + delays_[i],
+          priority = priorities_[i] WHERE j.queue = queue_ AND j.id = o.id;
+    ELSIF possessor = 0 OR (possessor = 1 AND policies_[i] = 3) THEN
+      IF possessor = 1 THEN
+        outcome := 2;
+        PERFORM ~.end_job(o, 4::smallint, now_, NULL, NULL);
+        cancelled := cancelled + 1;
+      END IF;
+      INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
+          policy, vesting, deadline, retention, enqueued, deadline_from)
+        VALUES (queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i], attempts_[i],
+          strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i], retentions_[i], now_,
+          now_)
+        ON CONFLICT (queue, id) DO NOTHING;
+      GET DIAGNOSTICS added_ = ROW_COUNT;
+      n := n + added_;
+      IF strategies_[i] NOT IN (0, 3) THEN
+        PERFORM ~.take_key(queue_, false, keys_[i], ids_[i],
+                           CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END);
+      END IF;
+    ELSE
+      outcome := 1;
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    vests := least(vests, now_ + delays_[i]);
+    RETURN NEXT;
+  END LOOP;
+  IF vests IS NOT NULL THEN
+    PERFORM ~.touch(queue_, shard_, vests, own_);
+    PERFORM ~.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.peek_jobs(queue_ bytea, limit_ integer, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  level smallint := -1;
+  left_ integer := limit_;
+  room bigint := 4194304;
+  n integer;
+  fits integer;
+  bytes bigint;
+BEGIN
+  LOOP
+    SELECT j.priority INTO level FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
+    EXIT WHEN NOT FOUND OR left_ = 0;
+    SELECT count(*), count(*) FILTER (WHERE s.upto <= room), max(s.upto)
+      INTO n, fits, bytes
+      FROM (SELECT sum({job_bytes}) OVER (ORDER BY j.vesting, j.id ROWS UNBOUNDED PRECEDING) AS upto
+              FROM (SELECT k.* FROM ~.jobs k
+                      WHERE k.queue = queue_ AND k.priority = level AND k.vesting <= now_
+                      ORDER BY k.vesting, k.id LIMIT left_) j) s;
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority = level AND j.vesting <= now_
+      ORDER BY j.vesting, j.id LIMIT fits;
+    EXIT WHEN fits < n;
+    left_ := left_ - n;
+    room := room - coalesce(bytes, 0);
+  END LOOP;
+END $$;
+
+CREATE FUNCTION ~.find_job(queue_ bytea, id_ uuid, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result FROM ~.jobs j
+    WHERE j.queue = queue_ AND j.id = id_ AND (j.kept IS NULL OR j.kept > now_);
+END $$;
+
+-- The last one may be more than fits the answer: it says that there are more.
+CREATE FUNCTION ~.list_dead_letters(queue_ bytea, limit_ integer, after_ bigint, at_ bigint)
+  RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  settled bigint := ~.settled_deaths();
+BEGIN
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result
+    FROM (SELECT l.*, sum(l.size) OVER (ORDER BY l.death ROWS UNBOUNDED PRECEDING) AS upto
+            FROM (SELECT j.*, {job_bytes} AS size FROM ~.jobs j
+                    WHERE j.queue = queue_ AND j.death > after_ AND j.death <= settled
+                    ORDER BY j.death LIMIT limit_) l) j
+    WHERE j.upto - j.size <= 4194304 ORDER BY j.death;
+END $$;
+
+CREATE FUNCTION ~.cancel_job(queue_ bytea, shard_ integer, id_ uuid, running_ boolean, own_ boolean,
+    at_ bigint) RETURNS integer LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  j ~.jobs;
+  now_ bigint;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  IF j.id IS NULL OR j.kept <= now_ THEN
+    RETURN 3;
+  ELSIF j.state <> 0 THEN
+    RETURN CASE WHEN j.state = 4 THEN 0 ELSE 2 END;
+  ELSIF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
+    RETURN 1;
+  END IF;
+  PERFORM ~.end_job(j, 4::smallint, now_, NULL, NULL);
+  PERFORM ~.count_jobs(queue_, shard_, 0, 0, 1, 0, 0, own_);
+  RETURN 0;
+END $$;
+
+-- `other`: the job that has the unique key.
+CREATE FUNCTION ~.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, delay_ bigint,
+    own_ boolean, at_ bigint, OUT outcome integer, OUT other uuid) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  j ~.jobs;
+  o ~.jobs;
+  now_ bigint;
+  buried integer := 0;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  IF j.strategy NOT IN (0, 3) THEN
+    PERFORM ~.guard(ARRAY[~.key_name(1, queue_, j.unique_key)]);
+    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM ~.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key ORDER BY 1) f,
+      LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = f.id FOR UPDATE) l;
+  END IF;
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  IF j.id IS NULL OR j.state <> 3 THEN
+    outcome := 2;
+    RETURN;
+  END IF;
+  IF j.strategy NOT IN (0, 3) THEN
+    SELECT k.owner INTO other FROM ~.keys k WHERE k.queue = queue_ AND NOT k.run
+      AND k.key = j.unique_key AND k.owner <> id_ AND (k.until IS NULL OR k.until > now_);
+    IF other IS NOT NULL THEN
+      SELECT k.* INTO o FROM ~.jobs k WHERE k.queue = queue_ AND k.id = other AND k.state = 0
+        AND (k.holder IS NULL OR k.vesting <= now_);
+      IF o.id IS NULL OR ~.bury_unclaimable(o, now_) IS NOT TRUE THEN
+        outcome := 1;
+        RETURN;
+      END IF;
+      buried := 1;
+      other := NULL;
+    END IF;
+    IF j.strategy <> 5 THEN
+      PERFORM ~.take_key(queue_, false, j.unique_key, id_, NULL);
+    END IF;
+  END IF;
+  UPDATE ~.jobs k SET state = 0, death = NULL, attempts = 0, snoozes = 0, deadline_from = now_,
+      vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM ~.touch(queue_, shard_, now_ + delay_, own_);
+  IF buried = 0 THEN
+    PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
+  END IF;
+  outcome := 0;
+END $$;
+
+CREATE FUNCTION ~.purge_job(queue_ bytea, shard_ integer, id_ uuid, own_ boolean, at_ bigint)
+  RETURNS boolean LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  j ~.jobs;
+BEGIN
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  IF j.id IS NULL OR j.state = 0 OR j.kept <= coalesce(at_, ~.clock()) THEN
+    RETURN false;
+  END IF;
+  DELETE FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM ~.count_jobs(queue_, shard_, 0, -(j.state = 2)::integer, -(j.state = 4)::integer, 1,
+                       -(j.state = 3)::integer, own_);
+  RETURN true;
+END $$;
+)sql";
+
+inline constexpr char leases[] = R"sql(
+-- Locks a key's line, making it if need be, and then reads the time (F19) and ends what is over.
+CREATE FUNCTION ~.open_line(key_ bytea, at_ bigint, make_ boolean,
+    OUT now bigint, OUT live integer, OUT waiting integer, OUT turn bigint, OUT fence bigint,
+    OUT soonest bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  ended record;
+BEGIN
+  LOOP
+    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest INTO live, waiting, turn, fence, soonest
+      FROM ~.permit_lines l WHERE l.key = key_ FOR UPDATE;
+    IF FOUND THEN
+      EXIT WHEN least(live, waiting) >= 0;
+      RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged line of permits';
+    END IF;
+    IF NOT make_ THEN
+      now := coalesce(at_, ~.clock());
+      RETURN;
+    END IF;
+    INSERT INTO ~.permit_lines VALUES (key_, 0, 0, 0, 0, 9223372036854775807)
+      ON CONFLICT DO NOTHING;
+  END LOOP;
+  now := coalesce(at_, ~.clock());
+  IF now < soonest THEN
+    RETURN;
+  END IF;
+  WITH gone AS (DELETE FROM ~.permits p WHERE p.key = key_ AND p.until <= now RETURNING p.ticket)
+    SELECT count(*) FILTER (WHERE NOT gone.ticket) AS permits,
+           count(*) FILTER (WHERE gone.ticket) AS tickets INTO ended FROM gone;
+  live := live - ended.permits;
+  waiting := waiting - ended.tickets;
+  SELECT coalesce(min(p.until), 9223372036854775807) INTO soonest
+    FROM ~.permits p WHERE p.key = key_;
+END $$;
+
+CREATE FUNCTION ~.close_line(key_ bytea, live_ integer, waiting_ integer, turn_ bigint,
+    fence_ bigint, soonest_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF live_ = 0 AND waiting_ = 0 THEN
+    DELETE FROM ~.permit_lines l WHERE l.key = key_;
+  ELSE
+    UPDATE ~.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
+      soonest = soonest_ WHERE l.key = key_;
+  END IF;
+END $$;
+
+CREATE FUNCTION ~.acquire_permit(key_ bytea, holder_ bytea, limit_ integer, ttl_ bigint,
+    patience_ bigint, at_ bigint, OUT granted boolean, OUT fence bigint, OUT expires_in bigint,
+    OUT in_use integer, OUT place integer, OUT retry_after bigint)
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  l record;
+  o record;
+  has_ticket boolean;
+  ahead integer;
+  k integer;
+  own bigint;
+  ends bigint;
+BEGIN
+  l := ~.open_line(key_, at_, true);
+  granted := false; fence := 0; expires_in := 0; place := 0; retry_after := 0;
+  SELECT p.ticket, p.number, p.until INTO o FROM ~.permits p
+    WHERE p.key = key_ AND p.holder = holder_;
+  has_ticket := FOUND;
+  IF has_ticket AND NOT o.ticket THEN
+    granted := true; fence := o.number; expires_in := o.until - l.now; in_use := l.live;
+    PERFORM ~.close_line(key_, l.live, l.waiting, l.turn, l.fence, l.soonest);
+    RETURN;
+  END IF;
+  ahead := l.waiting;
+  IF has_ticket THEN
+    SELECT count(*) INTO ahead FROM ~.permits p
+      WHERE p.key = key_ AND p.ticket AND p.number < o.number;
+  END IF;
+  IF l.live + ahead < limit_ THEN
+    fence := ~.next_fence(l.now, l.fence);
+    INSERT INTO ~.permits VALUES (key_, holder_, false, fence, l.now + ttl_)
+      ON CONFLICT (key, holder) DO UPDATE
+      SET ticket = false, number = excluded.number, until = excluded.until;
+    granted := true; expires_in := ttl_; in_use := l.live + 1;
+    PERFORM ~.close_line(key_, l.live + 1, l.waiting - has_ticket::integer, l.turn, fence,
+                         least(l.soonest, l.now + ttl_));
+    RETURN;
+  END IF;
+  in_use := l.live;
+  IF patience_ > 0 THEN
+    place := ahead + 1;
+    own := CASE WHEN has_ticket THEN o.number ELSE l.turn + 1 END;
+    IF NOT has_ticket THEN
+      l.turn := own;
+      l.waiting := l.waiting + 1;
+    END IF;
+    INSERT INTO ~.permits VALUES (key_, holder_, true, own, l.now + patience_, limit_)
+      ON CONFLICT (key, holder) DO UPDATE SET until = excluded.until, top = excluded.top;
+    l.soonest := least(l.soonest, l.now + patience_);
+  ELSE
+    IF has_ticket THEN
+      DELETE FROM ~.permits p WHERE p.key = key_ AND p.holder = holder_;
+      l.waiting := l.waiting - 1;
+      IF l.waiting > 0 THEN
+        PERFORM ~.tell(~.permit_topic(key_), true);
+      END IF;
+    END IF;
+    ahead := l.waiting;  -- whoever comes without a place comes last
+  END IF;
+  k := l.live + ahead - limit_;
+  IF k < l.live THEN
+    SELECT p.until INTO ends FROM ~.permits p WHERE p.key = key_ AND NOT p.ticket
+      ORDER BY p.until OFFSET k LIMIT 1;
+  ELSE
+    SELECT max(p.until) INTO ends FROM ~.permits p
+      WHERE p.key = key_ AND NOT (p.ticket AND p.number = coalesce(own, -1));
+  END IF;
+  retry_after := ends - l.now;
+  PERFORM ~.close_line(key_, l.live, l.waiting, l.turn, l.fence, l.soonest);
+END $$;
+
+-- NULL: the lease is lost.
+CREATE FUNCTION ~.renew_permit(key_ bytea, holder_ bytea, fence_ bigint, ttl_ bigint, at_ bigint)
+  RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  l record;
+  renewed boolean;
+BEGIN
+  l := ~.open_line(key_, at_, false);
+  IF l.live IS NULL THEN
+    RETURN NULL;
+  END IF;
+  UPDATE ~.permits p SET until = l.now + ttl_
+    WHERE p.key = key_ AND p.holder = holder_ AND NOT p.ticket AND p.number = fence_;
+  renewed := FOUND;
+  PERFORM ~.close_line(key_, l.live, l.waiting, l.turn, l.fence,
+                       CASE WHEN renewed THEN least(l.soonest, l.now + ttl_) ELSE l.soonest END);
+  RETURN CASE WHEN renewed THEN ttl_ END;
+END $$;
+
+CREATE FUNCTION ~.release_permit(key_ bytea, holder_ bytea, fence_ bigint, at_ bigint,
+    OUT freed boolean, OUT left_line boolean) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  l record;
+  ticket_ boolean;
+BEGIN
+  freed := false; left_line := false;
+  l := ~.open_line(key_, at_, false);
+  IF l.live IS NULL THEN
+    RETURN;
+  END IF;
+  DELETE FROM ~.permits p WHERE p.key = key_ AND p.holder = holder_
+    AND (fence_ = 0 OR (NOT p.ticket AND p.number = fence_)) RETURNING p.ticket INTO ticket_;
+  IF FOUND THEN
+    freed := NOT ticket_;
+    left_line := ticket_;
+  END IF;
+  PERFORM ~.close_line(key_, l.live - freed::integer, l.waiting - left_line::integer, l.turn,
+                       l.fence, l.soonest);
+  IF (freed OR left_line) AND l.waiting > left_line::integer THEN
+    PERFORM ~.tell(~.permit_topic(key_), true);
+  END IF;
+END $$;
+
+-- Has the holder reason to ask again: is it its turn, or is it not in line? Otherwise, when
+-- something of the key is over, and who is told that something else happened.
+CREATE FUNCTION ~.await_permit(key_ bytea, holder_ bytea, at_ bigint, OUT due boolean,
+    OUT due_in bigint, OUT topic_ text) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  settled boolean := true;
+BEGIN
+  topic_ := ~.permit_topic(key_);
+  FOR i IN 1 .. 2 LOOP
+    SELECT o.number IS NULL OR o.top > count(p.key) FILTER (WHERE NOT p.ticket OR
+          p.number < o.number), min(p.until) - now_ INTO due, due_in
+      FROM (SELECT) one
+      LEFT JOIN ~.permits o
+        ON o.key = key_ AND o.holder = holder_ AND o.ticket AND o.until > now_
+      LEFT JOIN ~.permits p ON p.key = key_ AND p.until > now_
+      GROUP BY o.number, o.top;
+    EXIT WHEN due OR i = 2;
+    settled := ~.ask_for(topic_);
+  END LOOP;
+  IF NOT settled THEN
+    due_in := 0;
+  END IF;
+END $$;
+
+-- First how many permits and tickets there are, then some of the holders.
+CREATE FUNCTION ~.inspect_permits(key_ bytea, limit_ integer, at_ bigint)
+  RETURNS TABLE (holder bytea, number bigint, expires_in bigint)
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  RETURN QUERY SELECT NULL::bytea, count(*) FILTER (WHERE NOT p.ticket),
+      count(*) FILTER (WHERE p.ticket)
+    FROM ~.permits p WHERE p.key = key_ AND p.until > now_;
+  RETURN QUERY SELECT p.holder, p.number, p.until - now_ FROM ~.permits p
+    WHERE p.key = key_ AND NOT p.ticket AND p.until > now_ ORDER BY p.number LIMIT limit_;
+END $$;
+
+CREATE FUNCTION ~.acquire_lock(key_ bytea, holder_ bytea, ttl_ bigint, at_ bigint,
+    OUT granted boolean, OUT fence bigint, OUT expires_in bigint, OUT holder bytea)
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  l record;
+  now_ bigint;
+BEGIN
+  LOOP
+    SELECT k.holder, k.fence, k.until INTO l FROM ~.locks k WHERE k.key = key_ FOR UPDATE;
+    EXIT WHEN FOUND;
+    INSERT INTO ~.locks VALUES (key_, '', 0, -9223372036854775808) ON CONFLICT DO NOTHING;
+  END LOOP;
+  now_ := coalesce(at_, ~.clock());
+  granted := now_ >= l.until OR l.holder = holder_;
+  IF NOT granted THEN
+    fence := 0; expires_in := l.until - now_; holder := l.holder;
+    RETURN;
+  END IF;
+  holder := '';
+  IF now_ < l.until THEN
+    fence := l.fence; expires_in := l.until - now_;
+    RETURN;
+  END IF;
+  fence := ~.next_fence(now_, l.fence); expires_in := ttl_;
+  UPDATE ~.locks k SET holder = holder_, fence = acquire_lock.fence, until = now_ + ttl_
+    WHERE k.key = key_;
+END $$;
+
+CREATE FUNCTION ~.renew_lock(key_ bytea, holder_ bytea, fence_ bigint, ttl_ bigint, at_ bigint)
+  RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  until_ bigint;
+  now_ bigint;
+BEGIN
+  SELECT k.until INTO until_ FROM ~.locks k
+    WHERE k.key = key_ AND k.holder = holder_ AND k.fence = fence_ FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  IF until_ IS NULL OR now_ >= until_ OR fence_ = 0 THEN
+    RETURN NULL;
+  END IF;
+  UPDATE ~.locks k SET until = now_ + ttl_ WHERE k.key = key_;
+  RETURN ttl_;
+END $$;
+
+CREATE FUNCTION ~.release_lock(key_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
+  RETURNS boolean LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  until_ bigint;
+BEGIN
+  SELECT k.until INTO until_ FROM ~.locks k
+    WHERE k.key = key_ AND k.holder = holder_ AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE;
+  IF until_ IS NULL THEN
+    RETURN false;
+  END IF;
+  DELETE FROM ~.locks k WHERE k.key = key_;
+  RETURN coalesce(at_, ~.clock()) < until_;
+END $$;
+
+CREATE FUNCTION ~.inspect_lock(key_ bytea, at_ bigint,
+    OUT holder bytea, OUT fence bigint, OUT expires_in bigint)
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  SELECT k.holder, k.fence, k.until - now_ INTO holder, fence, expires_in
+    FROM ~.locks k WHERE k.key = key_ AND k.until > now_;
+END $$;
+)sql";
+
+inline constexpr char own_schema[] = R"sql(
+SET LOCAL search_path = pg_catalog, pg_temp;
+DO $$
+DECLARE
+  r name;
+BEGIN
+  SELECT o.rolname INTO r FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
+    JOIN pg_database d ON d.datname = current_database()
+    JOIN pg_roles me ON me.rolname = current_user
+    WHERE n.nspname = btrim('~', '"') AND NOT (o.oid IN (me.oid, d.datdba) OR o.rolsuper
+      OR NOT me.rolsuper AND pg_has_role(o.oid, 'USAGE'));
+  IF FOUND THEN
+    RAISE SQLSTATE 'WEIR1' USING MESSAGE =
+      format('weir: the schema %I belongs to the role %I', btrim('~', '"'), r);
+  END IF;
+END $$;
+)sql";
+
+inline constexpr char queues[] = R"sql(
+CREATE TYPE ~.job_row AS (
+  now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
+  attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
+  fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
+  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea);
+
+-- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
+-- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
+-- Returns whether it did. (A function that returns something is called for less by an assignment
+-- than by PERFORM, which is a statement to execute.)
+CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
+  RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF own_ AND pg_try_advisory_xact_lock_shared(~.queue_lock(queue_)) THEN
+    IF EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
+      RETURN false;
+    END IF;
+  END IF;
+  INSERT INTO ~.pointers VALUES (shard_, vesting_, queue_);
+  PERFORM ~.tell('j' || shard_, own_);
+  RETURN true;
+END $$;
+
+-- The least of the heads, one probe for each level that is in use, and whether any is visible. Who
+-- has just looked at the first level says where its head was: what is dead before it, and not yet
+-- removed by a vacuum, is not gone through once more.
+CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, first_ integer, from_ bigint,
+    OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
+DECLARE
+  level integer := coalesce(first_, -32769);
+  vests bigint;
+BEGIN
+  IF first_ IS NOT NULL THEN
+    SELECT j.vesting INTO least_ FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority = first_ AND j.vesting >= from_
+      ORDER BY j.vesting, j.id LIMIT 1;
+  END IF;
+  visible := coalesce(least_ <= now_, false);
+  LOOP
+    SELECT j.priority, j.vesting INTO level, vests FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    least_ := least(least_, vests);
+    visible := visible OR vests <= now_;
+  END LOOP;
+END $$;
+
+-- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
+-- committed yet holds the lock shared, or has a pointer of its own. Each statement sees what was
+-- committed before it began. So the pointers are looked up before the jobs are, and no other is
+-- removed: one that is committed in between belongs to a job that was not seen (F57).
+CREATE FUNCTION ~.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean)
+  RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  h record;
+  seen tid[];
+BEGIN
+  IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.queue_lock(queue_)) THEN
+    h := ~.heads(queue_, now_, NULL, NULL);
+    RETURN h.least_;
+  END IF;
+  seen := ARRAY(SELECT p.ctid FROM ~.pointers p WHERE p.queue = queue_);
+  h := ~.heads(queue_, now_, NULL, NULL);
+  DELETE FROM ~.pointers p
+    WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
+  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
+      WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
+    INSERT INTO ~.pointers VALUES (shard_, h.least_, queue_);
+  END IF;
+  RETURN h.least_;
+END $$;
+
+CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
+    cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
+  RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF own_ THEN
+    UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_,
+        cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
+      WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
+        FROM ~.counters f WHERE f.shard = shard_ AND f.queue = queue_
+          AND greatest(f.enqueued, f.completed, f.cancelled, f.purged, f.dead) < 4611686018427387904
+          AND f.dead > -4611686018427387904
+        LIMIT 1 FOR UPDATE SKIP LOCKED);
+    IF FOUND THEN
+      RETURN false;
+    END IF;
+  END IF;
+  INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+    VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
+  RETURN true;
+END $$;
+
+CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE
+  RETURN coalesce((SELECT paused OR now_ < snoozed FROM ~.queues WHERE queue = queue_), false);
+
+CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  RETURN ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
+END $$;
+
+CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
+  RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  RETURN ~.span(~.move_pointer(queue_, shard_, now_, own_), now_);
+END $$;
+
+-- First, with no queue, when the next pointer after these is due.
+CREATE FUNCTION ~.scan_visible_queues(shard_ integer, limit_ integer, entropy_ bigint, at_ bigint)
+  RETURNS TABLE (queue bytea, next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  first bigint := greatest((SELECT min(p.pointer) FROM ~.pointers p WHERE p.shard = shard_),
+                           -4611686018427387904);
+  start bigint;
+  p record;
+  found_ bytea[] := '{}';
+  due bigint[] := '{}';
+  upcoming bigint;
+  room integer := 4194304;
+BEGIN
+  start := first;
+  IF now_ > first THEN
+    start := first + floor((now_ - first)
+      * (entropy_::numeric + CASE WHEN entropy_ < 0 THEN 18446744073709551616 ELSE 0 END)
+      / 18446744073709551616)::bigint;
+  END IF;
+  FOR p IN
+    (SELECT k.pointer, k.queue AS name, q.paused, q.snoozed
+       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer >= start AND k.pointer <= now_
+       ORDER BY k.pointer, k.queue)
+    UNION ALL
+    (SELECT k.pointer, k.queue, q.paused, q.snoozed
+       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer < start ORDER BY k.pointer, k.queue)
+    UNION ALL
+    (SELECT k.pointer, k.queue, q.paused, q.snoozed
+       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
+  LOOP
+    CONTINUE WHEN p.paused OR p.name = ANY (found_) OR octet_length(p.name) NOT BETWEEN 1 AND 1024;
+    IF greatest(p.pointer, p.snoozed) > now_ THEN
+      upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
+      EXIT WHEN p.pointer > now_ AND coalesce(p.snoozed, p.pointer) <= p.pointer;
+    ELSIF cardinality(found_) = limit_ OR room < octet_length(p.name) THEN
+      upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
+      EXIT;
+    ELSE
+      room := room - octet_length(p.name);
+      found_ := found_ || p.name;
+      due := due || greatest(p.pointer, p.snoozed);
+    END IF;
+  END LOOP;
+  queue := NULL; next_in := upcoming - now_;
+  RETURN NEXT;
+  RETURN QUERY SELECT f.name, NULL::bigint FROM unnest(found_, due) WITH ORDINALITY f(name, due, n)
+    ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
+END $$;
+
+-- Is a queue of the shard due? Otherwise, when the next one will be, and who is told of an earlier
+-- one: what is committed after the second look.
+CREATE FUNCTION ~.await_jobs(shard_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
+    OUT topic_ text) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  settled boolean := true;
+BEGIN
+  topic_ := 'j' || shard_;
+  FOR i IN 1 .. 2 LOOP
+    SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
+      FROM ~.scan_visible_queues(shard_, 1, 0, at_) s;
+    EXIT WHEN due OR i = 2;
+    settled := ~.ask_for(topic_);
+  END LOOP;
+  IF NOT settled THEN
+    due_in := 0;
+  END IF;
+END $$;
+
+-- Removes pointers in the statement that sees that there is no job, so that both are looked up at
+-- one time (F57). Where all of an application's transaction sees one time, that may be long ago: an
+-- enqueue that has relied on a pointer since would not be seen.
+CREATE FUNCTION ~.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)
+  RETURNS integer LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  deleted integer := 0;
+  p record;
+BEGIN
+  IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+    RETURN 0;
+  END IF;
+  FOR p IN SELECT k.queue AS name, min(greatest(k.pointer, q.snoozed)) AS due
+      FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
+      WHERE k.shard = shard_ AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
+        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = k.queue AND j.vesting IS NOT NULL)
+      GROUP BY k.queue ORDER BY k.queue LIMIT limit_ LOOP
+    CONTINUE WHEN p.due >= now_ - grace_;
+    CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.queue_lock(p.name));
+    DELETE FROM ~.pointers k WHERE k.queue = p.name
+      AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
+    deleted := deleted + FOUND::integer;
+  END LOOP;
+  RETURN deleted;
+END $$;
+
+CREATE FUNCTION ~.open_queue(queue_ bytea, shard_ integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ~.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
+  PERFORM 1 FROM ~.queues q WHERE q.queue = queue_ FOR UPDATE;
+END $$;
+
+CREATE FUNCTION ~.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_ bigint)
+  RETURNS void LANGUAGE plpgsql {function_settings} AS $$
+BEGIN
+  PERFORM ~.open_queue(queue_, shard_);
+  UPDATE ~.queues q SET snoozed = CASE WHEN delay_ = 0 THEN -9223372036854775808
+                                       ELSE coalesce(at_, ~.clock()) + delay_ END
+    WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION ~.pause_queue(queue_ bytea, shard_ integer) RETURNS void
+  LANGUAGE plpgsql {function_settings} AS $$
+BEGIN
+  PERFORM ~.open_queue(queue_, shard_);
+  UPDATE ~.queues q SET paused = true WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION ~.resume_queue(queue_ bytea) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
+BEGIN
+  UPDATE ~.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
+  PERFORM ~.tell('j' || q.shard, true) FROM ~.queues q WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION ~.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,
+    at_ bigint, OUT granted boolean, OUT fence bigint, OUT expires_in bigint, OUT holder bytea)
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  q record;
+  now_ bigint;
+BEGIN
+  PERFORM ~.open_queue(queue_, shard_);
+  SELECT k.holder, k.fence, k.until INTO q FROM ~.queues k WHERE k.queue = queue_;
+  now_ := coalesce(at_, ~.clock());
+  granted := now_ >= q.until OR q.holder = holder_;
+  IF NOT granted THEN
+    fence := 0; expires_in := q.until - now_; holder := q.holder;
+    RETURN;
+  END IF;
+  holder := '';
+  IF now_ < q.until THEN
+    fence := q.fence; expires_in := q.until - now_;
+    RETURN;
+  END IF;
+  fence := ~.next_fence(now_, q.fence); expires_in := lease_;
+  UPDATE ~.queues k SET holder = holder_, fence = obtain_queue_lease.fence, until = now_ + lease_
+    WHERE k.queue = queue_;
+END $$;
+
+CREATE FUNCTION ~.release_queue_lease(queue_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
+  RETURNS boolean LANGUAGE plpgsql {function_settings} AS $$
+BEGIN
+  PERFORM 1 FROM ~.queues q WHERE q.queue = queue_ FOR UPDATE;
+  UPDATE ~.queues q SET until = -9223372036854775808
+    WHERE q.queue = queue_ AND q.holder = holder_ AND q.until > coalesce(at_, ~.clock())
+      AND (fence_ = 0 OR q.fence = fence_);
+  RETURN FOUND;
+END $$;
+
+-- In one statement, so from one snapshot; what is pending is what is left of what came in.
+CREATE FUNCTION ~.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint,
+    OUT leased bigint, OUT completed bigint, OUT dead bigint, OUT cancelled bigint,
+    OUT purged bigint, OUT paused boolean, OUT next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  SELECT greatest(~.held_within(sum(c.enqueued)), 0), greatest(~.held_within(sum(c.completed)), 0),
+      greatest(~.held_within(sum(c.dead)), 0), greatest(~.held_within(sum(c.cancelled)), 0),
+      greatest(~.held_within(sum(c.purged)), 0),
+      (SELECT count(*) FROM ~.jobs j
+         WHERE j.queue = queue_ AND j.holder IS NOT NULL AND j.state = 0 AND j.vesting > now_),
+      coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
+    INTO enqueued, completed, dead, cancelled, purged, leased, paused
+    FROM ~.counters c WHERE c.queue = queue_;
+  next_in := ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
+END $$;
+
+-- The last one may be more than fits the answer: it says that there are more.
+CREATE FUNCTION ~.list_queues(shard_ integer, limit_ integer, after_ bytea) RETURNS SETOF bytea
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  last bytea := after_;
+  room integer := 4194304;
+BEGIN
+  FOR i IN 1 .. limit_ LOOP
+    last := least((SELECT c.queue FROM ~.counters c WHERE c.shard = shard_ AND c.queue > last
+                     ORDER BY c.queue LIMIT 1),
+                  (SELECT q.queue FROM ~.queues q WHERE q.shard = shard_ AND q.queue > last
+                     ORDER BY q.queue LIMIT 1));
+    EXIT WHEN last IS NULL;
+    RETURN NEXT last;
+    room := room - octet_length(last);
+    EXIT WHEN room < 0;
+  END LOOP;
+END $$;
+)sql";
+
+inline constexpr char tables[] = R"sql(
+CREATE TABLE ~.state (
+  one       boolean PRIMARY KEY DEFAULT true CHECK (one),
+  version   integer NOT NULL,            -- how many of the migrations were made
+  shards    integer NOT NULL,
+  forgotten bigint NOT NULL,             -- every bucket that is not there was full from then on
+  secret    uuid NOT NULL DEFAULT gen_random_uuid()  -- what others hear of keys depends on it
+);
+CREATE SEQUENCE ~.fences;
+CREATE SEQUENCE ~.seed;                  -- of the numbers of advisory locks: never drawn from
+SELECT setval('~.seed',
+  1 + (hashtextextended(gen_random_uuid()::text, 0) & 4611686018427387903));
+CREATE SEQUENCE ~.stripes;
+CREATE SEQUENCE ~.deaths;
+
+-- A row for each key with permits or tickets: whoever has it locked has the key to itself.
+CREATE TABLE ~.permit_lines (
+  key     bytea PRIMARY KEY,
+  live    integer NOT NULL,              -- permits, and
+  waiting integer NOT NULL,              -- tickets of the key that are not known to be over
+  turn    bigint NOT NULL,               -- of the last ticket
+  fence   bigint NOT NULL,               -- of the last permit
+  soonest bigint NOT NULL                -- nothing of it is over before this
+) WITH (fillfactor = 70, {hot_table});
+CREATE TABLE ~.permits (
+  key     bytea NOT NULL,
+  holder  bytea NOT NULL,
+  ticket  boolean NOT NULL,
+  number  bigint NOT NULL,               -- its fence, or its turn
+  until   bigint NOT NULL,
+  top     integer NOT NULL DEFAULT 0,    -- the limit that its ticket waits for
+  PRIMARY KEY (key, holder)
+) WITH ({hot_table});
+CREATE INDEX permits_number ON ~.permits (key, ticket, number);
+CREATE INDEX permits_until ON ~.permits (until);
+
+CREATE TABLE ~.locks (
+  key     bytea PRIMARY KEY,
+  holder  bytea NOT NULL,
+  fence   bigint NOT NULL,
+  until   bigint NOT NULL
+) WITH ({hot_table});
+CREATE INDEX locks_until ON ~.locks (until);
+
+CREATE TABLE ~.buckets (
+  key     bytea PRIMARY KEY,
+  quotas  bytea NOT NULL,                -- as they were asked for
+  scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price
+  arrival numeric[] NOT NULL,            -- of each quota, in its units
+  due     bigint NOT NULL                -- it is not full before; a lower bound
+) WITH (fillfactor = 70, {hot_table});
+CREATE INDEX buckets_due ON ~.buckets (due);
+
+-- What a queue has beside its jobs. There is no row where all of it is as it is at first.
+CREATE TABLE ~.queues (
+  queue   bytea PRIMARY KEY,
+  shard   integer NOT NULL,
+  paused  boolean NOT NULL DEFAULT false,
+  snoozed bigint NOT NULL DEFAULT -9223372036854775808,
+  holder  bytea NOT NULL DEFAULT '',     -- of the queue lease
+  fence   bigint NOT NULL DEFAULT 0,
+  until   bigint NOT NULL DEFAULT -9223372036854775808
+);
+
+-- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
+-- for anybody; they are removed only by who has the queue's advisory lock to itself.
+CREATE TABLE ~.pointers (
+  shard   integer NOT NULL,
+  pointer bigint NOT NULL,
+  queue   bytea NOT NULL
+) WITH ({hot_table});
+CREATE INDEX pointers_due ON ~.pointers (shard, pointer, queue);
+CREATE INDEX pointers_queue ON ~.pointers (queue, pointer);
+
+-- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.
+CREATE TABLE ~.counters (
+  queue     bytea NOT NULL,
+  stripe    bigint NOT NULL DEFAULT nextval('~.stripes'),
+  shard     integer NOT NULL,
+  enqueued  bigint NOT NULL,
+  completed bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  purged    bigint NOT NULL,
+  dead      bigint NOT NULL,
+  PRIMARY KEY (queue, stripe)
+) WITH (fillfactor = 50, {hot_table});
+CREATE INDEX counters_shard ON ~.counters (shard, queue);
+
+-- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
+-- letters (death), or of the records that are kept until their retention is over (kept).
+CREATE TABLE ~.jobs (
+  queue     bytea NOT NULL,
+  id        uuid NOT NULL,
+  priority  smallint NOT NULL,
+  state     smallint NOT NULL DEFAULT 0,  -- how it ended; 0: it has not
+  strategy  smallint NOT NULL,
+  policy    smallint NOT NULL,
+  attempts  integer NOT NULL DEFAULT 0,
+  max_attempts integer NOT NULL,
+  snoozes   integer NOT NULL DEFAULT 0,
+  vesting   bigint,                       -- or when its lease ends
+  death     bigint,
+  kept      bigint,
+  fence     bigint NOT NULL DEFAULT 0,    -- of its last lease
+  sequence  bigint NOT NULL DEFAULT 0,    -- of the numbered dequeue that gave it
+  unclaimed bigint NOT NULL DEFAULT 0,    -- claimed: the vesting time whose place the lease took
+  enqueued  bigint NOT NULL,
+  deadline_from bigint NOT NULL,
+  deadline  bigint NOT NULL,              -- 0: none
+  retention bigint NOT NULL,
+  holder    bytea,                        -- of its lease, over or not; NULL: unclaimed
+  unique_key bytea NOT NULL,
+  kind      bytea NOT NULL,
+  payload   bytea NOT NULL,
+  memo      bytea NOT NULL DEFAULT '',
+  reason    bytea NOT NULL DEFAULT '',
+  result    bytea NOT NULL DEFAULT '',
+  PRIMARY KEY (queue, id)
+) WITH ({jobs_table});
+CREATE INDEX jobs_order ON ~.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
+CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
+CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
+CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
+
+-- A holder's latest numbered dequeue of a queue.
+CREATE TABLE ~.dequeues (
+  queue    bytea NOT NULL,
+  holder   bytea NOT NULL,
+  sequence bigint NOT NULL,
+  day      bigint NOT NULL,
+  PRIMARY KEY (queue, holder)
+) WITH (fillfactor = 50, {hot_table});
+CREATE INDEX dequeues_day ON ~.dequeues (day);
+
+-- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
+-- the job that it names, or the key's guard where that job is gone.
+CREATE TABLE ~.keys (
+  queue   bytea NOT NULL,
+  run     boolean NOT NULL,              -- taken by the start, and not by the enqueue
+  key     bytea NOT NULL,
+  owner   uuid NOT NULL,
+  until   bigint,                        -- NULL: its job's end frees it
+  PRIMARY KEY (queue, run, key)
+) WITH ({hot_table});
+CREATE INDEX keys_until ON ~.keys (until) WHERE until IS NOT NULL;
+
+-- What somebody waits for. The first who has news of it takes the row, and notifies: that takes a
+-- lock on the whole server at the commit, so it happens once for each time that somebody begins to
+-- wait, and never where nobody does (F43).
+CREATE UNLOGGED TABLE ~.hints (
+  topic   text PRIMARY KEY,
+  since   bigint NOT NULL
+);
+
+-- Names that a step has to itself until its transaction ends. A row never outlives the transaction
+-- that inserted it, and others that insert the same one wait for that. So the server's lock table
+-- holds one entry for each transaction, however many names it has.
+CREATE UNLOGGED TABLE ~.guards (
+  name    bigint PRIMARY KEY
+) WITH ({hot_table});
+
+CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
+
+-- How far off a time is. Times of damaged rows are held where they can be counted with.
+CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN CASE WHEN time_ < -4611686018427387904 THEN -4611686018427387904 ELSE time_ END - now_;
+
+-- The same for counters and their sums.
+CREATE FUNCTION ~.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
+
+-- Waits for the names, in order, and keeps them until the transaction ends.
+CREATE FUNCTION ~.guard(names_ bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  places tid[];
+BEGIN
+  WITH g AS (INSERT INTO ~.guards SELECT DISTINCT n FROM unnest(names_) n ORDER BY n RETURNING ctid)
+    SELECT array_agg(g.ctid) INTO places FROM g;
+  DELETE FROM ~.guards g WHERE g.ctid = ANY (places);
+END $$;
+
+-- The name of a unique key: 1: of an enqueue; 2: of a start.
+CREATE FUNCTION ~.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
+  LANGUAGE sql IMMUTABLE
+  RETURN hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'), kind_);
+
+-- Any role of the database may listen: a guess at a key cannot be told from what it hears.
+CREATE FUNCTION ~.permit_topic(key_ bytea) RETURNS text LANGUAGE sql STABLE
+  RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM ~.state s)) || key_), 'hex'),
+                     32);
+
+CREATE FUNCTION ~.queue_lock(queue_ bytea) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN hashtextextended(encode(queue_, 'hex'), pg_sequence_last_value('~.seed'));
+
+CREATE FUNCTION ~.topic_lock(topic_ text) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN hashtextextended(topic_, pg_sequence_last_value('~.seed') + 1);
+
+-- Sets the sequence of fences ahead of its clock, by 100 ms. So what it gives is never behind the
+-- clock, and above all that a lost primary gave, if failing over takes longer than twice that (F47).
+-- Who sets it does so alone, or it might be set back: the end of the inner transaction, and no other
+-- way, lets go of the lock now and leaves the sequence as it is. What others draw between the look
+-- and the step are fewer than the 100,000 that are left out.
+CREATE FUNCTION ~.raise_fences(now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM ~.guard('{0}');
+  IF nextval('~.fences') < now_ / 1000 THEN
+    PERFORM setval('~.fences', now_ / 1000 + 100000);
+  END IF;
+  RAISE SQLSTATE 'WEIR0';
+EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
+  NULL;
+END $$;
+
+-- The fence after `last_`. The sequence makes it grow where no row remembers the last one.
+CREATE FUNCTION ~.next_fence(now_ bigint, last_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  f bigint := nextval('~.fences');
+BEGIN
+  IF f < now_ / 1000 THEN
+    PERFORM ~.raise_fences(now_);
+    f := nextval('~.fences');
+  END IF;
+  RETURN greatest(f, last_ + 1);
+END $$;
+
+-- Whoever waits for this is to look, once this is committed. In an application's transaction, which
+-- may stay open, the news is left for others to give, too.
+CREATE FUNCTION ~.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  wanted boolean;
+BEGIN
+  IF NOT own_ THEN
+    wanted := EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);
+  ELSIF pg_try_advisory_xact_lock_shared(~.topic_lock(topic_)) THEN
+    DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
+      FOR UPDATE SKIP LOCKED);
+    wanted := FOUND;
+  ELSE
+    wanted := true;  -- somebody is about to say that they wait
+  END IF;
+  IF wanted THEN
+    PERFORM pg_notify(btrim('~', '"'), topic_);
+  END IF;
+END $$;
+
+-- Says that somebody waits. Who has news from now on tells it; false: others may have had some
+-- before, which is not committed yet, so that it is to be looked for again soon.
+CREATE FUNCTION ~.ask_for(topic_ text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
+  RETURN pg_try_advisory_xact_lock(~.topic_lock(topic_));
+END $$;
+)sql";
+
+inline constexpr char const* whole[] = {tables, leases, buckets, queues, jobs, claims};
+
+}  // namespace weir::detail::pgsql
+
+#endif

@@ -1,0 +1,422 @@
+--- What a job goes through, as rule/jobs.hpp has it. See queues.sql for `own_`.
+---
+--- Several jobs, or keys, are looked up one by one, by LATERAL, and removed by their places: what
+--- the server knows of a table's size may be old when it plans, and it is not to go through all of a
+--- queue instead.
+
+-- Ends the lease of a job that is locked, over or not, and with it the run lock.
+CREATE FUNCTION weir.free_run(queue_ bytea, j weir.jobs) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF j.holder IS NOT NULL AND j.strategy IN (weir.holds_while_running.strategies) THEN
+    DELETE FROM weir.keys k
+      WHERE k.queue = queue_ AND k.run AND k.key = j.unique_key AND k.owner = j.id;
+  END IF;
+END $$;
+
+-- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
+-- was last given out may still be committed: what is listed ends before these (F72).
+CREATE FUNCTION weir.next_death() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  here text := 'weir.state'::regclass::oid::text;
+BEGIN
+  IF coalesce(current_setting('weir.numbers_deaths', true), '') <> here THEN
+    PERFORM pg_advisory_xact_lock_shared(
+      (pg_sequence_last_value('weir.seed') & 2147483647)::integer,
+      (coalesce(pg_sequence_last_value('weir.deaths'), 0) & 2147483647)::integer);
+    PERFORM set_config('weir.numbers_deaths', here, true);
+  END IF;
+  RETURN nextval('weir.deaths');
+END $$;
+
+-- Every dead letter up to this number is there to be seen from now on, or never will be. The last
+-- number is read before the locks are, and they before the letters.
+CREATE FUNCTION weir.settled_deaths() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  last bigint := coalesce(pg_sequence_last_value('weir.deaths'), 0);
+BEGIN
+  RETURN least(last, (SELECT min(last - ((last - l.objid::bigint) & 2147483647)) FROM pg_locks l
+    WHERE l.locktype = 'advisory' AND l.objsubid = 2
+      AND l.classid::bigint = pg_sequence_last_value('weir.seed') & 2147483647
+      AND l.database = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
+      AND l.pid IS DISTINCT FROM pg_backend_pid()));
+END $$;
+
+-- Ends a job that is locked; the counters are the caller's. `result_` NULL: as it was.
+CREATE FUNCTION weir.end_job(j weir.jobs, how_ smallint, now_ bigint, result_ bytea, reason_ bytea)
+  RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM weir.free_run(j.queue, j);
+  IF j.strategy IN (weir.rule.end_frees_key.strategies) THEN
+    DELETE FROM weir.keys k
+      WHERE k.queue = j.queue AND NOT k.run AND k.key = j.unique_key AND k.owner = j.id;
+  END IF;
+  IF how_ <> weir.job_state.dead AND j.retention = 0 THEN
+    DELETE FROM weir.jobs k WHERE k.queue = j.queue AND k.id = j.id;
+  ELSE
+    UPDATE weir.jobs k SET state = how_, vesting = NULL, holder = NULL, sequence = 0,
+        death = CASE WHEN how_ = weir.job_state.dead THEN weir.next_death() END,
+        kept = CASE WHEN how_ <> weir.job_state.dead THEN now_ + j.retention END,
+        result = coalesce(result_, k.result), reason = coalesce(reason_, k.reason)
+      WHERE k.queue = j.queue AND k.id = j.id;
+  END IF;
+END $$;
+
+-- Gives a free key to a job, whoever had it. The key's lock and the job are the caller's.
+CREATE FUNCTION weir.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, until_ bigint)
+  RETURNS void LANGUAGE sql BEGIN ATOMIC
+  INSERT INTO weir.keys VALUES (queue_, run_, key_, owner_, until_)
+    ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
+END;
+
+-- Can a job not be read, or counted with, that waits or is leased?
+CREATE FUNCTION weir.damaged(j weir.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN NOT (j.state = weir.job_state.pending AND j.priority <= 255 AND --\
+    j.strategy <= weir.unique_strategy.last AND j.policy <= weir.conflict_policy.last
+    AND least(j.priority, j.strategy, j.policy, j.attempts, j.snoozes) >= 0 AND j.max_attempts > 0
+    AND least(j.fence, j.deadline, j.retention) >= 0 AND j.deadline_from >= -4611686018427387904
+    AND greatest(j.attempts, j.max_attempts) <= weir.limits.attempts AND j.snoozes < 2147483647
+    AND greatest(j.fence, j.deadline_from) <= 4611686018427387904
+    AND greatest(j.deadline, j.retention) <= weir.limits.span
+    AND j.kind <> '' AND (j.strategy = weir.unique_strategy.none) = (j.unique_key = '')
+    AND greatest(octet_length(j.kind), octet_length(j.unique_key)) <= weir.limits.key_size
+    AND greatest(octet_length(j.payload), octet_length(j.result)) <= weir.limits.payload_size
+    AND octet_length(j.memo) <= weir.limits.memo_size --\
+        AND octet_length(j.reason) <= weir.limits.reason_size);
+
+-- Buries a job that waits, and is locked, if it may not be claimed any more (1), or if its record is
+-- damaged (2), which makes it a dead letter that can be read. 0: neither. The counters are the
+-- caller's.
+CREATE FUNCTION weir.bury(j weir.jobs, now_ bigint) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  reason_ text;
+BEGIN
+  IF NOT weir.damaged(j) THEN
+    reason_ := weir.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
+    IF reason_ IS NULL THEN
+      RETURN 0;
+    END IF;
+    PERFORM weir.end_job(j, weir.job_state.dead::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
+    RETURN 1;
+  END IF;
+  DELETE FROM weir.keys k WHERE k.queue = j.queue AND k.run IN (false, true)
+    AND k.key = j.unique_key AND k.owner = j.id;
+  UPDATE weir.jobs k SET state = weir.job_state.dead, vesting = NULL, kept = NULL, --\
+      death = weir.next_death(),
+      holder = NULL, sequence = 0, strategy = weir.unique_strategy.none, --\
+      policy = weir.conflict_policy.reject, unique_key = '',
+      priority = least(greatest(k.priority, 0), 255), snoozes = 0,
+      attempts = least(greatest(k.attempts, 0), weir.limits.attempts),
+      max_attempts = least(greatest(k.max_attempts, 1), weir.limits.attempts),
+      fence = least(greatest(k.fence, 0), 4611686018427387904),
+      enqueued = least(k.enqueued, now_), deadline_from = now_, deadline = 0, retention = 0,
+      kind = CASE WHEN octet_length(k.kind) BETWEEN 1 AND weir.limits.key_size THEN k.kind --\
+          ELSE 'damaged' END,
+      payload = substr(k.payload, 1, weir.limits.payload_size), memo = substr(k.memo, 1, --\
+          weir.limits.memo_size), result = '',
+      reason = 'weir.damaged_record'
+    WHERE k.queue = j.queue AND k.id = j.id;
+  RETURN 2;
+END $$;
+
+-- Whether a job that waits in possession of a unique key, and is locked, gives the key up because
+-- it cannot be claimed any more: it is then buried; the counters are the caller's. NULL: it can be
+-- claimed. False: it cannot, but its key is held until_expired, and it is left as it is.
+CREATE FUNCTION weir.bury_unclaimable(j weir.jobs, now_ bigint) RETURNS boolean --\
+    LANGUAGE plpgsql AS $$
+BEGIN
+  IF j.strategy = weir.unique_strategy.until_expired AND NOT weir.damaged(j) AND
+      weir.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_) --\
+          IS NOT NULL THEN
+    RETURN false;
+  END IF;
+  RETURN nullif(weir.bury(j, now_) > 0, false);
+END $$;
+
+-- `plain_`: no job of these takes a key with its enqueue.
+CREATE FUNCTION weir.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
+    kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
+    strategies_ integer[], policies_ integer[], delays_ bigint[], deadlines_ bigint[],
+    retentions_ bigint[], ttls_ bigint[], own_ boolean, at_ bigint)
+  RETURNS TABLE (outcome integer, other uuid) --\
+      LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint;
+  n integer;
+  k record;
+  o weir.jobs;
+  r record;
+  vests bigint;
+  added_ integer;
+  order_ integer[] := '{1}';
+  done boolean;
+  possessor integer;  -- 0: nobody, 1: waiting, 2: running, 3: ended
+  cancelled integer := 0;
+  buried integer := 0;
+  gives_way boolean;
+BEGIN
+  IF plain_ THEN
+    now_ := coalesce(at_, weir.clock());
+    IF cardinality(ids_) > 1 THEN
+      order_ := ARRAY(SELECT g.i FROM generate_series(1, cardinality(ids_)) g(i) --\
+          ORDER BY ids_[g.i]);
+    END IF;
+    -- Once, or once more where a record was in the way that time has ended. In the order of the ids:
+    -- an insert waits for another of the same id, so two batches would wait for each other (F72).
+    LOOP
+      WITH added AS (
+          INSERT INTO weir.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
+              strategy, policy, vesting, deadline, retention, enqueued, deadline_from)
+            SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
+                attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
+                retentions_[i], now_, now_
+              FROM unnest(order_) i
+            ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
+        SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
+      n := coalesce(n, 0) + added_;
+      EXIT WHEN n = cardinality(ids_);
+      WITH old AS MATERIALIZED (SELECT l.place FROM (SELECT DISTINCT u.id FROM unnest(ids_) u(id)
+            ORDER BY 1) u,
+          LATERAL (SELECT j.ctid AS place FROM weir.jobs j
+                     WHERE j.queue = queue_ AND j.id = u.id AND j.kept <= now_ FOR UPDATE) l)
+        DELETE FROM weir.jobs j USING old WHERE j.ctid = old.place;
+      EXIT WHEN NOT FOUND;
+    END LOOP;
+    IF n > 0 THEN
+      done := weir.touch(queue_, shard_, vests, own_);
+      done := weir.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
+    END IF;
+    outcome := weir.enqueue_outcome.enqueued;
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      RETURN NEXT;
+    END LOOP;
+    RETURN;
+  END IF;
+
+  -- The ids of several jobs, too: their order here is not that of the inserts (F72).
+  PERFORM weir.guard(ARRAY(
+    SELECT weir.key_name(1, queue_, u.key) FROM unnest(keys_, strategies_) u(key, strategy)
+      WHERE u.strategy NOT IN (weir.holds_while_waiting.others)
+    UNION ALL SELECT weir.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)
+      WHERE cardinality(ids_) > 1));
+  PERFORM 1 FROM (
+      SELECT u.id FROM unnest(ids_) u(id)
+      UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM weir.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
+    LATERAL (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
+  now_ := coalesce(at_, weir.clock());
+  n := 0;
+  FOR i IN 1 .. cardinality(ids_) LOOP
+    outcome := weir.enqueue_outcome.enqueued; other := NULL;
+    SELECT j.kept INTO r FROM weir.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
+    IF FOUND THEN
+      IF r.kept IS NULL OR r.kept > now_ THEN
+        RETURN NEXT;
+        CONTINUE;
+      END IF;
+      DELETE FROM weir.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
+    END IF;
+    possessor := 0;
+    IF strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
+      SELECT w.owner, w.until INTO k FROM weir.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = keys_[i]
+        AND (w.until IS NULL OR w.until > now_);
+      IF FOUND THEN
+        other := k.owner;
+        SELECT j.* INTO o FROM weir.jobs j WHERE j.queue = queue_ AND j.id = k.owner;
+        possessor := CASE WHEN NOT FOUND OR o.state <> weir.job_state.pending THEN 3
+                          WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
+        IF possessor = 3 AND k.until IS NULL THEN
+          RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a unique key of a job that is over';
+        END IF;
+        IF possessor = 1 THEN
+          gives_way := weir.bury_unclaimable(o, now_);
+          IF gives_way THEN
+            buried := buried + 1;
+            other := NULL;
+          END IF;
+          possessor := CASE WHEN gives_way THEN 0 WHEN gives_way IS NULL THEN 1 ELSE 3 END;
+        END IF;
+      END IF;
+    END IF;
+    IF possessor = 1 AND policies_[i] = weir.conflict_policy.reschedule THEN
+      outcome := weir.enqueue_outcome.rescheduled;
+      PERFORM weir.free_run(queue_, o);
+      UPDATE weir.jobs j SET holder = NULL, sequence = 0, vesting = now_ + delays_[i],
+          priority = priorities_[i] WHERE j.queue = queue_ AND j.id = o.id;
+    ELSIF possessor = 0 OR (possessor = 1 AND policies_[i] = weir.conflict_policy.replace) THEN
+      IF possessor = 1 THEN
+        outcome := weir.enqueue_outcome.replaced;
+        PERFORM weir.end_job(o, weir.job_state.cancelled::smallint, now_, NULL, NULL);
+        cancelled := cancelled + 1;
+      END IF;
+      INSERT INTO weir.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
+          policy, vesting, deadline, retention, enqueued, deadline_from)
+        VALUES (queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i], attempts_[i],
+          strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i], retentions_[i], now_,
+          now_)
+        ON CONFLICT (queue, id) DO NOTHING;
+      GET DIAGNOSTICS added_ = ROW_COUNT;
+      n := n + added_;
+      IF strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
+        PERFORM weir.take_key(queue_, false, keys_[i], ids_[i],
+                           CASE WHEN strategies_[i] = weir.unique_strategy.until_expired --\
+                               THEN now_ + ttls_[i] END);
+      END IF;
+    ELSE
+      outcome := weir.enqueue_outcome.duplicate;
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    vests := least(vests, now_ + delays_[i]);
+    RETURN NEXT;
+  END LOOP;
+  IF vests IS NOT NULL THEN
+    PERFORM weir.touch(queue_, shard_, vests, own_);
+    PERFORM weir.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
+  END IF;
+END $$;
+
+CREATE FUNCTION weir.peek_jobs(queue_ bytea, limit_ integer, at_ bigint) RETURNS SETOF weir.job_row
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+  level smallint := -1;
+  left_ integer := limit_;
+  room bigint := weir.limits.answer_bytes;
+  n integer;
+  fits integer;
+  bytes bigint;
+BEGIN
+  LOOP
+    SELECT j.priority INTO level FROM weir.jobs j
+      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
+    EXIT WHEN NOT FOUND OR left_ = 0;
+    SELECT count(*), count(*) FILTER (WHERE s.upto <= room), max(s.upto)
+      INTO n, fits, bytes
+      FROM (SELECT sum(weir.job_bytes) OVER (ORDER BY j.vesting, --\
+          j.id ROWS UNBOUNDED PRECEDING) AS upto
+              FROM (SELECT k.* FROM weir.jobs k
+                      WHERE k.queue = queue_ AND k.priority = level AND k.vesting <= now_
+                      ORDER BY k.vesting, k.id LIMIT left_) j) s;
+    RETURN QUERY SELECT now_, weir.postgres_job_row.columns FROM weir.jobs j
+      WHERE j.queue = queue_ AND j.priority = level AND j.vesting <= now_
+      ORDER BY j.vesting, j.id LIMIT fits;
+    EXIT WHEN fits < n;
+    left_ := left_ - n;
+    room := room - coalesce(bytes, 0);
+  END LOOP;
+END $$;
+
+CREATE FUNCTION weir.find_job(queue_ bytea, id_ uuid, at_ bigint) RETURNS SETOF weir.job_row
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+BEGIN
+  RETURN QUERY SELECT now_, weir.postgres_job_row.columns FROM weir.jobs j
+    WHERE j.queue = queue_ AND j.id = id_ AND (j.kept IS NULL OR j.kept > now_);
+END $$;
+
+-- The last one may be more than fits the answer: it says that there are more.
+CREATE FUNCTION weir.list_dead_letters(queue_ bytea, limit_ integer, after_ bigint, at_ bigint)
+  RETURNS SETOF weir.job_row LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+  settled bigint := weir.settled_deaths();
+BEGIN
+  RETURN QUERY SELECT now_, weir.postgres_job_row.columns
+    FROM (SELECT l.*, sum(l.size) OVER (ORDER BY l.death ROWS UNBOUNDED PRECEDING) AS upto
+            FROM (SELECT j.*, weir.job_bytes AS size FROM weir.jobs j
+                    WHERE j.queue = queue_ AND j.death > after_ AND j.death <= settled
+                    ORDER BY j.death LIMIT limit_) l) j
+    WHERE j.upto - j.size <= weir.limits.answer_bytes ORDER BY j.death;
+END $$;
+
+CREATE FUNCTION weir.cancel_job(queue_ bytea, shard_ integer, id_ uuid, running_ boolean, --\
+    own_ boolean,
+    at_ bigint) RETURNS integer LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  j weir.jobs;
+  now_ bigint;
+BEGIN
+  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, weir.clock());
+  IF j.id IS NULL OR j.kept <= now_ THEN
+    RETURN weir.cancel_outcome.not_found;
+  ELSIF j.state <> weir.job_state.pending THEN
+    RETURN CASE WHEN j.state = weir.job_state.cancelled THEN weir.cancel_outcome.cancelled --\
+        ELSE weir.cancel_outcome.ended END;
+  ELSIF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
+    RETURN weir.cancel_outcome.running;
+  END IF;
+  PERFORM weir.end_job(j, weir.job_state.cancelled::smallint, now_, NULL, NULL);
+  PERFORM weir.count_jobs(queue_, shard_, 0, 0, 1, 0, 0, own_);
+  RETURN weir.cancel_outcome.cancelled;
+END $$;
+
+-- `other`: the job that has the unique key.
+CREATE FUNCTION weir.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, delay_ bigint,
+    own_ boolean, at_ bigint, OUT outcome integer, OUT other uuid) --\
+        LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  j weir.jobs;
+  o weir.jobs;
+  now_ bigint;
+  buried integer := 0;
+BEGIN
+  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  IF j.strategy NOT IN (weir.holds_while_waiting.others) THEN
+    PERFORM weir.guard(ARRAY[weir.key_name(1, queue_, j.unique_key)]);
+    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM weir.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key ORDER BY 1) f,
+      LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = f.id FOR UPDATE) l;
+  END IF;
+  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, weir.clock());
+  IF j.id IS NULL OR j.state <> weir.job_state.dead THEN
+    outcome := weir.replay_outcome.not_found;
+    RETURN;
+  END IF;
+  IF j.strategy NOT IN (weir.holds_while_waiting.others) THEN
+    SELECT k.owner INTO other FROM weir.keys k WHERE k.queue = queue_ AND NOT k.run
+      AND k.key = j.unique_key AND k.owner <> id_ AND (k.until IS NULL OR k.until > now_);
+    IF other IS NOT NULL THEN
+      SELECT k.* INTO o FROM weir.jobs k WHERE k.queue = queue_ AND k.id = other --\
+          AND k.state = weir.job_state.pending
+        AND (k.holder IS NULL OR k.vesting <= now_);
+      IF o.id IS NULL OR weir.bury_unclaimable(o, now_) IS NOT TRUE THEN
+        outcome := weir.replay_outcome.conflict;
+        RETURN;
+      END IF;
+      buried := 1;
+      other := NULL;
+    END IF;
+    IF j.strategy <> weir.unique_strategy.until_expired THEN
+      PERFORM weir.take_key(queue_, false, j.unique_key, id_, NULL);
+    END IF;
+  END IF;
+  UPDATE weir.jobs k SET state = weir.job_state.pending, death = NULL, attempts = 0, --\
+      snoozes = 0, deadline_from = now_,
+      vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM weir.touch(queue_, shard_, now_ + delay_, own_);
+  IF buried = 0 THEN
+    PERFORM weir.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
+  END IF;
+  outcome := weir.replay_outcome.replayed;
+END $$;
+
+CREATE FUNCTION weir.purge_job(queue_ bytea, shard_ integer, id_ uuid, own_ boolean, at_ bigint)
+  RETURNS boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  j weir.jobs;
+BEGIN
+  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  IF j.id IS NULL OR j.state = weir.job_state.pending OR j.kept <= coalesce(at_, weir.clock()) THEN
+    RETURN false;
+  END IF;
+  DELETE FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  PERFORM weir.count_jobs(queue_, shard_, 0, -(j.state = weir.job_state.completed)::integer, --\
+    -(j.state = weir.job_state.cancelled)::integer, 1,
+                       -(j.state = weir.job_state.dead)::integer, own_);
+  RETURN true;
+END $$;

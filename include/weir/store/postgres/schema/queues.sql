@@ -1,0 +1,325 @@
+--- Queues as a whole: pointers, counters, holds and leases.
+---
+--- `own_` says that the step is a transaction of weir's own, which is short. In an application's
+--- transaction a step takes no lock of a whole queue and no counter that others use, so that nobody
+--- waits for it however long it stays open.
+
+CREATE TYPE weir.job_row AS (
+  now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
+  attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
+  fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
+  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea);
+
+-- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
+-- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
+-- Returns whether it did. (A function that returns something is called for less by an assignment
+-- than by PERFORM, which is a statement to execute.)
+CREATE FUNCTION weir.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
+  RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF own_ AND pg_try_advisory_xact_lock_shared(weir.queue_lock(queue_)) THEN
+    IF EXISTS (SELECT 1 FROM weir.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
+      RETURN false;
+    END IF;
+  END IF;
+  INSERT INTO weir.pointers VALUES (shard_, vesting_, queue_);
+  PERFORM weir.tell('j' || shard_, own_);
+  RETURN true;
+END $$;
+
+-- The least of the heads, one probe for each level that is in use, and whether any is visible. Who
+-- has just looked at the first level says where its head was: what is dead before it, and not yet
+-- removed by a vacuum, is not gone through once more.
+CREATE FUNCTION weir.heads(queue_ bytea, now_ bigint, first_ integer, from_ bigint,
+    OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
+DECLARE
+  level integer := coalesce(first_, -32769);
+  vests bigint;
+BEGIN
+  IF first_ IS NOT NULL THEN
+    SELECT j.vesting INTO least_ FROM weir.jobs j
+      WHERE j.queue = queue_ AND j.priority = first_ AND j.vesting >= from_
+      ORDER BY j.vesting, j.id LIMIT 1;
+  END IF;
+  visible := coalesce(least_ <= now_, false);
+  LOOP
+    SELECT j.priority, j.vesting INTO level, vests FROM weir.jobs j
+      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    least_ := least(least_, vests);
+    visible := visible OR vests <= now_;
+  END LOOP;
+END $$;
+
+-- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
+-- committed yet holds the lock shared, or has a pointer of its own. Each statement sees what was
+-- committed before it began. So the pointers are looked up before the jobs are, and no other is
+-- removed: one that is committed in between belongs to a job that was not seen (F57).
+CREATE FUNCTION weir.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean)
+  RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  h record;
+  seen tid[];
+BEGIN
+  IF NOT own_ OR NOT pg_try_advisory_xact_lock(weir.queue_lock(queue_)) THEN
+    h := weir.heads(queue_, now_, NULL, NULL);
+    RETURN h.least_;
+  END IF;
+  seen := ARRAY(SELECT p.ctid FROM weir.pointers p WHERE p.queue = queue_);
+  h := weir.heads(queue_, now_, NULL, NULL);
+  DELETE FROM weir.pointers p
+    WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
+  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM weir.pointers p
+      WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
+    INSERT INTO weir.pointers VALUES (shard_, h.least_, queue_);
+  END IF;
+  RETURN h.least_;
+END $$;
+
+CREATE FUNCTION weir.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
+    cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
+  RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF own_ THEN
+    UPDATE weir.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed --\
+        + completed_,
+        cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
+      WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
+        FROM weir.counters f WHERE f.shard = shard_ AND f.queue = queue_
+          AND greatest(f.enqueued, f.completed, f.cancelled, f.purged, f.dead) < 4611686018427387904
+          AND f.dead > -4611686018427387904
+        LIMIT 1 FOR UPDATE SKIP LOCKED);
+    IF FOUND THEN
+      RETURN false;
+    END IF;
+  END IF;
+  INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+    VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
+  RETURN true;
+END $$;
+
+CREATE FUNCTION weir.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE
+  RETURN coalesce((SELECT paused OR now_ < snoozed FROM weir.queues WHERE queue = queue_), false);
+
+CREATE FUNCTION weir.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+BEGIN
+  RETURN weir.span((weir.heads(queue_, now_, NULL, NULL)).least_, now_);
+END $$;
+
+CREATE FUNCTION weir.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
+  RETURNS bigint LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+BEGIN
+  RETURN weir.span(weir.move_pointer(queue_, shard_, now_, own_), now_);
+END $$;
+
+-- First, with no queue, when the next pointer after these is due.
+CREATE FUNCTION weir.scan_visible_queues(shard_ integer, limit_ integer, entropy_ bigint, --\
+    at_ bigint)
+  RETURNS TABLE (queue bytea, next_in bigint) --\
+      LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+  first bigint := greatest((SELECT min(p.pointer) FROM weir.pointers p WHERE p.shard = shard_),
+                           -4611686018427387904);
+  start bigint;
+  p record;
+  found_ bytea[] := '{}';
+  due bigint[] := '{}';
+  upcoming bigint;
+  room integer := weir.limits.answer_bytes;
+BEGIN
+  start := first;
+  IF now_ > first THEN
+    start := first + floor((now_ - first)
+      * (entropy_::numeric + CASE WHEN entropy_ < 0 THEN 18446744073709551616 ELSE 0 END)
+      / 18446744073709551616)::bigint;
+  END IF;
+  FOR p IN
+    (SELECT k.pointer, k.queue AS name, q.paused, q.snoozed
+       FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer >= start AND k.pointer <= now_
+       ORDER BY k.pointer, k.queue)
+    UNION ALL
+    (SELECT k.pointer, k.queue, q.paused, q.snoozed
+       FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer < start ORDER BY k.pointer, k.queue)
+    UNION ALL
+    (SELECT k.pointer, k.queue, q.paused, q.snoozed
+       FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
+       WHERE k.shard = shard_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
+  LOOP
+    CONTINUE WHEN p.paused OR p.name = ANY (found_) OR octet_length(p.name) NOT BETWEEN 1 --\
+        AND weir.limits.key_size;
+    IF greatest(p.pointer, p.snoozed) > now_ THEN
+      upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
+      EXIT WHEN p.pointer > now_ AND coalesce(p.snoozed, p.pointer) <= p.pointer;
+    ELSIF cardinality(found_) = limit_ OR room < octet_length(p.name) THEN
+      upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
+      EXIT;
+    ELSE
+      room := room - octet_length(p.name);
+      found_ := found_ || p.name;
+      due := due || greatest(p.pointer, p.snoozed);
+    END IF;
+  END LOOP;
+  queue := NULL; next_in := upcoming - now_;
+  RETURN NEXT;
+  RETURN QUERY SELECT f.name, NULL::bigint FROM unnest(found_, due) WITH ORDINALITY f(name, due, n)
+    ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
+END $$;
+
+-- Is a queue of the shard due? Otherwise, when the next one will be, and who is told of an earlier
+-- one: what is committed after the second look.
+CREATE FUNCTION weir.await_jobs(shard_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
+    OUT topic_ text) LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  settled boolean := true;
+BEGIN
+  topic_ := 'j' || shard_;
+  FOR i IN 1 .. 2 LOOP
+    SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
+      FROM weir.scan_visible_queues(shard_, 1, 0, at_) s;
+    EXIT WHEN due OR i = 2;
+    settled := weir.ask_for(topic_);
+  END LOOP;
+  IF NOT settled THEN
+    due_in := 0;
+  END IF;
+END $$;
+
+-- Removes pointers in the statement that sees that there is no job, so that both are looked up at
+-- one time (F57). Where all of an application's transaction sees one time, that may be long ago: an
+-- enqueue that has relied on a pointer since would not be seen.
+CREATE FUNCTION weir.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)
+  RETURNS integer LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+  deleted integer := 0;
+  p record;
+BEGIN
+  IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+    RETURN 0;
+  END IF;
+  FOR p IN SELECT k.queue AS name, min(greatest(k.pointer, q.snoozed)) AS due
+      FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
+      WHERE k.shard = shard_ AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
+        AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = k.queue AND j.vesting IS NOT NULL)
+      GROUP BY k.queue ORDER BY k.queue LIMIT limit_ LOOP
+    CONTINUE WHEN p.due >= now_ - grace_;
+    CONTINUE WHEN NOT pg_try_advisory_xact_lock(weir.queue_lock(p.name));
+    DELETE FROM weir.pointers k WHERE k.queue = p.name
+      AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
+    deleted := deleted + FOUND::integer;
+  END LOOP;
+  RETURN deleted;
+END $$;
+
+CREATE FUNCTION weir.open_queue(queue_ bytea, shard_ integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO weir.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
+  PERFORM 1 FROM weir.queues q WHERE q.queue = queue_ FOR UPDATE;
+END $$;
+
+CREATE FUNCTION weir.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_ bigint)
+  RETURNS void LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+BEGIN
+  PERFORM weir.open_queue(queue_, shard_);
+  UPDATE weir.queues q SET snoozed = CASE WHEN delay_ = 0 THEN -9223372036854775808
+                                       ELSE coalesce(at_, weir.clock()) + delay_ END
+    WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION weir.pause_queue(queue_ bytea, shard_ integer) RETURNS void
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+BEGIN
+  PERFORM weir.open_queue(queue_, shard_);
+  UPDATE weir.queues q SET paused = true WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION weir.resume_queue(queue_ bytea) RETURNS void --\
+    LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+BEGIN
+  UPDATE weir.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
+  PERFORM weir.tell('j' || q.shard, true) FROM weir.queues q WHERE q.queue = queue_;
+END $$;
+
+CREATE FUNCTION weir.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,
+    at_ bigint, OUT granted boolean, OUT fence bigint, OUT expires_in bigint, OUT holder bytea)
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  q record;
+  now_ bigint;
+BEGIN
+  PERFORM weir.open_queue(queue_, shard_);
+  SELECT k.holder, k.fence, k.until INTO q FROM weir.queues k WHERE k.queue = queue_;
+  now_ := coalesce(at_, weir.clock());
+  granted := now_ >= q.until OR q.holder = holder_;
+  IF NOT granted THEN
+    fence := 0; expires_in := q.until - now_; holder := q.holder;
+    RETURN;
+  END IF;
+  holder := '';
+  IF now_ < q.until THEN
+    fence := q.fence; expires_in := q.until - now_;
+    RETURN;
+  END IF;
+  fence := weir.next_fence(now_, q.fence); expires_in := lease_;
+  UPDATE weir.queues k SET holder = holder_, fence = obtain_queue_lease.fence, until = now_ + lease_
+    WHERE k.queue = queue_;
+END $$;
+
+CREATE FUNCTION weir.release_queue_lease(queue_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
+  RETURNS boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+BEGIN
+  PERFORM 1 FROM weir.queues q WHERE q.queue = queue_ FOR UPDATE;
+  UPDATE weir.queues q SET until = -9223372036854775808
+    WHERE q.queue = queue_ AND q.holder = holder_ AND q.until > coalesce(at_, weir.clock())
+      AND (fence_ = 0 OR q.fence = fence_);
+  RETURN FOUND;
+END $$;
+
+-- In one statement, so from one snapshot; what is pending is what is left of what came in.
+CREATE FUNCTION weir.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint,
+    OUT leased bigint, OUT completed bigint, OUT dead bigint, OUT cancelled bigint,
+    OUT purged bigint, OUT paused boolean, OUT next_in bigint) --\
+        LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+BEGIN
+  SELECT greatest(weir.held_within(sum(c.enqueued)), 0), --\
+      greatest(weir.held_within(sum(c.completed)), 0),
+      greatest(weir.held_within(sum(c.dead)), 0), greatest(weir.held_within(sum(c.cancelled)), 0),
+      greatest(weir.held_within(sum(c.purged)), 0),
+      (SELECT count(*) FROM weir.jobs j
+         WHERE j.queue = queue_ AND j.holder IS NOT NULL --\
+             AND j.state = weir.job_state.pending AND j.vesting > now_),
+      coalesce((SELECT q.paused FROM weir.queues q WHERE q.queue = queue_), false)
+    INTO enqueued, completed, dead, cancelled, purged, leased, paused
+    FROM weir.counters c WHERE c.queue = queue_;
+  next_in := weir.span((weir.heads(queue_, now_, NULL, NULL)).least_, now_);
+END $$;
+
+-- The last one may be more than fits the answer: it says that there are more.
+CREATE FUNCTION weir.list_queues(shard_ integer, limit_ integer, after_ bytea) RETURNS SETOF bytea
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  last bytea := after_;
+  room integer := weir.limits.answer_bytes;
+BEGIN
+  FOR i IN 1 .. limit_ LOOP
+    last := least((SELECT c.queue FROM weir.counters c WHERE c.shard = shard_ AND c.queue > last
+                     ORDER BY c.queue LIMIT 1),
+                  (SELECT q.queue FROM weir.queues q WHERE q.shard = shard_ AND q.queue > last
+                     ORDER BY q.queue LIMIT 1));
+    EXIT WHEN last IS NULL;
+    RETURN NEXT last;
+    room := room - octet_length(last);
+    EXIT WHEN room < 0;
+  END LOOP;
+END $$;

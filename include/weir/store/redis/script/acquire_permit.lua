@@ -1,0 +1,88 @@
+---@use common
+--- How nearly every permit is acquired: nobody is in line, none is over, there is one to be had,
+--- and the holder has none.
+if call('ZCARD', KEYS[3]) == 0 then
+  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
+  local live = call('ZCARD', fences)
+  if live < tonumber(ARGV[3]) and call('ZCOUNT', ends, '-inf', at) == 0 then
+    local fence, till = now, now + ARGV[4]
+    local was = call('SET', KEYS[6], at, 'GET')
+    local last = was and tonumber(was) or 0
+    if was and (not was:match('^%d+$') or last >= weir.redis_exact) then
+      call('SET', KEYS[6], was)
+      error('CORRUPT weir: a fence')
+    end
+    if last >= now then
+      fence, at = last + 1, decimal(last + 1)
+      call('SET', KEYS[6], at)
+    end
+    if call('ZADD', fences, 'NX', at, holder) == 1 then
+      call('ZADD', ends, decimal(till), holder)
+      local least = math.ceil((till - now) / 1000) + slack / 2
+      if call('PTTL', ends) < least then
+        for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(least + slack / 2)) end
+      end
+      return {1, fence, till - now, live + 1, 0, 0}
+    end
+  end
+end
+
+---@use next_fences, permits, keep_all
+local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local dead = call('ZCOUNT', ends, '-inf', decimal(now))
+call('ZCARD', fences)
+local line = tickets()
+if dead > 0 then
+  local over = call('ZRANGE', ends, 0, math.min(dead, 1000) - 1)
+  call('ZREM', fences, unpack(over))
+  call('ZREM', ends, unpack(over))
+  dead = dead - #over
+end
+local live = call('ZCARD', ends) - dead
+local fence, till = held()
+if fence then return {1, fence, till - now, live, 0, 0} end
+
+local rank = line > 0 and call('ZRANK', turns, holder)
+local ahead = rank or line
+if live + ahead < limit then
+  fence, till = next_fences(KEYS[6], 1), now + ttl
+  call('ZADD', fences, decimal(fence), holder)
+  call('ZADD', ends, decimal(till), holder)
+  keep_all(till, ends, fences)
+  if rank then leave_line(holder) end
+  return {1, fence, ttl, live + 1, 0, 0}
+end
+
+-- Permits end one by one, and each end serves one more of the line.
+local function retry_after(before)
+  local k = live + before - limit
+  if k < live then
+    local nth = call('ZRANGE', ends, dead + k, dead + k, 'WITHSCORES')
+    return math.min(tonumber(nth[2]), weir.redis_exact) - now
+  end
+  local last = tonumber(call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2] or 0)
+  local tickets = call('ZREVRANGE', lapses, 0, 1, 'WITHSCORES')
+  for i = 1, #tickets, 2 do
+    if tickets[i] ~= holder then last = math.max(last, tonumber(tickets[i + 1])) end
+  end
+  return math.min(last, weir.redis_exact) - now
+end
+
+if patience > 0 then
+  -- Of these two, a wrong type has to show before anything is written.
+  call('ZCARD', lapses)
+  call('HLEN', limits)
+  local after = retry_after(ahead)
+  if not rank then
+    local last = tonumber(call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')[2] or 0)
+    if last >= weir.redis_exact then error('CORRUPT weir: a line') end
+    call('ZADD', turns, decimal(last + 1), holder)
+  end
+  call('ZADD', lapses, decimal(now + patience), holder)
+  call('HSET', limits, holder, limit)
+  keep_all(now + patience, turns, lapses, limits)
+  return {0, 0, 0, live, ahead + 1, after}
+end
+local after = retry_after(rank and line - 1 or line)
+if rank then leave_line(holder) end
+return {0, 0, 0, live, 0, after}

@@ -1,0 +1,5 @@
+---@use common, keep, queue, form, sound, record, find, leased, lease, typed, index, unique, erase
+---@use ends, settle
+bury(j, ARGV[6])
+settle()
+return 1

@@ -1,0 +1,12 @@
+--- ARGV: id, whether to end a running one, too.
+---@use common, keep, queue, form, sound, record, find, index, unique, erase, ends, tidy, settle
+---@use typed
+tidy(1)
+local j = find(ARGV[4])
+if not j then return weir.cancel_outcome.not_found end
+local state = state_of(j)
+if state == LEASED and ARGV[5] == '0' then return weir.cancel_outcome.running end
+if state == COMPLETED or state == DEAD then return weir.cancel_outcome.ended end
+if state ~= CANCELLED then finish(j, CANCELLED) end
+settle()
+return weir.cancel_outcome.cancelled

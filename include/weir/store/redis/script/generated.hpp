@@ -1,0 +1,1731 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Made from the .lua files beside it by `./dev generate`: change those, not this.
+// clang-format off
+
+#ifndef WEIR_STORE_REDIS_SCRIPT_GENERATED_HPP
+#define WEIR_STORE_REDIS_SCRIPT_GENERATED_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/job.hpp"
+#include "weir/limits.hpp"
+#include "weir/rule/jobs.hpp"
+#include "weir/store/redis/job_record.hpp"
+#include "weir/store/redis/script.hpp"
+#include "weir/unique.hpp"
+
+#include <cstddef>
+
+namespace weir::detail::lua {
+
+static_assert(!holds_while_running(unique_strategy{0}));
+static_assert(!holds_while_running(unique_strategy{1}));
+static_assert(!holds_while_running(unique_strategy{2}));
+static_assert(!holds_while_running(unique_strategy{5}));
+static_assert(!holds_while_waiting(unique_strategy{0}));
+static_assert(!holds_while_waiting(unique_strategy{3}));
+static_assert(!rule::end_frees_key(unique_strategy{0}));
+static_assert(!rule::end_frees_key(unique_strategy{3}));
+static_assert(!rule::end_frees_key(unique_strategy{5}));
+static_assert(!rule::start_frees_key(unique_strategy{0}));
+static_assert(!rule::start_frees_key(unique_strategy{1}));
+static_assert(!rule::start_frees_key(unique_strategy{3}));
+static_assert(!rule::start_frees_key(unique_strategy{5}));
+static_assert(damaged_record == "the record is damaged");
+static_assert(holds_while_running(unique_strategy{3}));
+static_assert(holds_while_running(unique_strategy{4}));
+static_assert(holds_while_waiting(unique_strategy{1}));
+static_assert(holds_while_waiting(unique_strategy{2}));
+static_assert(holds_while_waiting(unique_strategy{4}));
+static_assert(holds_while_waiting(unique_strategy{5}));
+static_assert(limits::answer_bytes == 4194304);
+static_assert(limits::payload_size == 1048576);
+static_assert(offsetof(redis_record, attempts) == 0);
+static_assert(offsetof(redis_record, deadline) == 45);
+static_assert(offsetof(redis_record, deadline_from) == 37);
+static_assert(offsetof(redis_record, death) == 77);
+static_assert(offsetof(redis_record, ended) == 31);
+static_assert(offsetof(redis_record, enqueued) == 61);
+static_assert(offsetof(redis_record, extras) == 32);
+static_assert(offsetof(redis_record, fence) == 20);
+static_assert(offsetof(redis_record, holder_size) == 28);
+static_assert(offsetof(redis_record, key_size) == 53);
+static_assert(offsetof(redis_record, max_attempts) == 33);
+static_assert(offsetof(redis_record, policy) == 56);
+static_assert(offsetof(redis_record, priority) == 30);
+static_assert(offsetof(redis_record, retention) == 69);
+static_assert(offsetof(redis_record, snoozes) == 57);
+static_assert(offsetof(redis_record, strategy) == 55);
+static_assert(offsetof(redis_record, unclaimed) == 12);
+static_assert(offsetof(redis_record, vesting) == 4);
+static_assert(redis_exact == 9007199254740992);
+static_assert(rule::burials_per_dequeue == 100);
+static_assert(rule::end_frees_key(unique_strategy{1}));
+static_assert(rule::end_frees_key(unique_strategy{2}));
+static_assert(rule::end_frees_key(unique_strategy{4}));
+static_assert(rule::reason_missed == "its deadline was missed");
+static_assert(rule::reason_spent == "its attempts are spent: the last holder let its lease end");
+static_assert(rule::start_frees_key(unique_strategy{2}));
+static_assert(rule::start_frees_key(unique_strategy{4}));
+static_assert(sizeof(redis_record) == 85);
+static_assert(static_cast<int>(cancel_outcome::cancelled) == 0);
+static_assert(static_cast<int>(cancel_outcome::ended) == 2);
+static_assert(static_cast<int>(cancel_outcome::not_found) == 3);
+static_assert(static_cast<int>(cancel_outcome::running) == 1);
+static_assert(static_cast<int>(complete_outcome::completed) == 0);
+static_assert(static_cast<int>(complete_outcome::lease_lost) == 1);
+static_assert(static_cast<int>(conflict_policy::replace) == 3);
+static_assert(static_cast<int>(conflict_policy::reschedule) == 4);
+static_assert(static_cast<int>(enqueue_outcome::duplicate) == 1);
+static_assert(static_cast<int>(enqueue_outcome::enqueued) == 0);
+static_assert(static_cast<int>(enqueue_outcome::replaced) == 2);
+static_assert(static_cast<int>(enqueue_outcome::rescheduled) == 3);
+static_assert(static_cast<int>(job_state::cancelled) == 4);
+static_assert(static_cast<int>(job_state::completed) == 2);
+static_assert(static_cast<int>(job_state::dead) == 3);
+static_assert(static_cast<int>(job_state::leased) == 1);
+static_assert(static_cast<int>(job_state::pending) == 0);
+static_assert(static_cast<int>(unique_strategy::none) == 0);
+static_assert(static_cast<int>(unique_strategy::until_expired) == 5);
+static_assert(static_cast<int>(unique_strategy::while_executing) == 3);
+
+inline constexpr char part_bucket[] = R"lua(
+local key, quotas, never = KEYS[1], ARGV[2], -4503599627370496
+local value = call('GET', key)
+)lua";
+
+inline constexpr char part_buckets[] = R"lua(
+local function normal(q, r, gain)
+  if r >= gain then return q + 1, r - gain end
+  if r < 0 then return q - 1, r + gain end
+  return q, r
+end
+local function before(q1, r1, q2, r2) return q1 < q2 or (q1 == q2 and r1 < r2) end
+
+local function scales(text)
+  local out = {}
+  for g, q, r, c in text:gmatch('(%d+) (%d+) (%d+) (%d+) ') do
+    out[#out + 1] = {tonumber(g), tonumber(q), tonumber(r), tonumber(c)}
+  end
+  return out
+end
+-- A bucket that is damaged is not counted with: some of these loops would not end.
+local arrivals, known, exact = {}, nil, 9007199254740992
+if value then
+  known = value:match('^[%d ]*|')
+  if not known then error('WRONGTYPE weir: no bucket') end
+  local all = scales(known)
+  local good = #value >= #known + 16 * #all
+  for i, s in ipairs(all) do
+    if not good then break end
+    local q, r = struct.unpack('>i8I8', value, #known + 16 * i - 15)
+    arrivals[i] = {q, r}
+    good = s[1] > 0 and s[2] + s[3] > 0 and math.max(unpack(s)) <= exact and s[3] <= s[1] and
+      r <= s[1] and q <= exact and q >= 2 * never
+  end
+  if not good then error('CORRUPT weir: a bucket') end
+end
+local function write(to, known, ...)
+  local parts = {known}
+  for i, a in ipairs(to) do parts[i + 1] = struct.pack('>i8I8', a[1], a[2]) end
+  call('SET', key, table.concat(parts), ...)
+end
+
+-- (q, r) so many times; and how many times it goes into (aq, ar), and whether something is left.
+local function times(n, q, r, gain)
+  local sq, sr = 0, 0
+  while n > 0 do
+    if n % 2 == 1 then sq, sr = normal(sq + q, sr + r, gain) end
+    q, r = normal(q + q, r + r, gain)
+    n = math.floor(n / 2)
+  end
+  return sq, sr
+end
+local function divide(aq, ar, q, r, gain)
+  local powers, n = {}, 0
+  while not before(aq, ar, q, r) do
+    powers[#powers + 1] = {q, r}
+    q, r = normal(q + q, r + r, gain)
+  end
+  for i = #powers, 1, -1 do
+    n = n * 2
+    if not before(aq, ar, powers[i][1], powers[i][2]) then
+      aq, ar = normal(aq - powers[i][1], ar - powers[i][2], gain)
+      n = n + 1
+    end
+  end
+  return n, aq + ar > 0
+end
+)lua";
+
+inline constexpr char part_common[] = R"lua(
+local call = redis.call
+local now, slack = tonumber(ARGV[1]), 3155760000000
+if not now then
+  local t = call('TIME')
+  now, slack = t[1] * 1000000 + t[2], 60000
+end
+local function decimal(number) return string.format('%d', number) end
+)lua";
+
+inline constexpr char part_next_fences[] = R"lua(
+local function next_fences(key, n)
+  local was = call('SET', key, decimal(now + n - 1), 'GET')
+  local last = was and tonumber(was) or 0
+  if was and (not was:match('^%d+$') or last > 9007199254740992 - n) then
+    call('SET', key, was)
+    error('CORRUPT weir: a fence')
+  end
+  if last < now then return now end
+  call('SET', key, decimal(last + n))
+  return last + 1
+end
+)lua";
+
+inline constexpr char part_tell[] = R"lua(
+local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
+)lua";
+
+inline constexpr char part_keep[] = R"lua(
+local function kept_for(till)
+  till = math.max(now, math.min(till, 9007199254740992))
+  return decimal(math.ceil((till - now) / 1000) + slack)
+end
+local function keep(key, till) call('PEXPIRE', key, kept_for(till)) end
+)lua";
+
+inline constexpr char part_form[] = R"lua(
+local form, long_body = '>I4I8I8I8I2BBBI4I8I8I2BBI4I8I8I8', 200
+)lua";
+
+inline constexpr char part_sound[] = R"lua(
+local function sound(id, raw)
+  if not raw or #raw < 85 then return false end
+  local _, vesting, unclaimed, by, holder, _, ended, extras, _, deadline_from, deadline, key,
+    strategy, policy, _, enqueued, retention, death, at = struct.unpack(form, raw)
+  local latest = math.max(vesting, unclaimed, by, deadline_from, deadline, enqueued, retention, death)
+  if latest > 9007199254740992 or ended > 4 or extras > 3 or strategy > 5 or policy > 4 then
+    return false
+  end
+  local body = extras > 1 and call('HGET', jobs, id .. 'b')
+  if extras > 1 then
+    at = 1
+    if not body or #raw ~= 85 + key + holder then return false end
+  else
+    at, body = at + key + holder, raw
+  end
+  if #body < at + 1 or #body < at + 1 + struct.unpack('>I2', body, at) then return false end
+  if extras % 2 == 0 then return true end
+  local notes = call('HGET', jobs, id .. 'n')
+  if not notes or #notes < 6 then return false end
+  local memo, result = struct.unpack('>I2I4', notes)
+  return #notes >= 6 + memo + result
+end
+)lua";
+
+inline constexpr char part_record[] = R"lua(
+-- All fields at once: a table that grows is made several times.
+local function parse(id, raw)
+  local attempts, vesting, unclaimed, by, holder, priority, ended, extras, max_attempts,
+    deadline_from, deadline, key, strategy, policy, snoozes, enqueued, retention, death, at =
+    struct.unpack(form, raw)
+  return {id = id, raw = raw, priority = priority, ended = ended, strategy = strategy,
+    policy = policy, extras = extras, attempts = attempts, max_attempts = max_attempts,
+    snoozes = snoozes, vesting = vesting, unclaimed = unclaimed, enqueued = enqueued,
+    deadline_from = deadline_from, deadline = deadline, retention = retention, fence = by,
+    death = death, key = raw:sub(at, at + key - 1),
+    holder = raw:sub(at + key, at + key + holder - 1), body = raw:sub(at + key + holder)}
+end
+local function save(j)
+  j.raw = struct.pack(form, j.attempts, j.vesting, j.unclaimed, j.fence, #j.holder, j.priority,
+    j.ended, j.extras, j.max_attempts, j.deadline_from, j.deadline, #j.key, j.strategy, j.policy,
+    j.snoozes, j.enqueued, j.retention, j.death) .. j.key .. j.holder .. j.body
+  call('HSET', jobs, j.id, j.raw)
+end
+local function gone(j)
+  return (j.ended == COMPLETED or j.ended == CANCELLED) and j.vesting <= now
+end
+local function state_of(j)
+  if j.ended ~= PENDING then return j.ended end
+  return j.holder ~= '' and j.vesting > now and LEASED or PENDING
+end
+)lua";
+
+inline constexpr char part_find[] = R"lua(
+local function look(id)
+  local raw = call('HGET', jobs, id)
+  if not sound(id, raw) then return nil, raw end
+  local j = parse(id, raw)
+  if not gone(j) then return j end
+end
+local function find(id)
+  local j, raw = look(id)
+  if raw then error('CORRUPT weir: a job') end
+  return j
+end
+)lua";
+
+inline constexpr char part_leased[] = R"lua(
+local function leased(id, by)
+  local j = look(id)
+  if j and state_of(j) == LEASED and j.fence == tonumber(by) then return j end
+end
+)lua";
+
+inline constexpr char part_lease[] = R"lua(
+local j = leased(ARGV[4], ARGV[5])
+if not j then return 0 end
+)lua";
+
+inline constexpr char part_find_all[] = R"lua(
+local function find_all(n, from, step)
+  if n == 1 then return {call('HGET', jobs, ARGV[from])} end
+  local out = {}
+  for first = 1, n, 1000 do
+    local ids = {}
+    for i = first, math.min(first + 999, n) do
+      ids[i - first + 1] = ARGV[from + (i - 1) * step]
+    end
+    for i, raw in ipairs(call('HMGET', jobs, unpack(ids))) do out[first + i - 1] = raw end
+  end
+  return out
+end
+)lua";
+
+inline constexpr char part_index[] = R"lua(
+local function rank(priority, vesting) return struct.pack('>BI8', priority, vesting) end
+local function put(j) call('ZADD', index, '0', rank(j.priority, j.vesting) .. j.id) end
+local function remove(j) call('ZREM', index, rank(j.priority, j.vesting) .. j.id) end
+)lua";
+
+inline constexpr char part_unique[] = R"lua(
+local holds_while_waiting = {true, true, false, true, true}
+local holds_while_running = {false, false, true, true, false}
+local start_frees_key = {false, true, false, true, false}
+local end_frees_key = {true, true, false, true, false}
+
+-- The job that has an enqueue key.
+local function owner_of(key)
+  local v = call('HGET', keys, key)
+  if not v or #v ~= 24 then return end
+  local expiry = struct.unpack('>I8', v, 17)
+  if expiry == 0 or expiry > now then return v:sub(1, 16) end
+end
+local function hold(key, id, expiry)
+  call('ZREM', kept, 'k' .. key)
+  if expiry > 0 then call('ZADD', kept, decimal(expiry), 'k' .. key) end
+  call('HSET', keys, key, id .. struct.pack('>I8', expiry))
+end
+local function free(j)
+  local v = call('HGET', keys, j.key)
+  if v and v:sub(1, 16) == j.id then
+    call('HDEL', keys, j.key)
+    call('ZREM', kept, 'k' .. j.key)
+  end
+end
+-- Ends the lease, over or not, and with it the run lock.
+local function unclaim(j)
+  if j.holder == '' then return end
+  if holds_while_running[j.strategy] and call('HGET', runs, j.key) == j.id then
+    call('HDEL', runs, j.key)
+  end
+  call('ZREM', claimed, j.id)
+  j.holder = ''
+end
+)lua";
+
+inline constexpr char part_erase[] = R"lua(
+local function erase(id) call('HDEL', jobs, id, id .. 'b', id .. 'n') end
+)lua";
+
+inline constexpr char part_ends[] = R"lua(
+local function count(what, n) return increase(what, n) end
+local function drop(j)
+  if j.ended == DEAD then call('ZREM', dead, j.id) else call('ZREM', kept, 'j' .. j.id) end
+  erase(j.id)
+end
+-- To be saved.
+local function note(j, memo, result, reason)
+  local has, m, r, w = j.extras % 2 == 1, '', '', ''
+  if has then
+    local v = call('HGET', jobs, j.id .. 'n')
+    local a, b, at = struct.unpack('>I2I4', v)
+    m, r, w = v:sub(at, at + a - 1), v:sub(at + a, at + a + b - 1), v:sub(at + a + b)
+  end
+  m, r, w = memo or m, result or r, reason or w
+  if has or #m + #r + #w > 0 then
+    call('HSET', jobs, j.id .. 'n', struct.pack('>I2I4', #m, #r) .. m .. r .. w)
+    if not has then j.extras = j.extras + 1 end
+  end
+end
+-- The job's record may be gone after this.
+local function finish(j, how)
+  remove(j)
+  unclaim(j)
+  if end_frees_key[j.strategy] then free(j) end
+  j.ended = how
+  if how == DEAD then
+    j.death = count('deaths', 1)
+    call('ZADD', dead, j.death, j.id)
+    return save(j)
+  end
+  count(how == COMPLETED and 'completed' or 'cancelled', 1)
+  if j.retention == 0 then return erase(j.id) end
+  j.vesting = now + j.retention
+  call('ZADD', kept, decimal(j.vesting), 'j' .. j.id)
+  save(j)
+end
+local function bury(j, reason)
+  note(j, nil, nil, reason)
+  finish(j, DEAD)
+end
+)lua";
+
+inline constexpr char part_set_aside[] = R"lua(
+local function set_aside(member, id, raw)
+  local found, key = raw or '', nil
+  call('ZREM', index, member)
+  call('ZREM', claimed, id)
+  call('ZREM', kept, 'j' .. id)
+  if #found >= 85 then
+    local last = 85 + struct.unpack('>I2', found, 54)
+    if #found >= last then key = found:sub(86, last) end
+  end
+  if key then
+    free({id = id, key = key})
+    if call('HGET', runs, key) == id then call('HDEL', runs, key) end
+  end
+  if #id ~= 16 then
+    call('HDEL', jobs, id)
+    id = redis.sha1hex(member):sub(1, 16)
+  end
+  local reason, death = 'the record is damaged', count('deaths', 1)
+  call('ZADD', dead, death, id)
+  call('HSET', jobs,
+    id, struct.pack(form, 0, now, 0, 0, 0, member:byte() or 0, DEAD, 3, 1, now, 0, 0, 0, 0, 0, now,
+      0, death),
+    id .. 'b', struct.pack('>I2', 7) .. 'damaged' .. found:sub(1, 1048576),
+    id .. 'n', struct.pack('>I2I4', 0, 0) .. reason)
+end
+)lua";
+
+inline constexpr char part_possessor[] = R"lua(
+local function possessor(key)
+  local id = owner_of(key)
+  local o, reason = id and look(id), nil
+  if not o or state_of(o) ~= PENDING then return id, o end
+  if o.attempts >= o.max_attempts then
+    reason = 'its attempts are spent: the last holder let its lease end'
+  elseif o.deadline > 0 and o.deadline_from + o.deadline < now then
+    reason = 'its deadline was missed'
+  end
+  if not reason then return id, o end
+  if not end_frees_key[o.strategy] then return id end
+  bury(o, reason)
+end
+)lua";
+
+inline constexpr char part_tidy[] = R"lua(
+local function tidy(n)
+  if call('ZCARD', kept) == 0 then return end
+  for _, what in ipairs(call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, 2 * n + 2)) do
+    call('ZREM', kept, what)
+    if what:sub(1, 1) == 'k' then call('HDEL', keys, what:sub(2)) else erase(what:sub(2)) end
+  end
+end
+)lua";
+
+inline constexpr char part_wait_again[] = R"lua(
+local function wait_again(j, vesting)
+  if start_frees_key[j.strategy] and not owner_of(j.key) then hold(j.key, j.id, 0) end
+  remove(j)
+  unclaim(j)
+  j.vesting = vesting
+  put(j)
+  save(j)
+end
+)lua";
+
+inline constexpr char part_describe[] = R"lua(
+local function describe(out, id, raw)
+  local extras, n = raw:byte(33), #out
+  out[n + 1], out[n + 2] = id, raw
+  if extras >= 2 then
+    out[n + 3] = call('HGET', jobs, id .. 'b')
+    n = n + 1
+  end
+  if extras % 2 == 1 then out[n + 3] = call('HGET', jobs, id .. 'n') end
+end
+)lua";
+
+inline constexpr char part_fits[] = R"lua(
+local room = 4194304
+local function fits(out, id, raw)
+  local n = #out
+  describe(out, id, raw)
+  for i = n + 1, #out do room = room - #out[i] end
+  if room >= 0 then return true end
+  for i = #out, n + 1, -1 do out[i] = nil end
+end
+)lua";
+
+inline constexpr char part_claim_all[] = R"lua(
+local out, claims, buried, damaged, stale, given, rare, full = {}, 0, 0, 0, 0, {}, nil, false
+local function enough() return buried + damaged + stale >= 100 end
+local pack, unpacked, char = struct.pack, struct.unpack, string.char
+local function claim_all(members, holder, lease)
+  local ids, o, till = {}, #out, now + lease
+  for i = 1, #members do ids[i] = members[i]:sub(10) end
+  local found = call('HMGET', jobs, unpack(ids))
+  local old, index_new, ends, records, k, number = {}, {}, {}, {}, 0, nil
+  local by_end, by_rank, size = decimal(till), pack('>I8', till), #holder
+  for i = 1, #ids do
+    local id, raw, reason, whole = ids[i], found[i], nil, false
+    local attempts, vesting, held_by, priority, ended, extras, max_attempts, deadline_from, deadline,
+      key, _
+    if #id == 16 and sound(id, raw) then
+      attempts, vesting, _, _, held_by, priority, ended, extras, max_attempts, deadline_from,
+        deadline, key = unpacked('>I4I8I8I8I2BBBI4I8I8I2', raw)
+      whole = ended == PENDING and vesting <= now and priority == members[i]:byte()
+    end
+    if not whole then
+      if enough() then break end
+      -- The entry of a job that has ended, or has another one, is only an entry.
+      if ended and (ended ~= PENDING or
+          call('ZSCORE', index, pack('>BI8', priority, vesting) .. id)) then
+        call('ZREM', index, members[i])
+        stale = stale + 1
+      else
+        rare = rare or rarely()
+        rare.set_aside(members[i], id, raw)
+        damaged = damaged + 1
+      end
+    elseif attempts >= max_attempts then
+      reason = 'its attempts are spent: the last holder let its lease end'
+    elseif deadline > 0 and deadline_from + deadline < now then
+      reason = 'its deadline was missed'
+    end
+    if whole and (reason or held_by > 0) and not rare then rare = rarely() end
+    if reason and enough() then break end
+    if reason then
+      rare.bury(id, raw, reason)
+      buried = buried + 1
+    elseif whole then
+      if extras == 0 then
+        room = room - #raw - size
+        full = room < 0
+      else
+        full = not fits(out, id, raw)
+      end
+      if full then break end
+      number = number and number + 1 or next_fences(fence, #ids)
+      if held_by > 0 then rare.unclaim(id, raw) end
+      raw = pack('>I4I8I8I8I2', attempts + 1, till, vesting, number, size) ..
+        raw:sub(31, 85 + key) .. holder .. raw:sub(86 + key + held_by)
+      k = k + 1
+      local second = 2 * k
+      local first = second - 1
+      old[k], index_new[first], index_new[second] = members[i], '0', char(priority) .. by_rank .. id
+      ends[first], ends[second], records[first], records[second] = by_end, id, id, raw
+      out[o + 1], out[o + 2] = id, raw
+      o = extras == 0 and o + 2 or #out
+      claims = claims + 1
+      given[claims] = id .. pack('>I8', number)
+    end
+  end
+  if not number then return end
+  call('ZREM', index, unpack(old))
+  call('ZADD', index, unpack(index_new))
+  call('ZADD', claimed, unpack(ends))
+  call('HSET', jobs, unpack(records))
+end
+)lua";
+
+inline constexpr char part_eight_numbers[] = R"lua(
+local eight_numbers = '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)'
+)lua";
+
+inline constexpr char part_lease_of[] = R"lua(
+local function lease_of(holder, fence, till)
+  if not holder and not fence and not till then return 0, 0 end
+  if not holder or not fence or not till or not (fence .. till):match('^%d+$') or
+      math.max(tonumber(fence) or 0, tonumber(till) or 0) > 9007199254740992 then
+    error('CORRUPT weir: a lease')
+  end
+  return tonumber(fence) or 0, tonumber(till) or 0
+end
+)lua";
+
+inline constexpr char part_locks[] = R"lua(
+local lock, holder = KEYS[1], ARGV[2]
+local has, fence, till = unpack(call('HMGET', lock, 'holder', 'fence', 'until'))
+fence, till = lease_of(has, fence, till)
+local held = till > now
+local function named(asked) return held and has == holder and (asked == 0 or asked == fence) end
+)lua";
+
+inline constexpr char part_permits[] = R"lua(
+local ends, fences, turns, lapses, limits = unpack(KEYS)
+local holder = ARGV[2]
+local function leave_line(...)  -- after `tickets`
+  call('ZREM', lapses, ...)
+  call('HDEL', limits, ...)
+  call('ZREM', turns, ...)
+end
+-- How many wait. Where somebody does, a wrong type of any of these shows before something is written.
+local function tickets()
+  local n = call('ZCARD', turns)
+  if n == 0 then return 0 end
+  call('HLEN', limits)
+  local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
+  if #over == 0 then return n end
+  leave_line(unpack(over))
+  return call('ZCARD', turns)
+end
+local function held()
+  local fence = call('ZSCORE', fences, holder)
+  local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
+  if fence and (not fence:match('^%d+$') or till > 9007199254740992) then
+    error('CORRUPT weir: a permit')
+  end
+  if till and till > now then return tonumber(fence), till end
+end
+)lua";
+
+inline constexpr char part_keep_all[] = R"lua(
+local function keep_all(till, first, ...)
+  local least = math.ceil((till - now) / 1000) + slack / 2
+  if call('PTTL', first) >= least then return end
+  for _, key in ipairs({first, ...}) do call('PEXPIRE', key, decimal(least + slack / 2)) end
+end
+)lua";
+
+inline constexpr char part_queue[] = R"lua(
+local queue, index, jobs, keys, runs, dead, kept, claimed, fence, due, names = unpack(KEYS, 1, 11)
+local name = ARGV[2]
+local PENDING, LEASED, COMPLETED, DEAD, CANCELLED = 0, 1, 2, 3, 4
+-- A counter that is damaged begins anew; deaths go on from the last one, or from now.
+local function increase(what, n)
+  local total = redis.pcall('HINCRBY', queue, what, n)
+  if type(total) == 'number' and total >= 0 and total <= 9007199254740992 then return total end
+  if what == 'deaths' then
+    n = math.floor(tonumber(call('ZREVRANGE', dead, 0, 0, 'WITHSCORES')[2] or 0)) + 1
+    if not (n > 0 and n < 9007199254740992) then n = now end
+  end
+  call('HSET', queue, what, decimal(math.max(n, 0)))
+  return n
+end
+)lua";
+
+inline constexpr char part_typed[] = R"lua(
+call('HLEN', queue)
+call('ZCARD', index)
+call('HLEN', jobs)
+call('HLEN', keys)
+call('HLEN', runs)
+call('ZCARD', dead)
+call('ZCARD', kept)
+call('ZCARD', claimed)
+call('ZCARD', due)
+)lua";
+
+inline constexpr char part_flags[] = R"lua(
+local flags = call('HGET', KEYS[1], 'flags')
+if flags and flags ~= '000' and (#flags > 18 or not flags:match('^[01][01]%d+$')) then
+  flags = '000'
+end
+)lua";
+
+inline constexpr char part_holds[] = R"lua(
+local paused, fading, snoozed = false, false, 0
+if flags and flags ~= '000' then
+  paused, fading = flags:sub(1, 1) == '1', flags:sub(2, 2) == '1'
+  snoozed = tonumber(flags:sub(3))
+end
+local held = paused or now < snoozed
+)lua";
+
+inline constexpr char part_save_holds[] = R"lua(
+local function save_holds()
+  call('HSET', queue, 'flags',
+    (paused and '1' or '0') .. (fading and '1' or '0') .. decimal(snoozed))
+end
+)lua";
+
+inline constexpr char part_point[] = R"lua(
+local function point(least)
+  if paused or not least then return call('ZREM', due, name) end
+  call('ZADD', due, decimal(math.max(least, snoozed)), name)
+end
+)lua";
+
+inline constexpr char part_no_later_than[] = R"lua(
+local function no_later_than(vesting)
+  if paused then return end
+  local at = math.max(vesting, snoozed)
+  if call('ZADD', due, 'LT', 'CH', decimal(at), name) == 1 and at <= now then
+    tell(ARGV[3], due)
+  end
+end
+)lua";
+
+inline constexpr char part_name_it[] = R"lua(
+local function name_it()
+  if call('ZADD', names, '0', name) == 1 then call('HSETNX', queue, 'enqueued', 0) end
+end
+)lua";
+
+inline constexpr char part_heads[] = R"lua(
+local function heads()
+  local head, last = call('ZRANGE', index, '0', '0')[1], nil
+  local least, any = nil, false
+  while head do
+    local priority, vesting = head:byte() or 0, 0  -- of one that is damaged
+    if #head >= 9 then priority, vesting = struct.unpack('>BI8', head) end
+    if not least or vesting < least then least = vesting end
+    any = any or vesting <= now
+    last = last or call('ZRANGE', index, '-1', '-1')[1]:byte()
+    if priority == last then break end
+    local from = '[' .. string.char(priority + 1)
+    head = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', '0', '1')[1]
+  end
+  if least and least > 9007199254740992 then least = 9007199254740992 end  -- damaged
+  return least, any
+end
+)lua";
+
+inline constexpr char part_visible[] = R"lua(
+local function visible(most, use)
+  local from, n = nil, most()
+  while n > 0 do
+    local here, members = {}, nil
+    if from then
+      members = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', '0', n)
+    else
+      members = call('ZRANGE', index, '0', n - 1)
+    end
+    from = #members == n and '(' .. members[n]
+    for i, member in ipairs(members) do
+      local priority, vesting = member:byte() or 0, 0  -- of one that is damaged
+      if #member >= 9 then priority, vesting = struct.unpack('>BI8', member) end
+      if vesting > now then
+        from = priority < 255 and '[' .. string.char(priority + 1)
+        break
+      end
+      here[i] = member
+    end
+    if #here > 0 then use(here) end
+    if not from then return end
+    n = most()
+  end
+end
+)lua";
+
+inline constexpr char part_get_ready[] = R"lua(
+if not flags then
+  local kinds = {'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'zset', 'string', 'zset',
+    'zset'}
+  for i, kind in ipairs(kinds) do
+    local is = call('TYPE', KEYS[i]).ok
+    if is ~= kind and is ~= 'none' then
+      error('WRONGTYPE weir: ' .. kind .. ' expected, ' .. is .. ' found')
+    end
+  end
+  flags = '000'
+  call('HSET', KEYS[1], 'flags', flags)
+elseif flags:sub(2, 2) == '1' then
+  flags = flags:sub(1, 1) .. '0' .. flags:sub(3)
+  call('HSET', KEYS[1], 'flags', flags)
+  for _, i in ipairs({3, 4, 7}) do call('PERSIST', KEYS[i]) end
+end
+)lua";
+
+inline constexpr char part_settle[] = R"lua(
+local function settle()
+  if call('ZCARD', index) > 0 then return end
+  call('ZREM', due, name)
+  if call('ZCARD', dead) > 0 then return end
+  local last = call('ZREVRANGE', kept, 0, 0, 'WITHSCORES')[2]
+  if not last then return end
+  local flags = call('HGET', queue, 'flags') or '000'
+  call('HSET', queue, 'flags', flags:sub(1, 1) .. '1' .. flags:sub(3))
+  for _, key in ipairs({jobs, keys, kept}) do keep(key, tonumber(last)) end
+end
+)lua";
+
+inline constexpr char part_answer_bytes[] = R"lua(
+local answer_bytes = 4194304
+)lua";
+
+inline redis_script const& acquire_lock() {
+  static redis_script const script{part_common, part_next_fences, part_keep, part_lease_of, part_locks, R"lua(
+if held and has ~= holder then return {0, 0, till - now, has} end
+if not held then
+  fence, till = next_fences(KEYS[2], 1), now + ARGV[3]
+  call('HSET', lock, 'holder', holder, 'fence', decimal(fence), 'until', decimal(till))
+  keep(lock, till)
+end
+return {1, fence, till - now, ''}
+)lua"};
+  return script;
+}
+
+inline redis_script const& acquire_permit() {
+  static redis_script const script{part_common, R"lua(
+if call('ZCARD', KEYS[3]) == 0 then
+  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
+  local live = call('ZCARD', fences)
+  if live < tonumber(ARGV[3]) and call('ZCOUNT', ends, '-inf', at) == 0 then
+    local fence, till = now, now + ARGV[4]
+    local was = call('SET', KEYS[6], at, 'GET')
+    local last = was and tonumber(was) or 0
+    if was and (not was:match('^%d+$') or last >= 9007199254740992) then
+      call('SET', KEYS[6], was)
+      error('CORRUPT weir: a fence')
+    end
+    if last >= now then
+      fence, at = last + 1, decimal(last + 1)
+      call('SET', KEYS[6], at)
+    end
+    if call('ZADD', fences, 'NX', at, holder) == 1 then
+      call('ZADD', ends, decimal(till), holder)
+      local least = math.ceil((till - now) / 1000) + slack / 2
+      if call('PTTL', ends) < least then
+        for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(least + slack / 2)) end
+      end
+      return {1, fence, till - now, live + 1, 0, 0}
+    end
+  end
+end
+)lua", part_next_fences, part_permits, part_keep_all, R"lua(
+local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local dead = call('ZCOUNT', ends, '-inf', decimal(now))
+call('ZCARD', fences)
+local line = tickets()
+if dead > 0 then
+  local over = call('ZRANGE', ends, 0, math.min(dead, 1000) - 1)
+  call('ZREM', fences, unpack(over))
+  call('ZREM', ends, unpack(over))
+  dead = dead - #over
+end
+local live = call('ZCARD', ends) - dead
+local fence, till = held()
+if fence then return {1, fence, till - now, live, 0, 0} end
+
+local rank = line > 0 and call('ZRANK', turns, holder)
+local ahead = rank or line
+if live + ahead < limit then
+  fence, till = next_fences(KEYS[6], 1), now + ttl
+  call('ZADD', fences, decimal(fence), holder)
+  call('ZADD', ends, decimal(till), holder)
+  keep_all(till, ends, fences)
+  if rank then leave_line(holder) end
+  return {1, fence, ttl, live + 1, 0, 0}
+end
+
+-- Permits end one by one, and each end serves one more of the line.
+local function retry_after(before)
+  local k = live + before - limit
+  if k < live then
+    local nth = call('ZRANGE', ends, dead + k, dead + k, 'WITHSCORES')
+    return math.min(tonumber(nth[2]), 9007199254740992) - now
+  end
+  local last = tonumber(call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2] or 0)
+  local tickets = call('ZREVRANGE', lapses, 0, 1, 'WITHSCORES')
+  for i = 1, #tickets, 2 do
+    if tickets[i] ~= holder then last = math.max(last, tonumber(tickets[i + 1])) end
+  end
+  return math.min(last, 9007199254740992) - now
+end
+
+if patience > 0 then
+  -- Of these two, a wrong type has to show before anything is written.
+  call('ZCARD', lapses)
+  call('HLEN', limits)
+  local after = retry_after(ahead)
+  if not rank then
+    local last = tonumber(call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')[2] or 0)
+    if last >= 9007199254740992 then error('CORRUPT weir: a line') end
+    call('ZADD', turns, decimal(last + 1), holder)
+  end
+  call('ZADD', lapses, decimal(now + patience), holder)
+  call('HSET', limits, holder, limit)
+  keep_all(now + patience, turns, lapses, limits)
+  return {0, 0, 0, live, ahead + 1, after}
+end
+local after = retry_after(rank and line - 1 or line)
+if rank then leave_line(holder) end
+return {0, 0, 0, live, 0, after}
+)lua"};
+  return script;
+}
+
+inline redis_script const& await_jobs() {
+  static redis_script const script{part_common, R"lua(
+local first = tonumber(call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or nil)
+return {first and math.min(first, 9007199254740992) - now or false}
+)lua"};
+  return script;
+}
+
+inline redis_script const& await_permit() {
+  static redis_script const script{part_common, part_permits, R"lua(
+tickets()
+local ahead = call('ZRANK', turns, holder)
+if not ahead then return 1 end
+local live = call('ZCOUNT', ends, '(' .. decimal(now), '+inf')
+return live + ahead < tonumber(call('HGET', limits, holder) or 0) and 1 or 0
+)lua"};
+  return script;
+}
+
+inline redis_script const& bury_job() {
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, R"lua(
+bury(j, ARGV[6])
+settle()
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& cancel_job() {
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_tidy, part_settle, part_typed, R"lua(
+tidy(1)
+local j = find(ARGV[4])
+if not j then return 3 end
+local state = state_of(j)
+if state == LEASED and ARGV[5] == '0' then return 1 end
+if state == COMPLETED or state == DEAD then return 2 end
+if state ~= CANCELLED then finish(j, CANCELLED) end
+settle()
+return 0
+)lua"};
+  return script;
+}
+
+inline redis_script const& complete_jobs() {
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_find_all, part_erase, part_tidy, part_settle, R"lua(
+local function rarely()
+)lua", part_record, part_index, part_unique, part_ends, R"lua(
+return function(id, raw, result)
+  local j = parse(id, raw)
+  if result ~= '' and j.retention > 0 then note(j, nil, result) end
+  finish(j, COMPLETED)
+end
+end
+)lua", part_typed, R"lua(
+local ARGV, pack, unpacked = ARGV, struct.pack, struct.unpack
+local n, out, seen = (#ARGV - 3) / 3, {}, {}
+local found, ranks, ids, fields, k, f, finish = find_all(n, 4, 3), {}, {}, {}, 0, 0, nil
+local function write()
+  if k == 0 then return end
+  call('ZREM', index, unpack(ranks, 1, k))
+  call('ZREM', claimed, unpack(ids, 1, k))
+  call('HDEL', jobs, unpack(fields, 1, f))
+  increase('completed', k)
+  k, f = 0, 0
+end
+for i = 1, n do
+  local at = 3 * i
+  local id, by, raw, outcome = ARGV[at + 1], tonumber(ARGV[at + 2]), found[i], 1
+  if seen[id] then
+    write()
+    raw = call('HGET', jobs, id)
+  end
+  if sound(id, raw) then
+    local _, vesting, _, last, holder, priority, ended, extras, _, _, _, _, strategy, _, _, _,
+      retention = unpacked(form, raw)
+    if vesting > now and by ~= 0 and by == last then
+      if ended == COMPLETED then outcome = 0 end
+      if ended == PENDING and holder > 0 then
+        outcome = 0
+        if strategy == 0 and retention == 0 then
+          k, f = k + 1, f + 1
+          ranks[k], ids[k], fields[f] = pack('>BI8', priority, vesting) .. id, id, id
+          if extras > 0 then
+            fields[f + 1], fields[f + 2] = id .. 'b', id .. 'n'
+            f = f + 2
+          end
+          if k == 500 then write() end
+        else
+          finish = finish or rarely()
+          finish(id, raw, ARGV[at + 3])
+        end
+      end
+    end
+  end
+  seen[id], out[i] = true, outcome
+end
+write()
+if finish then tidy(n) end
+settle()
+return out
+)lua"};
+  return script;
+}
+
+inline redis_script const& dequeue_jobs() {
+  static redis_script const script{part_common, part_next_fences, part_keep, part_queue, part_form, part_sound, part_heads, part_visible, part_flags, part_holds, part_point, part_describe, part_fits, R"lua(
+local function rarely()
+)lua", part_record, part_find, part_leased, part_index, part_unique, part_erase, part_ends, part_set_aside, part_tidy, R"lua(
+return {
+  bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
+  unclaim = function(id, raw) unclaim(parse(id, raw)) end,
+  set_aside = set_aside,
+  leased = leased,
+  tidy = tidy,
+}
+end
+)lua", part_claim_all, part_typed, R"lua(
+local latest, holder, sequence = KEYS[12], ARGV[4], ARGV[5]
+local limit, lease = tonumber(ARGV[6]), tonumber(ARGV[7])
+local last = sequence ~= '0' and call('GET', latest)
+if call('ZCARD', kept) > 0 then
+  rare = rarely()
+  rare.tidy(limit)
+end
+if last then
+  local number, grants = last:match('^(%d+):(.*)$')
+  if number == sequence then
+    rare = rare or rarely()
+    for at = 1, #grants - 23, 24 do
+      local j = rare.leased(grants:sub(at, at + 15), (struct.unpack('>I8', grants, at + 16)))
+      if j then
+        describe(out, j.id, j.raw)
+        claims = claims + 1
+      end
+    end
+  end
+  if claims == 0 then call('DEL', latest) end
+end
+if claims == 0 and not held then
+  visible(function() return not full and not enough() and math.min(limit - claims, 256) or 0 end,
+    function(members) claim_all(members, holder, lease) end)
+  if claims > 0 and sequence ~= '0' then
+    call('SET', latest, sequence .. ':' .. table.concat(given), 'PX', kept_for(now + lease))
+  end
+end
+local least, any = heads()
+point(least)
+return {now, claims, out, buried, damaged, any and not held and 1 or 0, held and 1 or 0,
+  least and least - now or false}
+)lua"};
+  return script;
+}
+
+inline redis_script const& enqueue_jobs() {
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
+local function rarely()
+)lua", part_record, part_find, part_index, part_unique, part_erase, part_ends, part_possessor, part_tidy, R"lua(
+local function contend(j, ttl)
+  local other, o = possessor(j.key)
+  local outcome = 0
+  if other then
+    outcome = 1
+    if o and state_of(o) == PENDING and j.policy == 3 then
+      outcome = 2
+      finish(o, CANCELLED)
+    elseif o and state_of(o) == PENDING and j.policy == 4 then
+      remove(o)
+      unclaim(o)
+      o.vesting, o.priority = j.vesting, j.priority
+      put(o)
+      save(o)
+      outcome = 3
+    end
+  end
+  if outcome % 2 == 0 then hold(j.key, j.id, ttl > 0 and now + ttl or 0) end
+  return outcome, other
+end
+
+tidy((#ARGV - 3) / 4)
+local function forget(id, raw)
+  if not sound(id, raw) then return not call('HGET', jobs, id) end  -- `tidy` may have erased it
+  local j = parse(id, raw)
+  if gone(j) then drop(j) end
+  return gone(j)
+end
+return forget, function(id, raw, ttl) return contend(parse(id, raw), ttl) end
+end
+)lua", part_eight_numbers, R"lua(
+local n = (#ARGV - 3) / 4
+local fields, ranks, f, r, added, fresh = {}, {}, 0, 0, 0, {}
+local function write()
+  if r == 0 then return end
+  call('ZADD', index, unpack(ranks, 1, r))
+  call('HSET', jobs, unpack(fields, 1, f))
+  f, r = 0, 0
+end
+local found, changed, out, told, first, forget, contend = find_all(n, 4, 4), false, {}, false
+local function arrive(at, id, known)
+  if changed then
+    write()
+    known = call('HGET', jobs, id)
+  elseif fresh[id] then
+    return 0
+  end
+  if known then
+    if not forget then forget, contend = rarely() end
+    if not forget(id, known) then return 0 end
+  end
+  local key, body, extras, separate = ARGV[at + 2], ARGV[at + 3], 0, nil
+  if #body > long_body then body, extras, separate = '', 2, body end
+  local priority, strategy, policy, attempts, delay, deadline, retention, ttl =
+    ARGV[at + 1]:match(eight_numbers)
+  local vesting = now + delay
+  local raw = struct.pack(form, 0, vesting, 0, 0, 0, priority, PENDING, extras, attempts, now,
+    deadline, #key, strategy, policy, 0, now, retention, 0) .. key .. body
+  local outcome, other = 0, nil
+  if strategy ~= '0' and strategy ~= '3' then
+    write()
+    if not forget then forget, contend = rarely() end
+    changed = true
+    outcome, other = contend(id, raw, tonumber(ttl))
+  end
+  if outcome % 2 == 0 then
+    ranks[r + 1], ranks[r + 2] = '0', struct.pack('>BI8', priority, vesting) .. id
+    fields[f + 1], fields[f + 2] = id, raw
+    f, r, added, fresh[id] = f + 2, r + 2, added + 1, true
+    if separate then
+      fields[f + 1], fields[f + 2] = id .. 'b', separate
+      f = f + 2
+    end
+    if r == 998 then write() end
+  end
+  if outcome ~= 1 and (not first or vesting < first) then first = vesting end
+  return outcome, other
+end
+for i = 1, n do
+  local at = i * 4
+  local outcome, other = arrive(at, ARGV[at], found[i])
+  out[2 * i - 1], out[2 * i] = outcome, other or ''
+  told = told or outcome ~= 0
+end
+write()
+if added > 0 and increase('enqueued', added) == added then
+  redis.pcall('ZADD', names, '0', name)  -- of a new queue, its type has been seen
+end
+if first then no_later_than(first) end
+return told and out or {}
+)lua"};
+  return script;
+}
+
+inline redis_script const& enqueue_plain() {
+  static redis_script const script{part_common, part_flags, part_get_ready, part_eight_numbers, part_form, R"lua(
+local queue, index, jobs, kept, due, ARGV = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[10], ARGV
+local added, first, numbers, key_size, separate, header, level = 0, nil, nil, nil, nil, nil, nil
+local n = (#ARGV - 3) / 4
+if n > 1000 then call('ZCARD', kept) end
+for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
+  local to, found, ranks, fields, r, f = math.min(from + 999, n), nil, {}, {}, 0, 0
+  if from == to then
+    found = {call('HGET', jobs, ARGV[4 * from])}
+  else
+    local ids = {}
+    for i = from, to do ids[i - from + 1] = ARGV[4 * i] end
+    found = call('HMGET', jobs, unpack(ids))
+  end
+  for i = from, to do
+    local at, known = 4 * i, found[i - from + 1]
+    local id, key, body = ARGV[at], ARGV[at + 2], ARGV[at + 3]
+    if ARGV[at + 1] ~= numbers or #key ~= key_size or (#body > long_body) ~= separate then
+      numbers, key_size, separate = ARGV[at + 1], #key, #body > long_body
+      local priority, strategy, policy, attempts, delay, deadline, retention =
+        numbers:match(eight_numbers)
+      local vesting = now + delay
+      header = struct.pack(form, 0, vesting, 0, 0, 0, priority, 0, separate and 2 or 0, attempts,
+        now, deadline, key_size, strategy, policy, 0, now, retention, 0)
+      level = struct.pack('>BI8', priority, vesting)
+      if not first or vesting < first then first = vesting end
+    end
+    if known and #known >= 85 then
+      local ended, vesting = known:byte(32), struct.unpack('>I8', known, 5)
+      if (ended == 2 or ended == 4) and vesting <= now then  -- it is over
+        call('ZREM', kept, 'j' .. id)
+        call('HDEL', jobs, id, id .. 'b', id .. 'n')
+        known = nil
+      end
+    end
+    if not known then
+      ranks[r + 1], ranks[r + 2] = '0', level .. id
+      r = r + 2
+      if separate then
+        fields[f + 1], fields[f + 2], fields[f + 3], fields[f + 4] =
+          id, header .. key, id .. 'b', body
+        f = f + 4
+      else
+        fields[f + 1], fields[f + 2] = id, header .. key .. body
+        f = f + 2
+      end
+    end
+  end
+  if r > 0 then
+    if added == 0 then call('ZCARD', due) end  -- before the first write, its type has to show
+    call('ZADD', index, unpack(ranks))
+    call('HSET', jobs, unpack(fields))
+    added = added + r / 2
+  end
+end
+if added == 0 then return {} end
+local name = ARGV[2]
+local total = redis.pcall('HINCRBY', queue, 'enqueued', added == 1 and '1' or added)
+if type(total) ~= 'number' then  -- a counter that is damaged begins anew
+  call('HSET', queue, 'enqueued', added)
+  total = added
+end
+if total == added then
+  redis.pcall('ZADD', KEYS[11], '0', name)  -- of a new queue, its type has been seen
+end
+if flags:sub(1, 1) == '0' then
+  local at = math.max(first, flags == '000' and 0 or tonumber(flags:sub(3)))
+  if call('ZADD', due, 'LT', 'CH', decimal(at), name) == 1 and at <= now then
+    redis.pcall('PUBLISH', ARGV[3], due)
+  end
+end
+return {}
+)lua"};
+  return script;
+}
+
+inline redis_script const& extend_lease() {
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_flags, part_holds, part_no_later_than, R"lua(
+remove(j)
+j.vesting = now + ARGV[6]
+put(j)
+call('ZADD', claimed, decimal(j.vesting), j.id)
+save(j)
+no_later_than(j.vesting)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& find_job() {
+  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_describe, R"lua(
+local j, out = find(ARGV[4]), {}
+if j then describe(out, j.id, j.raw) end
+return {now, j and 1 or 0, out}
+)lua"};
+  return script;
+}
+
+inline redis_script const& gc_stale_pointers() {
+  static redis_script const script{part_common, R"lua(
+return 0
+)lua"};
+  return script;
+}
+
+inline redis_script const& inspect_lock() {
+  static redis_script const script{part_common, part_lease_of, part_locks, R"lua(
+if not held then return {0, '', 0, 0} end
+return {1, has, fence, till - now}
+)lua"};
+  return script;
+}
+
+inline redis_script const& inspect_permits() {
+  static redis_script const script{part_common, part_permits, R"lua(
+local most = tonumber(ARGV[3])
+local out = {call('ZCOUNT', ends, '(' .. decimal(now), '+inf'),
+  call('ZCOUNT', lapses, '(' .. decimal(now), '+inf')}
+if most == 0 then return out end
+local by_fence = call('ZRANGE', fences, 0, most + 999, 'WITHSCORES')
+for i = 1, #by_fence, 2 do
+  local till = tonumber(call('ZSCORE', ends, by_fence[i]) or 0)
+  if till > now and till <= 9007199254740992 and by_fence[i + 1]:match('^%d+$') then  -- what is damaged is skipped
+    out[#out + 1] = {by_fence[i], tonumber(by_fence[i + 1]), till - now}
+    if #out == most + 2 then break end
+  end
+end
+return out
+)lua"};
+  return script;
+}
+
+inline redis_script const& list_dead_letters() {
+  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_describe, part_fits, R"lua(
+local most, out = tonumber(ARGV[5]), {}
+local found =
+  call('ZRANGEBYSCORE', dead, '(' .. ARGV[4], '9007199254740992', 'LIMIT', 0, most + 1)
+local n, shown = 0, 0
+while n < most and n < #found do
+  local id = found[n + 1]
+  local raw = call('HGET', jobs, id)
+  if #id == 16 and sound(id, raw) then  -- what is damaged is skipped
+    if not fits(out, id, raw) then break end
+    shown = shown + 1
+  end
+  n = n + 1
+end
+return {now, shown, out, #found > n and math.ceil(tonumber(call('ZSCORE', dead, found[n]))) or 0}
+)lua"};
+  return script;
+}
+
+inline redis_script const& list_queues() {
+  static redis_script const script{part_common, part_answer_bytes, R"lua(
+local from, limit, room = ARGV[3] == '' and '-' or '(' .. ARGV[3], tonumber(ARGV[2]), answer_bytes
+local out = call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, limit + 1)
+local n, all = 0, #out
+while n < limit and n < all and #out[n + 1] <= room do
+  n = n + 1
+  room = room - #out[n]
+end
+for i = all, n + 1, -1 do out[i] = nil end
+return {out, n < all and 1 or 0}
+)lua"};
+  return script;
+}
+
+inline redis_script const& min_vesting_time() {
+  static redis_script const script{part_common, part_queue, part_heads, R"lua(
+local least = heads()
+return {least and least - now or false}
+)lua"};
+  return script;
+}
+
+inline redis_script const& obtain_lease() {
+  static redis_script const script{part_common, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
+local function rarely()
+)lua", part_index, part_unique, part_ends, part_set_aside, R"lua(
+return {
+  bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
+  unclaim = function(id, raw) unclaim(parse(id, raw)) end,
+  set_aside = set_aside,
+  leased = leased,
+  tidy = tidy,
+}
+end
+)lua", part_claim_all, part_typed, R"lua(
+tidy(1)
+local j, holder = find(ARGV[4]), ARGV[5]
+if not j then return {now, 0, {}} end
+local state = state_of(j)
+if state == LEASED and j.holder == holder then
+  describe(out, j.id, j.raw)
+  return {now, 1, out}
+end
+if state ~= PENDING or held or j.vesting > now then return {now, 0, {}} end
+claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, tonumber(ARGV[6]))
+if buried + damaged > 0 then settle() end
+return {now, claims, out}
+)lua"};
+  return script;
+}
+
+inline redis_script const& obtain_queue_lease() {
+  static redis_script const script{part_common, part_next_fences, part_queue, part_lease_of, part_name_it, R"lua(
+local holder = ARGV[4]
+local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
+by, till = lease_of(has, by, till)
+if till > now and has ~= holder then return {0, 0, till - now, has} end
+if till <= now then
+  by, till = next_fences(fence, 1), now + ARGV[5]
+  name_it()
+  call('HSET', queue, 'holder', holder, 'fence', decimal(by), 'until', decimal(till))
+end
+return {1, by, till - now, ''}
+)lua"};
+  return script;
+}
+
+inline redis_script const& pause_queue() {
+  static redis_script const script{part_common, part_queue, part_flags, part_holds, part_save_holds, part_name_it, R"lua(
+call('ZCARD', due)
+name_it()
+paused = true
+save_holds()
+call('ZREM', due, name)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& peek_jobs() {
+  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_visible, part_describe, part_fits, R"lua(
+local most, n, out = tonumber(ARGV[4]), 0, {}
+visible(function() return most - n end, function(members)
+  for _, member in ipairs(members) do
+    local id = member:sub(10)
+    local raw = call('HGET', jobs, id)
+    if #id == 16 and sound(id, raw) then  -- what is damaged is skipped
+      if not fits(out, id, raw) then
+        most = n
+        return
+      end
+      n = n + 1
+    end
+  end
+end)
+return {now, n, out}
+)lua"};
+  return script;
+}
+
+inline redis_script const& purge_job() {
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_tidy, part_settle, part_typed, R"lua(
+tidy(1)
+local j = find(ARGV[4])
+if not j or j.ended == PENDING then return 0 end
+if j.ended == COMPLETED then count('completed', -1) end
+if j.ended == CANCELLED then count('cancelled', -1) end
+count('purged', 1)
+drop(j)
+settle()
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& read_queue_stats() {
+  static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, R"lua(
+local h = call('HMGET', queue, 'enqueued', 'completed', 'cancelled', 'purged')
+for i = 1, 4 do  -- one that is damaged begins anew
+  h[i] = tonumber((h[i] or ''):match('^%d+$')) or 0
+  if h[i] > 9007199254740992 then h[i] = 0 end
+end
+local running = call('ZCOUNT', claimed, '(' .. decimal(now), '+inf')
+local least = heads()
+return {h[1], math.max(call('ZCARD', index) - running, 0), running, h[2], call('ZCARD', dead), h[3], h[4],
+  paused and 1 or 0, least and least - now or false}
+)lua"};
+  return script;
+}
+
+inline redis_script const& refund() {
+  static redis_script const script{part_common, part_bucket, part_buckets, R"lua(
+if known ~= quotas then return 0 end
+local cost, early = tonumber(ARGV[3]), ARGV[4] == '1'
+local back, all = cost, scales(known)
+local function mark(i, n) return tonumber(ARGV[4 * i + n]) end
+for i, s in ipairs(all) do
+  local a = arrivals[i]
+  if a[1] ~= mark(i, 1) or a[2] ~= mark(i, 2) or cost > s[4] then return 0 end
+  if not early then
+    back = math.min(back, a[1] < now and 0 or (divide(a[1] - now, a[2], s[2], s[3], s[1])))
+  end
+end
+if back == 0 then return 0 end
+for i, s in ipairs(all) do
+  local q, r = mark(i, 3), mark(i, 4)
+  if not early then q, r = times(back, s[2], s[3], s[1]) end
+  arrivals[i] = {normal(arrivals[i][1] - q, arrivals[i][2] - r, s[1])}
+end
+write(arrivals, known, 'KEEPTTL')
+return back
+)lua"};
+  return script;
+}
+
+inline redis_script const& release_lock() {
+  static redis_script const script{part_common, part_lease_of, part_locks, R"lua(
+if not named(tonumber(ARGV[3])) then return 0 end
+call('DEL', lock)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& release_permit() {
+  static redis_script const script{part_common, R"lua(
+if call('ZCARD', KEYS[3]) == 0 then
+  local ends, fences, holder, asked = KEYS[1], KEYS[2], ARGV[2], tonumber(ARGV[3])
+  local fence = call('ZSCORE', fences, holder)
+  local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
+  if fence and (not fence:match('^%d+$') or till > 9007199254740992) then
+    error('CORRUPT weir: a permit')
+  end
+  if not till or till <= now or (asked ~= 0 and asked ~= tonumber(fence)) then return {0, 0} end
+  call('ZREM', fences, holder)
+  call('ZREM', ends, holder)
+  return {1, 0}
+end
+)lua", part_tell, part_permits, R"lua(
+local asked, line, freed, left = tonumber(ARGV[3]), tickets(), 0, 0
+local fence = held()
+if fence and (asked == 0 or asked == fence) then
+  call('ZREM', fences, holder)
+  call('ZREM', ends, holder)
+  freed = 1
+end
+if asked == 0 and line > 0 and call('ZSCORE', turns, holder) then
+  leave_line(holder)
+  left = 1
+end
+if freed + left > 0 and line > left then tell(ARGV[4], ends) end
+return {freed, left}
+)lua"};
+  return script;
+}
+
+inline redis_script const& release_queue_lease() {
+  static redis_script const script{part_common, part_queue, part_lease_of, R"lua(
+local asked = tonumber(ARGV[5])
+local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
+by, till = lease_of(has, by, till)
+if has ~= ARGV[4] or till <= now or (asked ~= 0 and asked ~= by) then
+  return 0
+end
+call('HDEL', queue, 'holder', 'fence', 'until')
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& renew_lock() {
+  static redis_script const script{part_common, part_keep, part_lease_of, part_locks, R"lua(
+local asked = tonumber(ARGV[3])
+if asked == 0 or not named(asked) then return 0 end
+till = now + ARGV[4]
+call('HSET', lock, 'until', decimal(till))
+keep(lock, till)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& renew_permit() {
+  static redis_script const script{part_common, part_permits, part_keep_all, R"lua(
+local fence = held()
+if not fence or fence ~= tonumber(ARGV[3]) then return 0 end
+local till = now + ARGV[4]
+call('ZADD', ends, decimal(till), holder)
+keep_all(till, ends, fences)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& replay_dead_letter() {
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_typed, R"lua(
+local j = find(ARGV[4])
+if not j or j.ended ~= DEAD then return 0 end
+local other = holds_while_waiting[j.strategy] and possessor(j.key)
+if other and other ~= j.id then return {other} end
+if end_frees_key[j.strategy] then hold(j.key, j.id, 0) end
+call('ZREM', dead, j.id)
+j.ended, j.attempts, j.snoozes, j.deadline_from = PENDING, 0, 0, now
+j.vesting = now + ARGV[5]
+put(j)
+save(j)
+no_later_than(j.vesting)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& requeue_job() {
+  static redis_script const script{part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+if j.attempts >= j.max_attempts then
+  bury(j, ARGV[7])
+  settle()
+  return 2
+end
+note(j, nil, nil, ARGV[7])
+wait_again(j, now + ARGV[6])
+no_later_than(j.vesting)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& reset_bucket() {
+  static redis_script const script{part_common, R"lua(
+call('DEL', KEYS[1])
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& resume_queue() {
+  static redis_script const script{part_common, part_tell, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, R"lua(
+paused, snoozed = false, 0
+local least = heads()
+call('ZCARD', due)
+if flags then save_holds() end
+point(least)
+if least and least <= now then tell(ARGV[3], due) end
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& return_job() {
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_unique, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+j.attempts = math.max(j.attempts - 1, 0)
+wait_again(j, j.unclaimed)
+no_later_than(j.vesting)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& scan_visible_queues() {
+  static redis_script const script{part_common, part_answer_bytes, R"lua(
+local due, limit, way = KEYS[1], tonumber(ARGV[2]), ARGV[3] / ARGV[4]
+local function range(from, to, n)
+  return call('ZRANGEBYSCORE', due, from, to, 'WITHSCORES', 'LIMIT', 0, n)
+end
+local first = tonumber(range('-inf', '+inf', 1)[2] or nil)
+if not first then return {{}, false} end
+local start = decimal(first + math.floor(math.max(now - first, 0) * way))
+local out, later, room = {}, nil, answer_bytes
+local function list(from, to)
+  local found = range(from, to, limit - #out + 1)
+  for i = 1, #found, 2 do
+    room = room - #found[i]
+    if #out == limit or room < 0 then
+      later = tonumber(found[i + 1])
+      return
+    end
+    out[#out + 1] = found[i]
+  end
+end
+list(start, decimal(now))
+if not later then list('-inf', '(' .. start) end
+if not later then later = tonumber(range('(' .. decimal(now), '+inf', 1)[2] or nil) end
+return {out, later and math.min(later, 9007199254740992) - now or false}
+)lua"};
+  return script;
+}
+
+inline redis_script const& shards() {
+  static redis_script const script{part_common, R"lua(
+if decimal(2 ^ 52) ~= '4503599627370496' then return '' end
+local known = call('GET', KEYS[1])
+if known then return known end
+redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
+return ARGV[2]
+)lua"};
+  return script;
+}
+
+inline redis_script const& snooze_job() {
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_unique, part_erase, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+note(j, ARGV[7])
+j.attempts, j.snoozes = math.max(j.attempts - 1, 0), j.snoozes + 1
+wait_again(j, now + ARGV[6])
+no_later_than(j.vesting)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& snooze_queue() {
+  static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_name_it, R"lua(
+local delay, least = tonumber(ARGV[4]), heads()
+call('ZCARD', due)
+if delay > 0 then
+  name_it()
+end
+snoozed = delay > 0 and now + delay or 0
+if flags or delay > 0 then save_holds() end
+point(least)
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& start_job() {
+  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_unique, R"lua(
+if holds_while_running[j.strategy] then
+  local id = call('HGET', runs, j.key)
+  local other = id and id ~= j.id and look(id)
+  if other and state_of(other) == LEASED then return {other.vesting - now, id} end
+  call('HSET', runs, j.key, j.id)
+end
+if start_frees_key[j.strategy] then free(j) end
+return 1
+)lua"};
+  return script;
+}
+
+inline redis_script const& take() {
+  static redis_script const script{part_common, part_bucket, R"lua(
+local takes, most, gain, pq, pr, rq, rr =
+  ARGV[3]:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) $')
+if takes and (not value or value:sub(1, #quotas) == quotas) then
+  local q, r, wait = never, 0, 0
+  gain = tonumber(gain)
+  if value then
+    if #value < #quotas + 16 then error('CORRUPT weir: a bucket') end
+    q, r = struct.unpack('>i8I8', value, #quotas + 1)
+    if q > -2 * never or q < 2 * never or r > gain then error('CORRUPT weir: a bucket') end
+  end
+  local dq, dr = q + pq - rq, r + pr - rr
+  if dr > 0 then dq = dq + (dr > gain and 2 or 1) end
+  if dq > now then wait = dq - now end
+  if wait > tonumber(most) then return {0, now, q, r} end
+  if takes == '1' then
+    local tq, tr = q, r
+    if q < now + wait then tq, tr = now + wait, 0 end
+    tq, tr = tq + pq, tr + pr
+    if tr >= gain then tq, tr = tq + 1, tr - gain end
+    call('SET', key, quotas .. struct.pack('>i8I8', tq, tr), 'PX',
+      decimal(math.ceil((tq + 1 - now) / 1000) + slack))
+  end
+  return {1, now, q, r}
+end
+)lua", part_buckets, R"lua(
+if known and known ~= quotas then
+  local old, new = scales(known), scales(quotas)
+  for i, s in ipairs(new) do
+    local g, tq, tr, capacity = unpack(s)
+    local a, o = arrivals[i], old[i]
+    arrivals[i] = {never, 0}
+    if a and o then
+      local missing, more = 0, false
+      if a[1] >= now then missing, more = divide(a[1] - now, a[2], o[2], o[3], o[1]) end
+      local q, r = times(math.min(missing + (more and 1 or 0), capacity), tq, tr, g)
+      arrivals[i] = {q + now, r}
+    end
+  end
+end
+
+local asked, wait, out, request = {}, 0, {1, now}, {}
+for n in ARGV[3]:gmatch('%d+') do request[#request + 1] = tonumber(n) end
+local takes, max_wait = request[1] == 1, request[2]
+for i = 1, (#request - 2) / 5 do
+  local q = {unpack(request, 5 * i - 2, 5 * i + 2)}
+  local gain, pq, pr, rq, rr = unpack(q)
+  asked[i], arrivals[i] = q, arrivals[i] or {never, 0}
+  local a = arrivals[i]
+  out[#out + 1], out[#out + 2] = a[1], a[2]
+  local dq, dr = normal(a[1] + pq - rq, a[2] + pr - rr, gain)
+  wait = math.max(wait, (dr > 0 and dq + 1 or dq) - now)
+end
+if wait > max_wait then
+  out[1] = 0
+elseif takes then
+  local full = now
+  for i, q in ipairs(asked) do
+    local gain, pq, pr = unpack(q)
+    local a = arrivals[i]
+    if a[1] < now + wait then a = {now + wait, 0} end
+    a = {normal(a[1] + pq, a[2] + pr, gain)}
+    arrivals[i] = a
+    full = math.max(full, a[1] + 1)
+  end
+  write(arrivals, quotas, 'PX', decimal(math.ceil((full - now) / 1000) + slack))
+end
+return out
+)lua"};
+  return script;
+}
+
+inline redis_script const& update_queue_pointer() {
+  static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, part_point, R"lua(
+local least = heads()
+point(least)
+return {least and least - now or false}
+)lua"};
+  return script;
+}
+
+}  // namespace weir::detail::lua
+
+#endif

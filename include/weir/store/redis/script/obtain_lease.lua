@@ -1,0 +1,31 @@
+---@use common, next_fences, keep, queue, form, sound, record, find, erase, tidy, settle, flags
+---@use holds, describe, fits, leased
+--- The beginning of what most runs of a script do not need, of which each such script has an end of
+--- its own. Its functions are made when it is called: making one costs a quarter of a command.
+local function rarely()
+
+---@use index, unique, ends, set_aside
+--- The end of `rarely` for who claims.
+return {
+  bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
+  unclaim = function(id, raw) unclaim(parse(id, raw)) end,
+  set_aside = set_aside,
+  leased = leased,
+  tidy = tidy,
+}
+end
+
+---@use claim_all, typed
+--- ARGV: id, holder, lease.
+tidy(1)
+local j, holder = find(ARGV[4]), ARGV[5]
+if not j then return {now, 0, {}} end
+local state = state_of(j)
+if state == LEASED and j.holder == holder then
+  describe(out, j.id, j.raw)
+  return {now, 1, out}
+end
+if state ~= PENDING or held or j.vesting > now then return {now, 0, {}} end
+claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, tonumber(ARGV[6]))
+if buried + damaged > 0 then settle() end
+return {now, claims, out}

@@ -1,0 +1,7 @@
+---@use common, queue, flags, holds, save_holds, name_it
+call('ZCARD', due)
+name_it()
+paused = true
+save_holds()
+call('ZREM', due, name)
+return 1

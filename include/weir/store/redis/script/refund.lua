@@ -1,0 +1,23 @@
+--- ARGV: now, quotas, cost, whether before the instant, and for each quota the mark's arrival, and
+--- how far back it was before. Answers how many went back: none where the bucket has other quotas,
+--- since a mark is in the units of those that it was granted by.
+---@use common, bucket, buckets
+if known ~= quotas then return 0 end
+local cost, early = tonumber(ARGV[3]), ARGV[4] == '1'
+local back, all = cost, scales(known)
+local function mark(i, n) return tonumber(ARGV[4 * i + n]) end
+for i, s in ipairs(all) do
+  local a = arrivals[i]
+  if a[1] ~= mark(i, 1) or a[2] ~= mark(i, 2) or cost > s[4] then return 0 end
+  if not early then
+    back = math.min(back, a[1] < now and 0 or (divide(a[1] - now, a[2], s[2], s[3], s[1])))
+  end
+end
+if back == 0 then return 0 end
+for i, s in ipairs(all) do
+  local q, r = mark(i, 3), mark(i, 4)
+  if not early then q, r = times(back, s[2], s[3], s[1]) end
+  arrivals[i] = {normal(arrivals[i][1] - q, arrivals[i][2] - r, s[1])}
+end
+write(arrivals, known, 'KEEPTTL')
+return back

@@ -1,0 +1,4 @@
+---@use common, lease_of, locks
+if not named(tonumber(ARGV[3])) then return 0 end
+call('DEL', lock)
+return 1

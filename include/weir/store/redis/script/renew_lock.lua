@@ -1,0 +1,7 @@
+---@use common, keep, lease_of, locks
+local asked = tonumber(ARGV[3])
+if asked == 0 or not named(asked) then return 0 end
+till = now + ARGV[4]
+call('HSET', lock, 'until', decimal(till))
+keep(lock, till)
+return 1

@@ -1,0 +1,11 @@
+---@use common, tell, keep, queue, form, sound, record, find, leased, lease, typed, index, unique
+---@use erase, ends, settle, wait_again, flags, holds, no_later_than
+if j.attempts >= j.max_attempts then
+  bury(j, ARGV[7])
+  settle()
+  return 2
+end
+note(j, nil, nil, ARGV[7])
+wait_again(j, now + ARGV[6])
+no_later_than(j.vesting)
+return 1

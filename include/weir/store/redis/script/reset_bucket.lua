@@ -1,0 +1,3 @@
+---@use common
+call('DEL', KEYS[1])
+return 1

@@ -1,0 +1,7 @@
+---@use common, tell, queue, form, sound, record, find, leased, lease, typed, index, unique, erase
+---@use ends, wait_again, flags, holds, no_later_than
+note(j, ARGV[7])
+j.attempts, j.snoozes = math.max(j.attempts - 1, 0), j.snoozes + 1
+wait_again(j, now + ARGV[6])
+no_later_than(j.vesting)
+return 1

@@ -1,0 +1,4 @@
+---@use common, queue, heads, flags, holds, point
+local least = heads()
+point(least)
+return {least and least - now or false}

@@ -1,0 +1,201 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Scripts have a fast way for what is asked most, and a slow one for all: both answer the same, and
+// readers find the same afterwards. What may differ is what no reader sees: a queue's pointer may
+// be too early, and what time has ended may still be there.
+
+#include "redis_process.hpp"
+#include "redis_raw.hpp"
+#include "redis_server.hpp"
+#include "weir/store/redis/buckets.hpp"
+#include "weir/store/redis/enqueues.hpp"
+#include "weir/store/redis/job_ends.hpp"
+#include "weir/store/redis/jobs.hpp"
+#include "weir/store/redis/permits.hpp"
+#include "weir/store/redis/queues.hpp"
+#include "weir/store/redis/script/generated.hpp"
+#include "weir/testing/dice.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace redis_test;
+using detail::redis_script;
+namespace lua = detail::lua;
+
+/// Conditions under which scripts go the fast way.
+constexpr std::array conditions{
+    "if call('ZCARD', KEYS[3]) == 0 then",  // permits: nobody is in line
+    "if takes and (not value or value:sub(1, #quotas) == quotas) then",  // one known quota
+    "if n == 1 then return",                                             // one job is looked up
+    "if strategy == 0 and retention == 0 then",  // completed jobs leave nothing
+    "if extras == 0 then\n        room",         // a claimed job is one string
+};
+
+/// How long it takes to ask: so the next fence is the time, whether or not the last was given away.
+constexpr duration asking = 100us;
+
+class two_ways {
+ public:
+  explicit two_ways(std::uint16_t port) : server_{port} {}
+  /// Every script that was run has gone both ways, and every condition is still in one of them.
+  ~two_ways() { BOOST_TEST(met_.size() == conditions.size()); }
+  two_ways(two_ways const&) = delete;
+  two_ways& operator=(two_ways const&) = delete;
+
+  void advance(duration d) { now_ += std::chrono::floor<std::chrono::microseconds>(d).count(); }
+
+  /// Asks in both ways, each about keys of its own, at the same time.
+  template <class C>
+  result<typename C::result> operator()(C const& c) {
+    advance(asking);
+    auto const fast = run(detail::encode(fast_, c, now_).value(), false);
+    auto const slow = run(detail::encode(slow_, c, now_).value(), true);
+    BOOST_TEST_REQUIRE(fast.size() == slow.size());
+    for (std::size_t i = 0; i != fast.size(); ++i) {
+      BOOST_TEST_REQUIRE(!fast[i].is_error(), fast[i].value);
+      BOOST_TEST_REQUIRE((fast[i].data_type == slow[i].data_type));
+      BOOST_TEST_REQUIRE(fast[i].aggregate_size == slow[i].aggregate_size);
+      BOOST_TEST_REQUIRE(fast[i].value == slow[i].value);
+    }
+    detail::redis_reply reply{fast};
+    return detail::decode(c, reply);
+  }
+
+ private:
+  std::string slowly(redis_script const& script) {
+    // Enqueues that hold no key have a script of their own; that of all others takes them, too.
+    auto out = (&script == &lua::enqueue_plain() ? lua::enqueue_jobs() : script).source();
+    for (std::string_view const condition : conditions) {
+      auto const at = out.find(condition);
+      if (at == out.npos) continue;
+      met_.insert(condition);
+      out.replace(at, condition.find(" then"), "if false");
+    }
+    return out;
+  }
+
+  std::vector<detail::redis_value> run(detail::redis_call const& call, bool slow) {
+    auto words = call.parts();
+    words[0] = slow ? slowly(call.script()) : call.script().source();
+    std::string encoded;
+    detail::redis_bulk(encoded, "EVAL");
+    for (auto const& word : words) detail::redis_bulk(encoded, word);
+    detail::redis_wire wire;
+    wire.push_encoded(1 + words.size(), encoded);
+    return server_.ask(wire);
+  }
+
+  raw server_;
+  detail::redis_names fast_{"fast", 1};
+  detail::redis_names slow_{"slow", 1};
+  std::int64_t now_ = 1'800'000'000'000'000;
+  std::set<std::string_view> met_;
+};
+
+constexpr std::array<std::string_view, 4> holders{"a", "b", "c", "d"};
+
+void ask_for_permits(two_ways& ask, testing::dice& random) {
+  auto const holder = random.pick(holders);
+  auto const ms = [&] { return 1ms * (1 + static_cast<int>(random.below(40))); };
+  if (random.chance(60)) {
+    auto const limit = static_cast<std::uint32_t>(1 + random.below(3));
+    ask(command::acquire_permit{"key", holder, limit, ms(), random.chance(30) ? ms() : 0ms});
+  } else {
+    ask(command::release_permit{"key", holder, 0});
+  }
+  ask(command::inspect_permits{"key", 10});
+}
+
+void ask_a_bucket(two_ways& ask, testing::dice& random) {
+  static std::array const quotas{quota::per_second(333).burst(5), quota::per_second(70)};
+  auto const& q = quotas[random.chance(90) ? 0 : 1];
+  command::take const take{"key", {&q, 1}, 1 + random.below(3), random.chance(30) ? 20ms : 0ms};
+  auto const taken = ask(take);
+  if (!taken->allowed) {  // as nearly as possible when it will be
+    ask.advance(taken->retry_after - asking - random.below(3) * 1us);
+    ask(take);
+  } else if (random.chance(20)) {
+    ask(command::refund{"key", {&q, 1}, take.cost, taken->mark, random.chance(50)});
+  }
+  ask(command::peek_bucket{"key", {&q, 1}});
+}
+
+job_id numbered(std::uint64_t n) {
+  job_id out{};
+  out.data[15] = static_cast<std::uint8_t>(n + 1);
+  return out;
+}
+
+void ask_for_jobs(two_ways& ask, testing::dice& random, std::vector<finished_job>& held) {
+  constexpr std::uint64_t ids = 8;
+  static std::string const payload(300, 'x');
+  if (random.chance(40)) {
+    std::vector<new_job> jobs(1 + random.below(3));
+    auto id = random.below(ids);
+    for (auto& j : jobs) {
+      j.id = numbered(id++ % ids);
+      j.kind = "kind";
+      j.payload = std::string_view{payload}.substr(0, random.pick(std::array{3U, 300U}));
+      j.priority = static_cast<std::uint8_t>(random.below(3));
+      j.delay = random.chance(30) ? 10ms : 0ms;
+      j.retention = random.chance(30) ? 30ms : 0ms;
+      if (random.chance(30)) {
+        j.unique_key = "unique";
+        j.strategy = unique_strategy::while_executing;
+      }
+    }
+    ask(command::enqueue_jobs{"queue", jobs});
+  } else if (random.chance(50)) {
+    auto const limit = static_cast<std::uint32_t>(1 + random.below(3));
+    held.clear();  // those of before are nearly over
+    for (auto const& j : ask(command::dequeue_jobs{"queue", "me", 0, limit, 100ms})->jobs) {
+      held.push_back({j.id, j.fence, random.chance(50) ? "done" : ""});
+      ask(command::start_job{"queue", j.id, j.fence});
+    }
+  } else if (!held.empty()) {
+    auto const n = std::min<std::size_t>(held.size(), 1 + random.below(3));
+    if (random.chance(20)) {  // it has a memo from then on
+      ask(command::snooze_job{"queue", held[0].id, held[0].fence, 5ms, "memo"});
+    }
+    ask(command::complete_jobs{"queue", std::span{held}.first(n)});
+    held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(n));
+  }
+  for (std::uint64_t i = 0; i != ids; ++i) ask(command::find_job{"queue", numbered(i)});
+  ask(command::peek_jobs{"queue", 10});
+  ask(command::read_queue_stats{"queue"});
+  ask(command::min_vesting_time{"queue"});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_two_ways)
+
+BOOST_AUTO_TEST_CASE(the_fast_way_of_a_script_and_the_slow_one_answer_the_same) {
+  server const s;
+  two_ways ask{s.port()};
+  testing::dice random{20261125};
+  std::vector<finished_job> held;
+  for (int step = 0; step != 3000; ++step) {
+    ask.advance(random.below(5) * 2ms);
+    switch (random.below(3)) {
+      case 0: ask_for_permits(ask, random); break;
+      case 1: ask_a_bucket(ask, random); break;
+      default: ask_for_jobs(ask, random, held); break;
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
