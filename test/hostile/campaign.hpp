@@ -6,6 +6,8 @@
 
 #include "weir/testing/dice.hpp"
 
+#include <sanitizer/allocator_interface.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,7 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -30,13 +31,38 @@ namespace hostile {
 
 using dice = weir::testing::dice;
 
-/// Resident memory of this process, in bytes.
-[[nodiscard]] inline std::size_t resident_bytes() {
-  std::ifstream file{"/proc/self/statm"};
-  std::size_t pages = 0;
-  file >> pages >> pages;
-  return pages * 4096;
-}
+/// The heap of this process, counted by the sanitizer's allocator: what was freed does not count,
+/// nor does the sanitizer's own.
+class heap {
+ public:
+  static constexpr std::int64_t most = std::int64_t{64} << 20;  ///< that a round may add
+
+  /// Blocks of more than `most` are not counted, for a library that reserves what it never writes.
+  static inline bool reserving_is_free = false;
+
+  static void count() { __sanitizer_install_malloc_and_free_hooks(&allocated, &freed); }
+  /// Forgets the peak. Gives what is in use.
+  static std::int64_t begin() { return peak_ = used_.load(); }
+  [[nodiscard]] static std::int64_t peak() { return peak_; }
+
+ private:
+  static bool counts(std::size_t n) {
+    return !reserving_is_free || n <= static_cast<std::size_t>(most);
+  }
+  static void allocated(void const volatile*, std::size_t n) {
+    if (!counts(n)) return;
+    auto const now = used_ += static_cast<std::int64_t>(n);
+    for (auto seen = peak_.load(); seen < now && !peak_.compare_exchange_weak(seen, now);) {
+    }
+  }
+  static void freed(void const volatile* block) {
+    auto const n = block == nullptr ? 0 : __sanitizer_get_allocated_size(block);
+    if (counts(n)) used_ -= static_cast<std::int64_t>(n);
+  }
+
+  static inline std::atomic<std::int64_t> used_{0};
+  static inline std::atomic<std::int64_t> peak_{0};
+};
 
 /// A failed expectation of a round: what happened, in words.
 struct failed {
@@ -50,7 +76,8 @@ inline void expect(bool holds, std::string what) {
 
 /// Rounds of several attacks, each under a name. A round gets its own random numbers, so that it
 /// can be run again alone. A crash and a sanitizer's report end the process; a round that lasts
-/// longer than `hang` does so, too, with its number.
+/// longer than `hang` does so, too, with its number. A round whose heap grows by more than
+/// `heap::most` fails, what the attacker has included.
 class campaign {
  public:
   using attack = std::function<void(dice&)>;
@@ -93,6 +120,7 @@ class campaign {
 
   /// Runs all attacks, in turn as long as there is time. The result is the process's exit code.
   [[nodiscard]] int run() {
+    heap::count();
     std::jthread const watch{[this](std::stop_token stop) { watch_rounds(stop); }};
     auto const until = std::chrono::steady_clock::now() + seconds_;
     std::uint64_t passed = 0;
@@ -125,6 +153,7 @@ class campaign {
     for (auto const& [what, n] : counts_) {
       std::printf("  %s: %llu\n", what.c_str(), static_cast<unsigned long long>(n));
     }
+    std::printf("  most memory of a round: %lld KiB\n", static_cast<long long>(memory_ >> 10));
     std::printf("%llu passed, %llu failed\n", static_cast<unsigned long long>(passed),
                 static_cast<unsigned long long>(failures));
     return failures == 0 && passed != 0 ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -154,8 +183,12 @@ class campaign {
       ++step_;
     }
     std::string what;
+    auto const before = heap::begin();
     try {
       one.run(drawn);
+      auto const grown = heap::peak() - before;
+      memory_ = std::max(memory_, grown);
+      expect(grown <= heap::most, "memory grew by " + std::to_string(grown) + " bytes");
       return true;
     } catch (failed const& f) {
       what = f.what;
@@ -182,6 +215,7 @@ class campaign {
 
   std::vector<named_attack> attacks_;
   std::map<std::string, std::uint64_t> counts_;
+  std::int64_t memory_ = 0;  // the most that a round has added
   std::uint64_t rounds_ = 0;
   std::uint64_t seed_ = 1;
   std::uint64_t from_ = 0;

@@ -381,11 +381,6 @@ bool says_what(error_code ec) {
          ec == boost::system::errc::not_enough_memory;
 }
 
-void no_more_memory_than_asked_for() {
-  constexpr std::int64_t most = std::int64_t{64} << 20;
-  expect(sqlite3_memory_highwater(1) <= most, "SQLite's memory is bounded");
-}
-
 void records_of_one_name(templates const& from, dice& d, hostile::campaign& all) {
   weir_test::directory const home;
   auto const path = home.file();
@@ -394,7 +389,6 @@ void records_of_one_name(templates const& from, dice& d, hostile::campaign& all)
   std::uint64_t rows = 0;
   auto const what = damage(path, d, t, rows);
   all.count("damaged rows", rows);
-  sqlite3_memory_highwater(1);
 
   fixture f{path};
   auto const unexpected = [&](error_code ec, std::string_view op) {
@@ -436,7 +430,6 @@ void records_of_one_name(templates const& from, dice& d, hostile::campaign& all)
     f.clock.advance(1h);
   }
   all.count("set aside", damaged);
-  no_more_memory_than_asked_for();
 }
 
 /// What stands in weir_state concerns the file as a whole.
@@ -497,7 +490,6 @@ void bytes(templates const& from, dice& d, hostile::campaign& all) {
   auto const spoiled = log && d.chance(70) ? path + "-wal" : path;
   spoil(spoiled, d);
   all.count(log ? "spoiled with a log" : "spoiled at rest");
-  sqlite3_memory_highwater(1);
   fixture f{path};
   auto const any = [&](error_code ec, std::string_view op) {
     all.count("refused: " + ec.message());
@@ -521,7 +513,6 @@ void bytes(templates const& from, dice& d, hostile::campaign& all) {
     }
     f.clock.advance(1h);
   }
-  no_more_memory_than_asked_for();
 }
 
 }  // namespace

@@ -164,6 +164,31 @@ BOOST_AUTO_TEST_CASE(F97_who_may_not_do_it_is_told_which_command_it_is) {
   BOOST_TEST(told_of("'~*' '&*' +@all -evalsha").ends_with("the command evalsha"));
   BOOST_TEST(told_of("'~*' '&*' +@all -hmget").ends_with("the command hmget"));
   BOOST_TEST(told_of("'~{weir:0}:shards' '&*' +@all").find("keys") != std::string::npos);
+
+  // What comes before any command: the database, and the subscription that waiters have.
+  auto const address = s.address().authenticate("secret", "some");
+  auto const rights = [&](std::string const& rules) {
+    said.clear();
+    BOOST_TEST(s.ask("acl setuser some reset on '>secret' " + rules) == "OK");
+  };
+  rights("'~*' '&*' +@all -select");
+  BOOST_TEST((told(redis_address{address}.database(1), o) == errc::permission_denied));
+  BOOST_TEST(said.size() == 1U);
+  BOOST_TEST((!said.empty() && said.front().ends_with("the command select")));
+  for (auto const& [rules, what] : {std::pair{"'~*' '&*' +@all -subscribe", "command subscribe"},
+                                    std::pair{"'~*' resetchannels +@all", "channels"}}) {
+    rights(rules);
+    bed on{address, o};
+    on.store.async_execute(command::await_jobs{0}, [](error_code, hint) {});
+    BOOST_TEST_REQUIRE(weir_test::happens(on.io, [] { return !said.empty(); }), rules);
+    BOOST_TEST(said.front().find(what) != std::string::npos, said.front());
+    BOOST_TEST(on(command::acquire_lock{what, "me", lasting}).value().granted);
+  }
+
+  // A wrong password is no matter of commands.
+  said.clear();
+  BOOST_TEST((told(s.address().authenticate("wrong", "some"), o) == errc::permission_denied));
+  BOOST_TEST(said.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_full_is_waited_for) {

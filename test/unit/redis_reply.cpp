@@ -3,13 +3,18 @@
 
 // Batches of commands, and what a server's refusal of one means.
 
+#include "weir/quota.hpp"
 #include "weir/store/redis/batch.hpp"
+#include "weir/store/redis/buckets.hpp"
 #include "weir/store/redis/confirm.hpp"
+#include "weir/store/redis/jobs.hpp"
 #include "weir/store/redis/question.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -247,6 +252,68 @@ BOOST_AUTO_TEST_CASE(F97_what_a_user_has_no_right_to_is_named_and_nothing_else_i
         "@user_script:4", "@user_script:400", "@user_script:-1"}) {
     BOOST_TEST(denied(other) == "a command that is needed", other);
   }
+}
+
+BOOST_AUTO_TEST_CASE(
+    F90_times_that_nobody_can_count_with_are_refused_before_they_are_counted_with) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::array quotas{weir::quota::per_second(1)};
+  auto const take = [](std::int64_t now) {
+    std::vector<node> const nodes{{kind::array, 4, 0, ""},
+                                  {kind::number, 1, 1, "1"},
+                                  {kind::number, 1, 1, std::to_string(now)},
+                                  {kind::number, 1, 1, "-5"},
+                                  {kind::number, 1, 1, "0"}};
+    redis_reply r{nodes};
+    (void)decode(command::take{"key", quotas, 1, {}}, r);
+    return r.complete();
+  };
+  BOOST_TEST(take(3));
+  for (auto const now : {std::int64_t{-1}, -most - 1, most}) BOOST_TEST(!take(now), now);
+
+  // A job, of which these are when its deadline began, and how long that is.
+  auto const find = [](std::int64_t now, std::int64_t from, std::int64_t deadline) {
+    std::string job;
+    auto const number = [&](int bytes, std::int64_t n) {
+      while (bytes != 0) job += static_cast<char>(n >> 8 * --bytes & 255);
+    };
+    number(4, 0);  // attempts
+    number(8, 1);  // vesting
+    number(8, 1);
+    number(8, 0);  // fence
+    number(2, 0);  // holder
+    number(1, 0);  // priority
+    number(1, 0);  // ended
+    number(1, 0);  // extras
+    number(4, 1);  // max_attempts
+    number(8, from);
+    number(8, deadline);
+    number(2, 0);  // key
+    number(1, 0);  // strategy
+    number(1, 0);  // policy
+    number(4, 0);  // snoozes
+    number(8, 1);  // enqueued
+    number(8, 0);  // retention
+    number(8, 0);  // death
+    number(2, 4);
+    job += "kind";
+    std::vector<node> const nodes{{kind::array, 3, 0, ""},
+                                  {kind::number, 1, 1, std::to_string(now)},
+                                  {kind::number, 1, 1, "1"},
+                                  {kind::array, 2, 1, ""},
+                                  {kind::blob_string, 1, 2, std::string(16, 'i')},
+                                  {kind::blob_string, 1, 2, job}};
+    redis_reply r{nodes};
+    auto const out = decode(command::find_job{"q", {}}, r);
+    bool const counted = out.has_value() && out->has_value() && (*out)->deadline_in.has_value();
+    BOOST_TEST(r.complete() == counted);
+    return counted;
+  };
+  BOOST_TEST(find(1, 2, 3));
+  BOOST_TEST(!find(1, most, 3));
+  BOOST_TEST(!find(1, 2, most));
+  BOOST_TEST(!find(1, -most, -most));
+  BOOST_TEST(!find(-most, 2, 3));
 }
 
 BOOST_AUTO_TEST_CASE(F70_what_another_server_may_do_is_told_from_what_none_does) {

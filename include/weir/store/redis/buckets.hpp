@@ -51,7 +51,7 @@ result<typename C::result> decode(C const& c, redis_reply& r) {
   auto arrivals = rule::unseen_bucket;
   r.array(2 + 2 * scales->size);
   bool const allowed = r.boolean();
-  auto const now = r.template number<std::int64_t>();
+  auto const now = r.time();
   for (std::size_t i = 0; i != scales->size; ++i) {
     redis_units units;
     units.micros = r.template number<std::int64_t>();

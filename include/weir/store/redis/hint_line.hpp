@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace weir::detail {
@@ -37,6 +38,8 @@ class redis_hint_line_owner {
   virtual void missed() = 0;
   /// Something was published about this key.
   virtual void hinted(std::string const& key) = 0;
+  /// The server's user has no right to subscribe, as this text says.
+  virtual void denied(std::string_view) {}
 };
 
 /// The subscription to hints, on a connection of its own, which is replaced when it ends. In its
@@ -96,6 +99,10 @@ class redis_hint_line final : public redis_session_owner,
 
   void published(std::string const& key) override {
     if (auto const owner = owner_.lock()) owner->hinted(key);
+  }
+
+  void denied(std::string_view text) override {
+    if (auto const owner = owner_.lock()) owner->denied(text);
   }
 
   void ended(error_code) override {

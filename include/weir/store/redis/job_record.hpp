@@ -114,8 +114,9 @@ struct redis_job_record : redis_record {
       out.result = notes.text(result);
       out.reason = notes.rest();
     }
-    if (!p.good() || !body.good() || !notes.good() || !out.plausible()) r.fail();
-    return out;
+    if (p.good() && body.good() && notes.good() && out.plausible()) return out;
+    r.fail();
+    return {};  // no times that nobody can count with
   }
 
   /// From the step to then.
@@ -187,7 +188,7 @@ inline void assign(job& to, redis_job_record const& from) {
 /// Of a reply: the time, how many jobs, and what `describe` says of them.
 template <class Job>
 std::vector<Job> read_jobs(redis_reply& r) {
-  auto const now = r.number<std::int64_t>();
+  auto const now = r.time();
   auto const n = r.number<std::size_t>();
   auto const pieces = r.array();
   if (n > pieces || n > limits::batch) r.fail();

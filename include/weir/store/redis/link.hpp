@@ -224,7 +224,7 @@ class redis_link final : public redis_backend,
     if (text.starts_with("NOSCRIPT")) return teach(r);
     auto const board = board_.lock();
     if (board && board->refused(*this, r, text)) return;
-    if (redis_refusal(text) == errc::permission_denied) tell_denied(text, r->script());
+    if (redis_refusal(text) == errc::permission_denied) tell_denied(text, r->script().source());
     if (!redis_refusal_moves(text)) return r->fail(redis_refusal(text));
     if (closed_) return r->fail(errc::closed);
     wait(r, redis_refusal(text));
@@ -358,7 +358,7 @@ class redis_link final : public redis_backend,
   error_code greeted(redis_question const& answer) override {
     error_code const refused = answer.is_refused() ? redis_refusal(answer.refusal()) : error_code{};
     if (refused == errc::permission_denied) {
-      tell_denied(answer.refusal(), redis_shard_count_call(names_).script());
+      tell_denied(answer.refusal(), redis_shard_count_call(names_).script().source());
     }
     if (is_one_of_several_ && refused != errc::permission_denied) {
       auto const board = board_.lock();
@@ -426,9 +426,11 @@ class redis_link final : public redis_backend,
     });
   }
 
+  void denied(std::string_view text) override { tell_denied(text, {}); }
+
   /// The error does not say what the user has no right to.
-  void tell_denied(std::string_view text, redis_script const& script) {
-    if (options_.warn != nullptr) tell_once(redis_denied(text, script.source()));
+  void tell_denied(std::string_view text, std::string_view script) {
+    if (options_.warn != nullptr) tell_once(redis_denied(text, script));
   }
 
   void tell_once(std::string const& warning) {

@@ -69,6 +69,15 @@ class redis_reply {
     return good_ && n == 1;
   }
 
+  /// A time in microseconds since 1970, such as scripts can count with.
+  std::int64_t time() noexcept {
+    constexpr auto latest = std::int64_t{1} << 53;
+    auto const n = number<std::int64_t>();
+    if (n >= 0 && n <= latest) return n;
+    fail();
+    return 0;
+  }
+
   /// A span of time that travels in microseconds.
   duration micros() noexcept {
     auto const n = number<std::int64_t>();

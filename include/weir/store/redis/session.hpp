@@ -61,6 +61,8 @@ class redis_session_owner {
   virtual void opened() = 0;
   /// A hint.
   virtual void published(std::string const&) {}
+  /// The server's user has no right to a command of the session's own, as this text says.
+  virtual void denied(std::string_view) {}
   /// It is over, or could not begin; the last that is told. `why` is what `greeted` returned, or
   /// what the server has against the address; success: something else.
   virtual void ended(error_code why) = 0;
@@ -199,6 +201,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     ask(hello, [this](error_code ec, redis_question& q) {
       if (ec || gone_) return;
       auto const why = q.is_refused() ? redis_refusal(q.refusal()) : error_code{};
+      tell_denied(q.refusal());
       if (why) return refuse(redis_refusal_stays(why) ? why : error_code{});
       if (!channel_.empty()) return listen();
       ask(owner_->greeting(), [this](error_code failed, redis_question& answer) {
@@ -213,6 +216,11 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   void refuse(error_code why) {
     why_ = why;
     hang_up();
+  }
+
+  /// A refused password is no matter of commands.
+  void tell_denied(std::string_view refusal) {
+    if (refusal.starts_with("NOPERM")) owner_->denied(refusal);
   }
 
   /// Hints that others publish. That it is subscribed, a message says; that it may not subscribe, a
@@ -327,7 +335,10 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   void replied(std::span<redis_value const> nodes) {
     alive();
     // The refusal of a subscription: then there are no hints.
-    if (asked_.empty()) return open();
+    if (asked_.empty()) {
+      if (nodes.front().is_error()) tell_denied(nodes.front().value);
+      return open();
+    }
     asked_.front().replies->reply(nodes);
     if (--asked_.front().missing != 0) return;
     auto const done = std::move(asked_.front());
