@@ -1,204 +1,196 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Makes the checksum manifest of a directory tree. Every file is a job, in the queue of its
-// top-level folder; a worker runs them under a limit of open files and, if wanted, a byte budget;
-// the manifest is written from the jobs' results. They stay in the store: a run that was killed is
-// resumed by the next, and runs at the same time share the work.
+// Makes the checksum manifest of a directory tree. Every file is a job (hash_file.hpp), in the
+// queue of its top-level folder; a worker (run.hpp) has them read under a limit of open files and,
+// if wanted, a byte budget; the manifest is written from the jobs' results. They
+// stay in the store: a run that was killed is resumed by the next, and runs at the same time share
+// the work.
 
-#include "checksum_lines.hpp"
+#include "../printable.hpp"
 #include "display.hpp"
-#include "last_resort.hpp"
 #include "options.hpp"
-#include "output_file.hpp"
 #include "path_text.hpp"
-#include "report.hpp"
 #include "run.hpp"
-#include "store_files.hpp"
-#include "stores.hpp"
-#include "tree_walk.hpp"
+#include "tree.hpp"
+#include "weir/store/memory.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <sys/resource.h>
+#ifdef MANIFEST_WITH_SQLITE
+#include "weir/store/sqlite.hpp"
+#endif
+#ifdef MANIFEST_WITH_REDIS
+#include "weir/store/redis.hpp"
+#endif
+#ifdef MANIFEST_WITH_POSTGRES
+#include "weir/store/postgres.hpp"
+#endif
+#ifdef MANIFEST_WITH_NATS
+#include "weir/store/nats.hpp"
+#endif
 
-#include <algorithm>
+#include <boost/asio/detached.hpp>
+#include <sys/stat.h>
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
 #include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <memory>
-#include <optional>
-#include <span>
+#include <filesystem>
+#include <random>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 namespace {
 
-namespace asio = boost::asio;
+namespace fs = std::filesystem;
+using namespace manifest;
 
-enum exit_code { all_listed = 0, some_missing = 1, wrong_usage = 2, not_written = 3, failed = 4 };
-
-int complain(exit_code code, std::string_view why) {
-  auto const text = "manifest: " + manifest::for_terminal(why) + "\n";
-  std::fputs(text.c_str(), stderr);
-  return code;
-}
-
-/// Threads may still use it: it stays until the process has ended.
-void leave_behind(std::unique_ptr<manifest::run> run) {
-  [[maybe_unused]] auto const* const kept = run.release();
-}
-
-/// Runs on a store, to the end or to the first signal; a second one ends the process.
-///
-/// An exception, and an outcome that is `abandoned`, leave threads behind that may still use what
-/// is here: the process is to be ended without tidying up.
-manifest::outcome run_on(manifest::any_store const& store, asio::io_context& io,
-                         asio::signal_set& signals, manifest::options const& options,
-                         manifest::tree_walk walk, manifest::output_file const& output,
-                         manifest::display& shown) {
-  auto run = std::make_unique<manifest::run>(io, store, options, std::move(walk), shown);
-  manifest::outcome result;
-  signals.async_wait([&](boost::system::error_code const& cancelled, int) {
-    if (cancelled) return;
-    signals.clear();
-    manifest::quit_at_next_signal(output.unfinished());
-    shown.tell("manifest: stopping (once more: at once)\n");
-    run->interrupt();
-  });
-  asio::co_spawn(io, run->execute(), [&](std::exception_ptr failure, manifest::outcome reached) {
-    if (failure) std::rethrow_exception(failure);
-    result = std::move(reached);
-    signals.cancel();
-    if (!options.server.empty()) store.close();
-    if (result.abandoned) io.stop();
-  });
-  try {
-    io.run();
-  } catch (...) {
-    leave_behind(std::move(run));
-    throw;
+/// Where the manifest goes: a file that appears whole or not at all, for what is written goes to a
+/// new file beside it, which takes its name at the end. `-` is standard output; that, and a name
+/// that is neither a regular file nor free (a device, a pipe), is written directly.
+class output {
+ public:
+  /// Throws `failure` for a place that cannot be written to: better before the work than after it.
+  explicit output(std::string const& name) : name_{name}, target_{name} {
+    if (name == "-") return;
+    struct stat there{};
+    bool const is_free = ::stat(name.c_str(), &there) != 0;
+    if (is_free && errno != ENOENT) refuse(errno);
+    if (!is_free && S_ISDIR(there.st_mode)) refuse(EISDIR);
+    if (is_free || S_ISREG(there.st_mode)) {
+      // A symbolic link stays one: the file that it leads to is replaced.
+      target_ = fs::weakly_canonical(fs::absolute(name)).native();
+      folder_ = target_.substr(0, target_.rfind('/') + 1);
+      if (folder_ == target_) refuse(EISDIR);
+    }
+    auto const& changed = folder_.empty() ? target_ : folder_;
+    if (::access(changed.c_str(), W_OK) != 0) refuse(errno);
   }
-  if (result.abandoned) leave_behind(std::move(run));
-  return result;
+
+  /// Whether a file, by its absolute path, is this one, or a new one that is still being written:
+  /// it has no place in the manifest.
+  [[nodiscard]] bool is_mine(std::string const& path) const {
+    return !folder_.empty() &&
+           (path == target_ || (path.starts_with(folder_ + prefix) && path.ends_with(suffix)));
+  }
+
+  /// Throws `failure`; what was there before is there then.
+  void write(std::string_view text) const {
+    bool const is_new = !folder_.empty();
+    auto const path =
+        is_new ? folder_ + prefix + std::to_string(std::random_device{}()) + suffix : target_;
+    auto* const file = target_ == "-" ? stdout : ::fopen(path.c_str(), is_new ? "wx" : "w");
+    if (file == nullptr) refuse(errno);
+    int error = 0;
+    auto const note = [&](bool done) {
+      if (!done && error == 0) error = errno;
+    };
+    note(::fwrite(text.data(), 1, text.size(), file) == text.size());
+    note(::fflush(file) == 0);
+    if (is_new) note(::fsync(::fileno(file)) == 0);
+    note(::fclose(file) == 0);
+    if (is_new && error == 0) note(::rename(path.c_str(), target_.c_str()) == 0);
+    if (is_new && error != 0) ::unlink(path.c_str());
+    if (error != 0) refuse(error);
+  }
+
+ private:
+  static constexpr auto prefix = ".manifest-";
+  static constexpr auto suffix = ".tmp";
+
+  [[noreturn]] void refuse(int error) const {
+    throw failure{not_written, name_ + ": " + std::generic_category().message(error)};
+  }
+
+  std::string name_;
+  std::string target_;
+  std::string folder_;  // of the target, with a slash at the end; empty: it is written directly
+};
+
+/// Makes the checksums of what was found, to the end or to the first signal. False: there may be
+/// more to do. Throws what is wrong with the store.
+bool run_on_store(options const& o, tree& found, display& shown) {
+  asio::io_context io{1};
+  // A connection is kept until the store is closed.
+  [[maybe_unused]] auto const run_connected = [&](auto const& store) {
+    store.async_run(asio::detached);
+    return run{io, store, o, found, shown}();
+  };
+  auto const is = [&](std::string_view kind) { return o.store.starts_with(kind); };
+  if (is("memory")) return run{io, weir::memory_store{io.get_executor()}, o, found, shown}();
+#ifdef MANIFEST_WITH_SQLITE
+  if (is("sqlite:")) {
+    weir::sqlite_options settings;
+    // Each result is there for the next run, however this process ends; a power loss may take the
+    // latest ones, which are then read again.
+    settings.durable = weir::durability::process_crash;
+    settings.busy_timeout = std::chrono::seconds{30};
+    weir::sqlite_store const store{io.get_executor(), o.database(), settings};
+    return run{io, store, o, found, shown}();
+  }
+#endif
+#ifdef MANIFEST_WITH_REDIS
+  if (is("redis")) {
+    auto const address = weir::redis_address::parse(o.store).value();
+    return run_connected(weir::redis_store{io.get_executor(), address});
+  }
+#endif
+#ifdef MANIFEST_WITH_NATS
+  if (is("nats:") || is("tls:")) {
+    auto const address = weir::nats_address::parse(o.store).value();
+    return run_connected(weir::nats_store{io.get_executor(), address});
+  }
+#endif
+#ifdef MANIFEST_WITH_POSTGRES
+  if (is("postgres")) {
+    weir::postgres_store const store{io.get_executor(), o.store};
+    weir::error_code migrated;
+    store.async_migrate([&](weir::error_code ec) { migrated = ec; });
+    io.run();
+    io.restart();
+    if (migrated) throw std::runtime_error{"postgres: " + migrated.message()};
+    return run{io, store, o, found, shown}();
+  }
+#endif
+  throw std::runtime_error{"this program was built without such a store: use another --store"};
 }
 
-void write(manifest::output_file& output, std::vector<manifest::checksum> const& sums) {
+int make_manifest(options const& o) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of writing
+  class output const output{o.output};
+  // The files of a sqlite store change meanwhile, too.
+  auto const name = o.database();
+  auto const database = name.empty() ? name : fs::weakly_canonical(fs::absolute(name)).native();
+  auto found = find_files(o.directory, [&](std::string const& path) {
+    return output.is_mine(path) || path == database || path == database + "-wal" ||
+           path == database + "-shm" || path == database + "-journal";
+  });
+
+  display shown{o.plain};
+  bool const complete = run_on_store(o, found, shown);
   std::string lines;
-  for (auto const& sum : sums) {
-    manifest::append_line(lines, sum);
-    if (lines.size() < 1 << 16) continue;
-    output.write(lines);
-    lines.clear();
+  for (auto const& f : found.files) {
+    if (f.state == weir::job_state::completed) lines += checksum_line(f.digest, f.path);
   }
   output.write(lines);
-  output.commit();
-}
-
-/// How many files can be open at once beside all else that needs a descriptor.
-std::uint32_t descriptors() {
-  constexpr rlim_t others = 64;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
-  return static_cast<std::uint32_t>(std::clamp<rlim_t>(limit.rlim_cur, others + 1, 1 << 20) -
-                                    others);
-}
-
-manifest::any_store open_store(asio::any_io_executor const& executor,
-                               manifest::options const& options) {
-  if (manifest::on_redis(options.server)) {
-    return manifest::open_redis_store(executor, options.server);
-  }
-  if (manifest::on_postgres(options.server)) {
-    return manifest::open_postgres_store(executor, options.server);
-  }
-  if (manifest::on_nats(options.server)) {
-    return manifest::open_nats_store(executor, options.server);
-  }
-  if (options.in_memory) return manifest::open_memory_store(executor);
-  return manifest::open_sqlite_store(executor, options.store, options.fresh);
-}
-
-int make_manifest(manifest::options options) {
-  options.open_files = std::min(options.open_files, descriptors());
-  asio::io_context io{1};
-  // From here on a signal is ours, and leaves no unfinished file behind.
-  asio::signal_set signals{io, SIGINT, SIGTERM};
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of writing
-
-  std::optional<manifest::output_file> output;
-  std::optional<manifest::tree_walk> walk;
-  try {
-    output.emplace(options.output);
-  } catch (std::system_error const& e) {
-    return complain(not_written, e.what());
-  }
-  bool const in_file = !options.in_memory && options.server.empty();
-  manifest::store_files const own{in_file ? options.store : std::string{}};
-  try {
-    walk.emplace(options.directory, [&](struct stat const& folder, std::string_view name) {
-      return output->is_mine(folder, name) || own.is_mine(folder, name);
-    });
-  } catch (std::system_error const& e) {
-    return complain(wrong_usage, e.what());
-  }
-
-  std::optional<manifest::any_store> store;
-  try {
-    store = open_store(io.get_executor(), options);
-  } catch (std::exception const& e) {
-    return complain(failed, e.what());
-  }
-
-  manifest::display shown{options.plain};
-  manifest::outcome result;
-  try {
-    result = run_on(*store, io, signals, options, std::move(*walk), *output, shown);
-  } catch (std::exception const& e) {
-    output.reset();
-    std::_Exit(complain(failed, e.what()));
-  }
-
-  // What follows may wait for whoever reads the manifest.
-  signals.clear();
-  manifest::quit_at_next_signal(output->unfinished());
-
-  int code =
-      result.told.dead_letters.empty() && result.told.unwalked.empty() ? all_listed : some_missing;
-  if (result.interrupted) code = manifest::exit_interrupted;
-  auto const listed = manifest::count_text(result.sums.size());
-  shown.tell(manifest::report_text(std::move(result.told)));
-  try {
-    write(*output, result.sums);
-    shown.tell("\n" + listed + " lines in " + manifest::for_terminal(options.output) + "\n");
-  } catch (std::system_error const& e) {
-    code = complain(not_written, options.output + ": " + e.what());
-  }
-  if (result.abandoned) std::_Exit(code);
-  return code;
+  if (o.output != "-") shown.tell("the manifest is in " + example::printable(o.output) + "\n");
+  if (!complete) return interrupted;
+  return found.unread.empty() && found.unwalked.empty() ? all_listed : some_missing;
 }
 
 }  // namespace
 
 int main(int argc, char const* const* argv) {
   try {
-    auto const options =
-        manifest::parse_options(std::span{argv, static_cast<std::size_t>(argc)}.subspan(1));
-    if (options.help) {
-      std::fwrite(manifest::usage_text.data(), 1, manifest::usage_text.size(), stdout);
-      return all_listed;
-    }
-    return make_manifest(options);
-  } catch (manifest::usage_error const& e) {
-    return complain(wrong_usage, std::string{e.what()} + " (see --help)");
+    return make_manifest(parse_options(argc, argv));
+  } catch (failure const& e) {
+    display{true}.give_up(e.code, e.what());
   } catch (std::exception const& e) {
-    return complain(failed, e.what());
+    display{true}.give_up(failed, e.what());
   }
 }

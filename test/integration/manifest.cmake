@@ -2,15 +2,19 @@
 if(NOT WEIR_BUILD_EXAMPLES)
   return()
 endif()
+find_package(CLI11 QUIET)
+find_package(OpenSSL QUIET COMPONENTS Crypto)
+if(NOT CLI11_FOUND OR NOT OpenSSL_FOUND) # example/ says so
+  return()
+endif()
 
-# A unit test like the others, but for OpenSSL.
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-add_executable(unit.manifest_digest ${CMAKE_CURRENT_LIST_DIR}/../unit/manifest/digest.cpp)
-target_link_libraries(unit.manifest_digest PRIVATE weir_test_main OpenSSL::Crypto)
-target_precompile_headers(unit.manifest_digest REUSE_FROM weir_test_precompiled)
-add_test(NAME unit.manifest_digest
-  COMMAND unit.manifest_digest --log_level=test_suite --color_output=no)
-set_tests_properties(unit.manifest_digest PROPERTIES
+# A unit test like the others, but for OpenSSL and CLI11.
+add_executable(unit.manifest ${CMAKE_CURRENT_LIST_DIR}/../unit/manifest/manifest.cpp)
+target_link_libraries(unit.manifest PRIVATE weir_test_main OpenSSL::Crypto CLI11::CLI11)
+weir_link(unit.manifest)
+target_precompile_headers(unit.manifest REUSE_FROM weir_test_precompiled)
+add_test(NAME unit.manifest COMMAND unit.manifest --log_level=test_suite --color_output=no)
+set_tests_properties(unit.manifest PROPERTIES
   LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
 
 # The program against find and sha256sum.
