@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -131,8 +132,8 @@ class display {
   /// "3.2 s", "42 s", "3:07"
   static std::string time(double seconds) {
     if (seconds < 59.5) return format(seconds < 9.95 ? "%.1f s" : "%.0f s", seconds);
-    auto const whole = static_cast<unsigned long long>(seconds + 0.5);
-    return format("%llu:%02llu", whole / 60, whole % 60);
+    auto const whole = std::llround(seconds);
+    return format("%lld:%02lld", whole / 60, whole % 60);
   }
 
   void list(std::string const& what, std::vector<missing_path> const& missing) {

@@ -169,6 +169,7 @@ class run {
                           if (--left == 0) all.cancel();
                         });
     }
+    // NOLINTNEXTLINE(bugprone-infinite-loop): the handlers count it down
     while (left != 0) co_await all.async_wait(asio::as_tuple(asio::use_awaitable));
     if (failure) throw boost::system::system_error{failure, "store"};
 
