@@ -4,7 +4,6 @@
 #ifndef WEIR_WORKER_HANDLER_RUN_HPP
 #define WEIR_WORKER_HANDLER_RUN_HPP
 
-#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/job_context.hpp"
 #include "weir/limits.hpp"
@@ -14,6 +13,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -85,7 +85,7 @@ class handler_run {
     auto& core = *self->core_;
     auto const deadline = std::min(job->deadline, job->permit_deadline);
     if (!job->handler->traits.is_coroutine) {
-      post_task(core.handler_executor, [self, deadline, job = std::move(job)]() mutable {
+      boost::asio::post(core.handler_executor, [self, deadline, job = std::move(job)]() mutable {
         job->outcome = call(*self->core_, *job, deadline);
         bring(self, {std::move(job)});
       });
@@ -156,7 +156,7 @@ class handler_run {
       first = self->ended_.empty();
       self->ended_.push_back(std::move(ended));
     }
-    if (first) post_task(self->core_->strand, [self] { self->deliver(); });
+    if (first) boost::asio::post(self->core_->strand, [self] { self->deliver(); });
   }
 
   void deliver() {
