@@ -23,6 +23,7 @@ LAYERS = [
     ("weir/command/*", "command"),
     ("weir/rule/*", "rule"),
     ("weir/table/*", "table"),
+    ("weir/schedule/*", "schedule"),
     ("weir/clock/*", "clock"),
     ("weir/backoff/*", "backoff"),
     ("weir/detail/*", "detail"),
@@ -49,6 +50,7 @@ LAYERS = [
 # never a store.
 MAY_INCLUDE = {
     "value": "value leaf",
+    "schedule": "value leaf schedule",
     "command": "value leaf command",
     "rule": "value leaf command rule",
     "table": "value leaf command rule table",
@@ -228,6 +230,8 @@ GOOD = {
     "weir/time.hpp": ["chrono"],
     "weir/error.hpp": ["boost/system/error_code.hpp", "weir/detail/leaf.hpp"],
     "weir/lease.hpp": ["weir/time.hpp", "weir/detail/leaf.hpp"],
+    "weir/schedule/tick.hpp": ["weir/time.hpp", "weir/schedule/zone.hpp"],
+    "weir/schedule/zone.hpp": ["chrono"],
     "weir/command/permits.hpp": ["weir/lease.hpp"],
     "weir/rule/permits.hpp": ["weir/command/permits.hpp", "weir/detail/leaf.hpp"],
     "weir/table/job_shard.hpp": ["weir/rule/permits.hpp"],
@@ -279,6 +283,7 @@ BAD = [  # (header, what it includes on top of GOOD, part of the complaint)
     ("weir/rule/permits.hpp", "weir/clock/system.hpp", "rule may not include"),
     ("weir/concept.hpp", "weir/detail/lift.hpp", "concept may not include"),
     ("weir/concept.hpp", "weir/limiter.hpp", "concept may not include"),
+    ("weir/schedule/tick.hpp", "weir/command/permits.hpp", "schedule may not include"),
     ("weir/clock/system.hpp", "weir/backoff/constant.hpp", "clock may not include"),
     ("weir/backoff/constant.hpp", "weir/clock/system.hpp", "backoff may not include"),
     ("weir/detail/lift.hpp", "weir/clock/system.hpp", "detail may not include"),
