@@ -9,6 +9,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <mutex>
 #include <new>
 
@@ -40,6 +42,20 @@ class disk {
   std::atomic<int> sync_error{SQLITE_OK};   ///< what fsync says from now on
   std::atomic<std::size_t> syncs{0};
   std::atomic<std::size_t> writes{0};
+
+  /// A disk of this size that has only the files of this folder; 0: as large as may be.
+  std::atomic<std::uint64_t> capacity{0};
+  std::filesystem::path folder{};
+
+  /// Has it room for that many bytes more? What is mapped into memory is not counted.
+  [[nodiscard]] bool has_room(std::uint64_t more) const {
+    if (capacity == 0) return true;
+    std::uint64_t used = 0;
+    for (auto const& f : std::filesystem::directory_iterator{folder}) {
+      if (!f.path().string().ends_with("-shm")) used += f.file_size();
+    }
+    return used + more <= capacity;
+  }
 
   /// Lets every fsync wait until `go_on`.
   void halt() {
@@ -84,6 +100,11 @@ class disk {
     auto& self = *of(f).owner;
     ++self.writes;
     if (int const rc = self.write_error; rc != SQLITE_OK) return rc;
+    sqlite3_int64 size = 0;
+    of(f).real()->pMethods->xFileSize(of(f).real(), &size);
+    if (at + n > size && !self.has_room(static_cast<std::uint64_t>(at + n - size))) {
+      return SQLITE_FULL;
+    }
     return of(f).real()->pMethods->xWrite(of(f).real(), data, n, at);
   }
 

@@ -46,6 +46,13 @@ template <class C>
 inline constexpr bool waits_for_event =
     std::same_as<C, await_permit> || std::same_as<C, await_jobs>;
 
+/// A command that makes records. All others go on in a store that is full, so that it can be
+/// emptied.
+template <class C>
+inline constexpr bool needs_room =
+    std::same_as<C, acquire_permit> || std::same_as<C, acquire_lock> || std::same_as<C, take> ||
+    std::same_as<C, enqueue_jobs>;
+
 }  // namespace weir::command
 
 #endif

@@ -45,6 +45,11 @@ class sqlite_failure : public std::exception {
   [[nodiscard]] bool committing() const noexcept { return committing_; }
   [[nodiscard]] char const* what() const noexcept override { return sqlite3_errstr(code_); }
 
+  /// Has the disk no room, or the file reached its limit?
+  [[nodiscard]] bool full() const noexcept {
+    return primary() == SQLITE_FULL || code_ == SQLITE_IOERR_SHMSIZE;
+  }
+
   /// Does somebody else have the file now?
   [[nodiscard]] bool busy() const noexcept {
     return primary() == SQLITE_BUSY || primary() == SQLITE_LOCKED || primary() == SQLITE_PROTOCOL;
@@ -65,8 +70,8 @@ class sqlite_damage : public sqlite_failure {
 /// What a failure is called outside. A commit whose write or fsync failed is undone, but may come
 /// back if the process ends before anything else is written.
 [[nodiscard]] inline error_code to_error(sqlite_failure const& f) noexcept {
+  if (f.full()) return errc::disk_full;
   switch (f.primary()) {
-    case SQLITE_FULL: return errc::disk_full;
     case SQLITE_READONLY:
       return f.extended() == SQLITE_READONLY_DBMOVED ? errc::store_unavailable
                                                      : errc::store_read_only;

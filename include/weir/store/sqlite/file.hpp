@@ -9,6 +9,7 @@
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/ledger.hpp"
 #include "weir/store/sqlite/options.hpp"
+#include "weir/store/sqlite/reserve.hpp"
 #include "weir/store/sqlite/schema.hpp"
 #include "weir/store/sqlite/tables.hpp"
 #include "weir/time.hpp"
@@ -30,6 +31,7 @@ inline constexpr char begin_write[] = "BEGIN IMMEDIATE";
 inline constexpr char begin_read[] = "BEGIN";
 inline constexpr char commit[] = "COMMIT";
 inline constexpr char page_size[] = "PRAGMA page_size";
+inline constexpr char free_pages[] = "PRAGMA freelist_count";
 
 }  // namespace sql
 
@@ -101,6 +103,10 @@ class sqlite_file {
         return made;
       });
     } catch (sqlite_failure const& f) {
+      // Its log wants room before anything can be emptied.
+      if (f.full() && sqlite_reserve{path, options.reserve}.give_up()) {
+        return open(path, options, clock);
+      }
       return to_error(f);
     }
   }
@@ -108,6 +114,7 @@ class sqlite_file {
   sqlite_file(std::string const& path, sqlite_options const& options, sqlite_clock clock)
       : options_{options},
         db_{path},
+        reserve_{full_name(path), options_.reserve},
         tables_{db_, options_, std::move(clock)} {}
   sqlite_file(sqlite_file const&) = delete;
   sqlite_file& operator=(sqlite_file const&) = delete;
@@ -149,6 +156,20 @@ class sqlite_file {
     tables_.forget();
   }
 
+  /// May records be made? Takes the reserve's room again if it was given up. Within a transaction.
+  [[nodiscard]] bool has_room() {
+    if (beyond_limit_) limit_pages(0);
+    return reserve_.fill() || free_bytes() >= options_.reserve;
+  }
+
+  /// Makes room for commands that make no records, outside of a transaction: gives up the reserve,
+  /// lets the file exceed its limit, and writes the log back so that it begins anew.
+  void make_room() {
+    static_cast<void>(reserve_.give_up());
+    if (options_.max_bytes != 0) limit_pages(options_.reserve);
+    write_back_now();
+  }
+
   /// Writes the log back into the file, if it has grown. For when nobody waits for an answer.
   ///
   /// SQLite releases before 3.51.3 can lose what was committed when one process writes back while
@@ -158,6 +179,13 @@ class sqlite_file {
   void write_back() noexcept {
     if (log_pages_ < write_back_at_) return;
     write_back_at_ = log_pages_ + most_log_pages;  // if readers keep it from being done now
+    write_back_now();
+  }
+
+ private:
+  static constexpr int most_log_pages = 1000;
+
+  void write_back_now() noexcept {
     if (sqlite3_libversion_number() >= 3'051'003) {
       sqlite3_wal_checkpoint_v2(db_.handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
       return;
@@ -171,8 +199,11 @@ class sqlite_file {
     sqlite3_busy_handler(db_.handle(), nullptr, nullptr);
   }
 
- private:
-  static constexpr int most_log_pages = 1000;
+  /// The process may change its folder.
+  [[nodiscard]] std::string full_name(std::string const& path) const {
+    auto const* const name = sqlite3_db_filename(db_.handle(), "main");
+    return name != nullptr && *name != '\0' ? name : path;
+  }
 
   /// What fails here closes the connection, and with it ends any transaction.
   error_code prepare() {
@@ -210,16 +241,23 @@ class sqlite_file {
     bool const full = options_.durable == durability::power_loss;
     db_.run(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
     db_.run("PRAGMA cache_size = -16384");  // KiB
-    if (options_.max_bytes == 0) return;
-    std::int64_t page_size = 0;
-    {
-      sqlite_query q{db_, sql::page_size};
-      if (q.next()) page_size = q.integer(0);
-    }
-    auto const pages =
-        options_.max_bytes / static_cast<std::uint64_t>(std::max<std::int64_t>(page_size, 512));
-    db_.run(
-        ("PRAGMA max_page_count = " + std::to_string(std::max<std::uint64_t>(pages, 1))).c_str());
+    page_size_ = std::max<std::int64_t>(number(sql::page_size), 512);
+    if (options_.max_bytes != 0) limit_pages(0);
+  }
+
+  void limit_pages(std::uint64_t beyond) {
+    auto const bytes = options_.max_bytes + beyond;
+    auto const pages = std::max<std::uint64_t>(bytes / static_cast<std::uint64_t>(page_size_), 1);
+    db_.run(("PRAGMA max_page_count = " + std::to_string(pages)).c_str());
+    beyond_limit_ = beyond != 0;
+  }
+
+  [[nodiscard]] std::uint64_t free_bytes() {
+    return static_cast<std::uint64_t>(number(sql::free_pages) * page_size_);
+  }
+  [[nodiscard]] std::int64_t number(char const* pragma) {
+    sqlite_query q{db_, pragma};
+    return q.next() ? q.within<std::int64_t>(0, 0, std::int64_t{1} << 32) : 0;
   }
 
   /// Makes the schema what this version wants, also when another process is about to.
@@ -234,7 +272,10 @@ class sqlite_file {
 
   sqlite_options options_;
   sqlite_connection db_;
+  sqlite_reserve reserve_;
   sqlite_tables tables_;
+  std::int64_t page_size_ = 512;
+  bool beyond_limit_ = false;
   int log_pages_ = 0;
   int write_back_at_ = most_log_pages;
   bool writes_ = false;

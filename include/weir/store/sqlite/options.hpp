@@ -59,6 +59,15 @@ struct sqlite_options {
   std::size_t max_jobs = 100'000'000;     ///< records of jobs in every state, over all queues
   std::size_t max_idle_queues = 100'000;  ///< queues without jobs that are remembered
   std::uint64_t max_bytes = 0;            ///< of the file, beyond which it is `disk_full`; 0: none
+
+  /// Bytes that are kept free for what empties the store: claims, ends, renewals, releases,
+  /// cancels. They are in a file beside the database, whose name ends in `-reserve`, and beyond
+  /// `max_bytes`. When the disk is full they are given up; what makes records (an enqueue, a new
+  /// permit, lock or bucket) is `disk_full` until there is as much room again, on the disk or
+  /// within the file. 0: none is kept, and a store on a full disk can change nothing. The default
+  /// is what the log and the file may need until the log is written back. Where there is no POSIX,
+  /// none is kept.
+  std::uint64_t reserve = std::uint64_t{8} << 20U;
 };
 
 namespace detail {

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_SQLITE_REQUEST_HPP
 #define WEIR_STORE_SQLITE_REQUEST_HPP
 
+#include "weir/command/list.hpp"
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
@@ -54,6 +55,9 @@ class sqlite_request {
 
   [[nodiscard]] virtual bool reads_only() const noexcept = 0;
 
+  /// Does it make records, which a store that is full refuses?
+  [[nodiscard]] virtual bool needs_room() const noexcept { return false; }
+
   /// From now on it will be executed; may be called again. False: it was cancelled, or its context
   /// is gone; then nothing else is to be called.
   [[nodiscard]] virtual bool start() noexcept = 0;
@@ -61,6 +65,9 @@ class sqlite_request {
   /// Executes it and keeps the answer; a later answer replaces an earlier one, whose transaction
   /// was rolled back. Throws `sqlite_failure`.
   virtual void run(sqlite_tables& tables) = 0;
+
+  /// Answers instead of `run`.
+  virtual void refuse(error_code) noexcept {}
 
   /// Of its texts and of its answer's, once it has run.
   [[nodiscard]] virtual std::size_t bytes() const noexcept { return 0; }
@@ -124,6 +131,8 @@ class sqlite_command final : public sqlite_operation<typename C::result> {
         time_{time} {}
 
   [[nodiscard]] bool reads_only() const noexcept override { return sqlite_reads_only<C>; }
+  [[nodiscard]] bool needs_room() const noexcept override { return command::needs_room<C>; }
+  void refuse(error_code ec) noexcept override { answer_ = ec; }
 
   void run(sqlite_tables& tables) override {
     answer_ = make_error_code(boost::system::errc::not_enough_memory);

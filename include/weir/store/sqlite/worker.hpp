@@ -37,7 +37,8 @@ namespace weir::detail {
 /// answers fill `limits::batch_bytes`, so that what it holds until its commit is bounded by that
 /// and one command more. Nothing is answered before its commit. A group whose transaction fails is
 /// executed again, each command alone, so that each gets an answer of its own. Where a transaction
-/// cannot even begin, all are told so.
+/// cannot even begin, all are told so. A command that needs no room and meets a full disk is
+/// executed again with the reserve given up.
 class sqlite_worker {
  public:
   sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
@@ -136,14 +137,13 @@ class sqlite_worker {
       fail(all, ec);
       return ec;
     }
-    if (auto const ec = execute(all); !ec) {
+    auto const ec = execute(all);
+    if (!ec) {
       complete(all);
-    } else if (all.size() == 1) {
-      fail(all, ec);
-    } else {
-      return serve_each(all);
+      return {};
     }
-    return {};
+    if (all.size() != 1) return serve_each(all);
+    return serve_again(all, ec);
   }
 
   error_code serve_each(group all) noexcept {
@@ -154,13 +154,39 @@ class sqlite_worker {
         fail(all, ec);
         return ec;
       }
-      if (auto const ec = execute(one)) {
-        fail(one, ec);
-      } else {
+      if (auto const ec = execute(one); !ec) {
         complete(one);
+      } else if (auto const again = serve_again(one, ec)) {
+        return again;
       }
     }
     return {};
+  }
+
+  /// Completes one command, whose first execution failed.
+  error_code serve_again(group one, error_code ec) noexcept {
+    if (ec == errc::disk_full && !one[0]->needs_room() && make_room()) {
+      if (auto const cannot = begin(writes(one))) {
+        fail(one, cannot);
+        return cannot;
+      }
+      ec = execute(one);
+    }
+    if (ec) {
+      fail(one, ec);
+    } else {
+      complete(one);
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool make_room() noexcept {
+    try {
+      if (file_) file_->make_room();
+      return file_ != nullptr;
+    } catch (...) {  // the limit could not be raised
+      return false;
+    }
   }
 
   /// Begins a transaction, in a file that is opened if need be.
@@ -177,9 +203,10 @@ class sqlite_worker {
         waiters_.watch(file_->tables().events());
         return {};
       } catch (sqlite_failure const& f) {
-        if (!f.busy()) file_.reset();
+        bool const room = f.full() && !again && make_room();
+        if (!f.busy() && !room) file_.reset();
         // The file was deleted, or replaced: the next attempt opens what is there now.
-        if (f.primary() != SQLITE_CANTOPEN || again) return to_error(f);
+        if ((f.primary() != SQLITE_CANTOPEN && !room) || again) return to_error(f);
       } catch (std::bad_alloc const&) {
         return make_error_code(boost::system::errc::not_enough_memory);
       }
@@ -194,11 +221,17 @@ class sqlite_worker {
     bool usable = true;
     try {
       std::size_t done = 0;
+      std::optional<bool> room;
       for (std::size_t bytes = 0; done != all.size() && bytes < limits::batch_bytes; ++done) {
         auto& r = all[done];
         if (r && !r->start()) r.reset();
         if (!r) continue;
-        r->run(file_->tables());
+        if (r->needs_room() && !room) room = file_->has_room();
+        if (r->needs_room() && !*room) {
+          r->refuse(errc::disk_full);
+        } else {
+          r->run(file_->tables());
+        }
         bytes += r->bytes();
       }
       all = all.first(done);
@@ -208,7 +241,7 @@ class sqlite_worker {
       ec = to_error(f);
     } catch (sqlite_failure const& f) {
       ec = to_error(f);
-      usable = f.busy() || f.primary() == SQLITE_FULL || f.primary() == SQLITE_NOMEM;
+      usable = f.busy() || f.full() || f.primary() == SQLITE_NOMEM;
     } catch (std::bad_alloc const&) {
       ec = make_error_code(boost::system::errc::not_enough_memory);
     }
