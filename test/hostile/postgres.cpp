@@ -414,8 +414,9 @@ class hostile_server {
     if (kind == 7) say(c, d.pick(std::string_view{"DENATS"}) + number(0x3fffffff));
     constexpr std::size_t most = std::size_t{256} << 20U;  // should nobody hang up
     std::size_t sent = 0;
+    std::string some;
     for (std::size_t n = 0; sent < most;) {
-      std::string some;
+      if (kind == 5) some.clear();  // each has a name of its own
       while (some.size() < 1 << 16) some += another(kind, n++);
       try {
         say(c, some);

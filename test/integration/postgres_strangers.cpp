@@ -3,6 +3,8 @@
 
 // Other roles of the database: what they make there, lock and listen to.
 
+#include "weir/rule/jobs.hpp"
+
 #include "patience.hpp"
 #include "postgres_bed.hpp"
 
@@ -165,15 +167,14 @@ BOOST_AUTO_TEST_CASE(F94_stale_pointers_are_deleted_by_a_hundred_queues_at_a_tim
   postgres_transaction tx{own.get()};
   auto const first = tx.execute(collect);
   BOOST_TEST_REQUIRE(first.has_value(), first.error().message());
-  BOOST_TEST(*first == rule::pointers_per_step);
+  BOOST_TEST(*first == weir::rule::pointers_per_step);
   BOOST_TEST(own.number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND "
                         "pid = pg_backend_pid()") <= 100);
   own.must("COMMIT");
   // Whoever is given so many asks again.
   std::size_t calls = 0;
-  for (std::uint32_t n = rule::pointers_per_step; n == rule::pointers_per_step; ++calls) {
-    n = *b(collect);
-  }
+  constexpr auto many = weir::rule::pointers_per_step;
+  for (auto n = many; n == many; ++calls) n = *b(collect);
   BOOST_TEST(calls == 10U);
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.pointers") == 150);
 }
