@@ -47,7 +47,8 @@ using hostile::expect;
 
 postgres_options hurried() {
   postgres_options o;
-  o.connect_timeout = o.command_timeout = 100ms;
+  o.connect_timeout = 500ms;  // a server that is let speak is to be reached
+  o.command_timeout = 100ms;
   o.poll_interval = 20ms;
   return o;
 }
@@ -328,6 +329,8 @@ class hostile_server {
   }
 
   [[nodiscard]] moment streams_at() const noexcept { return moment_; }
+  /// How often it has said something strange.
+  [[nodiscard]] std::uint64_t said() const noexcept { return said_; }
   /// The most that a connection has taken of what never ends and has to be kept.
   [[nodiscard]] std::size_t streamed() const noexcept { return kept_ ? streamed_.load() : 0; }
   /// Did a client not take any more?
@@ -385,6 +388,7 @@ class hostile_server {
 
   void spoil(int c, dice& d, std::vector<std::string> messages) {
     say(c, spoiled(d, std::move(messages)));
+    ++said_;
     if (d.chance(30)) throw gone{};
   }
 
@@ -410,6 +414,7 @@ class hostile_server {
   void stream(int c, dice& d) {
     auto const kind = static_cast<int>(d.below(8));
     kept_ = moment_ != moment::notification || kind != 4;
+    ++said_;
     if (kind < 3) say(c, rows_description(kind == 0 ? 22 : kind == 1 ? 1600 : 1));
     if (kind == 7) say(c, d.pick(std::string_view{"DENATS"}) + number(0x3fffffff));
     constexpr std::size_t most = std::size_t{256} << 20U;  // should nobody hang up
@@ -425,6 +430,8 @@ class hostile_server {
         throw;
       }
       sent += some.size();
+      // What comes as fast as it can be read libpq reads at once, up to the length of a message.
+      if (kind == 7) std::this_thread::sleep_for(1ms);
       for (auto seen = streamed_.load();
            seen < sent && !streamed_.compare_exchange_weak(seen, sent);) {
       }
@@ -445,6 +452,7 @@ class hostile_server {
     auto startup = take(c, length(take(c, 4)) - 4);
     if (startup == number(80877103)) {
       say(c, stage_ == stage::tls ? d.chance(50) ? "S" + noise(d, 300) : noise(d, 3) : "N");
+      if (stage_ == stage::tls) ++said_;
       if (stage_ == stage::tls && d.chance(30)) throw gone{};
       startup = take(c, length(take(c, 4)) - 4);
     }
@@ -505,6 +513,7 @@ class hostile_server {
         if (stage_ == stage::notification) {
           spoil(c, d, all);
           for (auto n = d.below(200); n != 0; --n) say(c, strange_message(d));
+          ++said_;
         } else {
           for (auto const& m : all) say(c, m);
           if (streams(moment::notification)) stream(c, d);
@@ -552,6 +561,7 @@ class hostile_server {
   dice dice_;
   std::atomic<std::size_t> streamed_{0};
   std::atomic<std::size_t> parameters_{0};
+  std::atomic<std::uint64_t> said_{0};
   std::atomic<bool> kept_{true};
   std::atomic<bool> hung_up_{false};
   int const listener_;
@@ -563,7 +573,7 @@ class hostile_server {
   std::atomic<bool> over_{false};
 };
 
-void meet(stage at, dice& d) {
+void meet(stage at, std::string const& name, dice& d, hostile::campaign& campaign) {
   {
     hostile_server const there{at, d.fork()};
     boost::asio::io_context io;
@@ -592,14 +602,17 @@ void meet(stage at, dice& d) {
     store.close();
     io.restart();
     io.run_for(20ms);
+    campaign.count("hostile replies: " + name, there.said());
   }
 }
 
 /// A server that never ends what it says is left, and has filled no memory by then.
-void endure(dice& d) {
+void endure(dice& d, hostile::campaign& campaign) {
   hostile_server const there{stage::stream, d.fork()};
   boost::asio::io_context io;
-  postgres_store const store{io.get_executor(), there.conninfo(), hurried()};
+  auto o = hurried();
+  o.connect_timeout = o.command_timeout = 5s;  // it is never silent
+  postgres_store const store{io.get_executor(), there.conninfo(), o};
   bool ended = false;
   auto const spin = [&](auto so, std::chrono::milliseconds most) {
     auto const until = std::chrono::steady_clock::now() + most;
@@ -628,6 +641,7 @@ void endure(dice& d) {
   spin([] { return false; }, 20ms);
   expect(there.streamed() <= most_streamed,
          "a server was listened to for " + std::to_string(there.streamed()) + " bytes");
+  campaign.count("hostile replies: stream", there.said());
 }
 
 // ---- A real server ---------------------------------------------------------------------------
@@ -779,7 +793,7 @@ class mutating_proxy {
   std::atomic<bool> over_{false};
 };
 
-void mutated_session(dice& d) {
+void mutated_session(dice& d, hostile::campaign& campaign) {
   auto& t = the_target();
   {
     mutating_proxy const between{t.server.port(), d.fork()};
@@ -787,7 +801,10 @@ void mutated_session(dice& d) {
     postgres_store const store{
         io.get_executor(), postgres_test::server::conninfo_to(between.port()) + " sslmode=disable",
         hurried()};
-    for (auto n = 1 + d.below(4); n != 0; --n) any_command(d, io, store, "q", "k");
+    for (auto n = 1 + d.below(4); n != 0; --n) {
+      bool const done = any_command(d, io, store, "q", "k");
+      campaign.count(done ? "commands done through the proxy" : "commands that failed there");
+    }
     store.close();
     io.restart();
     io.run_for(5ms);
@@ -918,10 +935,10 @@ int main(int argc, char** argv) {
         std::pair{"parameters", stage::parameters}, std::pair{"ready", stage::ready},
         std::pair{"greeting", stage::greeting}, std::pair{"reply", stage::reply},
         std::pair{"notification", stage::notification}, std::pair{"migration", stage::migration}}) {
-    campaign.add(name, 15, [at](dice& d) { meet(at, d); });
+    campaign.add(name, 15, [&, name, at](dice& d) { meet(at, name, d, campaign); });
   }
-  campaign.add("stream", 30, endure);
-  campaign.add("proxy", 40, [](dice& d) { mutated_session(d); });
+  campaign.add("stream", 30, [&](dice& d) { endure(d, campaign); });
+  campaign.add("proxy", 40, [&](dice& d) { mutated_session(d, campaign); });
   campaign.add("rows", 30, [&](dice& d) { damaged_rows(d, campaign); });
   return campaign.run();
 }

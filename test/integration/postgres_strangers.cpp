@@ -3,10 +3,9 @@
 
 // Other roles of the database: what they make there, lock and listen to.
 
-#include "weir/rule/jobs.hpp"
-
 #include "patience.hpp"
 #include "postgres_bed.hpp"
+#include "weir/rule/jobs.hpp"
 
 #include <boost/test/unit_test.hpp>
 

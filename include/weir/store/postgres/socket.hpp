@@ -19,12 +19,12 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/strand.hpp>
-
-#include <libpq-fe.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+
+#include <libpq-fe.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,8 +98,8 @@ class postgres_timer {
 };
 
 /// What a server may send beside whole answers, and what reading it may cost. libpq has no bound of
-/// its own: it keeps what belongs to an answer until that is whole, and parameters for good, each of
-/// which it looks for among all that it has. On a connection that is not TCP nothing is counted:
+/// its own: it keeps what belongs to an answer until that is whole, and parameters for good, each
+/// of which it looks for among all that it has. On a connection that is not TCP nothing is counted:
 /// such a server is on this machine.
 class postgres_allowance {
  public:
