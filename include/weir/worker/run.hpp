@@ -293,8 +293,6 @@ class worker_run {
       question<command::gc_stale_pointers> collect{{.shard = shard}};
       co_await core.ask_once(collect);
       if (collect.error) core.tell_failure(collect.error);
-      // There may be more, for the next round.
-      if (!collect.error && *collect.answer >= rule::pointers_per_step) next_collection_ = {};
     }
   }
 
