@@ -399,7 +399,7 @@ class job_queue {
   /// Deletes pointers of empty queues of a shard.
   ///
   /// @param shard below the store's `shard_count()` (`invalid_shard`)
-  /// @param limit how many at most, 1…`limits::batch`
+  /// @param limit how many at most, 1…`limits::batch`; a store may leave it at 100
   /// @param grace only those that were due for longer, [0, `limits::span`]
   /// @param token completes with `void(error_code, std::uint32_t)`
   /// @return how many were deleted

@@ -47,7 +47,8 @@ using hostile::expect;
 
 postgres_options hurried() {
   postgres_options o;
-  o.connect_timeout = o.command_timeout = 100ms;
+  o.connect_timeout = 500ms;  // a server that is let speak is to be reached
+  o.command_timeout = 100ms;
   o.poll_interval = 20ms;
   return o;
 }
@@ -283,13 +284,30 @@ std::string spoiled(dice& d, std::vector<std::string> messages) {
   return ntohs(a.sin_port);
 }
 
-enum class stage { tls, startup, parameters, ready, greeting, reply, notification, migration };
+enum class stage {
+  tls,
+  startup,
+  parameters,
+  ready,
+  greeting,
+  reply,
+  notification,
+  migration,
+  stream
+};
+
+/// Where one that never ends begins.
+enum class moment { parameters, greeting, reply, notification, migration, between };
+
+/// Of what never ends, what is sent before nobody takes it any more, what is under way included.
+constexpr std::size_t most_streamed = std::size_t{32} << 20U;
 
 /// Speaks as a server until its stage, and then anything. Connections are served by threads.
 class hostile_server {
  public:
   hostile_server(stage at, dice d)
       : stage_{at},
+        moment_{static_cast<moment>(d.below(6))},
         dice_{d},
         listener_{::socket(AF_INET, SOCK_STREAM, 0)},
         port_{listen_at_any_port(listener_)} {
@@ -309,6 +327,14 @@ class hostile_server {
     for (int const c : clients_) ::close(c);
     ::close(listener_);
   }
+
+  [[nodiscard]] moment streams_at() const noexcept { return moment_; }
+  /// How often it has said something strange.
+  [[nodiscard]] std::uint64_t said() const noexcept { return said_; }
+  /// The most that a connection has taken of what never ends and has to be kept.
+  [[nodiscard]] std::size_t streamed() const noexcept { return kept_ ? streamed_.load() : 0; }
+  /// Did a client not take any more?
+  [[nodiscard]] bool hung_up() const noexcept { return hung_up_; }
 
   [[nodiscard]] std::string conninfo() const {
     return "host=127.0.0.1 port=" + std::to_string(port_) +
@@ -362,13 +388,71 @@ class hostile_server {
 
   void spoil(int c, dice& d, std::vector<std::string> messages) {
     say(c, spoiled(d, std::move(messages)));
+    ++said_;
     if (d.chance(30)) throw gone{};
+  }
+
+  [[nodiscard]] bool streams(moment at) const noexcept {
+    return stage_ == stage::stream && moment_ == at;
+  }
+
+  /// A message of a kind that libpq keeps, none of which is like the last one.
+  static std::string another(int kind, std::size_t n) {
+    switch (kind) {
+      case 0: return row(std::vector<std::optional<std::string>>(22, std::string(8, '\0')));
+      case 1: return row(std::vector<std::optional<std::string>>(1600));
+      case 2: return row({std::nullopt});
+      case 3: return message('N', "C" + text("01000") + "M" + text("told") + '\0');
+      case 4: return message('A', number(1) + text("weir") + text(std::to_string(n)));
+      case 5: return message('S', text("p" + std::to_string(n)) + text("v"));
+      case 6: return message('E', "C" + text("57000") + "M" + text("failed") + '\0');
+      default: return std::string(1 << 12, '\1');
+    }
+  }
+
+  /// Something for ever: messages, or one that is as long as a message can be.
+  void stream(int c, dice& d) {
+    auto const kind = static_cast<int>(d.below(8));
+    kept_ = moment_ != moment::notification || kind != 4;
+    ++said_;
+    if (kind < 3) say(c, rows_description(kind == 0 ? 22 : kind == 1 ? 1600 : 1));
+    if (kind == 7) say(c, d.pick(std::string_view{"DENATS"}) + number(0x3fffffff));
+    constexpr std::size_t most = std::size_t{256} << 20U;  // should nobody hang up
+    std::size_t sent = 0;
+    std::string some;
+    for (std::size_t n = 0; sent < most;) {
+      if (kind == 5) some.clear();  // each has a name of its own
+      while (some.size() < 1 << 16) some += another(kind, n++);
+      try {
+        say(c, some);
+      } catch (gone const&) {
+        hung_up_ = true;
+        throw;
+      }
+      sent += some.size();
+      // What comes as fast as it can be read libpq reads at once, up to the length of a message.
+      if (kind == 7) std::this_thread::sleep_for(1ms);
+      for (auto seen = streamed_.load();
+           seen < sent && !streamed_.compare_exchange_weak(seen, sent);) {
+      }
+    }
+    quiet(c);
+  }
+
+  /// Parameters that come with an answer, other ones each time.
+  std::string trickle() {
+    std::string out;
+    while (out.size() < std::size_t{1} << 20U) {
+      out += message('S', text("p" + std::to_string(parameters_++)) + text(std::string(4096, 'v')));
+    }
+    return out;
   }
 
   void serve(int c, dice& d) {
     auto startup = take(c, length(take(c, 4)) - 4);
     if (startup == number(80877103)) {
       say(c, stage_ == stage::tls ? d.chance(50) ? "S" + noise(d, 300) : noise(d, 3) : "N");
+      if (stage_ == stage::tls) ++said_;
       if (stage_ == stage::tls && d.chance(30)) throw gone{};
       startup = take(c, length(take(c, 4)) - 4);
     }
@@ -385,6 +469,7 @@ class hostile_server {
         message('S', text("standard_conforming_strings") + text("on")),
         message('K', number(42) + number(7))};
     say(c, allowed);
+    if (streams(moment::parameters)) stream(c, d);
     if (stage_ == stage::parameters) {
       spoil(c, d, parameters);
     } else {
@@ -407,6 +492,7 @@ class hostile_server {
       if (type == 'X') throw gone{};
       asked += body;
       if (type == 'Q') {
+        if (streams(moment::migration)) stream(c, d);
         spoil(c, d,
               {rows_description(2), row({number(1), number(1)}), message('C', text("SELECT 1")),
                message('Z', "T")});
@@ -420,14 +506,17 @@ class hostile_server {
           row({number(1), number(1), "read committed", number(42)}),
           message('C', text("SELECT 1")),
           message('Z', "I")};
+      if (streams(moment::greeting) && !listens) stream(c, d);
       if (listens) {
         std::vector<std::string> const all{message('1', ""), message('2', ""), message('n', ""),
                                            message('C', text("LISTEN")), message('Z', "I")};
         if (stage_ == stage::notification) {
           spoil(c, d, all);
           for (auto n = d.below(200); n != 0; --n) say(c, strange_message(d));
+          ++said_;
         } else {
           for (auto const& m : all) say(c, m);
+          if (streams(moment::notification)) stream(c, d);
         }
       } else if (answered == 0) {
         if (stage_ == stage::greeting) {
@@ -435,6 +524,15 @@ class hostile_server {
         } else {
           for (auto const& m : greeting) say(c, m);
         }
+      } else if (stage_ == stage::stream) {
+        if (moment_ == moment::reply) stream(c, d);
+        // An answer of weir's to a lock that is not there, and more than was asked for.
+        for (auto const& m : {message('1', ""), message('2', ""), rows_description(1),
+                              row({std::nullopt}), message('C', text("SELECT 1"))}) {
+          say(c, m);
+        }
+        if (moment_ == moment::between) say(c, trickle());
+        say(c, message('Z', "I"));
       } else {
         std::vector<std::string> all{message('1', ""), message('2', "")};
         static constexpr std::array columns{1, 2, 3, 4, 6, 8, 10, 22};
@@ -459,7 +557,13 @@ class hostile_server {
   }
 
   stage const stage_;
+  moment const moment_;
   dice dice_;
+  std::atomic<std::size_t> streamed_{0};
+  std::atomic<std::size_t> parameters_{0};
+  std::atomic<std::uint64_t> said_{0};
+  std::atomic<bool> kept_{true};
+  std::atomic<bool> hung_up_{false};
   int const listener_;
   unsigned short const port_;
   std::thread accepting_;
@@ -469,7 +573,7 @@ class hostile_server {
   std::atomic<bool> over_{false};
 };
 
-void meet(stage at, dice& d) {
+void meet(stage at, std::string const& name, dice& d, hostile::campaign& campaign) {
   {
     hostile_server const there{at, d.fork()};
     boost::asio::io_context io;
@@ -498,7 +602,46 @@ void meet(stage at, dice& d) {
     store.close();
     io.restart();
     io.run_for(20ms);
+    campaign.count("hostile replies: " + name, there.said());
   }
+}
+
+/// A server that never ends what it says is left, and has filled no memory by then.
+void endure(dice& d, hostile::campaign& campaign) {
+  hostile_server const there{stage::stream, d.fork()};
+  boost::asio::io_context io;
+  auto o = hurried();
+  o.connect_timeout = o.command_timeout = 5s;  // it is never silent
+  postgres_store const store{io.get_executor(), there.conninfo(), o};
+  bool ended = false;
+  auto const spin = [&](auto so, std::chrono::milliseconds most) {
+    auto const until = std::chrono::steady_clock::now() + most;
+    while (!so() && std::chrono::steady_clock::now() < until) {
+      io.restart();
+      io.run_one_for(10ms);
+    }
+  };
+  switch (there.streams_at()) {
+    case moment::migration:
+      store.async_migrate([&](error_code) { ended = true; });
+      expect(ends(io, [&] { return ended; }), "a migration does not end");
+      break;
+    case moment::notification:
+      store.async_execute(command::await_jobs{}, [&](error_code, hint) { ended = true; });
+      spin([&] { return there.hung_up(); }, there.streamed() == 0 ? 500ms : 10s);
+      store.close();
+      expect(ends(io, [&] { return ended; }), "a wait does not end");
+      break;
+    case moment::between:
+      for (int i = 0; i != 100; ++i) (void)ask(io, store, command::inspect_lock{"k"});
+      break;
+    default: any_command(d, io, store, "q", "k");
+  }
+  store.close();
+  spin([] { return false; }, 20ms);
+  expect(there.streamed() <= most_streamed,
+         "a server was listened to for " + std::to_string(there.streamed()) + " bytes");
+  campaign.count("hostile replies: stream", there.said());
 }
 
 // ---- A real server ---------------------------------------------------------------------------
@@ -650,7 +793,7 @@ class mutating_proxy {
   std::atomic<bool> over_{false};
 };
 
-void mutated_session(dice& d) {
+void mutated_session(dice& d, hostile::campaign& campaign) {
   auto& t = the_target();
   {
     mutating_proxy const between{t.server.port(), d.fork()};
@@ -658,7 +801,10 @@ void mutated_session(dice& d) {
     postgres_store const store{
         io.get_executor(), postgres_test::server::conninfo_to(between.port()) + " sslmode=disable",
         hurried()};
-    for (auto n = 1 + d.below(4); n != 0; --n) any_command(d, io, store, "q", "k");
+    for (auto n = 1 + d.below(4); n != 0; --n) {
+      bool const done = any_command(d, io, store, "q", "k");
+      campaign.count(done ? "commands done through the proxy" : "commands that failed there");
+    }
     store.close();
     io.restart();
     io.run_for(5ms);
@@ -789,9 +935,10 @@ int main(int argc, char** argv) {
         std::pair{"parameters", stage::parameters}, std::pair{"ready", stage::ready},
         std::pair{"greeting", stage::greeting}, std::pair{"reply", stage::reply},
         std::pair{"notification", stage::notification}, std::pair{"migration", stage::migration}}) {
-    campaign.add(name, 15, [at](dice& d) { meet(at, d); });
+    campaign.add(name, 15, [&, name, at](dice& d) { meet(at, name, d, campaign); });
   }
-  campaign.add("proxy", 40, [](dice& d) { mutated_session(d); });
+  campaign.add("stream", 30, [&](dice& d) { endure(d, campaign); });
+  campaign.add("proxy", 40, [&](dice& d) { mutated_session(d, campaign); });
   campaign.add("rows", 30, [&](dice& d) { damaged_rows(d, campaign); });
   return campaign.run();
 }

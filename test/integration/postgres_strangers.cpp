@@ -5,6 +5,7 @@
 
 #include "patience.hpp"
 #include "postgres_bed.hpp"
+#include "weir/rule/jobs.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -148,6 +149,33 @@ BOOST_AUTO_TEST_CASE(F94_large_batches_of_unique_jobs_leave_the_lock_table_to_ot
   BOOST_TEST(
       elsewhere.number("SELECT count(pg_try_advisory_lock(i)) FROM generate_series(1, 10000) i") ==
       10000);
+}
+
+// One call on 10,000 queues took as many places in the same table.
+BOOST_AUTO_TEST_CASE(F94_stale_pointers_are_deleted_by_a_hundred_queues_at_a_time) {
+  bed b;
+  b.db.must("INSERT INTO weir.pointers SELECT 0, 0, convert_to('q' || i, 'UTF8') "
+            "FROM generate_series(1, 1050) i");
+  // Those that are snoozed stand before all others, and hide none of them.
+  b.db.must("INSERT INTO weir.pointers SELECT 0, 0, convert_to('a' || i, 'UTF8') "
+            "FROM generate_series(1, 150) i; INSERT INTO weir.queues (queue, shard, snoozed) "
+            "SELECT queue, 0, 9223372036854775807 FROM weir.pointers WHERE queue < 'b'");
+  command::gc_stale_pointers const collect{0, limits::batch, duration::zero()};
+  connection own{the_server().conninfo(b.database)};
+  own.must("BEGIN");
+  postgres_transaction tx{own.get()};
+  auto const first = tx.execute(collect);
+  BOOST_TEST_REQUIRE(first.has_value(), first.error().message());
+  BOOST_TEST(*first == weir::rule::pointers_per_step);
+  BOOST_TEST(own.number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND "
+                        "pid = pg_backend_pid()") <= 100);
+  own.must("COMMIT");
+  // Whoever is given so many asks again.
+  std::size_t calls = 0;
+  constexpr auto many = weir::rule::pointers_per_step;
+  for (auto n = many; n == many; ++calls) n = *b(collect);
+  BOOST_TEST(calls == 10U);
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.pointers") == 150);
 }
 
 // A notification, and what is in it, is for every role of the database.

@@ -119,6 +119,9 @@ MUTANTS = [
     ("mark_for_good", "a mark of a clock that was ahead stays",
      *in_sql("WHERE s.forgotten > \"weir\".bucket_time(now_)", "WHERE false"),
      {STRANGERS: ["F101*"]}),
+    ("any_number_of_locks", "one call deletes the pointers of any number of queues",
+     *in_sql("LIMIT least(limit_, 100)", "LIMIT limit_"),
+     {STRANGERS: ["F94_stale*"]}),
     ("told_each_time", "every enqueue notifies",
      *in_sql("DELETE FROM \"weir\".hints h WHERE h.topic = (SELECT k.topic FROM \"weir\".hints k "
              "WHERE k.topic = topic_\n      FOR UPDATE SKIP LOCKED);", "PERFORM 1;"),

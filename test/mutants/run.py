@@ -4,9 +4,8 @@
 
   run.py BUILD LIST [--only NAME,...]   BUILD: a configured build folder; LIST: nats, for nats.py here
 
-The defects of a list are compiled together, one program for each test, and one of them is chosen
-when it runs; so it costs a compilation for each test and not for each defect. Neither the headers
-nor the build folder are changed."""
+The defects of a list are compiled together, once, into what tests link of the store, and one of
+them is chosen when a test runs. The headers are not changed."""
 
 import argparse
 import importlib
@@ -74,45 +73,44 @@ def overlay(mutants, folder):
     (folder / "weir_mutant.hpp").write_text(SWITCH)
 
 
-def prepare(build, targets):
-    """Builds what they need beside themselves: what all tests share, and what some start."""
-    needed = set()
-    for target in targets:
-        said = subprocess.run(["ninja", "-C", build, "-t", "query", "test/" + target], check=True,
-                              capture_output=True, text=True).stdout
-        needed.update(re.findall(r"\|\| (\S+)", said))
-    subprocess.run(["ninja", "-C", build, *sorted(needed)], check=True, stdout=subprocess.DEVNULL)
-
-
 def commands(build, target):
-    """How a test is compiled and linked there."""
-    said = subprocess.run(["ninja", "-C", build, "-t", "commands", target], check=True,
-                          capture_output=True, text=True).stdout.splitlines()
-    source = next(c["file"] for c in json.loads((build / "compile_commands.json").read_text())
-                  if c["file"].endswith("/" + target.replace(".", "/", 1) + ".cpp"))
-    compile_ = next(line for line in said if line.endswith("-c " + source))
-    link = next(line for line in reversed(said) if f"-o test/{target} " in line)
-    return compile_, link
+    """The commands that make a target, the last ones first."""
+    return subprocess.run(["ninja", "-C", build, "-t", "commands", target], check=True,
+                          capture_output=True, text=True).stdout.splitlines()[::-1]
 
 
-def build_one(build, target, folder):
-    """Compiles and links a test with the defects. Gives the program."""
-    compile_, link = commands(build, target)
-    out, program = folder / (target + ".o"), folder / target
-    match = re.search(r" -o (\S+\.o) ", compile_)
-    compile_ = compile_.replace(f" -o {match[1]} ", f" -o {out} ").replace(
-        " -I", f" -I{folder} -I", 1)
-    compile_ = re.sub(r" -MF \S+", f" -MF {out}.d", compile_)
-    # What was compiled before the tests has the headers without defects in it.
-    compile_ = re.sub(r"( -Xclang)? -include(-pch)?( -Xclang)? \S*cmake_pch\S*", "", compile_)
-    # So has what is compiled once, and is not taken from there if the test has it.
-    compile_ = re.sub(r" -DWEIR_SEPARATE_COMPILATION\b", "", compile_)
-    compile_ = re.sub(r" -Werror\b", "", compile_) + " -w"
-    link = link.replace(match[1], str(out)).replace(f"-o test/{target} ", f"-o {program} ")
-    for command in (compile_, re.sub(r"^: && | && :$", "", link)):
-        done = subprocess.run(shlex.split(command), cwd=build, capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stderr[-4000:])
+def run(build, command):
+    command = re.sub(r"^: && | && :$", "", command)
+    done = subprocess.run(shlex.split(command), cwd=build, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr[-4000:])
+
+
+def compile_store(build, store, mutants, folder):
+    """Compiles what of a store is compiled once, with all defects. Gives the object file."""
+    source = str(build / f"weir_compiled_{store}.cpp")
+    command = next(c["command"] for c in json.loads((build / "compile_commands.json").read_text())
+                   if c["file"] == source)
+    out = folder / "store.o"
+    command = re.sub(r" -o \S+\.o ", f" -o {out} ", command)
+    command = re.sub(r" -M[FT]? \S+| -MD", "", command.replace(" -I", f" -I{folder} -I", 1))
+    # What was compiled before has the headers without defects in it.
+    command = re.sub(r"( -Xclang)? -include(-pch)?( -Xclang)? \S*cmake_pch\S*", "", command)
+    run(build, re.sub(r" -Werror\b", "", command) + " -w")
+    compiled = out.read_bytes()
+    nowhere = [name for name, *_ in mutants if b"\0" + name.encode() + b"\0" not in compiled]
+    if nowhere:
+        sys.exit("defects of code that is compiled nowhere: " + ", ".join(nowhere))
+    return out
+
+
+def link(build, target, store, folder):
+    """Links a test with the defects. Gives the program."""
+    program = folder / target
+    command = next(c for c in commands(build, "test/" + target) if f"-o test/{target} " in c)
+    command = command.replace(f"-o test/{target} ", f"-o {program} ")
+    # First, so that its functions are taken and not those of the test that are inline.
+    run(build, re.sub(r" (\S+\.o) ", rf" {store} \1 ", command, count=1))
     return program
 
 
@@ -143,13 +141,14 @@ def main():
     mutants = [m for m in module.MUTANTS if only is None or m[0] in only]
     build = asked.build.resolve()
     targets = sorted({target for m in mutants for target in m[5]})
-    prepare(build, targets)
+    subprocess.run(["ninja", "-C", build, *targets], check=True, stdout=subprocess.DEVNULL)
     survived = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         overlay(module.MUTANTS, folder)
+        store = compile_store(build, asked.list, module.MUTANTS, folder)
         for target in targets:
-            program = build_one(build, target, folder)
+            program = link(build, target, store, folder)
             for case in sorted({c for m in mutants for c in m[5].get(target, [])}):
                 if without := notices(program, case, "", asked.seconds):
                     print(f"  {target} {case} fails without a defect: {without}", flush=True)

@@ -353,7 +353,7 @@ struct update_queue_pointer {
 };
 
 /// Deletes the pointers of up to `limit` queues of a shard that are empty and were due for longer
-/// than `grace`.
+/// than `grace`. A store may leave it at 100 of them.
 struct gc_stale_pointers {
   using result = std::uint32_t;             ///< how many were deleted
   static constexpr bool repeatable = true;  ///< what is gone is gone

@@ -72,6 +72,10 @@ struct job_rank {
 /// How many jobs one dequeue ends at most. It answers `more` where it stopped for that.
 inline constexpr std::uint32_t burials_per_dequeue = 100;
 
+/// How many queues' pointers a store may leave it at when it deletes those that are stale. Whoever
+/// is given so many asks again.
+inline constexpr std::uint32_t pointers_per_step = 100;
+
 /// Why a job was dead-lettered that nobody failed.
 inline constexpr std::string_view reason_spent =
     "its attempts are spent: the last holder let its lease end";

@@ -234,6 +234,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   }
 
   void readable() {
+    socket_.begin_reading();
     bool const good = PQconsumeInput(socket_.get()) == 1;
     deadline_ = timer_.now() + options_.command_timeout;
     auto const before = under_way_.size();
@@ -241,6 +242,12 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     take_results();
     if (over_) return;
     if (why_) return end(why_);
+    // Nobody listens here, so no notification is weir's.
+    while (auto* const n = PQnotifies(socket_.get())) PQfreemem(n);
+    auto const besides = socket_.besides();
+    if (besides > postgres_allowance::answer) return end(errc::outcome_unknown);
+    bool const between = ready_ && under_way_.size() != before;  // no answer is half read
+    if (between && besides > postgres_allowance::others) leaving_ = true;
     if (std::exchange(read_only_, false) && !leaving_) owner_.demoted();
     if (leaving_ && under_way_.empty()) end(errc::store_unavailable);
     if (over_) return;
@@ -274,6 +281,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
           if (first.prepares || stale(r.get())) named_ = false;
           if (read_only(r.get())) read_only_ = true;
           if (!first.failed) first.failed = postgres_error(r.get());
+          socket_.answered(postgres_bytes(r.get()));
           break;
         default: break;
       }
@@ -296,6 +304,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     auto first = std::move(under_way_.front());
     under_way_.pop_front();
     if (first.request->call().joinable()) --joined_;
+    socket_.answered(postgres_bytes(first.answer.get()));
     if (!first.failed && !first.answer) first.failed = errc::store_corrupt;
     first.request->finish(first.failed, postgres_rows{first.answer.get()});
   }

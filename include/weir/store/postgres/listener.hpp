@@ -162,10 +162,12 @@ class postgres_listener {
     take_results(c);
     while (auto* const n = PQnotifies(c)) {
       std::unique_ptr<PGnotify, decltype(&PQfreemem)> const news{n, &PQfreemem};
+      s->answered(channel_.size() + std::string_view{news->extra}.size());
       owner_.heard(news->extra);
       if (s != current_) return;
     }
-    if (!good || broken_ || PQstatus(c) == CONNECTION_BAD) return lost();
+    bool const wordy = s->besides() > postgres_allowance::others;
+    if (!good || broken_ || wordy || PQstatus(c) == CONNECTION_BAD) return lost();
     if (unanswered_ == 0 && !std::exchange(listening_, true)) owner_.listening();
     if (s != current_ || !wanted_) return;
     flush();
@@ -177,7 +179,10 @@ class postgres_listener {
       postgres_result const r{PQgetResult(c)};
       nothing = r ? 0 : nothing + 1;
       if (!r) continue;
-      if (PQresultStatus(r.get()) == PGRES_PIPELINE_SYNC) --unanswered_;
+      if (PQresultStatus(r.get()) == PGRES_PIPELINE_SYNC) {
+        --unanswered_;
+        current_->answered();
+      }
       if (PQresultStatus(r.get()) == PGRES_FATAL_ERROR) {
         broken_ = true;
         return;

@@ -125,7 +125,8 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
       }
       note(r.get());
     }
-    if (!good) return end(errc::outcome_unknown);
+    bool const wordy = socket_.besides() > postgres_allowance::others;
+    if (!good || wordy) return end(errc::outcome_unknown);
     go_on();
   }
 

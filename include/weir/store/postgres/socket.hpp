@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/postgres/hosts.hpp"
 #include "weir/time.hpp"
 
@@ -18,14 +19,23 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/strand.hpp>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <libpq-fe.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,6 +97,92 @@ class postgres_timer {
   std::shared_ptr<alarm> alarm_;
 };
 
+/// What a server may send beside whole answers, and what reading it may cost. libpq has no bound of
+/// its own: it keeps what belongs to an answer until that is whole, and parameters for good, each
+/// of which it looks for among all that it has. On a connection that is not TCP nothing is counted:
+/// such a server is on this machine.
+class postgres_allowance {
+ public:
+  /// The bytes of the largest answer: its texts, one job more, and what each row has besides.
+  static constexpr std::uint64_t answer =
+      limits::answer_bytes + 2 * limits::payload_size + std::uint64_t{320} * limits::batch;
+  /// Bytes of anything else: more than any server has to say.
+  static constexpr std::uint64_t others = 256 << 10;
+
+  /// Bytes of an answer were read.
+  void answered(std::uint64_t bytes) noexcept {
+    // With it come the ends of messages and of TLS records, or a short notice.
+    constexpr std::uint64_t trimmings = 128;
+    answered_ += bytes + trimmings;
+    spent_ = 0;
+  }
+
+  /// To be called before what has come is read.
+  void begin() noexcept { begun_ = besides_ > others ? spent_here() : 0; }
+
+  /// To be called when it was read: the bytes that belong to no whole answer. 0: not known.
+  [[nodiscard]] std::uint64_t besides(int socket) noexcept {
+    constexpr std::int64_t most = 2'000'000'000;
+    auto const all = received(socket);
+    answered_ = std::min(answered_, all);  // what one answer spared is not for another
+    besides_ = all - answered_;
+    int unread = 0;
+    if (besides_ > others && ::ioctl(socket, FIONREAD, &unread) == 0) {
+      besides_ -= std::min<std::uint64_t>(besides_, static_cast<unsigned>(unread));
+    }
+    if (begun_ != 0) spent_ += spent_here() - std::exchange(begun_, 0);
+    return spent_ > most ? besides_ + answer : besides_;
+  }
+
+ private:
+  /// The beginning of Linux' structure, of which the C library declares less.
+  struct info {
+    ::tcp_info known;
+    std::uint64_t pacing_rate;
+    std::uint64_t max_pacing_rate;
+    std::uint64_t bytes_acked;
+    std::uint64_t bytes_received;
+  };
+
+  [[nodiscard]] static std::uint64_t received(int socket) noexcept {
+    info about{};
+    ::socklen_t n = sizeof(about);
+    bool const known = ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &about, &n) == 0;
+    return known ? about.bytes_received : 0;
+  }
+
+  /// This thread's processor time, in nanoseconds.
+  [[nodiscard]] static std::int64_t spent_here() noexcept {
+    ::timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  }
+
+  std::uint64_t answered_ = 0;
+  std::uint64_t besides_ = 0;
+  std::int64_t begun_ = 0;
+  std::int64_t spent_ = 0;  // on what is no whole answer yet
+};
+
+/// The bytes that the rows of an answer took on their way, or the texts of an error.
+[[nodiscard]] inline std::uint64_t postgres_bytes(PGresult const* r) noexcept {
+  constexpr std::uint64_t header = 7;
+  auto const rows = PQntuples(r);
+  auto const columns = PQnfields(r);
+  auto out = header * static_cast<unsigned>(rows);
+  for (int i = 0; i != rows; ++i) {
+    for (int k = 0; k != columns; ++k) {
+      out += sizeof(std::int32_t) + static_cast<unsigned>(PQgetlength(r, i, k));
+    }
+  }
+  if (PQresultStatus(r) == PGRES_FATAL_ERROR) {
+    for (char const field : std::string_view{"SVCMDHPpqWstcdnFLR"}) {
+      if (auto const* const text = PQresultErrorField(r, field)) out += std::strlen(text) + 2;
+    }
+  }
+  return out;
+}
+
 /// A connection of libpq whose socket Asio watches. On a strand.
 class postgres_socket {
  public:
@@ -125,8 +221,12 @@ class postgres_socket {
     if (descriptor_) descriptor_->cancel(ignored);
   }
 
-  [[nodiscard]] std::string message() const {
-    return connection_ ? PQerrorMessage(connection_.get()) : "";
+  /// An answer is whole, of so many bytes.
+  void answered(std::uint64_t bytes = 0) noexcept { allowance_.answered(bytes); }
+  /// As those of an allowance.
+  void begin_reading() noexcept { allowance_.begin(); }
+  [[nodiscard]] std::uint64_t besides() noexcept {
+    return descriptor_ ? allowance_.besides(descriptor_->native_handle()) : 0;
   }
 
   void close() noexcept {
@@ -183,6 +283,7 @@ class postgres_socket {
   void try_next(std::shared_ptr<search> const& s) {
     descriptor_.reset();
     connection_.reset();
+    allowance_ = {};
     if (s->attempts == s->hosts.attempts()) return finish(*s, errc::store_unavailable);
     auto const n = s->attempts++;
     timer_.set(saturating_add(timer_.now(), s->most), [this, s] { try_next(s); });
@@ -206,7 +307,8 @@ class postgres_socket {
     descriptor_->async_wait(what, [this, s, n = s->attempts](error_code ec) {
       if (!s->done || s->attempts != n) return;  // it is over, or another host's turn
       if (ec || !connection_) return finish(*s, errc::store_unavailable);
-      polled_ = PQconnectPoll(connection_.get());
+      polled_ = besides() > postgres_allowance::others ? PGRES_POLLING_FAILED
+                                                       : PQconnectPoll(connection_.get());
       go_on(s);
     });
   }
@@ -227,6 +329,7 @@ class postgres_socket {
   std::unique_ptr<resolver> resolver_;
   std::unique_ptr<PGconn, postgres_finish> connection_;
   std::unique_ptr<descriptor> descriptor_;
+  postgres_allowance allowance_;
   PostgresPollingStatusType polled_ = PGRES_POLLING_FAILED;
 };
 

@@ -75,6 +75,7 @@ static_assert(rule::burials_per_dequeue == 100);
 static_assert(rule::end_frees_key(unique_strategy{1}));
 static_assert(rule::end_frees_key(unique_strategy{2}));
 static_assert(rule::end_frees_key(unique_strategy{4}));
+static_assert(rule::pointers_per_step == 100);
 static_assert(rule::reason_missed == "its deadline was missed");
 static_assert(rule::reason_spent == "its attempts are spent: the last holder let its lease end");
 static_assert(rule::start_frees_key(unique_strategy{2}));
@@ -1655,7 +1656,8 @@ END $$;
 
 -- Removes pointers in the statement that sees that there is no job, so that both are looked up at
 -- one time (F57). Where all of an application's transaction sees one time, that may be long ago: an
--- enqueue that has relied on a pointer since would not be seen.
+-- enqueue that has relied on a pointer since would not be seen. Each queue takes a place in the lock
+-- table that all databases share, so a call takes few (F94).
 CREATE FUNCTION ~.gc_stale_pointers(shard_ integer, limit_ integer, grace_ bigint, at_ bigint)
   RETURNS integer LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
@@ -1666,12 +1668,12 @@ BEGIN
   IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
     RETURN 0;
   END IF;
-  FOR p IN SELECT k.queue AS name, min(greatest(k.pointer, q.snoozed)) AS due
+  FOR p IN SELECT k.queue AS name
       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
       WHERE k.shard = shard_ AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
         AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = k.queue AND j.vesting IS NOT NULL)
-      GROUP BY k.queue ORDER BY k.queue LIMIT limit_ LOOP
-    CONTINUE WHEN p.due >= now_ - grace_;
+      GROUP BY k.queue HAVING min(greatest(k.pointer, q.snoozed)) < now_ - grace_
+      ORDER BY k.queue LIMIT least(limit_, 100) LOOP
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.queue_lock(p.name));
     DELETE FROM ~.pointers k WHERE k.queue = p.name
       AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
