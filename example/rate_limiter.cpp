@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 using rate_limiter = weir::rate_limiter<weir::memory_store>;
 using bucket = weir::bucket<weir::memory_store>;
 
+// begin: serve
 // In process a check is a synchronous call. The key is stored as its SHA-256, which takes most of
 // the time.
 void serve(rate_limiter& limiter, char const* api_key) {
@@ -28,18 +29,23 @@ void serve(rate_limiter& limiter, char const* api_key) {
     std::printf("429 Retry-After: %s\n", weir::http::retry_after(d).c_str());
   }
 }
+// end: serve
 
+// begin: work
 // The bucket of a key that is asked again and again is kept. This reserves ahead and waits: one
 // step of the store, no polling.
 asio::awaitable<void> work(bucket const& upstream, int number) {
   weir::decision const d = co_await upstream.async_take({.wait = 5s});
   std::printf("work %d %s\n", number, d.allowed ? "starts" : "is refused");
 }
+// end: work
 
 int main() {
   asio::io_context io;
   weir::memory_store store{io.get_executor()};
+  // begin: limiter
   rate_limiter limiter{store, weir::quota::per_second(2).burst(3)};
+  // end: limiter
   for (int i = 0; i != 5; ++i) serve(limiter, "secret-key-of-ann");
   auto const upstream = limiter.bucket("upstream");
   for (int i = 1; i <= 5; ++i) asio::co_spawn(io, work(upstream, i), asio::detached);

@@ -45,6 +45,7 @@ class account_guard {
     std::exit(1);                                                                                  \
   }
 
+// begin: bed
 struct bed {
   boost::asio::io_context io{};
   weir::manual_clock clock{};
@@ -62,7 +63,9 @@ struct bed {
     io.poll();
   }
 };
+// end: bed
 
+// begin: test
 void a_fourth_attempt_has_to_wait() {
   bed b;
   for (int i = 0; i != 3; ++i) CHECK(b.guard.may_try("ann"));
@@ -74,6 +77,7 @@ void a_fourth_attempt_has_to_wait() {
   CHECK(b.guard.may_try("ann"));
   CHECK(!b.guard.may_try("ann"));
 }
+// end: test
 
 void a_second_export_waits_for_the_first() {
   bed b;
