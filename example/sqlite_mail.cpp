@@ -21,7 +21,9 @@ struct weir::job_traits<send_mail> {
 
 int main() {
   boost::asio::io_context io;
+  // begin: store
   weir::sqlite_store store{io.get_executor(), "jobs.db"};
+  // end: store
   auto const print = [](auto const& what, weir::error_code ec) {
     std::cout << what << (ec ? ": " + ec.message() : "") << std::endl;
   };
