@@ -2,11 +2,13 @@
 """Makes pages of our Markdown for Doxygen, which knows neither GitHub's anchors nor links to files, and checks the site.
 
 usage: site.py FILE.md         print the page as Doxygen is to read it: its INPUT filter
+       site.py --index FOLDER  put the guides' headings, and what their tables explain, among what the site's search finds
        site.py --check FOLDER  every link and anchor of our Markdown, and of the site in FOLDER; exits with 1 and a line for each
                                that leads nowhere
 """
 
 import html.parser
+import json
 import os
 import pathlib
 import re
@@ -107,6 +109,46 @@ def page(file: pathlib.Path) -> str:
     return "\n".join(out)
 
 
+# ------------------------------------------------------------------------------------------ search
+
+
+def explained(file: pathlib.Path):
+    """Each heading below the first, and each code that begins a row of a table: the text, and the anchor of its section."""
+    taken: dict[str, int] = {}
+    anchor = ""
+    for line, prose in lines(file.read_text(encoding="utf-8")):
+        if prose and (match := HEADING.match(line)):
+            anchor = slug(match[2], taken)
+            if len(match[1]) > 1:
+                yield re.sub("[`*]", "", LINK.sub(r"\1", match[2])), anchor
+        elif prose and anchor and line.startswith("| `"):
+            for match in CODE.finditer(line.split(" | ")[0]):
+                yield match[2], anchor
+
+
+def index(folder: pathlib.Path) -> int:
+    """Doxygen's search finds names and titles of pages by how they begin. So each word of ours begins an entry."""
+    data = (folder / "search" / "searchdata.js").read_text(encoding="utf-8")
+    letters = re.search(r'0: "([^"]*)"', data)[1]
+    entries: dict[str, list[str]] = {}
+    for file, name in PAGES.items():
+        if not file.startswith("docs/") or name == "failures":
+            continue
+        title = next(m[2] for line in (ROOT / file).read_text(encoding="utf-8").split("\n") if (m := HEADING.match(line)))
+        for text, anchor in explained(ROOT / file):
+            for word in re.finditer(r"[a-z][a-z0-9]{2,}", text.lower()):
+                rest = text[word.start():].lower()
+                key = "".join(c if re.match(r"[a-z0-9]", c) else f"_{ord(c):02x}" for c in rest)
+                shown = json.dumps([text, [f"../{name}.html#{section(name, anchor)}", 1, title]])
+                entries.setdefault(word[0][0], []).append(f"  ['{key}_g{len(entries)}{word.start()}',{shown}],")
+    for letter, rows in entries.items():
+        if letter in letters:
+            page = folder / "search" / f"all_{letters.index(letter):x}.js"
+            begin, rest = page.read_text(encoding="utf-8").split("[\n", 1)
+            page.write_text(begin + "[\n" + "\n".join(rows) + "\n" + rest, encoding="utf-8")
+    return sum(len(rows) for rows in entries.values())
+
+
 # ------------------------------------------------------------------------------------------- check
 
 
@@ -173,6 +215,9 @@ def check_site(folder: pathlib.Path) -> tuple[list[str], int]:
 
 
 def main() -> int:
+    if sys.argv[1] == "--index":
+        print(f"{index(pathlib.Path(sys.argv[2]))} entries of the guides are found by the search")
+        return 0
     if sys.argv[1] != "--check":
         sys.stdout.write(page(pathlib.Path(sys.argv[1])))
         return 0
