@@ -48,7 +48,7 @@ asio::awaitable<void> serve(weir::memory_store store) {
   co_await model.async_with_permit("gpt", ask_the_model);               // ten at once, in all
   if (co_await once.async_claim("payment 17", 24h)) co_await charge();  // not twice in a day
   if (!(co_await rate.async_try_take("ann")).allowed) co_return;        // 100 a second for each
-  co_await queue.async_enqueue(receipt);                                // later, until it succeeds
+  co_await queue.async_enqueue(receipt);                                // later, with retries
   // end: calls
 
   auto const waiting = co_await queue.async_stats("default");
