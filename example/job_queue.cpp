@@ -114,7 +114,7 @@ asio::awaitable<void> tour(job_queue queue) {
   ask_model const question{"acme", "why?"};
   co_await queue.async_enqueue(question);
   co_await ended(queue, "mail", sent.id);
-  co_await ended(queue, "mail", each.back().id);
+  for (auto const& one : each) co_await ended(queue, "mail", one.id);
 
   // begin: result
   std::optional<weir::job> const job = co_await queue.async_find("mail", sent.id);
