@@ -17,6 +17,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
+// begin: ask
 asio::awaitable<void> ask_the_model(weir::limiter<weir::memory_store> llm, int number) {
   // Waits in line, first come first served, and renews the permit for as long as the body runs.
   // If the permit were lost after all, the body would be cancelled.
@@ -29,11 +30,14 @@ asio::awaitable<void> ask_the_model(weir::limiter<weir::memory_store> llm, int n
   int const answer = co_await llm.async_with_permit("gpt", {.wait = 3s}, body);
   std::printf("request %d: %d\n", number, answer);
 }
+// end: ask
 
 int main() {
   asio::io_context io;
   weir::memory_store store{io.get_executor()};
+  // begin: limiter
   weir::limiter llm{store, {.limit = 3, .ttl = 30s}};
+  // end: limiter
   for (int i = 1; i <= 10; ++i) asio::co_spawn(io, ask_the_model(llm, i), asio::detached);
   io.run();
 }

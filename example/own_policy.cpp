@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 
 /// Waits from a table; the last one again and again. It uses neither the wait before nor the random
 /// bits: `weir::jittered_backoff` around it would.
+// begin: backoff
 class stairs {
  public:
   weir::duration operator()(std::uint32_t attempt, weir::duration /*previous*/,
@@ -30,6 +31,7 @@ class stairs {
   }
 };
 static_assert(weir::backoff<stairs>);
+// end: backoff
 
 /// All users of a tenant share its bucket: of "acme/ann" only "acme" counts.
 class tenant_key {

@@ -34,10 +34,12 @@ int main() {
   patient const backoff{weir::capped_backoff{weir::exponential_backoff{100ms}, 5s}};
   turns_type turns{store, {.limit = 2, .ttl = 30s}, clock, backoff};
 
+  // begin: quotas
   // Two quotas, of which a take needs both; keys are stored as their HMAC, so who can read the
   // store cannot try guesses either.
   weir::quota const limits[] = {weir::quota::per_second(2).burst(4), weir::quota::per_hour(5)};
   rate_type rate{store, limits, clock, weir::hmac_key{"a secret of 32 bytes, kept elsewhere"}};
+  // end: quotas
 
   auto ask = [&](std::string_view user) {
     auto const d = rate.try_take(user).value();

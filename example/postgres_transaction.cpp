@@ -46,6 +46,7 @@ void run(connection const& db, std::string const& sql) {
   if (status != PGRES_COMMAND_OK) throw std::runtime_error{PQerrorMessage(db.get())};
 }
 
+// begin: order
 void order(connection const& db, std::string const& what, bool changes_their_mind) {
   run(db, "BEGIN");
   run(db, "INSERT INTO orders (what) VALUES ('" + what + "')");
@@ -54,6 +55,7 @@ void order(connection const& db, std::string const& what, bool changes_their_min
   weir::enqueue(transaction, job).value();  // throws what went wrong
   run(db, changes_their_mind ? "ROLLBACK" : "COMMIT");
 }
+// end: order
 
 }  // namespace
 
@@ -63,10 +65,12 @@ int main(int argc, char** argv) try {
     return 2;
   }
   boost::asio::io_context io;
+  // begin: store
   weir::postgres_store store{io.get_executor(), argv[1]};
   auto migrated = store.async_migrate(boost::asio::use_future);
   io.run();
   migrated.get();
+  // end: store
 
   connection const db{PQconnectdb(argv[1])};
   if (PQstatus(db.get()) != CONNECTION_OK) throw std::runtime_error{PQerrorMessage(db.get())};

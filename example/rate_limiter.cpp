@@ -5,12 +5,16 @@
 
 #include "weir.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <cstdio>
+#include <exception>
+#include <string_view>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -18,6 +22,7 @@ using namespace std::chrono_literals;
 using rate_limiter = weir::rate_limiter<weir::memory_store>;
 using bucket = weir::bucket<weir::memory_store>;
 
+// begin: serve
 // In process a check is a synchronous call. The key is stored as its SHA-256, which takes most of
 // the time.
 void serve(rate_limiter& limiter, char const* api_key) {
@@ -28,20 +33,35 @@ void serve(rate_limiter& limiter, char const* api_key) {
     std::printf("429 Retry-After: %s\n", weir::http::retry_after(d).c_str());
   }
 }
+// end: serve
 
+// begin: work
 // The bucket of a key that is asked again and again is kept. This reserves ahead and waits: one
 // step of the store, no polling.
 asio::awaitable<void> work(bucket const& upstream, int number) {
   weir::decision const d = co_await upstream.async_take({.wait = 5s});
   std::printf("work %d %s\n", number, d.allowed ? "starts" : "is refused");
 }
+// end: work
+
+// begin: away
+asio::awaitable<bool> may_pass(rate_limiter limiter, std::string_view key, bool while_away) {
+  auto const [ec, d] = co_await limiter.async_try_take(key, asio::as_tuple(asio::use_awaitable));
+  co_return ec ? while_away : d.allowed;
+}
+// end: away
 
 int main() {
   asio::io_context io;
   weir::memory_store store{io.get_executor()};
+  // begin: limiter
   rate_limiter limiter{store, weir::quota::per_second(2).burst(3)};
+  // end: limiter
   for (int i = 0; i != 5; ++i) serve(limiter, "secret-key-of-ann");
   auto const upstream = limiter.bucket("upstream");
   for (int i = 1; i <= 5; ++i) asio::co_spawn(io, work(upstream, i), asio::detached);
+  asio::co_spawn(io, may_pass(limiter, "ann", true), [](std::exception_ptr, bool passes) {
+    std::printf("one more %s\n", passes ? "passes" : "is refused");
+  });
   io.run();
 }

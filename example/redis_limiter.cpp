@@ -34,8 +34,10 @@ int main(int argc, char** argv) try {
   int left = argc == 3 ? std::atoi(argv[2]) : 0;
   if (left < 1) throw std::runtime_error{"usage: redis_limiter REDIS_URL CALLS"};
   asio::io_context io;
+  // begin: store
   weir::redis_store store{io.get_executor(), weir::redis_address::parse(argv[1]).value()};
   store.async_run(asio::detached);  // keeps the connection, and io busy, until the store is closed
+  // end: store
   weir::limiter limiter{store, {.limit = 10, .ttl = 30s}};
 
   for (int i = left; i > 0; --i) {

@@ -37,6 +37,7 @@ void run(sqlite3* db, char const* sql) {
   }
 }
 
+// begin: order
 void place_order(sqlite3* db, bool paid) {
   run(db, "BEGIN IMMEDIATE");
   run(db, "INSERT INTO orders DEFAULT VALUES");
@@ -47,11 +48,14 @@ void place_order(sqlite3* db, bool paid) {
   }
   run(db, paid ? "COMMIT" : "ROLLBACK");
 }
+// end: order
 
 int main(int argc, char** argv) {
   std::string const path = argc > 1 ? argv[1] : "orders.db";
   asio::io_context io;
+  // begin: store
   weir::sqlite_store store{io.get_executor(), path, {.in_application_database = true}};
+  // end: store
   store.async_open([&](weir::error_code ec) {
     if (ec) throw boost::system::system_error{ec, path};
     sqlite3* db = nullptr;

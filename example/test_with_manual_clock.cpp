@@ -45,7 +45,8 @@ class account_guard {
     std::exit(1);                                                                                  \
   }
 
-struct bed {
+// begin: fixture
+struct fixture {
   boost::asio::io_context io{};
   weir::manual_clock clock{};
   weir::basic_memory_store<weir::manual_clock> store{io.get_executor(), {}, clock};
@@ -62,45 +63,48 @@ struct bed {
     io.poll();
   }
 };
+// end: fixture
 
+// begin: test
 void a_fourth_attempt_has_to_wait() {
-  bed b;
-  for (int i = 0; i != 3; ++i) CHECK(b.guard.may_try("ann"));
-  CHECK(!b.guard.may_try("ann"));
-  CHECK(b.guard.may_try("bob"));
-  b.pass(200s - 1ns);
-  CHECK(!b.guard.may_try("ann"));
-  b.pass(1ns);  // a third of ten minutes: one attempt has come back
-  CHECK(b.guard.may_try("ann"));
-  CHECK(!b.guard.may_try("ann"));
+  fixture f;
+  for (int i = 0; i != 3; ++i) CHECK(f.guard.may_try("ann"));
+  CHECK(!f.guard.may_try("ann"));
+  CHECK(f.guard.may_try("bob"));
+  f.pass(200s - 1ns);
+  CHECK(!f.guard.may_try("ann"));
+  f.pass(1ns);  // a third of ten minutes: one attempt has come back
+  CHECK(f.guard.may_try("ann"));
+  CHECK(!f.guard.may_try("ann"));
 }
+// end: test
 
 void a_second_export_waits_for_the_first() {
-  bed b;
+  fixture f;
   std::optional<weir::permit> first, second;
-  b.guard.export_data("ann", [&](weir::error_code ec, weir::permit p) {
+  f.guard.export_data("ann", [&](weir::error_code ec, weir::permit p) {
     CHECK(!ec);
     first = std::move(p);
   });
-  b.guard.export_data("ann", [&](weir::error_code ec, weir::permit p) {
+  f.guard.export_data("ann", [&](weir::error_code ec, weir::permit p) {
     CHECK(!ec);
     second = std::move(p);
   });
-  b.pass(30s);
+  f.pass(30s);
   CHECK(first && !second);
   first.reset();  // gives it back
-  b.pass(1s);
+  f.pass(1s);
   CHECK(second);
 }
 
 void an_export_that_hangs_is_missed_for_a_minute() {
-  bed b;
+  fixture f;
   std::optional<weir::permit> first, second;
-  b.guard.export_data("ann", [&](weir::error_code, weir::permit p) { first = std::move(p); });
-  b.guard.export_data("ann", [&](weir::error_code, weir::permit p) { second = std::move(p); });
-  b.pass(59s);
+  f.guard.export_data("ann", [&](weir::error_code, weir::permit p) { first = std::move(p); });
+  f.guard.export_data("ann", [&](weir::error_code, weir::permit p) { second = std::move(p); });
+  f.pass(59s);
   CHECK(!second);
-  b.pass(1s);  // the lease of the first is over
+  f.pass(1s);  // the lease of the first is over
   CHECK(second);
   CHECK(second->fence() > first->fence());
 }

@@ -18,6 +18,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
+// begin: report
 asio::awaitable<void> build_report(weir::uniqueness<weir::memory_store> once, int who) {
   auto body = [who]() -> asio::awaitable<void> {
     std::printf("%d builds the report\n", who);
@@ -27,16 +28,21 @@ asio::awaitable<void> build_report(weir::uniqueness<weir::memory_store> once, in
   bool const built = co_await once.async_with_lock("report", body);
   if (!built) std::printf("%d leaves it to another\n", who);
 }
+// end: report
 
+// begin: webhook
 asio::awaitable<void> handle_webhook(weir::uniqueness<weir::memory_store> once, int delivery) {
   bool const first = co_await once.async_claim("payment 17", 24h);
   std::printf("delivery %d: %s\n", delivery, first ? "handled" : "seen before");
 }
+// end: webhook
 
 int main() {
   asio::io_context io;
   weir::memory_store store{io.get_executor()};
+  // begin: uniqueness
   weir::uniqueness once{store, {.ttl = 30s, .on_conflict = weir::conflict_policy::discard}};
+  // end: uniqueness
   for (int who = 1; who <= 3; ++who) asio::co_spawn(io, build_report(once, who), asio::detached);
   for (int d = 1; d <= 2; ++d) asio::co_spawn(io, handle_webhook(once, d), asio::detached);
   io.run();

@@ -142,8 +142,10 @@ bool run_on_store(options const& o, tree& found, display& shown) {
 #endif
 #ifdef MANIFEST_WITH_NATS
   if (is("nats:") || is("tls:")) {
+    // begin: nats
     auto const address = weir::nats_address::parse(o.store).value();
     return run_connected(weir::nats_store{io.get_executor(), address});
+    // end: nats
   }
 #endif
 #ifdef MANIFEST_WITH_POSTGRES

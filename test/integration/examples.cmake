@@ -23,9 +23,15 @@ if(programs)
 endif()
 
 if(NOT TARGET weir::sqlite)
-  message(STATUS "weir: the tests of gateway and outbox are left out: there is no weir::sqlite")
+  message(STATUS "weir: the tests of mail, gateway and outbox are left out: there is no weir::sqlite")
   return()
 endif()
+
+add_custom_target(integration.mail) # what has to be built for the test of this name
+add_dependencies(integration.mail example.sqlite_mail)
+add_test(NAME integration.mail
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/mail.py $<TARGET_FILE:example.sqlite_mail>)
+set_tests_properties(integration.mail PROPERTIES LABELS integration TIMEOUT 600 ENVIRONMENT "${test_environment}")
 
 foreach(program IN ITEMS gateway outbox)
   set(arguments)

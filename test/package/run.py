@@ -5,8 +5,8 @@ usage: run.py --work DIR [--fast] [--conan CONAN] [--boost PREFIX] [--cxx COMPIL
 
 Ways: an installation and find_package, add_subdirectory, plain -I, and (with --conan) a Conan package. In each,
 one program for each component that it asks for is built and run, header-only and with what is compiled once; and where a
-component's library is missing, what is said is compared with what should be. The files that README.md shows are taken as they
-stand there. --fast does one of each kind instead of all.
+component's library is missing, what is said is compared with what should be. The files that README.md and docs/install.md
+show are taken as they stand there. --fast does one of each kind instead of all.
 """
 
 import argparse
@@ -20,7 +20,9 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 STORES = ["sqlite", "redis", "postgres", "nats"]
-README_PROGRAM = "example/redis_limiter.cpp"  # test/static/readme_programs.py holds README.md to it
+# What the two pages build; test/static/readme_programs.py holds README.md to the first.
+README_PROGRAM = "example/sqlite_mail.cpp"
+INSTALL_PROGRAM = "example/redis_limiter.cpp"
 # What each store's header needs: its client library's CMake name, and the linker's.
 CLIENTS = {
     "sqlite": ("SQLite3", ["-lsqlite3"]),
@@ -110,36 +112,46 @@ class Ways:
 
     # ------------------------------------------------------------------------------------ the ways
 
-    def readme_project(self, *blocks):
-        """A folder with what README.md shows: its program for Redis, and the file of each kind of block."""
-        folder = self.work / "readme"
+    def project(self, page, program, *blocks):
+        """A folder with a program, and what the page shows: the file of each kind of block."""
+        folder = self.work / page.replace("/", "-")
         folder.mkdir(exist_ok=True)
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        text = (ROOT / page).read_text(encoding="utf-8")
         for kind, file in blocks:
             shown = re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
             if len(shown) != 1:
-                raise Failed(f"README.md shows {len(shown)} blocks of {kind}, and should one")
+                raise Failed(f"{page} shows {len(shown)} blocks of {kind}, and should one")
             (folder / file).write_text(shown[0], encoding="utf-8")
-        shutil.copy(ROOT / README_PROGRAM, folder / "main.cpp")
+        shutil.copy(ROOT / program, folder / "main.cpp")
         return folder
 
-    def readme(self):
-        self.say("README.md, find_package", ["its program for Redis"])
-        folder = self.readme_project(("cmake", "CMakeLists.txt"))
+    def build_project(self, folder):
         prefixes = ";".join(str(p) for p in (self.work / "prefix", self.boost) if p)
         run("cmake", "-S", folder, "-B", folder / "plain", "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={self.cxx}",
             f"-DCMAKE_PREFIX_PATH={prefixes}")
         run("cmake", "--build", folder / "plain")
+
+    def readme(self):
+        self.say("README.md, add_subdirectory, compiled", ["its first program"])
+        folder = self.project("README.md", README_PROGRAM, ("cmake", "CMakeLists.txt"))
+        (folder / "weir").symlink_to(ROOT)  # in place of a clone
+        self.build_project(folder)
+        run(sys.executable, ROOT / "test" / "integration" / "mail.py", folder / "plain" / "mail")
+
+    def install_page(self):
+        self.say("docs/install.md, find_package", ["the program for Redis"])
+        folder = self.project("docs/install.md", INSTALL_PROGRAM, ("cmake", "CMakeLists.txt"))
+        self.build_project(folder)
         run(folder / "plain" / "your_service", expect="usage: redis_limiter")
 
     def find_package(self):
         self.install()
-        wanted = ["testing"] + [s for s in STORES if s != "redis" or not self.fast] # README.md's is for Redis
-        for mode in MODES:
+        # The fast way leaves out what the two pages show: SQLite, compiled once, and Redis.
+        wanted = ["testing"] + [s for s in STORES if not self.fast or s not in ("sqlite", "redis")]
+        for mode in list(MODES)[:1] if self.fast else MODES:
             self.say(f"find_package(weir COMPONENTS …), {mode}", wanted)
             build = self.cmake(f"find-{mode}", f"-DWEIR_COMPONENTS={';'.join(wanted)}", MODES[mode])
             self.programs(build, ["core"] + wanted)
-            wanted = ["sqlite"] if self.fast else wanted
         for store in STORES:
             client = CLIENTS[store][0]
             self.cmake(f"find-no-{store}", f"-DWEIR_COMPONENTS={store}",
@@ -244,8 +256,8 @@ class Ways:
             if package == "libpq" and header.parent.name == "postgresql":
                 options += ["-o", f"libpq/*:include={header.parent}"]
         if not self.fast:
-            self.say("README.md, Conan", ["its program for Redis"])
-            folder = self.readme_project(("cmake", "CMakeLists.txt"), ("ini", "conanfile.txt"))
+            self.say("docs/install.md, Conan", ["the program for Redis"])
+            folder = self.project("docs/install.md", INSTALL_PROGRAM, ("cmake", "CMakeLists.txt"), ("ini", "conanfile.txt"))
             conan("export", ROOT)
             conan("install", folder, "--build=missing", "-s", "compiler.cppstd=20", *options)
             run("cmake", "--preset", "conan-release", cwd=folder, env=env)
@@ -280,6 +292,7 @@ def main():
     try:
         ways.find_package()
         ways.readme()
+        ways.install_page()
         ways.add_subdirectory()
         ways.plain()
         ways.missing()

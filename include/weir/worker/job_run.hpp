@@ -214,9 +214,9 @@ class job_run {
 
   void start_timer(std::shared_ptr<active_job> const& job) {
     auto const at = saturating_add(core_->clock.steady_now(), job->handler->traits.timeout);
-    auto expire = [weak = std::weak_ptr<active_job>{job}](error_code ec) {
-      if (ec) return;
-      if (auto const late = weak.lock()) late->stop(stop_cause::timeout);
+    // The job is kept until the timer has ended, which then still looks at the signal in it.
+    auto expire = [job](error_code ec) {
+      if (!ec) job->stop(stop_cause::timeout);
     };
     detail::start_timer(core_->clock, core_->strand, at, job->end_of_timer.slot(),
                         std::move(expire));
