@@ -37,7 +37,7 @@ class heap {
  public:
   static constexpr std::int64_t most = std::int64_t{64} << 20;  ///< that a round may add
 
-  /// Blocks of more than `most` are not counted, for a library that reserves what it never writes.
+  /// Blocks of `most` and more are not counted, for a library that reserves what it never writes.
   static inline bool reserving_is_free = false;
 
   static void count() { __sanitizer_install_malloc_and_free_hooks(&allocated, &freed); }
@@ -47,7 +47,7 @@ class heap {
 
  private:
   static bool counts(std::size_t n) {
-    return !reserving_is_free || n <= static_cast<std::size_t>(most);
+    return !reserving_is_free || n < static_cast<std::size_t>(most);
   }
   static void allocated(void const volatile*, std::size_t n) {
     if (!counts(n)) return;
