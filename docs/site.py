@@ -26,6 +26,7 @@ AWAITED = {"docs/errors.md"}
 FENCE = re.compile(r"^(?:```|~~~)")
 HEADING = re.compile(r"^(#{1,6}) +(.*?) *#*$")
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
+BOLD = re.compile(r"\*\*((?:`[^`]*`|[^*`])+)\*\*")  # Doxygen's begins with a letter
 CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 
 
@@ -89,6 +90,8 @@ def page(file: pathlib.Path) -> str:
         """A name of ours in code is to be a link to its documentation: Doxygen links words, but not in code."""
         if re.fullmatch(r"weir::[\w:]+(\(\))?", match[2]):
             return f"<b class=\"code\">{match[2]}</b>"
+        if "'" in match[2] and match[1] == "`":  # which ends code for Doxygen
+            return f"``{match[2]}``"
         return match[0]
 
     out = []
@@ -105,7 +108,7 @@ def page(file: pathlib.Path) -> str:
         if line.startswith("<!-- ") and line.endswith(" -->"):
             out.append("")  # which keeps the numbers of lines
             continue
-        out.append(CODE.sub(coded, LINK.sub(linked, line)))
+        out.append(CODE.sub(coded, BOLD.sub(r"<b>\1</b>", LINK.sub(linked, line))))
     return "\n".join(out)
 
 
