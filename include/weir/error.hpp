@@ -141,7 +141,7 @@ namespace detail {
   }
 }
 
-class error_category final : public boost::system::error_category {
+class error_category : public boost::system::error_category {
  public:
   constexpr error_category() noexcept : boost::system::error_category(0x7765697265727263) {}
   [[nodiscard]] char const* name() const noexcept override { return "weir"; }

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace weir {
@@ -46,8 +47,8 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// All four nouns on NATS JetStream (server 2.12 or later), shared by any number of processes and
 /// hosts.
 ///
-///     weir::nats_store store{io.get_executor(), weir::nats_address::parse(urls).value()};
-///     store.async_run(boost::asio::detached);
+///     weir::nats_store store{io.get_executor(), "nats://127.0.0.1:4222"};
+///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n'; });
 ///     weir::limiter limiter{store, ...};
 ///
 /// Programs link the CMake target weir::nats, which brings the NATS C client.
@@ -182,6 +183,15 @@ class nats_store {
       : executor_{std::move(executor)},
         shards_{detail::bounded(options).shards},
         engine_{detail::make_nats_engine(executor_, std::move(address), options)} {}
+
+  /// The same, with the addresses in one line.
+  ///
+  /// @param executor as above
+  /// @param urls     what `nats_address::parse` reads. Throws `boost::system::system_error` with
+  ///                 `invalid_option`, which says what is wrong, if it is none.
+  /// @param options  as above
+  nats_store(executor_type executor, std::string_view urls, nats_options const& options = {})
+      : nats_store{std::move(executor), nats_address::parse(urls).value(), options} {}
 
   /// The one that it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace weir {
@@ -44,8 +45,8 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// All four nouns on a Redis (6.2 or later) or Valkey (7.2 or later) server of 64 bits, shared by
 /// any number of processes and hosts.
 ///
-///     weir::redis_store store{io.get_executor(), weir::redis_address::parse(url).value()};
-///     store.async_run(boost::asio::detached);
+///     weir::redis_store store{io.get_executor(), "redis://127.0.0.1:6379"};
+///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n'; });
 ///     weir::limiter limiter{store, ...};
 ///
 /// Programs link the CMake target weir::redis, which brings OpenSSL; or OpenSSL themselves.
@@ -112,6 +113,15 @@ class redis_store {
       : executor_{std::move(executor)},
         shards_{detail::bounded(options).shards},
         engine_{detail::make_redis_engine(executor_, address, options)} {}
+
+  /// The same, with an address in one line.
+  ///
+  /// @param executor as above
+  /// @param url      what `redis_address::parse` reads. Throws `boost::system::system_error` with a
+  ///                 `redis_url_errc` if it is none.
+  /// @param options  as above
+  redis_store(executor_type executor, std::string_view url, redis_options const& options = {})
+      : redis_store{std::move(executor), redis_address::parse(url).value(), options} {}
 
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }

@@ -1,0 +1,103 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_LOG_HPP
+#define WEIR_LOG_HPP
+
+#include "weir/detail/config.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+/// What weir tells its operator: that a store is away, and why; that a job has died; that a thread
+/// is blocked. Warnings and errors go to standard error, a line each, unless a program wants them
+/// elsewhere:
+///
+///     weir::log::set_sink([](weir::log::record const& r) {
+///       spdlog::log(levels[int(r.level)], "{}", r.text);
+///     });
+///     weir::log::set_sink({});  // nowhere
+///
+/// Nothing is told of calls that go well, so nothing is paid by them. A program that defines
+/// `WEIR_NO_LOG` in all of its translation units leaves it out.
+namespace weir::log {
+
+/// How grave something is.
+enum class level : std::uint8_t {
+  error,    ///< does not pass by itself: somebody has to do something
+  warning,  ///< may pass by itself, or has passed
+  info,     ///< good to know
+};
+
+/// What something is about: for those who want to tell some things and not others.
+enum class topic : std::uint8_t {
+  store,       ///< is away or refuses, since when and why; or answers again
+  settings,    ///< an engine's settings that endanger what weir keeps
+  hints,       ///< who waits is not told any more, and looks now and then
+  worker,      ///< could not start, or gets nothing from its store
+  job,         ///< is a dead letter, or has no handler here
+  starvation,  ///< renewals come late, since a thread is blocked, or a lease was lost
+};
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(level l) noexcept {
+  switch (l) {
+    case level::error: return "error";
+    case level::warning: return "warning";
+    case level::info: return "info";
+  }
+  return "?";
+}
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(topic t) noexcept {
+  switch (t) {
+    case topic::store: return "store";
+    case topic::settings: return "settings";
+    case topic::hints: return "hints";
+    case topic::worker: return "worker";
+    case topic::job: return "job";
+    case topic::starvation: return "starvation";
+  }
+  return "?";
+}
+
+/// One thing that is told.
+struct record {
+  log::level level = log::level::warning;  ///< how grave it is
+  log::topic topic = log::topic::store;    ///< what it is about
+  std::string_view text{};  ///< one line of printable ASCII, without passwords; lives for the call
+};
+
+/// Is given all that is told, in any thread, several at a time. Must not throw, or wait for weir.
+using sink = std::function<void(record const&)>;
+
+/// Writes `weir: LEVEL: TEXT` to standard error.
+void to_stderr(record const& what) noexcept;
+
+/// Tells this one from now on, in place of `to_stderr`; an empty one: nobody. Of each topic it gets
+/// ten records in ten seconds at most; the next one says how many were left out. May be called at
+/// any time, by any thread; a record that is on its way may still come to the sink before.
+void set_sink(sink to);
+
+/// What is less grave than this is not told; `warning` unless this was called.
+void set_level(level least) noexcept;
+
+}  // namespace weir::log
+
+namespace weir::detail {
+
+/// Would anybody be told? For texts that are dear to make.
+[[nodiscard]] bool logs(log::level level) noexcept;
+
+/// Tells the sink. Makes the text printable.
+void tell_log(log::level level, log::topic topic, std::string_view text) noexcept;
+
+}  // namespace weir::detail
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/detail/log_state.hpp"
+#endif
+
+#endif
