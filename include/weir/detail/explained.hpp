@@ -26,6 +26,12 @@ namespace weir::detail {
   return explained(make_error_code(e), text);
 }
 
+/// The same without a text.
+[[nodiscard]] inline error_code plain(error_code const& ec) noexcept {
+  return ec.category() == weir::error_category() ? error_code{ec.value(), weir::error_category()}
+                                                 : ec;
+}
+
 /// The text that an error code carries; empty: none.
 [[nodiscard]] std::string_view explanation_of(error_code const& ec) noexcept;
 

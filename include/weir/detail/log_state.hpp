@@ -118,6 +118,7 @@ WEIR_DECL void set_sink(sink to) {
   auto& own = weir::detail::log_state::get();
   std::lock_guard const lock{own.mutex};
   std::swap(own.to, shared);
+  own.pace = {};
 }
 
 WEIR_DECL void set_level(level least) noexcept {

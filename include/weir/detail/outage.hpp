@@ -22,6 +22,9 @@
 
 namespace weir::detail {
 
+/// What is told of a store that keeps a connection, and has never run.
+inline constexpr std::string_view store_never_run = "async_run was not called on this store";
+
 /// Whether a store can be used, and why not. The log is told when an outage begins, when its cause
 /// becomes another one, and when it ends, but not of each attempt in it. May be shared by threads.
 class outage {
@@ -64,6 +67,13 @@ class outage {
   }
   error_code failed(errc e, std::string_view text) noexcept {
     return failed(make_error_code(e), text);
+  }
+
+  /// The error of a command that has waited for too long. The log is told of an outage from the
+  /// beginning now.
+  error_code gives_up() noexcept {
+    auto const own = error();
+    return own ? failed(own) : make_error_code(errc::store_unavailable);
   }
 
   /// Nothing is wrong any more, or nothing was tried yet. Nobody is told.

@@ -10,9 +10,11 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/options.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -22,7 +24,6 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -37,6 +38,7 @@ class nats_engine;
                                                             nats_options const& options);
 void run_nats(nats_engine& engine, boost::asio::any_completion_handler<void(error_code)> handler);
 void close_nats(nats_engine& engine);
+[[nodiscard]] store_failure last_failure_of(nats_engine const& engine);
 
 /// A step that a NATS store executes. Full buckets the server forgets by itself.
 template <class C>
@@ -87,7 +89,7 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// Errors of every command, besides its own: `store_unavailable` when for `offline_patience` there
 /// was no connection, or JetStream could not serve it, as when the stream has no leader, or when a
 /// read got no answer; `outcome_unknown` when the connection ended, or no answer came within
-/// `request_timeout`, after a write was given to it; `permission_denied` (the generic one) when the
+/// `request_timeout`, after a write was given to it; `permission_denied` when the
 /// servers do not know who asks, or do not permit it what a command needs, at once; `store_full`
 /// when `max_pending` commands are under way, the stream or the account is full, or a record too
 /// large for a message; `store_read_only` when the stream is sealed; `store_foreign` when the
@@ -196,6 +198,22 @@ class nats_store {
   /// The one that it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
 
+  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
+  /// and of its copies, end within `most`. What was not given to the engine by then never is:
+  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
+  /// not bounded.
+  ///
+  /// @param most held within 1 ms and `limits::span`
+  [[nodiscard]] nats_store with_patience(duration most) const {
+    auto out = *this;
+    out.patience_ = detail::bounded_patience(most);
+    return out;
+  }
+
+  /// Why commands fail, or failed last: that the servers are away or refuse us, or were never asked,
+  /// since `async_run` was not called. May be called by any thread.
+  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
+
   /// Keeps a connection to a server, and makes another one whenever it ends, until `close`.
   /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
   /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
@@ -216,14 +234,14 @@ class nats_store {
   /// `operation_aborted`: it was executed, or not.
   template <detail::nats_executed C, class Token>
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
   /// Executes a command as if at `a.time`.
   template <detail::nats_executed C, class Token>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+    return detail::async_engine_call(executor_, engine_, a.command, {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -234,7 +252,7 @@ class nats_store {
   template <class C, class Token>
     requires command::waits_for_event<C>
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -245,6 +263,7 @@ class nats_store {
  private:
   executor_type executor_;
   std::uint32_t shards_;
+  duration patience_{};  // of each call; 0: none of its own
   std::shared_ptr<detail::nats_engine> engine_;
 };
 
