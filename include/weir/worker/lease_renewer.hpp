@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_RENEWER_HPP
 #define WEIR_WORKER_RENEWER_HPP
 
+#include "weir/detail/late_renewals.hpp"
 #include "weir/worker/core.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -37,6 +38,7 @@ class lease_renewer {
   static boost::asio::awaitable<void> run(std::shared_ptr<lease_renewer> self) {
     while (!self->stopped_) {
       auto const now = self->core_->clock.steady_now();
+      log_late_renewals("worker", saturating_sub(now, self->planned_), self->core_->options.lease);
       auto next = steady_time::max();
       for (auto const& job : self->core_->active) {
         if (now >= job->deadline) {
