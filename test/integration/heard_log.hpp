@@ -48,6 +48,13 @@ class heard_log {
     return static_cast<std::size_t>(std::ranges::count_if(
         own_->lines, [&](auto const& l) { return l.text.find(part) != l.text.npos; }));
   }
+  /// As it would stand on standard error; empty: nothing was told.
+  [[nodiscard]] std::string first() const {
+    std::lock_guard const lock{own_->mutex};
+    if (own_->lines.empty()) return {};
+    auto const& l = own_->lines.front();
+    return "weir: " + std::string{to_string(l.level)} + ": " + l.text;
+  }
   [[nodiscard]] std::string all() const {
     std::lock_guard const lock{own_->mutex};
     std::string out;

@@ -5,7 +5,6 @@
 #define WEIR_DETAIL_EXPLAINED_TEXTS_HPP
 
 #include "weir/detail/config.hpp"
-#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 
 #include <algorithm>
@@ -91,7 +90,8 @@ WEIR_DECL error_code explained(error_code ec, std::string_view text) noexcept {
     };
     static auto& known = *new texts;  // never destroyed: errors refer to it
     constexpr std::size_t most = 1000;
-    auto const key = printable(text);
+    constexpr std::size_t longest = 300;
+    auto const key = printable(text, longest);
     if (key.empty()) return ec;
     std::lock_guard const lock{known.mutex};
     auto found = known.all.find(key);

@@ -13,7 +13,7 @@
 namespace weir::detail {
 
 /// Tells the log of a renewal that comes so late that leases may be lost: its thread was blocked,
-/// or the host stood still (F76).
+/// or the host stood still (F85).
 ///
 /// @param who  renews
 /// @param late after the time at which it wanted to

@@ -6,7 +6,7 @@
 
 #include "weir/detail/config.hpp"
 #include "weir/detail/explained.hpp"
-#include "weir/log.hpp"
+#include "weir/log_record.hpp"
 
 #include <array>
 #include <atomic>
@@ -20,6 +20,16 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+namespace weir::log {
+
+WEIR_DECL void to_stderr(record const& what) noexcept {
+  auto const name = to_string(what.level);
+  std::fprintf(stderr, "weir: %.*s: %.*s\n", static_cast<int>(name.size()), name.data(),
+               static_cast<int>(what.text.size()), what.text.data());
+}
+
+}  // namespace weir::log
 
 namespace weir::detail {
 
@@ -106,12 +116,6 @@ WEIR_DECL void tell_log(log::level level, log::topic topic, std::string_view tex
 }  // namespace weir::detail
 
 namespace weir::log {
-
-WEIR_DECL void to_stderr(record const& what) noexcept {
-  auto const name = to_string(what.level);
-  std::fprintf(stderr, "weir: %.*s: %.*s\n", static_cast<int>(name.size()), name.data(),
-               static_cast<int>(what.text.size()), what.text.data());
-}
 
 WEIR_DECL void set_sink(sink to) {
   auto shared = std::make_shared<sink const>(std::move(to));

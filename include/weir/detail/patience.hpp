@@ -4,9 +4,8 @@
 #ifndef WEIR_DETAIL_PATIENCE_HPP
 #define WEIR_DETAIL_PATIENCE_HPP
 
-#include "weir/clock/system.hpp"
+#include "weir/concept.hpp"
 #include "weir/detail/alarm.hpp"
-#include "weir/detail/outage.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
@@ -28,7 +27,8 @@ namespace weir::detail {
 /// it ends with what is wrong with the store. What was sent is of unknown outcome.
 ///
 /// All are looked at together, by one timer, in a strand of its own.
-class patience_watch : public std::enable_shared_from_this<patience_watch> {
+template <clock Clock>
+class patience_watch : public std::enable_shared_from_this<patience_watch<Clock>> {
  public:
   /// @param why the error of what was not sent; called in any thread
   patience_watch(boost::asio::any_io_executor const& executor, std::function<error_code()> why)
@@ -39,8 +39,8 @@ class patience_watch : public std::enable_shared_from_this<patience_watch> {
   template <class... Args>
   void add(std::shared_ptr<parked<Args...>> const& op, duration most) {
     if (most <= duration::zero()) return;
-    entry one{saturating_add(system_clock{}.steady_now(), most), op};
-    dispatch_task(strand_, [self = shared_from_this(), one = std::move(one)]() mutable {
+    entry one{saturating_add(Clock{}.steady_now(), most), op};
+    dispatch_task(strand_, [self = this->shared_from_this(), one = std::move(one)]() mutable {
       self->all_.push_back(std::move(one));
       if (self->all_.back().until < self->next_) self->sweep();
     });
@@ -54,7 +54,7 @@ class patience_watch : public std::enable_shared_from_this<patience_watch> {
 
   /// Forgets those that have ended, too, so that they keep no executor busy for long.
   void sweep() {
-    auto const now = system_clock{}.steady_now();
+    auto const now = Clock{}.steady_now();
     auto next = steady_time::max();
     std::erase_if(all_, [&](entry const& e) {
       auto const op = e.op.lock();
@@ -73,14 +73,14 @@ class patience_watch : public std::enable_shared_from_this<patience_watch> {
     constexpr std::chrono::milliseconds most{50};
     auto const at =
         std::clamp<steady_time>(next, saturating_add(now, least), saturating_add(now, most));
-    timer_.start(strand_, at, [self = shared_from_this()] { self->sweep(); });
+    timer_.start(strand_, at, [self = this->shared_from_this()] { self->sweep(); });
   }
 
   boost::asio::any_io_executor const strand_;
   std::function<error_code()> const why_;
   std::vector<entry> all_;
   steady_time next_ = steady_time::max();  // the first of them
-  alarm<system_clock> timer_;
+  alarm<Clock> timer_;
 };
 
 }  // namespace weir::detail

@@ -9,6 +9,7 @@
     "weir/store/nats.hpp needs the NATS C client 3.4 or later: nats/nats.h is not on the include path"
 #endif
 
+#include "weir/clock/system.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/command/list.hpp"
 #include "weir/command/permits.hpp"
@@ -49,7 +50,7 @@ class nats_engine {
         link_{std::make_shared<nats_link>(executor_, std::move(address), options)},
         table_{std::make_shared<nats_table>(link_)},
         jobs_{std::make_shared<nats_jobs>(link_)},
-        patience_{std::make_shared<patience_watch>(
+        patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [state = link_->state()] { return state->gives_up(); })} {}
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
@@ -118,7 +119,7 @@ class nats_engine {
   std::shared_ptr<nats_link> link_;
   std::shared_ptr<nats_table> table_;
   std::shared_ptr<nats_jobs> jobs_;
-  std::shared_ptr<patience_watch> patience_;
+  std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 
 WEIR_DECL std::shared_ptr<nats_engine> make_nats_engine(boost::asio::any_io_executor executor,

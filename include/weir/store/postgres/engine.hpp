@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_POSTGRES_ENGINE_HPP
 #define WEIR_STORE_POSTGRES_ENGINE_HPP
 
+#include "weir/clock/system.hpp"
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
@@ -44,7 +45,7 @@ class postgres_engine {
         waits_{std::make_shared<postgres_waits>(
             pool_, options.listen_conninfo.empty() ? pool_->conninfo()
                                                    : std::string{options.listen_conninfo})},
-        patience_{std::make_shared<patience_watch>(
+        patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [pool = pool_] { return pool->state().gives_up(); })} {}
   postgres_engine(postgres_engine const&) = delete;
   postgres_engine& operator=(postgres_engine const&) = delete;
@@ -85,7 +86,7 @@ class postgres_engine {
   boost::asio::any_io_executor executor_;
   std::shared_ptr<postgres_pool> pool_;
   std::shared_ptr<postgres_waits> waits_;
-  std::shared_ptr<patience_watch> patience_;
+  std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 
 WEIR_DECL std::shared_ptr<postgres_engine> make_postgres_engine(

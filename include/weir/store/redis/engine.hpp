@@ -8,6 +8,7 @@
 #error "weir/store/redis.hpp needs OpenSSL: openssl/ssl.h is not on the include path"
 #endif
 
+#include "weir/clock/system.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/command/list.hpp"
 #include "weir/command/permits.hpp"
@@ -49,7 +50,7 @@ class redis_engine {
         sure_{options.replicas == 0 ? nullptr
                                     : make_backend(executor_, address, without_hints(options))},
         watches_{std::make_shared<redis_shard_watches>()},
-        patience_{std::make_shared<patience_watch>(
+        patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [link = link_] { return link->state().gives_up(); })} {}
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
@@ -120,7 +121,7 @@ class redis_engine {
   std::shared_ptr<redis_backend> link_;
   std::shared_ptr<redis_backend> sure_;  // for what replicas are to confirm; or null
   std::shared_ptr<redis_shard_watches> watches_;
-  std::shared_ptr<patience_watch> patience_;
+  std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 
 WEIR_DECL std::shared_ptr<redis_engine> make_redis_engine(

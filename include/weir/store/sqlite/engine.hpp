@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_SQLITE_ENGINE_HPP
 #define WEIR_STORE_SQLITE_ENGINE_HPP
 
+#include "weir/clock/system.hpp"
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
@@ -42,7 +43,7 @@ class sqlite_engine {
                 sqlite_options const& options, sqlite_host host)
       : executor_{std::move(executor)},
         worker_{std::make_shared<sqlite_worker>(std::move(path), options, std::move(host))},
-        patience_{std::make_shared<patience_watch>(
+        patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [worker = worker_] { return worker->state().error(); })} {
     no_signals const here;
     thread_ = std::thread{[w = worker_] { w->run(); }};
@@ -105,7 +106,7 @@ class sqlite_engine {
 
   boost::asio::any_io_executor executor_;
   std::shared_ptr<sqlite_worker> worker_;
-  std::shared_ptr<patience_watch> patience_;
+  std::shared_ptr<patience_watch<system_clock>> patience_;
   std::thread thread_;
 };
 
