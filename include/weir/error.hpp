@@ -16,7 +16,9 @@
 
 namespace weir {
 
-/// What operations fail with: an `errc`, an error of Asio, or one of a client library.
+/// What operations fail with: an `errc`, an error of Asio, or one of a client library. Where there
+/// is more to say (which option, which host, what the engine said) its `message()` ends with that;
+/// it compares as without. `docs/errors.md` shows what is seen of many mistakes.
 using error_code = boost::system::error_code;
 
 /// A value or an `error_code`: what a synchronous operation returns.

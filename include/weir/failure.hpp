@@ -15,11 +15,11 @@ namespace weir {
 /// whoever asked. Commands that fail because of it have the same error, and its text in their
 /// `message()`. What concerns one command only is not here.
 struct store_failure {
-  error_code error{};   ///< empty: the store has not failed so far
-  std::string text{};   ///< the cause, for people: where, and what the engine or the system said;
-                        ///< printable ASCII, without passwords
-  time_point since{};   ///< by this host's date: when it began
-  bool over = false;    ///< the store has answered since
+  error_code error{};  ///< empty: the store has not failed so far
+  std::string text{};  ///< the cause, for people: where, and what the engine or the system said;
+                       ///< printable ASCII, without passwords
+  time_point since{};  ///< by this host's date: when it began
+  bool over = false;   ///< the store has answered since
 };
 
 }  // namespace weir

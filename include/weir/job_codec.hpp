@@ -35,8 +35,7 @@ struct json_for {
 namespace detail {
 
 /// Was <nlohmann/json.hpp> included? Asked for a job type, so that it is asked where that is used.
-template <class T>
-concept json_is_known = requires { sizeof(typename json_for<T>::type); };
+template <class T> concept json_is_known = requires { sizeof(typename json_for<T>::type); };
 
 }  // namespace detail
 
@@ -128,8 +127,9 @@ struct decoded {
 /// `from_json` must check that they fit.
 template <class T>
 [[nodiscard]] decoded<T> decode(std::string_view payload) {
-  static_assert(std::default_initializable<T>,
-                "weir: this job type has no default constructor, and is filled in from its JSON form");
+  static_assert(
+      std::default_initializable<T>,
+      "weir: this job type has no default constructor, and is filled in from its JSON form");
   decoded<T> out;
   if (detail::nested_too_deep(payload)) {
     out.reason = "nested too deep";

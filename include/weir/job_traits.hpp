@@ -110,12 +110,14 @@ struct job_traits_check : job_traits_names<Traits> {
   WEIR_TEXT_OF_JOB(concurrency_key);
   WEIR_TEXT_OF_JOB(rate_key);
   static_assert(
-      !requires { Traits::priority; } || requires { requires is_number<decltype(Traits::priority)>; } ||
+      !requires { Traits::priority; } ||
+          requires { requires is_number<decltype(Traits::priority)>; } ||
           requires(Job const& job) { std::uint8_t{Traits::priority(job)}; },
       "weir: priority in job_traits is neither a number nor a function that takes the "
       "job and gives a std::uint8_t");
   static_assert(
-      !requires { Traits::rate_cost; } || requires { requires is_number<decltype(Traits::rate_cost)>; } ||
+      !requires { Traits::rate_cost; } ||
+          requires { requires is_number<decltype(Traits::rate_cost)>; } ||
           requires(Job const& job) { std::uint64_t{Traits::rate_cost(job)}; },
       "weir: rate_cost in job_traits is neither a number nor a function that takes the "
       "job and gives a std::uint64_t");

@@ -4,9 +4,24 @@
 #ifndef WEIR_LOG_HPP
 #define WEIR_LOG_HPP
 
+#include "weir/error.hpp"
 #include "weir/log_record.hpp"
 
+#include <exception>
 #include <string_view>
+
+namespace weir::detail {
+
+/// Would anybody be told? For texts that are dear to make.
+[[nodiscard]] bool logs(log::level level) noexcept;
+
+/// Tells the sink. Makes the text printable.
+void tell_log(log::level level, log::topic topic, std::string_view text) noexcept;
+
+void tell_failure_of(std::string_view operation, error_code const& ec) noexcept;
+void tell_failure_of(std::string_view operation, std::exception_ptr const& e) noexcept;
+
+}  // namespace weir::detail
 
 /// What weir tells its operator: that a store is away, and why; that a job has died; that a thread
 /// is blocked. Warnings and errors go to standard error, a line each, unless a program wants them
@@ -32,17 +47,32 @@ void set_sink(sink to);
 /// What is less grave than this is not told; `warning` unless this was called.
 void set_level(level least) noexcept;
 
+/// A completion handler for what nobody waits for, in place of `boost::asio::detached`, which
+/// swallows errors: it tells the log of them (`topic::application`), but not of cancellations.
+///
+///     worker.async_run(weir::log::failures{"worker"});
+///     asio::co_spawn(io, enqueue(queue), weir::log::failures{"enqueue"});
+class failures {
+ public:
+  /// @param of names the operation in the log; must live until it ends, as a literal does
+  explicit constexpr failures(std::string_view of) noexcept : of_{of} {}
+
+  /// Of an operation that completes with an error code.
+  template <class... Results>
+  void operator()(error_code ec, Results const&...) const noexcept {
+    detail::tell_failure_of(of_, ec);
+  }
+  /// Of one that completes with an exception.
+  template <class... Results>
+  void operator()(std::exception_ptr const& e, Results const&...) const noexcept {
+    detail::tell_failure_of(of_, e);
+  }
+
+ private:
+  std::string_view of_;
+};
+
 }  // namespace weir::log
-
-namespace weir::detail {
-
-/// Would anybody be told? For texts that are dear to make.
-[[nodiscard]] bool logs(log::level level) noexcept;
-
-/// Tells the sink. Makes the text printable.
-void tell_log(log::level level, log::topic topic, std::string_view text) noexcept;
-
-}  // namespace weir::detail
 
 #if !defined(WEIR_SEPARATE_COMPILATION)
 #include "weir/detail/log_state.hpp"

@@ -19,12 +19,13 @@ enum class level : std::uint8_t {
 
 /// What something is about: for those who want to tell some things and not others.
 enum class topic : std::uint8_t {
-  store,       ///< is away or refuses, since when and why; or answers again
-  settings,    ///< an engine's settings that endanger what weir keeps, or rights that a user lacks
-  hints,       ///< who waits is not told any more, and looks now and then
-  worker,      ///< could not start, or gets nothing from its store
-  job,         ///< is a dead letter, or has no handler here
-  starvation,  ///< renewals come late, since a thread is blocked, or a lease was lost
+  store,        ///< is away or refuses, since when and why; or answers again
+  settings,     ///< an engine's settings that endanger what weir keeps, or rights that a user lacks
+  hints,        ///< who waits is not told any more, and looks now and then
+  worker,       ///< could not start, or gets nothing from its store
+  job,          ///< is a dead letter, or has no handler here
+  application,  ///< what a program gave to `failures`
+  starvation,   ///< renewals come late, since a thread is blocked, or a lease was lost
 };
 
 /// Its name in English, as it stands above.
@@ -45,6 +46,7 @@ enum class topic : std::uint8_t {
     case topic::hints: return "hints";
     case topic::worker: return "worker";
     case topic::job: return "job";
+    case topic::application: return "application";
     case topic::starvation: return "starvation";
   }
   return "?";

@@ -50,8 +50,8 @@ inline void compare_row(std::string const& row, std::string seen, names const& k
       seen.replace(at, text.size(), name);
     }
   }
-  BOOST_TEST(seen == shown_line(row), "ROW\t" << row << "\t" << seen << "\n  the page has "
-                                              << shown_line(row));
+  BOOST_TEST(seen == shown_line(row),
+             "ROW\t" << row << "\t" << seen << "\n  the page has " << shown_line(row));
 }
 
 /// As a program shows the error of a call.
@@ -82,8 +82,8 @@ template <class Store>
 }
 
 /// F87: a store is stopped while its callers are at work. Each call ends with `store_unavailable`,
-/// by the patience of its handle, since the store's own is not over while the test lasts; a limit in
-/// use ends with `timed_out`.
+/// by the patience of its handle, since the store's own is not over while the test lasts; a limit
+/// in use ends with `timed_out`.
 ///
 /// @param stop lets the store answer no more, and comes back once nothing is under way with it
 template <class Store, class Stop>

@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(F87_calls_end_when_the_server_is_gone) {
   bed on{s, o};
   weir_test::F87_calls_end_when_the_store_is_stopped(on.io, on.store, [&] {
     s.kill();
-    BOOST_TEST_REQUIRE(
-        weir_test::happens(on.io, [&] { return static_cast<bool>(on.store.last_failure().error); }));
+    BOOST_TEST_REQUIRE(weir_test::happens(
+        on.io, [&] { return static_cast<bool>(on.store.last_failure().error); }));
   });
 }
 

@@ -62,7 +62,8 @@ BOOST_AUTO_TEST_CASE(F86_what_the_server_has_against_us_is_told) {
 
 BOOST_AUTO_TEST_CASE(F87_a_forgotten_migration_is_named) {
   auto const database = bed::fresh("");
-  row("postgres.not_migrated", the_server().conninfo(database), {{database, "DATABASE"}, {std::to_string(the_server().port()), "PORT"}});
+  row("postgres.not_migrated", the_server().conninfo(database),
+      {{database, "DATABASE"}, {std::to_string(the_server().port()), "PORT"}});
 }
 
 BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
@@ -81,8 +82,8 @@ BOOST_AUTO_TEST_CASE(F87_calls_end_when_the_server_is_gone) {
   bed on{quick(), "", s};
   weir_test::F87_calls_end_when_the_store_is_stopped(on.io, on.store, [&] {
     s.kill(SIGQUIT);
-    BOOST_TEST_REQUIRE(
-        weir_test::happens(on.io, [&] { return static_cast<bool>(on.store.last_failure().error); }));
+    BOOST_TEST_REQUIRE(weir_test::happens(
+        on.io, [&] { return static_cast<bool>(on.store.last_failure().error); }));
   });
 }
 

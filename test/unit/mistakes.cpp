@@ -4,12 +4,12 @@
 // F85, F86: what primitives and a worker say of mistakes.
 
 #include "integration/mistakes.hpp"
-#include "weir.hpp"
 
-#include <nlohmann/json.hpp>
+#include "weir.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -6,7 +6,10 @@
 
 #include "weir/detail/config.hpp"
 #include "weir/detail/explained.hpp"
+#include "weir/error.hpp"
 #include "weir/log_record.hpp"
+
+#include <boost/system/system_error.hpp>
 
 #include <array>
 #include <atomic>
@@ -14,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -110,6 +114,35 @@ WEIR_DECL void tell_log(log::level level, log::topic topic, std::string_view tex
     }
     (*to)({level, topic, line});
   } catch (...) {  // nobody can be told
+  }
+}
+
+WEIR_DECL void tell_failure_of(std::string_view operation, std::string_view why) noexcept {
+  try {
+    tell_log(log::level::error, log::topic::application,
+             std::string{operation} + ": " + std::string{why});
+  } catch (...) {  // out of memory
+  }
+}
+
+WEIR_DECL void tell_failure_of(std::string_view operation, error_code const& ec) noexcept {
+  if (!ec || ec == boost::system::errc::operation_canceled) return;
+  try {
+    tell_failure_of(operation, ec.message());
+  } catch (...) {  // out of memory
+  }
+}
+
+WEIR_DECL void tell_failure_of(std::string_view operation, std::exception_ptr const& e) noexcept {
+  if (!e) return;
+  try {
+    std::rethrow_exception(e);
+  } catch (boost::system::system_error const& error) {
+    tell_failure_of(operation, error.code());
+  } catch (std::exception const& error) {
+    tell_failure_of(operation, error.what());
+  } catch (...) {
+    tell_failure_of(operation, "an exception that is not a std::exception");
   }
 }
 

@@ -146,8 +146,7 @@ class lease_pursuit {
   }
 
   ending settle(error_code ec) {
-    if (over() && ec == errc::timed_out)
-      return ending{no_answer()};  // the claim is cleaned up
+    if (over() && ec == errc::timed_out) return ending{no_answer()};  // the claim is cleaned up
     if (!may_have_happened(ec)) claim_->known = before_;
     if (ec != condition::transient || once_) return ending{ec};
     failure_ = ec;
@@ -155,8 +154,9 @@ class lease_pursuit {
     return {};
   }
 
-  /// The wait is over, and the last question has no answer. A limit that was in use when it was asked
-  /// before, a moment ago, is so still; otherwise it is the store that has not let us in (F87).
+  /// The wait is over, and the last question has no answer. A limit that was in use when it was
+  /// asked before, a moment ago, is so still; otherwise it is the store that has not let us in
+  /// (F87).
   [[nodiscard]] error_code no_answer() const {
     auto const quiet = answered_at_ ? saturating_sub(now(), *answered_at_) : limits::span;
     if (auto const why = agent_->store.failure()) return why;

@@ -154,8 +154,8 @@ class basic_memory_store {
   auto async_execute(C const& c, Token&& token) const {
     auto initiate = [](detail::erased_handler<C> handler, basic_memory_store const& self,
                        C const& command) {
-      detail::engine_way<detail::memory_state, C>::execute(*self.state_, command, {.at = self.now()},
-                                                           std::move(handler));
+      detail::engine_way<detail::memory_state, C>::execute(*self.state_, command,
+                                                           {.at = self.now()}, std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code, hint)>(
         detail::bound_initiation{executor_, initiate}, token, *this, c);

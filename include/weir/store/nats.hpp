@@ -50,8 +50,8 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// hosts.
 ///
 ///     weir::nats_store store{io.get_executor(), "nats://127.0.0.1:4222"};
-///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n'; });
-///     weir::limiter limiter{store, ...};
+///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n';
+///     }); weir::limiter limiter{store, ...};
 ///
 /// Programs link the CMake target weir::nats, which brings the NATS C client.
 ///
@@ -210,8 +210,8 @@ class nats_store {
     return out;
   }
 
-  /// Why commands fail, or failed last: that the servers are away or refuse us, or were never asked,
-  /// since `async_run` was not called. May be called by any thread.
+  /// Why commands fail, or failed last: that the servers are away or refuse us, or were never
+  /// asked, since `async_run` was not called. May be called by any thread.
   [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
 
   /// Keeps a connection to a server, and makes another one whenever it ends, until `close`.
@@ -241,7 +241,8 @@ class nats_store {
   /// Executes a command as if at `a.time`.
   template <detail::nats_executed C, class Token>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, {.at = a.time, .patience = patience_},
+    return detail::async_engine_call(executor_, engine_, a.command,
+                                     {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 

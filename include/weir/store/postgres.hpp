@@ -79,9 +79,9 @@ void close_engine(postgres_engine& engine);
 /// longer than a second: it was not executed; `outcome_unknown` when the connection was lost,
 /// or was silent for `command_timeout`, after the command left: it was executed, or not;
 /// `schema_outdated` when the database has to be migrated, `schema_too_new`; `invalid_option` when
-/// it has another number of shards; `disk_full`, `store_read_only`, `store_corrupt`,
-/// `permission_denied`; `not_enough_memory`, when the server is out of memory or of locks;
-/// `store_full`, when `max_pending` commands wait; `closed`.
+/// it has another number of shards, or what was given is no connection string; `disk_full`,
+/// `store_read_only`, `store_corrupt`, `permission_denied`; `not_enough_memory`, when the server is
+/// out of memory or of locks; `store_full`, when `max_pending` commands wait; `closed`.
 ///
 /// Known: who looks for a queue's first job goes through the index entries of jobs that are over
 /// and not vacuumed yet. The tables ask for a vacuum after thousands of those, so it is
@@ -163,7 +163,8 @@ class postgres_store {
   template <class C, class Token>
     requires detail::engine_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, {.at = a.time, .patience = patience_},
+    return detail::async_engine_call(executor_, engine_, a.command,
+                                     {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 

@@ -48,8 +48,8 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// any number of processes and hosts.
 ///
 ///     weir::redis_store store{io.get_executor(), "redis://127.0.0.1:6379"};
-///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n'; });
-///     weir::limiter limiter{store, ...};
+///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n';
+///     }); weir::limiter limiter{store, ...};
 ///
 /// Programs link the CMake target weir::redis, which brings OpenSSL; or OpenSSL themselves.
 ///
@@ -173,7 +173,8 @@ class redis_store {
   template <class C, class Token>
     requires detail::redis_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, {.at = a.time, .patience = patience_},
+    return detail::async_engine_call(executor_, engine_, a.command,
+                                     {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 

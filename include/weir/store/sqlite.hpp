@@ -154,7 +154,8 @@ class basic_sqlite_store {
   template <class C, class Token>
     requires detail::engine_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, {.at = a.time, .patience = patience_},
+    return detail::async_engine_call(executor_, engine_, a.command,
+                                     {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 

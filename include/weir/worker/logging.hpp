@@ -58,8 +58,7 @@ inline void log_worker_event(worker_event const& e, worker_log_state& state) noe
   using log::level;
   using log::topic;
   switch (e.kind) {
-    case kind::dead_lettered:
-      return log_event_text(e, level::warning, topic::job, "dead letter");
+    case kind::dead_lettered: return log_event_text(e, level::warning, topic::job, "dead letter");
     case kind::damaged: return log_event_text(e, level::error, topic::job, "damaged record");
     case kind::result_dropped:
       return log_event_text(e, level::warning, topic::job, "a result was not kept");
@@ -81,8 +80,8 @@ WEIR_DECL void log_unknown_kind(active_job const& job, duration delay,
   told.push_back(job.job.kind);
   auto const wait = std::chrono::ceil<std::chrono::milliseconds>(delay).count();
   tell_log(log::level::warning, log::topic::job,
-           "worker: no handler for " + text_of(job.job, job.queue) +
-               ": it is put off by " + std::to_string(wait) + " ms, and so are others of the kind");
+           "worker: no handler for " + text_of(job.job, job.queue) + ": it is put off by " +
+               std::to_string(wait) + " ms, and so are others of the kind");
 }
 
 }  // namespace weir::detail

@@ -71,9 +71,8 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
   /// Says which server it was.
   static error_code at(nats_server_url const& server, error_code ec) {
     auto const said = explanation_of(ec);
-    return explained(plain(ec),
-                     server.host + ":" + server.port + (said.empty() ? "" : ": ") +
-                         std::string{said});
+    return explained(plain(ec), server.host + ":" + server.port + (said.empty() ? "" : ": ") +
+                                    std::string{said});
   }
   /// Not within the relay.
   void next_later(error_code why) {
@@ -83,16 +82,17 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
   }
 
   void greet(nats_server_url const& server, std::uint16_t port) {
-    greeted_ = park<error_code, made>(boost::asio::any_io_executor{strand_},
-                                      [weak = weak_from_this(), server](error_code ec, made connection) {
-                                        auto const self = weak.lock();
-                                        if (!self) return;
-                                        if (ec) return self->next(at(server, ec));
-                                        auto const relay = std::exchange(self->relay_, {});
-                                        relay->kept();
-                                        connection->behind([relay] { relay->end(); });
-                                        self->arrived_->resume(ec, std::move(connection));
-                                      });
+    greeted_ =
+        park<error_code, made>(boost::asio::any_io_executor{strand_},
+                               [weak = weak_from_this(), server](error_code ec, made connection) {
+                                 auto const self = weak.lock();
+                                 if (!self) return;
+                                 if (ec) return self->next(at(server, ec));
+                                 auto const relay = std::exchange(self->relay_, {});
+                                 relay->kept();
+                                 connection->behind([relay] { relay->end(); });
+                                 self->arrived_->resume(ec, std::move(connection));
+                               });
     relay_->allow(how_.connect_timeout);
     join();
     // It holds nothing that is the strand's.

@@ -282,9 +282,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
   void greeted(nats_stream_info const& info, steady_time sent) {
     if (info.error != 0) {
-      auto const ec = explained(nats_refusal(info.error),
-                                "JetStream error " + std::to_string(info.error) + ", of the stream " +
-                                    names_.stream());
+      auto const ec =
+          explained(nats_refusal(info.error), "JetStream error " + std::to_string(info.error) +
+                                                  ", of the stream " + names_.stream());
       cause_ = explanation_of(ec);
       // That may pass, so those who wait may go on waiting.
       if (ec == errc::store_unavailable) return hang_up();

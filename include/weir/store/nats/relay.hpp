@@ -74,7 +74,8 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     listener_.close(ignored);
     server_.close(ignored);
     client_.close(ignored);
-    if (auto const tell = std::exchange(done_, {})) tell(explained(errc::store_unavailable, cause_), 0);
+    if (auto const tell = std::exchange(done_, {}))
+      tell(explained(errc::store_unavailable, cause_), 0);
   }
 
  private:

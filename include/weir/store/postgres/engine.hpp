@@ -42,9 +42,9 @@ class postgres_engine {
                   postgres_options const& options)
       : executor_{std::move(executor)},
         pool_{std::make_shared<postgres_pool>(executor_, std::move(conninfo), options)},
-        waits_{std::make_shared<postgres_waits>(
-            pool_, options.listen_conninfo.empty() ? pool_->conninfo()
-                                                   : std::string{options.listen_conninfo})},
+        waits_{std::make_shared<postgres_waits>(pool_, options.listen_conninfo.empty()
+                                                           ? pool_->conninfo()
+                                                           : std::string{options.listen_conninfo})},
         patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [pool = pool_] { return pool->state().gives_up(); })} {}
   postgres_engine(postgres_engine const&) = delete;

@@ -151,7 +151,8 @@ class postgres_hosts {
     for (auto const* o = known.get(); o != nullptr && o->keyword != nullptr; ++o) {
       if (quoted == o->keyword) return std::string{said};
       if (alike(quoted, o->keyword)) {
-        return "there is no option \"" + std::string{quoted} + "\": is \"" + o->keyword + "\" meant?";
+        return "there is no option \"" + std::string{quoted} + "\": is \"" + o->keyword +
+               "\" meant?";
       }
     }
     return std::string{said.substr(0, begin)} + "that is not repeated here";

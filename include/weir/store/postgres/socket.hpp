@@ -5,8 +5,8 @@
 #define WEIR_STORE_POSTGRES_SOCKET_HPP
 
 #include "weir/clock/system.hpp"
-#include "weir/detail/os_entropy.hpp"
 #include "weir/detail/explained.hpp"
+#include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/hosts.hpp"
 #include "weir/time.hpp"
@@ -106,7 +106,8 @@ class postgres_socket {
   void connect(std::string const& conninfo, duration most, std::function<void(error_code)> done) {
     auto const s = std::make_shared<search>(postgres_hosts{conninfo}, most, std::move(done));
     if (!s->hosts.valid()) {
-      return finish(*s, explained(errc::invalid_option, "connection string: " + s->hosts.problem()));
+      return finish(*s,
+                    explained(errc::invalid_option, "connection string: " + s->hosts.problem()));
     }
     s->names = s->hosts.names();
     if (s->names.empty()) return begin(s);

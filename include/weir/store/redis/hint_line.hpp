@@ -109,7 +109,8 @@ class redis_hint_line final : public redis_session_owner,
   void ended(error_code, std::string_view cause) override {
     session_.reset();
     if (closed_) return;
-    if (auto const owner = owner_.lock(); owner && owner->hint_target() && !std::exchange(told_, true)) {
+    if (auto const owner = owner_.lock();
+        owner && owner->hint_target() && !std::exchange(told_, true)) {
       tell_log(log::level::warning, log::topic::hints,
                "Redis store: no hints for now, so who waits looks every poll_interval: " +
                    std::string{cause});

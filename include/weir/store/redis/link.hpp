@@ -337,10 +337,10 @@ class redis_link final : public redis_backend,
   void connect() {
     if (closed_) return finish();
     taught_.clear();
-    hosts_.find([self = shared_from_this()](std::optional<redis_target> target,
-                                            std::string const& cause) {
-      self->dial(std::move(target), cause);
-    });
+    hosts_.find(
+        [self = shared_from_this()](std::optional<redis_target> target, std::string const& cause) {
+          self->dial(std::move(target), cause);
+        });
   }
 
   void dial(std::optional<redis_target> target, std::string const& cause) {

@@ -261,7 +261,8 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     auto const ping = std::make_shared<redis_question>();
     ping->wire.push("PING", ++beats_);
     ask(ping, [this, own = std::to_string(beats_)](error_code ec, redis_question& q) {
-      if (!ec && !q.is_refused() && q.answer().front().value != own) broken_off("it answers something else");
+      if (!ec && !q.is_refused() && q.answer().front().value != own)
+        broken_off("it answers something else");
     });
     after(options_.health_check_interval, &redis_session::beat);
   }

@@ -30,10 +30,9 @@ namespace weir::detail {
                                                         redis_reply& reply) {
   auto const there = reply.text();
   if (reply.complete() && there == std::to_string(names.shards())) return {};
-  return explained(errc::invalid_option, "redis_options::shards is " +
-                                             std::to_string(names.shards()) +
-                                             ", and what is on the server has " +
-                                             std::string{there.substr(0, 32)});
+  return explained(errc::invalid_option,
+                   "redis_options::shards is " + std::to_string(names.shards()) +
+                       ", and what is on the server has " + std::string{there.substr(0, 32)});
 }
 
 /// The same on its way through a cluster. `then` is told what came of it.

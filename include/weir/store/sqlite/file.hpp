@@ -215,9 +215,9 @@ class sqlite_file {
     }
     auto const there = sqlite_ledger::read(db_).shards;
     if (there != options_.shards) {
-      return explained(errc::invalid_option,
-                       "sqlite_options::shards is " + std::to_string(options_.shards) +
-                           ", and the file has " + std::to_string(there));
+      return explained(errc::invalid_option, "sqlite_options::shards is " +
+                                                 std::to_string(options_.shards) +
+                                                 ", and the file has " + std::to_string(there));
     }
     sqlite3_wal_hook(
         db_.handle(),
