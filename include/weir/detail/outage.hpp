@@ -76,10 +76,10 @@ class outage {
     return own ? failed(own) : make_error_code(errc::store_unavailable);
   }
 
-  /// Nothing is wrong any more, or nothing was tried yet. Nobody is told.
+  /// The user has done it, and nothing was tried yet. Nobody is told.
   void forget() noexcept {
     std::lock_guard const lock{mutex_};
-    last_.over = true;
+    last_ = {};
     away_ = false;
   }
 

@@ -288,8 +288,11 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   void progressed() override { pump(); }
 
   void ended(error_code why, bool connected) override {
-    bool const unasked = why == errc::closed || explanation_of(why).empty();
-    if (!closed_ && !(connected && unasked)) why = fails(why);
+    // What is closed on purpose, or one of several, is no outage.
+    bool const expected = closed_ || (connected && explanation_of(why).empty());
+    auto const works = [](auto const& l) { return l->ready(); };
+    if (!expected && !std::any_of(links_.begin(), links_.end(), works)) why = fails(why);
+    if (why == errc::outcome_unknown) why = explained(errc::store_unavailable, explanation_of(why));
     std::array<std::uint32_t, 2> left{};
     std::erase_if(links_, [](auto const& l) { return l->over(); });
     for (auto const& l : links_) ++left[l->waits() ? 1 : 0];
