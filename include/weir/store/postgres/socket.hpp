@@ -197,15 +197,7 @@ class postgres_socket {
       return finish(*s, explained(errc::store_unavailable, s->cause));
     }
     auto const n = s->attempts++;
-    timer_.set(saturating_add(timer_.now(), s->most), [this, s] {
-      s->cause = "no answer within connect_timeout";
-      if (connection_) {
-        s->cause = std::string{PQhost(connection_.get())} + ":" + PQport(connection_.get()) + ": " +
-                   s->cause;
-        connection_.reset();
-      }
-      try_next(s);
-    });
+    timer_.set(saturating_add(timer_.now(), s->most), [this, s] { give_up(s); });
     connection_.reset(s->hosts.start(n));
     if (!connection_) {
       return finish(*s, make_error_code(boost::system::errc::not_enough_memory));
@@ -214,6 +206,17 @@ class postgres_socket {
     polled_ = PQstatus(connection_.get()) == CONNECTION_BAD ? PGRES_POLLING_FAILED
                                                             : PGRES_POLLING_WRITING;
     go_on(s);
+  }
+
+  /// The host that is tried is mute.
+  void give_up(std::shared_ptr<search> const& s) {
+    s->cause = "no answer within connect_timeout";
+    if (connection_) {
+      s->cause = std::string{PQhost(connection_.get())} + ":" + PQport(connection_.get()) + ": " +
+                 s->cause;
+      connection_.reset();
+    }
+    try_next(s);
   }
 
   void go_on(std::shared_ptr<search> const& s) {
