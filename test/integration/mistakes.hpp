@@ -18,6 +18,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,12 +74,13 @@ template <class Store, class Command>
 template <class Store>
 [[nodiscard]] std::string first_line(boost::asio::io_context& io, Store const& store,
                                      heard_log const& heard) {
-  std::optional<weir::error_code> out;
+  // The command may end after this.
+  auto const out = std::make_shared<std::optional<weir::error_code>>();
   store.async_execute(weir::command::acquire_lock{"key", "me", std::chrono::minutes{1}},
-                      [&](weir::error_code ec, weir::lock_grant const&) { out = ec; });
-  auto const told_of = [&] { return out.has_value() || !heard.first().empty(); };
+                      [out](weir::error_code ec, weir::lock_grant const&) { *out = ec; });
+  auto const told_of = [&] { return out->has_value() || !heard.first().empty(); };
   BOOST_TEST_REQUIRE(happens(io, told_of));
-  return heard.first().empty() ? told(*out) : heard.first();
+  return heard.first().empty() ? told(**out) : heard.first();
 }
 
 /// F87: a store is stopped while its callers are at work. Each call ends with `store_unavailable`,
@@ -118,14 +120,14 @@ void F87_calls_end_when_the_store_is_stopped(boost::asio::io_context& io, Store 
   BOOST_TEST_REQUIRE(got());
   weir::limiter const patient{store, {.limit = 1, .ttl = 10min, .poll = 50ms}};
   auto const in_use = end([&](auto h) {
-    patient.async_acquire("busy", {.wait = 2s},
+    patient.async_acquire("busy", {.wait = 5s},
                           [h](weir::error_code ec, weir::permit const&) { h(ec); });
   });
   BOOST_TEST((in_use == errc::timed_out), in_use.message());
 
   // In mid-run: one waits.
   std::optional<weir::error_code> waited;
-  limiter.async_acquire("busy", {.wait = 3s},
+  limiter.async_acquire("busy", {.wait = 15s},
                         [&](weir::error_code ec, weir::permit const&) { waited = ec; });
   for (auto const until = std::chrono::steady_clock::now() + 200ms;
        std::chrono::steady_clock::now() < until;) {

@@ -112,7 +112,9 @@ BOOST_AUTO_TEST_CASE(F85_an_outage_is_told_once_and_at_its_end) {
   BOOST_TEST(!on.store.last_failure().error);
   s.kill();
   BOOST_TEST_REQUIRE(weir_test::happens(on.io, [&] { return heard.count("refused") != 0; }));
-  compare_row("redis.lost", heard.first(), port_of(s));
+  auto known = port_of(s);
+  known.insert(known.end(), {{"End of file", "REASON"}, {"Connection reset by peer", "REASON"}});
+  compare_row("redis.lost", heard.first(), known);
   auto const during = on.store.last_failure();
   BOOST_TEST((during.error == errc::store_unavailable));
   BOOST_TEST(!during.over);
