@@ -21,13 +21,7 @@
 #include <thread>
 #include <vector>
 
-namespace {
-
-using namespace std::chrono_literals;
-using namespace weir;
-using weir_test::compare_row;
-using weir_test::heard_log;
-using weir_test::told;
+namespace mistakes_test {
 
 struct letter {
   int n = 0;
@@ -39,15 +33,27 @@ struct parcel {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(parcel, n)
 
+}  // namespace mistakes_test
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace weir;
+using mistakes_test::letter;
+using mistakes_test::parcel;
+using weir_test::compare_row;
+using weir_test::heard_log;
+using weir_test::told;
+
 }  // namespace
 
 template <>
-struct weir::job_traits<letter> {
+struct weir::job_traits<mistakes_test::letter> {
   static constexpr std::string_view kind = "letter";
   static constexpr std::uint32_t max_attempts = 1;
 };
 template <>
-struct weir::job_traits<parcel> {
+struct weir::job_traits<mistakes_test::parcel> {
   static constexpr std::string_view kind = "parcel";
 };
 
