@@ -155,7 +155,7 @@ class postgres_hosts {
                "\" meant?";
       }
     }
-    return std::string{said.substr(0, begin)} + "that is not repeated here";
+    return std::string{said.substr(0, begin)} + "..., which is not repeated here";
   }
 
   /// Do they differ by one or two letters that were left out, added or changed?
