@@ -38,7 +38,6 @@ class lease_renewer {
   static boost::asio::awaitable<void> run(std::shared_ptr<lease_renewer> self) {
     while (!self->stopped_) {
       auto const now = self->core_->clock.steady_now();
-      log_late_renewals("worker", saturating_sub(now, self->planned_), self->core_->options.lease);
       auto next = steady_time::max();
       for (auto const& job : self->core_->active) {
         if (now >= job->deadline) {
@@ -51,6 +50,8 @@ class lease_renewer {
           next = std::min(next, job->permit_deadline);
         }
         if (now >= job->renew_at && !job->renewing) {
+          log_late_renewals("worker", saturating_sub(now, job->renew_at),
+                            self->core_->options.lease);
           job->renewing = true;
           self->core_->begin(renew(self, job));
         }
