@@ -7,6 +7,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/enqueue_request.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/job.hpp"
@@ -64,13 +65,15 @@ template <class Job>
   static_assert(has_kind<Job>,
                 "weir: specialise weir::job_traits for this job type and give it a `static "
                 "constexpr std::string_view kind`");
+  static_assert(json_is_known<Job>,
+                "weir: include <nlohmann/json.hpp>: jobs are kept in their JSON form");
   static_assert(json_form<Job>,
                 "weir: this job type has no JSON form (nlohmann to_json and from_json)");
 
   enqueue_request out{jobs.empty() ? "default" : queue_for(jobs.front(), options)};
   // That an id is not nil is every store's own check.
   if (!options.ids.empty() && options.ids.size() != jobs.size()) {
-    out.fail(make_error_code(errc::invalid_option));
+    out.fail(explained(errc::invalid_option, "enqueue_options::ids has one for each job, or none"));
     return out;
   }
   for (std::size_t i = 0; i != jobs.size(); ++i) {

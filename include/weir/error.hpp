@@ -16,7 +16,9 @@
 
 namespace weir {
 
-/// What operations fail with: an `errc`, an error of Asio, or one of a client library.
+/// What operations fail with: an `errc`, an error of Asio, or one of a client library. Where there
+/// is more to say (which option, which host, what the engine said) its `message()` ends with that;
+/// it compares as without. `docs/errors.md` shows what is seen of many mistakes.
 using error_code = boost::system::error_code;
 
 /// A value or an `error_code`: what a synchronous operation returns.
@@ -141,7 +143,7 @@ namespace detail {
   }
 }
 
-class error_category final : public boost::system::error_category {
+class error_category : public boost::system::error_category {
  public:
   constexpr error_category() noexcept : boost::system::error_category(0x7765697265727263) {}
   [[nodiscard]] char const* name() const noexcept override { return "weir"; }

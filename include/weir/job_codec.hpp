@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <exception>
 #include <new>
@@ -28,6 +29,13 @@ template <class T>
 struct json_for {
   using type = nlohmann::json;
 };
+
+}  // namespace detail
+
+namespace detail {
+
+/// Was <nlohmann/json.hpp> included? Asked for a job type, so that it is asked where that is used.
+template <class T> concept json_is_known = requires { sizeof(typename json_for<T>::type); };
 
 }  // namespace detail
 
@@ -119,6 +127,9 @@ struct decoded {
 /// `from_json` must check that they fit.
 template <class T>
 [[nodiscard]] decoded<T> decode(std::string_view payload) {
+  static_assert(
+      std::default_initializable<T>,
+      "weir: this job type has no default constructor, and is filled in from its JSON form");
   decoded<T> out;
   if (detail::nested_too_deep(payload)) {
     out.reason = "nested too deep";

@@ -66,6 +66,15 @@ enum class limit_scope : std::uint8_t {
           ///< order
 };
 
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(limit_scope o) noexcept {
+  switch (o) {
+    case limit_scope::job: return "job";
+    case limit_scope::queue: return "queue";
+  }
+  return "?";
+}
+
 /// A job type whose traits name its kind.
 template <class Job>
 concept has_kind = requires {
@@ -88,6 +97,10 @@ namespace detail {
       !requires { Traits::member; } || requires { Traits::other; },                                \
       "weir: " #member " in job_traits has no meaning without " #other)
 
+// A function is none, though g++ would add to it.
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<std::remove_cvref_t<T>>;
+
 /// Does not compile for traits that are not what they look like (F88): each of these members would
 /// be ignored.
 template <class Job, class Traits>
@@ -97,12 +110,14 @@ struct job_traits_check : job_traits_names<Traits> {
   WEIR_TEXT_OF_JOB(concurrency_key);
   WEIR_TEXT_OF_JOB(rate_key);
   static_assert(
-      !requires { Traits::priority; } || requires { Traits::priority + 0 == 0; } ||
+      !requires { Traits::priority; } ||
+          requires { requires is_number<decltype(Traits::priority)>; } ||
           requires(Job const& job) { std::uint8_t{Traits::priority(job)}; },
       "weir: priority in job_traits is neither a number nor a function that takes the "
       "job and gives a std::uint8_t");
   static_assert(
-      !requires { Traits::rate_cost; } || requires { Traits::rate_cost + 0 == 0; } ||
+      !requires { Traits::rate_cost; } ||
+          requires { requires is_number<decltype(Traits::rate_cost)>; } ||
           requires(Job const& job) { std::uint64_t{Traits::rate_cost(job)}; },
       "weir: rate_cost in job_traits is neither a number nor a function that takes the "
       "job and gives a std::uint64_t");

@@ -5,6 +5,7 @@
 #define WEIR_UNIQUE_HPP
 
 #include <cstdint>
+#include <string_view>
 
 namespace weir {
 
@@ -18,6 +19,19 @@ enum class unique_strategy : std::uint8_t {
   until_expired,              ///< from enqueue for a fixed time, however the job ends
 };
 
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(unique_strategy o) noexcept {
+  switch (o) {
+    case unique_strategy::none: return "none";
+    case unique_strategy::until_executed: return "until_executed";
+    case unique_strategy::until_executing: return "until_executing";
+    case unique_strategy::while_executing: return "while_executing";
+    case unique_strategy::until_and_while_executing: return "until_and_while_executing";
+    case unique_strategy::until_expired: return "until_expired";
+  }
+  return "?";
+}
+
 /// What a newcomer does whose unique key is taken.
 enum class conflict_policy : std::uint8_t {
   reject,   ///< it is an error: `errc::unique_conflict`
@@ -28,6 +42,18 @@ enum class conflict_policy : std::uint8_t {
   reschedule,  ///< a waiting job keeps its payload and takes the newcomer's time; a running one is
                ///< a conflict
 };
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(conflict_policy o) noexcept {
+  switch (o) {
+    case conflict_policy::reject: return "reject";
+    case conflict_policy::discard: return "discard";
+    case conflict_policy::log: return "log";
+    case conflict_policy::replace: return "replace";
+    case conflict_policy::reschedule: return "reschedule";
+  }
+  return "?";
+}
 
 /// Does the strategy hold {queue, key} from enqueue on?
 [[nodiscard]] constexpr bool holds_while_waiting(unique_strategy s) noexcept {

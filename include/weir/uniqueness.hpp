@@ -8,6 +8,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/erased.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/lease.hpp"
@@ -89,7 +90,8 @@ struct uniqueness_noun {
       case conflict_policy::reject:
       case conflict_policy::discard:
       case conflict_policy::log: return valid_poll(o.poll);
-      default: return make_error_code(errc::invalid_option);  // they concern queued jobs
+      default:
+        return explained(errc::invalid_option, "on_conflict: that policy is for queued jobs");
     }
   }
   [[nodiscard]] static acquire ask(options const&, held_lease const& l, duration ttl,

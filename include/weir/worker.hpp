@@ -24,6 +24,7 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/default_completion_token.hpp>
 
+#include <concepts>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -114,6 +115,11 @@ class worker {
     static_assert(has_kind<Job>,
                   "weir::worker: specialise weir::job_traits for this job type and give it "
                   "a `static constexpr std::string_view kind`");
+    static_assert(detail::json_is_known<Job>,
+                  "weir::worker: include <nlohmann/json.hpp>: jobs are kept in their JSON form");
+    static_assert(std::default_initializable<Job>,
+                  "weir::worker: this job type has no default constructor, and is filled in from "
+                  "its JSON form");
     static_assert(json_form<Job>,
                   "weir::worker: this job type has no JSON form (nlohmann to_json and from_json)");
     static_assert(detail::takes_job<Handler, Job>,
@@ -126,6 +132,16 @@ class worker {
                    std::make_shared<detail::typed_handler<Job, Handler>>(std::move(handler)));
     }
     return *this;
+  }
+
+  /// The same for a handler that names its job type: a function, or an object with one `operator()`
+  /// that is no template.
+  ///
+  ///     worker.handle([](send_mail const& m) { ... });
+  template <class Handler>
+    requires requires { typename detail::job_of<Handler>::type; }
+  worker& handle(Handler handler) {
+    return handle<typename detail::job_of<Handler>::type, Handler>(std::move(handler));
   }
 
   /// Runs until stopped or cancelled, then drains: claims nothing more, gives back what it claimed

@@ -51,7 +51,7 @@ redis_options hasty() {
   o.health_check_interval = 20ms;
   o.least_reconnect_wait = o.longest_reconnect_wait = 1ms;
   o.poll_interval = 5ms;
-  o.warn = nullptr;
+  o.check_policy = false;
   return o;
 }
 

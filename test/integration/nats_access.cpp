@@ -37,12 +37,11 @@ namespace {
 
 using namespace nats_test;
 using boost::asio::ip::tcp;
-using boost::system::errc::permission_denied;
 namespace asio = boost::asio;
 
 using network_test::lasting;
 
-error_code denied() { return make_error_code(permission_denied); }
+error_code denied() { return make_error_code(errc::permission_denied); }
 
 /// A user with these permissions, one who may everything, and perhaps others.
 std::string users(std::string const& permissions, std::string const& others = {}) {

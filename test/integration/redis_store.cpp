@@ -4,6 +4,7 @@
 // The store on real servers that fail in the ways that servers do.
 
 #include "counted_executor.hpp"
+#include "heard_log.hpp"
 #include "integration/server_process.hpp"
 #include "patience.hpp"
 #include "redis_server.hpp"
@@ -741,21 +742,19 @@ BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {
 }
 
 BOOST_AUTO_TEST_CASE(eviction_is_warned_of) {
-  static std::string said;
-  said.clear();
+  weir_test::heard_log heard;
   auto o = unhurried();
-  o.warn = [](std::string_view what) { said += what; };
   server s;
   {
     bed on{s, o};
     BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
     BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
   }
-  BOOST_TEST(said == "");
+  BOOST_TEST(heard.all() == "");
   s.ask("config set maxmemory-policy allkeys-lru");
   bed on{s, o};
   for (int i = 0; i != 5; ++i) BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
-  BOOST_TEST(happens(on.io, [&] { return said.find("allkeys-lru") != said.npos; }), said);
+  BOOST_TEST(happens(on.io, [&] { return heard.count("allkeys-lru") == 1; }), heard.all());
 }
 
 BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_long_before_the_next_look) {

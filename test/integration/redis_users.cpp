@@ -3,6 +3,7 @@
 
 // The store on servers that know who it is, or do not want to.
 
+#include "heard_log.hpp"
 #include "patience.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
@@ -42,7 +43,7 @@ redis_options patient() {
   o.offline_patience = 1h;
   o.least_reconnect_wait = 10ms;
   o.longest_reconnect_wait = 50ms;
-  o.warn = nullptr;
+  o.check_policy = false;
   return o;
 }
 
@@ -147,16 +148,16 @@ BOOST_AUTO_TEST_CASE(who_may_not_do_it_is_told_so) {
 }
 
 BOOST_AUTO_TEST_CASE(F97_who_may_not_do_it_is_told_which_command_it_is) {
-  static std::vector<std::string> said;  // `warn` is a function
+  weir_test::heard_log heard;
+  auto const said = [&] { return heard.of(log::topic::settings); };
   server s;
-  auto o = patient();
-  o.warn = [](std::string_view what) { said.emplace_back(what); };
+  auto const o = patient();
   auto const told_of = [&](std::string const& rules) {
-    said.clear();
+    heard.forget();
     BOOST_TEST(s.ask("acl setuser some reset on '>secret' " + rules) == "OK");
     BOOST_TEST((told(s.address().authenticate("secret", "some"), o) == errc::permission_denied));
-    BOOST_TEST(said.size() == 1U);  // once, however often it is refused
-    auto out = said.empty() ? std::string{} : said.front();
+    BOOST_TEST(said().size() == 1U);  // once, however often it is refused
+    auto out = said().empty() ? std::string{} : said().front();
     std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
     return out;
   };
@@ -168,27 +169,27 @@ BOOST_AUTO_TEST_CASE(F97_who_may_not_do_it_is_told_which_command_it_is) {
   // What comes before any command: the database, and the subscription that waiters have.
   auto const address = s.address().authenticate("secret", "some");
   auto const rights = [&](std::string const& rules) {
-    said.clear();
+    heard.forget();
     BOOST_TEST(s.ask("acl setuser some reset on '>secret' " + rules) == "OK");
   };
   rights("'~*' '&*' +@all -select");
   BOOST_TEST((told(redis_address{address}.database(1), o) == errc::permission_denied));
-  BOOST_TEST(said.size() == 1U);
-  BOOST_TEST((!said.empty() && said.front().ends_with("the command select")));
+  BOOST_TEST(said().size() == 1U);
+  BOOST_TEST((!said().empty() && said().front().ends_with("the command select")));
   for (auto const& [rules, what] : {std::pair{"'~*' '&*' +@all -subscribe", "command subscribe"},
                                     std::pair{"'~*' resetchannels +@all", "channels"}}) {
     rights(rules);
     bed on{address, o};
     on.store.async_execute(command::await_jobs{0}, [](error_code, hint) {});
-    BOOST_TEST_REQUIRE(weir_test::happens(on.io, [] { return !said.empty(); }), rules);
-    BOOST_TEST(said.front().find(what) != std::string::npos, said.front());
+    BOOST_TEST_REQUIRE(weir_test::happens(on.io, [&] { return !said().empty(); }), rules);
+    BOOST_TEST(said().front().find(what) != std::string::npos, said().front());
     BOOST_TEST(on(command::acquire_lock{what, "me", lasting}).value().granted);
   }
 
   // A wrong password is no matter of commands.
-  said.clear();
+  heard.forget();
   BOOST_TEST((told(s.address().authenticate("wrong", "some"), o) == errc::permission_denied));
-  BOOST_TEST(said.empty());
+  BOOST_TEST(said().empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_full_is_waited_for) {

@@ -103,7 +103,7 @@ MUTANTS = [
      "if (read_only(r.get())) read_only_ = true;", instead(";"),
      {FAILOVER: ["F70_a_primary*", "F70_a_standby*"]}),
     ("mute_host_is_the_end", "no other host is tried after one that is silent", SOCKET,
-     "timer_.set(saturating_add(timer_.now(), s->most), [this, s] { try_next(s); });",
+     "timer_.set(saturating_add(timer_.now(), s->most), [this, s] { give_up(s); });",
      instead("timer_.set(saturating_add(timer_.now(), s->most), "
              "[this, s] { finish(*s, errc::store_unavailable); });"),
      {FAILOVER: ["F70_a_mute*"]}),

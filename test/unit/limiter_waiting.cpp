@@ -262,15 +262,31 @@ BOOST_FIXTURE_TEST_CASE(what_cannot_pass_ends_the_wait, busy_away) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_store_that_never_answers_does_not_prolong_the_wait) {
+BOOST_AUTO_TEST_CASE(F87_a_store_that_never_answers_does_not_prolong_the_wait_and_is_named) {
   for (bool const deaf : {false, true}) {
     busy_away b;
     b.wire->usual = {.answers = false, .deaf = deaf};
     auto const a = b.wait(3s);
     b.pass(3s);
     BOOST_TEST(a->done());
-    BOOST_TEST(a->ec == code(errc::timed_out));
+    BOOST_TEST(a->ec == code(errc::store_unavailable));
   }
+}
+
+BOOST_FIXTURE_TEST_CASE(F87_a_store_that_answers_no_more_is_named, busy_away) {
+  auto const a = wait(20s);
+  pass(2s);  // the limit is in use
+  wire->usual = {.answers = false};
+  pass(18s);
+  BOOST_TEST(a->ec == code(errc::store_unavailable));
+}
+
+BOOST_FIXTURE_TEST_CASE(F87_a_last_question_without_answer_leaves_a_limit_in_use, busy_away) {
+  auto const a = wait(3s);
+  pass(3s - 1ns);
+  wire->usual = {.answers = false};
+  pass(1ns);
+  BOOST_TEST(a->ec == code(errc::timed_out));
 }
 
 BOOST_FIXTURE_TEST_CASE(F2_a_grant_after_the_end_of_the_wait_is_given_back, busy_away) {
@@ -279,7 +295,7 @@ BOOST_FIXTURE_TEST_CASE(F2_a_grant_after_the_end_of_the_wait_is_given_back, busy
   wire->usual = {.answers = false, .deaf = true};
   auto const a = wait(3s);
   pass(3s);
-  BOOST_TEST(a->ec == code(errc::timed_out));
+  BOOST_TEST(a->ec == code(errc::store_unavailable));
   wire->usual = {};
   wire->deliver_all();
   BOOST_TEST(census(*wire, "k").in_use == 1u);
@@ -481,5 +497,5 @@ BOOST_AUTO_TEST_CASE(R7_nobody_cancels_what_has_ended) {
   of.async_acquire("k", {.wait = 3s}, late.handler());
   b.wire->usual = {.answers = false};
   b.pass(3s);
-  BOOST_TEST(late.ec == code(errc::timed_out));
+  BOOST_TEST(late.ec == code(errc::store_unavailable));
 }

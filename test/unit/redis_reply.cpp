@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(each_of_a_batch_gets_its_own_reply_whatever_its_shape) {
   all[1]->is_wanted = false;
   all[2]->ask_first();  // another reply comes before its own
   std::vector<detail::redis_request const*> dropped;
-  batch.drop_unwanted([&](auto const& r) { dropped.push_back(&r); });
+  batch.leave([&](auto const& r) { dropped.push_back(&r); });
   BOOST_TEST_REQUIRE(dropped.size() == 1U);
   BOOST_TEST(dropped[0] == all[1].get());
   batch.encode();

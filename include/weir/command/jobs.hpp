@@ -54,6 +54,17 @@ enum class enqueue_outcome : std::uint8_t {
   rescheduled,  ///< `other`, which waits, took this job's vesting time and priority
 };
 
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(enqueue_outcome o) noexcept {
+  switch (o) {
+    case enqueue_outcome::enqueued: return "enqueued";
+    case enqueue_outcome::duplicate: return "duplicate";
+    case enqueue_outcome::replaced: return "replaced";
+    case enqueue_outcome::rescheduled: return "rescheduled";
+  }
+  return "?";
+}
+
 /// What became of one of the jobs of `command::enqueue_jobs`.
 struct enqueued {
   enqueue_outcome outcome = enqueue_outcome::enqueued;  ///< in the queue, or why not
@@ -86,11 +97,29 @@ enum class complete_outcome : std::uint8_t {
   lease_lost,  ///< the lease is over; nothing was changed
 };
 
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(complete_outcome o) noexcept {
+  switch (o) {
+    case complete_outcome::completed: return "completed";
+    case complete_outcome::lease_lost: return "lease_lost";
+  }
+  return "?";
+}
+
 /// May the handler start?
 enum class start_outcome : std::uint8_t {
   started,  ///< the run lock, if the job has one, is its own
   blocked,  ///< another job of the same unique key runs; nothing was changed
 };
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(start_outcome o) noexcept {
+  switch (o) {
+    case start_outcome::started: return "started";
+    case start_outcome::blocked: return "blocked";
+  }
+  return "?";
+}
 
 /// The answer to `command::start_job`.
 struct started {
@@ -105,6 +134,15 @@ enum class requeue_outcome : std::uint8_t {
   dead_lettered,  ///< its attempts are spent
 };
 
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(requeue_outcome o) noexcept {
+  switch (o) {
+    case requeue_outcome::requeued: return "requeued";
+    case requeue_outcome::dead_lettered: return "dead_lettered";
+  }
+  return "?";
+}
+
 /// What became of a job that was to be cancelled.
 enum class cancel_outcome : std::uint8_t {
   cancelled,  ///< it will not run; also when it was cancelled before and its record still stands
@@ -113,12 +151,33 @@ enum class cancel_outcome : std::uint8_t {
   not_found,  ///< there is no record of it, or no longer
 };
 
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(cancel_outcome o) noexcept {
+  switch (o) {
+    case cancel_outcome::cancelled: return "cancelled";
+    case cancel_outcome::running: return "running";
+    case cancel_outcome::ended: return "ended";
+    case cancel_outcome::not_found: return "not_found";
+  }
+  return "?";
+}
+
 /// What became of a dead job that was to be replayed.
 enum class replay_outcome : std::uint8_t {
   replayed,   ///< it is pending again with no attempts spent
   conflict,   ///< its unique key was taken meanwhile by `other`; nothing was changed
   not_found,  ///< no such dead job
 };
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(replay_outcome o) noexcept {
+  switch (o) {
+    case replay_outcome::replayed: return "replayed";
+    case replay_outcome::conflict: return "conflict";
+    case replay_outcome::not_found: return "not_found";
+  }
+  return "?";
+}
 
 /// The answer to `command::replay_dead_letter`.
 struct replayed {

@@ -16,7 +16,12 @@
 #include "weir/rule/buckets.hpp"
 #include "weir/take_options.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/associator.hpp>
+
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -25,6 +30,53 @@
 #include <utility>
 
 // What a rate limiter does behind its seam: included where it is compiled.
+namespace weir::detail {
+
+/// Completes a take as its options say while the store is away.
+class away_handler {
+ public:
+  using handler = boost::asio::any_completion_handler<void(error_code, decision)>;
+
+  away_handler(handler h, take_options const& o)
+      : handler_{std::move(h)},
+        choice_{o.while_away},
+        cost_{o.cost} {}
+
+  void operator()(error_code ec, decision d) {
+    if (ec == errc::store_unavailable || ec == errc::outcome_unknown) {
+      ec = {};
+      d = decision{};
+      d.allowed = choice_ == while_away::allow;
+      d.cost = cost_;
+      d.mark = rule::no_mark;
+      if (!d.allowed) d.retry_after = std::chrono::seconds{1};
+    }
+    std::move(handler_)(ec, d);
+  }
+
+  [[nodiscard]] handler const& inner() const noexcept { return handler_; }
+
+ private:
+  handler handler_;
+  while_away choice_;
+  std::uint64_t cost_;
+};
+
+}  // namespace weir::detail
+
+/// @cond
+template <template <class, class> class Associator, class Default>
+struct boost::asio::associator<Associator, weir::detail::away_handler, Default>
+    : Associator<weir::detail::away_handler::handler, Default> {
+  using inner = Associator<weir::detail::away_handler::handler, Default>;
+  static auto get(weir::detail::away_handler const& h) noexcept { return inner::get(h.inner()); }
+  static auto get(weir::detail::away_handler const& h, Default const& d) noexcept
+      -> decltype(inner::get(h.inner(), d)) {
+    return inner::get(h.inner(), d);
+  }
+};
+/// @endcond
+
 namespace weir::detail {
 
 /// Owns what one command views; see detail/async_command.hpp. `make(agent, key)` makes it.
@@ -65,6 +117,7 @@ void basic_bucket_agent<Same>::ask(handler<Result> h, std::string key, Make make
 template <class Same>
 void basic_bucket_agent<Same>::start_reserve(handler<decision> h, std::string key,
                                              take_options options) {
+  if (options.while_away != while_away::fail) h = away_handler{std::move(h), options};
   ask(std::move(h), std::move(key), [options](basic_bucket_agent const& a, std::string_view k) {
     return a.take(k, options.cost, options.wait);
   });
@@ -104,6 +157,7 @@ void basic_bucket_agent<Same>::start_reset(handler<hint> h, std::string key) {
 template <class Same>
 void basic_bucket_agent<Same>::start_take(handler<decision> h, std::string key,
                                           take_options options) {
+  if (options.while_away != while_away::fail) h = away_handler{std::move(h), options};
   error_code failure;
   decision answer;
   try {

@@ -7,12 +7,15 @@
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -22,7 +25,7 @@
 // it its *engine*, a class that the store's header only declares, with a member
 //
 //     template <class C>
-//     void execute(C const& c, told_time at, erased_handler<C> handler);
+//     void execute(C const& c, call_terms const& terms, erased_handler<C> handler);
 //
 // NAME/engine.hpp defines it: it is part of the store's header, or is compiled once.
 namespace weir::detail {
@@ -33,6 +36,17 @@ using erased_handler = boost::asio::any_completion_handler<void(error_code, type
 
 /// When a command is to be executed, where its caller says so; otherwise the store's time.
 using told_time = std::optional<time_point>;
+
+/// How long a handle's calls may take: 1 ms to `limits::span`.
+[[nodiscard]] constexpr duration bounded_patience(duration most) noexcept {
+  return std::clamp<duration>(most, std::chrono::milliseconds{1}, limits::span);
+}
+
+/// What a call says besides its command.
+struct call_terms {
+  told_time at{};
+  duration patience{};  ///< how long it may take; 0: as long as the store's options say
+};
 
 template <class C, class... Lists>
 inline constexpr bool is_listed = false;
@@ -51,7 +65,7 @@ template <class C> concept engine_step = engine_command<C> && !command::waits_fo
 /// From the store to its engine, which is not known to callers in a program that compiles it apart.
 template <class Engine, class C>
 struct engine_way {
-  static void execute(Engine& on, C const& c, told_time at, erased_handler<C> handler);
+  static void execute(Engine& on, C const& c, call_terms const& terms, erased_handler<C> handler);
 };
 
 /// The same to what executes steps in the calling thread.
@@ -63,13 +77,13 @@ struct step_way {
 /// Gives a command to an engine, and completes with its answer.
 template <class C, class Engine, class Token>
 auto async_engine_call(boost::asio::any_io_executor executor, std::shared_ptr<Engine> engine,
-                       C const& c, told_time at, Token&& token) {
+                       C const& c, call_terms const& terms, Token&& token) {
   auto initiate = [](erased_handler<C> handler, std::shared_ptr<Engine> const& on, C const& command,
-                     told_time time) {
-    engine_way<Engine, C>::execute(*on, command, time, std::move(handler));
+                     call_terms const& with) {
+    engine_way<Engine, C>::execute(*on, command, with, std::move(handler));
   };
   return boost::asio::async_initiate<Token, void(error_code, typename C::result)>(
-      bound_initiation{std::move(executor), initiate}, token, std::move(engine), c, at);
+      bound_initiation{std::move(executor), initiate}, token, std::move(engine), c, terms);
 }
 
 }  // namespace weir::detail

@@ -14,9 +14,9 @@
 namespace weir::detail {
 
 template <class Engine, class C>
-void engine_way<Engine, C>::execute(Engine& on, C const& c, told_time at,
+void engine_way<Engine, C>::execute(Engine& on, C const& c, call_terms const& terms,
                                     erased_handler<C> handler) {
-  on.execute(c, at, std::move(handler));
+  on.execute(c, terms, std::move(handler));
 }
 
 template <class Engine, class C, class When>

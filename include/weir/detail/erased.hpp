@@ -39,6 +39,7 @@ struct store_port<> {
   std::uint32_t shards = 1;   ///< of its queues
   bool executes_now = false;  ///< in the calling thread: `now`, never `start`
   bool has_hints = false;     ///< executes the command of the list that waits for an event
+  std::function<error_code()> failure{};  ///< why it cannot be used now; empty: it does not say
 };
 template <class C, class... Rest>
 struct store_port<C, Rest...> : store_port<Rest...> {
@@ -103,6 +104,12 @@ class any_store {
       port->shards = port->store.shard_count();
     }
     port->executes_now = answers_at_once<Store, port_type>;
+    if constexpr (requires { port->store.last_failure().error; }) {
+      port->failure = [raw = port.get()]() -> error_code {
+        auto const last = raw->store.last_failure();
+        return last.over ? error_code{} : last.error;
+      };
+    }
     port->has_hints = ((command::waits_for_event<Cs> && executes<Store, Cs>) || ...);
     return any_store{std::move(port)};
   }
@@ -115,6 +122,11 @@ class any_store {
   [[nodiscard]] bool executes_now() const noexcept { return port_->executes_now; }
   /// Does it execute the command that waits for an event?
   [[nodiscard]] bool has_hints() const noexcept { return port_->has_hints; }
+
+  /// Why the store cannot be used at the moment, as far as it says; empty: nothing is known.
+  [[nodiscard]] error_code failure() const {
+    return port_->failure ? port_->failure() : error_code{};
+  }
 
   template <class C>
   [[nodiscard]] result<typename C::result> execute(C const& c) const {

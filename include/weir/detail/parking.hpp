@@ -5,6 +5,7 @@
 #define WEIR_DETAIL_PARKING_HPP
 
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/detail/parking_lot.hpp"
 #include "weir/error.hpp"
 
@@ -109,6 +110,12 @@ class parked_operation final : public parked<Args...> {
 
   void finish(Args... args) override { complete(std::move(args)...); }
 
+  void lapse(error_code untouched) override {
+    if (!this->take()) return;
+    constexpr auto in_doubt = errc::outcome_unknown;
+    end_with(this->left() ? explained(in_doubt, "no answer within its patience") : untouched);
+  }
+
   void cancel() {
     if (!this->take()) return;
     departure const tell_owner{this};
@@ -163,11 +170,12 @@ class parked_operation final : public parked<Args...> {
     post_completion(body_->fallback, std::move(body_->handler), std::move(args)...);
   }
 
-  void abort() { abort_with(static_cast<parked<Args...>*>(this)); }
+  void abort() { end_with(boost::asio::error::operation_aborted); }
 
+  void end_with(error_code why) { end_with(why, static_cast<parked<Args...>*>(this)); }
   template <class Error, class... Rest>
-  void abort_with(parked<Error, Rest...>*) {
-    complete(boost::asio::error::operation_aborted, Rest{}...);
+  void end_with(error_code why, parked<Error, Rest...>*) {
+    complete(why, Rest{}...);
   }
 
   void abandon() noexcept override {

@@ -4,6 +4,8 @@
 #ifndef WEIR_DETAIL_PARKING_LOT_HPP
 #define WEIR_DETAIL_PARKING_LOT_HPP
 
+#include "weir/error.hpp"
+
 #include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution/context_as.hpp>
@@ -48,16 +50,29 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
   basic_parked_base& operator=(basic_parked_base const&) = delete;
   virtual ~basic_parked_base() = default;
 
+  /// Is it to be sent? Then from here on it may be done, whatever becomes of the operation. False:
+  /// it has ended already. `stays`: it was not sent after all.
+  [[nodiscard]] bool leaves() noexcept {
+    left_.store(true, std::memory_order_seq_cst);
+    return taker_.load(std::memory_order_seq_cst) == std::thread::id{};
+  }
+  void stays() noexcept { left_.store(false, std::memory_order_seq_cst); }
+
+  /// Its time is over: completes it with `outcome_unknown` if it may have been done, and otherwise
+  /// with `untouched`, unless it has ended already.
+  virtual void lapse(error_code untouched) = 0;
+
   /// Has nothing ended the operation yet? Once false, false for good.
   [[nodiscard]] bool waiting() const noexcept {
     return taker_.load(std::memory_order_acquire) == std::thread::id{};
   }
 
  protected:
+  [[nodiscard]] bool left() const noexcept { return left_.load(std::memory_order_seq_cst); }
   bool take() noexcept {
     std::thread::id nobody;
     return taker_.compare_exchange_strong(nobody, std::this_thread::get_id(),
-                                          std::memory_order_acq_rel);
+                                          std::memory_order_seq_cst);
   }
 
   /// Registers with the lots of these contexts (null: none). False: one of them is closed.
@@ -75,6 +90,7 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
   }
 
   std::atomic<std::thread::id> taker_{};
+  std::atomic<bool> left_{false};
   std::array<parking_place, 2> places_;
 };
 

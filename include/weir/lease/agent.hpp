@@ -8,6 +8,7 @@
 #include "weir/backoff/jittered.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/erased.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/lease.hpp"
@@ -49,7 +50,7 @@ template <class Backoff>
 
 [[nodiscard]] inline error_code valid_poll(duration poll) noexcept {
   if (poll > duration::zero() && poll <= std::chrono::hours{24}) return {};
-  return make_error_code(errc::invalid_option);
+  return explained(errc::invalid_option, "poll is above 0, and 24 h at most");
 }
 
 /// May a command that ended with this error have been executed all the same? weir's own errors are

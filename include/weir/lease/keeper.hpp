@@ -6,6 +6,7 @@
 
 #include "weir/command/permits.hpp"
 #include "weir/detail/erased.hpp"
+#include "weir/detail/late_renewals.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
@@ -181,6 +182,7 @@ class basic_lease_keeper {
       if (waited != errc::timed_out || self->is_stopped()) co_return;
 
       auto const sent = clock.steady_now();
+      log_late_renewals("limiter or uniqueness", saturating_sub(sent, renew_at), ttl);
       if (sent >= deadline) co_return;
       auto asking = attempt<lease_renewal>(clock, deadline, keep, renew);
       auto const answer = co_await std::move(asking);

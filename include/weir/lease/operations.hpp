@@ -6,6 +6,7 @@
 
 #include "weir/detail/async_command.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
 #include "weir/lease.hpp"
@@ -59,7 +60,7 @@ template <class Noun>
 struct lease_release_request {
   [[nodiscard]] error_code problem() const noexcept {
     if (owner.state()->home == agent) return {};
-    return make_error_code(errc::invalid_option);
+    return explained(errc::invalid_option, "the handle is another primitive's");
   }
   [[nodiscard]] typename Noun::release command() const noexcept {
     return Noun::give_back(*owner.state());
@@ -73,7 +74,9 @@ template <class Noun>
 struct lease_renew_request {
   [[nodiscard]] error_code problem() const noexcept {
     if (!lease) return make_error_code(errc::lease_lost);
-    if (lease->home != agent) return make_error_code(errc::invalid_option);
+    if (lease->home != agent) {
+      return explained(errc::invalid_option, "the handle is another primitive's");
+    }
     return {};
   }
   [[nodiscard]] typename Noun::renew command() const noexcept {

@@ -5,6 +5,7 @@
 #define WEIR_LEASE_PURSUIT_HPP
 
 #include "weir/command/permits.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
 #include "weir/lease.hpp"
@@ -69,6 +70,7 @@ class lease_pursuit {
     if (a.answer.has_error()) return settle(a.answer.error());
     auto const& g = a.answer.value();
     failure_ = make_error_code(errc::timed_out);
+    answered_at_ = a.sent;
     retry_after_ = {};
     if (!g.granted) {
       claim_->known = Noun::in_line(g);
@@ -144,13 +146,22 @@ class lease_pursuit {
   }
 
   ending settle(error_code ec) {
-    if (over() && ec == errc::timed_out)
-      return ending{failure_};  // no answer came; the claim is cleaned up
+    if (over() && ec == errc::timed_out) return ending{no_answer()};  // the claim is cleaned up
     if (!may_have_happened(ec)) claim_->known = before_;
     if (ec != condition::transient || once_) return ending{ec};
     failure_ = ec;
     retry_after_ = {};
     return {};
+  }
+
+  /// The wait is over, and the last question has no answer. A limit that was in use when it was
+  /// asked before, a moment ago, is so still; otherwise it is the store that has not let us in
+  /// (F87).
+  [[nodiscard]] error_code no_answer() const {
+    auto const quiet = answered_at_ ? saturating_sub(now(), *answered_at_) : limits::span;
+    if (auto const why = agent_->store.failure()) return why;
+    if (answered_at_ && quiet <= patience_for(agent_->options.poll)) return failure_;
+    return explained(errc::store_unavailable, "no answer within the wait");
   }
 
   // A lease that was over when it came would be given to the same holder again, as it is.
@@ -205,6 +216,7 @@ class lease_pursuit {
   bool once_;
   steady_time deadline_;
   error_code failure_ = make_error_code(errc::timed_out);
+  std::optional<steady_time> answered_at_;  // when what was answered last was asked
   duration retry_after_{};
   duration pause_{};
   std::uint32_t attempts_ = 0;

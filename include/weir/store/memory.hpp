@@ -10,6 +10,7 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/store/memory/bucket_pin.hpp"
 #include "weir/store/memory/buckets.hpp"
 #include "weir/store/memory/options.hpp"
@@ -81,6 +82,16 @@ class basic_memory_store {
   /// How many shards the job queues have, as bounded.
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
+  /// The same store: its calls take no time. For code that works on every store.
+  ///
+  /// @param most of no effect
+  [[nodiscard]] basic_memory_store with_patience([[maybe_unused]] duration most) const {
+    return *this;
+  }
+
+  /// Never of anything: for code that works on every store.
+  [[nodiscard]] static store_failure last_failure() { return {}; }
+
   /// The store's time now. It is what every command without an `at` is executed at.
   [[nodiscard]] time_point now() const noexcept {
     return saturating_add(born_, clock_.steady_now() - started_);
@@ -143,8 +154,8 @@ class basic_memory_store {
   auto async_execute(C const& c, Token&& token) const {
     auto initiate = [](detail::erased_handler<C> handler, basic_memory_store const& self,
                        C const& command) {
-      detail::engine_way<detail::memory_state, C>::execute(*self.state_, command, self.now(),
-                                                           std::move(handler));
+      detail::engine_way<detail::memory_state, C>::execute(*self.state_, command,
+                                                           {.at = self.now()}, std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code, hint)>(
         detail::bound_initiation{executor_, initiate}, token, *this, c);

@@ -10,9 +10,11 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/options.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -22,7 +24,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace weir {
@@ -36,6 +38,7 @@ class nats_engine;
                                                             nats_options const& options);
 void run_nats(nats_engine& engine, boost::asio::any_completion_handler<void(error_code)> handler);
 void close_nats(nats_engine& engine);
+[[nodiscard]] store_failure last_failure_of(nats_engine const& engine);
 
 /// A step that a NATS store executes. Full buckets the server forgets by itself.
 template <class C>
@@ -46,9 +49,9 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// All four nouns on NATS JetStream (server 2.12 or later), shared by any number of processes and
 /// hosts.
 ///
-///     weir::nats_store store{io.get_executor(), weir::nats_address::parse(urls).value()};
-///     store.async_run(boost::asio::detached);
-///     weir::limiter limiter{store, ...};
+///     weir::nats_store store{io.get_executor(), "nats://127.0.0.1:4222"};
+///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n';
+///     }); weir::limiter limiter{store, ...};
 ///
 /// Programs link the CMake target weir::nats, which brings the NATS C client.
 ///
@@ -86,7 +89,7 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// Errors of every command, besides its own: `store_unavailable` when for `offline_patience` there
 /// was no connection, or JetStream could not serve it, as when the stream has no leader, or when a
 /// read got no answer; `outcome_unknown` when the connection ended, or no answer came within
-/// `request_timeout`, after a write was given to it; `permission_denied` (the generic one) when the
+/// `request_timeout`, after a write was given to it; `permission_denied` when the
 /// servers do not know who asks, or do not permit it what a command needs, at once; `store_full`
 /// when `max_pending` commands are under way, the stream or the account is full, or a record too
 /// large for a message; `store_read_only` when the stream is sealed; `store_foreign` when the
@@ -183,8 +186,33 @@ class nats_store {
         shards_{detail::bounded(options).shards},
         engine_{detail::make_nats_engine(executor_, std::move(address), options)} {}
 
+  /// The same, with the addresses in one line.
+  ///
+  /// @param executor as above
+  /// @param urls     what `nats_address::parse` reads. Throws `boost::system::system_error` with
+  ///                 `invalid_option`, which says what is wrong, if it is none.
+  /// @param options  as above
+  nats_store(executor_type executor, std::string_view urls, nats_options const& options = {})
+      : nats_store{std::move(executor), nats_address::parse(urls).value(), options} {}
+
   /// The one that it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+
+  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
+  /// and of its copies, end within `most`. What was not given to the engine by then never is:
+  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
+  /// not bounded.
+  ///
+  /// @param most held within 1 ms and `limits::span`
+  [[nodiscard]] nats_store with_patience(duration most) const {
+    auto out = *this;
+    out.patience_ = detail::bounded_patience(most);
+    return out;
+  }
+
+  /// Why commands fail, or failed last: that the servers are away or refuse us, or were never
+  /// asked, since `async_run` was not called. May be called by any thread.
+  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
 
   /// Keeps a connection to a server, and makes another one whenever it ends, until `close`.
   /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
@@ -206,14 +234,15 @@ class nats_store {
   /// `operation_aborted`: it was executed, or not.
   template <detail::nats_executed C, class Token>
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
   /// Executes a command as if at `a.time`.
   template <detail::nats_executed C, class Token>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+    return detail::async_engine_call(executor_, engine_, a.command,
+                                     {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -224,7 +253,7 @@ class nats_store {
   template <class C, class Token>
     requires command::waits_for_event<C>
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -235,6 +264,7 @@ class nats_store {
  private:
   executor_type executor_;
   std::uint32_t shards_;
+  duration patience_{};  // of each call; 0: none of its own
   std::shared_ptr<detail::nats_engine> engine_;
 };
 

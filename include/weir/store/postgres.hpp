@@ -10,9 +10,11 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/store/postgres/migration.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/transaction.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -21,7 +23,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -36,6 +37,7 @@ class postgres_engine;
 void migrate_engine(postgres_engine& engine,
                     boost::asio::any_completion_handler<void(error_code)> handler);
 void close_engine(postgres_engine& engine);
+[[nodiscard]] store_failure last_failure_of(postgres_engine const& engine);
 
 }  // namespace detail
 
@@ -77,9 +79,9 @@ void close_engine(postgres_engine& engine);
 /// longer than a second: it was not executed; `outcome_unknown` when the connection was lost,
 /// or was silent for `command_timeout`, after the command left: it was executed, or not;
 /// `schema_outdated` when the database has to be migrated, `schema_too_new`; `invalid_option` when
-/// it has another number of shards; `disk_full`, `store_read_only`, `store_corrupt`,
-/// `permission_denied`; `not_enough_memory`, when the server is out of memory or of locks;
-/// `store_full`, when `max_pending` commands wait; `closed`.
+/// it has another number of shards, or what was given is no connection string; `disk_full`,
+/// `store_read_only`, `store_corrupt`, `permission_denied`; `not_enough_memory`, when the server is
+/// out of memory or of locks; `store_full`, when `max_pending` commands wait; `closed`.
 ///
 /// Known: who looks for a queue's first job goes through the index entries of jobs that are over
 /// and not vacuumed yet. The tables ask for a vacuum after thousands of those, so it is
@@ -112,6 +114,22 @@ class postgres_store {
   /// How many shards the job queues have, as bounded.
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
+  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
+  /// and of its copies, end within `most`. What was not given to the engine by then never is:
+  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
+  /// not bounded.
+  ///
+  /// @param most held within 1 ms and `limits::span`
+  [[nodiscard]] postgres_store with_patience(duration most) const {
+    auto out = *this;
+    out.patience_ = detail::bounded_patience(most);
+    return out;
+  }
+
+  /// Why commands fail, or failed last: that the server is away or refuses us, or that the database
+  /// is not migrated. May be called by any thread.
+  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
+
   /// Brings the database to this version's schema, in one transaction, on a connection of its own;
   /// does nothing where it is that already. Several at once do it once. It may take longer than
   /// `command_timeout`. Completes with `void(error_code)`.
@@ -136,7 +154,7 @@ class postgres_store {
   template <class C, class Token>
     requires detail::engine_step<C>
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -145,7 +163,8 @@ class postgres_store {
   template <class C, class Token>
     requires detail::engine_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+    return detail::async_engine_call(executor_, engine_, a.command,
+                                     {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -155,7 +174,7 @@ class postgres_store {
   template <class C, class Token>
     requires(detail::engine_command<C> && command::waits_for_event<C>)
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -168,6 +187,7 @@ class postgres_store {
   executor_type executor_;
   [[no_unique_address]] system_clock clock_;
   std::uint32_t shards_;
+  duration patience_{};  // of each call; 0: none of its own
   std::shared_ptr<detail::postgres_engine> engine_;
 };
 

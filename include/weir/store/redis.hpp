@@ -10,8 +10,10 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/options.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -21,7 +23,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace weir {
@@ -35,6 +37,7 @@ class redis_engine;
 void run_engine(redis_engine& engine,
                 boost::asio::any_completion_handler<void(error_code)> handler);
 void close_engine(redis_engine& engine);
+[[nodiscard]] store_failure last_failure_of(redis_engine const& engine);
 
 /// One run of a script. Keys expire by themselves: there is nothing to reap.
 template <class C> concept redis_step = engine_step<C> && !std::same_as<C, command::reap_buckets>;
@@ -44,9 +47,9 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// All four nouns on a Redis (6.2 or later) or Valkey (7.2 or later) server of 64 bits, shared by
 /// any number of processes and hosts.
 ///
-///     weir::redis_store store{io.get_executor(), weir::redis_address::parse(url).value()};
-///     store.async_run(boost::asio::detached);
-///     weir::limiter limiter{store, ...};
+///     weir::redis_store store{io.get_executor(), "redis://127.0.0.1:6379"};
+///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n';
+///     }); weir::limiter limiter{store, ...};
 ///
 /// Programs link the CMake target weir::redis, which brings OpenSSL; or OpenSSL themselves.
 ///
@@ -113,10 +116,35 @@ class redis_store {
         shards_{detail::bounded(options).shards},
         engine_{detail::make_redis_engine(executor_, address, options)} {}
 
+  /// The same, with an address in one line.
+  ///
+  /// @param executor as above
+  /// @param url      what `redis_address::parse` reads. Throws `boost::system::system_error` with a
+  ///                 `redis_url_errc` if it is none.
+  /// @param options  as above
+  redis_store(executor_type executor, std::string_view url, redis_options const& options = {})
+      : redis_store{std::move(executor), redis_address::parse(url).value(), options} {}
+
   /// As it was given.
   [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   /// How many shards the job queues have, as bounded.
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
+
+  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
+  /// and of its copies, end within `most`. What was not given to the engine by then never is:
+  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
+  /// not bounded.
+  ///
+  /// @param most held within 1 ms and `limits::span`
+  [[nodiscard]] redis_store with_patience(duration most) const {
+    auto out = *this;
+    out.patience_ = detail::bounded_patience(most);
+    return out;
+  }
+
+  /// Why commands fail, or failed last: that the server is away, refuses us, or was never asked,
+  /// since `async_run` was not called. May be called by any thread.
+  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
 
   /// Keeps a connection to the server, and makes another one whenever it ends, until `close`.
   /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
@@ -137,7 +165,7 @@ class redis_store {
   template <class C, class Token>
     requires detail::redis_step<C>
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -145,7 +173,8 @@ class redis_store {
   template <class C, class Token>
     requires detail::redis_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+    return detail::async_engine_call(executor_, engine_, a.command,
+                                     {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -154,7 +183,7 @@ class redis_store {
   template <class C, class Token>
     requires(detail::engine_command<C> && command::waits_for_event<C>)
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -165,6 +194,7 @@ class redis_store {
  private:
   executor_type executor_;
   std::uint32_t shards_;
+  duration patience_{};  // of each call; 0: none of its own
   std::shared_ptr<detail::redis_engine> engine_;
 };
 

@@ -10,9 +10,11 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/store/sqlite/host.hpp"
 #include "weir/store/sqlite/options.hpp"
 #include "weir/store/sqlite/transaction.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -21,7 +23,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,7 @@ class sqlite_engine;
 void open_sqlite(sqlite_engine& engine,
                  boost::asio::any_completion_handler<void(error_code)> handler);
 void close_sqlite(sqlite_engine& engine) noexcept;
+[[nodiscard]] store_failure last_failure_of(sqlite_engine const& engine);
 
 }  // namespace detail
 
@@ -106,6 +108,22 @@ class basic_sqlite_store {
   /// How many shards the job queues have, as bounded.
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
+  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
+  /// and of its copies, end within `most`. What was not given to the engine by then never is:
+  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
+  /// not bounded.
+  ///
+  /// @param most held within 1 ms and `limits::span`
+  [[nodiscard]] basic_sqlite_store with_patience(duration most) const {
+    auto out = *this;
+    out.patience_ = detail::bounded_patience(most);
+    return out;
+  }
+
+  /// Why commands fail, or failed last: what is wrong with the file, or the disk. May be called by
+  /// any thread.
+  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
+
   /// Opens the file, unless it is open: for those who want to know at once what is wrong with it.
   /// Completes with `void(error_code)`. Cancelling it (any kind) before it has begun completes it
   /// with `operation_aborted`.
@@ -126,7 +144,7 @@ class basic_sqlite_store {
   template <class C, class Token>
     requires detail::engine_step<C>
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -136,7 +154,8 @@ class basic_sqlite_store {
   template <class C, class Token>
     requires detail::engine_step<C>
   auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command, a.time,
+    return detail::async_engine_call(executor_, engine_, a.command,
+                                     {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -145,7 +164,7 @@ class basic_sqlite_store {
   template <class C, class Token>
     requires command::waits_for_event<C>
   auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, std::nullopt,
+    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
@@ -157,6 +176,7 @@ class basic_sqlite_store {
   executor_type executor_;
   Clock clock_;
   std::uint32_t shards_;
+  duration patience_{};  // of each call; 0: none of its own
   std::shared_ptr<detail::sqlite_engine> engine_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "weir/error.hpp"
 #include "weir/worker/active_job.hpp"
+#include "weir/worker/logging.hpp"
 #include "weir/worker/question.hpp"
 #include "weir/worker/runs.hpp"
 #include "weir/worker/wakeup.hpp"
@@ -96,6 +97,7 @@ class worker_core {
       co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,
                                                                               asio::deferred);
     }
+    if (!what.error) log_state_.failing = {};
     heed(what);
   }
 
@@ -171,6 +173,7 @@ class worker_core {
   }
 
   void tell(worker_event const& event) noexcept {
+    log_worker_event(event, log_state_);
     if (!observer_) return;
     try {
       observer_(event);
@@ -251,6 +254,7 @@ class worker_core {
   }
 
   worker_observer const observer_;
+  worker_log_state log_state_;
   std::map<std::string, queue_failure, std::less<>> failing_;
 };
 

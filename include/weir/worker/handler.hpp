@@ -60,6 +60,28 @@ template <class Handler, class Job>
 using handler_return = std::remove_cvref_t<decltype(call_handler(
     std::declval<Handler&>(), std::declval<Job const&>(), std::declval<job_context&>()))>;
 
+template <class F>
+struct first_parameter {};
+template <class R, class A, class... Rest>
+struct first_parameter<R (*)(A, Rest...)> {
+  using type = std::remove_cvref_t<A>;
+};
+template <class R, class C, class A, class... Rest>
+struct first_parameter<R (C::*)(A, Rest...)> {
+  using type = std::remove_cvref_t<A>;
+};
+template <class R, class C, class A, class... Rest>
+struct first_parameter<R (C::*)(A, Rest...) const> {
+  using type = std::remove_cvref_t<A>;
+};
+
+/// The job type of a handler, where its signature says it.
+template <class Handler>
+struct job_of : first_parameter<Handler> {};
+template <class Handler>
+  requires requires { &Handler::operator(); }
+struct job_of<Handler> : first_parameter<decltype(&Handler::operator())> {};
+
 template <class T>
 concept storable_result = std::is_void_v<T> || std::convertible_to<T, std::string> || json_form<T>;
 

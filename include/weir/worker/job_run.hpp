@@ -51,6 +51,7 @@ class job_run {
     guarded(self, job, [&] {
       auto const found = self->handlers_->find(job->job.kind);
       if (found == self->handlers_->end()) {
+        log_unknown_kind(*job, self->core_->options.unknown_kind_delay, self->unknown_kinds_);
         spawn(self, job,
               self->requeue(job, "no handler for this kind of job here",
                             self->core_->options.unknown_kind_delay));
@@ -318,6 +319,7 @@ class job_run {
   gate gate_;
   std::shared_ptr<runner> runner_;
   std::shared_ptr<completer> completer_;
+  std::vector<std::string> unknown_kinds_;  // of which the log was told
 };
 
 }  // namespace weir::detail

@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_RENEWER_HPP
 #define WEIR_WORKER_RENEWER_HPP
 
+#include "weir/detail/late_renewals.hpp"
 #include "weir/worker/core.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -49,6 +50,8 @@ class lease_renewer {
           next = std::min(next, job->permit_deadline);
         }
         if (now >= job->renew_at && !job->renewing) {
+          log_late_renewals("worker", saturating_sub(now, job->renew_at),
+                            self->core_->options.lease);
           job->renewing = true;
           self->core_->begin(renew(self, job));
         }

@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_OPTIONS_HPP
 #define WEIR_WORKER_OPTIONS_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/time.hpp"
@@ -31,18 +32,23 @@ struct worker_options {
 
 /// Are the options within their ranges? Errors: `invalid_option`, `invalid_ttl`, `invalid_wait`.
 [[nodiscard]] inline error_code validate(worker_options const& o) noexcept {
+  error_code out;
+  auto const require = [&out](bool fits, errc e, char const* name) {
+    if (!fits && !out) out = detail::explained(e, name);
+  };
   auto const count = [](std::uint32_t n) { return n > 0 && n <= limits::batch; };
   auto const positive = [](duration d) { return d > duration::zero() && d <= limits::span; };
   auto const wait = [](duration d) { return d >= duration::zero() && d <= limits::span; };
-  if (!count(o.concurrency) || !count(o.quantum) || !count(o.scan_limit)) {
-    return make_error_code(errc::invalid_option);
-  }
-  if (!positive(o.lease)) return make_error_code(errc::invalid_ttl);
-  if (!positive(o.poll) || !positive(o.gc_interval) || !wait(o.drain) || !wait(o.max_reservation) ||
-      !wait(o.unknown_kind_delay)) {
-    return make_error_code(errc::invalid_wait);
-  }
-  return {};
+  require(count(o.concurrency), errc::invalid_option, "worker_options::concurrency");
+  require(count(o.quantum), errc::invalid_option, "worker_options::quantum");
+  require(count(o.scan_limit), errc::invalid_option, "worker_options::scan_limit");
+  require(positive(o.lease), errc::invalid_ttl, "worker_options::lease");
+  require(positive(o.poll), errc::invalid_wait, "worker_options::poll");
+  require(positive(o.gc_interval), errc::invalid_wait, "worker_options::gc_interval");
+  require(wait(o.drain), errc::invalid_wait, "worker_options::drain");
+  require(wait(o.max_reservation), errc::invalid_wait, "worker_options::max_reservation");
+  require(wait(o.unknown_kind_delay), errc::invalid_wait, "worker_options::unknown_kind_delay");
+  return out;
 }
 
 }  // namespace weir

@@ -6,6 +6,7 @@
 
 #include "weir/detail/config.hpp"
 #include "weir/detail/task.hpp"
+#include "weir/log.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/job_run.hpp"
 #include "weir/worker/lease_renewer.hpp"
@@ -344,6 +345,7 @@ WEIR_DECL void worker_runs::begin(
     boost::asio::any_completion_handler<void(error_code)> completion) {
   namespace asio = boost::asio;
   if (auto const ec = validate(setup.options)) {
+    tell_log(log::level::error, log::topic::worker, "worker: it cannot start: " + ec.message());
     post_completion(setup.executor, std::move(completion), ec);
     return;
   }

@@ -49,8 +49,8 @@ class basic_memory_state : memory_buckets, memory_permits, memory_locks, memory_
   }
 
   template <class C>
-  void execute(C const& c, told_time now, erased_handler<C> handler) {
-    await(c, *now, std::move(handler), executor_);
+  void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
+    await(c, *terms.at, std::move(handler), executor_);
   }
 
  private:

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_ADDRESS_HPP
 #define WEIR_STORE_NATS_ADDRESS_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 
 #include <algorithm>
@@ -115,11 +116,14 @@ inline result<nats_address> nats_address::parse(std::string_view urls) {
     auto const comma = urls.find(',');
     auto const url = urls.substr(0, comma);
     bool const secret = url.starts_with("tls://");
-    if (!secret && !url.starts_with("nats://")) return make_error_code(errc::invalid_option);
+    if (!secret && !url.starts_with("nats://")) {
+      return detail::explained(errc::invalid_option,
+                               "a NATS URL begins with nats:// or, with TLS, with tls://");
+    }
     auto const rest = url.substr(url.find("//") + 2);
     auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
     if (rest.empty() || rest.ends_with('@') || !std::ranges::all_of(rest, printable)) {
-      return make_error_code(errc::invalid_option);
+      return detail::explained(errc::invalid_option, "the NATS URL has no host, or a space in it");
     }
     out.tls_ = out.tls_ || secret;
     out.urls_.emplace_back(url);

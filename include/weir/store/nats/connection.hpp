@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_CONNECTION_HPP
 #define WEIR_STORE_NATS_CONNECTION_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/options.hpp"
@@ -49,6 +50,10 @@ using nats_owner = std::unique_ptr<T, nats_free>;
 /// The least `max_payload` of a server that can be used: every command fits into it but for the
 /// payloads and results of jobs, and so does a record with some dozens of holders.
 inline constexpr std::size_t nats_least_payload = 8U << 10U;
+
+[[nodiscard]] inline error_code nats_small_payload() noexcept {
+  return explained(errc::invalid_option, "the server's max_payload is below 8 KiB");
+}
 
 /// Null: there is no memory for it.
 [[nodiscard]] inline nats_owner<natsMsg> nats_message(std::string const& subject,
@@ -186,14 +191,25 @@ inline error_code nats_connection::connect(std::string const& url, std::string c
       set(natsOptions_LoadCATrustedCertificates(o, to.ca_file().c_str()));
     }
   }
-  if (!good) return errc::invalid_option;
-  switch (natsConnection_Connect(&connection_, o)) {
+  // A server may say what it was told.
+  auto const said = [&](natsStatus s) -> std::string {
+    auto const* const last = nats_GetLastError(nullptr);
+    std::string text = last == nullptr || *last == 0 ? natsStatus_GetText(s) : last;
+    for (auto const& secret : {to.password(), to.token()}) {
+      if (!secret.empty() && text.find(secret) != text.npos) return natsStatus_GetText(s);
+    }
+    auto const user = url.substr(0, url.rfind('@') + 1);
+    return !user.empty() && text.find(user) != text.npos ? natsStatus_GetText(s) : text;
+  };
+  if (!good) return explained(errc::invalid_option, "nats_address: " + said(NATS_INVALID_ARG));
+  auto const status = natsConnection_Connect(&connection_, o);
+  switch (status) {
     case NATS_OK:
-      if (max_payload() < nats_least_payload) return errc::invalid_option;
+      if (max_payload() < nats_least_payload) return nats_small_payload();
       return {};
     case NATS_NOT_PERMITTED:
-    case NATS_CONNECTION_AUTH_FAILED: return nats_not_permitted();
-    default: return errc::store_unavailable;
+    case NATS_CONNECTION_AUTH_FAILED: return explained(nats_not_permitted(), said(status));
+    default: return explained(errc::store_unavailable, said(status));
   }
 }
 

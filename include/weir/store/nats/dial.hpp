@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_DIAL_HPP
 #define WEIR_STORE_NATS_DIAL_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
@@ -63,8 +64,15 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
                     [weak = weak_from_this(), server](error_code ec, std::uint16_t port) {
                       auto const self = weak.lock();
                       if (!self) return;
-                      ec ? self->next_later(ec) : self->greet(server, port);
+                      if (!ec) return self->greet(server, port);
+                      self->next_later(at(server, ec));
                     });
+  }
+  /// Says which server it was.
+  static error_code at(nats_server_url const& server, error_code ec) {
+    auto const said = explanation_of(ec);
+    return explained(plain(ec), server.host + ":" + server.port + (said.empty() ? "" : ": ") +
+                                    std::string{said});
   }
   /// Not within the relay.
   void next_later(error_code why) {
@@ -74,16 +82,17 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
   }
 
   void greet(nats_server_url const& server, std::uint16_t port) {
-    greeted_ = park<error_code, made>(boost::asio::any_io_executor{strand_},
-                                      [weak = weak_from_this()](error_code ec, made connection) {
-                                        auto const self = weak.lock();
-                                        if (!self) return;
-                                        if (ec) return self->next(ec);
-                                        auto const relay = std::exchange(self->relay_, {});
-                                        relay->kept();
-                                        connection->behind([relay] { relay->end(); });
-                                        self->arrived_->resume(ec, std::move(connection));
-                                      });
+    greeted_ =
+        park<error_code, made>(boost::asio::any_io_executor{strand_},
+                               [weak = weak_from_this(), server](error_code ec, made connection) {
+                                 auto const self = weak.lock();
+                                 if (!self) return;
+                                 if (ec) return self->next(at(server, ec));
+                                 auto const relay = std::exchange(self->relay_, {});
+                                 relay->kept();
+                                 connection->behind([relay] { relay->end(); });
+                                 self->arrived_->resume(ec, std::move(connection));
+                               });
     relay_->allow(how_.connect_timeout);
     join();
     // It holds nothing that is the strand's.

@@ -9,6 +9,7 @@
     "weir/store/nats.hpp needs the NATS C client 3.4 or later: nats/nats.h is not on the include path"
 #endif
 
+#include "weir/clock/system.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/command/list.hpp"
 #include "weir/command/permits.hpp"
@@ -17,8 +18,10 @@
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/patience.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/nats/address.hpp"
@@ -46,7 +49,9 @@ class nats_engine {
       : executor_{std::move(executor)},
         link_{std::make_shared<nats_link>(executor_, std::move(address), options)},
         table_{std::make_shared<nats_table>(link_)},
-        jobs_{std::make_shared<nats_jobs>(link_)} {}
+        jobs_{std::make_shared<nats_jobs>(link_)},
+        patience_{std::make_shared<patience_watch<system_clock>>(
+            executor_, [state = link_->state()] { return state->gives_up(); })} {}
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
     auto op = park<error_code>(executor_, std::move(handler));
@@ -54,14 +59,17 @@ class nats_engine {
     link_->run(std::move(op));
   }
   void close() { link_->close(); }
+  [[nodiscard]] store_failure last_failure() const { return link_->state()->last(); }
 
   template <class C>
-  void execute(C const& c, told_time told, erased_handler<C> handler) {
+  void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
     using answer = typename C::result;
     if (auto const ec = problem_of(c)) {
       return post_completion(executor_, std::move(handler), ec, answer{});
     }
-    start(c, told, park<error_code, answer>(executor_, std::move(handler)));
+    auto op = park<error_code, answer>(executor_, std::move(handler));
+    if constexpr (!command::waits_for_event<C>) patience_->add(op, terms.patience);
+    start(c, terms.at, std::move(op));
   }
 
  private:
@@ -111,6 +119,7 @@ class nats_engine {
   std::shared_ptr<nats_link> link_;
   std::shared_ptr<nats_table> table_;
   std::shared_ptr<nats_jobs> jobs_;
+  std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 
 WEIR_DECL std::shared_ptr<nats_engine> make_nats_engine(boost::asio::any_io_executor executor,
@@ -125,6 +134,8 @@ WEIR_DECL void run_nats(nats_engine& engine,
 }
 
 WEIR_DECL void close_nats(nats_engine& engine) { engine.close(); }
+
+WEIR_DECL store_failure last_failure_of(nats_engine const& engine) { return engine.last_failure(); }
 
 }  // namespace weir::detail
 

@@ -44,10 +44,13 @@ class nats_job_call {
   virtual ~nats_job_call() = default;
 
   [[nodiscard]] virtual bool wanted() const noexcept = 0;
+  /// Is it to be written? False: nobody wants it any more. `stays`: it was not written.
+  [[nodiscard]] virtual bool leaves() noexcept = 0;
+  virtual void stays() noexcept = 0;
   virtual void fail(error_code ec) noexcept = 0;
   void fail(errc e) noexcept { fail(make_error_code(e)); }
   /// It has waited for the shard until `give_up_at`.
-  void lose_patience() noexcept { fail(errc::store_unavailable); }
+  void lose_patience(error_code why) noexcept { fail(why); }
 
   /// It never changes anything.
   [[nodiscard]] virtual bool only_reads() const noexcept = 0;
@@ -83,6 +86,8 @@ class nats_job_call_of final : public nats_job_call {
   ~nats_job_call_of() override { --*pending_; }
 
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
+  [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
+  void stays() noexcept override { operation_->stays(); }
   using nats_job_call::fail;
   void fail(error_code ec) noexcept override { complete(ec, result_type{}); }
   void answer(result<result_type> r) noexcept {

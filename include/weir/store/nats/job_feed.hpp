@@ -187,7 +187,9 @@ class nats_job_feed : public nats_job_requests {
       bool const number =
           !found.value.empty() && found.value.size() <= most_shard_digits &&
           std::ranges::all_of(found.value, [](char c) { return c >= '0' && c <= '9'; });
-      stop(make_error_code(number ? errc::invalid_option : errc::store_corrupt));
+      if (!number) return stop(make_error_code(errc::store_corrupt));
+      stop(explained(errc::invalid_option, "nats_options::shards is " + ours +
+                                               ", and what is on the servers has " + found.value));
     });
   }
   void note_shards(std::string const& ours) {

@@ -249,7 +249,7 @@ class nats_job_keeper final : public nats_job_feed {
       while (!outgoing_.empty() && f.calls.size() != most_commands) {
         auto c = std::move(outgoing_.front());
         outgoing_.pop_front();
-        if (!c->wanted()) continue;
+        if (!c->leaves()) continue;
         auto const before = batch.size();
         c->write(batch);
         if (!batch.fits(room)) {
@@ -258,6 +258,7 @@ class nats_job_keeper final : public nats_job_feed {
             c->fail(errc::payload_too_large);
             continue;
           }
+          c->stays();
           outgoing_.push_front(std::move(c));
           break;
         }
@@ -372,7 +373,7 @@ class nats_job_keeper final : public nats_job_feed {
 
   job_id const sender_ = id_source{}.job();
   std::uint64_t sent_ = 0;
-  nats_waiting<nats_job_call> waiting_;
+  nats_waiting<nats_job_call> waiting_{link()->state()};
   std::deque<call> outgoing_;
   std::size_t adding_ = 0;  // records, by what is outgoing
   bool flushing_ = false;

@@ -56,7 +56,7 @@ class nats_jobs {
   [[nodiscard]] error_code wrong(std::uint32_t shard) const {
     auto const on = link_.lock();
     if (!on) return errc::closed;
-    if (!on->usable()) return errc::invalid_option;
+    if (!on->usable()) return nats_bad_prefix();
     if (shard >= keepers_.size()) return errc::invalid_shard;
     return {};
   }

@@ -54,7 +54,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
  public:
   nats_link(boost::asio::any_io_executor const& executor, nats_address address,
             nats_options const& options)
-      : executor_{executor},
+      : state_{std::make_shared<outage>(log_name(address), store_never_run)},
+        executor_{executor},
         strand_{boost::asio::make_strand(executor)},
         address_{std::move(address)},
         options_{bounded(options)},
@@ -67,6 +68,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   nats_link(nats_link const&) = delete;
   nats_link& operator=(nats_link const&) = delete;
 
+  /// Whether the store can be used. Of any thread.
+  [[nodiscard]] std::shared_ptr<outage> const& state() const noexcept { return state_; }
   [[nodiscard]] nats_options const& options() const noexcept { return options_; }
   [[nodiscard]] nats_names const& names() const noexcept { return names_; }
   [[nodiscard]] nats_strand const& strand() const noexcept { return strand_; }
@@ -85,6 +88,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
         op->resume(boost::asio::error::already_started);
       } else {
         self->running_ = op;
+        self->state_->forget();
         self->connect();
       }
     });
@@ -131,6 +135,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
 
   [[nodiscard]] bool closed() const noexcept { return closed_; }
+  /// May requests go?
+  [[nodiscard]] bool up() const noexcept { return up_; }
 
   /// JetStream has answered on this connection as a server that can be used does.
   void served() noexcept { served_ = true; }
@@ -218,6 +224,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     dialer_.forget();
     if (closed_) return finish();
     refused_ = {};
+    if (ec) ec = state_->failed(ec);
     if (ec == nats_not_permitted() || ec == errc::invalid_option) {
       refused_ = ec;
       followers_.for_each([ec](nats_feed& f) { f.refused(ec); });
@@ -254,7 +261,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       auto const info = read_stream_info(text);
       if (info.error == static_cast<int>(nats_code::stream_not_found)) {
         if (options_.create_stream) return create();
-        return open(errc::schema_outdated);
+        return open(explained(errc::schema_outdated,
+                              "there is no stream: make it by nats_stream_config, or set "
+                              "nats_options::create_stream"));
       }
       greeted(info, sent);
     });
@@ -267,23 +276,31 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
   void not_greeted(error_code ec) {
     if (!socket_) return;  // it has ended
-    ec == nats_not_permitted() ? open(ec) : hang_up();
+    if (ec == nats_not_permitted()) return open(explained(ec, "JetStream's API"));
+    cause_ = "JetStream does not answer: " + ec.message();
+    hang_up();
   }
   void greeted(nats_stream_info const& info, steady_time sent) {
     if (info.error != 0) {
-      auto const ec = nats_refusal(info.error);
+      auto const ec =
+          explained(nats_refusal(info.error), "JetStream error " + std::to_string(info.error) +
+                                                  ", of the stream " + names_.stream());
+      cause_ = explanation_of(ec);
       // That may pass, so those who wait may go on waiting.
       if (ec == errc::store_unavailable) return hang_up();
       return open(ec);
     }
-    if (!info.fits) return open(errc::store_foreign);
+    if (!info.fits) {
+      return open(explained(errc::store_foreign, "the stream " + names_.stream() +
+                                                     " was not made by weir, or is changed"));
+    }
     if (info.time) learn(info, sent);
     // A stream that was just made is told of without the time; and after a slow answer, leases
     // would be as much longer until the next.
     bool const well = info.time && now().doubt <= nats_server_time::vague;
     if (!well && ++greetings_ < most_greetings) return greet();
     if (!info.time) return hang_up();
-    open(large_enough() ? error_code{} : make_error_code(errc::invalid_option));
+    open(large_enough() ? error_code{} : nats_small_payload());
   }
 
   /// The server tells a user's own bound once it knows the user; it may be below that of others.
@@ -296,7 +313,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   /// Commands may go.
   void open(error_code wrong) {
-    refused_ = wrong;
+    refused_ = wrong ? state_->failed(wrong) : wrong;
+    if (!wrong) state_->recovered();
     retry_.succeeded();
     up_ = heard_ = served_ = true;
     unserved_ = 0;
@@ -316,7 +334,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void beat() {
     silent_ = std::exchange(heard_, false) ? 0 : silent_ + 1;
     unserved_ = std::exchange(served_, false) ? 0 : unserved_ + 1;
-    if (silent_ == most_silent || unserved_ == most_unserved) return hang_up();
+    if (silent_ == most_silent || unserved_ == most_unserved) {
+      cause_ = silent_ == most_silent ? "no sign of life" : "JetStream serves nothing";
+      return hang_up();
+    }
     auto const sent = system_clock{}.steady_now();
     ask(names_.info(), {}, [this, sent](error_code ec, std::string_view text) {
       if (ec == nats_not_permitted()) served();
@@ -331,6 +352,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       // It was missing, or something else, when it was last looked at.
       if (refused_ && up_ && info.fits && large_enough()) {
         refused_ = {};
+        state_->recovered();
         followers_.for_each([](nats_feed& f) { f.connected(); });
       }
     });
@@ -347,7 +369,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     beat_.stop();
     if (auto const talk = std::exchange(conversation_, {})) talk->end();
     if (was_up) followers_.for_each([](nats_feed& f) { f.disconnected(); });
+    auto const cause = std::exchange(cause_, {});
     if (closed_) return finish();
+    state_->failed(errc::store_unavailable,
+                   cause.empty() ? std::string{"the connection was lost"} : cause);
     if (!dialer_.dialing()) retry();
   }
   void hang_up() {
@@ -386,10 +411,18 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
                 [self = shared_from_this(), step] { step(*self); });
   }
 
+  /// Names a store in the log: by the place, and never by a password.
+  static std::string log_name(nats_address const& address) {
+    auto const server = nats_server_url::of(address.urls().front());
+    return "NATS store at " + server.host + ":" + server.port +
+           (address.urls().size() == 1 ? "" : " and others");
+  }
+
   static constexpr int most_greetings = 4;
   static constexpr int most_silent = 2;    // beats, as the options say
   static constexpr int most_unserved = 5;  // beats, as the options say
 
+  std::shared_ptr<outage> const state_;
   boost::asio::any_io_executor const executor_;
   nats_strand const strand_;
   nats_address const address_;
@@ -418,7 +451,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::weak_ptr<nats_hinted> hinted_;
   nats_followers followers_;
   nats_server_time time_;
-  nats_waiting<nats_request> waiting_;
+  std::string cause_;  // of the connection's end, once it is known
+  nats_waiting<nats_request> waiting_{state_};
   std::vector<std::function<void()>> later_;
   nats_retry retry_;
   alarm<system_clock> pause_;

@@ -4,6 +4,8 @@
 #ifndef WEIR_STORE_NATS_OPTIONS_HPP
 #define WEIR_STORE_NATS_OPTIONS_HPP
 
+#include "weir/detail/explained.hpp"
+#include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/time.hpp"
 
@@ -78,6 +80,11 @@ struct nats_options {
 };
 
 namespace detail {
+
+[[nodiscard]] inline error_code nats_bad_prefix() noexcept {
+  return explained(errc::invalid_option,
+                   "nats_options::prefix is from 1 to 64 letters, digits, - and _");
+}
 
 [[nodiscard]] constexpr nats_options bounded(nats_options o) noexcept {
   using namespace std::chrono_literals;

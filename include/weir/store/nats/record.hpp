@@ -51,6 +51,9 @@ class nats_step {
   virtual ~nats_step() = default;
 
   [[nodiscard]] virtual bool wanted() const noexcept = 0;
+  /// Is what it does to be written? False: nobody wants it any more. `stays`: it was not written.
+  [[nodiscard]] virtual bool leaves() noexcept = 0;
+  virtual void stays() noexcept = 0;
   /// The time that it was told; empty: the server's counts.
   [[nodiscard]] virtual std::optional<time_point> told() const noexcept = 0;
   /// Finds its answer, and does to the state what it does.
@@ -77,6 +80,8 @@ class nats_command final : public nats_step<State> {
 
   [[nodiscard]] C const& command() const noexcept { return command_.get(); }
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
+  [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
+  void stays() noexcept override { operation_->stays(); }
   [[nodiscard]] std::optional<time_point> told() const noexcept override { return told_; }
   void apply(State& state, nats_now now) override {
     answer_ = state.apply(command_.get(), now.earliest, now.doubt);
@@ -219,6 +224,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   void ask() {
     auto const link = link_.lock();
     if (!link) return failed(make_error_code(errc::closed));
+    for (auto const& s : steps_) s->stays();
     auto const r = std::make_shared<reading>(this->shared_from_this());
     from_leader_ = link->replicated();
     if (from_leader_) {
@@ -254,6 +260,8 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     if (!link) return failed(make_error_code(errc::closed));
     // Before there was a connection it is not known what time it is.
     if (!sure && !link->knows_time() && !steps_.front()->told()) return ask();
+    // A read may wait for a connection and be forgotten; what is decided is written at once.
+    if (!sure && !link->up()) return ask();
     try {
       auto now = known_ ? nats_agreed(link->now(), seen_) : link->now();
       if (look_ && sure) {
@@ -268,7 +276,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       state.expire(now.earliest);
       auto const before = state.write();
       for (auto const& s : steps_) {
-        if (s->wanted()) s->apply(state, now);
+        if (s->leaves()) s->apply(state, now);
       }
       auto const after = state.write();
       if (after == before) return sure ? answer() : ask();

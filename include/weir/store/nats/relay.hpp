@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/nats/framing.hpp"
@@ -52,7 +53,10 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     resolver_.async_resolve(
         host, port, [self = shared_from_this()](error_code ec, auto const& all) {
           if (!self->done_) return;
-          if (ec) return self->end();
+          if (ec) {
+            self->cause_ = "the name cannot be looked up: " + ec.message();
+            return self->end();
+          }
           for (auto const& one : all) self->addresses_.push_back(one.endpoint());
           self->first_ = static_cast<std::size_t>(id_source{}.entropy() % self->addresses_.size());
           self->next();
@@ -70,7 +74,8 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     listener_.close(ignored);
     server_.close(ignored);
     client_.close(ignored);
-    if (auto const tell = std::exchange(done_, {})) tell(errc::store_unavailable, 0);
+    if (auto const tell = std::exchange(done_, {}))
+      tell(explained(errc::store_unavailable, cause_), 0);
   }
 
  private:
@@ -82,6 +87,7 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
   }
   void late() {
     // An address that is mute leaves time for the others.
+    if (done_) cause_ = "no answer within connect_timeout";
     done_&& tried_ < addresses_.size() ? next() : end();
   }
 
@@ -93,7 +99,9 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     wait(timeout_ / static_cast<std::int64_t>(addresses_.size()));
     server_.async_connect(to, [self = shared_from_this(), now = tried_](error_code ec) {
       if (!self->done_ || now != self->tried_) return;
-      ec ? self->next() : self->listen();
+      if (!ec) return self->listen();
+      self->cause_ = ec.message();
+      self->next();
     });
   }
   void listen() {
@@ -161,6 +169,7 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
   tcp::acceptor listener_{strand_};
   tcp::socket server_{strand_};
   tcp::socket client_{strand_};
+  std::string cause_;  // of the end, in words
   std::vector<tcp::endpoint> addresses_;
   std::size_t first_ = 0;
   std::size_t tried_ = 0;

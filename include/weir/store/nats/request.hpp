@@ -33,7 +33,7 @@ class nats_request {
   /// @param given it was given to a connection: whatever it does may have been done
   virtual void failed(error_code why, bool given) = 0;
   /// It has waited for a connection until `give_up_at`.
-  void lose_patience() { failed(errc::store_unavailable, false); }
+  void lose_patience(error_code why) { failed(why, false); }
 
   std::string subject{};
   std::string data{};

@@ -106,7 +106,7 @@ class nats_table final : public nats_hinted, public std::enable_shared_from_this
   template <class C>
   void submit(std::shared_ptr<nats_command<typename nats_state_of<C>::type, C>> const& step) {
     using state = typename nats_state_of<C>::type;
-    if (!link_->usable()) return step->fail(errc::invalid_option);
+    if (!link_->usable()) return step->fail(nats_bad_prefix());
     of<state>(link_->names().record(state::kind, step->command().key))->submit(step);
   }
 

@@ -19,7 +19,7 @@
 namespace weir::detail {
 
 [[nodiscard]] inline error_code nats_not_permitted() noexcept {
-  return make_error_code(boost::system::errc::permission_denied);
+  return make_error_code(errc::permission_denied);
 }
 
 /// The subject of the publish that a server has not permitted, from what it said; empty: it said

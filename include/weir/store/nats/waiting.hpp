@@ -6,6 +6,8 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/outage.hpp"
+#include "weir/error.hpp"
 #include "weir/store/nats/socket.hpp"
 #include "weir/time.hpp"
 
@@ -18,10 +20,13 @@ namespace weir::detail {
 /// Those who wait until they can be served, in the order of their patience. In the strand of the
 /// link.
 ///
-/// Each has `wanted()`, a time `give_up_at`, and `lose_patience()`, which is called then.
+/// Each has `wanted()`, a time `give_up_at`, and `lose_patience(error_code)`, which is called then.
 template <class T>
 class nats_waiting {
  public:
+  /// @param state knows why nobody could be served
+  explicit nats_waiting(std::shared_ptr<outage> state) : state_{std::move(state)} {}
+
   /// @param owner has this as a member, and lives as long as somebody waits
   /// @param patience no shorter than that of those who came before
   void add(std::shared_ptr<void> owner, nats_strand const& strand, std::shared_ptr<T> who,
@@ -44,13 +49,14 @@ class nats_waiting {
     while (!all_.empty() && (!all_.front()->wanted() || all_.front()->give_up_at <= now)) {
       auto const who = std::move(all_.front());
       all_.pop_front();
-      who->lose_patience();
+      who->lose_patience(state_->gives_up());
     }
     if (all_.empty()) return;
     timer_.start(strand, all_.front()->give_up_at,
                  [this, owner = std::move(owner), strand] { sweep(owner, strand); });
   }
 
+  std::shared_ptr<outage> const state_;
   std::deque<std::shared_ptr<T>> all_;
   alarm<system_clock> timer_;
 };

@@ -4,14 +4,17 @@
 #ifndef WEIR_STORE_POSTGRES_ENGINE_HPP
 #define WEIR_STORE_POSTGRES_ENGINE_HPP
 
+#include "weir/clock/system.hpp"
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/patience.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/migration_sql.hpp"
 #include "weir/store/postgres/migrator.hpp"
@@ -39,9 +42,11 @@ class postgres_engine {
                   postgres_options const& options)
       : executor_{std::move(executor)},
         pool_{std::make_shared<postgres_pool>(executor_, std::move(conninfo), options)},
-        waits_{std::make_shared<postgres_waits>(
-            pool_, options.listen_conninfo.empty() ? pool_->conninfo()
-                                                   : std::string{options.listen_conninfo})} {}
+        waits_{std::make_shared<postgres_waits>(pool_, options.listen_conninfo.empty()
+                                                           ? pool_->conninfo()
+                                                           : std::string{options.listen_conninfo})},
+        patience_{std::make_shared<patience_watch<system_clock>>(
+            executor_, [pool = pool_] { return pool->state().gives_up(); })} {}
   postgres_engine(postgres_engine const&) = delete;
   postgres_engine& operator=(postgres_engine const&) = delete;
   ~postgres_engine() { postgres_waits::forsake(waits_); }
@@ -54,9 +59,9 @@ class postgres_engine {
   }
 
   template <class C>
-  void execute(C const& c, told_time at, erased_handler<C> handler) {
+  void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
     using answer = typename C::result;
-    postgres_scope const in{.shards = pool_->options().shards, .own = true, .at = at};
+    postgres_scope const in{.shards = pool_->options().shards, .own = true, .at = terms.at};
     if (auto const ec = refusal(c, in)) {
       return post_completion(executor_, std::move(handler), ec, answer{});
     }
@@ -64,10 +69,13 @@ class postgres_engine {
       waits_->wait(executor_, std::move(handler), c);
     } else {
       auto op = park<error_code, answer>(executor_, std::move(handler));
-      if (at) pool_->tidy_no_more();
+      patience_->add(op, terms.patience);
+      if (terms.at) pool_->tidy_no_more();
       pool_->submit(std::make_unique<postgres_command<C>>(std::move(op), c, in));
     }
   }
+
+  [[nodiscard]] store_failure last_failure() const { return pool_->state().last(); }
 
   void close() {
     waits_->close();
@@ -78,6 +86,7 @@ class postgres_engine {
   boost::asio::any_io_executor executor_;
   std::shared_ptr<postgres_pool> pool_;
   std::shared_ptr<postgres_waits> waits_;
+  std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 
 WEIR_DECL std::shared_ptr<postgres_engine> make_postgres_engine(
@@ -92,6 +101,10 @@ WEIR_DECL void migrate_engine(postgres_engine& engine,
 }
 
 WEIR_DECL void close_engine(postgres_engine& engine) { engine.close(); }
+
+WEIR_DECL store_failure last_failure_of(postgres_engine const& engine) {
+  return engine.last_failure();
+}
 
 }  // namespace weir::detail
 

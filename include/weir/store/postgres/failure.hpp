@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_POSTGRES_FAILURE_HPP
 #define WEIR_STORE_POSTGRES_FAILURE_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 
 #include <libpq-fe.h>
@@ -11,6 +12,10 @@
 #include <string_view>
 
 namespace weir::detail {
+
+/// What `schema_outdated` says besides.
+inline constexpr std::string_view postgres_not_migrated =
+    "call async_migrate, or run postgres_migration_sql()";
 
 /// What a statement's failure is called outside. The server has rolled the statement back. Class
 /// and codes are those of PostgreSQL's manual, appendix A.
@@ -33,9 +38,16 @@ namespace weir::detail {
   return errc::store_unavailable;
 }
 
+/// The same, with what the server said, where that is no value that was sent or stored.
 [[nodiscard]] inline error_code postgres_error(PGresult const* r) noexcept {
-  auto const* const state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
-  return postgres_error(state == nullptr ? std::string_view{} : std::string_view{state});
+  auto const* const field = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+  std::string_view const state = field == nullptr ? "" : field;
+  auto const ec = postgres_error(state);
+  if (ec == errc::schema_outdated) return explained(ec, postgres_not_migrated);
+  auto const* const said = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+  bool const tells = state == "42501" || state == "25006" || state.starts_with("53") ||
+                     state.starts_with("55") || state.starts_with("57");
+  return said != nullptr && tells ? explained(ec, said) : ec;
 }
 
 }  // namespace weir::detail

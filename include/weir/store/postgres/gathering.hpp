@@ -97,6 +97,7 @@ class postgres_gathering {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   void add(std::unique_ptr<postgres_request> r) {
+    r->stays();
     auto name = r->call().common();
     auto const at = kinds_.try_emplace(std::move(name)).first;
     at->second.rows += r->call().rows();
@@ -123,7 +124,7 @@ class postgres_gathering {
           if (!parts.empty() && (rows > most_rows || bytes > most_bytes)) break;
         }
         from.rows -= r->call().rows();
-        if (r->waiting()) parts.push_back(std::move(r));
+        if (r->leaves()) parts.push_back(std::move(r));
         from.waiting.pop_front();
         --size_;
       }

@@ -32,8 +32,11 @@ class postgres_hosts {
   using addresses = std::map<std::string, std::vector<std::string>>;  ///< by the hosts' names
 
   explicit postgres_hosts(std::string conninfo) : conninfo_{std::move(conninfo)} {
-    options const given{PQconninfoParse(conninfo_.c_str(), nullptr)};
+    char* said = nullptr;
+    options const given{PQconninfoParse(conninfo_.c_str(), &said)};
     valid_ = given != nullptr;
+    if (said != nullptr) problem_ = without_secrets(said);
+    PQfreemem(said);
     for (auto const* o = given.get(); o != nullptr && o->keyword != nullptr; ++o) {
       if (o->val != nullptr) parameters_[o->keyword] = o->val;
     }
@@ -50,6 +53,8 @@ class postgres_hosts {
 
   /// Was it a connection string?
   [[nodiscard]] bool valid() const noexcept { return valid_; }
+  /// What is wrong with it, in words.
+  [[nodiscard]] std::string const& problem() const noexcept { return problem_; }
 
   /// What has to be looked up, each once.
   [[nodiscard]] std::vector<std::string> names() const {
@@ -135,6 +140,40 @@ class postgres_hosts {
   }
 
  private:
+  /// libpq repeats what it cannot read, which may be a part of a password (F98): only what comes
+  /// close to one of its keywords is told.
+  [[nodiscard]] static std::string without_secrets(std::string_view said) {
+    auto const begin = said.find('"');
+    auto const end = begin == said.npos ? begin : said.find('"', begin + 1);
+    if (end == said.npos) return std::string{said};
+    auto const quoted = said.substr(begin + 1, end - begin - 1);
+    options const known{PQconndefaults()};
+    for (auto const* o = known.get(); o != nullptr && o->keyword != nullptr; ++o) {
+      if (quoted == o->keyword) return std::string{said};
+      if (alike(quoted, o->keyword)) {
+        return "there is no option \"" + std::string{quoted} + "\": is \"" + o->keyword +
+               "\" meant?";
+      }
+    }
+    return std::string{said.substr(0, begin)} + "..., which is not repeated here";
+  }
+
+  /// Do they differ by one or two letters that were left out, added or changed?
+  [[nodiscard]] static bool alike(std::string_view one, std::string_view other) {
+    constexpr std::size_t most = 2;
+    std::vector<std::size_t> row(other.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i != one.size(); ++i) {
+      auto before = std::exchange(row[0], i + 1);
+      for (std::size_t j = 0; j != other.size(); ++j) {
+        auto const same = before + (one[i] == other[j] ? 0 : 1);
+        before = row[j + 1];
+        row[j + 1] = std::min({same, before + 1, row[j] + 1});
+      }
+    }
+    return row.back() <= most && other.size() > 2 * most;
+  }
+
   struct forget {
     void operator()(PQconninfoOption* o) const noexcept { PQconninfoFree(o); }
   };
@@ -180,6 +219,7 @@ class postgres_hosts {
   std::string conninfo_;
   std::map<std::string, std::string> parameters_;
   bool valid_ = false;
+  std::string problem_;
   std::vector<std::size_t> order_;
 };
 

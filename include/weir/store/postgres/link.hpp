@@ -46,6 +46,11 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
   virtual void ended(error_code why, bool connected) = 0;
 };
 
+[[nodiscard]] inline error_code postgres_other_shards(std::uint32_t wanted, std::int64_t there) {
+  return explained(errc::invalid_option, "postgres_options::shards is " + std::to_string(wanted) +
+                                             ", and the database has " + std::to_string(there));
+}
+
 /// One connection in pipeline mode, and the commands that are under way on it. On a strand.
 ///
 /// Each command is a transaction of its own, READ COMMITTED whatever the database's default is: the
@@ -150,8 +155,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   void connected(error_code ec) {
     if (over_) return;
     auto* const c = socket_.get();
-    if (ec || PQsetnonblocking(c, 1) != 0 || PQenterPipelineMode(c) != 1) {
-      return end(errc::store_unavailable);
+    if (ec) return end(ec);
+    if (PQsetnonblocking(c, 1) != 0 || PQenterPipelineMode(c) != 1) {
+      return end(explained(errc::store_unavailable, socket_.message()));
     }
     std::unique_ptr<postgres_request> hello = std::make_unique<greeting>(*this);
     send(hello);
@@ -163,8 +169,12 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     if (!ec) {
       try {
         if (rows.integer(0, 0) > postgres_schema_version) why_ = errc::schema_too_new;
-        if (rows.integer(0, 0) < postgres_schema_version) why_ = errc::schema_outdated;
-        if (!why_ && rows.integer(0, 1) != options_.shards) why_ = errc::invalid_option;
+        if (rows.integer(0, 0) < postgres_schema_version) {
+          why_ = explained(errc::schema_outdated, postgres_not_migrated);
+        }
+        if (!why_ && rows.integer(0, 1) != options_.shards) {
+          why_ = postgres_other_shards(options_.shards, rows.integer(0, 1));
+        }
         explicit_ = rows.bytes(0, 2) != "read committed";
         named_ = !explicit_ && rows.integer(0, 3) == PQbackendPID(socket_.get());
       } catch (postgres_malformed const&) {
@@ -208,7 +218,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   }
   void timed_out() {
     if (over_ || under_way_.empty()) return;
-    if (timer_.now() >= deadline_) return end(errc::outcome_unknown);
+    if (timer_.now() >= deadline_) {
+      return end(explained(errc::outcome_unknown, "no answer within command_timeout"));
+    }
     timer_.set(deadline_, [this, keep = lives()] { timed_out(); });
   }
 
@@ -252,7 +264,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     if (leaving_ && under_way_.empty()) end(errc::store_unavailable);
     if (over_) return;
     if (ready_ && !was_ready) owner_.connected(waits_);
-    if (!good || PQstatus(socket_.get()) == CONNECTION_BAD) return end(errc::outcome_unknown);
+    if (!good || PQstatus(socket_.get()) == CONNECTION_BAD) {
+      return end(explained(errc::outcome_unknown, socket_.message()));
+    }
     flush();
     if (under_way_.empty()) timer_.stop();
     if (under_way_.size() != before) owner_.progressed();

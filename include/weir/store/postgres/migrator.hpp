@@ -8,6 +8,7 @@
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/store/postgres/failure.hpp"
+#include "weir/store/postgres/link.hpp"
 #include "weir/store/postgres/migration.hpp"
 #include "weir/store/postgres/migration_sql.hpp"
 #include "weir/store/postgres/options.hpp"
@@ -43,10 +44,11 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
   }
 
   void run() {
-    if (!valid_schema(schema_)) return end(errc::invalid_option);
+    if (!valid_schema(schema_)) return end(postgres_bad_schema());
     socket_.connect(conninfo_, options_.connect_timeout,
                     [self = shared_from_this()](error_code ec) {
-                      if (ec || PQsetnonblocking(self->socket_.get(), 1) != 0) {
+                      if (ec) return self->end(ec);
+                      if (PQsetnonblocking(self->socket_.get(), 1) != 0) {
                         return self->end(errc::store_unavailable);
                       }
                       self->look();
@@ -71,7 +73,9 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
       bool const missing = found.state == "42P01" || found.state == "3F000";
       if (found.failed && !missing) return end(found.failed);
       if (found.version > postgres_schema_version) return end(errc::schema_too_new);
-      if (!missing && found.shards != bounded(options_).shards) return end(errc::invalid_option);
+      if (!missing && found.shards != bounded(options_).shards) {
+        return end(postgres_other_shards(bounded(options_).shards, found.shards));
+      }
       if (found.version == postgres_schema_version) return end({});
       migrate(found.version);
     });

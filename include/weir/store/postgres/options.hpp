@@ -4,6 +4,8 @@
 #ifndef WEIR_STORE_POSTGRES_OPTIONS_HPP
 #define WEIR_STORE_POSTGRES_OPTIONS_HPP
 
+#include "weir/detail/explained.hpp"
+#include "weir/error.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -64,6 +66,11 @@ namespace detail {
   auto const letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
   return !name.empty() && name.size() <= longest && letter(name.front()) &&
          std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+[[nodiscard]] inline error_code postgres_bad_schema() noexcept {
+  return explained(errc::invalid_option, "postgres_options::schema is up to 48 lower-case letters, "
+                                         "digits and _, and begins with none of the digits");
 }
 
 [[nodiscard]] constexpr postgres_options bounded(postgres_options o) noexcept {

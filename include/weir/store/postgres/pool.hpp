@@ -7,7 +7,9 @@
 #include "weir/backoff/capped.hpp"
 #include "weir/backoff/exponential.hpp"
 #include "weir/backoff/jittered.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/detail/os_entropy.hpp"
+#include "weir/detail/outage.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
@@ -59,7 +61,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
         options_{bounded(options)},
         retry_{strand_},
         prod_{strand_},
-        tidied_{retry_.now()} {
+        tidied_{retry_.now()},
+        state_{log_name(conninfo_)} {
     options_.schema = schema_;
     options_.listen_conninfo = {};  // is not copied here
     lanes_[1].waits = true;
@@ -69,6 +72,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   [[nodiscard]] std::string const& conninfo() const noexcept { return conninfo_; }
   [[nodiscard]] std::string const& schema() const noexcept { return schema_; }
   [[nodiscard]] postgres_strand const& strand() const noexcept { return strand_; }
+  /// Whether the store can be used. Of any thread.
+  [[nodiscard]] outage& state() noexcept { return state_; }
   /// How often its connections were given up because their server took no writes. On the strand.
   [[nodiscard]] std::uint64_t demotions() const noexcept { return demotions_; }
 
@@ -124,7 +129,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
 
   void admit(std::unique_ptr<postgres_request> r) {
     if (closed_) return r->finish(errc::closed, {});
-    if (!valid_schema(schema_)) return r->finish(errc::invalid_option, {});
+    if (!valid_schema(schema_)) return r->finish(postgres_bad_schema(), {});
     if (r->call().joinable()) {
       if (gathered_.size() >= options_.max_pending) return r->finish(errc::store_full, {});
       gathered_.add(std::move(r));
@@ -154,6 +159,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       if (ec) {
         each->finish(ec, {});
       } else {
+        each->stays();
         lanes_[0].pending.push_back(std::move(each));
       }
     }
@@ -181,7 +187,9 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       bool const idle = to->load() == 0;
       auto r = std::move(first);
       of.pending.pop_front();
+      if (!r->leaves()) continue;
       if (!to->send(r)) {
+        r->stays();
         of.pending.push_front(std::move(r));
         continue;
       }
@@ -263,6 +271,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
     lanes_[waits ? 1 : 0].opening = false;
     failures_ = 0;
     next_attempt_ = {};
+    state_.recovered();
   }
 
   /// All connections are made anew, wherever the host's name leads by then: those that there are
@@ -279,6 +288,11 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   void progressed() override { pump(); }
 
   void ended(error_code why, bool connected) override {
+    // What is closed on purpose, or one of several, is no outage.
+    bool const expected = closed_ || (connected && explanation_of(why).empty());
+    auto const works = [](auto const& l) { return l->ready(); };
+    if (!expected && !std::any_of(links_.begin(), links_.end(), works)) why = fails(why);
+    if (why == errc::outcome_unknown) why = explained(errc::store_unavailable, explanation_of(why));
     std::array<std::uint32_t, 2> left{};
     std::erase_if(links_, [](auto const& l) { return l->over(); });
     for (auto const& l : links_) ++left[l->waits() ? 1 : 0];
@@ -291,11 +305,25 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       auto const entropy = os_entropy()[0];
       waited_ = backoff_(failures_++, waited_, entropy);
       next_attempt_ = saturating_add(retry_.now(), waited_);
-      if (!best_exists(of)) {
-        fail(of, why == errc::outcome_unknown ? make_error_code(errc::store_unavailable) : why);
-      }
+      if (!best_exists(of)) fail(of, why);
     }
     if (!closed_) pump();
+  }
+
+  /// A connection ended, or there was none to be had: what waits for one was not executed.
+  error_code fails(error_code why) noexcept {
+    if (why != errc::outcome_unknown) return state_.failed(why);
+    auto const said = explanation_of(why);
+    return state_.failed(errc::store_unavailable, said.empty() ? "the connection was lost" : said);
+  }
+
+  /// Names a store in the log: by the place, and never by the password.
+  static std::string log_name(std::string const& conninfo) {
+    postgres_hosts const where{conninfo};
+    auto const host = where.of("host");
+    auto const database = where.of("dbname");
+    return "PostgreSQL store" + (host.empty() ? "" : " at " + host) +
+           (database.empty() ? "" : ", database " + database);
   }
 
   [[nodiscard]] bool best_exists(lane const& of) const noexcept {
@@ -347,6 +375,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   std::uint32_t failures_ = 0;
   std::uint64_t demotions_ = 0;
   std::atomic<bool> told_{false};
+  outage state_;
   bool retrying_ = false;
   bool pumping_ = false;
   bool gathering_ = false;

@@ -33,6 +33,11 @@ class postgres_request {
   /// Does anybody still wait for it?
   [[nodiscard]] virtual bool waiting() const noexcept = 0;
 
+  /// Is it to be sent? False: nobody waits for it any more. `stays`: it was not sent, or not
+  /// executed.
+  [[nodiscard]] virtual bool leaves() noexcept { return waiting(); }
+  virtual void stays() noexcept {}
+
   /// Ends it: with an answer that was committed, or with an error.
   virtual void finish(error_code ec, postgres_rows const& answer) noexcept = 0;
 
@@ -51,6 +56,9 @@ class postgres_command final : public postgres_request {
         note_{c} {}
 
   [[nodiscard]] bool waiting() const noexcept override { return operation_->waiting(); }
+
+  [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
+  void stays() noexcept override { operation_->stays(); }
 
   void finish(error_code ec, postgres_rows const& r) noexcept override {
     if (!operation_->waiting()) return;  // cancelled: nobody wants to know

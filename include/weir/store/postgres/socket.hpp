@@ -5,6 +5,7 @@
 #define WEIR_STORE_POSTGRES_SOCKET_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
@@ -200,12 +201,16 @@ class postgres_socket {
   /// @param most how long looking up the names of hosts may take, and each attempt at one of them
   void connect(std::string const& conninfo, duration most, std::function<void(error_code)> done) {
     auto const s = std::make_shared<search>(postgres_hosts{conninfo}, most, std::move(done));
-    if (!s->hosts.valid()) return finish(*s, errc::store_unavailable);
+    if (!s->hosts.valid()) {
+      return finish(*s,
+                    explained(errc::invalid_option, "connection string: " + s->hosts.problem()));
+    }
     s->names = s->hosts.names();
     if (s->names.empty()) return begin(s);
     resolver_ = std::make_unique<resolver>(strand_);
-    timer_.set(saturating_add(timer_.now(), most),
-               [this, s] { finish(*s, errc::store_unavailable); });
+    timer_.set(saturating_add(timer_.now(), most), [this, s] {
+      finish(*s, explained(errc::store_unavailable, "looking up the host takes too long"));
+    });
     look_up(s);
   }
 
@@ -251,6 +256,7 @@ class postgres_socket {
     std::vector<std::string> names{};  // that are still to be looked up
     postgres_hosts::addresses found{};
     std::size_t attempts = 0;              // that were begun
+    std::string cause{};                   // why the last one failed, in words
     std::function<void(error_code)> done;  // empty: it is over
   };
 
@@ -260,8 +266,9 @@ class postgres_socket {
   }
 
   void look_up(std::shared_ptr<search> const& s) {
-    resolver_->async_resolve(s->names.back(), "", [this, s](error_code, auto const& at) {
+    resolver_->async_resolve(s->names.back(), "", [this, s](error_code ec, auto const& at) {
       if (!s->done) return;
+      if (ec) s->cause = s->names.back() + ": the name cannot be looked up: " + ec.message();
       if (!resolver_) return finish(*s, errc::store_unavailable);
       for (auto const& each : at) {
         s->found[s->names.back()].push_back(each.endpoint().address().to_string());
@@ -269,7 +276,9 @@ class postgres_socket {
       s->names.pop_back();
       if (!s->names.empty()) return look_up(s);
       resolver_.reset();
-      if (!s->hosts.locate(s->found)) return finish(*s, errc::store_unavailable);
+      if (!s->hosts.locate(s->found)) {
+        return finish(*s, explained(errc::store_unavailable, s->cause));
+      }
       begin(s);
     });
   }
@@ -281,12 +290,15 @@ class postgres_socket {
 
   /// Tries the next host; the last one failed, or has had its time.
   void try_next(std::shared_ptr<search> const& s) {
+    if (connection_ && *PQerrorMessage(connection_.get()) != 0) s->cause = message();
     descriptor_.reset();
     connection_.reset();
     allowance_ = {};
-    if (s->attempts == s->hosts.attempts()) return finish(*s, errc::store_unavailable);
+    if (s->attempts == s->hosts.attempts()) {
+      return finish(*s, explained(errc::store_unavailable, s->cause));
+    }
     auto const n = s->attempts++;
-    timer_.set(saturating_add(timer_.now(), s->most), [this, s] { try_next(s); });
+    timer_.set(saturating_add(timer_.now(), s->most), [this, s] { give_up(s); });
     connection_.reset(s->hosts.start(n));
     if (!connection_) {
       return finish(*s, make_error_code(boost::system::errc::not_enough_memory));
@@ -295,6 +307,17 @@ class postgres_socket {
     polled_ = PQstatus(connection_.get()) == CONNECTION_BAD ? PGRES_POLLING_FAILED
                                                             : PGRES_POLLING_WRITING;
     go_on(s);
+  }
+
+  /// The host that is tried is mute.
+  void give_up(std::shared_ptr<search> const& s) {
+    s->cause = "no answer within connect_timeout";
+    if (connection_) {
+      s->cause = std::string{PQhost(connection_.get())} + ":" + PQport(connection_.get()) + ": " +
+                 s->cause;
+      connection_.reset();
+    }
+    try_next(s);
   }
 
   void go_on(std::shared_ptr<search> const& s) {

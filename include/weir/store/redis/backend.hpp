@@ -4,6 +4,8 @@
 #ifndef WEIR_STORE_REDIS_BACKEND_HPP
 #define WEIR_STORE_REDIS_BACKEND_HPP
 
+#include "weir/detail/explained.hpp"
+#include "weir/detail/outage.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
@@ -17,6 +19,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace weir::detail {
@@ -28,13 +31,20 @@ class redis_backend : public redis_hint_line_owner,
  public:
   using executor_type = redis_hint_line::executor_type;
 
-  redis_backend(executor_type strand, redis_options const& options)
-      : strand_{std::move(strand)},
+  /// @param state whether it can be used; shared with who asks
+  redis_backend(executor_type strand, redis_options const& options, std::shared_ptr<outage> state)
+      : state_{std::move(state)},
+        strand_{std::move(strand)},
         options_{bounded(options)},
         names_{std::string{options.prefix}, options_.shards},
         usable_{valid_prefix(options.prefix)} {
     options_.prefix = {};  // the caller's
   }
+  /// What is told of a store that has never run.
+  static constexpr std::string_view never_run = store_never_run;
+
+  /// Whether it can be used. Of any thread.
+  [[nodiscard]] outage& state() const noexcept { return *state_; }
   [[nodiscard]] redis_options const& options() const noexcept { return options_; }
   [[nodiscard]] redis_names const& names() const noexcept { return names_; }
   [[nodiscard]] executor_type const& strand() const noexcept { return strand_; }
@@ -49,6 +59,7 @@ class redis_backend : public redis_hint_line_owner,
         if (op) op->resume(boost::asio::error::already_started);
       } else {
         self->running_ = op;
+        self->state_->forget();
         self->start();
         self->listen();
       }
@@ -108,6 +119,13 @@ class redis_backend : public redis_hint_line_owner,
 
   [[nodiscard]] bool awaits_hints() const noexcept { return !hints_.empty(); }
 
+  /// Why nothing can be asked of a store with such options.
+  [[nodiscard]] static error_code bad_prefix() noexcept {
+    return explained(errc::invalid_option,
+                     "redis_options::prefix is from 1 to 64 letters, digits, - _ . and :");
+  }
+
+  std::shared_ptr<outage> const state_;
   executor_type const strand_;
   redis_options options_;
   redis_names const names_;

@@ -40,11 +40,11 @@ class redis_batch final : public redis_receiver {
   void belongs_to(redis_batch_owner& owner) noexcept { owner_ = &owner; }
 
   void add(std::shared_ptr<redis_request> r) { commands_.push_back(std::move(r)); }
-  /// Drops those that nobody wants any more, and calls `f` with each.
+  /// It is to be sent. Drops those that nobody wants any more, and calls `f` with each.
   template <class F>
-  void drop_unwanted(F f) {
+  void leave(F f) {
     std::erase_if(commands_, [&f](auto const& r) {
-      bool const wanted = r->wanted();
+      bool const wanted = r->leaves();
       if (!wanted) f(*r);
       return !wanted;
     });

@@ -47,7 +47,9 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
  public:
   redis_cluster(boost::asio::any_io_executor const& executor, redis_address const& address,
                 redis_options const& options)
-      : redis_backend{boost::asio::make_strand(executor), options},
+      : redis_backend{boost::asio::make_strand(executor), options,
+                      std::make_shared<outage>("Redis cluster of " + redis_place_text(address),
+                                               never_run)},
         nodes_{address, options_},
         asked_{options} {
     for (std::uint32_t shard = 0; shard != names_.shards(); ++shard) {
@@ -71,7 +73,10 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   void accept(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
-    if (!usable_ || !nodes_.is_valid()) return r->fail(errc::invalid_option);
+    if (!usable_) return r->fail(bad_prefix());
+    if (!nodes_.is_valid()) {
+      return r->fail(explained(errc::invalid_option, "redis_address::allow: a host is malformed"));
+    }
     if (refused_) return r->fail(refused_);
     if (nodes_.under_way() + waiting_.size() >= options_.max_pending) {
       return r->fail(errc::store_full);
@@ -121,7 +126,8 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     if (answer.is_refused()) {
       // A server of its own; but a node that may not be asked, or is busy, is asked again.
       if (answer.refusal().find("cluster support disabled") != std::string_view::npos) {
-        refuse(errc::invalid_option);
+        refuse(explained(errc::invalid_option, "the server is in no cluster: its URL begins with "
+                                               "redis:// or rediss://"));
       }
       return false;
     }
@@ -130,6 +136,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   void opened(redis_link&) override {
     if (closed_) return;
+    state_->recovered();
     count_shards();
     flush();
     settle();
@@ -141,6 +148,8 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     // One that only told us where the others are, and does not do that any more.
     if (!is_needed(which)) nodes_.drop(which);
     look_soon();
+    auto const cause = which.state().error();
+    if (cause && !nodes_.one_that_is_up(0)) state_->failed(cause);
     if (!why) return;
     // All have the same user: where nobody has anything better to say, that is it.
     nodes_.one_that_is_up(0) ? flush() : refuse(why);
@@ -170,7 +179,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     bool const later = text.starts_with("TRYAGAIN") || text.starts_with("CLUSTERDOWN") ||
                        redis_refusal_moves(text);
     if (!moved && !ask && !later) return false;
-    if (later) r->refuse(redis_refusal(text));
+    if (later) r->refuse(redis_refused(text));
     if (closed_) {
       r->fail(errc::closed);
       return true;
@@ -319,8 +328,8 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   }
 
   void refuse(error_code ec) {
-    refused_ = ec;
-    waiting_.fail(ec);
+    refused_ = state_->failed(ec);
+    waiting_.fail(refused_);
   }
 
   void stop() override {

@@ -13,6 +13,12 @@
 
 namespace weir::detail {
 
+/// Where it is, for people.
+[[nodiscard]] inline std::string redis_place_text(redis_address const& address) {
+  if (!address.path().empty()) return address.path();
+  return address.host() + ":" + std::to_string(address.port());
+}
+
 /// A server, and the IP address that its host was found to have; empty where it has a path.
 struct redis_target {
   redis_address address;

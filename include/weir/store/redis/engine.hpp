@@ -8,6 +8,7 @@
 #error "weir/store/redis.hpp needs OpenSSL: openssl/ssl.h is not on the include path"
 #endif
 
+#include "weir/clock/system.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/command/list.hpp"
 #include "weir/command/permits.hpp"
@@ -16,8 +17,10 @@
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/patience.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/backend.hpp"
@@ -28,7 +31,6 @@
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/url_reader.hpp"
 #include "weir/store/redis/waits.hpp"
-#include "weir/store/redis/warning.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -47,7 +49,9 @@ class redis_engine {
         link_{make_backend(executor_, address, without_replicas(options))},
         sure_{options.replicas == 0 ? nullptr
                                     : make_backend(executor_, address, without_hints(options))},
-        watches_{std::make_shared<redis_shard_watches>()} {}
+        watches_{std::make_shared<redis_shard_watches>()},
+        patience_{std::make_shared<patience_watch<system_clock>>(
+            executor_, [link = link_] { return link->state().gives_up(); })} {}
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
     link_->run(park<error_code>(executor_, std::move(handler)));
@@ -55,10 +59,10 @@ class redis_engine {
   }
 
   template <class C>
-  void execute(C const& c, told_time at, erased_handler<C> handler) {
+  void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
     using answer = typename C::result;
     auto const ec = rule::validate(c);
-    auto call = ec ? result<redis_call>{ec} : encoded(c, at);
+    auto call = ec ? result<redis_call>{ec} : encoded(c, terms.at);
     if (call.has_error()) {
       return post_completion(executor_, std::move(handler), call.error(), answer{});
     }
@@ -66,10 +70,13 @@ class redis_engine {
     if constexpr (command::waits_for_event<C>) {
       wait(c, std::move(op));
     } else {
+      patience_->add(op, terms.patience);
       auto const& way = redis_changes<C> && sure_ ? sure_ : link_;
       way->submit(std::make_shared<redis_command<C>>(std::move(op), c, std::move(call).value()));
     }
   }
+
+  [[nodiscard]] store_failure last_failure() const { return link_->state().last(); }
 
   void close() {
     link_->close();
@@ -82,7 +89,7 @@ class redis_engine {
     return options;
   }
   static redis_options without_hints(redis_options options) noexcept {
-    options.warn = nullptr;
+    options.check_policy = false;
     return options;
   }
   static std::shared_ptr<redis_backend> make_backend(boost::asio::any_io_executor const& executor,
@@ -114,6 +121,7 @@ class redis_engine {
   std::shared_ptr<redis_backend> link_;
   std::shared_ptr<redis_backend> sure_;  // for what replicas are to confirm; or null
   std::shared_ptr<redis_shard_watches> watches_;
+  std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 
 WEIR_DECL std::shared_ptr<redis_engine> make_redis_engine(
@@ -128,6 +136,10 @@ WEIR_DECL void run_engine(redis_engine& engine,
 }
 
 WEIR_DECL void close_engine(redis_engine& engine) { engine.close(); }
+
+WEIR_DECL store_failure last_failure_of(redis_engine const& engine) {
+  return engine.last_failure();
+}
 
 }  // namespace weir::detail
 

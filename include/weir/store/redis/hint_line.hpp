@@ -94,6 +94,7 @@ class redis_hint_line final : public redis_session_owner,
   /// Publications before this moment are lost: the listeners look once.
   void opened() override {
     pace_.reset();
+    told_ = false;
     if (auto const owner = owner_.lock()) owner->missed();
   }
 
@@ -105,9 +106,16 @@ class redis_hint_line final : public redis_session_owner,
     if (auto const owner = owner_.lock()) owner->denied(text);
   }
 
-  void ended(error_code) override {
+  void ended(error_code, std::string_view cause) override {
     session_.reset();
-    if (!closed_) retry();
+    if (closed_) return;
+    if (auto const owner = owner_.lock();
+        owner && owner->hint_target() && !std::exchange(told_, true)) {
+      tell_log(log::level::warning, log::topic::hints,
+               "Redis store: no hints for now, so who waits looks every poll_interval: " +
+                   std::string{cause});
+    }
+    retry();
   }
 
   void retry() {
@@ -121,6 +129,7 @@ class redis_hint_line final : public redis_session_owner,
   std::weak_ptr<redis_hint_line_owner> const owner_;
   std::weak_ptr<redis_session> session_;
   bool closed_ = false;
+  bool told_ = false;  // that there are none
   redis_pace pace_;
   alarm<system_clock> pause_;
 };

@@ -34,28 +34,30 @@ class redis_hosts {
   void next() noexcept { ++attempt_; }
 
   /// @param then called with the place to connect to, at once or later; empty: its name could not
-  /// be
-  ///             looked up. It keeps this alive.
+  ///             be looked up, for a reason in words. It keeps this alive.
   template <class F>
   void find(F then) {
     auto const count = 1 + address_.others().size();
     auto const which = attempt_ % count;
     auto const turn = attempt_ / count;
     redis_target target{which == 0 ? address_ : at(which - 1), {}};
-    if (!address_.path().empty()) return then(std::optional{std::move(target)});
+    if (!address_.path().empty()) return then(std::optional{std::move(target)}, std::string{});
     auto const& host = target.address.host();
     error_code no_ip;
     boost::asio::ip::make_address(host, no_ip);
     if (!no_ip) {
       target.ip = host;
-      return then(std::optional{std::move(target)});
+      return then(std::optional{std::move(target)}, std::string{});
     }
     auto const port = std::to_string(target.address.port());
     auto found = [turn, target, then = std::move(then)](error_code ec, auto const& all) mutable {
-      if (ec || all.empty()) return then(std::nullopt);
+      if (ec || all.empty()) {
+        return then(std::nullopt,
+                    target.address.host() + ": the name cannot be looked up: " + ec.message());
+      }
       auto const one = std::next(all.begin(), static_cast<std::ptrdiff_t>(turn % all.size()));
       target.ip = one->endpoint().address().to_string();
-      then(std::optional{std::move(target)});
+      then(std::optional{std::move(target)}, std::string{});
     };
     resolver_.async_resolve(host, port,
                             boost::asio::bind_executor(resolver_.get_executor(), std::move(found)));

@@ -6,9 +6,11 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/outage.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
+#include "weir/log.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/batch.hpp"
@@ -50,6 +52,11 @@
 
 namespace weir::detail {
 
+/// Names a store in the log.
+[[nodiscard]] inline std::string redis_log_name(redis_address const& address) {
+  return "Redis store at " + redis_place_text(address);
+}
+
 /// A server, on a strand of its own or on that of a switchboard: a session with it, which is
 /// replaced when it ends, and the commands that wait for one.
 ///
@@ -61,14 +68,15 @@ class redis_link final : public redis_backend,
  public:
   redis_link(boost::asio::any_io_executor const& executor, redis_address address,
              redis_options const& options)
-      : redis_backend{boost::asio::make_strand(executor), options},
+      : redis_backend{boost::asio::make_strand(executor), options,
+                      std::make_shared<outage>(redis_log_name(address), never_run)},
         address_{std::move(address)},
         hosts_{strand_, address_} {}
 
   /// One of several.
   redis_link(std::weak_ptr<redis_switchboard> board, executor_type const& strand,
              redis_address address, redis_options const& options)
-      : redis_backend{strand, options},
+      : redis_backend{strand, options, std::make_shared<outage>(redis_log_name(address))},
         address_{std::move(address)},
         hosts_{strand_, address_},
         board_{std::move(board)},
@@ -146,7 +154,7 @@ class redis_link final : public redis_backend,
 
   void accept(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
-    if (!usable_) return r->fail(errc::invalid_option);
+    if (!usable_) return r->fail(bad_prefix());
     if (refused_) return r->fail(refused_);
     if (under_way() + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
     if (up()) return give(r);
@@ -167,7 +175,6 @@ class redis_link final : public redis_backend,
   void send() {
     auto const batch = std::move(next_);
     auto const session = this->session();
-    batch->drop_unwanted([this](redis_request const& r) { returned(r); });
     if (!session) {  // it ended meanwhile, and they were not sent
       for (auto const& r : batch->unanswered()) {
         returned(*r);
@@ -175,6 +182,7 @@ class redis_link final : public redis_backend,
       }
       return;
     }
+    batch->leave([this](redis_request const& r) { returned(r); });
     if (batch->unanswered().empty()) return;
     batch->encode();
     batch->belongs_to(*this);
@@ -224,10 +232,11 @@ class redis_link final : public redis_backend,
     if (text.starts_with("NOSCRIPT")) return teach(r);
     auto const board = board_.lock();
     if (board && board->refused(*this, r, text)) return;
-    if (redis_refusal(text) == errc::permission_denied) tell_denied(text, r->script().source());
-    if (!redis_refusal_moves(text)) return r->fail(redis_refusal(text));
+    auto const why = redis_refused(text);
+    if (why == errc::permission_denied) tell_denied(text, r->script().source());
+    if (!redis_refusal_moves(text)) return r->fail(why);
     if (closed_) return r->fail(errc::closed);
-    wait(r, redis_refusal(text));
+    wait(r, why);
     renew_soon();
   }
 
@@ -328,21 +337,22 @@ class redis_link final : public redis_backend,
   void connect() {
     if (closed_) return finish();
     taught_.clear();
-    hosts_.find([self = shared_from_this()](std::optional<redis_target> target) {
-      self->dial(std::move(target));
-    });
+    hosts_.find(
+        [self = shared_from_this()](std::optional<redis_target> target, std::string const& cause) {
+          self->dial(std::move(target), cause);
+        });
   }
 
-  void dial(std::optional<redis_target> target) {
+  void dial(std::optional<redis_target> target, std::string const& cause) {
     if (closed_) return finish();
     found_ = false;
-    if (!target) return failed();
+    if (!target) return failed(cause);
     target_ = std::move(*target);
     auto const session = std::make_shared<redis_session>(strand_, shared_from_this(), options_);
     try {
       session->start(target_, {});
-    } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
-      return failed();
+    } catch (boost::system::system_error const& e) {  // such as an unreadable file of authorities
+      return failed(redis_place_text(target_.address) + ": " + e.what());
     }
     session_ = session;
   }
@@ -356,7 +366,7 @@ class redis_link final : public redis_backend,
   }
 
   error_code greeted(redis_question const& answer) override {
-    error_code const refused = answer.is_refused() ? redis_refusal(answer.refusal()) : error_code{};
+    error_code const refused = answer.is_refused() ? redis_refused(answer.refusal()) : error_code{};
     if (refused == errc::permission_denied) {
       tell_denied(answer.refusal(), redis_shard_count_call(names_).script().source());
     }
@@ -375,20 +385,25 @@ class redis_link final : public redis_backend,
     pace_.reset();
     renew_hints();
     refused_ = {};
-    if (options_.warn != nullptr) ask_policy();
+    state_->recovered();
+    if (options_.check_policy) ask_policy();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
   }
 
-  void ended(error_code why) override {
+  void ended(error_code why, std::string_view cause) override {
     session_.reset();
+    bool const renews = std::exchange(leaving_, false);
+    if (!closed_ && !renews) {
+      why = state_->failed(why ? why : make_error_code(errc::store_unavailable),
+                           redis_place_text(target_.address) + ": " + std::string{cause});
+    }
     return_queue();
     redis_unconfirmed::settle(unconfirmed_.take(), false);
     if (closed_) return finish();
     // What the server has against us is told at once, and it is asked again all the same.
     refused_ = redis_refusal_stays(why) ? why : error_code{};
     if (refused_) waiting_.fail(refused_);
-    bool const renews = std::exchange(leaving_, false);
     bool const other = renews || !found_;
     renewing_ = false;
     if (!renews) pause_.stop();
@@ -397,7 +412,8 @@ class redis_link final : public redis_backend,
     post_task(strand_, [self = shared_from_this()] { self->connect(); });
   }
 
-  void failed() {
+  void failed(std::string_view cause) {
+    state_->failed(errc::store_unavailable, cause);
     hosts_.next();
     retry();
   }
@@ -422,7 +438,7 @@ class redis_link final : public redis_backend,
     policy->wire.push("CONFIG", "GET", "maxmemory-policy");
     session()->ask(policy, [this](error_code, redis_question& q) {
       auto const warning = redis_eviction_warning(q.answer());
-      if (!warning.empty()) tell_once(warning);
+      if (!warning.empty()) tell_once(log::topic::settings, warning);
     });
   }
 
@@ -430,14 +446,14 @@ class redis_link final : public redis_backend,
 
   /// The error does not say what the user has no right to.
   void tell_denied(std::string_view text, std::string_view script) {
-    if (options_.warn != nullptr) tell_once(redis_denied(text, script));
+    tell_once(log::topic::settings, redis_denied(text, script));
   }
 
-  void tell_once(std::string const& warning) {
+  void tell_once(log::topic about, std::string const& warning) {
     constexpr std::size_t most = 16;
-    if (options_.warn == nullptr || told_.size() == most) return;
-    if (std::ranges::find(told_, warning) != told_.end()) return;
-    options_.warn(told_.emplace_back(warning));
+    if (told_.size() == most || std::ranges::find(told_, warning) != told_.end()) return;
+    told_.push_back(warning);
+    tell_log(log::level::warning, about, redis_log_name(address_) + ": " + warning);
   }
 
   redis_address const address_;
@@ -457,7 +473,7 @@ class redis_link final : public redis_backend,
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   redis_pace pace_;
-  std::vector<std::string> told_;  // by `warn`
+  std::vector<std::string> told_;  // to the log
   redis_target target_;            // of the session
   bool found_ = false;             // the session was up
   bool renewing_ = false;          // the session is to end

@@ -15,12 +15,6 @@
 
 namespace weir {
 
-namespace detail {
-
-void warn_on_clog(std::string_view what);
-
-}  // namespace detail
-
 /// How a Redis store behaves. Durations and counts outside their ranges are held at the ends of
 /// them. `prefix` and `shards` are properties of what is on the server: all stores that are to
 /// share it agree on them.
@@ -65,11 +59,9 @@ struct redis_options {
 
   std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`
 
-  /// Told, in the connection's strand and once for each store (in a cluster, and for each
-  /// connection to a node), when the server's maxmemory-policy is not noeviction: it may then
-  /// forget leases, buckets and jobs; and of each command that it does not allow weir's user. Null:
-  /// nobody is. Must not throw.
-  void (*warn)(std::string_view what) = &detail::warn_on_clog;
+  /// Whether each connection asks the server for its maxmemory-policy. If that is not noeviction,
+  /// the server may forget leases, buckets and jobs, and the log is told (`log::topic::settings`).
+  bool check_policy = true;
 };
 
 namespace detail {
@@ -103,9 +95,5 @@ namespace detail {
 
 }  // namespace detail
 }  // namespace weir
-
-#if !defined(WEIR_SEPARATE_COMPILATION)
-#include "weir/store/redis/warning.hpp"
-#endif
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_REDIS_REPLY_HPP
 #define WEIR_STORE_REDIS_REPLY_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/store/redis/resp.hpp"
@@ -184,6 +185,21 @@ class redis_reply {
     if (text.find(m.code) != text.npos) return m.error;
   }
   return errc::outcome_unknown;  // a script may have stopped half-way
+}
+
+/// The same with what the server said, but for what may differ each time.
+[[nodiscard]] inline error_code redis_refused(std::string_view text) noexcept {
+  constexpr std::string_view of_clusters[] = {"MOVED", "ASK", "CROSSSLOT"};
+  for (auto const code : of_clusters) {
+    if (text.starts_with(code)) {
+      return explained(errc::invalid_option,
+                       "the server is a node of a cluster: its URL begins with redis+cluster://");
+    }
+  }
+  auto const ec = redis_refusal(text);
+  if (ec == errc::store_corrupt || ec == errc::outcome_unknown) return ec;
+  constexpr std::size_t longest = 160;
+  return explained(ec, text.substr(0, longest));
 }
 
 /// What a user lacks the right to, from the text of a refusal that is `permission_denied`. Servers

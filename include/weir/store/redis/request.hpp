@@ -44,6 +44,10 @@ class redis_request {
   /// Does somebody still want it?
   [[nodiscard]] virtual bool wanted() const noexcept = 0;
 
+  /// Is it to be sent? False: nobody wants it any more. `stays`: it was not sent, or not executed.
+  [[nodiscard]] virtual bool leaves() noexcept { return wanted(); }
+  virtual void stays() noexcept {}
+
   virtual void complete(redis_reply& reply) noexcept = 0;
   virtual void fail(error_code ec) noexcept = 0;
   void fail(errc e) noexcept { fail(make_error_code(e)); }
@@ -120,6 +124,8 @@ class redis_command final : public redis_request {
         command_{c} {}
 
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
+  [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
+  void stays() noexcept override { operation_->stays(); }
 
   void complete(redis_reply& reply) noexcept override {
     // While it is claimed, what the command views is there.

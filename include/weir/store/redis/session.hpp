@@ -64,8 +64,8 @@ class redis_session_owner {
   /// The server's user has no right to a command of the session's own, as this text says.
   virtual void denied(std::string_view) {}
   /// It is over, or could not begin; the last that is told. `why` is what `greeted` returned, or
-  /// what the server has against the address; success: something else.
-  virtual void ended(error_code why) = 0;
+  /// what the server has against the address; success: something else. `cause` is in words.
+  virtual void ended(error_code why, std::string_view cause) = 0;
 };
 
 /// One connection, from its beginning to its end; nobody connects it again. In its owner's strand.
@@ -94,7 +94,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
       tls_.emplace(socket_, context_.emplace(redis_tls(address_)));
       redis_verify(*tls_, address_);
     }
-    after(options_.connect_timeout, &redis_session::hang_up);
+    after(options_.connect_timeout, &redis_session::too_late);
     connect(place);
   }
 
@@ -167,7 +167,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     return boost::asio::bind_executor(strand_, [self = shared_from_this(), next = std::move(next)](
                                                    error_code ec, auto... results) mutable {
       if (self->gone_ || self->ended_) return;
-      ec ? self->over() : next(results...);
+      ec ? self->broken(ec.message()) : next(results...);
     });
   }
 
@@ -181,14 +181,16 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     error_code ignored;  // such as of a unix socket
     socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
     if (!tls_) return greet();
-    after(options_.connect_timeout, &redis_session::hang_up);
+    stage_ = "TLS: ";
+    after(options_.connect_timeout, &redis_session::too_late);
     tls_->async_handshake(boost::asio::ssl::stream_base::client, on([this] { greet(); }));
   }
 
   /// Before any command. The server may refuse it: so nothing is sent along that changes the
   /// server, whose default user or database it would be done with.
   void greet() {
-    after(options_.connect_timeout, &redis_session::hang_up);
+    stage_ = "greeting: ";
+    after(options_.connect_timeout, &redis_session::too_late);
     auto const hello = std::make_shared<redis_question>();
     auto& wire = hello->wire;
     if (address_.password().empty()) {
@@ -200,9 +202,8 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     is_connected_ = true;
     ask(hello, [this](error_code ec, redis_question& q) {
       if (ec || gone_) return;
-      auto const why = q.is_refused() ? redis_refusal(q.refusal()) : error_code{};
       tell_denied(q.refusal());
-      if (why) return refuse(redis_refusal_stays(why) ? why : error_code{});
+      if (q.is_refused()) return refuse(redis_refused(without_secrets(q.refusal())));
       if (!channel_.empty()) return listen();
       ask(owner_->greeting(), [this](error_code failed, redis_question& answer) {
         if (failed || gone_) return;
@@ -214,8 +215,17 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   }
 
   void refuse(error_code why) {
-    why_ = why;
+    cause_ = explanation_of(why);
+    if (cause_.empty()) cause_ = why.message();
+    if (redis_refusal_stays(why)) why_ = why;
     hang_up();
+  }
+
+  /// A server may say what it was told.
+  [[nodiscard]] std::string_view without_secrets(std::string_view text) const noexcept {
+    auto const& secret = address_.password();
+    bool const told = !secret.empty() && text.find(secret) != text.npos;
+    return told ? text.substr(0, text.find(' ')) : text;
   }
 
   /// A refused password is no matter of commands.
@@ -234,6 +244,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   }
 
   void open() {
+    stage_ = "connection lost: ";
     opening_ = false;
     up_ = heard_ = true;
     after(options_.health_check_interval, &redis_session::beat);
@@ -246,11 +257,12 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   void beat() {
     silent_ = std::exchange(heard_, false) ? 0 : silent_ + 1;
     constexpr std::size_t megabyte = std::size_t{1} << 20U;
-    if (silent_ >= 2 + sending_ / megabyte) return hang_up();
+    if (silent_ >= 2 + sending_ / megabyte) return broken_off("no sign of life");
     auto const ping = std::make_shared<redis_question>();
     ping->wire.push("PING", ++beats_);
     ask(ping, [this, own = std::to_string(beats_)](error_code ec, redis_question& q) {
-      if (!ec && !q.is_refused() && q.answer().front().value != own) hang_up();
+      if (!ec && !q.is_refused() && q.answer().front().value != own)
+        broken_off("it answers something else");
     });
     after(options_.health_check_interval, &redis_session::beat);
   }
@@ -281,7 +293,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     with_stream([&](auto& stream) {
       stream.async_read_some(room, on([this](std::size_t n) {
                                filled_ += n;
-                               if (!take()) return over();
+                               if (!take()) return broken("it speaks something else than RESP3");
                                if (!gone_) read();
                              }));
     });
@@ -359,6 +371,16 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
 
   // ---------------------------------------------------------------------------- the end
 
+  void too_late() { broken_off("no answer within connect_timeout"); }
+  void broken_off(std::string_view cause) {
+    if (cause_.empty()) cause_ = stage_ + std::string{cause};
+    hang_up();
+  }
+  void broken(std::string_view cause) {
+    if (cause_.empty()) cause_ = stage_ + std::string{cause};
+    over();
+  }
+
   void over() {
     if (std::exchange(ended_, true)) return;
     gone_ = true;
@@ -373,7 +395,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
       sent -= sent != 0;
     }
     auto const owner = std::exchange(owner_, {});
-    owner->ended(why_);
+    owner->ended(why_, cause_);
   }
 
   /// Does this next of all that is done by time.
@@ -392,6 +414,8 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   std::optional<boost::asio::ssl::stream<protocol::socket&>> tls_;
   alarm<system_clock> time_;
   error_code why_;
+  std::string stage_ = "connect: ";
+  std::string cause_;  // of the end, once it is known
   std::deque<asked> asked_;
   std::size_t unsent_ = 0;  // of those, from the last one on
   std::string out_;         // to be sent

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_REDIS_SHARD_COUNT_HPP
 #define WEIR_STORE_REDIS_SHARD_COUNT_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/reply.hpp"
@@ -27,8 +28,11 @@ namespace weir::detail {
 /// Error: `invalid_option` where there is another number, or a server of 32 bits.
 [[nodiscard]] inline error_code redis_shard_count_error(redis_names const& names,
                                                         redis_reply& reply) {
-  bool const same = reply.text() == std::to_string(names.shards());
-  return reply.complete() && same ? error_code{} : make_error_code(errc::invalid_option);
+  auto const there = reply.text();
+  if (reply.complete() && there == std::to_string(names.shards())) return {};
+  return explained(errc::invalid_option,
+                   "redis_options::shards is " + std::to_string(names.shards()) +
+                       ", and what is on the server has " + std::string{there.substr(0, 32)});
 }
 
 /// The same on its way through a cluster. `then` is told what came of it.

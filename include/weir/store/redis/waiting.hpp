@@ -31,6 +31,7 @@ class redis_waiting {
 
   /// Its `give_up_at` is set.
   void add(redis_backend& backend, command const& r) {
+    r->stays();
     all_.push_back(r);
     if (all_.size() == 1) sweep(backend.shared_from_this());
   }
@@ -64,7 +65,7 @@ class redis_waiting {
       patience_.start(owner->strand(), next, [this, owner] { sweep(owner); });
     }
     for (auto const& r : over) {
-      r->refusal() ? r->fail(r->refusal()) : r->fail(errc::store_unavailable);
+      r->fail(r->refusal() ? r->refusal() : owner->state().gives_up());
     }
   }
 

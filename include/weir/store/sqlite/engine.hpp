@@ -4,13 +4,16 @@
 #ifndef WEIR_STORE_SQLITE_ENGINE_HPP
 #define WEIR_STORE_SQLITE_ENGINE_HPP
 
+#include "weir/clock/system.hpp"
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/detail/patience.hpp"
 #include "weir/error.hpp"
+#include "weir/failure.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/sqlite/host.hpp"
 #include "weir/store/sqlite/options.hpp"
@@ -39,7 +42,9 @@ class sqlite_engine {
   sqlite_engine(boost::asio::any_io_executor executor, std::string path,
                 sqlite_options const& options, sqlite_host host)
       : executor_{std::move(executor)},
-        worker_{std::make_shared<sqlite_worker>(std::move(path), options, std::move(host))} {
+        worker_{std::make_shared<sqlite_worker>(std::move(path), options, std::move(host))},
+        patience_{std::make_shared<patience_watch<system_clock>>(
+            executor_, [worker = worker_] { return worker->state().error(); })} {
     no_signals const here;
     thread_ = std::thread{[w = worker_] { w->run(); }};
   }
@@ -55,7 +60,7 @@ class sqlite_engine {
   }
 
   template <class C>
-  void execute(C const& c, told_time at, erased_handler<C> handler) {
+  void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
     using answer = typename C::result;
     if (auto const ec = rule::validate(c)) {
       return post_completion(executor_, std::move(handler), ec, answer{});
@@ -65,7 +70,8 @@ class sqlite_engine {
       worker_->submit(
           std::make_unique<sqlite_wait_request<C>>(std::move(op), c, worker_->waiters()));
     } else {
-      worker_->submit(std::make_unique<sqlite_command<C>>(std::move(op), c, at));
+      patience_->add(op, terms.patience);
+      worker_->submit(std::make_unique<sqlite_command<C>>(std::move(op), c, terms.at));
     }
   }
 
@@ -75,6 +81,7 @@ class sqlite_engine {
   }
 
   void close() noexcept { worker_->stop(); }
+  [[nodiscard]] store_failure last_failure() const { return worker_->state().last(); }
 
  private:
   /// A thread that is started meanwhile leaves the process's signals to the others.
@@ -99,6 +106,7 @@ class sqlite_engine {
 
   boost::asio::any_io_executor executor_;
   std::shared_ptr<sqlite_worker> worker_;
+  std::shared_ptr<patience_watch<system_clock>> patience_;
   std::thread thread_;
 };
 
@@ -116,6 +124,10 @@ WEIR_DECL void open_sqlite(sqlite_engine& engine,
 }
 
 WEIR_DECL void close_sqlite(sqlite_engine& engine) noexcept { engine.close(); }
+
+WEIR_DECL store_failure last_failure_of(sqlite_engine const& engine) {
+  return engine.last_failure();
+}
 
 }  // namespace weir::detail
 

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_SQLITE_FILE_HPP
 #define WEIR_STORE_SQLITE_FILE_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
 #include "weir/store/sqlite/connection.hpp"
@@ -17,9 +18,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -107,8 +110,23 @@ class sqlite_file {
       if (f.full() && sqlite_reserve{path, options.reserve}.give_up()) {
         return open(path, options, clock);
       }
-      return to_error(f);
+      return explained(to_error(f), cause_of(f, path));
     }
+  }
+
+  /// Why SQLite did not do it, for people.
+  [[nodiscard]] static std::string cause_of(sqlite_failure const& f, std::string const& path) {
+    std::error_code ignored;
+    auto const folder = std::filesystem::path{path}.parent_path();
+    if (f.primary() == SQLITE_CANTOPEN && !folder.empty() &&
+        !std::filesystem::exists(folder, ignored)) {
+      return "there is no folder " + folder.string();
+    }
+    if (f.primary() == SQLITE_CANTOPEN && std::filesystem::is_directory(path, ignored)) {
+      return "it is a folder";
+    }
+    if (f.busy()) return "other processes keep it for longer than sqlite_options::busy_timeout";
+    return f.what();
   }
 
   sqlite_file(std::string const& path, sqlite_options const& options, sqlite_clock clock)
@@ -208,7 +226,9 @@ class sqlite_file {
   /// What fails here closes the connection, and with it ends any transaction.
   error_code prepare() {
     // Before anything is read: SQLite would make a log beside it, as read-only as the file.
-    if (sqlite3_db_readonly(db_.handle(), "main") != 0) return errc::store_read_only;
+    if (sqlite3_db_readonly(db_.handle(), "main") != 0) {
+      return explained(errc::store_read_only, "this user may not write to it");
+    }
     sqlite_run(db_, sql::begin_read);  // what is read below is of one moment
     auto const found = identify(db_, options_.in_application_database);
     sqlite_run(db_, sql::commit);
@@ -216,12 +236,20 @@ class sqlite_file {
     configure();
     {
       sqlite_query q{db_, sql::journal_mode_wal};
-      if (!q.next() || q.anything(0) != "wal") return errc::invalid_option;
+      if (!q.next() || q.anything(0) != "wal") {
+        return explained(errc::invalid_option, "SQLite keeps no write-ahead log there: is it in "
+                                               "memory, or on a network's file system?");
+      }
     }
     if (found->schema != sqlite_schema) {
       if (auto const ec = make_schema()) return ec;
     }
-    if (sqlite_ledger::read(db_).shards != options_.shards) return errc::invalid_option;
+    auto const there = sqlite_ledger::read(db_).shards;
+    if (there != options_.shards) {
+      return explained(errc::invalid_option, "sqlite_options::shards is " +
+                                                 std::to_string(options_.shards) +
+                                                 ", and the file has " + std::to_string(there));
+    }
     sqlite3_wal_hook(
         db_.handle(),
         [](void* self, sqlite3*, char const*, int pages) {

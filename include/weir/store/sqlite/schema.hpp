@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_SQLITE_SCHEMA_HPP
 #define WEIR_STORE_SQLITE_SCHEMA_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/time.hpp"
@@ -287,7 +288,10 @@ struct sqlite_identity {
   out.empty = number(sql::count_objects) == 0;
   bool const unclaimed = application == 0 && version == 0;
   out.own = application == sqlite_application_id || (out.empty && unclaimed && !join);
-  if (!out.own && !join) return errc::store_foreign;
+  if (!out.own && !join) {
+    return explained(errc::store_foreign, "another application's database: should weir's tables be "
+                                          "in it, set sqlite_options::in_application_database");
+  }
   if (application == sqlite_application_id && version > sqlite_schema) return errc::schema_too_new;
   bool const has_state = number(sql::find_state) != 0;
   if (has_state) {
@@ -298,7 +302,9 @@ struct sqlite_identity {
   auto const there = sqlite_objects(db);
   auto const& made = sqlite_objects_made(static_cast<std::size_t>(
       has_state || application != sqlite_application_id ? out.schema : sqlite_schema));
-  if (!std::ranges::includes(made, there)) return errc::store_foreign;
+  if (!std::ranges::includes(made, there)) {
+    return explained(errc::store_foreign, "there are tables or triggers that weir did not make");
+  }
   if (there.size() != made.size()) return errc::store_corrupt;
   return out;
 }

@@ -4,6 +4,8 @@
 #ifndef WEIR_STORE_SQLITE_WORKER_HPP
 #define WEIR_STORE_SQLITE_WORKER_HPP
 
+#include "weir/detail/explained.hpp"
+#include "weir/detail/outage.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/store/sqlite/connection.hpp"
@@ -44,12 +46,15 @@ class sqlite_worker {
   sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
       : path_{std::move(path)},
         options_{options},
-        clock_{std::move(clock)} {}
+        clock_{std::move(clock)},
+        state_{"SQLite store in " + path_} {}
   sqlite_worker(sqlite_worker const&) = delete;
   sqlite_worker& operator=(sqlite_worker const&) = delete;
 
   [[nodiscard]] sqlite_options const& options() const noexcept { return options_; }
   [[nodiscard]] sqlite_waiters& waiters() noexcept { return waiters_; }
+  /// Whether the file can be used. Of any thread.
+  [[nodiscard]] outage const& state() const noexcept { return state_; }
 
   /// Queues a request, or fails it: `closed`, or `store_full`.
   void submit(std::unique_ptr<sqlite_request> r) {
@@ -195,21 +200,34 @@ class sqlite_worker {
       try {
         if (!file_) {
           auto opened = sqlite_file::open(path_, options_, clock_);
-          if (opened.has_error()) return opened.error();
+          if (opened.has_error()) return fails(opened.error());
           file_ = std::move(opened).value();
           looked_at_.reset();
         }
         sqlite_patience{options_.busy_timeout}.until_free([&] { file_->begin(write); });
         waiters_.watch(file_->tables().events());
+        state_.recovered();
         return {};
       } catch (sqlite_failure const& f) {
         bool const room = f.full() && !again && make_room();
         if (!f.busy() && !room) file_.reset();
         // The file was deleted, or replaced: the next attempt opens what is there now.
-        if ((f.primary() != SQLITE_CANTOPEN && !room) || again) return to_error(f);
+        if ((f.primary() != SQLITE_CANTOPEN && !room) || again) {
+          return fails(explained(to_error(f), sqlite_file::cause_of(f, path_)));
+        }
       } catch (std::bad_alloc const&) {
         return make_error_code(boost::system::errc::not_enough_memory);
       }
+    }
+  }
+
+  /// Says of which file, too.
+  error_code fails(error_code ec) noexcept {
+    try {
+      auto const cause = explanation_of(ec);
+      return state_.failed(plain(ec), path_ + (cause.empty() ? "" : ": ") + std::string{cause});
+    } catch (std::bad_alloc const&) {
+      return ec;
     }
   }
 
@@ -228,7 +246,8 @@ class sqlite_worker {
         if (!r) continue;
         if (r->needs_room() && !room) room = file_->has_room();
         if (r->needs_room() && !*room) {
-          r->refuse(errc::disk_full);
+          r->refuse(
+              explained(errc::disk_full, "what room there is, is kept for emptying the store"));
         } else {
           r->run(file_->tables());
         }
@@ -242,6 +261,7 @@ class sqlite_worker {
     } catch (sqlite_failure const& f) {
       ec = to_error(f);
       usable = f.busy() || f.full() || f.primary() == SQLITE_NOMEM;
+      if (!f.busy()) ec = fails(explained(ec, f.what()));
     } catch (std::bad_alloc const&) {
       ec = make_error_code(boost::system::errc::not_enough_memory);
     }
@@ -280,6 +300,7 @@ class sqlite_worker {
   std::string const path_;
   sqlite_options const options_;
   sqlite_clock const clock_;
+  outage state_;
 
   std::mutex mutex_;
   std::condition_variable arrived_;

@@ -1,0 +1,97 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// F86, F87: what a NATS store says of mistakes, and when its server is away.
+
+#include "mistakes.hpp"
+#include "nats_server.hpp"
+#include "server_process.hpp"
+
+namespace {
+
+using namespace nats_test;
+using weir_test::compare_row;
+using weir_test::heard_log;
+using weir_test::names;
+
+/// What is told first where the store is made of these URLs.
+void row(std::string const& name, std::string const& urls, names const& known = {},
+         nats_options const& o = brisk()) {
+  heard_log const heard;
+  boost::asio::io_context io;
+  std::string seen;
+  try {
+    nats_store const store{io.get_executor(), urls, o};
+    store.async_run([](error_code) {});
+    seen = weir_test::first_line(io, store, heard);
+    store.close();
+    io.restart();
+    io.run();
+  } catch (boost::system::system_error const& e) {
+    seen = std::string{"exception: "} + e.what();
+  }
+  compare_row(name, seen, known);
+}
+
+std::string url_of(server const& s) { return "nats://127.0.0.1:" + std::to_string(s.port()); }
+names port_of(server const& s) { return {{std::to_string(s.port()), "PORT"}}; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nats_mistakes)
+
+BOOST_AUTO_TEST_CASE(F86_what_is_wrong_with_the_address_is_told) {
+  row("nats.no_url", "localhost:4222");
+  row("nats.no_host", "nats://user:secret@");
+  row("nats.unknown_host", "nats://no-such-host.invalid",
+      {{"Host not found (authoritative)", "REASON"},
+       {"Host not found (non-authoritative), try again later", "REASON"}});
+  auto const closed = std::to_string(server_test::free_port());
+  row("nats.closed_port", "nats://127.0.0.1:" + closed, {{closed, "PORT"}});
+}
+
+BOOST_AUTO_TEST_CASE(F86_what_the_server_has_against_us_is_told) {
+  server s{{"--user", "me", "--pass", "secret"}};
+  auto const at = "127.0.0.1:" + std::to_string(s.port());
+  row("nats.wrong_password", "nats://me:wrong@" + at, port_of(s));
+}
+
+BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
+  server s;
+  auto o = brisk();
+  o.prefix = "a b";
+  row("nats.prefix", url_of(s), {}, o);
+  o = brisk();
+  o.create_stream = false;
+  row("nats.no_stream", url_of(s), port_of(s), o);
+  o = brisk();
+  o.replicas = 3;
+  row("nats.replicas", url_of(s), port_of(s), o);
+}
+
+BOOST_AUTO_TEST_CASE(F87_a_forgotten_run_is_named) {
+  heard_log const heard;
+  boost::asio::io_context io;
+  auto o = brisk();
+  o.offline_patience = 50ms;
+  nats_store const store{io.get_executor(), nats_address{}, o};
+  BOOST_TEST(store.last_failure().text == "async_run was not called on this store");
+  auto const ec = weir_test::outcome(io, store, command::inspect_lock{"key"});
+  BOOST_TEST((ec == errc::store_unavailable));
+  BOOST_TEST(ec.message().ends_with("async_run was not called on this store"), ec.message());
+  compare_row("nats.not_run", heard.first());
+}
+
+BOOST_AUTO_TEST_CASE(F87_calls_end_when_the_server_is_gone) {
+  server s;
+  auto o = brisk();
+  o.offline_patience = 1h;
+  bed on{s, o};
+  weir_test::F87_calls_end_when_the_store_is_stopped(on.io, on.store, [&] {
+    s.kill();
+    BOOST_TEST_REQUIRE(weir_test::happens(
+        on.io, [&] { return static_cast<bool>(on.store.last_failure().error); }));
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

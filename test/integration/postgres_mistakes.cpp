@@ -1,0 +1,90 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// F86, F87: what a PostgreSQL store says of mistakes, and when its server is away.
+
+#include "mistakes.hpp"
+#include "postgres_bed.hpp"
+#include "server_process.hpp"
+
+namespace {
+
+using namespace postgres_test;
+using weir_test::compare_row;
+using weir_test::heard_log;
+using weir_test::names;
+
+/// What is told first where the store is made of this connection string.
+void row(std::string const& name, std::string const& conninfo, names const& known = {},
+         postgres_options const& o = quick()) {
+  heard_log const heard;
+  boost::asio::io_context io;
+  postgres_store const store{io.get_executor(), conninfo, o};
+  compare_row(name, weir_test::first_line(io, store, heard), known);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(postgres_mistakes)
+
+BOOST_AUTO_TEST_CASE(F86_what_is_wrong_with_the_connection_string_is_told) {
+  row("postgres.misspelt_option", "host=127.0.0.1 sslmod=require");
+  row("postgres.unknown_host", "host=no-such-host.invalid",
+      {{"Host not found (authoritative)", "REASON"},
+       {"Host not found (non-authoritative), try again later", "REASON"}});
+  auto const closed = std::to_string(server_test::free_port());
+  row("postgres.closed_port", "host=127.0.0.1 port=" + closed, {{closed, "PORT"}});
+}
+
+BOOST_AUTO_TEST_CASE(F98_a_connection_string_that_cannot_be_read_is_not_repeated) {
+  heard_log const heard;
+  boost::asio::io_context io;
+  for (std::string const bad : {"host=127.0.0.1 password=my secret", "host=a password=b hidden=c",
+                                "postgresql://user:secret@[::1/hidden"}) {
+    postgres_store const store{io.get_executor(), bad};
+    auto const ec = weir_test::outcome(io, store, command::inspect_lock{"key"});
+    BOOST_TEST((ec == errc::invalid_option), ec.message());
+    for (auto const* const part : {"secret", "hidden"}) {
+      BOOST_TEST(ec.message().find(part) == std::string::npos, ec.message());
+      BOOST_TEST(heard.count(part) == 0U, heard.all());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F86_what_the_server_has_against_us_is_told) {
+  auto const port = std::to_string(the_server().port());
+  names const known{{port, "PORT"}};
+  std::string const at = "host=127.0.0.1 port=" + port + " dbname=postgres";
+  row("postgres.role", at + " user=stranger", known);
+  row("postgres.database", "host=127.0.0.1 user=postgres dbname=nowhere port=" + port, known);
+  row("postgres.tls", at + " user=postgres sslmode=require", known);
+}
+
+BOOST_AUTO_TEST_CASE(F87_a_forgotten_migration_is_named) {
+  auto const database = bed::fresh("");
+  row("postgres.not_migrated", the_server().conninfo(database),
+      {{database, "DATABASE"}, {std::to_string(the_server().port()), "PORT"}});
+}
+
+BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
+  auto o = quick();
+  o.schema = "Weir";
+  row("postgres.schema", the_server().conninfo(), {}, o);
+  bed on;
+  o = quick();
+  o.shards = 2;
+  row("postgres.shards", the_server().conninfo(on.database),
+      {{on.database, "DATABASE"}, {std::to_string(the_server().port()), "PORT"}}, o);
+}
+
+BOOST_AUTO_TEST_CASE(F87_calls_end_when_the_server_is_gone) {
+  server s;
+  bed on{quick(), "", s};
+  weir_test::F87_calls_end_when_the_store_is_stopped(on.io, on.store, [&] {
+    s.kill(SIGQUIT);
+    BOOST_TEST_REQUIRE(weir_test::happens(
+        on.io, [&] { return static_cast<bool>(on.store.last_failure().error); }));
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
