@@ -234,6 +234,10 @@ class postgres_socket {
     return descriptor_ ? allowance_.besides(descriptor_->native_handle()) : 0;
   }
 
+  [[nodiscard]] std::string message() const {
+    return connection_ ? PQerrorMessage(connection_.get()) : "";
+  }
+
   void close() noexcept {
     timer_.stop();
     resolver_.reset();
