@@ -2,8 +2,8 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "jobs_bed.hpp"
-#include "jobs_model.hpp"
 #include "jobs_text.hpp"
+#include "weir/testing/model/jobs.hpp"
 
 #include <boost/test/results_collector.hpp>
 #include <boost/test/unit_test.hpp>
@@ -82,12 +82,15 @@ class history {
     return id_of(one_in(3) ? 1 + below(next_id_) : next_id_ - below(std::min(next_id_, 12U)));
   }
 
+  bool leased(testing::job_model::entry const& e) const {
+    return model_.state(e) == job_state::leased;
+  }
   /// A leased job whose run lock another one has; null: there is none. It is seldom met by chance.
-  jobs_model::entry const* kept_waiting() const {
+  testing::job_model::entry const* kept_waiting() const {
     for (auto const& e : model_.jobs) {
-      if (!model_.leased(e) || e.running || !holds_while_running(e.strategy)) continue;
+      if (!leased(e) || e.running || !holds_while_running(e.strategy)) continue;
       for (auto const& o : model_.jobs) {
-        if (o.running && model_.leased(o) && o.queue == e.queue && o.key == e.key) return &e;
+        if (o.running && leased(o) && o.queue == e.queue && o.key == e.key) return &e;
       }
     }
     return nullptr;
@@ -109,7 +112,7 @@ class history {
   auto both(char const* name, C const& c) {
     BOOST_TEST_REQUIRE(!rule::validate(c));
     auto answer = jobs_.apply(c, now_);
-    auto const expected = model_.apply(c);
+    auto const expected = model_.execute(c, now_);
     auto const got = text::of(answer);
     auto const wanted = text::of(expected);
     BOOST_TEST(got == wanted, name << ": got " << got << ", expected " << wanted);
@@ -350,22 +353,20 @@ class history {
         for (auto& j : page.jobs) pages.push_back(std::move(j));
         cursor = page.cursor;
       } while (!cursor.empty());
-      BOOST_TEST(text::of(pages) == text::of(model_.dead_letters(q)));
+      BOOST_TEST(text::of(pages) ==
+                 text::of(model_.execute(command::list_dead_letters{.queue = q}, now_)->jobs));
       both("peek", command::peek_jobs{.queue = q, .limit = 100});
     }
     both("scan", command::scan_visible_queues{.shard = 0, .limit = 10});
-    std::vector<std::string> names;
-    for (auto const& [name, q] : model_.queues) names.push_back(name);
-    BOOST_TEST(jobs_.apply(command::list_queues{.shard = 0, .limit = 10, .cursor = {}}, now_)
-                   .value()
-                   .queues == names);
+    command::list_queues const names{.shard = 0, .limit = 10, .cursor = {}};
+    BOOST_TEST(jobs_.apply(names, now_)->queues == model_.execute(names, now_)->queues);
   }
 
   static constexpr std::array<std::string_view, 3> queues{"mail", "reports", "z"};
 
   std::mt19937 random_;
   detail::memory_jobs jobs_{memory_options{}};
-  jobs_model model_;
+  testing::job_model model_;
   time_point now_{1'800'000'000s};
   std::uint32_t next_id_ = 1;
   std::uint64_t sequence_ = 0;
