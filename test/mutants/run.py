@@ -24,10 +24,14 @@ INCLUDE = HERE.parent.parent / "include" / "weir"
 SWITCH = """#pragma once
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 namespace weir_mutant {
-inline bool is(char const* name) {
-  static char const* const chosen = std::getenv("WEIR_MUTANT");
-  return chosen != nullptr && std::strcmp(chosen, name) == 0;
+inline bool chosen(char const* name) {
+  static char const* const one = std::getenv("WEIR_MUTANT");
+  return one != nullptr && std::strcmp(one, name) == 0;
+}
+constexpr bool is(char const* name) {
+  return !std::is_constant_evaluated() && chosen(name);
 }
 }  // namespace weir_mutant
 """
