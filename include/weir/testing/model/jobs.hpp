@@ -23,8 +23,8 @@
 namespace weir::testing {
 
 /// What a job store has to answer to valid commands, said in the plainest way: one list of every
-/// job that ever was, read from end to end for each question. It shares no code with the rule (F66).
-/// Times must not run backwards.
+/// job that ever was, read from end to end for each question. It shares no code with the rule
+/// (F66). Times must not run backwards.
 class job_model {
  public:
   struct entry {

@@ -78,15 +78,14 @@ class permit_model {
 
   result<lease_release> execute(command::release_permit const& c, time_point now) {
     auto& k = at(c.key, now);
-    return lease_release{
-        .freed = std::erase_if(k.permits,
-                               [&](entry const& e) {
-                                 return e.holder == c.holder &&
-                                        (c.fence == 0 || c.fence == e.fence);
-                               }) != 0,
-        .left_line = std::erase_if(k.line, [&](entry const& e) {
-                       return e.holder == c.holder && c.fence == 0;
-                     }) != 0};
+    return lease_release{.freed = std::erase_if(k.permits,
+                                                [&](entry const& e) {
+                                                  return e.holder == c.holder &&
+                                                         (c.fence == 0 || c.fence == e.fence);
+                                                }) != 0,
+                         .left_line = std::erase_if(k.line, [&](entry const& e) {
+                                        return e.holder == c.holder && c.fence == 0;
+                                      }) != 0};
   }
 
   result<permit_census> execute(command::inspect_permits const& c, time_point now) {
@@ -114,8 +113,7 @@ class permit_model {
   };
 
   static entries::iterator of(entries& all, std::string_view holder) {
-    return std::find_if(all.begin(), all.end(),
-                        [&](entry const& e) { return e.holder == holder; });
+    return std::find_if(all.begin(), all.end(), [&](entry const& e) { return e.holder == holder; });
   }
 
   /// The key, without what is over: for good, also if time runs backwards after this.

@@ -7,7 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/jobs/operations.hpp"
-#include "weir/testing/fields/jobs.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/histories.hpp"
 #include "weir/testing/leases.hpp"
 #include "weir/testing/model/jobs.hpp"

@@ -222,10 +222,10 @@ inline void a_key_is_not_of_who_has_its_owners_id(job_bench& b) {
   std::uint32_t n = 1;
   for (auto const s : {none, while_executing, until_executed}) {
     for (bool const spent : {false, true}) {
-      std::string const story{"the key is still that of the job that took it, not of one that has its "
-                              "id and " +
-                              (s == none ? "no key" : std::string{to_text(s)}) +
-                              (spent ? ", and cannot run" : "")};
+      std::string const story{
+          "the key is still that of the job that took it, not of one that has its "
+          "id and " +
+          (s == none ? "no key" : std::string{to_text(s)}) + (spent ? ", and cannot run" : "")};
       auto const key = "key" + std::to_string(n);
       auto letter = make_unique_job(n + 2, until_executed);
       letter.unique_key = key;
