@@ -34,9 +34,6 @@ MUTANTS = [
     ("one_attempt_more", "a job is claimed once more than it may be", JOBS,
      "if (attempts >= max_attempts) return claim_decision::bury_spent;",
      instead("if (attempts > max_attempts) return claim_decision::bury_spent;"), JOB_STORES),
-    ("deadline_is_late", "a deadline is missed at its instant", JOBS,
-     "if (deadline && *deadline < now) return claim_decision::bury_missed;",
-     instead("if (deadline && *deadline <= now) return claim_decision::bury_missed;"), JOB_STORES),
     ("one_failure_more", "a job may fail once more than it may be claimed", JOBS,
      "return attempts >= max_attempts ? requeue_outcome::dead_lettered : requeue_outcome::requeued;",
      instead("return attempts > max_attempts ? requeue_outcome::dead_lettered"
