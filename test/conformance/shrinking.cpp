@@ -3,7 +3,6 @@
 
 #include "weir/testing/dice.hpp"
 #include "weir/testing/fields.hpp"
-#include "weir/testing/fields/locks.hpp"
 #include "weir/testing/shrink.hpp"
 
 #include <boost/test/unit_test.hpp>

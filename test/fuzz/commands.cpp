@@ -13,10 +13,6 @@
 #include "weir/rule/validate.hpp"
 #include "weir/store/memory.hpp"
 #include "weir/testing/fields.hpp"
-#include "weir/testing/fields/buckets.hpp"
-#include "weir/testing/fields/jobs.hpp"
-#include "weir/testing/fields/locks.hpp"
-#include "weir/testing/fields/permits.hpp"
 
 #include <boost/asio/io_context.hpp>
 

@@ -4,8 +4,7 @@
 // The job commands of the file against those of the memory store, on generated histories.
 
 #include "sqlite_histories.hpp"
-#include "weir/testing/fields/jobs.hpp"
-#include "weir/testing/fields/locks.hpp"
+#include "weir/testing/fields.hpp"
 
 #include <boost/test/unit_test.hpp>
 

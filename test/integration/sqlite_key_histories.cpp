@@ -5,9 +5,7 @@
 // histories.
 
 #include "sqlite_histories.hpp"
-#include "weir/testing/fields/buckets.hpp"
-#include "weir/testing/fields/locks.hpp"
-#include "weir/testing/fields/permits.hpp"
+#include "weir/testing/fields.hpp"
 
 #include <boost/test/unit_test.hpp>
 

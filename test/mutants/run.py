@@ -23,10 +23,14 @@ INCLUDE = HERE.parent.parent / "include" / "weir"
 SWITCH = """#pragma once
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 namespace weir_mutant {
-inline bool is(char const* name) {
-  static char const* const chosen = std::getenv("WEIR_MUTANT");
-  return chosen != nullptr && std::strcmp(chosen, name) == 0;
+inline bool chosen(char const* name) {
+  static char const* const one = std::getenv("WEIR_MUTANT");
+  return one != nullptr && std::strcmp(one, name) == 0;
+}
+constexpr bool is(char const* name) {
+  return !std::is_constant_evaluated() && chosen(name);
 }
 }  // namespace weir_mutant
 """
@@ -55,10 +59,15 @@ def value(new):
     return lambda condition, old: f"({condition} ? ({new}) : ({old}))"
 
 
+# The suite need not go on when it has noticed. Here, this is nobody's defect.
+SOONER = ("", "", "testing/settings.hpp", "bool until_first_failure = false;",
+          lambda _, old: old.replace("false", "true"), {})
+
+
 def overlay(mutants, folder):
     """Writes the headers with all defects in them."""
     texts, changed = {}, {}
-    for name, _, header, old, change, _ in mutants:
+    for name, _, header, old, change, _ in [*mutants, SOONER]:
         text = texts.setdefault(header, (INCLUDE / header).read_text())
         if text.count(old) != 1:
             sys.exit(f"{header}: this does not stand there once, but {text.count(old)} times: {old}")

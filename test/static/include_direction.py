@@ -17,6 +17,8 @@ import tempfile
 LAYERS = [
     ("weir.hpp", "umbrella"),
     ("weir/src.hpp", "umbrella"),
+    ("weir/testing/model/*", "model"),
+    ("weir/testing/conformance/*", "conformance"),
     ("weir/testing/*", "testing"),
     ("weir/store/adapt/*", "adapt"),
     ("weir/store/*", "store"),
@@ -63,6 +65,9 @@ MAY_INCLUDE = {
     "store": "value leaf command rule table concept detail clock backoff store",
     "adapt": "value leaf command rule concept detail clock backoff adapt",
     "testing": "*",
+    # What judges the stores shares no code with the rules that they are made of (F66).
+    "model": "value leaf command model",
+    "conformance": "value leaf command concept model testing conformance",
     "umbrella": "value leaf command rule table concept detail clock backoff primitive worker store adapt",
 }
 
@@ -266,6 +271,8 @@ GOOD = {
     "weir/store/redis.hpp": ["weir/concept.hpp", "boost/asio/ssl/stream.hpp"],
     "weir/store/adapt/observed.hpp": ["weir/concept.hpp", "weir/backoff/capped.hpp"],
     "weir/testing/faulty_store.hpp": ["weir/store/memory.hpp", "weir/limiter.hpp"],
+    "weir/testing/model/permits.hpp": ["weir/command/permits.hpp", "weir/lease.hpp"],
+    "weir/testing/conformance/permits.hpp": ["weir/testing/model/permits.hpp", "weir/concept.hpp"],
 }
 
 BAD = [  # (header, what it includes on top of GOOD, part of the complaint)
@@ -305,6 +312,11 @@ BAD = [  # (header, what it includes on top of GOOD, part of the complaint)
     ("weir/limiter.hpp", "weir/testing/faulty_store.hpp", "primitive may not include"),
     ("weir/store/memory.hpp", "weir/testing/faulty_store.hpp", "store may not include"),
     ("weir.hpp", "weir/testing/faulty_store.hpp", "umbrella may not include"),
+    ("weir/testing/model/permits.hpp", "weir/rule/permits.hpp", "model may not include"),
+    ("weir/testing/model/permits.hpp", "weir/table/job_shard.hpp", "model may not include"),
+    ("weir/testing/model/permits.hpp", "weir/store/memory.hpp", "model may not include"),
+    ("weir/testing/model/permits.hpp", "weir/testing/faulty_store.hpp", "model may not include"),
+    ("weir/testing/conformance/permits.hpp", "weir/rule/permits.hpp", "conformance may not include"),
     ("weir.hpp", "weir/store/redis.hpp", "umbrella may not include"),
     ("weir/concept.hpp", "boost/asio.hpp", "include the narrow Asio headers"),
     ("weir/testing/faulty_store.hpp", "boost/asio.hpp", "include the narrow Asio headers"),

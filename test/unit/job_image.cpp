@@ -4,8 +4,8 @@
 #include "weir/table/job_image.hpp"
 
 #include "jobs_bed.hpp"
-#include "jobs_text.hpp"
 #include "weir/store/nats/job_log.hpp"
+#include "weir/testing/fields.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -98,7 +98,8 @@ class history {
       ++commands;
       auto const other = (**replica_).apply(read, at.value_or(now_));
       if constexpr (std::is_same_v<std::decay_t<decltype(other)>, std::decay_t<decltype(answer)>>) {
-        BOOST_TEST(text::of(other) == text::of(answer));
+        BOOST_TEST(testing::to_text(testing::fields_of(other)) ==
+                   testing::to_text(testing::fields_of(answer)));
       }
     }));
     BOOST_TEST(commands == 1);

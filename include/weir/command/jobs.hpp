@@ -214,7 +214,8 @@ namespace command {
 /// let the lease end) or whose deadline is missed, can never run. It gives the key up to a newcomer
 /// under any policy, also in a queue that is paused or snoozed: it is dead-lettered in this step,
 /// and the newcomer is `enqueued`. A key held until_expired stays taken for its time: such a job is
-/// as good as ended, and the newcomer a `duplicate` under any policy.
+/// as good as ended, and the newcomer a `duplicate` under any policy. It may outlive the record of
+/// its job; another job that has the id by then is left alone.
 struct enqueue_jobs {
   using result = boost::container::small_vector<enqueued, 1>;  ///< what became of each, by position
   static constexpr bool repeatable = true;                     ///< by their ids

@@ -77,9 +77,9 @@ class job_moves {
       return {};
     }
     out.does = possessor::ended;
-    if (auto const& r = out.job) {
-      out.does = possessor_in(r->state(now), r->claim_at(now), r->strategy);
-    }
+    auto& r = out.job;
+    if (r && !possesses(r->strategy, r->unique_key(), key)) r = {};
+    if (r) out.does = possessor_in(r->state(now), r->claim_at(now), r->strategy);
     return out;
   }
 

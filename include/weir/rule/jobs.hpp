@@ -197,6 +197,13 @@ enum class possessor : std::uint8_t {
   ended,        ///< it is over, or as good as that, and the key is not free yet
 };
 
+/// Is the job that a key names the one that took it? A key held until_expired may outlive the
+/// record of its job; the id may be another job's then.
+[[nodiscard]] constexpr bool possesses(unique_strategy s, std::string_view unique_key,
+                                       std::string_view key) noexcept {
+  return holds_while_waiting(s) && unique_key == key;
+}
+
 /// Does the end of its job, of whichever kind, free the enqueue key?
 [[nodiscard]] constexpr bool end_frees_key(unique_strategy s) noexcept {
   return holds_while_waiting(s) && s != unique_strategy::until_expired;

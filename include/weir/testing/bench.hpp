@@ -274,11 +274,7 @@ class bench {
   template <class C>
   port<C>& way_of() const {
     auto* const p = made_.store.template find<C>();
-    if (p == nullptr) {
-      field_list f;
-      fields(f, C{});
-      throw not_applicable{"the store does not execute " + f.name};
-    }
+    if (p == nullptr) throw not_applicable{"the store does not execute " + fields_of(C{}).name};
     return *p;
   }
 

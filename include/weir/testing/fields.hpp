@@ -4,14 +4,24 @@
 #ifndef WEIR_TESTING_FIELDS_HPP
 #define WEIR_TESTING_FIELDS_HPP
 
+#include "weir/decision.hpp"
 #include "weir/error.hpp"
+#include "weir/job.hpp"
+#include "weir/quota.hpp"
 #include "weir/time.hpp"
 
+#include <boost/core/type_name.hpp>
+#include <boost/pfr/core_name.hpp>
+
 #include <algorithm>
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -19,7 +29,7 @@
 #include <vector>
 
 // Commands and answers taken apart, so that they can be printed and compared without knowing them:
-// each has an overload of `fields` in fields/<noun>.hpp.
+// all of them are aggregates, or lists of such.
 namespace weir::testing {
 
 /// A span of time as people write it: 1.5s, 20ms, 1h.
@@ -55,6 +65,40 @@ namespace weir::testing {
   return out;
 }
 
+/// The last digits of a job's id, which is where the suite's ids differ.
+[[nodiscard]] inline std::string to_text(job_id const& id) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  if (id.is_nil()) return {};
+  std::string out{"#"};
+  for (auto byte = std::prev(id.end(), 2); byte != id.end(); ++byte) {
+    out.append(1, digits[*byte >> 4U]).append(1, digits[*byte & 15U]);
+  }
+  return out;
+}
+
+[[nodiscard]] inline std::string to_text(quota const& q) {
+  return std::to_string(q.tokens()) + '/' + to_text(q.period()) + " burst " +
+         std::to_string(q.capacity());
+}
+
+/// The name of an enumerator, as the compiler prints it.
+template <auto Value>
+[[nodiscard]] constexpr std::string_view enumerator() noexcept {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("Value = "));
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind(':') + 1);
+}
+
+template <class Enum>
+  requires std::is_enum_v<Enum>
+[[nodiscard]] constexpr std::string_view to_text(Enum value) noexcept {
+  constexpr auto names = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array{enumerator<static_cast<Enum>(I)>()...};
+  }(std::make_index_sequence<8>{});
+  return names[static_cast<std::size_t>(value)];
+}
+
 enum class field_kind : std::uint8_t {
   exact,  ///< equal or not
   span,   ///< a time, as precise as the store's
@@ -79,7 +123,7 @@ class field_list {
   }
   field_list& add(std::string_view n, char const* value) { return add(n, std::string_view{value}); }
   field_list& add(std::string_view n, duration d) {
-    all.push_back({prefix_ + std::string{n}, field_kind::span, d.count(), to_text(d)});
+    all.push_back({std::string{n}, field_kind::span, d.count(), to_text(d)});
     return *this;
   }
   template <class Integer>
@@ -92,7 +136,7 @@ class field_list {
     }
   }
   field_list& add_fence(std::string_view n, std::uint64_t fence) {
-    all.push_back({prefix_ + std::string{n}, field_kind::fence, static_cast<std::int64_t>(fence),
+    all.push_back({std::string{n}, field_kind::fence, static_cast<std::int64_t>(fence),
                    std::to_string(fence)});
     return *this;
   }
@@ -101,22 +145,11 @@ class field_list {
     return put(n, std::string{word}, word.empty());
   }
 
-  /// The fields that `fill` adds are those of the element `index` of `list`.
-  template <class Fill>
-  void within(std::string_view list, std::size_t index, Fill&& fill) {
-    auto const outer = prefix_;
-    prefix_ += std::string{list} + '[' + std::to_string(index) + "].";
-    fill();
-    prefix_ = outer;
-  }
-
  private:
   field_list& put(std::string_view n, std::string text, bool nothing) {
-    all.push_back({prefix_ + std::string{n}, field_kind::exact, nothing ? 0 : 1, std::move(text)});
+    all.push_back({std::string{n}, field_kind::exact, nothing ? 0 : 1, std::move(text)});
     return *this;
   }
-
-  std::string prefix_;
 };
 
 /// In one line; what is zero or empty is left out.
@@ -128,17 +161,47 @@ class field_list {
   return out.empty() ? "nothing" : out;
 }
 
+/// Adds a value under its name, or what it consists of. A mark is the store's own affair: it is in
+/// the units of that store.
 template <class T>
-concept taken_apart = requires(field_list& out, T const& value) { fields(out, value); };
+void add_fields(field_list& out, std::string const& name, T const& value) {
+  if constexpr (std::same_as<T, bucket_mark>) {
+  } else if constexpr (std::same_as<T, duration> || std::convertible_to<T, std::string_view>) {
+    out.add(name, value);
+  } else if constexpr (std::integral<T>) {
+    if (name.ends_with("fence")) {
+      out.add_fence(name, static_cast<std::uint64_t>(value));
+    } else {
+      out.add(name, value);
+    }
+  } else if constexpr (std::is_enum_v<T> || std::same_as<T, job_id> || std::same_as<T, quota>) {
+    out.add_word(name, to_text(value));
+  } else if constexpr (requires { value.has_value(); }) {
+    if (value) add_fields(out, name, *value);
+  } else if constexpr (std::ranges::range<T>) {
+    std::size_t i = 0;
+    for (auto const& e : value) add_fields(out, name + '[' + std::to_string(i++) + ']', e);
+  } else {
+    boost::pfr::for_each_field_with_name(value, [&](std::string_view n, auto const& v) {
+      add_fields(out, std::string{name}.append(name.empty() ? "" : ".").append(n), v);
+    });
+  }
+}
 
-template <taken_apart T>
+/// A command by its name, or an answer.
+template <class T>
 [[nodiscard]] field_list fields_of(T const& value) {
   field_list out;
-  fields(out, value);
+  if constexpr (requires { T::repeatable; }) {
+    out.name = boost::core::type_name<T>();
+    out.name.erase(0, out.name.rfind(':') + 1);
+  }
+  constexpr bool named = std::is_aggregate_v<T> && !std::ranges::range<T>;
+  add_fields(out, named ? "" : "answer", value);
   return out;
 }
 
-template <taken_apart T>
+template <class T>
 [[nodiscard]] field_list fields_of(result<T> const& answer) {
   if (answer.has_value()) return fields_of(answer.value());
   field_list out;
@@ -146,7 +209,8 @@ template <taken_apart T>
   return out;
 }
 
-template <taken_apart T>
+template <class T>
+  requires(!std::is_enum_v<T>)
 [[nodiscard]] std::string to_text(T const& value) {
   return to_text(fields_of(value));
 }

@@ -6,363 +6,557 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/fence.hpp"
-#include "weir/rule/jobs.hpp"
-#include "weir/rule/locks.hpp"
-#include "weir/rule/validate.hpp"
-#include "weir/testing/model/queue.hpp"
+#include "weir/job.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace weir::testing {
 
-/// What a job store has to answer: the decisions of the rule on plain lists. Pointers are not kept:
-/// what a scan has to find is asked of the jobs themselves (`must_be_scanned`). Times must not run
-/// backwards.
+/// What a job store has to answer to valid commands, said in the plainest way: one list of every
+/// job that ever was, read from end to end for each question. It shares no code with the rule
+/// (F66). Times must not run backwards.
 class job_model {
  public:
+  struct entry {
+    std::string queue;
+    job_id id{};
+    std::string kind, payload, key, holder, memo, result, reason;
+    std::uint8_t priority = 0;
+    std::uint32_t attempts = 0, max_attempts = 0, snoozes = 0;
+    time_point enqueued, vesting, before_claim, counted_from, kept_until,
+        key_until = time_point::max();
+    duration deadline{}, retention{};
+    unique_strategy strategy{};
+    conflict_policy policy{};
+    job_state ended = job_state::pending;  // pending: it has not
+    bool claimed = false;                  // a lease was given, over or not
+    bool running = false;                  // start_job was called under it
+    bool has_key = false;
+    bool purged = false;
+    bool forgotten = false;  // purged, or its retention is over and its id was used again
+    std::uint64_t fence = 0;
+    std::uint64_t death = 0;
+  };
+  struct queue_entry {
+    std::optional<time_point> pointer;
+    time_point snoozed_until = time_point::min();
+    bool paused = false;
+    std::string lease_holder;
+    std::uint64_t lease_fence = 0;
+    time_point lease_until = time_point::min();
+  };
+
+  std::vector<entry> jobs;
+  std::map<std::string, queue_entry, std::less<>> queues;
+  time_point now;               ///< of the last command
+  std::uint64_t displaced = 0;  ///< jobs that could not run and gave their keys to others
+
   template <class C>
-  result<typename C::result> execute(C const& c, time_point now) {
-    if (auto const ec = rule::validate(c)) return ec;
-    now_ = now;
-    auto& q = queues_[std::string{c.queue}];
-    q.expire(now);
-    return apply(c, q);
+  result<typename C::result> execute(C const& c, time_point at) {
+    now = at;
+    return apply(c);
   }
 
-  [[nodiscard]] std::map<std::string, model_queue>& queues() noexcept { return queues_; }
+  // ------------------------------------------------------------------------------------ questions
 
-  /// Must a scan at `now` list this queue?
-  [[nodiscard]] bool must_be_scanned(std::string const& name, time_point now) {
-    auto& q = queues_[name];
-    return !q.held(now) && !q.visible(now).empty();
+  job_state state(entry const& e) const {
+    if (e.ended != job_state::pending) return e.ended;
+    return e.claimed && now < e.vesting ? job_state::leased : job_state::pending;
   }
-
-  /// When a scan has to list this queue if nothing else happens; empty: never.
-  [[nodiscard]] std::optional<time_point> scanned_from(std::string const& name) {
-    auto const& q = queues_[name];
-    auto const least = q.min_vesting();
-    if (!least || q.paused) return std::nullopt;
-    return rule::scanned_from(*least, q.snoozed_until);
+  bool stands(entry const& e) const {
+    bool const kept = e.ended == job_state::completed || e.ended == job_state::cancelled;
+    return !e.forgotten && (!kept || now < e.kept_until);
+  }
+  entry* find(std::string_view q, job_id id) {
+    for (auto& e : jobs) {
+      if (e.queue == q && e.id == id && stands(e)) return &e;
+    }
+    return nullptr;
+  }
+  entry* with_lease(std::string_view q, job_id id, std::uint64_t fence) {
+    auto* e = find(q, id);
+    return e != nullptr && state(*e) == job_state::leased && e->fence == fence ? e : nullptr;
+  }
+  std::optional<time_point> head(std::string_view q) const {
+    std::optional<time_point> least;
+    for (auto const& e : jobs) {
+      if (e.queue != q || is_terminal(e.ended)) continue;
+      least = std::min(least.value_or(e.vesting), e.vesting);
+    }
+    return least;
+  }
+  std::vector<entry*> visible(std::string_view q) {
+    std::vector<entry*> out;
+    for (auto& e : jobs) {
+      if (e.queue == q && !is_terminal(e.ended) && e.vesting <= now) out.push_back(&e);
+    }
+    std::sort(out.begin(), out.end(), [](entry const* a, entry const* b) {
+      return std::tie(a->priority, a->vesting, a->id) < std::tie(b->priority, b->vesting, b->id);
+    });
+    return out;
+  }
+  bool held(std::string_view q) const {
+    auto const it = queues.find(q);
+    return it != queues.end() && (it->second.paused || now < it->second.snoozed_until);
+  }
+  /// The number of the holder's last dequeue, if some of its leases live; otherwise 0.
+  std::uint64_t last_dequeue(std::string const& q, std::string const& holder) {
+    auto const& [sequence, leases] = latest_[{q, holder}];
+    for (auto const& [id, fence] : leases) {
+      if (with_lease(q, id, fence) != nullptr) return sequence;
+    }
+    return 0;
   }
 
  private:
   template <class T>
-  using answer = result<T>;
+  using answer = weir::result<T>;
 
-  std::uint64_t next_fence() { return last_fence_ = rule::next_fence(last_fence_, now_); }
-
-  answer<command::enqueue_jobs::result> apply(command::enqueue_jobs const& c, model_queue& q) {
-    command::enqueue_jobs::result out;
-    for (auto const& j : c.jobs) out.push_back(add(j, q));
-    return out;
-  }
-
-  struct contender {
-    job_id id{};
-    model_job* job = nullptr;
-    rule::possessor does = rule::possessor::nobody;
-  };
-
-  /// The possessor of the enqueue key that a job of this strategy takes, if it takes one.
-  contender possessor_of(unique_strategy strategy, std::string const& key, model_queue& q) const {
-    contender out;
-    auto const* const k = holds_while_waiting(strategy) ? q.possession(key) : nullptr;
-    if (k == nullptr) return out;
-    out = {k->owner, q.find(k->owner), rule::possessor::ended};
-    if (auto const* const j = out.job) {
-      auto const claim = rule::on_claim(j->attempts, j->max_attempts, j->deadline_at(), now_);
-      out.does = rule::possessor_in(j->state(now_), claim, j->strategy);
+  entry* possessor(std::string_view q, std::string_view key) {
+    for (auto& e : jobs) {
+      if (e.queue == q && e.key == key && e.has_key && now < e.key_until) return &e;
     }
-    return out;
+    return nullptr;
+  }
+  static bool keyed_waiting(unique_strategy s) {
+    return s != unique_strategy::none && s != unique_strategy::while_executing;
+  }
+  static bool keyed_until_start(unique_strategy s) {
+    return s == unique_strategy::until_executing || s == unique_strategy::until_and_while_executing;
+  }
+  std::optional<duration> head_in(std::string_view q) const {
+    auto const h = head(q);
+    return h ? std::optional<duration>{*h - now} : std::nullopt;
+  }
+  static std::optional<time_point> deadline(entry const& e) {
+    if (e.deadline == duration::zero()) return std::nullopt;
+    return e.counted_from + e.deadline;
+  }
+  job describe(entry const& e) const {
+    job j;
+    j.id = e.id;
+    j.kind = e.kind;
+    j.payload = e.payload;
+    j.priority = e.priority;
+    j.state = state(e);
+    j.attempts = e.attempts;
+    j.max_attempts = e.max_attempts;
+    j.snoozes = e.snoozes;
+    if (!is_terminal(j.state)) j.vests_in = e.vesting - now;
+    j.age = now - e.enqueued;
+    if (auto const d = deadline(e)) j.deadline_in = *d - now;
+    j.strategy = e.strategy;
+    j.on_conflict = e.policy;
+    j.unique_key = e.key;
+    j.memo = e.memo;
+    j.result = e.result;
+    j.reason = e.reason;
+    if (j.state == job_state::leased) {
+      j.holder = e.holder;
+      j.fence = e.fence;
+    }
+    return j;
+  }
+  leased_job describe_lease(entry const& e) const {
+    auto const j = describe(e);
+    return {e.id,          e.fence,    e.vesting - now, j.kind,    j.payload,
+            j.priority,    j.attempts, j.max_attempts,  j.snoozes, j.age,
+            j.deadline_in, j.strategy, j.unique_key,    j.memo};
   }
 
-  enqueued add(new_job const& n, model_queue& q) {
+  // ------------------------------------------------------------------------------------ changes
+
+  void vests(std::string_view q, time_point vesting) {
+    auto& p = queues.find(q)->second.pointer;
+    p = std::min(p.value_or(vesting), vesting);
+  }
+  static void unclaim(entry& e) { e.claimed = e.running = false; }
+  void end(entry& e, job_state how) {
+    unclaim(e);
+    e.ended = how;
+    if (e.strategy != unique_strategy::until_expired) e.has_key = false;
+    e.kept_until = now + e.retention;
+    if (how == job_state::dead) e.death = ++deaths_;
+  }
+  void wait_until(entry& e, time_point vesting) {
+    if (keyed_until_start(e.strategy) && possessor(e.queue, e.key) == nullptr) e.has_key = true;
+    unclaim(e);
+    e.vesting = vesting;
+    vests(e.queue, vesting);
+  }
+  bool can_run(entry const& e) const {
+    return e.attempts < e.max_attempts && now <= deadline(e).value_or(now);
+  }
+  bool bury_if_it_must(entry& e) {
+    if (can_run(e)) return false;
+    e.reason = e.attempts >= e.max_attempts
+                   ? "its attempts are spent: the last holder let its lease end"
+                   : "its deadline was missed";
+    end(e, job_state::dead);
+    return true;
+  }
+  /// The possessor of a key. One that waits and can never run is buried for it, and nobody is.
+  entry* contender(std::string_view q, std::string_view key) {
+    auto* p = possessor(q, key);
+    if (p == nullptr || p->strategy == unique_strategy::until_expired ||
+        state(*p) != job_state::pending || !bury_if_it_must(*p)) {
+      return p;
+    }
+    ++displaced;
+    return nullptr;
+  }
+  void claim(entry& e, std::string_view holder, duration lease) {
+    unclaim(e);
+    e.claimed = true;
+    e.holder = holder;
+    e.fence = next_fence();
+    ++e.attempts;
+    e.before_claim = e.vesting;
+    e.vesting = now + lease;
+  }
+  std::uint64_t next_fence() {
+    auto const micros =
+        std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch()).count();
+    return last_fence_ = std::max(last_fence_ + 1, static_cast<std::uint64_t>(micros));
+  }
+
+  // ------------------------------------------------------------------------------------ commands
+
+  enqueued add(std::string_view q, new_job const& n) {
+    if (find(q, n.id) != nullptr) return {};
+    bool const takes_key = keyed_waiting(n.strategy);
     enqueued out;
-    if (q.find(n.id) != nullptr) return out;
-    std::string const unique_key{n.unique_key};
-    auto const [owner, other, possessor] = possessor_of(n.strategy, unique_key, q);
-    auto const decision = rule::on_enqueue(n.strategy, n.on_conflict, possessor);
-    out.outcome = rule::outcome_of(decision);
-    if (out.outcome != enqueue_outcome::enqueued) out.other = owner;
-    auto const vesting = saturating_add(now_, n.delay);
-    if (decision == rule::enqueue_decision::duplicate) return out;
-    if (decision == rule::enqueue_decision::reschedule) {
-      other->claimed = other->runs = false;
-      other->rank.vesting = vesting;
-      other->rank.priority = n.priority;
-      return out;
+    if (auto* const p = takes_key ? contender(q, n.unique_key) : nullptr) {
+      out.other = p->id;
+      bool const gives_way = stands(*p) && state(*p) == job_state::pending && can_run(*p);
+      if (gives_way && n.on_conflict == conflict_policy::reschedule) {
+        out.outcome = enqueue_outcome::rescheduled;
+        unclaim(*p);
+        p->vesting = now + n.delay;
+        p->priority = n.priority;
+        vests(q, p->vesting);
+        return out;
+      }
+      if (!gives_way || n.on_conflict != conflict_policy::replace) {
+        out.outcome = enqueue_outcome::duplicate;
+        return out;
+      }
+      out.outcome = enqueue_outcome::replaced;
+      end(*p, job_state::cancelled);
+      p->has_key = false;
     }
-    if (decision == rule::enqueue_decision::bury) q.bury_unclaimable(*other, now_);
-    if (decision == rule::enqueue_decision::replace) {
-      q.end(*other, job_state::cancelled, now_);
-      q.expire(now_);
+    for (auto& e : jobs) {
+      if (e.queue != q) continue;
+      if (e.id == n.id) e.forgotten = true;
+      if (takes_key && e.key == n.unique_key) e.has_key = false;  // its time is over
     }
-    if (holds_while_waiting(n.strategy)) {
-      q.keys[unique_key] = {n.id, rule::key_expiry(n.strategy, n.unique_ttl, now_)};
-    }
-    ++q.enqueued;
-    model_job j;
-    j.id = n.id;
-    j.kind = n.kind;
-    j.payload = n.payload;
-    j.unique_key = unique_key;
-    j.rank = {n.priority, vesting, n.id};
-    j.enqueued = j.deadline_from = now_;
-    j.deadline = n.deadline;
-    j.retention = n.retention;
-    j.max_attempts = n.max_attempts;
-    j.strategy = n.strategy;
-    j.on_conflict = n.on_conflict;
-    q.jobs.push_back(std::move(j));
+    entry e;
+    e.queue = q;
+    e.id = n.id;
+    e.kind = n.kind;
+    e.payload = n.payload;
+    e.key = n.unique_key;
+    e.priority = n.priority;
+    e.max_attempts = n.max_attempts;
+    e.enqueued = e.counted_from = now;
+    e.vesting = now + n.delay;
+    e.deadline = n.deadline;
+    e.retention = n.retention;
+    e.strategy = n.strategy;
+    e.policy = n.on_conflict;
+    e.has_key = takes_key;
+    if (n.strategy == unique_strategy::until_expired) e.key_until = now + n.unique_ttl;
+    vests(q, e.vesting);
+    jobs.push_back(std::move(e));
     return out;
   }
 
-  answer<std::vector<job>> apply(command::peek_jobs const& c, model_queue& q) {
+  answer<command::enqueue_jobs::result> apply(command::enqueue_jobs const& c) {
+    queues.try_emplace(std::string{c.queue});
+    command::enqueue_jobs::result out;
+    for (auto const& n : c.jobs) out.push_back(add(c.queue, n));
+    return out;
+  }
+  answer<std::vector<job>> apply(command::peek_jobs const& c) {
     std::vector<job> out;
-    for (auto const* j : q.visible(now_)) {
-      if (out.size() < c.limit) out.push_back(j->seen(now_));
+    for (auto const* e : visible(c.queue)) {
+      if (out.size() < c.limit) out.push_back(describe(*e));
     }
     return out;
   }
-
-  answer<dequeued> apply(command::dequeue_jobs const& c, model_queue& q) {
+  answer<dequeued> apply(command::dequeue_jobs const& c) {
     dequeued out;
-    out.held = q.held(now_);
-    auto& last = q.last_claims[std::string{c.holder}];
-    if (rule::repeats_dequeue(last.sequence, c.sequence)) {
-      for (auto const& [id, fence] : last.leases) {
-        if (auto const* const j = q.leased(id, fence, now_)) out.jobs.push_back(j->lease(now_));
+    auto const q = queues.find(c.queue);
+    if (q == queues.end()) return out;
+    out.held = held(c.queue);
+    auto& last = latest_[{std::string{c.queue}, std::string{c.holder}}];
+    if (c.sequence != 0 && last.first == c.sequence) {
+      for (auto const& [id, fence] : last.second) {
+        if (auto const* e = with_lease(c.queue, id, fence)) out.jobs.push_back(describe_lease(*e));
       }
     }
-    if (out.jobs.empty() && c.sequence != 0) last = {c.sequence, {}};
+    if (c.sequence != 0 && out.jobs.empty()) last = {};
     if (out.jobs.empty() && !out.held) {
-      for (auto* j : q.visible(now_)) {
-        if (out.jobs.size() == c.limit || out.dead_lettered == rule::burials_per_dequeue) break;
-        if (q.bury_unclaimable(*j, now_)) {
+      for (auto* e : visible(c.queue)) {
+        if (out.jobs.size() == c.limit || out.dead_lettered == 100) break;
+        if (bury_if_it_must(*e)) {
           ++out.dead_lettered;
           continue;
         }
-        q.claim(*j, c.holder, c.lease, next_fence(), now_);
-        if (c.sequence != 0) last.leases.emplace_back(j->id, j->fence);
-        out.jobs.push_back(j->lease(now_));
+        claim(*e, c.holder, c.lease);
+        out.jobs.push_back(describe_lease(*e));
+        if (c.sequence != 0) {
+          last.first = c.sequence;
+          last.second.emplace_back(e->id, e->fence);
+        }
       }
     }
-    out.more = !out.held && !q.visible(now_).empty();
-    out.next_in = q.next_in(now_);
+    out.more = !out.held && !visible(c.queue).empty();
+    out.next_in = head_in(c.queue);
+    q->second.pointer = head(c.queue);
     return out;
   }
-
-  answer<std::optional<leased_job>> apply(command::obtain_lease const& c, model_queue& q) {
-    std::optional<leased_job> out;
-    auto* const j = q.find(c.id);
-    if (j == nullptr) return out;
-    if (j->state(now_) == job_state::leased) {
-      if (j->holder == c.holder) out = j->lease(now_);
-      return out;
+  answer<std::optional<leased_job>> apply(command::obtain_lease const& c) {
+    std::optional<leased_job> none;
+    auto* e = find(c.queue, c.id);
+    if (e == nullptr || is_terminal(e->ended)) return none;
+    if (state(*e) == job_state::leased) {
+      if (e->holder == c.holder) return std::optional{describe_lease(*e)};
+      return none;
     }
-    if (q.held(now_) || !j->visible(now_) || q.bury_unclaimable(*j, now_)) return out;
-    q.claim(*j, c.holder, c.lease, next_fence(), now_);
-    out = j->lease(now_);
-    return out;
+    if (held(c.queue) || now < e->vesting || bury_if_it_must(*e)) return none;
+    claim(*e, c.holder, c.lease);
+    return std::optional{describe_lease(*e)};
   }
-
-  answer<lease_renewal> apply(command::extend_lease const& c, model_queue& q) {
-    auto* const j = q.leased(c.id, c.fence, now_);
-    if (j == nullptr) return errc::lease_lost;
-    j->rank.vesting = saturating_add(now_, c.lease);
+  answer<lease_renewal> apply(command::extend_lease const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    e->vesting = now + c.lease;
+    vests(c.queue, e->vesting);
     return lease_renewal{c.lease};
   }
-
-  answer<started> apply(command::start_job const& c, model_queue& q) {
-    auto* const j = q.leased(c.id, c.fence, now_);
-    if (j == nullptr) return errc::lease_lost;
-    auto const other = std::find_if(q.jobs.begin(), q.jobs.end(), [&](model_job const& o) {
-      return o.id != j->id && o.unique_key == j->unique_key && o.runs &&
-             o.state(now_) == job_state::leased;
-    });
-    started out;
-    out.outcome = rule::on_start(j->strategy, other != q.jobs.end());
-    if (out.outcome == start_outcome::blocked) {
-      out.retry_after = saturating_sub(other->rank.vesting, now_);
-      out.other = other->id;
-      return out;
+  answer<started> apply(command::start_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    bool const locks = e->strategy == unique_strategy::while_executing ||
+                       e->strategy == unique_strategy::until_and_while_executing;
+    for (auto const& o : jobs) {
+      if (locks && &o != e && o.queue == c.queue && o.key == e->key && o.running &&
+          state(o) == job_state::leased) {
+        return started{start_outcome::blocked, o.vesting - now, o.id};
+      }
     }
-    j->runs = holds_while_running(j->strategy);
-    auto const* const k = q.possession(j->unique_key);
-    if (rule::start_frees_key(j->strategy) && k != nullptr && k->owner == j->id)
-      q.keys.erase(j->unique_key);
-    return out;
+    e->running = locks;
+    if (keyed_until_start(e->strategy)) e->has_key = false;
+    return started{};
   }
-
-  answer<command::complete_jobs::result> apply(command::complete_jobs const& c, model_queue& q) {
+  answer<command::complete_jobs::result> apply(command::complete_jobs const& c) {
     command::complete_jobs::result out;
     for (auto const& f : c.jobs) {
-      auto* const j = q.find(f.id);
-      auto const state = j == nullptr ? std::nullopt : std::optional{j->state(now_)};
-      out.push_back(rule::on_complete(state, j == nullptr ? 0 : j->fence, f.fence));
-      if (out.back() != complete_outcome::completed || state != job_state::leased) continue;
-      j->result = f.result;
-      q.end(*j, job_state::completed, now_);
-      q.expire(now_);
+      if (auto* e = with_lease(c.queue, f.id, f.fence)) {
+        e->result = f.result;
+        end(*e, job_state::completed);
+        out.push_back(complete_outcome::completed);
+        continue;
+      }
+      auto const* e = find(c.queue, f.id);
+      bool const before = e != nullptr && e->ended == job_state::completed && e->fence == f.fence;
+      out.push_back(before ? complete_outcome::completed : complete_outcome::lease_lost);
     }
     return out;
   }
-
-  answer<requeue_outcome> apply(command::requeue_job const& c, model_queue& q) {
-    auto* const j = q.leased(c.id, c.fence, now_);
-    if (j == nullptr) return errc::lease_lost;
-    auto const outcome = rule::on_failure(j->attempts, j->max_attempts);
-    if (outcome == requeue_outcome::dead_lettered) {
-      q.bury(*j, c.reason, now_);
+  answer<requeue_outcome> apply(command::requeue_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    e->reason = c.reason;
+    if (e->attempts >= e->max_attempts) {
+      end(*e, job_state::dead);
+      return requeue_outcome::dead_lettered;
+    }
+    wait_until(*e, now + c.delay);
+    return requeue_outcome::requeued;
+  }
+  answer<hint> apply(command::snooze_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    e->memo = c.memo;
+    --e->attempts;
+    ++e->snoozes;
+    wait_until(*e, now + c.delay);
+    return hint{};
+  }
+  answer<hint> apply(command::return_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    --e->attempts;
+    wait_until(*e, e->before_claim);
+    return hint{};
+  }
+  answer<hint> apply(command::bury_job const& c) {
+    auto* e = with_lease(c.queue, c.id, c.fence);
+    if (e == nullptr) return errc::lease_lost;
+    e->reason = c.reason;
+    end(*e, job_state::dead);
+    return hint{};
+  }
+  answer<cancel_outcome> apply(command::cancel_job const& c) {
+    auto* e = find(c.queue, c.id);
+    if (e == nullptr) return cancel_outcome::not_found;
+    if (e->ended == job_state::cancelled) return cancel_outcome::cancelled;
+    if (is_terminal(e->ended)) return cancel_outcome::ended;
+    if (state(*e) == job_state::leased && !c.running) return cancel_outcome::running;
+    end(*e, job_state::cancelled);
+    return cancel_outcome::cancelled;
+  }
+  answer<std::optional<job>> apply(command::find_job const& c) {
+    auto const* e = find(c.queue, c.id);
+    return e == nullptr ? std::optional<job>{} : std::optional{describe(*e)};
+  }
+  answer<std::optional<duration>> apply(command::min_vesting_time const& c) {
+    return head_in(c.queue);
+  }
+  answer<queue_stats> apply(command::read_queue_stats const& c) {
+    queue_stats s;
+    for (auto const& e : jobs) {
+      if (e.queue != c.queue) continue;
+      ++s.enqueued;
+      std::uint64_t* const by_state[] = {&s.pending, &s.leased, &s.completed, &s.dead,
+                                         &s.cancelled};
+      ++(e.purged ? s.purged : *by_state[static_cast<std::size_t>(state(e))]);
+    }
+    auto const q = queues.find(c.queue);
+    s.paused = q != queues.end() && q->second.paused;
+    s.next_in = head_in(c.queue);
+    return s;
+  }
+  /// When each queue is due to a scan, in order.
+  std::vector<std::pair<time_point, std::string>> scanned() const {
+    std::vector<std::pair<time_point, std::string>> due;
+    for (auto const& [name, q] : queues) {
+      if (q.pointer && !q.paused) due.emplace_back(std::max(*q.pointer, q.snoozed_until), name);
+    }
+    std::sort(due.begin(), due.end());
+    return due;
+  }
+  /// Pointers are as late as they may be: a store may list more than this, unless that is held.
+  answer<visible_queues> apply(command::scan_visible_queues const& c) {
+    visible_queues out;
+    for (auto const& [at, name] : scanned()) {
+      if (at > now || out.queues.size() == c.limit) {
+        out.next_in = at - now;
+        break;
+      }
+      out.queues.push_back(name);
+    }
+    return out;
+  }
+  answer<std::optional<duration>> apply(command::update_queue_pointer const& c) {
+    if (auto const q = queues.find(c.queue); q != queues.end()) q->second.pointer = head(c.queue);
+    return head_in(c.queue);
+  }
+  answer<std::uint32_t> apply(command::gc_stale_pointers const& c) {
+    std::uint32_t n = 0;
+    for (auto const& [at, name] : scanned()) {
+      if (n == c.limit || at + c.grace >= now || head(name)) continue;
+      queues.find(name)->second.pointer.reset();
+      ++n;
+    }
+    return n;
+  }
+  answer<queue_page> apply(command::list_queues const&) const {
+    queue_page out;
+    for (auto const& [name, q] : queues) out.queues.push_back(name);
+    return out;
+  }
+  answer<hint> apply(command::snooze_queue const& c) {
+    if (c.delay == duration::zero()) {
+      if (auto const q = queues.find(c.queue); q != queues.end())
+        q->second.snoozed_until = time_point::min();
     } else {
-      j->reason = rule::kept_reason(c.reason);
-      q.wait_again(*j, saturating_add(now_, c.delay));
+      queues[std::string{c.queue}].snoozed_until = now + c.delay;
     }
-    return outcome;
-  }
-
-  answer<hint> apply(command::snooze_job const& c, model_queue& q) {
-    auto* const j = q.leased(c.id, c.fence, now_);
-    if (j == nullptr) return errc::lease_lost;
-    j->memo = c.memo;
-    j->attempts = rule::attempts_given_back(j->attempts);
-    ++j->snoozes;
-    q.wait_again(*j, saturating_add(now_, c.delay));
     return hint{};
   }
-
-  answer<hint> apply(command::return_job const& c, model_queue& q) {
-    auto* const j = q.leased(c.id, c.fence, now_);
-    if (j == nullptr) return errc::lease_lost;
-    j->attempts = rule::attempts_given_back(j->attempts);
-    q.wait_again(*j, j->unclaimed);
+  answer<hint> apply(command::pause_queue const& c) {
+    queues[std::string{c.queue}].paused = true;
     return hint{};
   }
-
-  answer<hint> apply(command::bury_job const& c, model_queue& q) {
-    auto* const j = q.leased(c.id, c.fence, now_);
-    if (j == nullptr) return errc::lease_lost;
-    q.bury(*j, c.reason, now_);
-    return hint{};
-  }
-
-  answer<cancel_outcome> apply(command::cancel_job const& c, model_queue& q) {
-    auto* const j = q.find(c.id);
-    auto const state = j == nullptr ? std::nullopt : std::optional{j->state(now_)};
-    auto const outcome = rule::on_cancel(state, c.running);
-    if (outcome == cancel_outcome::cancelled && state != job_state::cancelled) {
-      q.end(*j, job_state::cancelled, now_);
+  answer<hint> apply(command::resume_queue const& c) {
+    if (auto const q = queues.find(c.queue); q != queues.end()) {
+      q->second.paused = false;
+      q->second.snoozed_until = time_point::min();
     }
-    return outcome;
+    return hint{};
   }
-
-  answer<std::optional<job>> apply(command::find_job const& c, model_queue& q) {
-    auto const* const j = q.find(c.id);
-    if (j == nullptr) return std::optional<job>{};
-    return std::optional{j->seen(now_)};
+  answer<lock_grant> apply(command::obtain_queue_lease const& c) {
+    auto& q = queues[std::string{c.queue}];
+    if (now < q.lease_until) {
+      bool const own = q.lease_holder == c.holder;
+      return lock_grant{own, own ? q.lease_fence : 0, q.lease_until - now,
+                        own ? std::string{} : q.lease_holder};
+    }
+    q.lease_holder = c.holder;
+    q.lease_fence = next_fence();
+    q.lease_until = now + c.lease;
+    return lock_grant{true, q.lease_fence, c.lease, {}};
   }
-
-  answer<replayed> apply(command::replay_dead_letter const& c, model_queue& q) {
-    auto* const j = q.find(c.id);
-    auto const state = j == nullptr ? std::nullopt : std::optional{j->state(now_)};
-    contender by;
-    if (j != nullptr) by = possessor_of(j->strategy, j->unique_key, q);
-    bool const gives_way = by.does == rule::possessor::unclaimable;
-    bool const free = by.does == rule::possessor::nobody || by.id == c.id || gives_way;
-    replayed out{rule::on_replay(state, free)};
-    if (out.outcome == replay_outcome::conflict) out.other = by.id;
-    if (out.outcome != replay_outcome::replayed) return out;
-    if (gives_way) q.bury_unclaimable(*by.job, now_);
-    if (rule::replay_takes_key(j->strategy)) q.keys[j->unique_key] = {j->id};
-    j->ended = job_state::pending;
-    j->attempts = 0;
-    j->snoozes = 0;
-    j->deadline_from = now_;
-    j->rank.vesting = saturating_add(now_, c.delay);
-    return out;
+  answer<lease_release> apply(command::release_queue_lease const& c) {
+    auto const it = queues.find(c.queue);
+    if (it == queues.end()) return lease_release{};
+    auto& q = it->second;
+    bool const own = now < q.lease_until && q.lease_holder == c.holder &&
+                     (c.fence == 0 || c.fence == q.lease_fence);
+    if (own) q.lease_until = time_point::min();
+    return lease_release{own, false};
   }
-
-  answer<bool> apply(command::purge_job const& c, model_queue& q) {
-    auto const* const j = q.find(c.id);
-    if (j == nullptr || j->waits_or_runs()) return false;
-    if (j->ended == job_state::completed) --q.completed;
-    if (j->ended == job_state::cancelled) --q.cancelled;
-    ++q.purged;
-    std::erase_if(q.jobs, [&](model_job const& o) { return o.id == c.id; });
+  answer<replayed> apply(command::replay_dead_letter const& c) {
+    auto* e = find(c.queue, c.id);
+    if (e == nullptr || e->ended != job_state::dead) return replayed{replay_outcome::not_found};
+    bool const takes_key = keyed_waiting(e->strategy);
+    auto const* const p = takes_key ? contender(c.queue, e->key) : nullptr;
+    if (p != nullptr && p != e) return replayed{replay_outcome::conflict, p->id};
+    e->ended = job_state::pending;
+    e->attempts = e->snoozes = 0;
+    e->counted_from = now;
+    e->vesting = now + c.delay;
+    if (takes_key && e->strategy != unique_strategy::until_expired) e->has_key = true;
+    vests(c.queue, e->vesting);
+    return replayed{};
+  }
+  answer<bool> apply(command::purge_job const& c) {
+    auto* e = find(c.queue, c.id);
+    if (e == nullptr || !is_terminal(e->ended)) return false;
+    e->purged = e->forgotten = true;
     return true;
   }
-
-  answer<job_page> apply(command::list_dead_letters const&, model_queue& q) {
-    std::vector<model_job const*> dead;
-    for (auto const& j : q.jobs) {
-      if (j.ended == job_state::dead) dead.push_back(&j);
+  /// All of them: a store's pages are compared together.
+  answer<job_page> apply(command::list_dead_letters const& c) const {
+    std::vector<entry const*> dead;
+    for (auto const& e : jobs) {
+      if (e.queue == c.queue && e.ended == job_state::dead && stands(e)) dead.push_back(&e);
     }
     std::sort(dead.begin(), dead.end(),
               [](auto const* a, auto const* b) { return a->death < b->death; });
     job_page out;
-    for (auto const* j : dead) out.jobs.push_back(j->seen(now_));
+    for (auto const* e : dead) out.jobs.push_back(describe(*e));
     return out;
   }
 
-  answer<queue_stats> apply(command::read_queue_stats const&, model_queue& q) {
-    queue_stats out;
-    for (auto const& j : q.jobs) {
-      auto const state = j.state(now_);
-      out.pending += state == job_state::pending ? 1U : 0U;
-      out.leased += state == job_state::leased ? 1U : 0U;
-      out.dead += state == job_state::dead ? 1U : 0U;
-    }
-    out.enqueued = q.enqueued;
-    out.completed = q.completed;
-    out.cancelled = q.cancelled;
-    out.purged = q.purged;
-    out.paused = q.paused;
-    out.next_in = q.next_in(now_);
-    return out;
-  }
-
-  answer<std::optional<duration>> apply(command::min_vesting_time const&, model_queue& q) {
-    return q.next_in(now_);
-  }
-  answer<std::optional<duration>> apply(command::update_queue_pointer const&, model_queue& q) {
-    return q.next_in(now_);
-  }
-
-  answer<hint> apply(command::snooze_queue const& c, model_queue& q) {
-    q.snoozed_until =
-        c.delay == duration::zero() ? time_point::min() : saturating_add(now_, c.delay);
-    return hint{};
-  }
-  answer<hint> apply(command::pause_queue const&, model_queue& q) {
-    q.paused = true;
-    return hint{};
-  }
-  answer<hint> apply(command::resume_queue const&, model_queue& q) {
-    q.paused = false;
-    q.snoozed_until = time_point::min();
-    return hint{};
-  }
-
-  answer<lock_grant> apply(command::obtain_queue_lease const& c, model_queue& q) {
-    command::acquire_lock const taken{c.queue, c.holder, c.lease};
-    return rule::apply(q.lease, taken, now_, last_fence_);
-  }
-  answer<lease_release> apply(command::release_queue_lease const& c, model_queue& q) {
-    command::release_lock const released{c.queue, c.holder, c.fence};
-    return rule::apply(q.lease, released, now_);
-  }
-
-  time_point now_{};
   std::uint64_t last_fence_ = 0;
-  std::map<std::string, model_queue> queues_;
+  std::uint64_t deaths_ = 0;
+  std::map<std::pair<std::string, std::string>,
+           std::pair<std::uint64_t, std::vector<std::pair<job_id, std::uint64_t>>>>
+      latest_;  // dequeues, by queue and holder
 };
 
 }  // namespace weir::testing

@@ -6,37 +6,59 @@
 
 #include "weir/command/locks.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/locks.hpp"
-#include "weir/rule/validate.hpp"
 #include "weir/time.hpp"
 
-#include <concepts>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace weir::testing {
 
-/// What a lock store has to answer: the rule, with a map of keys.
+/// What a lock store has to answer to valid commands: the lease of each key. It shares no code with
+/// the rule (F66).
 class lock_model {
  public:
-  template <class C>
-  result<typename C::result> execute(C const& c, time_point now) {
-    if (auto const ec = rule::validate(c)) return ec;
-    auto& key = keys_[std::string{c.key}];
-    if constexpr (std::same_as<C, command::acquire_lock>) {
-      return rule::apply(key.lock, c, now, key.last_fence);
-    } else {
-      return rule::apply(key.lock, c, now);
-    }
+  result<lock_grant> execute(command::acquire_lock const& c, time_point now) {
+    auto& l = at(c.key, now);
+    if (l.holder.empty()) l = {std::string{c.holder}, ++last_fence_, now + c.ttl};
+    if (l.holder == c.holder) return lock_grant{true, l.fence, l.until - now, {}};
+    return lock_grant{false, 0, l.until - now, l.holder};
+  }
+  result<lease_renewal> execute(command::renew_lock const& c, time_point now) {
+    auto& l = at(c.key, now);
+    if (l.holder != c.holder || l.fence != c.fence) return errc::lease_lost;
+    l.until = now + c.ttl;
+    return lease_renewal{c.ttl};
+  }
+  result<lease_release> execute(command::release_lock const& c, time_point now) {
+    auto& l = at(c.key, now);
+    bool const own = l.holder == c.holder && (c.fence == 0 || l.fence == c.fence);
+    if (own) l = {};
+    return lease_release{.freed = own, .left_line = false};
+  }
+  result<lock_info> execute(command::inspect_lock const& c, time_point now) {
+    auto const& l = at(c.key, now);
+    if (l.holder.empty()) return lock_info{};
+    return lock_info{true, l.holder, l.fence, l.until - now};
   }
 
  private:
-  struct state {
-    rule::lock_state lock;
-    std::uint64_t last_fence = 0;
+  struct lease {
+    std::string holder;  // empty: nobody
+    std::uint64_t fence = 0;
+    time_point until{};
   };
-  std::map<std::string, state> keys_;
+
+  /// The lease, unless it is over: for good, also if time runs backwards after this.
+  lease& at(std::string_view key, time_point now) {
+    auto& l = leases_[std::string{key}];
+    if (l.until <= now) l = {};
+    return l;
+  }
+
+  std::map<std::string, lease> leases_;
+  std::uint64_t last_fence_ = 0;
 };
 
 }  // namespace weir::testing

@@ -6,7 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
-#include "weir/testing/fields/jobs.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/simulation/job_book.hpp"
 #include "weir/testing/simulation/world.hpp"
 #include "weir/time.hpp"

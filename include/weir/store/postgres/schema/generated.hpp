@@ -990,7 +990,9 @@ BEGIN
         AND (w.until IS NULL OR w.until > now_);
       IF FOUND THEN
         other := k.owner;
-        SELECT j.* INTO o FROM ~.jobs j WHERE j.queue = queue_ AND j.id = k.owner;
+        -- A key held until_expired may outlive the record of its job: the id may be another job's.
+        SELECT j.* INTO o FROM ~.jobs j WHERE j.queue = queue_ AND j.id = k.owner
+          AND (k.until IS NULL OR j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3));
         possessor := CASE WHEN NOT FOUND OR o.state <> 0 THEN 3
                           WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
         IF possessor = 3 AND k.until IS NULL THEN
@@ -1125,6 +1127,7 @@ DECLARE
   j ~.jobs;
   o ~.jobs;
   now_ bigint;
+  until_ bigint;
   buried integer := 0;
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
@@ -1141,11 +1144,12 @@ BEGIN
     RETURN;
   END IF;
   IF j.strategy NOT IN (0, 3) THEN
-    SELECT k.owner INTO other FROM ~.keys k WHERE k.queue = queue_ AND NOT k.run
+    SELECT k.owner, k.until INTO other, until_ FROM ~.keys k WHERE k.queue = queue_ AND NOT k.run
       AND k.key = j.unique_key AND k.owner <> id_ AND (k.until IS NULL OR k.until > now_);
     IF other IS NOT NULL THEN
       SELECT k.* INTO o FROM ~.jobs k WHERE k.queue = queue_ AND k.id = other AND k.state = 0
-        AND (k.holder IS NULL OR k.vesting <= now_);
+        AND (k.holder IS NULL OR k.vesting <= now_)
+        AND (until_ IS NULL OR k.unique_key = j.unique_key AND k.strategy NOT IN (0, 3));
       IF o.id IS NULL OR ~.bury_unclaimable(o, now_) IS NOT TRUE THEN
         outcome := 1;
         RETURN;

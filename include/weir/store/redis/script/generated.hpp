@@ -414,6 +414,7 @@ inline constexpr char part_possessor[] = R"lua(
 local function possessor(key)
   local id = owner_of(key)
   local o, reason = id and look(id), nil
+  if o and (o.key ~= key or not holds_while_waiting[o.strategy]) then o = nil end
   if not o or state_of(o) ~= PENDING then return id, o end
   if o.attempts >= o.max_attempts then
     reason = 'its attempts are spent: the last holder let its lease end'

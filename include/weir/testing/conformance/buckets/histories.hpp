@@ -7,7 +7,7 @@
 #include "weir/command/buckets.hpp"
 #include "weir/quota.hpp"
 #include "weir/testing/checks.hpp"
-#include "weir/testing/fields/buckets.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/histories.hpp"
 #include "weir/testing/model/buckets.hpp"
 

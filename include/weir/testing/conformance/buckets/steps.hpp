@@ -7,7 +7,7 @@
 #include "weir/command/buckets.hpp"
 #include "weir/quota.hpp"
 #include "weir/testing/bench.hpp"
-#include "weir/testing/fields/buckets.hpp"
+#include "weir/testing/fields.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -7,7 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/jobs/operations.hpp"
-#include "weir/testing/fields/jobs.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/histories.hpp"
 #include "weir/testing/leases.hpp"
 #include "weir/testing/model/jobs.hpp"
@@ -41,6 +41,7 @@ class job_game {
 
   void play(op const& o) {
     duel_.pass(o.after);
+    duel_.model().now = duel_.store().now();
     queue_ = "queue" + std::to_string(o.queue);
     holder_ = "holder" + std::to_string(o.holder);
     switch (o.what) {
@@ -99,9 +100,9 @@ class job_game {
   /// The job that is meant: one in this state, if there is one and it is to be such.
   [[nodiscard]] job_id meant(op const& o, job_state state) {
     std::vector<job_id> fit;
-    auto const now = duel_.store().now();
-    for (auto const& j : duel_.model().queues()[queue_].jobs) {
-      if (j.state(now) == state) fit.push_back(j.id);
+    auto const& model = duel_.model();
+    for (auto const& j : model.jobs) {
+      if (j.queue == queue_ && model.stands(j) && model.state(j) == state) fit.push_back(j.id);
     }
     if (o.any_job || fit.empty()) return numbered_job(o.number);
     return fit[o.pick % fit.size()];
@@ -110,7 +111,7 @@ class job_game {
   /// By which fence the rule knows the job's lease.
   [[nodiscard]] std::uint64_t fence_of(op const& o, job_id const& id) {
     if (o.stale) return leases_.pick(queue_ + to_text(id), {}, which_lease::first);
-    auto const* const j = duel_.model().queues()[queue_].find(id);
+    auto const* const j = duel_.model().find(queue_, id);
     return j == nullptr ? nobodys_fence : j->fence;
   }
 
@@ -162,13 +163,8 @@ class job_game {
   /// Asks for the holder's last dequeue again, as long as some of its leases live: after that it is
   /// not said whether it is a new one.
   void dequeue_again(op const& o) {
-    auto& q = duel_.model().queues()[queue_];
-    auto const last = q.last_claims.find(holder_);
-    if (last == q.last_claims.end() || last->second.sequence == 0) return;
-    auto const now = duel_.store().now();
-    for (auto const& [id, fence] : last->second.leases) {
-      if (q.leased(id, fence, now) != nullptr)
-        return dequeue(o.count, o.time, last->second.sequence);
+    if (auto const last = duel_.model().last_dequeue(queue_, holder_)) {
+      dequeue(o.count, o.time, last);
     }
   }
 
@@ -199,19 +195,21 @@ class job_game {
       }
       if (answer->next_in && (!next_in || *answer->next_in < *next_in)) next_in = answer->next_in;
     }
-    auto const now = b.now();
-    for (auto const& [name, q] : duel_.model().queues()) {
+    auto& model = duel_.model();
+    model.now = b.now();
+    for (auto const& [name, q] : model.queues) {
       if (duel_.over()) return;
-      if (listed.contains(name) && q.held(now))
-        duel_.fail("a scan lists " + name + ", which is held");
-      if (listed.contains(name)) continue;
-      if (duel_.model().must_be_scanned(name, now)) {
+      bool const held = model.held(name);
+      if (listed.contains(name)) {
+        if (held) duel_.fail("a scan lists " + name + ", which is held");
+      } else if (!held && !model.visible(name).empty()) {
         duel_.fail("a scan does not list " + name + ", which has a visible job");
-      } else if (auto const due = duel_.model().scanned_from(name)) {
-        if (!next_in || *next_in > saturating_sub(*due, now) + b.slack()) {
+      } else if (auto const head = model.head(name); head && !q.paused) {
+        auto const due = std::max(*head, q.snoozed_until) - model.now;
+        if (!next_in || *next_in > due + b.slack()) {
           duel_.fail("a scan says that the next queue is due in " +
                      (next_in ? to_text(*next_in) : "never") + ", but " + name + " is in " +
-                     to_text(saturating_sub(*due, now)));
+                     to_text(due));
         }
       }
     }

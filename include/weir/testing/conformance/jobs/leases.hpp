@@ -305,6 +305,33 @@ inline void results_stay_as_long_as_asked(job_bench& b) {
   expect(s.completed == 2 && s.enqueued == 2, "but it is still counted; got " + to_text(s));
 }
 
+/// With each of what a store may keep apart from the record: a long payload, and notes.
+inline void an_id_is_free_when_its_record_is_gone(job_bench& b) {
+  constexpr std::size_t sizes[] = {7, 300};
+  std::uint32_t n = 0;
+  for (auto const s : {unique_strategy::none, unique_strategy::until_executed}) {
+    for (auto const size : sizes) {
+      for (std::string_view const result : {"", "result"}) {
+        auto j = s == unique_strategy::none ? make_job(++n) : make_unique_job(++n, s);
+        std::string const payload(size, 'p');
+        j.payload = payload;
+        j.retention = b.brief();
+        for (int i = 0; i < 2; ++i) {
+          add(b, "queue", j);
+          auto const got = claim(b, "queue", n);
+          expect(got.attempt == 1 && got.payload == payload,
+                 "an id is as good as new when its record's retention is over; got " +
+                     to_text(got));
+          complete(b, "queue", got.id, got.fence, result);
+          b.pass(2 * b.brief());
+        }
+      }
+    }
+  }
+  auto const s = stats(b, "queue");
+  expect(s.enqueued == 2 * n && s.completed == 2 * n, "each is counted; got " + to_text(s));
+}
+
 inline constexpr check<job_commands> lease_checks[] = {
     {"F28", "a dead holder's job is visible again by itself", &dead_holders_job_is_visible_again},
     {"F29", "completion ends a job whose lease was extended", &completion_ends_an_extended_job},
@@ -321,6 +348,8 @@ inline constexpr check<job_commands> lease_checks[] = {
     {"R4", "cancelling ends what waits, and what runs only if asked",
      &cancelling_spares_the_running},
     {"R4", "results stay as long as asked for", &results_stay_as_long_as_asked},
+    {"F107", "an id is free again when the record of its job is gone",
+     &an_id_is_free_when_its_record_is_gone},
 };
 
 }  // namespace weir::testing::conformance

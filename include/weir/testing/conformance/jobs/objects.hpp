@@ -5,7 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_JOBS_OBJECTS_HPP
 
 #include "weir/job.hpp"
-#include "weir/testing/fields/jobs.hpp"
+#include "weir/testing/fields.hpp"
 
 #include <boost/container_hash/hash.hpp>
 

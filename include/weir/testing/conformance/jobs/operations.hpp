@@ -129,8 +129,8 @@ struct job_op {
     o.key = static_cast<std::uint8_t>(d.below(2));
     if (unique && d.chance(70)) o.strategy = static_cast<unique_strategy>(1 + d.below(5));
     o.policy = static_cast<conflict_policy>(d.below(5));
-    o.time = o.what == kind::dequeue || o.what == kind::obtain || o.what == kind::extend ||
-                     o.what == kind::take_queue
+    o.time = o.what == kind::dequeue || o.what == kind::dequeue_again || o.what == kind::obtain ||
+                     o.what == kind::extend || o.what == kind::take_queue
                  ? times.ttl(d)
                  : times.wait(d);
     if (d.chance(15)) o.deadline = times.ttl(d);

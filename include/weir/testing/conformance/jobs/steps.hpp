@@ -7,7 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/testing/bench.hpp"
 #include "weir/testing/conformance/jobs/operations.hpp"
-#include "weir/testing/fields/jobs.hpp"
+#include "weir/testing/fields.hpp"
 
 #include <algorithm>
 #include <cstdint>

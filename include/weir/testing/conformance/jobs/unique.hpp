@@ -215,6 +215,57 @@ inline void keys_that_time_frees(job_bench& b) {
                    "the next one has it then");
 }
 
+/// A key held until_expired outlives the record of its job, whose id another job may have then.
+inline void a_key_is_not_of_who_has_its_owners_id(job_bench& b) {
+  using enum unique_strategy;
+  using enum conflict_policy;
+  std::uint32_t n = 1;
+  for (auto const s : {none, while_executing, until_executed}) {
+    for (bool const spent : {false, true}) {
+      std::string const story{
+          "the key is still that of the job that took it, not of one that has its "
+          "id and " +
+          (s == none ? "no key" : std::string{to_text(s)}) + (spent ? ", and cannot run" : "")};
+      auto const key = "key" + std::to_string(n);
+      auto letter = make_unique_job(n + 2, until_executed);
+      letter.unique_key = key;
+      add(b, "queue", letter);
+      auto const dead = claim(b, "queue", n + 2);
+      b.must(command::bury_job{"queue", dead.id, dead.fence, "it is hopeless"});
+      auto first = make_unique_job(n, until_expired);
+      first.unique_key = key;
+      add(b, "queue", first);
+      expect_completed(b, "queue", claim(b, "queue", n));
+      expect(!find(b, "queue", n), "its record is gone");
+      auto again = s == none ? make_job(n) : make_unique_job(n, s);
+      if (s == while_executing) again.unique_key = key;
+      again.max_attempts = 1;
+      add(b, "queue", again);
+      if (spent) {
+        claim(b, "queue", n, b.brief());
+        b.must(command::pause_queue{"queue"});
+        b.pass(2 * b.brief());
+      }
+      for (auto const p : {reject, replace, reschedule}) {
+        for (auto const newcomer : {until_expired, until_executed}) {
+          auto j = make_unique_job(n + 1, newcomer, p);
+          j.unique_key = key;
+          j.delay = b.lasting;
+          expect_duplicate(b, j, n, story + ", whatever a newcomer would do");
+        }
+      }
+      auto const replayed = b.must(command::replay_dead_letter{"queue", dead.id, {}});
+      expect(replayed.outcome == replay_outcome::conflict && replayed.other == numbered_job(n),
+             story + ", also for a dead letter; got " + to_text(replayed));
+      auto const j = expect_state(b, "queue", n, job_state::pending);
+      expect(j.vests_in <= duration::zero(), story + ": that one is left alone; got " + to_text(j));
+      b.must(command::resume_queue{"queue"});
+      b.must(command::cancel_job{"queue", numbered_job(n), false});
+      n += 3;
+    }
+  }
+}
+
 inline void a_conflict_concerns_its_own_job(job_bench& b) {
   add(b, "queue", make_unique_job(1, unique_strategy::until_executed));
   new_job const jobs[] = {
@@ -395,6 +446,8 @@ inline constexpr check<job_commands> unique_checks[] = {
     {"F16", "a lease that was not started holds no run lock",
      &a_lease_holds_no_run_lock_until_its_start},
     {"R2", "a key held until_expired is freed by time alone", &keys_that_time_frees},
+    {"F106", "a key held until_expired is not of another job that has its owner's id",
+     &a_key_is_not_of_who_has_its_owners_id},
     {"F18", "a conflict concerns its own job", &a_conflict_concerns_its_own_job},
     {"R2", "a newcomer replaces or reschedules what waits, never what runs",
      &newcomers_replace_and_reschedule},

@@ -8,7 +8,7 @@
 #include "weir/limits.hpp"
 #include "weir/testing/bench.hpp"
 #include "weir/testing/checks.hpp"
-#include "weir/testing/fields/locks.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/keys.hpp"
 
 #include <algorithm>

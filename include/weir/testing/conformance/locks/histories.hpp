@@ -6,7 +6,7 @@
 
 #include "weir/command/locks.hpp"
 #include "weir/testing/checks.hpp"
-#include "weir/testing/fields/locks.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/histories.hpp"
 #include "weir/testing/leases.hpp"
 #include "weir/testing/model/locks.hpp"

@@ -10,7 +10,7 @@
 #include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/permits/line.hpp"
 #include "weir/testing/conformance/permits/steps.hpp"
-#include "weir/testing/fields/permits.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/keys.hpp"
 
 #include <algorithm>

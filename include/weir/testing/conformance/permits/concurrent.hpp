@@ -8,7 +8,7 @@
 #include "weir/testing/arena.hpp"
 #include "weir/testing/bench.hpp"
 #include "weir/testing/dice.hpp"
-#include "weir/testing/fields/permits.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/linearizability.hpp"
 
 #include <boost/container_hash/hash.hpp>

@@ -6,7 +6,7 @@
 
 #include "weir/command/permits.hpp"
 #include "weir/testing/checks.hpp"
-#include "weir/testing/fields/permits.hpp"
+#include "weir/testing/fields.hpp"
 #include "weir/testing/histories.hpp"
 #include "weir/testing/leases.hpp"
 #include "weir/testing/model/permits.hpp"

@@ -7,7 +7,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/testing/bench.hpp"
 #include "weir/testing/conformance/permits/steps.hpp"
-#include "weir/testing/fields/permits.hpp"
+#include "weir/testing/fields.hpp"
 
 #include <boost/asio/error.hpp>
 

@@ -7,7 +7,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/limits.hpp"
 #include "weir/testing/bench.hpp"
-#include "weir/testing/fields/permits.hpp"
+#include "weir/testing/fields.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -217,13 +217,14 @@ local function set_aside(member, id, raw)
 end
 
 ---@part possessor
---- The job that has an enqueue key, by its id, and its record if it has one. One that waits and
---- that nobody can claim any more gives the key up and is buried: then nobody has it. Unless the
---- key is held until_expired: then that job counts as ended, and has no record here. After `find`
---- and `ends`.
+--- The job that has an enqueue key, by its id, and its record if it has one: its id may be another
+--- job's by now, if the key is held until_expired. One that waits and that nobody can claim any more
+--- gives the key up and is buried: then nobody has it. Unless the key is held until_expired: then
+--- that job counts as ended, and has no record here. After `find` and `ends`.
 local function possessor(key)
   local id = owner_of(key)
   local o, reason = id and look(id), nil
+  if o and (o.key ~= key or not holds_while_waiting[o.strategy]) then o = nil end
   if not o or state_of(o) ~= PENDING then return id, o end
   if o.attempts >= o.max_attempts then
     reason = 'weir.rule.reason_spent'

@@ -1,0 +1,88 @@
+# Copyright (c) 2026 The weir authors
+# Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+"""What may be wrong in the scripts of the store on Redis, which restate the rules: each with the
+conformance tests that have to notice. See rules.py.
+
+(name, what is wrong, header below include/weir, text that stands there once, how it is changed,
+{program: [test cases]})"""
+
+from run import INCLUDE, before
+
+SCRIPT = "store/redis/script.hpp"
+GENERATED = (INCLUDE / "store/redis/script/generated.hpp").read_text()
+
+JOBS = {"conformance.redis_jobs": ["keep_every_promise"]}
+
+
+def keys(noun):
+    return {"conformance.redis_keys": [noun + "*"]}
+
+
+def in_lua(old, new):
+    """Another text in the scripts, as they are generated, wherever it stands. (Header, text, change.)"""
+    if old not in GENERATED:
+        raise SystemExit(f"redis.py: this stands in no script: {old}")
+    change = f"""{{
+  std::string const from = R"x({old})x", to = R"x({new})x";
+  for (auto at = source_.find(from); at != source_.npos; at = source_.find(from, at + to.size())) {{
+    source_.replace(at, from.size(), to);
+  }}
+}}"""
+    return SCRIPT, "boost::hash2::sha1_160 hash;", before(change)
+
+
+MUTANTS = [
+    ("key_of_who_has_its_id", "a key is that of whoever has its owner's id",
+     *in_lua("if o and (o.key ~= key or not holds_while_waiting[o.strategy]) then o = nil end", ""),
+     JOBS),
+    ("gone_is_damaged", "a record that was just removed is taken for a damaged one",
+     *in_lua("then return not call('HGET', jobs, id) end", "then return false end"), JOBS),
+    ("any_fence", "any fence names the lease of a job",
+     *in_lua("state_of(j) == LEASED and j.fence == tonumber(by)", "state_of(j) == LEASED"), JOBS),
+    ("one_attempt_more", "a job is claimed once more than it may be",
+     *in_lua("elseif attempts >= max_attempts then", "elseif attempts > max_attempts then"), JOBS),
+    ("one_failure_more", "a job may fail once more than it may be claimed",
+     *in_lua("if j.attempts >= j.max_attempts then\n  bury", "if false then\n  bury"), JOBS),
+    ("attempts_are_kept", "a snooze costs an attempt",
+     *in_lua("math.max(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"), JOBS),
+    ("crashes_do_not_count", "a claim counts no attempt",
+     *in_lua("attempts + 1, till, vesting, number, size", "attempts, till, vesting, number, size"),
+     JOBS),
+    ("completed_by_anybody", "a job is completed under any fence",
+     *in_lua("by ~= 0 and by == last then", "by ~= 0 then"), JOBS),
+    ("cancels_what_runs", "a job that runs is cancelled unasked",
+     *in_lua("if state == LEASED and ARGV[5] == '0' then", "if false then"), JOBS),
+    ("what_runs_gives_way", "a running job is replaced",
+     *in_lua("if o and state_of(o) == PENDING and j.policy == 3 then",
+             "if o and o.ended == PENDING and j.policy == 3 then"), JOBS),
+    ("two_run", "two jobs of a key run",
+     *in_lua("if other and state_of(other) == LEASED then", "if false then"), JOBS),
+    ("key_is_not_taken_back", "a requeued job goes without its key",
+     *in_lua("if start_frees_key[j.strategy] and not owner_of(j.key) then hold(j.key, j.id, 0) end",
+             ""), JOBS),
+    ("key_outlives_its_job", "the end of a job keeps its key",
+     *in_lua("if end_frees_key[j.strategy] then free(j) end\n  j.ended", "j.ended"), JOBS),
+    ("replays_are_spent", "a replayed job has no attempts left",
+     *in_lua("j.deadline_from = PENDING, 0, 0, now", "j.deadline_from = PENDING, j.attempts, 0, now"),
+     JOBS),
+    ("one_more", "a permit is granted over the limit where nobody waits",
+     *in_lua("if live < tonumber(ARGV[3]) and", "if live <= tonumber(ARGV[3]) and"), keys("permits")),
+    ("overtakes", "a permit is granted over the limit where somebody does",
+     *in_lua("if live + ahead < limit then", "if live < limit then"), keys("permits")),
+    ("renewed_by_any_fence", "a permit is renewed under any fence",
+     *in_lua("if not fence or fence ~= tonumber(ARGV[3]) then return 0 end",
+             "if not fence then return 0 end"), keys("permits")),
+    ("released_by_any_fence", "a lock is released under any fence",
+     *in_lua("held and has == holder and (asked == 0 or asked == fence)", "held and has == holder"),
+     keys("locks")),
+    ("fences_again", "a fence is given out again",
+     *in_lua("  call('SET', key, decimal(last + n))\n  return last + 1", "  return last"),
+     keys("locks") | JOBS),
+    ("saved_for_ever", "a bucket saves what it cannot hold",
+     *in_lua("if q < now + wait then tq, tr = now + wait, 0 end", ""), keys("buckets")),
+    ("any_grant", "a grant is refunded whatever was taken since",
+     *in_lua("if a[1] ~= mark(i, 1) or a[2] ~= mark(i, 2) or cost > s[4] then return 0 end", ""),
+     keys("buckets")),
+    ("forgotten_by_change", "a change of quotas forgives what was spent",
+     *in_lua("if known and known ~= quotas then", "if false then"), keys("buckets")),
+]
