@@ -46,6 +46,7 @@ enum class errc {
   store_corrupt,       ///< what the engine keeps is damaged; the command was not executed
   permission_denied,   ///< the engine refuses who asks, or what was asked for; not executed
   store_foreign,       ///< what is there was not made by weir, and was left untouched
+  store_evicts,        ///< the engine may forget what it keeps when its memory is short
   schema_too_new,      ///< a later version of weir made it; it was left untouched
   schema_outdated,     ///< what weir needs is not there, or of an earlier version: migrate it
   not_in_transaction,  ///< the application's transaction is not open for writing; nothing was
@@ -104,6 +105,7 @@ namespace detail {
     case errc::store_corrupt: return "the store's data are damaged";
     case errc::permission_denied: return "the store refuses the user, or what it was asked for";
     case errc::store_foreign: return "the data there are not weir's";
+    case errc::store_evicts: return "the store may forget what it keeps";
     case errc::schema_too_new: return "the store was made by a later version of weir";
     case errc::schema_outdated: return "the store is not migrated to this version of weir";
     case errc::not_in_transaction: return "no transaction is open for writing";

@@ -95,6 +95,10 @@ struct leased_job {
 /// `limits::payload_size`. A replay gives it to handlers as it stands there.
 inline constexpr std::string_view damaged_record = "the record is damaged";
 
+/// The reason of a job that was completed while the store's memory was full: its result was not
+/// kept.
+inline constexpr std::string_view result_had_no_room = "its result had no room";
+
 /// A queue's jobs by state, from one snapshot: enqueued = pending + leased + completed + dead +
 /// cancelled + purged.
 struct queue_stats {

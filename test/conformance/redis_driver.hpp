@@ -60,7 +60,6 @@ class redis_driver {
       o.shards = 4;  // on several nodes, nearly always
       return redis_store{ex, cluster_->address(made_ % redis_test::cluster::size), o};
     }
-    o.check_policy = false;  // may not ask for the server's settings
     return redis_store{ex, server_->address().authenticate("secret", "weir"), o};
   }
 

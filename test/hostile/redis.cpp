@@ -51,7 +51,6 @@ redis_options hasty() {
   o.health_check_interval = 20ms;
   o.least_reconnect_wait = o.longest_reconnect_wait = 1ms;
   o.poll_interval = 5ms;
-  o.check_policy = false;
   return o;
 }
 
@@ -177,7 +176,7 @@ std::string bytes(dice& d, int depth = 0) {
                                                    "CORRUPT weir",
                                                    "LOADING x",
                                                    "message",
-                                                   "{weir}:hints",
+                                                   "{weir:0}:hints",
                                                    "NOPERM x",
                                                    ""};
   std::string out;

@@ -49,7 +49,6 @@ job_id id_of(std::uint32_t n) {
 redis_options spread() {
   auto o = unhurried();
   o.shards = shards;
-  o.check_policy = false;
   o.least_reconnect_wait = 10ms;
   o.longest_reconnect_wait = 200ms;
   return o;

@@ -31,7 +31,6 @@ inline job_id id_of(std::uint32_t n) {
 inline redis_options quiet(std::string_view prefix) {
   auto o = unhurried();
   o.prefix = prefix;
-  o.check_policy = false;
   o.least_reconnect_wait = 1ms;
   o.longest_reconnect_wait = 20ms;
   o.health_check_interval = 1h;

@@ -40,9 +40,9 @@ using namespace std::chrono_literals;
 }
 
 /// The rights of a user that a store works as, on a server of its own: besides its keys, those that
-/// begin with `{PREFIX:`, and its channel, `{PREFIX}:hints`. As a shell takes them.
+/// begin with `{PREFIX:`, and its channels, which do too. As a shell takes them.
 inline constexpr std::string_view least_rights =
-    "-@all +hello +auth +ping +subscribe +eval +evalsha '+script|load' +publish +time +type "
+    "-@all +hello +auth +ping +subscribe +eval +evalsha '+script|load' +publish +info +time +type "
     "+get +set +del +hget +hmget +hset +hsetnx +hincrby +hdel +hlen +persist +pexpire +pttl "
     "+zadd +zcard +zcount +zrange +zrangebylex +zrangebyscore +zrank +zrem +zrevrange +zscore";
 

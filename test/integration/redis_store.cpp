@@ -387,6 +387,126 @@ BOOST_AUTO_TEST_CASE(F46_a_server_without_memory_changes_nothing_and_says_so) {
   BOOST_TEST(on(command::dequeue_jobs{"queue", "me", 1, 1, lasting}).value().jobs.size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(F61_a_full_server_is_drained_to_the_last_job) {
+  server s;
+  bed on{s};
+  constexpr std::uint32_t all = 3000;
+  constexpr std::uint32_t kept = 3;  // each third job stays after its end
+  std::vector<new_job> jobs(all);
+  for (std::uint32_t i = 0; i != all; ++i) {
+    jobs[i].id = id_of(i);
+    jobs[i].kind = "kind";
+    jobs[i].payload = "payload";
+    if (i % kept == 0) jobs[i].retention = lasting;
+  }
+  BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", jobs}).has_value());
+  s.ask("config set maxmemory 1");
+
+  std::size_t completed = 0;
+  std::ptrdiff_t without = 0;
+  for (std::uint64_t sequence = 1; completed != all; ++sequence) {
+    auto const got = on(command::dequeue_jobs{"queue", "me", sequence, 100, lasting});
+    BOOST_TEST_REQUIRE(got.has_value(), got.error().message());
+    BOOST_TEST_REQUIRE(got->jobs.size() == 100U);
+    std::vector<finished_job> ended;
+    for (auto const& j : got->jobs) ended.push_back({j.id, j.fence, "result"});
+    auto const outcomes = on(command::complete_jobs{"queue", ended});
+    BOOST_TEST_REQUIRE(outcomes.has_value(), outcomes.error().message());
+    BOOST_TEST(std::ranges::count(*outcomes, complete_outcome::lease_lost) == 0);
+    without += std::ranges::count(*outcomes, complete_outcome::completed_without_result);
+    completed += ended.size();
+  }
+  BOOST_TEST(on(command::read_queue_stats{"queue"}).value().completed == all);
+  BOOST_TEST(!on(command::find_job{"queue", id_of(1)}).value());
+  // A result would need room: it is left out, and the job says so.
+  BOOST_TEST(without == all / kept);
+  auto const first = on(command::find_job{"queue", id_of(0)}).value();
+  BOOST_TEST_REQUIRE(first.has_value());
+  BOOST_TEST((first->state == job_state::completed));
+  BOOST_TEST(first->result == "");
+  BOOST_TEST(first->reason == result_had_no_room);
+}
+
+BOOST_AUTO_TEST_CASE(F61_what_needs_no_room_goes_on_while_a_server_is_full) {
+  server s;
+  bed on{s};
+  quota const q[] = {quota::per_second(1).burst(10)};
+  for (std::uint32_t i = 0; i != 20; ++i) BOOST_TEST_REQUIRE(enqueue(on, i, "x").has_value());
+  auto const claimed = on(command::dequeue_jobs{"queue", "me", 1, 6, lasting}).value().jobs;
+  BOOST_TEST_REQUIRE(claimed.size() == 6U);
+  new_job over;  // ended, and its retention is over
+  over.id = id_of(100);
+  over.kind = "kind";
+  over.priority = 0;
+  over.retention = 1us;
+  BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", std::span{&over, 1}}).has_value());
+  auto const brief = on(command::dequeue_jobs{"queue", "me", 2, 1, lasting}).value().jobs.at(0);
+  finished_job const done{brief.id, brief.fence, {}};
+  BOOST_TEST_REQUIRE(on(command::complete_jobs{"queue", std::span{&done, 1}}).has_value());
+  auto const lock = on(command::acquire_lock{"held", "me", lasting}).value();
+  auto const permit = on(command::acquire_permit{"held", "me", 1, lasting, {}}).value();
+  BOOST_TEST(on(command::acquire_permit{"held", "next", 1, lasting, lasting}).value().place == 1U);
+  BOOST_TEST(on(command::take{"held", q, 1, {}}).value().allowed);
+  s.ask("config set maxmemory 1");
+
+  // What grows is refused, also where it would first remove something.
+  auto const refused = [&](auto const& c) { return is_error(on(c), errc::store_full); };
+  BOOST_TEST(is_error(enqueue(on, 50, "x"), errc::store_full));
+  BOOST_TEST(refused(command::enqueue_jobs{"queue", std::span{&over, 1}}));
+  over.strategy = unique_strategy::until_executed;
+  over.unique_key = "unique";
+  BOOST_TEST(refused(command::enqueue_jobs{"queue", std::span{&over, 1}}));
+  BOOST_TEST(refused(command::enqueue_jobs{"new", std::span{&over, 1}}));
+  BOOST_TEST(refused(command::pause_queue{"new"}));
+  BOOST_TEST(refused(command::acquire_lock{"new", "me", lasting}));
+  BOOST_TEST(refused(command::acquire_permit{"new", "me", 1, lasting, {}}));
+  BOOST_TEST(refused(command::acquire_permit{"held", "last", 1, lasting, lasting}));
+  BOOST_TEST(refused(command::take{"new", q, 1, {}}));
+
+  // Leases, the line and buckets that are there.
+  BOOST_TEST(on(command::renew_lock{"held", "me", lock.fence, lasting}).has_value());
+  BOOST_TEST(on(command::renew_permit{"held", "me", permit.fence, lasting}).has_value());
+  BOOST_TEST(on(command::acquire_permit{"held", "next", 1, lasting, lasting}).value().place == 1U);
+  BOOST_TEST(on(command::release_permit{"held", "me", permit.fence}).value().freed);
+  BOOST_TEST(on(command::acquire_permit{"held", "next", 1, lasting, {}}).value().granted);
+  BOOST_TEST(on(command::release_lock{"held", "me", lock.fence}).value().freed);
+  BOOST_TEST(on(command::take{"held", q, 1, {}}).value().allowed);
+
+  // Jobs, whatever becomes of them.
+  auto const id = [&](std::size_t i) { return claimed[i].id; };
+  auto const fence = [&](std::size_t i) { return claimed[i].fence; };
+  BOOST_TEST(on(command::extend_lease{"queue", id(0), fence(0), lasting}).has_value());
+  BOOST_TEST(on(command::start_job{"queue", id(0), fence(0)}).has_value());
+  BOOST_TEST(on(command::requeue_job{"queue", id(1), fence(1), {}, "reason"}).has_value());
+  BOOST_TEST(on(command::snooze_job{"queue", id(2), fence(2), {}, "memo"}).has_value());
+  BOOST_TEST(on(command::return_job{"queue", id(3), fence(3)}).has_value());
+  BOOST_TEST(on(command::bury_job{"queue", id(4), fence(4), "reason"}).has_value());
+  BOOST_TEST((on(command::cancel_job{"queue", id(5), true}).value() == cancel_outcome::cancelled));
+  BOOST_TEST(on(command::list_dead_letters{"queue", 10, {}}).value().jobs.size() == 1U);
+  BOOST_TEST((on(command::replay_dead_letter{"queue", id(4), {}}).value().outcome ==
+              replay_outcome::replayed));
+  auto const leased = on(command::obtain_lease{"queue", id(4), "me", lasting}).value();
+  BOOST_TEST_REQUIRE(leased.has_value());
+  BOOST_TEST(on(command::bury_job{"queue", id(4), leased->fence, "reason"}).has_value());
+  BOOST_TEST(on(command::purge_job{"queue", id(4)}).value());
+
+  // Queues that are there.
+  BOOST_TEST(on(command::pause_queue{"queue"}).has_value());
+  BOOST_TEST(on(command::resume_queue{"queue"}).has_value());
+  BOOST_TEST(on(command::snooze_queue{"queue", 1us}).has_value());
+  BOOST_TEST(on(command::update_queue_pointer{"queue"}).has_value());
+  BOOST_TEST(on(command::list_queues{0, 10, {}}).value().queues.size() == 1U);
+  BOOST_TEST(on(command::scan_visible_queues{0, 10, 0}).value().queues.size() == 1U);
+  BOOST_TEST(on(command::peek_jobs{"queue", 100}).value().size() == 17U);
+
+  s.ask("config set maxmemory 0");
+  auto const stats = on(command::read_queue_stats{"queue"}).value();
+  BOOST_TEST(stats.enqueued == 21U);
+  BOOST_TEST(stats.pending == 17U);
+  BOOST_TEST(stats.leased == 1U);
+  BOOST_TEST(on(command::inspect_permits{"held", 10}).value().waiting == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(F53_a_key_of_another_type_is_foreign_and_nothing_is_written) {
   quota const q[] = {quota::per_second(1)};
   server s;
@@ -741,7 +861,7 @@ BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {
   BOOST_TEST(is_error(on(command::scan_visible_queues{4, 1, 0}), errc::invalid_shard));
 }
 
-BOOST_AUTO_TEST_CASE(eviction_is_warned_of) {
+BOOST_AUTO_TEST_CASE(F61_a_server_that_evicts_is_refused_unless_that_is_wanted) {
   weir_test::heard_log heard;
   auto o = unhurried();
   server s;
@@ -752,9 +872,21 @@ BOOST_AUTO_TEST_CASE(eviction_is_warned_of) {
   }
   BOOST_TEST(heard.all() == "");
   s.ask("config set maxmemory-policy allkeys-lru");
-  bed on{s, o};
-  for (int i = 0; i != 5; ++i) BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
-  BOOST_TEST(happens(on.io, [&] { return heard.count("allkeys-lru") == 1; }), heard.all());
+  {
+    bed on{s, o};
+    BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_evicts));
+    BOOST_TEST(happens(on.io, [&] { return heard.count("allkeys-lru") == 1; }), heard.all());
+  }
+  o.allow_eviction = true;
+  {
+    bed on{s, o};
+    for (int i = 0; i != 5; ++i) BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+    BOOST_TEST(happens(on.io, [&] { return heard.count("allkeys-lru") == 2; }), heard.all());
+  }
+  // A user who may not ask is served.
+  s.ask("acl setuser some reset on '>secret' '~*' '&*' +@all -info -config");
+  bed on{redis_address{s.address()}.authenticate("secret", "some"), unhurried()};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_long_before_the_next_look) {

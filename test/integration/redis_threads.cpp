@@ -56,7 +56,6 @@ BOOST_AUTO_TEST_CASE(R1_R4_threads_share_a_store_on_a_cluster) {
   auto o = unhurried();
   o.poll_interval = 20ms;
   o.shards = 8;
-  o.check_policy = false;
   share(nodes.addresses(), o);
 }
 

@@ -43,7 +43,6 @@ redis_options patient() {
   o.offline_patience = 1h;
   o.least_reconnect_wait = 10ms;
   o.longest_reconnect_wait = 50ms;
-  o.check_policy = false;
   return o;
 }
 

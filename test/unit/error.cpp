@@ -38,6 +38,7 @@ constexpr std::array expectations{
     expectation{errc::store_corrupt, condition::refused},
     expectation{errc::permission_denied, condition::refused},
     expectation{errc::store_foreign, condition::refused},
+    expectation{errc::store_evicts, condition::refused},
     expectation{errc::schema_too_new, condition::refused},
     expectation{errc::schema_outdated, condition::refused},
     expectation{errc::not_in_transaction, condition::refused},

@@ -101,7 +101,7 @@ struct board final : detail::redis_switchboard {
   bool greeted(detail::redis_link&, detail::redis_question const&) override { return true; }
   void opened(detail::redis_link&) override { up = true; }
   void ended(detail::redis_link&) override {}
-  void missed() override {}
+  void missed(std::string const&) override {}
   void heard(detail::redis_link&, std::string const&) override {}
   void not_given(std::shared_ptr<detail::redis_request> const& r) override { back.push_back(r); }
   bool refused(detail::redis_link&, std::shared_ptr<detail::redis_request> const&,

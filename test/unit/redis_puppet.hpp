@@ -238,7 +238,6 @@ inline weir::redis_options patient() {
   o.health_check_interval = 1h;
   o.least_reconnect_wait = 1ms;
   o.longest_reconnect_wait = 2ms;
-  o.check_policy = false;
   return o;
 }
 

@@ -150,13 +150,12 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(F98_a_warning_repeats_no_more_of_a_server_than_a_word) {
-  auto const warning = [](std::string policy) {
-    std::vector<node> const answer{{kind::map, 1, 0, ""},
-                                   {kind::blob_string, 1, 1, "maxmemory-policy"},
-                                   {kind::blob_string, 1, 1, std::move(policy)}};
-    return detail::redis_eviction_warning(answer);
+  auto const warning = [](std::string_view policy) {
+    return detail::redis_eviction_warning(policy);
   };
-  BOOST_TEST(warning("noeviction").empty());
+  BOOST_TEST(detail::redis_policy_in("a:1\r\nmaxmemory_policy:noeviction\r\nb:2\r\n").empty());
+  BOOST_TEST(detail::redis_policy_in("maxmemory_policy:volatile-lru\r\nb:2") == "volatile-lru");
+  BOOST_TEST(detail::redis_policy_in("").empty());
   BOOST_TEST(
       warning("allkeys-lru").starts_with("the server's maxmemory-policy is allkeys-lru and"));
   for (std::string const& policy : {std::string{"\x1B]0;title\x07"},

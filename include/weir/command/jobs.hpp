@@ -95,12 +95,14 @@ struct finished_job {
 enum class complete_outcome : std::uint8_t {
   completed,   ///< also when the same lease had completed it before and its record still stands
   lease_lost,  ///< the lease is over; nothing was changed
+  completed_without_result,  ///< completed by this step; the store had no room for the result
 };
 
 /// Its name in English, as it stands above.
 [[nodiscard]] constexpr std::string_view to_string(complete_outcome o) noexcept {
   switch (o) {
     case complete_outcome::completed: return "completed";
+    case complete_outcome::completed_without_result: return "completed without its result";
     case complete_outcome::lease_lost: return "lease_lost";
   }
   return "?";

@@ -183,15 +183,21 @@ class lease_pursuit {
     auto const shortest = std::min<duration>(std::chrono::milliseconds{1}, poll);
     pause_ =
         std::clamp(agent_->backoff(attempts_++, pause_, agent_->ids.entropy()), shortest, poll);
+    // In line, asking only renews the ticket.
+    if (failure_ == errc::timed_out && relies_on_hints()) pause_ = poll;
     if (retry_after_ > duration::zero()) pause_ = std::min(pause_, retry_after_);
     return std::min(saturating_add(now(), pause_), deadline_);
   }
 
   // A store that hints and then refuses, again and again, is not to be asked in a circle.
+  [[nodiscard]] bool relies_on_hints() const {
+    constexpr std::uint32_t trusted = 4;
+    return Noun::has_line && agent_->store.has_hints() && claim_->known && hints_ < trusted;
+  }
+
   boost::asio::awaitable<void> wait(steady_time until) {
     if constexpr (Noun::has_line) {
-      constexpr std::uint32_t trusted = 4;
-      if (agent_->store.has_hints() && claim_->known && hints_ < trusted) {
+      if (relies_on_hints()) {
         auto start = [this](attempt_handler<hint> handler) {
           auto const& state = claim_->state();
           agent_->store.start(command::await_permit{state.key(), state.holder()},

@@ -57,13 +57,18 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// outlive the execution context, which ends with whatever is under way. There is one
 /// connection, on a strand of its own, which exists while `async_run` runs; commands that are under
 /// way at the same time share it. Once somebody waits for a hint, there is another one, which
-/// subscribes to them. A command is one script and so one round trip; the server's clock decides,
-/// in microseconds.
+/// subscribes to them, on channels that begin with `{PREFIX:`. A command is one script and so one
+/// round trip; the server's clock decides, in microseconds.
 ///
 /// The bytes under way on a connection are bounded: commands whose arguments, and largest answers,
 /// would together be more than 64 MiB wait for their turn, and small ones do not wait for them. A
 /// server whose `client-output-buffer-limit normal` is above 128 MiB, or 0 as it comes, never ends
 /// a connection for the answers that it has not read.
+///
+/// A server whose memory is full (`maxmemory`) is drained: claims, completions, renewals, releases,
+/// cancels, listings, and takes of buckets that are there go on; what needs room, such as an
+/// enqueue or a new key, is `store_full`. A completed job's result needs room, too: it is not kept
+/// then, and the worker (`result_dropped`) and the job (`result_had_no_room`) say so.
 ///
 /// Errors of every command, besides its own: `store_unavailable` when there was no connection for
 /// `offline_patience`, or a server that loads its data, or the server is busy; `outcome_unknown`
@@ -73,8 +78,9 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// server is out of memory; `store_read_only` when for `offline_patience` there was no server but a
 /// replica, or one that cannot write to its disk; `permission_denied`, without waiting for
 /// anything, while the server refuses the user or the password, which is tried again, or what this
-/// user may not do; `store_foreign` when a key has a type that is not weir's; `store_corrupt` when
-/// a record that it needs is damaged, or a fence has reached 2^53; `invalid_option` when the prefix
+/// user may not do; `store_foreign` when a key has a type that is not weir's; `store_evicts` when
+/// the server may forget what it has (`redis_options::allow_eviction`); `store_corrupt` when a
+/// record that it needs is damaged, or a fence has reached 2^53; `invalid_option` when the prefix
 /// is not valid, what is on the server has another number of shards, there is no database of this
 /// number, or the address says that it is a cluster and it is none, or the other way round;
 /// `closed`.
@@ -178,8 +184,9 @@ class redis_store {
                                      std::forward<Token>(token));
   }
 
-  /// Waits for a hint: at most for `poll_interval` after there is reason for one, and usually not
-  /// as long. Cancelling it (any kind) completes it with `operation_aborted`.
+  /// Waits for a hint: usually not for long after there is reason for one, and at most for
+  /// `poll_interval`, or, while hints arrive, for 2 s if that is more. Cancelling it (any kind)
+  /// completes it with `operation_aborted`.
   template <class C, class Token>
     requires(detail::engine_command<C> && command::waits_for_event<C>)
   auto async_execute(C const& c, Token&& token) const {

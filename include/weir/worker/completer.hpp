@@ -145,6 +145,10 @@ class completer {
     } else if (outcomes.value()[i] == complete_outcome::lease_lost) {
       core.tell(worker_event_kind::lease_lost, *d.job);
     } else {
+      if (outcomes.value()[i] == complete_outcome::completed_without_result) {
+        core.tell(worker_event_kind::result_dropped, *d.job, result_had_no_room);
+        d.stored.clear();
+      }
       worker_event event;
       event.kind = worker_event_kind::completed;
       event.queue = d.job->queue;

@@ -24,6 +24,7 @@
 #include <boost/asio/strand.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -99,6 +100,28 @@ class worker_core {
     }
     if (!what.error) log_state_.failing = {};
     heed(what);
+  }
+
+  /// Asks all of them once, at the same time: a store that joins what it is asked together has one
+  /// round trip of it.
+  ///
+  /// @param owner keeps them as long as an answer may come
+  boost::asio::awaitable<void> ask_all_once(std::shared_ptr<void> owner,
+                                            std::vector<any_question*> all) {
+    if (store.executes_now() || all.size() == 1) {
+      for (auto* const what : all) co_await ask_once(*what);
+      co_return;
+    }
+    auto const missing = std::make_shared<std::size_t>(all.size());
+    auto const answered = std::make_shared<wakeup>(strand);
+    for (auto* const what : all) {
+      what->asked_at = clock.steady_now();
+      what->start(store, strand, [owner, missing, answered](error_code) {
+        if (--*missing == 0) answered->notify();
+      });
+    }
+    co_await answered->wait();
+    for (auto* const what : all) heed(*what);
   }
 
   boost::asio::awaitable<void> sleep(duration wait) {

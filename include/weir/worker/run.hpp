@@ -110,13 +110,18 @@ class worker_run {
     auto next = steady_time::max();
     heard_ = false;  // what was told of is found now
     bool const anywhere = ++scans_ % 2 == 0;
-    for (std::uint32_t shard = 0; shard != shards && !core.stopping; ++shard) {
-      question<command::scan_visible_queues> look{
-          {.shard = shard,
-           .limit = core.options.scan_limit,
-           .entropy = anywhere ? core.ids.entropy() | 1U : 0}};
-      co_await core.ask_once(look);
-      auto const heard_at = core.clock.steady_now();
+    auto const looks = std::make_shared<std::deque<question<command::scan_visible_queues>>>();
+    std::vector<any_question*> all;
+    for (std::uint32_t shard = 0; shard != shards; ++shard) {
+      all.push_back(&looks->emplace_back(
+          command::scan_visible_queues{.shard = shard,
+                                       .limit = core.options.scan_limit,
+                                       .entropy = anywhere ? core.ids.entropy() | 1U : 0}));
+    }
+    co_await core.ask_all_once(looks, std::move(all));
+    auto const heard_at = core.clock.steady_now();
+    for (std::uint32_t shard = 0; shard != shards; ++shard) {
+      auto& look = (*looks)[shard];
       auto& in_vain = listeners_[shard].in_vain;
       in_vain = bool{look.error};
       if (look.error) {
@@ -248,7 +253,9 @@ class worker_run {
     auto const now = core.clock.steady_now();
     auto const patience =
         self->fruitless_ == 0 ? duration{} : core.pause_after(self->fruitless_, {}) / 64;
-    auto const jitter = core.options.poll / 64 * static_cast<duration::rep>(core.ids.entropy() % 8);
+    // Hints come to all at once; polls need not.
+    auto const scatter = core.store.has_hints() ? 0 : core.ids.entropy() % 8;
+    auto const jitter = core.options.poll / 64 * static_cast<duration::rep>(scatter);
     auto const until = std::min(std::max(next, saturating_add(now, patience)),
                                 saturating_add(now, core.options.poll - jitter));
     listen(self);

@@ -17,10 +17,12 @@
 
 #include <boost/asio/error.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -32,11 +34,13 @@ class redis_backend : public redis_hint_line_owner,
   using executor_type = redis_hint_line::executor_type;
 
   /// @param state whether it can be used; shared with who asks
-  redis_backend(executor_type strand, redis_options const& options, std::shared_ptr<outage> state)
+  /// @param process as `redis_names` has it
+  redis_backend(executor_type strand, redis_options const& options, std::shared_ptr<outage> state,
+                std::string process)
       : state_{std::move(state)},
         strand_{std::move(strand)},
         options_{bounded(options)},
-        names_{std::string{options.prefix}, options_.shards},
+        names_{std::string{options.prefix}, options_.shards, std::move(process)},
         usable_{valid_prefix(options.prefix)} {
     options_.prefix = {};  // the caller's
   }
@@ -73,22 +77,36 @@ class redis_backend : public redis_hint_line_owner,
   void close() {
     dispatch_task(strand_, [self = shared_from_this()] {
       if (std::exchange(self->closed_, true)) return;
+      self->hints_.look({});  // whoever waits is told so, and no timer goes on
       self->hints_.clear();
       if (self->line_) self->line_->close();
       self->stop();
     });
   }
 
-  /// Within the strand: who is to look when something is published about a key. With the first of
-  /// them comes the connection for that.
-  void hear(std::string const& key, std::weak_ptr<redis_listener> listener) {
+  /// Within the strand: who is to look when something is published about a key, on this channel.
+  /// With the first of them comes the connection for that.
+  void hear(std::string const& channel, std::string const& key,
+            std::weak_ptr<redis_listener> listener) {
     if (closed_) return;
     hints_.add(key, std::move(listener));
+    if (std::ranges::find(channels_, channel) != channels_.end()) return;
+    channels_.push_back(channel);
     listen();
   }
+  /// Does what is published there arrive?
+  [[nodiscard]] virtual bool hears(std::string const& channel) const {
+    return line_ && line_->hears(channel);
+  }
+  /// Was there a hint about this key that nobody had use for?
+  [[nodiscard]] bool was_hinted(std::string const& key) { return early_.take(key); }
 
-  void missed() override { hints_.look(); }
-  void hinted(std::string const& key) override { hints_.give(key); }
+  void missed(std::string const& channel) override {
+    hints_.look(std::string_view{channel}.substr(0, channel.find('}') + 1));
+  }
+  void hinted(std::string const& key) override {
+    if (!hints_.give(key)) early_.keep(key);
+  }
 
  protected:
   // All in the strand, as what follows.
@@ -105,19 +123,22 @@ class redis_backend : public redis_hint_line_owner,
     if (auto const op = std::exchange(running_, {})) op->resume(error_code{});
   }
 
-  /// Opens the connection for hints, unless nobody waits for any.
+  /// Subscribes to what somebody waits for.
   virtual void listen() {
-    if (runs_ && !hints_.empty()) open_line();
+    if (!runs_) return;
+    for (auto const& channel : channels_) subscribe(channel);
   }
 
-  void open_line() {
-    if (line_ || closed_) return;
-    line_ =
-        std::make_shared<redis_hint_line>(strand_, options_, names_.channel(), shared_from_this());
-    line_->connect();
+  void subscribe(std::string const& channel) {
+    if (closed_) return;
+    if (!line_) {
+      line_ = std::make_shared<redis_hint_line>(strand_, options_, shared_from_this());
+    }
+    line_->want(channel);
   }
 
-  [[nodiscard]] bool awaits_hints() const noexcept { return !hints_.empty(); }
+  /// Those on which somebody waits for hints.
+  [[nodiscard]] std::vector<std::string> const& channels() const noexcept { return channels_; }
 
   /// Why nothing can be asked of a store with such options.
   [[nodiscard]] static error_code bad_prefix() noexcept {
@@ -138,6 +159,8 @@ class redis_backend : public redis_hint_line_owner,
 
  private:
   redis_hints hints_;
+  redis_early_hints early_;
+  std::vector<std::string> channels_;
   std::shared_ptr<redis_hint_line> line_;  // null: nobody has waited for a hint
 };
 

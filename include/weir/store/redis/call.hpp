@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace weir::detail {
@@ -46,8 +47,9 @@ using redis_now = std::optional<std::int64_t>;
 /// has no colon, so no two keys are the same that differ in anything.
 class redis_names {
  public:
-  redis_names(std::string const& prefix, std::uint32_t shards)
-      : channel_{"{" + prefix + "}:hints"} {
+  /// @param process names the channels on which nobody but this process listens
+  redis_names(std::string const& prefix, std::uint32_t shards, std::string process = {})
+      : process_{std::move(process)} {
     heads_.reserve(shards);
     for (std::uint32_t i = 0; i != shards; ++i) {
       heads_.push_back("{" + prefix + ":" + std::to_string(i) + "}:");
@@ -103,12 +105,24 @@ class redis_names {
     return out;
   }
 
-  /// Where hints are published.
-  [[nodiscard]] std::string const& channel() const noexcept { return channel_; }
+  [[nodiscard]] std::string const& process() const noexcept { return process_; }
+
+  /// Where it is published that a shard's queue has become due.
+  [[nodiscard]] std::string channel(std::uint32_t shard) const { return key(shard, "hints"); }
+  /// Where this process is told that its waiters' turn has come.
+  [[nodiscard]] std::string own_channel(std::uint32_t shard) const {
+    return key(shard, "hints", process_);
+  }
+  /// How a waiter of a key's line is named there.
+  [[nodiscard]] std::string turn(std::string_view key, std::string_view holder) const {
+    auto out = this->key(shard_of(key), "pe", key);
+    out.append("|").append(holder);
+    return out;
+  }
 
  private:
   std::vector<std::string> heads_;
-  std::string channel_;
+  std::string process_;
 };
 
 /// Numbers that travel as one argument, in decimals with a space after each.

@@ -46,10 +46,11 @@ namespace weir::detail {
 class redis_cluster final : public redis_backend, public redis_switchboard {
  public:
   redis_cluster(boost::asio::any_io_executor const& executor, redis_address const& address,
-                redis_options const& options)
+                redis_options const& options, std::string process = {})
       : redis_backend{boost::asio::make_strand(executor), options,
                       std::make_shared<outage>("Redis cluster of " + redis_place_text(address),
-                                               never_run)},
+                                               never_run),
+                      std::move(process)},
         nodes_{address, options_},
         asked_{options} {
     for (std::uint32_t shard = 0; shard != names_.shards(); ++shard) {
@@ -155,7 +156,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     nodes_.one_that_is_up(0) ? flush() : refuse(why);
   }
 
-  void missed() override { redis_backend::missed(); }
+  void missed(std::string const& channel) override { redis_backend::missed(channel); }
 
   void heard(redis_link& by, std::string const& key) override {
     // Whatever is published, all nodes tell: the one that serves the key is believed.
@@ -291,13 +292,22 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   // ---------------------------------------------------------------------------- the whole
 
-  /// Each node is listened to that serves a shard: what one publishes the others pass on, but not
-  /// while they have lost each other.
+  /// A shard's hints are heard from the node that serves it: what one publishes the others pass on,
+  /// but not while they have lost each other.
   void listen() override {
-    if (!awaits_hints()) return;
-    for (auto const& shard : shards_) {
-      if (shard.node != nullptr) shard.node->link->listen_for_others();
+    for (auto const& channel : channels()) {
+      if (auto* const node = node_of(channel)) node->link->listen_for_others(channel);
     }
+  }
+
+  [[nodiscard]] bool hears(std::string const& channel) const override {
+    auto const* const node = node_of(channel);
+    return node != nullptr && node->link->hears(channel);
+  }
+
+  [[nodiscard]] redis_node* node_of(std::string const& channel) const {
+    auto const shard = names_.shard_in(channel);
+    return shard ? shards_[*shard].node : nullptr;
   }
 
   std::optional<redis_target> hint_target() override {

@@ -21,6 +21,7 @@
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
+#include "weir/id_source.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/backend.hpp"
@@ -35,7 +36,10 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 namespace weir::detail {
@@ -46,9 +50,8 @@ class redis_engine {
   redis_engine(boost::asio::any_io_executor executor, redis_address const& address,
                redis_options const& options)
       : executor_{std::move(executor)},
-        link_{make_backend(executor_, address, without_replicas(options))},
-        sure_{options.replicas == 0 ? nullptr
-                                    : make_backend(executor_, address, without_hints(options))},
+        link_{make_backend(executor_, address, without_replicas(options), id_source{}.holder())},
+        sure_{options.replicas == 0 ? nullptr : make_backend(executor_, address, options, {})},
         watches_{std::make_shared<redis_shard_watches>()},
         patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [link = link_] { return link->state().gives_up(); })} {}
@@ -71,8 +74,13 @@ class redis_engine {
       wait(c, std::move(op));
     } else {
       patience_->add(op, terms.patience);
-      auto const& way = redis_changes<C> && sure_ ? sure_ : link_;
-      way->submit(std::make_shared<redis_command<C>>(std::move(op), c, std::move(call).value()));
+      auto request = std::make_shared<redis_command<C>>(std::move(op), c, std::move(call).value());
+      if constexpr (std::is_same_v<C, command::scan_visible_queues>) {
+        look(c.shard, std::move(request));
+      } else {
+        auto const& way = redis_changes<C> && sure_ ? sure_ : link_;
+        way->submit(std::move(request));
+      }
     }
   }
 
@@ -88,15 +96,14 @@ class redis_engine {
     options.replicas = 0;
     return options;
   }
-  static redis_options without_hints(redis_options options) noexcept {
-    options.check_policy = false;
-    return options;
-  }
   static std::shared_ptr<redis_backend> make_backend(boost::asio::any_io_executor const& executor,
                                                      redis_address const& address,
-                                                     redis_options const& options) {
-    if (address.is_cluster()) return std::make_shared<redis_cluster>(executor, address, options);
-    return std::make_shared<redis_link>(executor, address, options);
+                                                     redis_options const& options,
+                                                     std::string process) {
+    if (address.is_cluster()) {
+      return std::make_shared<redis_cluster>(executor, address, options, std::move(process));
+    }
+    return std::make_shared<redis_link>(executor, address, options, std::move(process));
   }
 
   template <class C>
@@ -114,7 +121,14 @@ class redis_engine {
   }
   void wait(command::await_jobs const& c, redis_waiter op) const {
     dispatch_task(link_->strand(), [link = link_, watches = watches_, shard = c.shard,
-                                    op = std::move(op)] { watches->add(link, shard, op); });
+                                    op = std::move(op)] { watches->add(*link, shard, op); });
+  }
+  /// An idle worker looks at all shards in one turn: that is one round trip to each server.
+  void look(std::uint32_t shard, std::shared_ptr<redis_request> r) const {
+    post_task(link_->strand(), [watches = watches_, link = link_, shard, r = std::move(r)] {
+      watches->looked(*link, shard);
+      link->submit(r);
+    });
   }
 
   boost::asio::any_io_executor executor_;

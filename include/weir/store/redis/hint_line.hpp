@@ -15,12 +15,14 @@
 
 #include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -34,9 +36,9 @@ class redis_hint_line_owner {
 
   /// A server that publishes the hints. Empty: there is none at the moment.
   [[nodiscard]] virtual std::optional<redis_target> hint_target() = 0;
-  /// Publications may have been missed: all listeners are to look.
-  virtual void missed() = 0;
-  /// Something was published about this key.
+  /// What was published on this channel until now was missed: its listeners are to look.
+  virtual void missed(std::string const& channel) = 0;
+  /// Something was published about this key, or waiter.
   virtual void hinted(std::string const& key) = 0;
   /// The server's user has no right to subscribe, as this text says.
   virtual void denied(std::string_view) {}
@@ -53,16 +55,29 @@ class redis_hint_line final : public redis_session_owner,
  public:
   using executor_type = redis_session::executor_type;
 
-  redis_hint_line(executor_type strand, redis_options const& options, std::string channel,
+  redis_hint_line(executor_type strand, redis_options const& options,
                   std::weak_ptr<redis_hint_line_owner> owner)
       : strand_{std::move(strand)},
         options_{options},
-        channel_{std::move(channel)},
         owner_{std::move(owner)} {
     options_.prefix = {};  // the caller's
   }
 
-  /// Makes a connection, and others after it, until `close` or until its owner is gone.
+  /// Subscribes to a channel from now on. The first one brings the connection, and others after
+  /// it, until `close` or until the owner is gone.
+  void want(std::string const& channel) {
+    if (std::ranges::find(channels_, channel) != channels_.end()) return;
+    channels_.push_back(channel);
+    if (channels_.size() == 1) return connect();
+    if (auto const session = session_.lock()) session->subscribe(channel);
+  }
+
+  /// Does what is published there arrive?
+  [[nodiscard]] bool hears(std::string const& channel) const noexcept {
+    return std::ranges::find(heard_, channel) != heard_.end();
+  }
+
+  /// Makes a connection.
   void connect() {
     auto const owner = owner_.lock();
     if (closed_ || !owner) return;
@@ -70,7 +85,7 @@ class redis_hint_line final : public redis_session_owner,
     if (!target) return retry();
     auto const session = std::make_shared<redis_session>(strand_, shared_from_this(), options_);
     try {
-      session->start(*target, channel_);
+      session->start(*target, channels_);
     } catch (boost::system::system_error const&) {  // such as an unreadable file of authorities
       return retry();
     }
@@ -91,11 +106,12 @@ class redis_hint_line final : public redis_session_owner,
   }
 
  private:
-  /// Publications before this moment are lost: the listeners look once.
-  void opened() override {
-    pace_.reset();
+  void opened() override { pace_.reset(); }
+
+  void subscribed(std::string const& channel) override {
     told_ = false;
-    if (auto const owner = owner_.lock()) owner->missed();
+    heard_.push_back(channel);
+    if (auto const owner = owner_.lock()) owner->missed(channel);
   }
 
   void published(std::string const& key) override {
@@ -108,6 +124,7 @@ class redis_hint_line final : public redis_session_owner,
 
   void ended(error_code, std::string_view cause) override {
     session_.reset();
+    heard_.clear();
     if (closed_) return;
     if (auto const owner = owner_.lock();
         owner && owner->hint_target() && !std::exchange(told_, true)) {
@@ -125,7 +142,8 @@ class redis_hint_line final : public redis_session_owner,
 
   executor_type const strand_;
   redis_options options_;
-  std::string const channel_;
+  std::vector<std::string> channels_;
+  std::vector<std::string> heard_;  // those that the server has confirmed
   std::weak_ptr<redis_hint_line_owner> const owner_;
   std::weak_ptr<redis_session> session_;
   bool closed_ = false;

@@ -31,7 +31,7 @@ redis_call queue_call(redis_script const& script, redis_names const& names, C co
   }
   for (char const* const kind : {"fence", "due", "names"}) out.key(names, shard, kind);
   if (!other.empty()) out.key(other);
-  out.arg(now).arg(c.queue).arg(names.channel());
+  out.arg(now).arg(c.queue).whole(names.head(shard), "hints");
   return out;
 }
 

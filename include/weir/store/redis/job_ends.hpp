@@ -107,7 +107,7 @@ inline result<command::complete_jobs::result> decode(command::complete_jobs cons
   command::complete_jobs::result out;
   r.array(c.jobs.size());
   for (std::size_t i = 0; i != c.jobs.size() && r.good(); ++i) {
-    out.push_back(read_enum(r, complete_outcome::lease_lost));
+    out.push_back(read_enum(r, complete_outcome::completed_without_result));
   }
   return out;
 }

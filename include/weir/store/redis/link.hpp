@@ -66,17 +66,19 @@ class redis_link final : public redis_backend,
                          public redis_session_owner,
                          private redis_batch_owner {
  public:
+  /// @param process as `redis_names` has it
   redis_link(boost::asio::any_io_executor const& executor, redis_address address,
-             redis_options const& options)
+             redis_options const& options, std::string process = {})
       : redis_backend{boost::asio::make_strand(executor), options,
-                      std::make_shared<outage>(redis_log_name(address), never_run)},
+                      std::make_shared<outage>(redis_log_name(address), never_run),
+                      std::move(process)},
         address_{std::move(address)},
         hosts_{strand_, address_} {}
 
   /// One of several.
   redis_link(std::weak_ptr<redis_switchboard> board, executor_type const& strand,
              redis_address address, redis_options const& options)
-      : redis_backend{strand, options, std::make_shared<outage>(redis_log_name(address))},
+      : redis_backend{strand, options, std::make_shared<outage>(redis_log_name(address)), {}},
         address_{std::move(address)},
         hosts_{strand_, address_},
         board_{std::move(board)},
@@ -98,11 +100,11 @@ class redis_link final : public redis_backend,
   }
 
   /// Listens for hints on the switchboard's behalf.
-  void listen_for_others() { open_line(); }
+  void listen_for_others(std::string const& channel) { subscribe(channel); }
 
-  void missed() override {
-    if (!is_one_of_several_) return redis_backend::missed();
-    if (auto const board = board_.lock()) board->missed();
+  void missed(std::string const& channel) override {
+    if (!is_one_of_several_) return redis_backend::missed(channel);
+    if (auto const board = board_.lock()) board->missed(channel);
   }
   void hinted(std::string const& key) override {
     if (!is_one_of_several_) return redis_backend::hinted(key);
@@ -377,7 +379,9 @@ class redis_link final : public redis_backend,
     }
     if (refused) return refused;
     redis_reply reply{answer.answer()};
-    return redis_shard_count_error(names_, reply);
+    std::string policy;
+    if (auto const wrong = redis_shard_count_error(names_, reply, policy)) return wrong;
+    return evicts(policy);
   }
 
   void opened() override {
@@ -386,7 +390,7 @@ class redis_link final : public redis_backend,
     renew_hints();
     refused_ = {};
     state_->recovered();
-    if (options_.check_policy) ask_policy();
+    if (is_one_of_several_) ask_policy();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
   }
@@ -433,13 +437,25 @@ class redis_link final : public redis_backend,
     finish();
   }
 
+  /// Of a node: the first commands need not wait for the answer.
   void ask_policy() {
-    auto const policy = std::make_shared<redis_question>();
-    policy->wire.push("CONFIG", "GET", "maxmemory-policy");
-    session()->ask(policy, [this](error_code, redis_question& q) {
-      auto const warning = redis_eviction_warning(q.answer());
-      if (!warning.empty()) tell_once(log::topic::settings, warning);
+    auto const info = std::make_shared<redis_question>();
+    info->wire.push("INFO", "memory");
+    session()->ask(info, [this](error_code, redis_question& q) {
+      auto const session = this->session();
+      auto const wrong = evicts(redis_policy_in(q.answer().front().value));
+      if (wrong && session) session->refuse(wrong);
     });
+  }
+
+  /// The server may forget what it has when its memory is short: then it is of no use, unless that
+  /// is wanted (`redis_options::allow_eviction`).
+  error_code evicts(std::string_view policy) {
+    if (policy.empty()) return {};
+    auto const warning = redis_eviction_warning(policy);
+    if (!options_.allow_eviction) return explained(errc::store_evicts, warning);
+    tell_once(log::topic::settings, warning);
+    return {};
   }
 
   void denied(std::string_view text) override { tell_denied(text, {}); }

@@ -39,9 +39,10 @@ struct redis_options {
   duration least_reconnect_wait = std::chrono::milliseconds{50};  ///< doubles with each failure
   duration longest_reconnect_wait = std::chrono::seconds{5};      ///< where the doubling ends
 
-  /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s. Each
-  /// look is a command, for each key that somebody waits for and each shard. Hints usually come by
-  /// message and long before: this bounds the wait when one is lost, and when a lease just ends.
+  /// How often a wait for a hint looks whether there is reason for one, while no hints arrive; from
+  /// 1 ms to 10 s. While they do, it looks every 2 s, or as rarely as this if that is more: this
+  /// bounds the wait when one is lost, and when a lease just ends. Each look is a command, for each
+  /// waiter of a permit and each shard; a worker's own scan of a shard counts as one.
   duration poll_interval = std::chrono::milliseconds{100};
 
   /// How many replicas must have what a command has changed before it succeeds; up to 100. With 0,
@@ -59,9 +60,11 @@ struct redis_options {
 
   std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`
 
-  /// Whether each connection asks the server for its maxmemory-policy. If that is not noeviction,
-  /// the server may forget leases, buckets and jobs, and the log is told (`log::topic::settings`).
-  bool check_policy = true;
+  /// Whether a server may be used whose maxmemory-policy is not noeviction. When its memory is
+  /// short it forgets leases, which others are then given, buckets and jobs. Without this, commands
+  /// are `store_evicts`, and with it the log is told (`log::topic::settings`). It is looked at
+  /// whenever a connection is made, if weir's user has the right to INFO.
+  bool allow_eviction = false;
 };
 
 namespace detail {

@@ -46,6 +46,7 @@ inline result<redis_call> encode(redis_names const& names, command::acquire_perm
                                  redis_now now) {
   auto out = permit_call(lua::acquire_permit(), names, c, now);
   out.arg(c.limit).arg(redis_ceil(c.ttl)).arg(redis_ceil(c.patience));
+  if (c.patience > duration::zero()) out.arg(names.own_channel(names.shard_of(c.key)));
   return out;
 }
 inline result<permit_grant> decode(command::acquire_permit const&, redis_reply& r) {
@@ -74,7 +75,7 @@ inline result<lease_renewal> decode(command::renew_permit const& c, redis_reply&
 inline result<redis_call> encode(redis_names const& names, command::release_permit const& c,
                                  redis_now now) {
   auto out = permit_call(lua::release_permit(), names, c, now);
-  out.arg(c.fence).arg(names.channel());
+  out.arg(c.fence);
   return out;
 }
 inline result<lease_release> decode(command::release_permit const&, redis_reply& r) {

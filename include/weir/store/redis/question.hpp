@@ -42,18 +42,24 @@ class redis_question final : public redis_receiver {
   std::vector<redis_value> answer_;
 };
 
-/// What is to be said about the answer to CONFIG GET maxmemory-policy. Empty: nothing, such as
-/// where the server may not be asked.
-[[nodiscard]] inline std::string redis_eviction_warning(std::span<redis_value const> answer) {
-  // A map with the one entry; its value comes last.
-  if (answer.empty() || answer.front().data_type != redis_kind::map) return {};
-  auto const& policy = answer.back().value;
-  if (policy == "noeviction") return {};
+/// The maxmemory-policy in what INFO answered, where it is not noeviction. Empty: it is, or the
+/// server may not be asked.
+[[nodiscard]] inline std::string_view redis_policy_in(std::string_view info) noexcept {
+  constexpr std::string_view name = "maxmemory_policy:";
+  auto const at = info.find(name);
+  if (at == info.npos) return {};
+  info.remove_prefix(at + name.size());
+  auto const policy = info.substr(0, info.find_first_of("\r\n"));
+  return policy == "noeviction" ? std::string_view{} : policy;
+}
+
+/// What is to be said about a maxmemory-policy that is not noeviction.
+[[nodiscard]] inline std::string redis_eviction_warning(std::string_view policy) {
   // Whatever a server says may end on a terminal: only a word is repeated.
   constexpr std::size_t longest = 32;
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz-";
   bool const word = policy.size() <= longest && policy.find_first_not_of(letters) == policy.npos;
-  return "the server's maxmemory-policy is " + (word ? policy + " and " : std::string{}) +
+  return "the server's maxmemory-policy is " + (word ? std::string{policy} + " and " : "") +
          "not noeviction: it may forget leases, buckets and jobs when memory is short";
 }
 

@@ -244,7 +244,7 @@ class redis_reply {
 /// else passes: it loads its data, is busy, is a replica without its master.
 [[nodiscard]] inline bool redis_refusal_stays(error_code why) noexcept {
   return why == errc::permission_denied || why == errc::invalid_option ||
-         why == errc::store_foreign;
+         why == errc::store_foreign || why == errc::store_evicts;
 }
 
 }  // namespace weir::detail

@@ -42,6 +42,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -59,6 +60,8 @@ class redis_session_owner {
   virtual error_code greeted(redis_question const&) { return {}; }
   /// Commands may go; or it is subscribed.
   virtual void opened() = 0;
+  /// From now on, what is published on this channel comes.
+  virtual void subscribed(std::string const&) {}
   /// A hint.
   virtual void published(std::string const&) {}
   /// The server's user has no right to a command of the session's own, as this text says.
@@ -85,10 +88,11 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
 
   /// Throws `boost::system::system_error`, such as for a file of authorities that cannot be read.
   ///
-  /// @param channel to subscribe to; empty: it is for commands
-  void start(redis_target const& target, std::string const& channel) {
+  /// @param channels to subscribe to; none: it is for commands
+  void start(redis_target const& target, std::vector<std::string> channels) {
     address_ = target.address;
-    channel_ = channel;
+    channels_ = std::move(channels);
+    subscribes_ = !channels_.empty();
     auto const place = endpoint(target);
     if (address_.uses_tls()) {
       tls_.emplace(socket_, context_.emplace(redis_tls(address_)));
@@ -96,6 +100,12 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     }
     after(options_.connect_timeout, &redis_session::too_late);
     connect(place);
+  }
+
+  /// Subscribes to another one.
+  void subscribe(std::string const& channel) {
+    channels_.push_back(channel);
+    if (up_ || opening_) listen(channels_.size() - 1);
   }
 
   /// May commands go?
@@ -127,6 +137,14 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     });
   }
 
+  /// Makes it end, because of this.
+  void refuse(error_code why) {
+    cause_ = explanation_of(why);
+    if (cause_.empty()) cause_ = why.message();
+    if (redis_refusal_stays(why)) why_ = why;
+    hang_up();
+  }
+
   /// Makes it end. The owner is told later.
   void hang_up() {
     up_ = opening_ = false;
@@ -139,9 +157,10 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
  private:
   using protocol = boost::asio::generic::stream_protocol;
 
-  /// A request without all of its replies.
+  /// A request without all of its replies; or a subscription, which a push confirms, and only its
+  /// refusal is a reply.
   struct asked {
-    redis_receiver* replies;
+    redis_receiver* replies;  // null: a subscription
     std::size_t missing;
     std::size_t bytes;
     std::function<void(error_code)> on_end;
@@ -204,7 +223,10 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
       if (ec || gone_) return;
       tell_denied(q.refusal());
       if (q.is_refused()) return refuse(redis_refused(without_secrets(q.refusal())));
-      if (!channel_.empty()) return listen();
+      if (subscribes_) {
+        opening_ = true;
+        return listen(0);
+      }
       ask(owner_->greeting(), [this](error_code failed, redis_question& answer) {
         if (failed || gone_) return;
         if (auto const no = owner_->greeted(answer)) return refuse(no);
@@ -212,13 +234,6 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
       });
     });
     read();
-  }
-
-  void refuse(error_code why) {
-    cause_ = explanation_of(why);
-    if (cause_.empty()) cause_ = why.message();
-    if (redis_refusal_stays(why)) why_ = why;
-    hang_up();
   }
 
   /// A server may say what it was told.
@@ -235,10 +250,15 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
 
   /// Hints that others publish. That it is subscribed, a message says; that it may not subscribe, a
   /// reply.
-  void listen() {
-    opening_ = true;
+  ///
+  /// @param first of the channels
+  void listen(std::size_t first) {
     redis_wire wire;
-    wire.push("SUBSCRIBE", channel_);
+    for (; first != channels_.size(); ++first) {
+      wire.push("SUBSCRIBE", channels_[first]);
+      asked_.push_back({nullptr, 1, 0, {}});
+      ++unsent_;
+    }
     out_ += wire.payload();
     write();
   }
@@ -306,7 +326,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
       while (!rest.empty() && !gone_) {
         if (!std::exchange(within_, true)) {
           is_push_ = rest.front() == '>';
-          if (!is_push_ && asked_.empty() && !opening_) return false;
+          if (!is_push_ && asked_.empty()) return false;
         }
         auto const outcome = parser_.read(rest, bounds());
         if (outcome == redis_parser::outcome::refused) return false;
@@ -341,15 +361,17 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   /// Of what comes next.
   [[nodiscard]] redis_bounds bounds() const noexcept {
     constexpr std::size_t hint = 4 * limits::key_size;
-    return is_push_ || asked_.empty() ? redis_bounds::of(hint) : asked_.front().replies->bounds();
+    bool const is_reply = !is_push_ && !asked_.empty() && asked_.front().replies != nullptr;
+    return is_reply ? asked_.front().replies->bounds() : redis_bounds::of(hint);
   }
 
   void replied(std::span<redis_value const> nodes) {
     alive();
-    // The refusal of a subscription: then there are no hints.
-    if (asked_.empty()) {
+    if (asked_.front().replies == nullptr) {
+      asked_.pop_front();
       if (nodes.front().is_error()) tell_denied(nodes.front().value);
-      return open();
+      if (opening_) open();  // without hints
+      return;
     }
     asked_.front().replies->reply(nodes);
     if (--asked_.front().missing != 0) return;
@@ -362,11 +384,17 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   /// A push is "message", the channel and what was published; or "subscribe", the channel and more.
   void pushed(std::span<redis_value const> nodes) {
     constexpr std::size_t length = 4;
-    if (channel_.empty() || nodes.size() < length) return;
-    alive();
+    if (!subscribes_ || nodes.size() < length) return;
     auto const& what = nodes[1].value;
-    if (opening_ && what == "subscribe") open();
-    if (what == "message" && nodes[2].value == channel_) owner_->published(nodes[3].value);
+    alive();
+    if (std::ranges::find(channels_, nodes[2].value) == channels_.end()) return;
+    if (what == "subscribe") {
+      if (asked_.empty() || asked_.front().replies != nullptr) return;
+      asked_.pop_front();
+      if (opening_) open();
+      owner_->subscribed(nodes[2].value);
+    }
+    if (what == "message") owner_->published(nodes[3].value);
   }
 
   // ---------------------------------------------------------------------------- the end
@@ -390,8 +418,10 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     socket_.close(ignored);
     auto sent = asked_.size() - unsent_;
     for (auto const& a : std::exchange(asked_, {})) {
-      a.on_end(sent != 0 ? boost::asio::error::operation_aborted
-                         : boost::asio::error::not_connected);
+      if (a.on_end) {
+        a.on_end(sent != 0 ? boost::asio::error::operation_aborted
+                           : boost::asio::error::not_connected);
+      }
       sent -= sent != 0;
     }
     auto const owner = std::exchange(owner_, {});
@@ -408,7 +438,8 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   std::shared_ptr<redis_session_owner> owner_;
   redis_options options_;
   redis_address address_;
-  std::string channel_;  // of the hints; empty: nobody waits for any
+  std::vector<std::string> channels_;  // of the hints
+  bool subscribes_ = false;            // otherwise it is for commands
   protocol::socket socket_;
   std::optional<boost::asio::ssl::context> context_;
   std::optional<boost::asio::ssl::stream<protocol::socket&>> tls_;

@@ -26,9 +26,14 @@ namespace weir::detail {
 }
 
 /// Error: `invalid_option` where there is another number, or a server of 32 bits.
+///
+/// @param policy the server's maxmemory-policy, if it is known and not noeviction
 [[nodiscard]] inline error_code redis_shard_count_error(redis_names const& names,
-                                                        redis_reply& reply) {
+                                                        redis_reply& reply, std::string& policy) {
+  bool const evicts = reply.is_array();
+  if (evicts) reply.array(2);
   auto const there = reply.text();
+  if (evicts) policy = reply.text();
   if (reply.complete() && there == std::to_string(names.shards())) return {};
   return explained(errc::invalid_option,
                    "redis_options::shards is " + std::to_string(names.shards()) +
@@ -45,7 +50,8 @@ class redis_shard_count final : public redis_request {
 
   [[nodiscard]] bool wanted() const noexcept override { return true; }
   void complete(redis_reply& reply) noexcept override {
-    tell(redis_shard_count_error(names_, reply));
+    std::string policy;  // each node is asked for its own
+    tell(redis_shard_count_error(names_, reply, policy));
   }
   void fail(error_code ec) noexcept override { tell(ec); }
   using redis_request::fail;

@@ -30,8 +30,8 @@ class redis_switchboard {
   virtual void opened(redis_link& which) = 0;
   virtual void ended(redis_link& which) = 0;  ///< or could not be made
 
-  /// The link listens from now on: publications before were missed.
-  virtual void missed() = 0;
+  /// The link listens from now on to this channel: publications before were missed.
+  virtual void missed(std::string const& channel) = 0;
   /// Something was published about this key, as the link's server tells.
   virtual void heard(redis_link& by, std::string const& key) = 0;
 

@@ -15,6 +15,8 @@
 #include "weir/store/redis/request.hpp"
 #include "weir/time.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -22,8 +24,9 @@
 #include <string>
 #include <utility>
 
-// Waiting for hints. Who waits asks the server again and again, at the poll interval, and at once
-// when a script publishes that it may be worth while: so a lost message delays, and strands nobody.
+// Waiting for hints. A script that makes it worth while publishes it. A waiter also looks by
+// itself: seldom while its hints arrive, and at the poll interval while they do not, so a lost
+// message delays, and strands nobody.
 namespace weir::detail {
 
 /// Asks the server whether there is reason for a hint, now and then. Lives as long as it waits for
@@ -51,10 +54,21 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
   }
 
  protected:
+  /// Where its hints come from.
+  [[nodiscard]] virtual std::string const& channel() const = 0;
   [[nodiscard]] virtual bool wanted() = 0;
   [[nodiscard]] virtual redis_call ask(redis_names const& names) = 0;
-  virtual void answered(redis_reply& reply) = 0;
+  /// Gives how long it is before there is reason to look again, whether or not hints arrive.
+  virtual duration answered(redis_reply& reply) = 0;
   virtual void failed(error_code ec) noexcept = 0;
+
+  /// Looks after the pause in which it relies on hints, or at once where they do not arrive.
+  void rely_on_hints() {
+    auto const link = link_.lock();
+    if (!link || !link->hears(channel())) return look();
+    if (!asking_) sleep(*link, duration::max());
+  }
+  void stop_sleeping() { sleep_.stop(); }
 
  private:
   class question final : public redis_request {
@@ -67,8 +81,7 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
     void complete(redis_reply& reply) noexcept override {
       try {
         watch_->asking_ = false;
-        watch_->answered(reply);
-        watch_->go_on();
+        watch_->go_on(watch_->answered(reply));
       } catch (...) {  // no memory
         watch_->failed(make_error_code(boost::system::errc::not_enough_memory));
       }
@@ -82,12 +95,18 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
     std::shared_ptr<redis_watch> watch_;
   };
 
-  void go_on() {
+  void go_on(duration most) {
     if (!wanted()) return;
     auto const link = link_.lock();
     if (again_ || !link) return look();
-    sleep_.start(link->strand(),
-                 saturating_add(system_clock{}.steady_now(), link->options().poll_interval),
+    sleep(*link, most);
+  }
+
+  void sleep(redis_backend& link, duration most) {
+    constexpr duration trust = std::chrono::seconds{2};
+    auto const poll = link.options().poll_interval;
+    auto const pause = link.hears(channel()) ? std::max(poll, trust) : poll;
+    sleep_.start(link.strand(), saturating_add(system_clock{}.steady_now(), std::min(pause, most)),
                  [self = shared_from_this()] { self->look(); });
   }
 
@@ -109,57 +128,83 @@ inline void wake(redis_waiter const& w, error_code ec = {}) noexcept {
 /// One holder's turn in one line.
 class redis_permit_watch final : public redis_watch {
  public:
-  redis_permit_watch(std::weak_ptr<redis_backend> link, command::await_permit const& c,
+  redis_permit_watch(std::shared_ptr<redis_backend> const& link, command::await_permit const& c,
                      redis_waiter op)
-      : redis_watch{std::move(link)},
+      : redis_watch{link},
         key_{c.key},
         holder_{c.holder},
+        channel_{link->names().own_channel(link->names().shard_of(key_))},
         operation_{std::move(op)} {}
 
   void start(redis_backend& link) {
-    auto const& names = link.names();
-    link.hear(names.key(names.shard_of(key_), "pe", key_), weak_from_this());
-    look();
+    auto const turn = link.names().turn(key_, holder_);
+    if (link.was_hinted(turn)) return wake(operation_);
+    link.hear(channel_, turn, weak_from_this());
+    rely_on_hints();
+  }
+
+  /// Whose turn it is asks for the permit itself: asking before would only be another round trip.
+  bool hinted() override {
+    if (!wanted()) return false;
+    stop_sleeping();
+    wake(operation_);
+    return true;
   }
 
  private:
+  [[nodiscard]] std::string const& channel() const override { return channel_; }
   bool wanted() override { return operation_->waiting(); }
   redis_call ask(redis_names const& names) override {
     return encode_wait(names, command::await_permit{key_, holder_}).value();
   }
-  void answered(redis_reply& reply) override {
+  duration answered(redis_reply& reply) override {
     if (reply.boolean()) wake(operation_);
     if (!reply.complete()) wake(operation_, errc::outcome_unknown);
+    return duration::max();
   }
   void failed(error_code ec) noexcept override { wake(operation_, ec); }
 
   std::string key_;
   std::string holder_;
+  std::string channel_;
   redis_waiter operation_;
 };
 
 /// A shard's due queues. Each look that finds one wakes one who waits, so that it is no herd.
 class redis_shard_watch final : public redis_watch {
  public:
-  redis_shard_watch(std::weak_ptr<redis_backend> link, std::uint32_t shard)
-      : redis_watch{std::move(link)},
-        shard_{shard} {}
+  redis_shard_watch(redis_backend& link, std::uint32_t shard)
+      : redis_watch{link.weak_from_this()},
+        shard_{shard},
+        channel_{link.names().channel(shard)},
+        due_{link.names().key(shard, "due")} {}
 
-  void add(redis_waiter op) {
+  void add(redis_backend& link, redis_waiter op) {
+    if (link.was_hinted(due_)) return wake(op);
     waiters_.push_back(std::move(op));
-    look();
+    if (!std::exchange(listens_, true)) link.hear(channel_, due_, weak_from_this());
+    rely_on_hints();
+  }
+
+  /// Somebody looks for due queues: what was published before is found now, and there is no other
+  /// reason to look for a while.
+  void looked(redis_backend& link) {
+    (void)link.was_hinted(due_);
+    if (wanted() && link.hears(channel_)) rely_on_hints();
   }
 
   /// Who is woken looks for itself: asking before would only be another round trip.
-  void hinted() override {
-    if (!wanted()) return;
+  bool hinted() override {
+    if (!wanted()) return false;
     auto const first = std::move(waiters_.front());
     waiters_.pop_front();
     wake(first);
     look();
+    return true;
   }
 
  private:
+  [[nodiscard]] std::string const& channel() const override { return channel_; }
   bool wanted() override {
     std::erase_if(waiters_, [](auto const& w) { return !w->waiting(); });
     return !waiters_.empty();
@@ -167,13 +212,15 @@ class redis_shard_watch final : public redis_watch {
   redis_call ask(redis_names const& names) override {
     return encode_wait(names, command::await_jobs{shard_}).value();
   }
-  void answered(redis_reply& reply) override {
+  duration answered(redis_reply& reply) override {
     auto const due = read_optional(reply);
-    if (!reply.complete()) return failed(errc::outcome_unknown);
-    if (!due || *due > duration::zero() || !wanted()) return;
+    if (!reply.complete()) failed(errc::outcome_unknown);
+    if (!due || !wanted()) return duration::max();
+    if (*due > duration::zero()) return *due;
     auto const first = std::move(waiters_.front());
     waiters_.pop_front();
     wake(first);
+    return duration::max();
   }
   void failed(error_code ec) noexcept override {
     for (auto const& w : std::exchange(waiters_, {})) wake(w, ec);
@@ -181,24 +228,30 @@ class redis_shard_watch final : public redis_watch {
   void failed(errc e) noexcept { failed(make_error_code(e)); }
 
   std::uint32_t shard_;
+  std::string channel_;
+  std::string due_;
+  bool listens_ = false;
   std::deque<redis_waiter> waiters_;  // first come, first woken
 };
 
 /// The shards that somebody waits for. In the link's strand.
 class redis_shard_watches {
  public:
-  void add(std::shared_ptr<redis_backend> const& link, std::uint32_t shard, redis_waiter op) {
-    auto watch = watches_[shard].lock();
-    if (!watch) {
-      watch = std::make_shared<redis_shard_watch>(link, shard);
-      watches_[shard] = watch;
-      link->hear(link->names().key(shard, "due"), watch);
+  void add(redis_backend& link, std::uint32_t shard, redis_waiter op) {
+    auto& watch = watches_[shard];
+    if (!watch) watch = std::make_shared<redis_shard_watch>(link, shard);
+    watch->add(link, std::move(op));
+  }
+
+  /// Somebody looks for due queues.
+  void looked(redis_backend& link, std::uint32_t shard) {
+    if (auto const found = watches_.find(shard); found != watches_.end()) {
+      found->second->looked(link);
     }
-    watch->add(std::move(op));
   }
 
  private:
-  std::map<std::uint32_t, std::weak_ptr<redis_shard_watch>> watches_;
+  std::map<std::uint32_t, std::shared_ptr<redis_shard_watch>> watches_;
 };
 
 }  // namespace weir::detail

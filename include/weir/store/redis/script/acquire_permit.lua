@@ -27,13 +27,14 @@ if call('ZCARD', KEYS[3]) == 0 then
   end
 end
 
----@use next_fences, permits, keep_all
+---@use next_fences, permits, call_next, keep_all
 local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local dead = call('ZCOUNT', ends, '-inf', decimal(now))
 call('ZCARD', fences)
-local line = tickets()
+local line, free = tickets()
 if dead > 0 then
   local over = call('ZRANGE', ends, 0, math.min(dead, 1000) - 1)
+  free = free + #over
   call('ZREM', fences, unpack(over))
   call('ZREM', ends, unpack(over))
   dead = dead - #over
@@ -44,12 +45,14 @@ if fence then return {1, fence, till - now, live, 0, 0} end
 
 local rank = line > 0 and call('ZRANK', turns, holder)
 local ahead = rank or line
+if rank then call('ZREM', turns, '') end  -- as in `drains`: a ticket is renewed, or becomes a permit
 if live + ahead < limit then
   fence, till = next_fences(KEYS[6], 1), now + ttl
   call('ZADD', fences, decimal(fence), holder)
   call('ZADD', ends, decimal(till), holder)
   keep_all(till, ends, fences)
   if rank then leave_line(holder) end
+  if free > 0 then call_next(free) end
   return {1, fence, ttl, live + 1, 0, 0}
 end
 
@@ -68,6 +71,7 @@ local function retry_after(before)
   return math.min(last, weir.redis_exact) - now
 end
 
+if free > 0 then call_next(free) end
 if patience > 0 then
   -- Of these two, a wrong type has to show before anything is written.
   call('ZCARD', lapses)
@@ -79,7 +83,7 @@ if patience > 0 then
     call('ZADD', turns, decimal(last + 1), holder)
   end
   call('ZADD', lapses, decimal(now + patience), holder)
-  call('HSET', limits, holder, limit)
+  call('HSET', limits, holder, limit .. ' ' .. ARGV[6])
   keep_all(now + patience, turns, lapses, limits)
   return {0, 0, 0, live, ahead + 1, after}
 end

@@ -1,4 +1,4 @@
----@use common, keep, queue, form, sound, record, find, leased, lease, typed, index, unique, erase
+---@use common, keep, queue, form, sound, record, find, leased, lease, drains, typed, index, unique, erase
 ---@use ends, settle
 bury(j, ARGV[6])
 settle()

@@ -1,6 +1,6 @@
 --- ARGV: id, whether to end a running one, too.
 ---@use common, keep, queue, form, sound, record, find, index, unique, erase, ends, tidy, settle
----@use typed
+---@use drains, typed
 tidy(1)
 local j = find(ARGV[4])
 if not j then return weir.cancel_outcome.not_found end

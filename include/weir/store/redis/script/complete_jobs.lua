@@ -1,4 +1,13 @@
 ---@use common, keep, queue, form, sound, find_all, erase, tidy, settle
+--- Results are all that a completion adds: where memory is full, they are left out, and the job
+--- says so.
+local full = false
+for i = 6, #ARGV, 3 do
+  if ARGV[i] ~= '' then
+    full = type(redis.pcall('ZADD', index, 'XX', '0', '')) == 'table'
+    break
+  end
+end
 --- The beginning of what most runs of a script do not need, of which each such script has an end of
 --- its own. Its functions are made when it is called: making one costs a quarter of a command.
 local function rarely()
@@ -7,12 +16,18 @@ local function rarely()
 --- The end of `rarely`.
 return function(id, raw, result)
   local j = parse(id, raw)
-  if result ~= '' and j.retention > 0 then note(j, nil, result) end
+  local stays = result ~= '' and j.retention > 0
+  if stays and full then
+    note(j, nil, nil, 'weir.result_had_no_room')
+  elseif stays then
+    note(j, nil, result)
+  end
   finish(j, COMPLETED)
+  return stays and full
 end
 end
 
----@use typed
+---@use drains, typed
 --- ARGV: 3 for each job. Jobs that are simply over are written together.
 local ARGV, pack, unpacked = ARGV, struct.pack, struct.unpack
 local n, out, seen = (#ARGV - 3) / 3, {}, {}
@@ -50,7 +65,9 @@ for i = 1, n do
           if k == 500 then write() end
         else
           finish = finish or rarely()
-          finish(id, raw, ARGV[at + 3])
+          if finish(id, raw, ARGV[at + 3]) then
+            outcome = weir.complete_outcome.completed_without_result
+          end
         end
       end
     end

@@ -15,7 +15,7 @@ return {
 }
 end
 
----@use claim_all, typed
+---@use claim_all, drains, typed
 --- ARGV: holder, sequence, limit, lease. KEYS[12]: what the holder's latest numbered dequeue was
 --- given: its number, and each lease's id and fence.
 local latest, holder, sequence = KEYS[12], ARGV[4], ARGV[5]

@@ -26,6 +26,7 @@ local function contend(j, ttl)
   return outcome, other
 end
 
+---@use grows
 --- The end of `rarely`.
 tidy((#ARGV - 3) / 4)
 local function forget(id, raw)

@@ -33,6 +33,7 @@ for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
         struct.unpack('>I8', known, weir.redis_record.vesting)
       if (ended == weir.job_state.completed or ended == weir.job_state.cancelled) and --\
           vesting <= now then  -- it is over
+        call('ZADD', index, 'XX', '0', '')  -- as in `grows`
         call('ZREM', kept, 'j' .. id)
         call('HDEL', jobs, id, id .. 'b', id .. 'n')
         known = nil

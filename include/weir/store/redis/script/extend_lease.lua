@@ -1,4 +1,4 @@
----@use common, tell, queue, form, sound, record, find, leased, lease, typed, index, flags, holds
+---@use common, tell, queue, form, sound, record, find, leased, lease, drains, typed, index, flags, holds
 ---@use no_later_than
 remove(j)
 j.vesting = now + ARGV[6]

@@ -60,6 +60,7 @@ static_assert(offsetof(redis_record, strategy) == 55);
 static_assert(offsetof(redis_record, unclaimed) == 12);
 static_assert(offsetof(redis_record, vesting) == 4);
 static_assert(redis_exact == 9007199254740992);
+static_assert(result_had_no_room == "its result had no room");
 static_assert(rule::burials_per_dequeue == 100);
 static_assert(rule::end_frees_key(unique_strategy{1}));
 static_assert(rule::end_frees_key(unique_strategy{2}));
@@ -74,6 +75,7 @@ static_assert(static_cast<int>(cancel_outcome::ended) == 2);
 static_assert(static_cast<int>(cancel_outcome::not_found) == 3);
 static_assert(static_cast<int>(cancel_outcome::running) == 1);
 static_assert(static_cast<int>(complete_outcome::completed) == 0);
+static_assert(static_cast<int>(complete_outcome::completed_without_result) == 2);
 static_assert(static_cast<int>(complete_outcome::lease_lost) == 1);
 static_assert(static_cast<int>(conflict_policy::replace) == 3);
 static_assert(static_cast<int>(conflict_policy::reschedule) == 4);
@@ -129,7 +131,12 @@ end
 local function write(to, known, ...)
   local parts = {known}
   for i, a in ipairs(to) do parts[i + 1] = struct.pack('>i8I8', a[1], a[2]) end
-  call('SET', key, table.concat(parts), ...)
+  local bytes = table.concat(parts)
+  if redis.pcall('SET', key, bytes, ...).err then
+    -- A bucket that is there needs no room; a full server refuses it unless something was written.
+    if value then call('PEXPIRE', key, math.max(call('PTTL', key), 1)) end
+    call('SET', key, bytes, ...)
+  end
 end
 
 -- (q, r) so many times; and how many times it goes into (aq, ar), and whether something is left.
@@ -574,15 +581,16 @@ local function leave_line(...)  -- after `tickets`
   call('HDEL', limits, ...)
   call('ZREM', turns, ...)
 end
--- How many wait. Where somebody does, a wrong type of any of these shows before something is written.
+-- How many wait, and how many tickets have lapsed. Where somebody waits, a wrong type of any of
+-- these shows before something is written.
 local function tickets()
   local n = call('ZCARD', turns)
-  if n == 0 then return 0 end
+  if n == 0 then return 0, 0 end
   call('HLEN', limits)
   local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
-  if #over == 0 then return n end
+  if #over == 0 then return n, 0 end
   leave_line(unpack(over))
-  return call('ZCARD', turns)
+  return call('ZCARD', turns), #over
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
@@ -591,6 +599,23 @@ local function held()
     error('CORRUPT weir: a permit')
   end
   if till and till > now then return tonumber(fence), till end
+end
+)lua";
+
+inline constexpr char part_call_next[] = R"lua(
+local function limit_of(who)
+  local limit, channel = (call('HGET', limits, who) or ''):match('^(%d+) ?(.*)$')
+  return tonumber(limit) or 0, channel or ''
+end
+local function call_next(n)
+  local first = call('ZRANGE', turns, 0, 0)[1]
+  if not first then return end
+  local last = limit_of(first) - call('ZCOUNT', ends, '(' .. decimal(now), '+inf') - 1
+  if last < 0 then return end
+  for _, who in ipairs(call('ZRANGE', turns, math.max(last + 1 - n, 0), last)) do
+    local _, channel = limit_of(who)
+    if channel ~= '' then redis.pcall('PUBLISH', channel, ends .. '|' .. who) end
+  end
 end
 )lua";
 
@@ -619,8 +644,15 @@ local function increase(what, n)
 end
 )lua";
 
+inline constexpr char part_drains[] = R"lua(
+call('HDEL', KEYS[1], '')
+)lua";
+
+inline constexpr char part_grows[] = R"lua(
+call('ZADD', index, 'XX', '0', '')
+)lua";
+
 inline constexpr char part_typed[] = R"lua(
-call('HLEN', queue)
 call('ZCARD', index)
 call('HLEN', jobs)
 call('HLEN', keys)
@@ -799,13 +831,14 @@ if call('ZCARD', KEYS[3]) == 0 then
     end
   end
 end
-)lua", part_next_fences, part_permits, part_keep_all, R"lua(
+)lua", part_next_fences, part_permits, part_call_next, part_keep_all, R"lua(
 local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local dead = call('ZCOUNT', ends, '-inf', decimal(now))
 call('ZCARD', fences)
-local line = tickets()
+local line, free = tickets()
 if dead > 0 then
   local over = call('ZRANGE', ends, 0, math.min(dead, 1000) - 1)
+  free = free + #over
   call('ZREM', fences, unpack(over))
   call('ZREM', ends, unpack(over))
   dead = dead - #over
@@ -816,12 +849,14 @@ if fence then return {1, fence, till - now, live, 0, 0} end
 
 local rank = line > 0 and call('ZRANK', turns, holder)
 local ahead = rank or line
+if rank then call('ZREM', turns, '') end  -- as in `drains`: a ticket is renewed, or becomes a permit
 if live + ahead < limit then
   fence, till = next_fences(KEYS[6], 1), now + ttl
   call('ZADD', fences, decimal(fence), holder)
   call('ZADD', ends, decimal(till), holder)
   keep_all(till, ends, fences)
   if rank then leave_line(holder) end
+  if free > 0 then call_next(free) end
   return {1, fence, ttl, live + 1, 0, 0}
 end
 
@@ -840,6 +875,7 @@ local function retry_after(before)
   return math.min(last, 9007199254740992) - now
 end
 
+if free > 0 then call_next(free) end
 if patience > 0 then
   -- Of these two, a wrong type has to show before anything is written.
   call('ZCARD', lapses)
@@ -851,7 +887,7 @@ if patience > 0 then
     call('ZADD', turns, decimal(last + 1), holder)
   end
   call('ZADD', lapses, decimal(now + patience), holder)
-  call('HSET', limits, holder, limit)
+  call('HSET', limits, holder, limit .. ' ' .. ARGV[6])
   keep_all(now + patience, turns, lapses, limits)
   return {0, 0, 0, live, ahead + 1, after}
 end
@@ -871,18 +907,20 @@ return {first and math.min(first, 9007199254740992) - now or false}
 }
 
 inline redis_script const& await_permit() {
-  static redis_script const script{part_common, part_permits, R"lua(
-tickets()
+  static redis_script const script{part_common, part_permits, part_call_next, R"lua(
+call('ZCARD', ends)  -- before anything is written, its type has to show
+local _, lapsed = tickets()
+if lapsed > 0 then call_next(lapsed) end
 local ahead = call('ZRANK', turns, holder)
 if not ahead then return 1 end
 local live = call('ZCOUNT', ends, '(' .. decimal(now), '+inf')
-return live + ahead < tonumber(call('HGET', limits, holder) or 0) and 1 or 0
+return live + ahead < limit_of(holder) and 1 or 0
 )lua"};
   return script;
 }
 
 inline redis_script const& bury_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, R"lua(
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, R"lua(
 bury(j, ARGV[6])
 settle()
 return 1
@@ -891,7 +929,7 @@ return 1
 }
 
 inline redis_script const& cancel_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_tidy, part_settle, part_typed, R"lua(
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j then return 3 end
@@ -907,15 +945,28 @@ return 0
 
 inline redis_script const& complete_jobs() {
   static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_find_all, part_erase, part_tidy, part_settle, R"lua(
+local full = false
+for i = 6, #ARGV, 3 do
+  if ARGV[i] ~= '' then
+    full = type(redis.pcall('ZADD', index, 'XX', '0', '')) == 'table'
+    break
+  end
+end
 local function rarely()
 )lua", part_record, part_index, part_unique, part_ends, R"lua(
 return function(id, raw, result)
   local j = parse(id, raw)
-  if result ~= '' and j.retention > 0 then note(j, nil, result) end
+  local stays = result ~= '' and j.retention > 0
+  if stays and full then
+    note(j, nil, nil, 'its result had no room')
+  elseif stays then
+    note(j, nil, result)
+  end
   finish(j, COMPLETED)
+  return stays and full
 end
 end
-)lua", part_typed, R"lua(
+)lua", part_drains, part_typed, R"lua(
 local ARGV, pack, unpacked = ARGV, struct.pack, struct.unpack
 local n, out, seen = (#ARGV - 3) / 3, {}, {}
 local found, ranks, ids, fields, k, f, finish = find_all(n, 4, 3), {}, {}, {}, 0, 0, nil
@@ -951,7 +1002,9 @@ for i = 1, n do
           if k == 500 then write() end
         else
           finish = finish or rarely()
-          finish(id, raw, ARGV[at + 3])
+          if finish(id, raw, ARGV[at + 3]) then
+            outcome = 2
+          end
         end
       end
     end
@@ -978,7 +1031,7 @@ return {
   tidy = tidy,
 }
 end
-)lua", part_claim_all, part_typed, R"lua(
+)lua", part_claim_all, part_drains, part_typed, R"lua(
 local latest, holder, sequence = KEYS[12], ARGV[4], ARGV[5]
 local limit, lease = tonumber(ARGV[6]), tonumber(ARGV[7])
 local last = sequence ~= '0' and call('GET', latest)
@@ -1039,7 +1092,7 @@ local function contend(j, ttl)
   if outcome % 2 == 0 then hold(j.key, j.id, ttl > 0 and now + ttl or 0) end
   return outcome, other
 end
-
+)lua", part_grows, R"lua(
 tidy((#ARGV - 3) / 4)
 local function forget(id, raw)
   if not sound(id, raw) then return not call('HGET', jobs, id) end  -- `tidy` may have erased it
@@ -1144,6 +1197,7 @@ for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
     if known and #known >= 85 then
       local ended, vesting = known:byte(32), struct.unpack('>I8', known, 5)
       if (ended == 2 or ended == 4) and vesting <= now then  -- it is over
+        call('ZADD', index, 'XX', '0', '')  -- as in `grows`
         call('ZREM', kept, 'j' .. id)
         call('HDEL', jobs, id, id .. 'b', id .. 'n')
         known = nil
@@ -1191,7 +1245,7 @@ return {}
 }
 
 inline redis_script const& extend_lease() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_flags, part_holds, part_no_later_than, R"lua(
 remove(j)
 j.vesting = now + ARGV[6]
 put(j)
@@ -1301,7 +1355,7 @@ return {
   tidy = tidy,
 }
 end
-)lua", part_claim_all, part_typed, R"lua(
+)lua", part_claim_all, part_drains, part_typed, R"lua(
 tidy(1)
 local j, holder = find(ARGV[4]), ARGV[5]
 if not j then return {now, 0, {}} end
@@ -1337,6 +1391,7 @@ return {1, by, till - now, ''}
 inline redis_script const& pause_queue() {
   static redis_script const script{part_common, part_queue, part_flags, part_holds, part_save_holds, part_name_it, R"lua(
 call('ZCARD', due)
+if flags then call('HDEL', queue, '') end  -- as in `drains`
 name_it()
 paused = true
 save_holds()
@@ -1368,7 +1423,7 @@ return {now, n, out}
 }
 
 inline redis_script const& purge_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_tidy, part_settle, part_typed, R"lua(
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j or j.ended == PENDING then return 0 end
@@ -1445,9 +1500,10 @@ if call('ZCARD', KEYS[3]) == 0 then
   call('ZREM', ends, holder)
   return {1, 0}
 end
-)lua", part_tell, part_permits, R"lua(
-local asked, line, freed, left = tonumber(ARGV[3]), tickets(), 0, 0
-local fence = held()
+)lua", part_permits, part_call_next, R"lua(
+call('ZCARD', ends)  -- before anything is written, its type has to show
+local asked, line, lapsed = tonumber(ARGV[3]), tickets()
+local fence, freed, left = held(), 0, 0
 if fence and (asked == 0 or asked == fence) then
   call('ZREM', fences, holder)
   call('ZREM', ends, holder)
@@ -1457,7 +1513,7 @@ if asked == 0 and line > 0 and call('ZSCORE', turns, holder) then
   leave_line(holder)
   left = 1
 end
-if freed + left > 0 and line > left then tell(ARGV[4], ends) end
+if freed + left + lapsed > 0 and line > left then call_next(freed + left + lapsed) end
 return {freed, left}
 )lua"};
   return script;
@@ -1482,8 +1538,8 @@ inline redis_script const& renew_lock() {
 local asked = tonumber(ARGV[3])
 if asked == 0 or not named(asked) then return 0 end
 till = now + ARGV[4]
+keep(lock, till)  -- first, since it needs no room
 call('HSET', lock, 'until', decimal(till))
-keep(lock, till)
 return 1
 )lua"};
   return script;
@@ -1494,6 +1550,7 @@ inline redis_script const& renew_permit() {
 local fence = held()
 if not fence or fence ~= tonumber(ARGV[3]) then return 0 end
 local till = now + ARGV[4]
+call('ZREM', ends, '')  -- as in `drains`
 call('ZADD', ends, decimal(till), holder)
 keep_all(till, ends, fences)
 return 1
@@ -1502,7 +1559,7 @@ return 1
 }
 
 inline redis_script const& replay_dead_letter() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_typed, R"lua(
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_drains, part_typed, R"lua(
 local j = find(ARGV[4])
 if not j or j.ended ~= DEAD then return 0 end
 local other = holds_while_waiting[j.strategy] and possessor(j.key)
@@ -1520,7 +1577,7 @@ return 1
 }
 
 inline redis_script const& requeue_job() {
-  static redis_script const script{part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script{part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 if j.attempts >= j.max_attempts then
   bury(j, ARGV[7])
   settle()
@@ -1543,7 +1600,7 @@ return 1
 }
 
 inline redis_script const& resume_queue() {
-  static redis_script const script{part_common, part_tell, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, R"lua(
+  static redis_script const script{part_common, part_tell, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_drains, R"lua(
 paused, snoozed = false, 0
 local least = heads()
 call('ZCARD', due)
@@ -1556,7 +1613,7 @@ return 1
 }
 
 inline redis_script const& return_job() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_unique, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 j.attempts = math.max(j.attempts - 1, 0)
 wait_again(j, j.unclaimed)
 no_later_than(j.vesting)
@@ -1597,16 +1654,21 @@ return {out, later and math.min(later, 9007199254740992) - now or false}
 inline redis_script const& shards() {
   static redis_script const script{part_common, R"lua(
 if decimal(2 ^ 52) ~= '4503599627370496' then return '' end
+local info = redis.pcall('INFO', 'memory')
+local policy = type(info) == 'string' and info:match('maxmemory_policy:([^\r\n]*)')
 local known = call('GET', KEYS[1])
-if known then return known end
-redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
-return ARGV[2]
+if not known then
+  known = ARGV[2]
+  redis.pcall('SET', KEYS[1], known, 'NX')
+end
+if policy and policy ~= 'noeviction' then return {known, policy} end
+return known
 )lua"};
   return script;
 }
 
 inline redis_script const& snooze_job() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_index, part_unique, part_erase, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 note(j, ARGV[7])
 j.attempts, j.snoozes = math.max(j.attempts - 1, 0), j.snoozes + 1
 wait_again(j, now + ARGV[6])
@@ -1620,6 +1682,7 @@ inline redis_script const& snooze_queue() {
   static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_name_it, R"lua(
 local delay, least = tonumber(ARGV[4]), heads()
 call('ZCARD', due)
+if flags then call('HDEL', queue, '') end  -- as in `drains`
 if delay > 0 then
   name_it()
 end
@@ -1632,7 +1695,7 @@ return 1
 }
 
 inline redis_script const& start_job() {
-  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_typed, part_unique, R"lua(
+  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_unique, R"lua(
 if holds_while_running[j.strategy] then
   local id = call('HGET', runs, j.key)
   local other = id and id ~= j.id and look(id)
@@ -1666,8 +1729,12 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
     if q < now + wait then tq, tr = now + wait, 0 end
     tq, tr = tq + pq, tr + pr
     if tr >= gain then tq, tr = tq + 1, tr - gain end
-    call('SET', key, quotas .. struct.pack('>i8I8', tq, tr), 'PX',
-      decimal(math.ceil((tq + 1 - now) / 1000) + slack))
+    local bytes, till = quotas .. struct.pack('>i8I8', tq, tr), decimal(math.ceil((tq + 1 - now) / 1000) + slack)
+    if redis.pcall('SET', key, bytes, 'PX', till).err then
+      -- A bucket that is there needs no room; a full server refuses it unless something was written.
+      if value then call('PERSIST', key) end
+      call('SET', key, bytes, 'PX', till)
+    end
   end
   return {1, now, q, r}
 end
@@ -1719,7 +1786,7 @@ return out
 }
 
 inline redis_script const& update_queue_pointer() {
-  static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, part_point, R"lua(
+  static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, part_point, part_drains, R"lua(
 local least = heads()
 point(least)
 return {least and least - now or false}

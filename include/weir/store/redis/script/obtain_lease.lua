@@ -15,7 +15,7 @@ return {
 }
 end
 
----@use claim_all, typed
+---@use claim_all, drains, typed
 --- ARGV: id, holder, lease.
 tidy(1)
 local j, holder = find(ARGV[4]), ARGV[5]

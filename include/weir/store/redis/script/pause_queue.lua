@@ -1,5 +1,6 @@
 ---@use common, queue, flags, holds, save_holds, name_it
 call('ZCARD', due)
+if flags then call('HDEL', queue, '') end  -- as in `drains`
 name_it()
 paused = true
 save_holds()

@@ -1,5 +1,5 @@
 ---@use common, keep, queue, form, sound, record, find, index, unique, erase, ends, tidy, settle
----@use typed
+---@use drains, typed
 tidy(1)
 local j = find(ARGV[4])
 if not j or j.ended == PENDING then return 0 end

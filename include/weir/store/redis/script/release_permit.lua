@@ -13,9 +13,10 @@ if call('ZCARD', KEYS[3]) == 0 then
   return {1, 0}
 end
 
----@use tell, permits
-local asked, line, freed, left = tonumber(ARGV[3]), tickets(), 0, 0
-local fence = held()
+---@use permits, call_next
+call('ZCARD', ends)  -- before anything is written, its type has to show
+local asked, line, lapsed = tonumber(ARGV[3]), tickets()
+local fence, freed, left = held(), 0, 0
 if fence and (asked == 0 or asked == fence) then
   call('ZREM', fences, holder)
   call('ZREM', ends, holder)
@@ -25,5 +26,5 @@ if asked == 0 and line > 0 and call('ZSCORE', turns, holder) then
   leave_line(holder)
   left = 1
 end
-if freed + left > 0 and line > left then tell(ARGV[4], ends) end
+if freed + left + lapsed > 0 and line > left then call_next(freed + left + lapsed) end
 return {freed, left}

@@ -2,6 +2,7 @@
 local fence = held()
 if not fence or fence ~= tonumber(ARGV[3]) then return 0 end
 local till = now + ARGV[4]
+call('ZREM', ends, '')  -- as in `drains`
 call('ZADD', ends, decimal(till), holder)
 keep_all(till, ends, fences)
 return 1

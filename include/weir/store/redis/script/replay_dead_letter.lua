@@ -1,6 +1,6 @@
 --- ARGV: id, delay. 0: there is no such dead job, 1: it waits again; or who has its key.
 ---@use common, tell, queue, form, sound, record, find, index, unique, erase, ends, possessor, flags
----@use holds, no_later_than, typed
+---@use holds, no_later_than, drains, typed
 local j = find(ARGV[4])
 if not j or j.ended ~= DEAD then return 0 end
 local other = holds_while_waiting[j.strategy] and possessor(j.key)

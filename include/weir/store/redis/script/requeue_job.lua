@@ -1,4 +1,4 @@
----@use common, tell, keep, queue, form, sound, record, find, leased, lease, typed, index, unique
+---@use common, tell, keep, queue, form, sound, record, find, leased, lease, drains, typed, index, unique
 ---@use erase, ends, settle, wait_again, flags, holds, no_later_than
 if j.attempts >= j.max_attempts then
   bury(j, ARGV[7])

@@ -1,4 +1,4 @@
----@use common, tell, queue, heads, flags, holds, save_holds, point
+---@use common, tell, queue, heads, flags, holds, save_holds, point, drains
 paused, snoozed = false, 0
 local least = heads()
 call('ZCARD', due)

@@ -1,8 +1,14 @@
 --- Notes how many shards there are, or says what was noted. KEYS: of shard 0. A server that cannot
 --- write notes it another time. Nothing: the server is one of 32 bits, and cannot write a time.
+--- Beside the server's maxmemory-policy, where that is not noeviction and the user may ask for it.
 ---@use common
 if decimal(2 ^ 52) ~= '4503599627370496' then return '' end
+local info = redis.pcall('INFO', 'memory')
+local policy = type(info) == 'string' and info:match('maxmemory_policy:([^\r\n]*)')
 local known = call('GET', KEYS[1])
-if known then return known end
-redis.pcall('SET', KEYS[1], ARGV[2], 'NX')
-return ARGV[2]
+if not known then
+  known = ARGV[2]
+  redis.pcall('SET', KEYS[1], known, 'NX')
+end
+if policy and policy ~= 'noeviction' then return {known, policy} end
+return known

@@ -2,6 +2,7 @@
 ---@use common, queue, heads, flags, holds, save_holds, point, name_it
 local delay, least = tonumber(ARGV[4]), heads()
 call('ZCARD', due)
+if flags then call('HDEL', queue, '') end  -- as in `drains`
 if delay > 0 then
   name_it()
 end

@@ -1,4 +1,4 @@
----@use common, queue, form, sound, record, find, leased, lease, typed, unique
+---@use common, queue, form, sound, record, find, leased, lease, drains, typed, unique
 if holds_while_running[j.strategy] then
   local id = call('HGET', runs, j.key)
   local other = id and id ~= j.id and look(id)

@@ -21,8 +21,13 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
     if q < now + wait then tq, tr = now + wait, 0 end
     tq, tr = tq + pq, tr + pr
     if tr >= gain then tq, tr = tq + 1, tr - gain end
-    call('SET', key, quotas .. struct.pack('>i8I8', tq, tr), 'PX',
-      decimal(math.ceil((tq + 1 - now) / 1000) + slack))
+    local bytes, till = quotas .. struct.pack('>i8I8', tq, tr), --\
+      decimal(math.ceil((tq + 1 - now) / 1000) + slack)
+    if redis.pcall('SET', key, bytes, 'PX', till).err then
+      -- A bucket that is there needs no room; a full server refuses it unless something was written.
+      if value then call('PERSIST', key) end
+      call('SET', key, bytes, 'PX', till)
+    end
   end
   return {1, now, q, r}
 end

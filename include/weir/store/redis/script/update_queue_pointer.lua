@@ -1,4 +1,4 @@
----@use common, queue, heads, flags, holds, point
+---@use common, queue, heads, flags, holds, point, drains
 local least = heads()
 point(least)
 return {least and least - now or false}

@@ -40,7 +40,12 @@ end
 local function write(to, known, ...)
   local parts = {known}
   for i, a in ipairs(to) do parts[i + 1] = struct.pack('>i8I8', a[1], a[2]) end
-  call('SET', key, table.concat(parts), ...)
+  local bytes = table.concat(parts)
+  if redis.pcall('SET', key, bytes, ...).err then
+    -- A bucket that is there needs no room; a full server refuses it unless something was written.
+    if value then call('PEXPIRE', key, math.max(call('PTTL', key), 1)) end
+    call('SET', key, bytes, ...)
+  end
 end
 
 -- (q, r) so many times; and how many times it goes into (aq, ar), and whether something is left.

@@ -1,7 +1,7 @@
 ---@part permits
 --- A key's permits stand in two sorted sets, by their ends and by their fences, and its tickets in
 --- two, by turn and by the instant at which they lapse; a hash has the limit of each ticket's last
---- asking. Permits are counted by their ends, so it does not matter how many of those that are over
+--- asking, and the channel of the process that asked. Permits are counted by their ends, so it does not matter how many of those that are over
 --- are still there; of those, and of tickets, a step removes up to a thousand. Nearly always nobody
 --- is in line.
 local ends, fences, turns, lapses, limits = unpack(KEYS)
@@ -11,15 +11,16 @@ local function leave_line(...)  -- after `tickets`
   call('HDEL', limits, ...)
   call('ZREM', turns, ...)
 end
--- How many wait. Where somebody does, a wrong type of any of these shows before something is written.
+-- How many wait, and how many tickets have lapsed. Where somebody waits, a wrong type of any of
+-- these shows before something is written.
 local function tickets()
   local n = call('ZCARD', turns)
-  if n == 0 then return 0 end
+  if n == 0 then return 0, 0 end
   call('HLEN', limits)
   local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
-  if #over == 0 then return n end
+  if #over == 0 then return n, 0 end
   leave_line(unpack(over))
-  return call('ZCARD', turns)
+  return call('ZCARD', turns), #over
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
@@ -28,6 +29,24 @@ local function held()
     error('CORRUPT weir: a permit')
   end
   if till and till > now then return tonumber(fence), till end
+end
+
+---@part call_next
+--- After n places became free: tells those whose turn has come by it, each in its own process, and
+--- nobody else. Those ahead of them were told before. After `permits`.
+local function limit_of(who)
+  local limit, channel = (call('HGET', limits, who) or ''):match('^(%d+) ?(.*)$')
+  return tonumber(limit) or 0, channel or ''
+end
+local function call_next(n)
+  local first = call('ZRANGE', turns, 0, 0)[1]
+  if not first then return end
+  local last = limit_of(first) - call('ZCOUNT', ends, '(' .. decimal(now), '+inf') - 1
+  if last < 0 then return end
+  for _, who in ipairs(call('ZRANGE', turns, math.max(last + 1 - n, 0), last)) do
+    local _, channel = limit_of(who)
+    if channel ~= '' then redis.pcall('PUBLISH', channel, ends .. '|' .. who) end
+  end
 end
 
 ---@part keep_all

@@ -33,11 +33,20 @@ local function increase(what, n)
   return n
 end
 
+---@part drains
+--- What needs no room goes on where memory is full. A full server refuses a command that may need
+--- room, unless the script has written already: so this writes, and changes nothing.
+call('HDEL', KEYS[1], '')
+
+---@part grows
+--- The opposite, before a step that needs room begins with something that frees some: an error
+--- where memory is full. After `queue`.
+call('ZADD', index, 'XX', '0', '')
+
 ---@part typed
 --- Where a step can come to any of a queue's keys, it looks at each of them before it writes: one
 --- of a wrong type is an error of the server's, which would otherwise end the step half-way.
---- `names` is written first, or does not matter. After `queue`.
-call('HLEN', queue)
+--- `names` is written first, or does not matter. After `drains` or `flags`, which see `queue`.
 call('ZCARD', index)
 call('HLEN', jobs)
 call('HLEN', keys)
