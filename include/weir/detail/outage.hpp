@@ -73,7 +73,7 @@ class outage {
   /// beginning now.
   error_code gives_up() noexcept {
     auto const own = error();
-    return own ? failed(own) : make_error_code(errc::store_unavailable);
+    return own ? failed(own) : explained(errc::store_unavailable, "no connection so far");
   }
 
   /// The user has done it, and nothing was tried yet. Nobody is told.

@@ -195,6 +195,9 @@ inline error_code nats_connection::connect(std::string const& url, std::string c
   auto const said = [&](natsStatus s) -> std::string {
     auto const* const last = nats_GetLastError(nullptr);
     std::string text = last == nullptr || *last == 0 ? natsStatus_GetText(s) : last;
+    // Where in the client it was said: "(conn.c:1905): Authorization Violation".
+    auto const place = text.starts_with('(') ? text.find("): ") : text.npos;
+    if (place != text.npos) text.erase(0, place + 3);
     for (auto const& secret : {to.password(), to.token()}) {
       if (!secret.empty() && text.find(secret) != text.npos) return natsStatus_GetText(s);
     }
