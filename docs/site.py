@@ -21,8 +21,6 @@ NOT_OURS = {"build", ".deps", ".git", ".cache"}
 PAGES = {"README.md": "index", "SECURITY.md": "security", "CHANGELOG.md": "changelog", "CONTRIBUTING.md": "contributing",
          "bench/README.md": "benchmarks"}
 PAGES |= {f"docs/{p.name}": p.stem for p in sorted((ROOT / "docs").glob("*.md"))}
-# Written in another change: to be taken out when it is there.
-AWAITED = {"docs/errors.md"}
 FENCE = re.compile(r"^(?:```|~~~)")
 HEADING = re.compile(r"^(#{1,6}) +(.*?) *#*$")
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
@@ -173,8 +171,6 @@ def check_markdown() -> list[str]:
                 if re.match(r"[a-z]+:", link):
                     continue
                 to, anchor = target(file, link)
-                if to in AWAITED and not (ROOT / to).exists():
-                    continue
                 if not (ROOT / to).exists():
                     wrong.append(f"{shown}:{number}: {link}: there is no such file")
                 elif anchor and (not to.endswith(".md") or anchor not in anchors(ROOT / to)):

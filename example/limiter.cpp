@@ -7,7 +7,6 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -38,6 +37,7 @@ int main() {
   // begin: limiter
   weir::limiter llm{store, {.limit = 3, .ttl = 30s}};
   // end: limiter
-  for (int i = 1; i <= 10; ++i) asio::co_spawn(io, ask_the_model(llm, i), asio::detached);
+  for (int i = 1; i <= 10; ++i)
+    asio::co_spawn(io, ask_the_model(llm, i), weir::log::failures{"ask"});
   io.run();
 }

@@ -5,12 +5,9 @@
 
 #include "weir.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -45,9 +42,9 @@ asio::awaitable<void> work(bucket const& upstream, int number) {
 // end: work
 
 // begin: away
-asio::awaitable<bool> may_pass(rate_limiter limiter, std::string_view key, bool while_away) {
-  auto const [ec, d] = co_await limiter.async_try_take(key, asio::as_tuple(asio::use_awaitable));
-  co_return ec ? while_away : d.allowed;
+asio::awaitable<bool> may_pass(rate_limiter limiter, std::string_view key) {
+  auto const d = co_await limiter.async_take(key, {.while_away = weir::while_away::allow});
+  co_return d.allowed;
 }
 // end: away
 
@@ -59,8 +56,8 @@ int main() {
   // end: limiter
   for (int i = 0; i != 5; ++i) serve(limiter, "secret-key-of-ann");
   auto const upstream = limiter.bucket("upstream");
-  for (int i = 1; i <= 5; ++i) asio::co_spawn(io, work(upstream, i), asio::detached);
-  asio::co_spawn(io, may_pass(limiter, "ann", true), [](std::exception_ptr, bool passes) {
+  for (int i = 1; i <= 5; ++i) asio::co_spawn(io, work(upstream, i), weir::log::failures{"work"});
+  asio::co_spawn(io, may_pass(limiter, "ann"), [](std::exception_ptr, bool passes) {
     std::printf("one more %s\n", passes ? "passes" : "is refused");
   });
   io.run();

@@ -8,7 +8,6 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -35,8 +34,9 @@ int main(int argc, char** argv) try {
   if (left < 1) throw std::runtime_error{"usage: redis_limiter REDIS_URL CALLS"};
   asio::io_context io;
   // begin: store
-  weir::redis_store store{io.get_executor(), weir::redis_address::parse(argv[1]).value()};
-  store.async_run(asio::detached);  // keeps the connection, and io busy, until the store is closed
+  weir::redis_store store{io.get_executor(), argv[1]};
+  // Keeps the connection, and io busy, until the store is closed.
+  store.async_run(weir::log::failures{"redis"});
   // end: store
   weir::limiter limiter{store, {.limit = 10, .ttl = 30s}};
 

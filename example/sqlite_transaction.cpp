@@ -7,7 +7,6 @@
 #include "weir.hpp"
 #include "weir/store/sqlite.hpp"
 
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <nlohmann/json.hpp>
 
@@ -75,6 +74,6 @@ int main(int argc, char** argv) {
         worker.stop();
         co_return;
       });
-  worker.async_run(asio::detached);
+  worker.async_run(weir::log::failures{"worker"});
   io.run();
 }

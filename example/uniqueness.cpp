@@ -8,7 +8,6 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -43,7 +42,9 @@ int main() {
   // begin: uniqueness
   weir::uniqueness once{store, {.ttl = 30s, .on_conflict = weir::conflict_policy::discard}};
   // end: uniqueness
-  for (int who = 1; who <= 3; ++who) asio::co_spawn(io, build_report(once, who), asio::detached);
-  for (int d = 1; d <= 2; ++d) asio::co_spawn(io, handle_webhook(once, d), asio::detached);
+  for (int who = 1; who <= 3; ++who)
+    asio::co_spawn(io, build_report(once, who), weir::log::failures{"report"});
+  for (int d = 1; d <= 2; ++d)
+    asio::co_spawn(io, handle_webhook(once, d), weir::log::failures{"webhook"});
   io.run();
 }

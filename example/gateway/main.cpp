@@ -11,10 +11,10 @@
 #include "gate.hpp"
 #include "options.hpp"
 #include "server.hpp"
+#include "weir/log.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -41,7 +41,7 @@ enum exit_code { all_answered = 0, some_cut_off = 1, wrong_usage = 2, failed = 3
 /// Serves until the first signal; a second one then ends the process, as if there were no handler.
 asio::awaitable<exit_code> serve(gateway::server& server, gateway::gate& gate,
                                  asio::signal_set& signals, gateway::options const& options) {
-  asio::co_spawn(server.get_executor(), server.accept(), asio::detached);
+  asio::co_spawn(server.get_executor(), server.accept(), weir::log::failures{"accept"});
   std::cout << "gateway: listening on " << server.local() << std::endl;
   co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
   signals.clear();

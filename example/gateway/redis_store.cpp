@@ -6,9 +6,8 @@
 #ifdef GATEWAY_WITH_REDIS
 
 #include "store_gate.hpp"
+#include "weir/log.hpp"
 #include "weir/store/redis.hpp"
-
-#include <boost/asio/detached.hpp>
 
 namespace gateway {
 
@@ -19,7 +18,7 @@ std::unique_ptr<gate> open_redis_gate(asio::any_io_executor const& executor, std
     throw usage_error{"--store wants redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]"};
   }
   weir::redis_store store{executor, *address};
-  store.async_run(asio::detached);  // keeps the connection, until `close`
+  store.async_run(weir::log::failures{"redis"});  // keeps the connection, until `close`
   return std::make_unique<store_gate<weir::redis_store>>(std::move(store), options);
 }
 

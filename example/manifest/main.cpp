@@ -3,9 +3,8 @@
 
 // Makes the checksum manifest of a directory tree. Every file is a job (hash_file.hpp), in the
 // queue of its top-level folder; a worker (run.hpp) has them read under a limit of open files and,
-// if wanted, a byte budget; the manifest is written from the jobs' results. They
-// stay in the store: a run that was killed is resumed by the next, and runs at the same time share
-// the work.
+// if wanted, a byte budget. Results stay in the store: a run that was killed is resumed by the
+// next, and runs at the same time share the work.
 
 #include "../printable.hpp"
 #include "display.hpp"
@@ -13,6 +12,7 @@
 #include "path_text.hpp"
 #include "run.hpp"
 #include "tree.hpp"
+#include "weir/log.hpp"
 #include "weir/store/memory.hpp"
 
 #ifdef MANIFEST_WITH_SQLITE
@@ -28,7 +28,6 @@
 #include "weir/store/nats.hpp"
 #endif
 
-#include <boost/asio/detached.hpp>
 #include <sys/stat.h>
 
 #include <stdio.h>
@@ -118,7 +117,7 @@ bool run_on_store(options const& o, tree& found, display& shown) {
   asio::io_context io{1};
   // A connection is kept until the store is closed.
   [[maybe_unused]] auto const run_connected = [&](auto const& store) {
-    store.async_run(asio::detached);
+    store.async_run(weir::log::failures{"store"});
     return run{io, store, o, found, shown}();
   };
   auto const is = [&](std::string_view kind) { return o.store.starts_with(kind); };
