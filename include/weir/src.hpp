@@ -14,6 +14,9 @@
 /// What the primitives and the worker have in common for all stores, compiled: to be included in
 /// one translation unit of a program that defines `WEIR_SEPARATE_COMPILATION`.
 
+#include "weir/detail/explained.hpp"
+#include "weir/log.hpp"
+// After their declarations.
 #include "weir/detail/explained_texts.hpp"
 #include "weir/detail/log_state.hpp"
 #include "weir/job_codec.hpp"
