@@ -368,15 +368,18 @@ class tzif_zone {
     changes_type changes;
     auto const y = year_month_day{floor<days>(t)}.year();
     for (int of = -1; of <= 2; ++of) data_->after->add_changes(y + years{of}, changes);
-    std::stable_sort(changes.begin(), changes.end(),
-                     [](auto const& a, auto const& b) { return a.first < b.first; });
+    // In order, and those of one instant as they came. (libstdc++'s stable sort warns, with clang.)
+    auto const earlier = [](auto const& a, auto const& b) { return a.first < b.first; };
+    for (auto i = changes.begin(); i != changes.end(); ++i) {
+      std::rotate(std::upper_bound(changes.begin(), i, *i, earlier), i, std::next(i));
+    }
     changes.pop_back();  // what comes next may replace it
     zone_period found{listed.first, latest_instant, listed.second};
     for (auto change = changes.begin(); change != changes.end(); ++change) {
       auto const& [at, offset] = *change;
       // Where it is always summer, each ends when the next begins.
       bool const replaced = std::next(change) != changes.end() && std::next(change)->first == at;
-      if (replaced || at <= listed.first || at >= latest_instant )
+      if (replaced || at <= listed.first || at >= latest_instant || offset == found.offset)
         continue;
       if (at > t) {
         found.end = at;
