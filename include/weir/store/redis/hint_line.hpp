@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
+#include "weir/log.hpp"
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/pace.hpp"

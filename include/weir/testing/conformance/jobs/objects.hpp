@@ -4,6 +4,7 @@
 #ifndef WEIR_TESTING_CONFORMANCE_JOBS_OBJECTS_HPP
 #define WEIR_TESTING_CONFORMANCE_JOBS_OBJECTS_HPP
 
+#include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
 #include "weir/testing/fields.hpp"
 
