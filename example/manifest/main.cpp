@@ -163,13 +163,14 @@ bool run_on_store(options const& o, tree& found, display& shown) {
 
 int make_manifest(options const& o) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of writing
+  weir::log::set_sink({});        // what goes wrong is said once, at the end
   class output const output{o.output};
   // The files of a sqlite store change meanwhile, too.
   auto const name = o.database();
   auto const database = name.empty() ? name : fs::weakly_canonical(fs::absolute(name)).native();
   auto found = find_files(o.directory, [&](std::string const& path) {
     return output.is_mine(path) || path == database || path == database + "-wal" ||
-           path == database + "-shm" || path == database + "-journal";
+           path == database + "-shm" || path == database + "-reserve";
   });
 
   display shown{o.plain};
