@@ -51,6 +51,8 @@ inline void compare_row(std::string const& row, std::string seen, names const& k
       seen.replace(at, text.size(), name);
     }
   }
+  // What an exception's text adds of a code's number, which another version may change.
+  if (auto const at = seen.find(" [weir:"); at != seen.npos) seen.resize(at);
   BOOST_TEST(seen == shown_line(row),
              "ROW\t" << row << "\t" << seen << "\n  the page has " << shown_line(row));
 }
