@@ -245,7 +245,7 @@ class Responses(GatewayTest):
             result = subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
             self.assertIn(result.returncode, (2, 3), arguments)
             self.assertNotIn(b"s3cret", result.stderr)
-            self.assertRegex(result.stderr, rb"\Agateway: [ -~]*\n\Z")
+            self.assertRegex(result.stderr, rb"\A(weir: [ -~]*\n)*gateway: [ -~]*\n\Z")
 
 
 class TwoGateways(GatewayTest):
