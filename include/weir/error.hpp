@@ -145,6 +145,8 @@ namespace detail {
   }
 }
 
+// Categories live as long as the program: nobody deletes one.
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
 class error_category : public boost::system::error_category {
  public:
   constexpr error_category() noexcept : boost::system::error_category(0x7765697265727263) {}

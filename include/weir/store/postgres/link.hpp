@@ -124,8 +124,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     std::unique_ptr<postgres_request> request;
     postgres_result answer;
     error_code failed;
-    int ends;       // synchronization points until it is over
-    bool prepares;  // its statement, and is not known to have done so
+    int ends;         // synchronization points until it is over
+    bool prepares;    // its statement, and is not known to have done so
+    int results = 0;  // so far
   };
 
   /// The first statement on every connection.
@@ -283,6 +284,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       }
       nothing = 0;
       auto& first = under_way_.front();
+      // A few for each statement; a server may go on for ever.
+      constexpr int most_results = 100;
+      if (++first.results > most_results) return end(errc::outcome_unknown);
       switch (PQresultStatus(r.get())) {
         case PGRES_TUPLES_OK: first.answer = std::move(r); break;
         case PGRES_PIPELINE_SYNC:
