@@ -57,6 +57,7 @@ struct cron_error {
     return text;
   }
 
+  /// By all of it.
   friend bool operator==(cron_error const&, cron_error const&) = default;
 };
 
@@ -121,6 +122,7 @@ class cron_expression {
     return std::nullopt;
   }
 
+  /// Whether they are due at the same times, as far as their fields say so.
   friend constexpr bool operator==(cron_expression const&, cron_expression const&) = default;
 
  private:
@@ -199,6 +201,7 @@ class cron_expression {
   bool wildcard_ = false;
 };
 
+/// @private
 class cron_expression::parser {
  public:
   explicit parser(std::string_view text) : text_{text} {}

@@ -34,6 +34,7 @@ struct tick {
   std::chrono::seconds offset;       ///< what the wall clock is ahead of UTC at that instant
   clock_change change;               ///< why `at + offset` is not `meant`, or is ambiguous
 
+  /// By all of it.
   friend bool operator==(tick const&, tick const&) = default;
 };
 

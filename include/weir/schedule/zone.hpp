@@ -21,6 +21,7 @@ struct zone_period {
   std::chrono::sys_seconds end;    ///< the instant after its last one
   std::chrono::seconds offset;     ///< local time less UTC, less than 26 hours either way
 
+  /// By all of it.
   friend bool operator==(zone_period const&, zone_period const&) = default;
 };
 
