@@ -53,7 +53,7 @@ postgres_options hurried() {
   return o;
 }
 
-/// Runs until it is so. False: so long has passed that it hangs, on however busy a machine.
+/// Runs until it is so. False: a minute has passed, and it hangs.
 template <class Condition>
 [[nodiscard]] bool ends(boost::asio::io_context& io, Condition so) {
   auto const give_up = std::chrono::steady_clock::now() + 60s;
