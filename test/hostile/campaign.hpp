@@ -6,12 +6,11 @@
 
 #include "weir/testing/dice.hpp"
 
-#include <sanitizer/allocator_interface.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +24,13 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+// g++'s sanitizer has these, too, and no header that declares them.
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(void const volatile*, std::size_t),
+                                              void (*freed)(void const volatile*));
+std::size_t __sanitizer_get_allocated_size(void const volatile*);
+}
 
 /// Attacks that are drawn from a seed, round after round.
 namespace hostile {
