@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
+#include "weir/command/locks.hpp"
 #include "weir/testing/dice.hpp"
 #include "weir/testing/fields.hpp"
 #include "weir/testing/shrink.hpp"
