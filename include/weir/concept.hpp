@@ -139,7 +139,8 @@ concept job_store =
     executes<S, command::pause_queue> && executes<S, command::resume_queue> &&
     executes<S, command::read_queue_stats> && executes<S, command::list_dead_letters> &&
     executes<S, command::replay_dead_letter> && executes<S, command::purge_job> &&
-    executes<S, command::list_queues> && requires(S const& s) {
+    executes<S, command::list_queues> && executes<S, command::relay_job> &&
+    executes<S, command::list_jobs> && requires(S const& s) {
       { s.shard_count() } noexcept -> std::convertible_to<std::uint32_t>;
     };
 

@@ -10,12 +10,17 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace weir {
+
+namespace detail {
+struct succession;
+}  // namespace detail
 
 /// Thrown by a handler that knows that its job can never succeed: it is dead-lettered at once, with
 /// this reason.
@@ -90,10 +95,17 @@ class job_context {
   /// For the worker.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
 
+  /// For handlers of weir's own, and for the worker: what comes in the job's place once it has
+  /// ended well; null: nothing.
+  void succeed(std::shared_ptr<detail::succession const> by) noexcept { after_ = std::move(by); }
+  /// For the worker: the same again.
+  [[nodiscard]] detail::succession const* after() const noexcept { return after_.get(); }
+
  private:
   std::string_view queue_;
   leased_job const& job_;
   std::atomic<bool> stop_{false};
+  std::shared_ptr<detail::succession const> after_;
 };
 
 }  // namespace weir

@@ -510,6 +510,25 @@ class job_queue {
         std::forward<Token>(token), std::move(queue), std::move(cursor));
   }
 
+  /// One page of the queue's jobs in one state, in the store's own order. See `command::list_jobs`.
+  ///
+  /// @param queue  its name, 1…`limits::key_size` bytes
+  /// @param state  which jobs
+  /// @param limit  how many at most, 1…`limits::batch`; a page may have fewer, or none, and go on
+  /// @param cursor that of the page before; empty to begin
+  /// @param token  completes with `void(error_code, job_page)`
+  /// @return the page; its cursor is empty at the end. Error: `invalid_option` for a cursor that no
+  /// page gave.
+  template <class Token = default_token>
+  auto async_list(std::string queue, job_state state, std::uint32_t limit = 100,
+                  std::string cursor = {}, Token&& token = Token{}) const {
+    return ask(
+        [state, limit](std::string_view q, std::string_view c) {
+          return command::list_jobs{.queue = q, .state = state, .limit = limit, .cursor = c};
+        },
+        std::forward<Token>(token), std::move(queue), std::move(cursor));
+  }
+
   /// Makes a dead job pending again with no attempts spent, if its unique key is free. See
   /// `command::replay_dead_letter`.
   ///

@@ -144,6 +144,12 @@ class worker {
     return handle<typename detail::job_of<Handler>::type, Handler>(std::move(handler));
   }
 
+  /// For `scheduler`: it serves schedules, and nothing else.
+  void fire_schedules(std::shared_ptr<detail::any_handler const> handler) {
+    setup_.fires_schedules = true;
+    runs_.handle(schedule_kind, std::move(handler));
+  }
+
   /// Runs until stopped or cancelled, then drains: claims nothing more, gives back what it claimed
   /// and did not start, waits up to `options.drain` for its handlers while renewing their leases,
   /// then tells them to stop, waits until they have, and gives back, with their attempt, the jobs

@@ -66,6 +66,11 @@ enum job_defect : int {
   replays_name_nobody,
   replays_keep_out,
   blocked_by_nobody,
+  relays_in_two_steps,
+  relays_whatever_it_is,
+  relays_leave_the_job,
+  lists_end_early,
+  lists_mix_states,
 };
 
 struct job_defects : no_defects {
@@ -151,6 +156,37 @@ struct job_defects : no_defects {
     if constexpr (std::is_same_v<C, list_dead_letters>) {
       if (which == letters_are_unlisted && !c.queue.empty() && c.limit > 0) return job_page{};
     }
+    if constexpr (std::is_same_v<C, relay_job>) {
+      if (which == relays_whatever_it_is && c.fence == 0) {
+        auto const j = next(find_job{c.queue, c.id}, now);
+        std::string const payload = j.has_value() && *j ? (*j)->payload : std::string{c.expected};
+        c.expected = payload;
+        return next(c, now);
+      }
+      if (which == relays_in_two_steps) {
+        auto answer = next(c, now);
+        if (!c.jobs.empty() && (answer.has_error() ? answer.error() == errc::lease_lost
+                                                   : answer->outcome == relay_outcome::changed)) {
+          next(enqueue_jobs{c.to, c.jobs}, now);
+        }
+        return answer;
+      }
+      if (which == relays_leave_the_job) {
+        std::vector<new_job> others;
+        for (auto const& j : c.next) {
+          if (j.id != c.id) others.push_back(j);
+        }
+        if (others.size() != c.next.size()) c.next = others;
+        auto answer = next(c, now);
+        if (answer.has_value() && answer->outcome == relay_outcome::relayed) {
+          answer->jobs.resize(c.jobs.size() + others.size() + 1);
+        }
+        return answer;
+      }
+    }
+    if constexpr (std::is_same_v<C, list_jobs>) {
+      if (which == lists_mix_states && c.state == job_state::leased) c.state = job_state::pending;
+    }
     if constexpr (std::is_same_v<C, purge_job>) {
       if (which == purges_are_uncounted) {
         auto const j = next(find_job{c.queue, c.id}, now);
@@ -200,6 +236,8 @@ struct job_defects : no_defects {
       if (which == extended_jobs_stay) extended.insert({std::string{c.queue}, c.id});
     } else if constexpr (std::is_same_v<C, bury_job>) {
       ended(c.queue, c.id);
+    } else if constexpr (std::is_same_v<C, list_jobs>) {
+      if (which == lists_end_early) answer->cursor.clear();
     }
     return answer;
   }
@@ -509,6 +547,11 @@ inline constexpr mutant job_mutants[] = {
     {replays_name_nobody, "F40", "a replay that is refused does not say for which job"},
     {replays_keep_out, "F14", "a replay waits for a job that nobody can claim any more"},
     {blocked_by_nobody, "F16", "a start that is refused does not say for which job"},
+    {relays_in_two_steps, "R4", "a relay that comes too late adds its jobs all the same"},
+    {relays_whatever_it_is, "R4", "a relay does not look at the job's payload"},
+    {relays_leave_the_job, "R4", "a relay loses the successor that has the job's own id"},
+    {lists_end_early, "R4", "a list ends with its first page"},
+    {lists_mix_states, "R4", "a list of what is leased has what waits"},
     {no_attempts_is_one, "R8", "max_attempts of 0 is accepted and means 1"},
 };
 

@@ -33,6 +33,7 @@ namespace command = weir::command;
 /// What a command views besides its own values.
 struct views {
   std::vector<weir::new_job> jobs;
+  std::vector<weir::new_job> next;
   std::vector<weir::finished_job> finished;
   std::vector<weir::quota> quotas;
 };
@@ -49,6 +50,10 @@ void fill_values(C& c, fuzz::input& in) {
   if constexpr (requires { c.memo; }) c.memo = in.text();
   if constexpr (requires { c.result.size(); }) c.result = in.text();
   if constexpr (requires { c.cursor; }) c.cursor = in.text();
+  if constexpr (requires { c.expected; }) c.expected = in.text();
+  if constexpr (requires { c.stored; }) c.stored = in.text();
+  if constexpr (requires { c.to; }) c.to = in.text();
+  if constexpr (requires { c.state; }) c.state = static_cast<weir::job_state>(in.below(5));
   if constexpr (requires { c.id; }) c.id = in.id();
   if constexpr (requires { c.fence; }) c.fence = in.number();
   if constexpr (requires { c.sequence; }) c.sequence = in.number();
@@ -91,7 +96,11 @@ void fill(C& c, fuzz::input& in, views& seen) {
     }
     c.quotas = seen.quotas;
   }
-  if constexpr (std::is_same_v<C, command::enqueue_jobs>) {
+  if constexpr (requires { c.next; }) {
+    for (auto left = in.below(4); left != 0; --left) fill_values(seen.next.emplace_back(), in);
+    c.next = seen.next;
+  }
+  if constexpr (std::is_same_v<C, command::enqueue_jobs> || std::is_same_v<C, command::relay_job>) {
     for (auto left = in.below(4); left != 0; --left) fill_values(seen.jobs.emplace_back(), in);
     c.jobs = seen.jobs;
   }
@@ -152,6 +161,7 @@ class bed {
       describe(out, command::inspect_permits{c.key, 100});
       describe(out, command::inspect_lock{c.key});
     }
+    if constexpr (requires { c.to; }) describe(out, command::read_queue_stats{c.to});
     if constexpr (requires { c.queue; }) {
       describe(out, command::read_queue_stats{c.queue});
       describe(out, command::peek_jobs{c.queue, 100});

@@ -85,6 +85,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   read(command::cancel_job{}, r.get());
   read(command::find_job{}, r.get());
   read(command::list_dead_letters{{}, 1, {}}, r.get());
+  read(command::list_jobs{}, r.get());
+  read(command::relay_job{}, r.get());
   read(command::scan_visible_queues{}, r.get());
   read(command::read_queue_stats{}, r.get());
   read(command::list_queues{0, 1, {}}, r.get());

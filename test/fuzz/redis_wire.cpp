@@ -119,7 +119,7 @@ constexpr std::array quotas{weir::quota::per(3, std::chrono::seconds{7}),
                             weir::quota::per_second(1'000'000).burst(5)};
 
 void check_replies(fuzz::input in) {
-  auto const which = in.below(26);
+  auto const which = in.below(28);
   std::vector<node> nodes;
   while (!in.spent() && nodes.size() < 64) nodes.push_back(any_node(in));
   std::array const finished{weir::finished_job{}, weir::finished_job{}};
@@ -151,6 +151,12 @@ void check_replies(fuzz::input in) {
     case 22: return check_reply(command::list_dead_letters{"q", 3, {}}, nodes);
     case 23: return check_reply(command::list_queues{0, 3, {}}, nodes);
     case 24: return check_reply(command::scan_visible_queues{0, 3, 1}, nodes);
+    case 25: return check_reply(command::list_jobs{"q", weir::job_state::dead, 3, {}}, nodes);
+    case 26:
+      return check_reply(
+          command::relay_job{
+              .queue = "q", .id = {}, .fence = 1, .next = jobs, .to = "r", .jobs = jobs},
+          nodes);
     default: return check_reply(command::min_vesting_time{"q"}, nodes);
   }
 }

@@ -305,10 +305,35 @@ class queues final : public program<engine_type> {
         co_return;
       case 4: co_await p->queue.async_return(queue, j.id, j.fence, token); co_return;
       case 5: co_await p->queue.async_bury(queue, j.id, j.fence, "hopeless", token); co_return;
+      case 6: co_await relay(p, queue, j); co_return;
       default: break;
     }
     for (int attempt = 0; attempt != 2; ++attempt) {
       auto [ec, _] = co_await p->queue.async_complete(queue, j.id, j.fence, "done", token);
+      if (ec != weir::condition::transient) break;
+    }
+  }
+
+  /// Another job comes in its place, sometimes of the same id, and sometimes one beside it.
+  static asio::awaitable<void> relay(process_pointer p, std::string queue, weir::leased_job j) {
+    auto& all = p->all;
+    auto& d = all.in_.in.choices;
+    auto next = all.draw_job(*p);
+    if (d.chance(50)) next.id = j.id;
+    auto const beside = all.draw_job(*p);
+    auto const to = std::string{weir::companion_prefix} + queue;
+    weir::command::relay_job c{.queue = queue, .id = j.id, .next = {&next, 1}};
+    if (d.chance(50)) {
+      c.fence = j.fence;
+    } else {
+      c.expected = j.payload;
+    }
+    if (d.chance(30)) {
+      c.to = to;
+      c.jobs = {&beside, 1};
+    }
+    for (int attempt = 0; attempt != 2; ++attempt) {
+      auto [ec, _] = co_await weir::async_execute(p->store, c, token);
       if (ec != weir::condition::transient) break;
     }
   }
@@ -400,7 +425,8 @@ constexpr rare_state expected[] = {
     rare_state::running_cancelled,   rare_state::dead_replayed,
     rare_state::replay_conflict,     rare_state::job_purged,
     rare_state::completion_too_late, rare_state::handler_snoozed,
-    rare_state::job_returned,        rare_state::store_full,
+    rare_state::job_returned,        rare_state::job_relayed,
+    rare_state::store_full,
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ something else does not compile. There is more to name:
   weir.enum.NAME                 columns of a row, in the order of an enumeration
 
 `---` begins a comment that the engine does not get, and `--\\` ends a line that goes on in the next.
-In Lua, `---@part NAME` begins a part in shared/, and `---@use NAME, NAME` puts parts into a script.
+In Lua, `---@part NAME` begins a part in shared/, and `---@use NAME, NAME` puts parts into a script;
+`NAME()` among them puts in a whole script, as a function NAME of KEYS and ARGV.
 In SQL, `weir.NAME` is what the schema has under that name.
 """
 
@@ -251,21 +252,29 @@ class Lua:
                     raise Wrong(f"{path.name}: there is another part {name}")
                 self.parts[name] = self.framed(script.fill(text, path.name))
         for path in sorted((include / LUA).glob("*.lua")):
-            pieces = self.split(USE, path)
-            out = self.scripts[path.stem] = []
-            for used, text in zip(pieces[::2], pieces[1::2]):
-                names = [n.strip() for n in used.split(",")]
-                for name in names:
-                    if name not in self.parts:
-                        raise Wrong(f"{path.name}: there is no part {name}")
-                    if name in [n for n, _ in out]:
-                        raise Wrong(f"{path.name}: {name} is used twice")
-                    out.append((name, self.parts[name]))
-                if text := script.fill(text, path.name).strip("\n"):
-                    out.append((None, self.framed(text)))
+            self.scripts[path.stem] = self.made(path, script)
         used = {n for pieces in self.scripts.values() for n, _ in pieces}
         if unused := sorted(set(self.parts) - used):
             raise Wrong(f"nothing uses the part {unused[0]}")
+
+    def made(self, path, script):
+        pieces, out, own = self.split(USE, path), [], set()
+        for used, text in zip(pieces[::2], pieces[1::2]):
+            for name in (n.strip() for n in used.split(",")):
+                if name in own:
+                    raise Wrong(f"{path.name}: {name} is used twice")
+                own.add(name)
+                if name.endswith("()"):
+                    out.append((None, self.framed(f"local function {name[:-2]}(KEYS, ARGV)")))
+                    out += self.made(path.with_name(f"{name[:-2]}.lua"), script)
+                    out.append((None, self.framed("end")))
+                elif name in self.parts:
+                    out.append((name, self.parts[name]))
+                else:
+                    raise Wrong(f"{path.name}: there is no part {name}")
+            if text := script.fill(text, path.name).strip("\n"):
+                out.append((None, self.framed(text)))
+        return out
 
     @staticmethod
     def split(by, path):

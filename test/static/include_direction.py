@@ -26,6 +26,7 @@ LAYERS = [
     ("weir/rule/*", "rule"),
     ("weir/table/*", "table"),
     ("weir/schedule/*", "schedule"),
+    ("weir/scheduler/*", "worker"),
     ("weir/clock/*", "clock"),
     ("weir/backoff/*", "backoff"),
     ("weir/detail/*", "detail"),
@@ -41,6 +42,8 @@ LAYERS = [
     ("weir/enqueue.hpp", "primitive"),  # what a queue and a transaction share
     ("weir/job_queue.hpp", "primitive"),
     ("weir/worker.hpp", "worker"),
+    ("weir/schedules.hpp", "worker"),
+    ("weir/scheduler.hpp", "worker"),
     ("weir/*", "value"),
     ("*", None),
 ]
@@ -61,7 +64,7 @@ MAY_INCLUDE = {
     "clock": "value leaf command rule concept detail clock",
     "backoff": "value leaf command rule concept detail backoff",
     "primitive": "value leaf command rule concept detail clock backoff primitive",
-    "worker": "value leaf command rule concept detail clock backoff primitive worker",
+    "worker": "value leaf command rule schedule concept detail clock backoff primitive worker",
     "store": "value leaf command rule table concept detail clock backoff store",
     "adapt": "value leaf command rule concept detail clock backoff adapt",
     "testing": "*",

@@ -189,6 +189,9 @@ BOOST_AUTO_TEST_CASE(snooze_requeue_return_bury_replay_and_purge) {
     auto const dead = co_await queue.async_list_dead_letters(orders);
     BOOST_TEST_REQUIRE(dead.jobs.size() == 1U);
     BOOST_TEST(dead.jobs[0].reason == "hopeless");
+    auto const listed = co_await queue.async_list(orders, weir::job_state::dead);
+    BOOST_TEST(listed.jobs.size() == 1U);
+    BOOST_TEST((co_await queue.async_list(orders, weir::job_state::leased)).jobs.empty());
 
     // F40: a replayed job has all its attempts again.
     auto const replayed = co_await queue.async_replay(orders, made.id);

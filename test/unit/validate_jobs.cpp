@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -219,6 +220,61 @@ BOOST_AUTO_TEST_CASE(scans_and_listings) {
   auto const dead = on_queue<command::list_dead_letters>();
   check_queue(dead);
   check_batch(dead);
+  auto const list = on_queue<command::list_jobs>();
+  check_queue(list);
+  check_batch(list);
+}
+
+BOOST_AUTO_TEST_CASE(relays) {
+  auto const job = good_job();
+  std::span const one{&job, 1};
+  command::relay_job const good{.queue = "q", .id = some_id(), .next = one, .to = "r", .jobs = one};
+  expect_good(good);
+  check_queue(good);
+  auto const expect = [&](auto change, weir::error_code const& expected) {
+    auto c = good;
+    change(c);
+    auto const ec = weir::rule::validate(c);
+    BOOST_TEST((ec == expected), ec.message());
+  };
+  std::string const large(limits::payload_size + 1, 'x');
+  expect([&](auto& c) { c.expected = std::string_view{large}.substr(1); }, {});
+  expect([&](auto& c) { c.expected = large; }, errc::payload_too_large);
+  expect([&](auto& c) { c.stored = std::string_view{large}.substr(1); }, {});
+  expect([&](auto& c) { c.stored = large; }, errc::payload_too_large);
+  expect([&](auto& c) { c.fence = 1; }, {});
+  expect(
+      [&](auto& c) {
+        c.fence = 1;
+        c.expected = "payload";
+      },
+      errc::invalid_option);
+  expect([&](auto& c) { c.to = "q"; }, errc::invalid_queue);
+  expect([&](auto& c) { c.to = {}; }, errc::invalid_queue);
+  expect([&](auto& c) { c.jobs = {}; }, errc::invalid_queue);
+  expect(
+      [&](auto& c) {
+        c.next = c.jobs = {};
+        c.to = {};
+      },
+      {});
+  std::vector<new_job> const many(limits::batch, job);
+  expect([&](auto& c) { c.next = many; }, errc::invalid_batch);
+  expect(
+      [&](auto& c) {
+        c.next = many;
+        c.jobs = {};
+        c.to = {};
+      },
+      {});
+  std::vector<new_job> heavy(limits::batch_bytes / limits::payload_size / 2 + 1, job);
+  for (auto& j : heavy) j.payload = std::string_view{large}.substr(1);
+  expect([&](auto& c) { c.next = heavy; }, {});
+  expect([&](auto& c) { c.next = c.jobs = heavy; }, errc::invalid_batch);
+  auto nameless = job;
+  nameless.kind = {};
+  expect([&](auto& c) { c.next = {&nameless, 1}; }, errc::invalid_kind);
+  expect([&](auto& c) { c.jobs = {&nameless, 1}; }, errc::invalid_kind);
 }
 
 BOOST_AUTO_TEST_CASE(whole_queues) {

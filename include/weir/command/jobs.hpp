@@ -28,6 +28,13 @@
 
 namespace weir {
 
+/// A queue whose name begins with this belongs to the queue whose name follows, and is in its
+/// shard, so that one step can change both (`command::relay_job`). Schedules are kept in such.
+inline constexpr std::string_view companion_prefix = "weir.schedules/";
+
+/// The kind of the jobs that are schedules.
+inline constexpr std::string_view schedule_kind = "weir.schedule";
+
 /// A job to be enqueued. Views only: see `command::enqueue_jobs`.
 struct new_job {
   job_id id{};  ///< made by who enqueues it, never nil; one that the queue has a record of is not
@@ -144,6 +151,30 @@ enum class requeue_outcome : std::uint8_t {
   }
   return "?";
 }
+
+/// What became of a job that was to be ended with others in its place.
+enum class relay_outcome : std::uint8_t {
+  relayed,    ///< it has ended, and the others were added
+  changed,    ///< its payload is another one; nothing was changed
+  not_found,  ///< there is no such job that waits or is leased
+};
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(relay_outcome o) noexcept {
+  switch (o) {
+    case relay_outcome::relayed: return "relayed";
+    case relay_outcome::changed: return "changed";
+    case relay_outcome::not_found: return "not_found";
+  }
+  return "?";
+}
+
+/// The answer to `command::relay_job`.
+struct relayed {
+  relay_outcome outcome = relay_outcome::relayed;    ///< has it ended, or why not
+  boost::container::small_vector<enqueued, 1> jobs;  ///< relayed: of `jobs`, then of `next`, by
+                                                     ///< position; otherwise empty
+};
 
 /// What became of a job that was to be cancelled.
 enum class cancel_outcome : std::uint8_t {
@@ -308,6 +339,33 @@ struct complete_jobs {
   std::string_view queue;              ///< its name, 1…`limits::key_size` bytes
   std::span<finished_job const> jobs;  ///< 1…`limits::batch` of them, with up to
                                        ///< `limits::batch_bytes` of results
+};
+
+/// Ends a job as completed and, in the same step, adds others: to its queue, and to another queue
+/// of the same shard. So a chain of jobs has no gap between two links, and a record that weir keeps
+/// as a job, such as a schedule, goes from one state to the next exactly once.
+///
+/// The job is named by its lease, or, with `fence` 0, by the payload that it has: then it ends
+/// whether it waits or is leased, and of several that relay it from the same state, one does. The
+/// others are added as by `enqueue_jobs`, after the job's unique key is free. One of `next` may
+/// have the id of the job that ends, if that one has no retention.
+///
+/// Errors before any change: bad input, `lease_lost`, `invalid_shard` (`to` is in another shard),
+/// `store_full`.
+struct relay_job {
+  using result = relayed;                   ///< has it ended, and what became of the others
+  static constexpr bool repeatable = true;  ///< what was relayed is found by this no more
+
+  std::string_view queue;       ///< its name, 1…`limits::key_size` bytes
+  job_id id{};                  ///< of the job that ends
+  std::uint64_t fence = 0;      ///< the lease's number, from the claim; 0: by `expected`
+  std::string_view expected{};  ///< the payload that it must have; with a fence: empty
+  std::string_view stored{};    ///< its result, kept with its record, up to `limits::payload_size`
+                                ///< bytes
+  std::span<new_job const> next{};  ///< what is added to `queue`
+  std::string_view to{};            ///< where `jobs` go: another queue; empty exactly if they are
+  std::span<new_job const> jobs{};  ///< what is added to `to`; of both together up to
+                                    ///< `limits::batch`, with up to `limits::batch_bytes`
 };
 
 /// Ends a lease because the attempt failed: the job vests again after `delay`, or is dead-lettered
@@ -488,6 +546,20 @@ struct list_dead_letters {
   std::string_view queue;     ///< its name, 1…`limits::key_size` bytes
   std::uint32_t limit = 100;  ///< 1…`limits::batch`
   std::string_view cursor;    ///< of the page before
+};
+
+/// Lists the records of a queue in one state; `cursor` from the page before, empty to begin. The
+/// order is the store's own, and a job that moves while pages are read may be listed twice or not
+/// at all; one that stays as it is, is listed once. At most 1,000 records are looked at for a page:
+/// it may have fewer jobs than `limit`, or none, and a cursor.
+struct list_jobs {
+  using result = job_page;                  ///< the jobs, and how to go on
+  static constexpr bool repeatable = true;  ///< it changes nothing
+
+  std::string_view queue;                ///< its name, 1…`limits::key_size` bytes
+  job_state state = job_state::pending;  ///< the jobs in this state
+  std::uint32_t limit = 100;             ///< 1…`limits::batch`
+  std::string_view cursor{};             ///< of the page before
 };
 
 /// Makes a dead job pending again, if its unique key is free: with no attempts and no snoozes

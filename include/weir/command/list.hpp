@@ -39,19 +39,28 @@ struct job_commands
               min_vesting_time, scan_visible_queues, update_queue_pointer, gc_stale_pointers,
               obtain_queue_lease, release_queue_lease, snooze_queue, pause_queue, resume_queue,
               read_queue_stats, list_dead_letters, replay_dead_letter, purge_job, list_queues,
-              await_jobs> {};
+              relay_job, list_jobs, await_jobs> {};
 
 /// A command that waits for an event, and is no step.
 template <class C>
 inline constexpr bool waits_for_event =
     std::same_as<C, await_permit> || std::same_as<C, await_jobs>;
 
+/// A command that changes nothing.
+template <class C>
+inline constexpr bool reads_only =
+    std::same_as<C, inspect_permits> || std::same_as<C, inspect_lock> ||
+    std::same_as<C, peek_bucket> || std::same_as<C, peek_jobs> || std::same_as<C, find_job> ||
+    std::same_as<C, min_vesting_time> || std::same_as<C, scan_visible_queues> ||
+    std::same_as<C, read_queue_stats> || std::same_as<C, list_dead_letters> ||
+    std::same_as<C, list_jobs> || std::same_as<C, list_queues>;
+
 /// A command that makes records. All others go on in a store that is full, so that it can be
 /// emptied.
 template <class C>
 inline constexpr bool needs_room =
     std::same_as<C, acquire_permit> || std::same_as<C, acquire_lock> || std::same_as<C, take> ||
-    std::same_as<C, enqueue_jobs>;
+    std::same_as<C, enqueue_jobs> || std::same_as<C, relay_job>;
 
 }  // namespace weir::command
 

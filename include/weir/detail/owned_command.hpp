@@ -5,13 +5,19 @@
 #define WEIR_DETAIL_OWNED_COMMAND_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/decision.hpp"
+#include "weir/job.hpp"
 #include "weir/quota.hpp"
+#include "weir/time.hpp"
+
+#include <boost/pfr/core.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -24,14 +30,7 @@ template <class C>
 class owned_command {
  public:
   explicit owned_command(C const& c) : command_{c} {
-    if constexpr (requires { command_.key; }) keep(command_.key);
-    if constexpr (requires { command_.holder; }) keep(command_.holder);
-    if constexpr (requires { command_.queue; }) keep(command_.queue);
-    if constexpr (requires { command_.reason; }) keep(command_.reason);
-    if constexpr (requires { command_.memo; }) keep(command_.memo);
-    if constexpr (requires { command_.cursor; }) keep(command_.cursor);
-    if constexpr (requires { command_.quotas; }) keep(command_.quotas);
-    if constexpr (requires { command_.jobs; }) keep(command_.jobs);
+    boost::pfr::for_each_field(command_, [this](auto& field) { this->keep(field); });
   }
   owned_command(owned_command const&) = delete;
   owned_command& operator=(owned_command const&) = delete;
@@ -51,6 +50,16 @@ class owned_command {
   }
   void keep(finished_job& j) { keep(j.result); }
   void keep(quota&) noexcept {}
+  void keep(bucket_mark&) noexcept {}
+  void keep(job_id&) noexcept {}
+  void keep(duration&) noexcept {}
+  template <class Value>
+    requires std::is_arithmetic_v<Value> || std::is_enum_v<Value>
+  void keep(Value&) noexcept {}
+  template <class Value>
+  void keep(std::optional<Value>& value) {
+    if (value) keep(*value);
+  }
 
   template <class T>
   void keep(std::span<T const>& all) {

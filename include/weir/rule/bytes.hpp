@@ -8,6 +8,7 @@
 #include "weir/job.hpp"
 #include "weir/limits.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -38,15 +39,16 @@ namespace weir::rule {
 /// @}
 
 /// Do the jobs of one command keep to `limits::batch_bytes` together?
-template <class Job>
-[[nodiscard]] constexpr bool within_batch_bytes(std::span<Job const> jobs) noexcept {
+template <class... Jobs>
+[[nodiscard]] constexpr bool within_batch_bytes(std::span<Jobs const>... jobs) noexcept {
   std::size_t left = limits::batch_bytes;
-  for (auto const& j : jobs) {
+  auto const fits = [&](auto const& j) {
     auto const bytes = bytes_of(j);
     if (bytes > left) return false;
     left -= bytes;
-  }
-  return true;
+    return true;
+  };
+  return (std::ranges::all_of(jobs, fits) && ...);
 }
 
 /// The room in one answer.

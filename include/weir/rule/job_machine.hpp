@@ -10,6 +10,7 @@
 #include "weir/job.hpp"
 #include "weir/rule/bytes.hpp"
 #include "weir/rule/fence.hpp"
+#include "weir/rule/job_cursor.hpp"
 #include "weir/rule/job_fields.hpp"
 #include "weir/rule/job_moves.hpp"
 #include "weir/rule/jobs.hpp"
@@ -39,13 +40,16 @@ namespace weir::rule {
 ///   outlasts its jobs, null if too many such are remembered; `within(q, now, step)`: does a step
 ///   that may move the queue's pointer, give it a job, or take its last; `place(q, now)`: after a
 ///   change of pause or snooze; `no_later_than(q, t, now)`, `set_pointer(q, t, now)`.
-/// - *shards*: `has_shard`; `longest_due(shard)`; `each_due(shard, from, to, most, f)` and
+/// - *shards*: `has_shard`; `together(queue, other)`: are they of one shard; `longest_due(shard)`;
+/// `each_due(shard, from, to, most, f)` and
 ///   `each_name(c, f)`, until `f` returns false; `collect_pointers(c, now)`; `last_fence()`.
 /// - *rows of jobs*: `find(q, id, now)`, and `find_whole` with the texts, never one that is gone;
-///   `each(q, jobs, now, f)`: `f(job, row)` for many; `known(q, id, now)`: also one that cannot be
-///   read; `add(q, job, now)`, with its enqueue key, unless it is known; `lift(q, r)` out of the
-///   order of those that wait, `put(q, r)` into it; `extend(q, r, vesting)`: both in one; `retire`
-///   and `unretire`: the same with those that have ended; `erase`: of one in no order.
+///   `each(q, jobs, now, f)`: `f(job, row)` for many; `each_after(q, id, most, f)`: `f(id, row)` by
+///   id, with the texts, until it returns false: whether there may be more; `known(q, id, now)`:
+///   also one that cannot be read; `add(q, job, now)`, with its enqueue key, unless it is known;
+///   `lift(q, r)` out of the order of those that wait, `put(q, r)` into it; `extend(q, r,
+///   vesting)`: both in one; `retire` and `unretire`: the same with those that have ended; `erase`:
+///   of one in no order.
 /// - *orders of jobs*: `min_vesting(q, now)`; `each_visible(q, wants, now, f)`: `f` may claim or
 ///   end the job, and returns how many more it wants; null: a damaged record was set aside;
 ///   `peek(q, most, now, f)`; `each_dead(q, after, most, f)`: whether there may be more;
@@ -186,8 +190,7 @@ class job_machine : public job_moves<Rows> {
         auto const outcome = on_complete(state, r ? r->fence : 0, f.fence);
         out[i++] = outcome;
         if (outcome != complete_outcome::completed || state != job_state::leased) return;
-        if (!f.result.empty() && r->retention > duration::zero()) r->note_result(f.result);
-        moves::end(of, *r, job_state::completed, now);
+        complete(of, *r, f.result, now);
       });
       return hint{};
     });
@@ -235,6 +238,42 @@ class job_machine : public job_moves<Rows> {
     });
   }
 
+  result<relayed> apply(command::relay_job const& c, time_point now) {
+    rows_.tidy(now, c.next.size() + c.jobs.size());
+    if (!c.jobs.empty() && !rows_.together(c.queue, c.to)) return errc::invalid_shard;
+    auto* const found = rows_.find_queue(c.queue);
+    if (c.fence == 0) {
+      auto const outcome =
+          found == nullptr ? relay_outcome::not_found : has_payload(*found, c, now);
+      if (outcome != relay_outcome::relayed) return relayed{outcome, {}};
+    }
+    auto r = found == nullptr ? row{} : rows_.find(*found, c.id, now);
+    if (!r || (c.fence != 0 && !has_job_lease(r->state(now), r->fence, c.fence))) {
+      return errc::lease_lost;
+    }
+    auto* to = c.jobs.empty() ? nullptr : rows_.find_queue(c.to);
+    typename Rows::loan room_there{rows_};
+    typename Rows::loan room_here{rows_};
+    if (!borrow(to, c.jobs, now, room_there) || !borrow(found, c.next, now, room_here)) {
+      return errc::store_full;
+    }
+    relayed out;
+    out.jobs.reserve(c.jobs.size() + c.next.size());
+    if (!c.jobs.empty()) {
+      if (to == nullptr) to = &rows_.make_queue(c.to);
+      rows_.within(*to, now, [&](queue& q) {
+        for (auto const& j : c.jobs) out.jobs.push_back(moves::enqueue(q, j, now, room_there));
+        return hint{};
+      });
+    }
+    rows_.within(*found, now, [&](queue& q) {
+      complete(q, *r, c.stored, now);
+      for (auto const& j : c.next) out.jobs.push_back(moves::enqueue(q, j, now, room_here));
+      return hint{};
+    });
+    return out;
+  }
+
   result<cancel_outcome> apply(command::cancel_job const& c, time_point now) {
     auto const step = [&](queue& q) {
       auto r = rows_.find(q, c.id, now);
@@ -276,6 +315,29 @@ class job_machine : public job_moves<Rows> {
       return true;
     });
     if (rest && last != after) page.cursor = std::to_string(last);
+    return page;
+  }
+
+  /// Error: `invalid_option` for a cursor that no page gave.
+  result<job_page> apply(command::list_jobs const& c, time_point now) {
+    auto const after = id_of_cursor(c.cursor);
+    if (!after) return errc::invalid_option;
+    job_page page;
+    auto* const q = rows_.find_queue(c.queue);
+    if (q == nullptr) return page;
+    auto last = *after;
+    answer_room room;
+    bool const rest =
+        rows_.each_after(*q, *after, records_per_page, [&](job_id const& id, auto&& r) {
+          if (page.jobs.size() == c.limit) return false;
+          if (r && !r->gone(now) && r->state(now) == c.state) {
+            if (!room.take(r->text_bytes())) return false;
+            page.jobs.push_back(describe(*r, now));
+          }
+          last = id;
+          return true;
+        });
+    if (rest) page.cursor = cursor_after(last);
     return page;
   }
 
@@ -461,6 +523,19 @@ class job_machine : public job_moves<Rows> {
     auto r = rows_.find(*found, c.id, now);
     if (!r || !has_job_lease(r->state(now), r->fence, c.fence)) return errc::lease_lost;
     return rows_.within(*found, now, [&](queue& q) { return step(q, *r); });
+  }
+
+  /// Its record may be gone after this.
+  void complete(queue& q, record& r, std::string_view with, time_point now) {
+    if (!with.empty() && r.retention > duration::zero()) r.note_result(with);
+    moves::end(q, r, job_state::completed, now);
+  }
+
+  /// Has a job that has not ended the payload by which it is to be relayed?
+  relay_outcome has_payload(queue& q, command::relay_job const& c, time_point now) {
+    auto r = rows_.find_whole(q, c.id, now);
+    if (!r || is_terminal(r->ended)) return relay_outcome::not_found;
+    return r->payload() == c.expected ? relay_outcome::relayed : relay_outcome::changed;
   }
 
   /// Takes room for what the jobs need. False: there is not enough.

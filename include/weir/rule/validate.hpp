@@ -255,6 +255,27 @@ namespace detail {
   }
   return verdict.require(within_batch_bytes(c.jobs), errc::invalid_batch);
 }
+[[nodiscard]] inline error_code validate(command::relay_job const& c) noexcept {
+  bool const elsewhere = !c.jobs.empty();
+  if (error_code const ec =
+          detail::queue_verdict(c.queue)
+              .require(c.fence == 0 || c.expected.empty(), errc::invalid_option)
+              .require(c.expected.size() <= limits::payload_size &&
+                           c.stored.size() <= limits::payload_size,
+                       errc::payload_too_large)
+              .require(elsewhere ? valid_key(c.to) && c.to != c.queue : c.to.empty(),
+                       errc::invalid_queue)
+              .require(c.next.size() + c.jobs.size() <= limits::batch, errc::invalid_batch)) {
+    return ec;
+  }
+  for (auto const some : {c.next, c.jobs}) {
+    for (auto const& j : some) {
+      if (auto const ec = validate(j)) return ec;
+    }
+  }
+  if (!within_batch_bytes(c.next, c.jobs)) return errc::invalid_batch;
+  return {};
+}
 [[nodiscard]] inline error_code validate(command::requeue_job const& c) noexcept {
   return detail::queue_verdict(c.queue).require(valid_wait(c.delay), errc::invalid_wait);
 }
@@ -310,6 +331,9 @@ namespace detail {
   return detail::queue_verdict(c.queue);
 }
 [[nodiscard]] inline error_code validate(command::list_dead_letters const& c) noexcept {
+  return detail::queue_verdict(c.queue).require(valid_batch(c.limit), errc::invalid_batch);
+}
+[[nodiscard]] inline error_code validate(command::list_jobs const& c) noexcept {
   return detail::queue_verdict(c.queue).require(valid_batch(c.limit), errc::invalid_batch);
 }
 [[nodiscard]] inline error_code validate(command::replay_dead_letter const& c) noexcept {

@@ -67,6 +67,14 @@ class basic_job_records {
     auto const it = records_.find(id);
     return it == records_.end() ? nullptr : &*it;
   }
+  /// Calls `f(record)` for those after the id, by id, until it returns false: then there is more.
+  template <class F>
+  bool each_after(job_id const& id, F&& f) {
+    for (auto it = records_.upper_bound(id); it != records_.end(); ++it) {
+      if (!f(*it)) return true;
+    }
+    return false;
+  }
   void add(job_record::owner r) noexcept { records_.insert(records_.end(), *r.release()); }
   void remove(job_record& r) noexcept {
     records_.erase_and_dispose(records_.iterator_to(r), job_record::destroy{});

@@ -78,6 +78,7 @@ class basic_table_rows {
 
   /// It knows of no others.
   [[nodiscard]] static bool has_shard(std::uint32_t) noexcept { return true; }
+  [[nodiscard]] static bool together(std::string_view, std::string_view) noexcept { return true; }
 
   [[nodiscard]] std::optional<time_point> longest_due(std::uint32_t) noexcept {
     if (pointers.begin() == pointers.end()) return std::nullopt;
@@ -123,6 +124,11 @@ class basic_table_rows {
   template <class Job, class F>
   static void each(queue& q, std::span<Job const> jobs, time_point now, F&& f) {
     for (auto const& j : jobs) f(j, find(q, j.id, now));
+  }
+
+  template <class F>
+  static bool each_after(queue& q, job_id const& id, std::size_t most, F&& f) {
+    return q.records.each_after(id, [&](record& r) { return most-- != 0 && f(r.id, &r); });
   }
 
   bool add(queue& q, new_job const& j, time_point now) {

@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 
 namespace weir::detail {
 
@@ -82,12 +84,12 @@ class basic_job_shard : public rule::job_machine<basic_table_rows<T>> {
            (!expiring.empty() && expiring.begin()->expiry <= now);
   }
 
-  /// How many of these jobs the queue has no record of.
+  /// How many of the command's jobs there is no record of.
   [[nodiscard]] std::size_t unknown(command::enqueue_jobs const& c, time_point now) {
-    auto* const q = rows_.find_queue(c.queue);
-    if (q == nullptr) return c.jobs.size();
-    return static_cast<std::size_t>(std::ranges::count_if(
-        c.jobs, [&](new_job const& j) { return !rows_.known(*q, j.id, now); }));
+    return unknown(c.queue, c.jobs, now);
+  }
+  [[nodiscard]] std::size_t unknown(command::relay_job const& c, time_point now) {
+    return unknown(c.queue, c.next, now) + unknown(c.to, c.jobs, now);
   }
 
   /// A caller says what time it is, instead of the store's clock: what is live then is not tidied
@@ -96,6 +98,14 @@ class basic_job_shard : public rule::job_machine<basic_table_rows<T>> {
 
  private:
   friend class job_image;
+
+  [[nodiscard]] std::size_t unknown(std::string_view queue, std::span<new_job const> jobs,
+                                    time_point now) {
+    auto* const q = rows_.find_queue(queue);
+    if (q == nullptr) return jobs.size();
+    return static_cast<std::size_t>(
+        std::ranges::count_if(jobs, [&](new_job const& j) { return !rows_.known(*q, j.id, now); }));
+  }
 };
 
 using job_shard = basic_job_shard<void>;

@@ -52,6 +52,7 @@ class worker_core {
         strand{boost::asio::make_strand(s.executor)},
         handler_executor{std::move(handlers)},
         changed{std::make_shared<wakeup>(strand)},
+        fires_schedules{s.fires_schedules},
         observer_{s.observer} {}
   worker_core(worker_core const&) = delete;
   worker_core& operator=(worker_core const&) = delete;
@@ -248,6 +249,7 @@ class worker_core {
   boost::asio::any_io_executor handler_executor;
   std::vector<std::shared_ptr<active_job>> active;  ///< in no order
   std::shared_ptr<wakeup> const changed;  ///< there may be something to do, or the worker stops
+  bool const fires_schedules;             ///< serves queues of schedules, and no others
   bool stopping = false;                  ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
                                                 ///< from here on

@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_JOB_RUN_HPP
 #define WEIR_WORKER_JOB_RUN_HPP
 
+#include "weir/detail/succession.hpp"
 #include "weir/worker/completer.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/gate.hpp"
@@ -158,7 +159,8 @@ class job_run {
         if (job->handler->traits.timeout > duration::zero()) {
           job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
         }
-        if (succeeded(job->outcome) && job->permit_holder.empty()) {
+        if (succeeded(job->outcome) && job->permit_holder.empty() &&
+            job->context.after() == nullptr) {
           self->complete(job);
         } else {
           spawn(self, job, conclude(self, job));
@@ -181,6 +183,27 @@ class job_run {
     completer_->add(job, std::move(outcome.text));
   }
 
+  /// It ends, and others come in its place.
+  boost::asio::awaitable<void> relay(std::shared_ptr<active_job> job) {
+    auto const& after = *job->context.after();
+    auto const next = succession::views(after.next);
+    auto const jobs = succession::views(after.jobs);
+    question<command::relay_job> end{{.queue = job->queue,
+                                      .id = job->job.id,
+                                      .fence = job->job.fence,
+                                      .stored = job->outcome.text,
+                                      .next = next,
+                                      .to = after.to,
+                                      .jobs = jobs}};
+    co_await core_->ask(end, job->deadline);
+    if (end.error && end.error != errc::lease_lost && end.error != condition::transient) {
+      co_await requeue(job, end.error.message(), retry_delay(*job));
+      co_return;
+    }
+    if (!lost(job, end.error)) core_->tell(worker_event_kind::completed, *job);
+    core_->settle(*job);
+  }
+
   static boost::asio::awaitable<void> conclude(std::shared_ptr<job_run> self,
                                                std::shared_ptr<active_job> job) {
     auto& outcome = job->outcome;
@@ -188,6 +211,10 @@ class job_run {
       case ending::done:
       case ending::unstorable:
         co_await self->gate_.leave(job);
+        if (job->context.after() != nullptr) {
+          co_await self->relay(job);
+          co_return;
+        }
         self->complete(job);
         completer::flush(self->completer_);
         co_return;

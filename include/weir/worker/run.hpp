@@ -131,6 +131,10 @@ class worker_run {
       auto& due = *look.answer;
       if (due.next_in) next = std::min(next, saturating_add(heard_at, *due.next_in));
       for (auto& queue : due.queues) {
+        if (queue.starts_with(companion_prefix) != core.fires_schedules) {
+          in_vain = true;  // it is for others
+          continue;
+        }
         auto const at = core.claimable_at(queue);
         in_vain = in_vain || at > heard_at;
         add(std::move(queue), at, next);

@@ -28,7 +28,7 @@ namespace weir::detail {
 using worker_store =
     any_store<command::scan_visible_queues, command::dequeue_jobs, command::update_queue_pointer,
               command::gc_stale_pointers, command::start_job, command::extend_lease,
-              command::complete_jobs, command::requeue_job, command::snooze_job,
+              command::complete_jobs, command::relay_job, command::requeue_job, command::snooze_job,
               command::return_job, command::bury_job, command::snooze_queue,
               command::acquire_permit, command::renew_permit, command::release_permit,
               command::take, command::await_jobs>;
@@ -42,6 +42,7 @@ struct worker_setup {
   id_source ids;
   boost::asio::any_io_executor executor;  ///< of the bookkeeping
   worker_observer observer{};
+  bool fires_schedules = false;  ///< serves queues of schedules, and no others
 };
 
 /// The handlers of a worker, and its runs in progress.

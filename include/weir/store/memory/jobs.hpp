@@ -7,6 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/store/memory/options.hpp"
 #include "weir/table/job_budget.hpp"
 #include "weir/table/job_shard.hpp"
@@ -71,6 +72,9 @@ class basic_memory_jobs {
 
   template <queue_command C>
   result<typename C::result> apply(C const& c, time_point now) {
+    if constexpr (requires { c.to; }) {
+      if (!c.to.empty() && &shard_of(c.to) != &shard_of(c.queue)) return errc::invalid_shard;
+    }
     turn t{shard_of(c.queue)};
     return t.in.jobs.apply(c, now);
   }
@@ -161,7 +165,7 @@ class basic_memory_jobs {
     // By a hash without the secret, so that a simulated run can be run again. A shard that gets all
     // queues is what a store of one shard always has.
     if (count_ == 1) return shards_.front();
-    return shards_[boost::hash<std::string_view>{}(queue) % count_];
+    return shards_[boost::hash<std::string_view>{}(rule::placed_by(queue)) % count_];
   }
 
   job_budget budget_;

@@ -120,7 +120,7 @@ class nats_job_call_of final : public nats_job_call {
     return nats_verdict::logged;
   }
   [[nodiscard]] std::size_t adds(job_shard& shard, nats_now now) override {
-    if constexpr (std::same_as<C, command::enqueue_jobs>) {
+    if constexpr (requires { shard.unknown(command_.get(), now.earliest); }) {
       return shard.unknown(command_.get(), told_.value_or(now.earliest));
     } else {
       return 0;

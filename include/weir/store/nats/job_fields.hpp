@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_JOB_FIELDS_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/command/list.hpp"
 #include "weir/store/nats/compact.hpp"
 #include "weir/unique.hpp"
 
@@ -25,7 +26,7 @@ using nats_job_command = std::variant<
     command::snooze_job, command::return_job, command::bury_job, command::cancel_job,
     command::update_queue_pointer, command::gc_stale_pointers, command::obtain_queue_lease,
     command::release_queue_lease, command::snooze_queue, command::pause_queue,
-    command::resume_queue, command::replay_dead_letter, command::purge_job>;
+    command::resume_queue, command::replay_dead_letter, command::purge_job, command::relay_job>;
 
 template <class C, class Variant>
 struct place_in;
@@ -45,6 +46,13 @@ inline constexpr std::size_t nats_job_number = place_in<C, nats_job_command>::va
 
 template <class C>
 concept nats_logged_command = (nats_job_number<C> < std::variant_size_v<nats_job_command>);
+
+template <class... Cs>
+constexpr bool nats_logs_what_changes(command::list_of<Cs...>) {
+  return ((nats_logged_command<Cs> || command::reads_only<Cs> || command::waits_for_event<Cs>) &&
+          ...);
+}
+static_assert(nats_logs_what_changes(command::job_commands{}));
 
 // `io` is a writer, or a reader of what is then filled in.
 
@@ -79,7 +87,7 @@ void job_fields(Io& io, Job& j)
   io(j.result);
 }
 
-/// All but the jobs of the two commands that have many. Members come in this order whatever their
+/// All but the jobs of those commands that have many. Members come in this order whatever their
 /// order in the command is.
 template <class Io, class Command>
 void job_command_fields(Io& io, Command& c) {
@@ -95,6 +103,9 @@ void job_command_fields(Io& io, Command& c) {
   if constexpr (requires { c.reason; }) io(c.reason);
   if constexpr (requires { c.memo; }) io(c.memo);
   if constexpr (requires { c.running; }) io(c.running);
+  if constexpr (requires { c.expected; }) io(c.expected);
+  if constexpr (requires { c.stored; }) io(c.stored);
+  if constexpr (requires { c.to; }) io(c.to);
 }
 
 }  // namespace weir::detail

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -77,10 +78,8 @@ class nats_batch_writer {
     to(2 * nats_job_number<C> + (told ? 1 : 0));
     if (told) to(*told);
     job_command_fields(to, c);
-    if constexpr (requires { c.jobs; }) {
-      to(c.jobs.size());
-      for (auto const& j : c.jobs) job_fields(to, j);
-    }
+    if constexpr (requires { c.jobs; }) add_jobs(to, c.jobs);
+    if constexpr (requires { c.next; }) add_jobs(to, c.next);
     ++commands_;
   }
 
@@ -104,6 +103,12 @@ class nats_batch_writer {
   [[nodiscard]] std::string take() && noexcept { return std::move(bytes_); }
 
  private:
+  template <class Job>
+  static void add_jobs(compact_writer& to, std::span<Job const> jobs) {
+    to(jobs.size());
+    for (auto const& j : jobs) job_fields(to, j);
+  }
+
   void begin(nats_batch_id const& id, nats_notice notice) {
     bytes_ = nats_log_tag;
     compact_writer to{bytes_};
@@ -189,11 +194,13 @@ class nats_batch_reader {
       std::variant_alternative_t<Number, nats_job_command> c{};
       job_command_fields(from_, c);
       if constexpr (requires { c.jobs; }) {
-        auto& jobs = many<typename std::remove_cvref_t<decltype(c.jobs)>::value_type>();
-        jobs.resize(std::min<std::size_t>(from_.count(), limits::batch + 1));
-        for (auto& j : jobs) job_fields(from_, j);
-        c.jobs = jobs;
+        if constexpr (std::is_same_v<decltype(c.jobs), std::span<new_job const>>) {
+          read_jobs(c.jobs, new_);
+        } else {
+          read_jobs(c.jobs, finished_);
+        }
       }
+      if constexpr (requires { c.next; }) read_jobs(c.next, next_);
       // What the rule does not allow was never asked for: nobody executes it.
       if (!from_.good() || rule::validate(c)) return false;
       f(std::as_const(c), told);
@@ -201,13 +208,11 @@ class nats_batch_reader {
     }
   }
 
-  template <class T>
-  [[nodiscard]] std::vector<T>& many() noexcept {
-    if constexpr (std::is_same_v<T, new_job>) {
-      return new_;
-    } else {
-      return finished_;
-    }
+  template <class Job>
+  void read_jobs(std::span<Job const>& to, std::vector<Job>& jobs) {
+    jobs.resize(std::min<std::size_t>(from_.count(), limits::batch + 1));
+    for (auto& j : jobs) job_fields(from_, j);
+    to = jobs;
   }
 
   compact_reader from_;
@@ -216,6 +221,7 @@ class nats_batch_reader {
   nats_notice notice_ = nats_notice::none;
   std::uint64_t image_ = 0;
   std::vector<new_job> new_;
+  std::vector<new_job> next_;
   std::vector<finished_job> finished_;
 };
 

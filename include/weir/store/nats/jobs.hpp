@@ -6,11 +6,10 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/store/nats/job_calls.hpp"
 #include "weir/store/nats/job_keeper.hpp"
 #include "weir/store/nats/link.hpp"
-
-#include <boost/hash2/fnv1a.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,15 +27,19 @@ class nats_jobs {
       : link_{link},
         keepers_(link->options().shards) {}
 
-  /// The same in all processes.
+  /// Of a command on two queues that are in two shards: one that there is not.
   template <class C>
   [[nodiscard]] std::uint32_t shard_of(C const& c) const noexcept {
     if constexpr (requires { c.shard; }) {
       return c.shard;
     } else {
-      boost::hash2::fnv1a_64 hash;
-      hash.update(c.queue.data(), c.queue.size());
-      return static_cast<std::uint32_t>(hash.result() % keepers_.size());
+      auto const shard = rule::shard_of(c.queue, keepers_.size());
+      if constexpr (requires { c.to; }) {
+        if (!c.to.empty() && rule::shard_of(c.to, keepers_.size()) != shard) {
+          return static_cast<std::uint32_t>(keepers_.size());
+        }
+      }
+      return shard;
     }
   }
 

@@ -7,6 +7,7 @@
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/bytes.hpp"
+#include "weir/rule/job_cursor.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/job_row.hpp"
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -43,20 +45,8 @@ struct postgres_jobs {
     bool const plain = std::ranges::none_of(
         c.jobs, [](new_job const& j) { return holds_while_waiting(j.strategy); });
     postgres_call out{"enqueue_jobs"};
-    auto const number = [](auto v) { return static_cast<std::int32_t>(v); };
     out.add(c.queue).add(postgres_shard(c.queue, in)).add(plain);
-    out.add_each<job_id>(c.jobs, [](new_job const& j) { return j.id; });
-    out.add_each<std::string_view>(c.jobs, [](new_job const& j) { return j.kind; });
-    out.add_each<std::string_view>(c.jobs, [](new_job const& j) { return j.payload; });
-    out.add_each<std::string_view>(c.jobs, [](new_job const& j) { return j.unique_key; });
-    out.add_each<std::int32_t>(c.jobs, [&](new_job const& j) { return number(j.priority); });
-    out.add_each<std::int32_t>(c.jobs, [&](new_job const& j) { return number(j.max_attempts); });
-    out.add_each<std::int32_t>(c.jobs, [&](new_job const& j) { return number(j.strategy); });
-    out.add_each<std::int32_t>(c.jobs, [&](new_job const& j) { return number(j.on_conflict); });
-    out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.delay.count(); });
-    out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.deadline.count(); });
-    out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.retention.count(); });
-    out.add_each<std::int64_t>(c.jobs, [](new_job const& j) { return j.unique_ttl.count(); });
+    add_jobs(out, c.jobs);
     out.add(in.own).add(in.at);
     if (plain) {
       out.let_join(c.jobs.size(), false);
@@ -168,6 +158,27 @@ struct postgres_jobs {
     return out;
   }
 
+  static postgres_call call(command::relay_job const& c, postgres_scope const& in) {
+    auto out = with_job("relay_job", c, in);
+    out.add(c.fence).add(c.expected).add(c.stored).add(c.to);
+    out.add(static_cast<std::int32_t>(c.jobs.size()));
+    std::vector<new_job> all{c.jobs.begin(), c.jobs.end()};
+    all.insert(all.end(), c.next.begin(), c.next.end());
+    add_jobs(out, all);
+    out.add(in.own).add(in.at);
+    out.expect_to_wait();
+    return out;
+  }
+  static result<relayed> answer(of<command::relay_job>, postgres_rows const& r) {
+    constexpr auto lost = static_cast<std::int64_t>(relay_outcome::not_found) + 1;
+    if (r.integer(0, 0) == lost) return errc::lease_lost;
+    relayed out{r.one_of(0, 0, relay_outcome::not_found), {}};
+    for (int i = 1; i != r.size(); ++i) {
+      out.jobs.push_back({r.one_of(i, 0, enqueue_outcome::rescheduled), r.id(i, 1)});
+    }
+    return out;
+  }
+
   static postgres_call call(command::requeue_job const& c, postgres_scope const& in) {
     return end_lease(c, 0, c.delay, rule::kept_reason(c.reason), in);
   }
@@ -230,6 +241,24 @@ struct postgres_jobs {
     return out;
   }
 
+  static postgres_call call(command::list_jobs const& c, postgres_scope const& in) {
+    postgres_call out{"list_jobs"};
+    out.add(c.queue).add(static_cast<std::int32_t>(c.state)).add(c.limit);
+    out.add(cursor(c).value_or(job_id{})).add(in.at);
+    return out;
+  }
+  static result<job_page> answer(of<command::list_jobs>, postgres_rows const& r) {
+    job_page out;
+    for (int i = 0; i != r.size(); ++i) {
+      if (postgres_job_row{r, i}.has_job()) {
+        if (auto seen = readable(r, i)) out.jobs.push_back(std::move(*seen));
+      } else {
+        out.cursor = rule::cursor_text(r.text(i, postgres_job_row::payload));
+      }
+    }
+    return out;
+  }
+
   static postgres_call call(command::replay_dead_letter const& c, postgres_scope const& in) {
     auto out = with_job("replay_dead_letter", c, in);
     out.add(c.delay).add(in.own).add(in.at);
@@ -248,6 +277,9 @@ struct postgres_jobs {
   static result<bool> answer(of<command::purge_job>, postgres_rows const& r) { return r.yes(0, 0); }
 
   /// The place in a listing that a cursor names; empty: no page gave it.
+  static std::optional<job_id> cursor(command::list_jobs const& c) {
+    return rule::id_of_cursor(c.cursor);
+  }
   static std::optional<std::int64_t> cursor(command::list_dead_letters const& c) noexcept {
     std::int64_t after = 0;
     auto const* const end = c.cursor.data() + c.cursor.size();
@@ -258,6 +290,23 @@ struct postgres_jobs {
   }
 
  private:
+  /// Adds an array for each of their fields.
+  static void add_jobs(postgres_call& out, std::span<new_job const> jobs) {
+    auto const number = [](auto v) { return static_cast<std::int32_t>(v); };
+    out.add_each<job_id>(jobs, [](new_job const& j) { return j.id; });
+    out.add_each<std::string_view>(jobs, [](new_job const& j) { return j.kind; });
+    out.add_each<std::string_view>(jobs, [](new_job const& j) { return j.payload; });
+    out.add_each<std::string_view>(jobs, [](new_job const& j) { return j.unique_key; });
+    out.add_each<std::int32_t>(jobs, [&](new_job const& j) { return number(j.priority); });
+    out.add_each<std::int32_t>(jobs, [&](new_job const& j) { return number(j.max_attempts); });
+    out.add_each<std::int32_t>(jobs, [&](new_job const& j) { return number(j.strategy); });
+    out.add_each<std::int32_t>(jobs, [&](new_job const& j) { return number(j.on_conflict); });
+    out.add_each<std::int64_t>(jobs, [](new_job const& j) { return j.delay.count(); });
+    out.add_each<std::int64_t>(jobs, [](new_job const& j) { return j.deadline.count(); });
+    out.add_each<std::int64_t>(jobs, [](new_job const& j) { return j.retention.count(); });
+    out.add_each<std::int64_t>(jobs, [](new_job const& j) { return j.unique_ttl.count(); });
+  }
+
   /// A job of a listing; empty: its record is damaged, and is left out.
   static std::optional<job> readable(postgres_rows const& r, int i) {
     try {

@@ -7,11 +7,10 @@
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/bytes.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/leases.hpp"
 #include "weir/store/postgres/rows.hpp"
-
-#include <boost/hash2/fnv1a.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -20,13 +19,9 @@
 
 namespace weir::detail {
 
-/// A shard is a matter of the name alone, and of how many there are: the same for every process.
 [[nodiscard]] inline std::uint32_t postgres_shard(std::string_view queue,
                                                   postgres_scope const& in) noexcept {
-  if (in.shards == 1) return 0;
-  boost::hash2::fnv1a_64 hash;
-  hash.update(queue.data(), queue.size());
-  return static_cast<std::uint32_t>(hash.result() % in.shards);
+  return rule::shard_of(queue, in.shards);
 }
 
 template <>

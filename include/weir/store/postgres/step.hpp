@@ -39,8 +39,13 @@ template <class C>
   if constexpr (requires { c.shard; }) {
     if (c.shard >= in.shards) return errc::invalid_shard;
   }
-  if constexpr (std::is_same_v<C, command::list_dead_letters>) {
+  if constexpr (requires { postgres_jobs::cursor(c); }) {
     if (!postgres_jobs::cursor(c)) return errc::invalid_option;
+  }
+  if constexpr (requires { c.to; }) {
+    if (!c.to.empty() && postgres_shard(c.to, in) != postgres_shard(c.queue, in)) {
+      return errc::invalid_shard;
+    }
   }
   return {};
 }

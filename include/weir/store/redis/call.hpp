@@ -4,11 +4,10 @@
 #ifndef WEIR_STORE_REDIS_CALL_HPP
 #define WEIR_STORE_REDIS_CALL_HPP
 
+#include "weir/rule/shards.hpp"
 #include "weir/store/redis/resp.hpp"
 #include "weir/store/redis/script.hpp"
 #include "weir/time.hpp"
-
-#include <boost/hash2/fnv1a.hpp>
 
 #include <algorithm>
 #include <array>
@@ -60,12 +59,8 @@ class redis_names {
     return static_cast<std::uint32_t>(heads_.size());
   }
 
-  /// A shard is a matter of the name alone, and of how many there are.
   [[nodiscard]] std::uint32_t shard_of(std::string_view name) const noexcept {
-    if (shards() == 1) return 0;
-    boost::hash2::fnv1a_64 hash;
-    hash.update(name.data(), name.size());
-    return static_cast<std::uint32_t>(hash.result() % heads_.size());
+    return rule::shard_of(name, heads_.size());
   }
 
   /// What the keys of a shard begin with. The shard is one of those that there are.

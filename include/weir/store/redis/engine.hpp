@@ -78,7 +78,7 @@ class redis_engine {
       if constexpr (std::is_same_v<C, command::scan_visible_queues>) {
         look(c.shard, std::move(request));
       } else {
-        auto const& way = redis_changes<C> && sure_ ? sure_ : link_;
+        auto const& way = !command::reads_only<C> && sure_ ? sure_ : link_;
         way->submit(std::move(request));
       }
     }

@@ -33,32 +33,28 @@ namespace weir::detail {
   return std::ranges::adjacent_find(ids) == ids.end();
 }
 
-inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs const& c,
-                                 redis_now now) {
-  auto out =
-      queue_call(are_plain(c.jobs) ? lua::enqueue_plain() : lua::enqueue_jobs(), names, c, now);
-  for (auto const& j : c.jobs) {
+/// Four arguments for each.
+inline void add_redis_jobs(redis_call& to, std::span<new_job const> jobs) {
+  for (auto const& j : jobs) {
     redis_numbers numbers;
     numbers.add(unsigned{j.priority}).add(static_cast<unsigned>(j.strategy));
     numbers.add(static_cast<unsigned>(j.on_conflict)).add(j.max_attempts);
     numbers.add(redis_ceil(j.delay)).add(redis_ceil(j.deadline));
     numbers.add(redis_ceil(j.retention)).add(redis_ceil(j.unique_ttl));
-    out.arg(redis_id(j.id)).arg(numbers.text()).arg(j.unique_key);
-    add_redis_body(out, j.kind, j.payload);
+    to.arg(redis_id(j.id)).arg(numbers.text()).arg(j.unique_key);
+    add_redis_body(to, j.kind, j.payload);
   }
-  return out;
 }
-/// Nothing: all of them were simply enqueued.
-inline result<command::enqueue_jobs::result> decode(command::enqueue_jobs const& c,
-                                                    redis_reply& r) {
-  command::enqueue_jobs::result out;
+
+/// Adds what became of so many jobs. Nothing is said where all of them were simply enqueued.
+inline void read_enqueued(redis_reply& r, std::size_t jobs, command::enqueue_jobs::result& out) {
   auto const told = r.array();
   if (told == 0 && r.good()) {
-    out.resize(c.jobs.size());
-    return out;
+    out.resize(out.size() + jobs);
+    return;
   }
-  if (told != 2 * c.jobs.size()) r.fail();
-  for (std::size_t i = 0; i != c.jobs.size() && r.good(); ++i) {
+  if (told != 2 * jobs) r.fail();
+  for (std::size_t i = 0; i != jobs && r.good(); ++i) {
     enqueued e;
     e.outcome = read_enum(r, enqueue_outcome::rescheduled);
     if (r.empty_text()) {
@@ -67,6 +63,43 @@ inline result<command::enqueue_jobs::result> decode(command::enqueue_jobs const&
       e.other = r.id();
     }
     out.push_back(e);
+  }
+}
+
+inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs const& c,
+                                 redis_now now) {
+  auto out =
+      queue_call(are_plain(c.jobs) ? lua::enqueue_plain() : lua::enqueue_jobs(), names, c, now);
+  add_redis_jobs(out, c.jobs);
+  return out;
+}
+inline result<command::enqueue_jobs::result> decode(command::enqueue_jobs const& c,
+                                                    redis_reply& r) {
+  command::enqueue_jobs::result out;
+  read_enqueued(r, c.jobs.size(), out);
+  return out;
+}
+
+inline result<redis_call> encode(redis_names const& names, command::relay_job const& c,
+                                 redis_now now) {
+  if (!c.to.empty() && names.shard_of(c.to) != names.shard_of(c.queue)) return errc::invalid_shard;
+  auto out = queue_call(lua::relay_job(), names, c, now, {}, c.to);
+  out.arg(redis_id(c.id)).arg(c.fence).arg(c.expected).arg(c.stored);
+  out.arg(c.jobs.size()).arg(c.to);
+  add_redis_jobs(out, c.jobs);
+  add_redis_jobs(out, c.next);
+  return out;
+}
+inline result<relayed> decode(command::relay_job const& c, redis_reply& r) {
+  relayed out;
+  bool const whole = r.array() == 3;
+  auto const outcome = r.number<std::uint8_t>();
+  if (outcome > static_cast<std::uint8_t>(relay_outcome::not_found)) return errc::lease_lost;
+  out.outcome = static_cast<relay_outcome>(outcome);
+  if (whole != (out.outcome == relay_outcome::relayed)) r.fail();
+  if (whole) {
+    read_enqueued(r, c.jobs.size(), out.jobs);
+    read_enqueued(r, c.next.size(), out.jobs);
   }
   return out;
 }

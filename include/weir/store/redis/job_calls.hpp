@@ -20,17 +20,25 @@
 // How jobs travel between a script and here: see store/redis/script/shared.
 namespace weir::detail {
 
-/// A call on one queue: its keys, perhaps with one more, and the arguments that all of them have.
+/// Adds the keys that a queue has of its own.
+inline void add_redis_queue(redis_call& to, redis_names const& names, std::uint32_t shard,
+                            std::string_view queue) {
+  for (char const* const kind : {"q", "i", "j", "k", "r", "d", "e", "c"}) {
+    to.key(names, shard, kind, queue);
+  }
+}
+
+/// A call on one queue: its keys, perhaps with one more, or with those of another queue of the
+/// shard, and the arguments that all of them have.
 template <class C>
 redis_call queue_call(redis_script const& script, redis_names const& names, C const& c,
-                      redis_now now, std::string const& other = {}) {
+                      redis_now now, std::string const& other = {}, std::string_view to = {}) {
   redis_call out{script};
   auto const shard = names.shard_of(c.queue);
-  for (char const* const kind : {"q", "i", "j", "k", "r", "d", "e", "c"}) {
-    out.key(names, shard, kind, c.queue);
-  }
+  add_redis_queue(out, names, shard, c.queue);
   for (char const* const kind : {"fence", "due", "names"}) out.key(names, shard, kind);
   if (!other.empty()) out.key(other);
+  if (!to.empty()) add_redis_queue(out, names, shard, to);
   out.arg(now).arg(c.queue).whole(names.head(shard), "hints");
   return out;
 }

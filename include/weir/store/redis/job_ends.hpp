@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/job_cursor.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/job_calls.hpp"
@@ -140,6 +141,35 @@ inline result<job_page> decode(command::list_dead_letters const&, redis_reply& r
   r.array(4);
   out.jobs = read_jobs<job>(r);
   if (auto const last = r.number<std::uint64_t>()) out.cursor = std::to_string(last);
+  return out;
+}
+
+/// A cursor is the score and the member after which it goes on. Error: `invalid_option` for one
+/// that no page gave.
+inline result<redis_call> encode(redis_names const& names, command::list_jobs const& c,
+                                 redis_now now) {
+  std::int64_t score = 0;
+  auto member = c.cursor;
+  if (!c.cursor.empty()) {
+    auto const* const end = c.cursor.data() + c.cursor.size();
+    auto const [at, ec] = std::from_chars(c.cursor.data(), end, score);
+    if (ec != std::errc{} || score < 0 || at == end || *at != ':') return errc::invalid_option;
+    member.remove_prefix(static_cast<std::size_t>(at + 1 - c.cursor.data()));
+  }
+  auto const after = rule::cursor_bytes(member);
+  if (!after || after->empty() != c.cursor.empty()) return errc::invalid_option;
+  auto out = queue_call(lua::list_jobs(), names, c, now);
+  out.arg(static_cast<unsigned>(c.state)).arg(c.limit).arg(score).arg(*after);
+  return out;
+}
+inline result<job_page> decode(command::list_jobs const&, redis_reply& r) {
+  job_page out;
+  r.array(5);
+  out.jobs = read_jobs<job>(r);
+  auto const score = r.number<std::uint64_t>();
+  if (auto const member = r.text(); !member.empty()) {
+    out.cursor = std::to_string(score) + ":" + rule::cursor_text(member);
+  }
   return out;
 }
 

@@ -102,16 +102,6 @@ class redis_request {
   bool asking_ = false;
 };
 
-/// Does it change what is kept? Such commands can be confirmed by replicas.
-template <class C>
-inline constexpr bool redis_changes =
-    !std::is_same_v<C, command::inspect_permits> && !std::is_same_v<C, command::inspect_lock> &&
-    !std::is_same_v<C, command::peek_bucket> && !std::is_same_v<C, command::peek_jobs> &&
-    !std::is_same_v<C, command::find_job> && !std::is_same_v<C, command::min_vesting_time> &&
-    !std::is_same_v<C, command::read_queue_stats> &&
-    !std::is_same_v<C, command::list_dead_letters> &&
-    !std::is_same_v<C, command::scan_visible_queues> && !std::is_same_v<C, command::list_queues>;
-
 /// A command. Its operation may be cancelled all the time; then the reply is nobody's.
 template <class C>
 class redis_command final : public redis_request {

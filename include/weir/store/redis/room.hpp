@@ -28,7 +28,8 @@ template <class C>
   } else if constexpr (std::is_same_v<C, command::find_job>) {
     return texts + limits::payload_size;  // its result
   } else if constexpr (std::is_same_v<C, command::peek_jobs> ||
-                       std::is_same_v<C, command::list_dead_letters>) {
+                       std::is_same_v<C, command::list_dead_letters> ||
+                       std::is_same_v<C, command::list_jobs>) {
     return rows(c.limit, texts + limits::payload_size);
   } else if constexpr (std::is_same_v<C, command::scan_visible_queues> ||
                        std::is_same_v<C, command::list_queues>) {

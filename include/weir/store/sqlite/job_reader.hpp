@@ -60,6 +60,25 @@ class sqlite_job_reader : public sqlite_queue_table {
     }
   }
 
+  /// What is no id, or cannot be read, is left to who would use it.
+  template <class F>
+  bool each_after(queue const& q, job_id const& id, std::size_t most, F&& f) {
+    std::vector<job_id> ids;
+    std::size_t found = 0;
+    {
+      sqlite_query after{in_.db, sql::jobs_after, q.number, id, most + 1};
+      while (after.next() && ++found <= most) {
+        auto const next = after.anything(0);
+        if (next.size() == sizeof(job_id))
+          std::memcpy(&ids.emplace_back(), next.data(), next.size());
+      }
+    }
+    for (auto const& next : ids) {
+      if (!f(next, readable(q, next))) return true;
+    }
+    return found > most;
+  }
+
   /// A head that cannot be read counts as visible: the next dequeue is to set it aside.
   [[nodiscard]] std::optional<time_point> min_vesting(queue const& q, time_point now) {
     std::optional<time_point> least;

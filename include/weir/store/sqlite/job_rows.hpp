@@ -88,6 +88,8 @@ inline constexpr char end_job_leases[] =
     "SET vesting = ?1 WHERE holder IS NOT NULL AND vesting > ?1 AND sound";
 inline constexpr char dead_jobs[] = "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
                                     "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
+inline constexpr char jobs_after[] =
+    "SELECT id FROM weir_jobs WHERE queue = ? AND id > ? ORDER BY id LIMIT ?";
 inline constexpr char kept_job[] =
     "SELECT queue, id, body FROM weir_jobs INDEXED BY weir_jobs_kept WHERE kept <= ? "
     "ORDER BY kept LIMIT 1";

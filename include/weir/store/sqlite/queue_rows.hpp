@@ -7,11 +7,11 @@
 #include "weir/detail/string_hash.hpp"
 #include "weir/limits.hpp"
 #include "weir/rule/job_fields.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/scope.hpp"
 #include "weir/time.hpp"
 
-#include <boost/hash2/fnv1a.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
@@ -105,13 +105,8 @@ class sqlite_queues {
  public:
   explicit sqlite_queues(sqlite_scope& in) noexcept : in_{in} {}
 
-  /// A shard is a matter of the name alone, and of how many there are: the same for every process
-  /// that opens the file, whatever it was compiled with.
   [[nodiscard]] std::uint32_t shard_of(std::string_view name) const noexcept {
-    if (in_.ledger.shards == 1) return 0;
-    boost::hash2::fnv1a_64 hash;
-    hash.update(name.data(), name.size());
-    return static_cast<std::uint32_t>(hash.result() % in_.ledger.shards);
+    return rule::shard_of(name, in_.ledger.shards);
   }
 
   /// Null: there is none by that name. Valid until `forget`, `trim` or `erase`.

@@ -130,7 +130,7 @@ class sqlite_command final : public sqlite_operation<typename C::result> {
         command_{c},
         time_{time} {}
 
-  [[nodiscard]] bool reads_only() const noexcept override { return sqlite_reads_only<C>; }
+  [[nodiscard]] bool reads_only() const noexcept override { return command::reads_only<C>; }
   [[nodiscard]] bool needs_room() const noexcept override { return command::needs_room<C>; }
   void refuse(error_code ec) noexcept override { answer_ = ec; }
 

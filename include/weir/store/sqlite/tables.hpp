@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_SQLITE_TABLES_HPP
 #define WEIR_STORE_SQLITE_TABLES_HPP
 
+#include "weir/command/list.hpp"
 #include "weir/concept.hpp"
 #include "weir/error.hpp"
 #include "weir/store/sqlite/buckets.hpp"
@@ -49,30 +50,6 @@ concept sqlite_step = command_type<C> && requires(sqlite_nouns& s, C const& c, t
 template <class C, class Noun>
 concept sqlite_step_of = requires(Noun& n, C const& c, time_point now) { n.apply(c, now); };
 
-/// Does the command change nothing, so that it need not wait for who is writing?
-template <class C>
-inline constexpr bool sqlite_reads_only = false;
-template <>
-inline constexpr bool sqlite_reads_only<command::inspect_permits> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::inspect_lock> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::peek_bucket> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::peek_jobs> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::find_job> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::min_vesting_time> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::scan_visible_queues> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::read_queue_stats> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::list_dead_letters> = true;
-template <>
-inline constexpr bool sqlite_reads_only<command::list_queues> = true;
-
 namespace sql {
 
 inline constexpr char data_version[] = "PRAGMA data_version";
@@ -113,7 +90,7 @@ class sqlite_tables {
 
   template <sqlite_step C>
   result<typename C::result> apply(C const& c, time_point now) {
-    if constexpr (!sqlite_reads_only<C>) {
+    if constexpr (!command::reads_only<C>) {
       latest_ = now;
       if constexpr (sqlite_step_of<C, sqlite_permits>) {
         ++permit_steps_;

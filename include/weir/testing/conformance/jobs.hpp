@@ -12,6 +12,7 @@
 #include "weir/testing/conformance/jobs/leases.hpp"
 #include "weir/testing/conformance/jobs/order.hpp"
 #include "weir/testing/conformance/jobs/queues.hpp"
+#include "weir/testing/conformance/jobs/relays.hpp"
 #include "weir/testing/conformance/jobs/unique.hpp"
 #include "weir/testing/driver.hpp"
 #include "weir/testing/report.hpp"
@@ -26,9 +27,11 @@ inline void jobs(factory<job_commands> const& f, report& out, settings const& s 
   run_checks(f, "jobs", lease_checks, out, s);
   run_checks(f, "jobs", unique_checks, out, s);
   run_checks(f, "jobs", queue_checks, out, s);
+  run_checks(f, "jobs", relay_checks, out, s);
   run_checks(f, "jobs", byte_checks, out, s);
   job_histories(f, out, s);
   job_concurrency(f, out, s);
+  relay_concurrency(f, out, s);
 }
 
 /// Holds a store of jobs to its promises, and writes into the report what it found. It throws only

@@ -370,9 +370,25 @@ class job_model {
         continue;
       }
       auto const* e = find(c.queue, f.id);
-      bool const before = e != nullptr && e->ended == job_state::completed && e->fence == f.fence;
+      bool const before =
+          e != nullptr && e->ended == job_state::completed && f.fence != 0 && e->fence == f.fence;
       out.push_back(before ? complete_outcome::completed : complete_outcome::lease_lost);
     }
+    return out;
+  }
+  answer<relayed> apply(command::relay_job const& c) {
+    bool const leased = c.fence != 0;
+    auto const* e = leased ? with_lease(c.queue, c.id, c.fence) : find(c.queue, c.id);
+    if (e == nullptr && leased) return errc::lease_lost;
+    if (e == nullptr || is_terminal(e->ended)) return relayed{relay_outcome::not_found, {}};
+    if (!leased && e->payload != c.expected) return relayed{relay_outcome::changed, {}};
+    relayed out;
+    if (!c.jobs.empty()) queues.try_emplace(std::string{c.to});
+    for (auto const& n : c.jobs) out.jobs.push_back(add(c.to, n));
+    auto& ends = *find(c.queue, c.id);
+    ends.result = c.stored;
+    end(ends, job_state::completed);
+    for (auto const& n : c.next) out.jobs.push_back(add(c.queue, n));
     return out;
   }
   answer<requeue_outcome> apply(command::requeue_job const& c) {
@@ -538,6 +554,15 @@ class job_model {
     if (e == nullptr || !is_terminal(e->ended)) return false;
     e->purged = e->forgotten = true;
     return true;
+  }
+  /// All of them, by id: a store's pages are compared together, and it has an order of its own.
+  answer<job_page> apply(command::list_jobs const& c) const {
+    job_page out;
+    for (auto const& e : jobs) {
+      if (e.queue == c.queue && stands(e) && state(e) == c.state) out.jobs.push_back(describe(e));
+    }
+    std::ranges::sort(out.jobs, {}, &job::id);
+    return out;
   }
   /// All of them: a store's pages are compared together.
   answer<job_page> apply(command::list_dead_letters const& c) const {

@@ -152,6 +152,31 @@ class job_audit {
     }
   }
 
+  void on(command::relay_job const& c, result<relayed> const& a, time_point now,
+          probe const& look) {
+    auto& q = queue(c.queue);
+    auto* r = q.find(c.id);
+    if (c.fence != 0) {
+      r = held(c, a, now);
+      if (r == nullptr) return;
+    } else if (a.has_error() || a.value().outcome != relay_outcome::relayed) {
+      return;
+    }
+    auto const& jobs = a.value().jobs;
+    expect(r != nullptr && !is_terminal(r->state), "R4", c.queue, "relayed a job that has ended");
+    expect(jobs.size() == c.jobs.size() + c.next.size(), "R4", c.queue, "an outcome for each job");
+    if (r == nullptr || jobs.size() != c.jobs.size() + c.next.size()) return;
+    world_.reach(rare_state::job_relayed);
+    auto const middle = jobs.begin() + static_cast<std::ptrdiff_t>(c.jobs.size());
+    if (!c.jobs.empty()) {
+      on(command::enqueue_jobs{c.to, c.jobs}, command::enqueue_jobs::result{jobs.begin(), middle},
+         now, look);
+    }
+    end(q, *r, job_state::completed, now);
+    on(command::enqueue_jobs{c.queue, c.next}, command::enqueue_jobs::result{middle, jobs.end()},
+       now, look);
+  }
+
   void on(command::requeue_job const& c, result<requeue_outcome> const& a, time_point now,
           probe const&) {
     auto* const r = held(c, a, now);

@@ -6,13 +6,13 @@
 
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/testing/commands.hpp"
 #include "weir/testing/fields.hpp"
 #include "weir/testing/simulation/audit.hpp"
-#include "weir/testing/simulation/letter.hpp"
 #include "weir/testing/simulation/world.hpp"
 #include "weir/time.hpp"
 
@@ -127,7 +127,7 @@ class network {
           epoch{e} {}
 
     std::shared_ptr<link> from;
-    letter<C> content;
+    weir::detail::owned_command<C> content;  // it may arrive after its sender died
     operation op;
     std::uint64_t epoch;
   };
@@ -145,7 +145,7 @@ class network {
   template <class C>
   void dispatch(trip_pointer<C> t) {
     auto& dice = world_.faults;
-    world_.tell([&] { return sender(*t) + "asks " + text_of(t->content.command()); });
+    world_.tell([&] { return sender(*t) + "asks " + text_of(t->content.get()); });
     auto const there = latency();
     if (t->from->cut_off || down_) {
       if (dice.chance(50)) return fail(t, there, errc::store_unavailable);
@@ -222,7 +222,7 @@ class network {
 
   template <class C>
   result<typename C::result> execute(trip_pointer<C> const& t) {
-    auto const& c = t->content.command();
+    auto const& c = t->content.get();
     auto const at = engine_.now();
     auto const answer = engine_.execute(c);
     world_.mix(static_cast<std::uint64_t>(at.time_since_epoch().count()));
@@ -274,7 +274,7 @@ class network {
     if (!t->op->waiting()) return;
     if (ec == errc::outcome_unknown) t->from->unknown.push_back(tag<C>());
     world_.tell([&] {
-      return sender(*t) + "hears of " + text_of(t->content.command()) +
+      return sender(*t) + "hears of " + text_of(t->content.get()) +
              (ec ? ": " + ec.message() : std::string{": an answer"});
     });
     t->op->resume(ec, std::move(got));
@@ -325,7 +325,7 @@ class network {
       };
       audit_.before_wait(engine_, engine_.now());
       engine_.async_execute(
-          t->content.command(),
+          t->content.get(),
           boost::asio::bind_cancellation_slot(
               wait->stop.slot(), boost::asio::bind_executor(server_.get_executor(), told)));
     });

@@ -74,6 +74,7 @@ enum class rare_state : std::uint8_t {
   handler_timed_out,
   handler_ignored_stop,
   job_returned,
+  job_relayed,
   job_lease_lost,
   store_full,
   count
@@ -143,6 +144,7 @@ inline constexpr std::size_t rare_states = static_cast<std::size_t>(rare_state::
       "handler timed out",
       "handler ignored being stopped",
       "job given back unstarted",
+      "job relayed",
       "job's lease lost by its worker",
       "refused: the store is full",
   };

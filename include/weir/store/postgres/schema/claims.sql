@@ -455,3 +455,66 @@ BEGIN
   END LOOP;
   RETURN all_;
 END $$;
+
+-- Ends a job, adds the first `n_` jobs to another queue of its shard, and the rest to its own. The
+-- first row says what became of it (3: its lease is lost), and the others of the jobs. All that the
+-- two enqueues lock is locked first, and in one order.
+CREATE FUNCTION weir.relay_job(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint,
+    expected_ bytea, result_ bytea, to_ bytea, n_ integer, ids_ uuid[], kinds_ bytea[], payloads_ bytea[],
+    keys_ bytea[], priorities_ integer[], attempts_ integer[], strategies_ integer[],
+    policies_ integer[], delays_ bigint[], deadlines_ bigint[], retentions_ bigint[],
+    ttls_ bigint[], own_ boolean, at_ bigint)
+  RETURNS TABLE (outcome integer, other uuid) --\
+      LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  j weir.jobs;
+  now_ bigint;
+  m integer := n_ + 1;
+BEGIN
+  PERFORM weir.guard(ARRAY(
+    SELECT weir.key_name(1, CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, u.key)
+      FROM unnest(keys_, strategies_) WITH ORDINALITY u(key, strategy, i)
+      WHERE u.strategy NOT IN (weir.holds_while_waiting.others)
+    UNION ALL
+    SELECT weir.key_name(3, CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, uuid_send(u.id))
+      FROM unnest(ids_) WITH ORDINALITY u(id, i)));
+  PERFORM 1 FROM (
+      SELECT queue_ AS queue, id_ AS id
+      UNION SELECT CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, u.id
+        FROM unnest(ids_) WITH ORDINALITY u(id, i)
+      UNION SELECT l.queue, l.owner FROM unnest(keys_) WITH ORDINALITY u(key, i),
+        LATERAL (SELECT w.queue, w.owner FROM weir.keys w
+          WHERE w.queue = CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END AND NOT w.run
+            AND w.key = u.key OFFSET 0) l
+      ORDER BY 1, 2) f,
+    LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = f.queue AND k.id = f.id FOR UPDATE) l;
+  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, weir.clock());
+  outcome := weir.relay_outcome.relayed;
+  IF fence_ <> 0 THEN
+    IF j.id IS NULL OR j.state <> weir.job_state.pending OR j.holder IS NULL OR --\
+        j.vesting <= now_ OR j.fence <> fence_ THEN
+      outcome := weir.relay_outcome.last + 1;
+    END IF;
+  ELSIF j.id IS NULL OR j.state <> weir.job_state.pending THEN
+    outcome := weir.relay_outcome.not_found;
+  ELSIF j.payload <> expected_ THEN
+    outcome := weir.relay_outcome.changed;
+  END IF;
+  RETURN NEXT;
+  IF outcome <> weir.relay_outcome.relayed THEN
+    RETURN;
+  END IF;
+  IF n_ > 0 THEN
+    RETURN QUERY SELECT * FROM weir.enqueue_jobs(to_, shard_, false, ids_[:n_], kinds_[:n_],
+      payloads_[:n_], keys_[:n_], priorities_[:n_], attempts_[:n_], strategies_[:n_],
+      policies_[:n_], delays_[:n_], deadlines_[:n_], retentions_[:n_], ttls_[:n_], own_, now_);
+  END IF;
+  PERFORM weir.end_job(j, weir.job_state.completed::smallint, now_, nullif(result_, ''), NULL);
+  PERFORM weir.count_jobs(queue_, shard_, 0, 1, 0, 0, 0, own_);
+  IF m <= cardinality(ids_) THEN
+    RETURN QUERY SELECT * FROM weir.enqueue_jobs(queue_, shard_, false, ids_[m:], kinds_[m:],
+      payloads_[m:], keys_[m:], priorities_[m:], attempts_[m:], strategies_[m:], policies_[m:],
+      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], own_, now_);
+  END IF;
+END $$;

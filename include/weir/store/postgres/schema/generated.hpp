@@ -94,7 +94,11 @@ static_assert(static_cast<int>(enqueue_outcome::rescheduled) == 3);
 static_assert(static_cast<int>(job_state::cancelled) == 4);
 static_assert(static_cast<int>(job_state::completed) == 2);
 static_assert(static_cast<int>(job_state::dead) == 3);
+static_assert(static_cast<int>(job_state::leased) == 1);
 static_assert(static_cast<int>(job_state::pending) == 0);
+static_assert(static_cast<int>(relay_outcome::changed) == 1);
+static_assert(static_cast<int>(relay_outcome::not_found) == 2);
+static_assert(static_cast<int>(relay_outcome::relayed) == 0);
 static_assert(static_cast<int>(replay_outcome::conflict) == 1);
 static_assert(static_cast<int>(replay_outcome::not_found) == 2);
 static_assert(static_cast<int>(replay_outcome::replayed) == 0);
@@ -779,6 +783,67 @@ BEGIN
   END LOOP;
   RETURN all_;
 END $$;
+
+-- Ends a job, adds the first `n_` jobs to another queue of its shard, and the rest to its own. The
+-- first row says what became of it (3: its lease is lost), and the others of the jobs. All that the
+-- two enqueues lock is locked first, and in one order.
+CREATE FUNCTION ~.relay_job(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint,
+    expected_ bytea, result_ bytea, to_ bytea, n_ integer, ids_ uuid[], kinds_ bytea[], payloads_ bytea[],
+    keys_ bytea[], priorities_ integer[], attempts_ integer[], strategies_ integer[],
+    policies_ integer[], delays_ bigint[], deadlines_ bigint[], retentions_ bigint[],
+    ttls_ bigint[], own_ boolean, at_ bigint)
+  RETURNS TABLE (outcome integer, other uuid) LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  j ~.jobs;
+  now_ bigint;
+  m integer := n_ + 1;
+BEGIN
+  PERFORM ~.guard(ARRAY(
+    SELECT ~.key_name(1, CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, u.key)
+      FROM unnest(keys_, strategies_) WITH ORDINALITY u(key, strategy, i)
+      WHERE u.strategy NOT IN (0, 3)
+    UNION ALL
+    SELECT ~.key_name(3, CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, uuid_send(u.id))
+      FROM unnest(ids_) WITH ORDINALITY u(id, i)));
+  PERFORM 1 FROM (
+      SELECT queue_ AS queue, id_ AS id
+      UNION SELECT CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, u.id
+        FROM unnest(ids_) WITH ORDINALITY u(id, i)
+      UNION SELECT l.queue, l.owner FROM unnest(keys_) WITH ORDINALITY u(key, i),
+        LATERAL (SELECT w.queue, w.owner FROM ~.keys w
+          WHERE w.queue = CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END AND NOT w.run
+            AND w.key = u.key OFFSET 0) l
+      ORDER BY 1, 2) f,
+    LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = f.queue AND k.id = f.id FOR UPDATE) l;
+  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  now_ := coalesce(at_, ~.clock());
+  outcome := 0;
+  IF fence_ <> 0 THEN
+    IF j.id IS NULL OR j.state <> 0 OR j.holder IS NULL OR j.vesting <= now_ OR j.fence <> fence_ THEN
+      outcome := 2 + 1;
+    END IF;
+  ELSIF j.id IS NULL OR j.state <> 0 THEN
+    outcome := 2;
+  ELSIF j.payload <> expected_ THEN
+    outcome := 1;
+  END IF;
+  RETURN NEXT;
+  IF outcome <> 0 THEN
+    RETURN;
+  END IF;
+  IF n_ > 0 THEN
+    RETURN QUERY SELECT * FROM ~.enqueue_jobs(to_, shard_, false, ids_[:n_], kinds_[:n_],
+      payloads_[:n_], keys_[:n_], priorities_[:n_], attempts_[:n_], strategies_[:n_],
+      policies_[:n_], delays_[:n_], deadlines_[:n_], retentions_[:n_], ttls_[:n_], own_, now_);
+  END IF;
+  PERFORM ~.end_job(j, 2::smallint, now_, nullif(result_, ''), NULL);
+  PERFORM ~.count_jobs(queue_, shard_, 0, 1, 0, 0, 0, own_);
+  IF m <= cardinality(ids_) THEN
+    RETURN QUERY SELECT * FROM ~.enqueue_jobs(queue_, shard_, false, ids_[m:], kinds_[m:],
+      payloads_[m:], keys_[m:], priorities_[m:], attempts_[m:], strategies_[m:], policies_[m:],
+      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], own_, now_);
+  END IF;
+END $$;
 )sql";
 
 inline constexpr char jobs[] = R"sql(
@@ -1183,6 +1248,45 @@ BEGIN
   PERFORM ~.count_jobs(queue_, shard_, 0, -(j.state = 2)::integer, -(j.state = 4)::integer, 1,
                        -(j.state = 3)::integer, own_);
   RETURN true;
+END $$;
+
+-- Jobs in one state, by id, and where it went on, up to a thousand records are looked at. Where
+-- there may be more, a last row without an id has, as its payload, the id after which to go on.
+CREATE FUNCTION ~.list_jobs(queue_ bytea, state_ integer, limit_ integer, after_ uuid, at_ bigint)
+  RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+  room bigint := 4194304;
+  j ~.jobs;
+  last_ uuid;
+  looks integer := 0;
+  n integer := 0;
+BEGIN
+  FOR j IN SELECT k.* FROM ~.jobs k WHERE k.queue = queue_ AND k.id > after_
+      ORDER BY k.id LIMIT 1001 LOOP
+    IF looks = 1000 OR n = limit_ THEN
+      j := NULL;
+      j.payload := uuid_send(last_);
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+      RETURN;
+    END IF;
+    IF (CASE state_
+        WHEN 0 THEN j.state = 0 AND (j.holder IS NULL OR j.vesting <= now_)
+        WHEN 1 THEN j.state = 0 AND j.holder IS NOT NULL AND j.vesting > now_
+        ELSE j.state = state_ AND (j.kept IS NULL OR j.kept > now_) END) THEN
+      room := room - {job_bytes};
+      IF room < 0 THEN
+        j := NULL;
+        j.payload := uuid_send(last_);
+        RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+        RETURN;
+      END IF;
+      n := n + 1;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+    END IF;
+    last_ := j.id;
+    looks := looks + 1;
+  END LOOP;
 END $$;
 )sql";
 

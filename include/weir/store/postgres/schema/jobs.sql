@@ -426,3 +426,44 @@ BEGIN
                        -(j.state = weir.job_state.dead)::integer, own_);
   RETURN true;
 END $$;
+
+-- Jobs in one state, by id, and where it went on, up to a thousand records are looked at. Where
+-- there may be more, a last row without an id has, as its payload, the id after which to go on.
+CREATE FUNCTION weir.list_jobs(queue_ bytea, state_ integer, limit_ integer, after_ uuid, at_ bigint)
+  RETURNS SETOF weir.job_row LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint := coalesce(at_, weir.clock());
+  room bigint := weir.limits.answer_bytes;
+  j weir.jobs;
+  last_ uuid;
+  looks integer := 0;
+  n integer := 0;
+BEGIN
+  FOR j IN SELECT k.* FROM weir.jobs k WHERE k.queue = queue_ AND k.id > after_
+      ORDER BY k.id LIMIT 1001 LOOP
+    IF looks = 1000 OR n = limit_ THEN
+      j := NULL;
+      j.payload := uuid_send(last_);
+      RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+      RETURN;
+    END IF;
+    IF (CASE state_
+        WHEN weir.job_state.pending THEN j.state = weir.job_state.pending AND --\
+            (j.holder IS NULL OR j.vesting <= now_)
+        WHEN weir.job_state.leased THEN j.state = weir.job_state.pending AND --\
+            j.holder IS NOT NULL AND j.vesting > now_
+        ELSE j.state = state_ AND (j.kept IS NULL OR j.kept > now_) END) THEN
+      room := room - weir.job_bytes;
+      IF room < 0 THEN
+        j := NULL;
+        j.payload := uuid_send(last_);
+        RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+        RETURN;
+      END IF;
+      n := n + 1;
+      RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+    END IF;
+    last_ := j.id;
+    looks := looks + 1;
+  END LOOP;
+END $$;

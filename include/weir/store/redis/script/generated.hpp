@@ -88,6 +88,9 @@ static_assert(static_cast<int>(job_state::completed) == 2);
 static_assert(static_cast<int>(job_state::dead) == 3);
 static_assert(static_cast<int>(job_state::leased) == 1);
 static_assert(static_cast<int>(job_state::pending) == 0);
+static_assert(static_cast<int>(relay_outcome::changed) == 1);
+static_assert(static_cast<int>(relay_outcome::not_found) == 2);
+static_assert(static_cast<int>(relay_outcome::relayed) == 0);
 static_assert(static_cast<int>(unique_strategy::none) == 0);
 static_assert(static_cast<int>(unique_strategy::until_expired) == 5);
 static_assert(static_cast<int>(unique_strategy::while_executing) == 3);
@@ -1320,6 +1323,42 @@ return {now, shown, out, #found > n and math.ceil(tonumber(call('ZSCORE', dead, 
   return script;
 }
 
+inline redis_script const& list_jobs() {
+  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_describe, part_fits, R"lua(
+local state, most, score, last, out =
+  tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7], {}
+local set, looks, members = state <= LEASED and index or state == DEAD and dead or kept, 1000, nil
+if set == index then
+  local from = last == '' and '-' or '(' .. last
+  members = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', 0, looks + 1)
+else
+  local from = 0
+  if last ~= '' then
+    local rank = call('ZRANK', set, last)
+    from = rank and rank + 1 or call('ZCOUNT', set, '-inf', '(' .. score)
+  end
+  members = call('ZRANGE', set, from, from + looks)
+end
+local n, shown = 0, 0
+while n < looks and n < #members and shown < most do
+  local member, id = members[n + 1], nil
+  if set == index then id = member:sub(10) else id = set == dead and member or member:sub(2) end
+  local raw = (set ~= kept or member:byte() == 106) and #id == 16 and call('HGET', jobs, id)
+  if raw and sound(id, raw) then
+    local j = parse(id, raw)
+    if not gone(j) and state_of(j) == state then
+      if not fits(out, id, raw) then break end
+      shown = shown + 1
+    end
+  end
+  n, last = n + 1, member
+end
+if n == #members then return {now, shown, out, 0, ''} end
+return {now, shown, out, set == index and 0 or math.ceil(tonumber(call('ZSCORE', set, last))), last}
+)lua"};
+  return script;
+}
+
 inline redis_script const& list_queues() {
   static redis_script const script{part_common, part_answer_bytes, R"lua(
 local from, limit, room = ARGV[3] == '' and '-' or '(' .. ARGV[3], tonumber(ARGV[2]), answer_bytes
@@ -1473,6 +1512,135 @@ for i, s in ipairs(all) do
 end
 write(arrivals, known, 'KEEPTTL')
 return back
+)lua"};
+  return script;
+}
+
+inline redis_script const& relay_job() {
+  static redis_script const script{part_common, part_keep, part_queue, part_grows, part_form, part_sound, part_record, part_find, part_leased, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, R"lua(
+local function enqueue_jobs(KEYS, ARGV)
+)lua", part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
+local function rarely()
+)lua", part_record, part_find, part_index, part_unique, part_erase, part_ends, part_possessor, part_tidy, R"lua(
+local function contend(j, ttl)
+  local other, o = possessor(j.key)
+  local outcome = 0
+  if other then
+    outcome = 1
+    if o and state_of(o) == PENDING and j.policy == 3 then
+      outcome = 2
+      finish(o, CANCELLED)
+    elseif o and state_of(o) == PENDING and j.policy == 4 then
+      remove(o)
+      unclaim(o)
+      o.vesting, o.priority = j.vesting, j.priority
+      put(o)
+      save(o)
+      outcome = 3
+    end
+  end
+  if outcome % 2 == 0 then hold(j.key, j.id, ttl > 0 and now + ttl or 0) end
+  return outcome, other
+end
+)lua", part_grows, R"lua(
+tidy((#ARGV - 3) / 4)
+local function forget(id, raw)
+  if not sound(id, raw) then return not call('HGET', jobs, id) end  -- `tidy` may have erased it
+  local j = parse(id, raw)
+  if gone(j) then drop(j) end
+  return gone(j)
+end
+return forget, function(id, raw, ttl) return contend(parse(id, raw), ttl) end
+end
+)lua", part_eight_numbers, R"lua(
+local n = (#ARGV - 3) / 4
+local fields, ranks, f, r, added, fresh = {}, {}, 0, 0, 0, {}
+local function write()
+  if r == 0 then return end
+  call('ZADD', index, unpack(ranks, 1, r))
+  call('HSET', jobs, unpack(fields, 1, f))
+  f, r = 0, 0
+end
+local found, changed, out, told, first, forget, contend = find_all(n, 4, 4), false, {}, false
+local function arrive(at, id, known)
+  if changed then
+    write()
+    known = call('HGET', jobs, id)
+  elseif fresh[id] then
+    return 0
+  end
+  if known then
+    if not forget then forget, contend = rarely() end
+    if not forget(id, known) then return 0 end
+  end
+  local key, body, extras, separate = ARGV[at + 2], ARGV[at + 3], 0, nil
+  if #body > long_body then body, extras, separate = '', 2, body end
+  local priority, strategy, policy, attempts, delay, deadline, retention, ttl =
+    ARGV[at + 1]:match(eight_numbers)
+  local vesting = now + delay
+  local raw = struct.pack(form, 0, vesting, 0, 0, 0, priority, PENDING, extras, attempts, now,
+    deadline, #key, strategy, policy, 0, now, retention, 0) .. key .. body
+  local outcome, other = 0, nil
+  if strategy ~= '0' and strategy ~= '3' then
+    write()
+    if not forget then forget, contend = rarely() end
+    changed = true
+    outcome, other = contend(id, raw, tonumber(ttl))
+  end
+  if outcome % 2 == 0 then
+    ranks[r + 1], ranks[r + 2] = '0', struct.pack('>BI8', priority, vesting) .. id
+    fields[f + 1], fields[f + 2] = id, raw
+    f, r, added, fresh[id] = f + 2, r + 2, added + 1, true
+    if separate then
+      fields[f + 1], fields[f + 2] = id .. 'b', separate
+      f = f + 2
+    end
+    if r == 998 then write() end
+  end
+  if outcome ~= 1 and (not first or vesting < first) then first = vesting end
+  return outcome, other
+end
+for i = 1, n do
+  local at = i * 4
+  local outcome, other = arrive(at, ARGV[at], found[i])
+  out[2 * i - 1], out[2 * i] = outcome, other or ''
+  told = told or outcome ~= 0
+end
+write()
+if added > 0 and increase('enqueued', added) == added then
+  redis.pcall('ZADD', names, '0', name)  -- of a new queue, its type has been seen
+end
+if first then no_later_than(first) end
+return told and out or {}
+)lua", R"lua(
+end
+)lua", R"lua(
+local by_lease = ARGV[5] ~= '0'
+local j
+if by_lease then j = leased(ARGV[4], ARGV[5]) else j = find(ARGV[4]) end
+if by_lease and not j then return {2 + 1} end
+if not j or j.ended ~= PENDING then return {2} end
+if not by_lease then
+  local body = j.extras > 1 and call('HGET', jobs, j.id .. 'b') or j.body
+  if body:sub(3 + struct.unpack('>I2', body)) ~= ARGV[6] then
+    return {1}
+  end
+end
+local function add(to, of, first, n)
+  if n == 0 then return {} end
+  local arguments = {ARGV[1], of, ARGV[3]}
+  for i = 1, 4 * n do arguments[3 + i] = ARGV[first + i - 1] end
+  return enqueue_jobs(to, arguments)
+end
+local n, other = tonumber(ARGV[8]), {}
+for i = 1, 8 do other[i] = KEYS[11 + i] end
+for i = 9, 11 do other[i] = KEYS[i] end
+local there = add(other, ARGV[9], 10, n)
+if ARGV[7] ~= '' and j.retention > 0 then note(j, nil, ARGV[7]) end
+finish(j, COMPLETED)
+local here = add(KEYS, name, 10 + 4 * n, (#ARGV - 9) / 4 - n)
+settle()
+return {0, there, here}
 )lua"};
   return script;
 }

@@ -13,6 +13,7 @@
 #include "weir/testing/model/jobs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,7 +43,7 @@ class job_game {
   void play(op const& o) {
     duel_.pass(o.after);
     duel_.model().now = duel_.store().now();
-    queue_ = "queue" + std::to_string(o.queue);
+    queue_ = o.queue == 2 ? beside("queue0") : "queue" + std::to_string(o.queue);
     holder_ = "holder" + std::to_string(o.holder);
     switch (o.what) {
       case kind::enqueue: enqueue(o); break;
@@ -84,6 +85,8 @@ class job_game {
         same(command::replay_dead_letter{queue_, meant(o, job_state::dead), o.time});
         break;
       case kind::purge: same(command::purge_job{queue_, meant(o, job_state::dead)}); break;
+      case kind::relay: relay(o); break;
+      case kind::list: list(o.count, static_cast<job_state>(o.pick % 5)); break;
     }
   }
 
@@ -123,26 +126,56 @@ class job_game {
               C{queue_, id, duel_.fences().of_store(queue_, fence), rest...}, queue_);
   }
 
+  /// The job `i` of those that the operation makes.
+  [[nodiscard]] static new_job make(op const& o, std::uint32_t i, std::string const& key) {
+    new_job j;
+    j.id = numbered_job(o.number + i);
+    j.kind = "kind";
+    j.payload = i == 0 ? "payload" : "";
+    j.priority = o.priority;
+    j.delay = o.time;
+    j.max_attempts = o.max_attempts;
+    j.deadline = o.deadline;
+    j.retention = o.retention;
+    if (i != 0) return j;  // the rest of a batch goes in whatever becomes of its first (F18)
+    j.strategy = o.strategy;
+    j.on_conflict = o.policy;
+    if (o.strategy != unique_strategy::none) j.unique_key = key;
+    if (o.strategy == unique_strategy::until_expired) j.unique_ttl = o.unique_ttl;
+    return j;
+  }
+
   void enqueue(op const& o) {
-    std::vector<new_job> jobs(o.count);
     std::string const key{"key" + std::to_string(o.key)};
-    for (std::uint32_t i = 0; i < o.count; ++i) {
-      auto& j = jobs[i];
-      j.id = numbered_job(o.number + i);
-      j.kind = "kind";
-      j.payload = i == 0 ? "payload" : "";
-      j.priority = o.priority;
-      j.delay = o.time;
-      j.max_attempts = o.max_attempts;
-      j.deadline = o.deadline;
-      j.retention = o.retention;
-      if (i != 0) continue;  // the rest of a batch goes in whatever becomes of its first (F18)
-      j.strategy = o.strategy;
-      j.on_conflict = o.policy;
-      if (o.strategy != unique_strategy::none) j.unique_key = key;
-      if (o.strategy == unique_strategy::until_expired) j.unique_ttl = o.unique_ttl;
-    }
+    std::vector<new_job> jobs;
+    for (std::uint32_t i = 0; i < o.count; ++i) jobs.push_back(make(o, i, key));
     same(command::enqueue_jobs{queue_, jobs});
+  }
+
+  /// One job comes after the one that ends, or one beside it, or both.
+  void relay(op const& o) {
+    std::string const key{"key" + std::to_string(o.key)};
+    auto const to = queue_.starts_with(companion_prefix) ? queue_.substr(companion_prefix.size())
+                                                         : beside(queue_);
+    auto const id = meant(o, o.flag ? job_state::leased : job_state::pending);
+    auto const* const j = duel_.model().find(queue_, id);
+    auto const payload = j == nullptr || o.stale ? std::string{"another"} : j->payload;
+    std::array all{make(o, 0, key), make(o, 1, key)};
+    if (o.any_job) all[1].id = id;
+    command::relay_job c{.queue = queue_, .id = id, .stored = o.pick % 2 == 0 ? "stored" : ""};
+    if (o.count != 1) c.next = {&all[1], 1};
+    if (o.count != 2) {
+      c.to = to;
+      c.jobs = {&all[0], 1};
+    }
+    auto of_store = c;
+    if (o.flag) {
+      c.fence = fence_of(o, id);
+      of_store.fence = duel_.fences().of_store(queue_, c.fence);
+    } else {
+      c.expected = of_store.expected = payload;
+    }
+    duel_.ask(c, of_store, queue_);
   }
 
   template <class C>
@@ -225,7 +258,16 @@ class job_game {
   }
 
   void dead_letters(std::uint32_t limit) {
-    command::list_dead_letters c{queue_, limit, {}};
+    pages(command::list_dead_letters{queue_, limit, {}}, [](auto&) {});
+  }
+  void list(std::uint32_t limit, job_state state) {
+    pages(command::list_jobs{queue_, state, limit, {}},
+          [](job_page& all) { std::ranges::sort(all.jobs, {}, &job::id); });
+  }
+
+  /// Reads all pages of a listing, puts them in order, and compares them.
+  template <class C, class Order>
+  void pages(C c, Order const& order) {
     auto const of_rule = duel_.model().execute(c, duel_.store().now());
     result<job_page> all = job_page{};
     std::string cursor;
@@ -236,11 +278,11 @@ class job_game {
         all = page.error();
         break;
       }
-      if (page->jobs.size() > limit)
-        return duel_.fail("a page of dead letters is longer than asked for");
+      if (page->jobs.size() > c.limit) return duel_.fail("a page is longer than asked for");
       for (auto& j : page->jobs) all->jobs.push_back(std::move(j));
       cursor = page->cursor;
     } while (!cursor.empty() && all->jobs.size() <= of_rule->jobs.size());
+    if (all.has_value()) order(*all);
     duel_.judge(c, of_rule, all, queue_);
   }
 

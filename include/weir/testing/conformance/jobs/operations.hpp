@@ -30,6 +30,11 @@ namespace weir::testing::conformance {
   return id;
 }
 
+/// Another queue, in the shard of this one.
+[[nodiscard]] inline std::string beside(std::string_view queue) {
+  return std::string{companion_prefix} + std::string{queue};
+}
+
 /// One step of a generated history of queues. Jobs are named so that it means something whatever
 /// else is left out.
 struct job_op {
@@ -60,7 +65,9 @@ struct job_op {
     stats,
     dead_letters,
     replay,
-    purge
+    purge,
+    relay,
+    list
   };
 
   kind what = kind::stats;
@@ -100,11 +107,11 @@ struct job_op {
       kind::release_queue, kind::snooze_queue, kind::pause,       kind::resume,
       kind::resume,        kind::resume,       kind::stats,       kind::stats,
       kind::stats,         kind::dead_letters, kind::replay,      kind::replay,
-      kind::purge};
+      kind::purge,         kind::relay,        kind::relay,       kind::list};
   constexpr std::uint8_t priorities[] = {100, 0, 255, 101};
   auto const levels =
       std::min<std::uint64_t>(std::max(can.priority_levels, 1U), std::size(priorities));
-  auto const queues = 1 + d.below(2);
+  auto const queues = 1 + d.below(3);
   auto const holders = 1 + d.below(3);
   bool const unique = d.chance(70);
   std::uint32_t next_number = 1;
@@ -116,7 +123,7 @@ struct job_op {
     o.holder = static_cast<std::uint8_t>(d.below(holders));
     o.count = static_cast<std::uint8_t>(1 + d.below(3));
     o.number = static_cast<std::uint32_t>(d.below(next_number));
-    if (o.what == kind::enqueue && !d.chance(8)) {
+    if ((o.what == kind::enqueue || o.what == kind::relay) && !d.chance(8)) {
       o.number = next_number;
       next_number += o.count;
     }
@@ -147,7 +154,7 @@ struct job_op {
   if (o.count != 1) out.emplace_back(o).count = 1;
   if (o.queue != 0) out.emplace_back(o).queue = 0;
   if (o.holder != 0) out.emplace_back(o).holder = 0;
-  if (o.what != job_op::kind::enqueue) return out;
+  if (o.what != job_op::kind::enqueue && o.what != job_op::kind::relay) return out;
   if (o.strategy != unique_strategy::none) out.emplace_back(o).strategy = unique_strategy::none;
   if (o.deadline != duration::zero()) out.emplace_back(o).deadline = duration::zero();
   if (o.retention != duration::zero()) out.emplace_back(o).retention = duration::zero();

@@ -151,6 +151,11 @@ inline void expect_lease_lost(job_bench& b, std::string_view queue, job_id const
   b.refuses(command::snooze_job{queue, id, fence, {}, "late"}, errc::lease_lost, at);
   b.refuses(command::return_job{queue, id, fence}, errc::lease_lost, at);
   b.refuses(command::bury_job{queue, id, fence, "late"}, errc::lease_lost, at);
+  auto const next = make_job(1'000'000);
+  if (fence != 0) {
+    b.refuses(command::relay_job{.queue = queue, .id = id, .fence = fence, .next = {&next, 1}},
+              errc::lease_lost, at);
+  }
   expect(complete(b, queue, id, fence) == complete_outcome::lease_lost,
          "completing " + to_text(id) + " with a lost lease says lease_lost", at);
 }

@@ -1,0 +1,89 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_SCHEDULER_HPP
+#define WEIR_SCHEDULER_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/concept.hpp"
+#include "weir/error.hpp"
+#include "weir/id_source.hpp"
+#include "weir/scheduler/desk.hpp"
+#include "weir/scheduler/firing.hpp"
+#include "weir/scheduler/record.hpp"
+#include "weir/worker.hpp"
+#include "weir/worker/options.hpp"
+#include "weir/worker_event.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace weir {
+
+/// Fires the schedules of a store: enqueues the jobs of the ticks that have come. Any number of
+/// schedulers may run, in any processes, also beside each other; each tick becomes one job. It runs
+/// no job itself: those are for workers.
+///
+///     weir::scheduler scheduler{store};
+///     co_await scheduler.async_run();
+///
+/// It is a worker whose jobs are the schedules. A tick comes within milliseconds of its instant
+/// where the store gives hints, within `options.poll` otherwise; if a scheduler dies while it fires
+/// a schedule, another goes on when the lease is over (`options.lease`). The instant is that of
+/// this host's date; where that is behind the store's, the schedule waits for it.
+///
+/// A host whose time zone database is older than that by which a tick was booked, or has no such
+/// zone, leaves the schedule to others and says so in the log. So are ticks told that come too
+/// late.
+///
+/// Thread-safety: set observers before `async_run`; `stop` may be called from any thread.
+template <class Store, class Clock = system_clock>
+class scheduler {
+  static_assert(host_clock<Clock>, "weir::scheduler: this clock does not model weir::host_clock");
+
+ public:
+  using store_type = Store;  ///< where the schedules are
+  using clock_type = Clock;  ///< how it waits, and what date it is
+
+  /// @param store   where the schedules, and the queues of their jobs are; copied
+  /// @param options as a worker's; checked by `async_run`
+  /// @param clock   how it waits, and what date it is
+  /// @param ids     where its name as a holder, and all that is random, comes from
+  explicit scheduler(Store store, worker_options options = {}, Clock clock = Clock{},
+                     id_source ids = id_source{})
+      : worker_{store, options, clock, default_retry(), ids} {
+    auto desk = std::make_shared<detail::schedule_desk>(
+        detail::schedule_store::of(std::move(store)),
+        [clock = std::move(clock)] { return clock.system_now(); }, std::move(ids));
+    worker_.fire_schedules(std::make_shared<detail::schedule_handler>(std::move(desk), observer_));
+  }
+
+  /// Sets who is told of what is fired, skipped and missed.
+  void on_event(schedule_observer observer) { *observer_ = std::move(observer); }
+  /// Sets who is told of everything else, as a worker's: failures of the store among it.
+  void on_worker_event(worker_observer observer) { worker_.on_event(std::move(observer)); }
+
+  /// As `worker::async_run`.
+  ///
+  /// @param token completes with `void(error_code)`
+  template <class Token = typename worker<Store, Clock>::default_token>
+  auto async_run(Token&& token = Token{}) {
+    return worker_.async_run(std::forward<Token>(token));
+  }
+
+  /// As `worker::stop`.
+  void stop() { worker_.stop(); }
+
+ private:
+  static default_retry_backoff default_retry() {
+    return default_retry_backoff{
+        capped_backoff{exponential_backoff{std::chrono::seconds{1}}, std::chrono::minutes{1}}};
+  }
+
+  std::shared_ptr<schedule_observer> observer_ = std::make_shared<schedule_observer>();
+  worker<Store, Clock> worker_;
+};
+
+}  // namespace weir
+
+#endif

@@ -1,0 +1,300 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "weir/schedules.hpp"
+
+#include "driver.hpp"
+#include "schedule_defects.hpp"
+#include "weir/scheduler.hpp"
+#include "worker_jobs.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// Schedulers that die, stall and lose their answers, and deploys that change schedules and move
+// them between queues: one job for each tick.
+namespace {
+
+namespace asio = boost::asio;
+using namespace weir::testing::simulation;
+using namespace std::chrono_literals;
+using weir::duration;
+using weir::testing::dice;
+
+struct tick_job {
+  std::string tick;
+  std::string of;  // which schedule
+  int version = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(tick_job, tick, of, version)
+
+}  // namespace
+
+template <>
+struct weir::job_traits<tick_job> {
+  static constexpr std::string_view kind = "tick";
+};
+
+namespace {
+
+using engine_type = engine_with<schedule_defects>;
+
+class scheduled final : public program<engine_type> {
+ public:
+  using engine = engine_type;
+
+  struct knobs {
+    knobs(dice& d, bool small) {
+      constexpr duration leases[] = {600ms, 2s, 5s};
+      work.lease = d.pick(leases);
+      work.poll = d.chance(50) ? 100ms : 1s;
+      work.concurrency = static_cast<std::uint32_t>(1 + d.below(3));
+      work.drain = duration{};
+      schedules = small ? 1 : static_cast<int>(1 + d.below(3));
+      run.nodes = small ? 2 : static_cast<std::uint32_t>(2 + d.below(3));
+      run.safety = small ? 5s : duration{10s} * static_cast<int>(1 + d.below(4));
+      run.network = draw_weather(d);
+      run.trouble.every = work.lease / static_cast<int>(1 + d.below(3));
+      run.trouble.longest = 2 * work.lease;
+      run.trouble.store_jumps = d.chance(60);
+    }
+
+    plan run;
+    weir::worker_options work;
+    int schedules;
+  };
+
+  scheduled(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k} {}
+  ~scheduled() override { in_.nodes.clear(); }
+
+  static weir::memory_options engine_options(std::uint64_t seed) {
+    weir::memory_options o;
+    o.shards = seed % 3 == 0 ? 1 : 3;
+    return o;
+  }
+
+  void start(node<engine>& on) override {
+    auto const p = std::make_shared<process>(*this, on);
+    on.keep(p);
+    on.spawn(deploys(p));
+    on.spawn(fires(p));
+    if (done_) p->scheduler.stop();
+  }
+  bool holds_lease(node<engine>&) override {
+    for (auto const& [name, q] : in_.audits.jobs.queues()) {
+      for (auto const& [id, r] : q.records) {
+        if (r.state == weir::job_state::leased) return true;
+      }
+    }
+    return false;
+  }
+  void heal() override {
+    healing_ = true;
+    settled_at_ = in_.in.now() + knobs_.run.network.slowest + knobs_.run.network.client_timeout +
+                  2 * knobs_.work.lease + 30s;
+    in_.in.after(settled_at_ - in_.in.now(), [] {});
+  }
+
+  bool drained() override {
+    if (in_.in.now() <= settled_at_) return false;
+    if (!std::exchange(done_, true)) {
+      for (auto const& p : processes_) {
+        if (auto const alive = p.lock()) alive->scheduler.stop();
+      }
+    }
+    for (auto const& n : in_.nodes) {
+      if (n->threads() != 0) return false;
+    }
+    judge();
+    return true;
+  }
+
+  void check() override {}
+
+ private:
+  using store_type = network_store<engine>;
+  using scheduler_type = weir::scheduler<store_type, simulated_clock>;
+  using schedules_type = weir::schedules<store_type, simulated_clock>;
+
+  struct process {
+    process(scheduled& p, node<engine>& n)
+        : all{p},
+          on{n},
+          store{n.make_store()},
+          ids{n.ids()},
+          schedules{store, n.clock(), ids},
+          scheduler{store, p.knobs_.work, n.clock(), ids} {}
+    scheduled& all;
+    node<engine>& on;
+    store_type store;
+    weir::id_source ids;
+    schedules_type schedules;
+    scheduler_type scheduler;
+  };
+  using process_pointer = std::shared_ptr<process>;
+
+  static constexpr auto token = asio::as_tuple(asio::use_awaitable);
+  static constexpr std::array queues{"red", "green", "blue"};
+
+  static asio::awaitable<void> fires(process_pointer p) {
+    std::erase_if(p->all.processes_, [](auto const& w) { return w.expired(); });
+    p->all.processes_.push_back(p);
+    co_await p->scheduler.async_run(token);
+  }
+
+  /// Puts schedules again and again: their ticks are always the same, their jobs and queues are
+  /// not.
+  static asio::awaitable<void> deploys(process_pointer p) {
+    auto& all = p->all;
+    auto& d = all.in_.in.choices;
+    while (!all.healing_) {
+      auto const state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none) co_return;
+      auto const number =
+          static_cast<int>(d.below(static_cast<std::uint64_t>(all.knobs_.schedules)));
+      weir::schedule s{.name = "schedule " + std::to_string(number),
+                       .when = weir::every{std::chrono::seconds{1 + number}}};
+      s.overlap = weir::overlap_policy::allow;
+      s.catch_up = weir::catch_up_policy::all(1000, weir::limits::span);
+      if (number % 2 == 1) s.jitter = 700ms;
+      s.tick_member = "tick";
+      tick_job const job{"", s.name, d.chance(70) ? 0 : static_cast<int>(d.below(3))};
+      weir::enqueue_options o;
+      o.queue = d.chance(80) ? queues[static_cast<std::size_t>(number)] : d.pick(queues);
+      co_await p->schedules.async_put(s, job, o, token);
+      auto const until = p->on.clock().steady_now() + 500ms +
+                         duration{static_cast<duration::rep>(d.below(3'000'000'000))};
+      co_await p->on.clock().async_wait_until(p->on.executor(), until, token);
+    }
+  }
+
+  /// One job for each tick, from the first to the last that is booked, in whatever queue.
+  void judge() {
+    auto& w = in_.in;
+    auto& e = in_.engine();
+    std::map<std::string, std::string> ticks;  // and where the job of each is
+    std::uint64_t jobs = 0;
+    for (auto const* const name : queues) {
+      std::string cursor;
+      do {
+        auto const page =
+            e.execute(weir::command::list_jobs{name, weir::job_state::pending, 1000, cursor});
+        w.expect(page.has_value(), "R4", [] { return std::string{"jobs cannot be listed"}; });
+        if (page.has_error()) return;
+        for (auto const& j : page->jobs) {
+          auto const of = weir::decode<tick_job>(j.payload).value;
+          auto& there = ticks[of.of + " at " + of.tick];
+          w.expect(there.empty(), "R4", [&] {
+            return of.of + ": two jobs for the tick at " + of.tick + ", in " + there + " and in " +
+                   name + " (" + weir::testing::to_text(j.id) + ")";
+          });
+          there = std::string{name} + " (" + weir::testing::to_text(j.id) + ")";
+          ++jobs;
+        }
+        cursor = page->cursor;
+      } while (!cursor.empty());
+    }
+    std::uint64_t fired = 0;
+    for (int i = 0; i != knobs_.schedules; ++i) fired += judge("schedule " + std::to_string(i));
+    w.expect(fired == jobs, "R4", [&] {
+      return std::to_string(jobs) + " jobs, but " + std::to_string(fired) + " ticks were fired";
+    });
+    w.reach(rare_state::job_relayed);
+  }
+
+  /// The ticks of one schedule that are booked; they follow each other without a gap.
+  std::uint64_t judge(std::string const& name) {
+    auto& w = in_.in;
+    auto& e = in_.engine();
+    std::optional<weir::stored_schedule> found;
+    for (auto const* const queue : queues) {
+      auto const j = e.execute(weir::command::find_job{weir::detail::companion_of(queue),
+                                                       weir::detail::id_of_schedule(name)});
+      if (j.has_error() || !*j || is_terminal((*j)->state)) continue;
+      auto s = weir::detail::decode_schedule((*j)->payload);
+      w.expect(s.has_value(), "R4", [&] { return name + " cannot be read"; });
+      if (!s || (found && !s->moved_from.empty())) continue;
+      found = std::move(s);
+    }
+    if (!found) return 0;  // nobody's put has arrived
+    auto const& p = found->progress;
+    w.expect(p.missed == 0 && p.skipped == 0, "R4", [&] { return name + ": a tick was left out"; });
+    auto const period = std::get<weir::every>(found->definition.when).period;
+    std::uint64_t present = 0;
+    std::optional<weir::time_point> first;
+    for (auto t = p.last; present != p.fired; t -= period) {
+      if (!is_there(*found, t)) break;
+      first = t;
+      ++present;
+    }
+    w.expect(present == p.fired, "R4", [&] {
+      return name + ": " + std::to_string(p.fired) + " ticks were fired, and the job of the " +
+             std::to_string(present + 1) + ". from the last one is not there";
+    });
+    if (first) {
+      w.expect(!is_there(*found, *first - period), "R4",
+               [&] { return name + ": a job that no tick has"; });
+    }
+    return p.fired;
+  }
+
+  bool is_there(weir::stored_schedule const& s, weir::time_point tick) {
+    auto const id = weir::detail::id_of_tick(s, tick);
+    for (auto const* const queue : queues) {
+      auto const j = in_.engine().execute(weir::command::find_job{queue, id});
+      if (j.has_value() && *j) return true;
+    }
+    return false;
+  }
+
+  cluster<engine>& in_;
+  knobs knobs_;
+  bool healing_ = false;
+  bool done_ = false;
+  duration settled_at_{};
+  std::vector<std::weak_ptr<process>> processes_;
+};
+
+simulator<scheduled, schedule_defects> const simulate{"schedules"};
+
+constexpr rare_state expected[] = {
+    rare_state::request_lost,        rare_state::answer_lost,       rare_state::never_answered,
+    rare_state::duplicate_delivered, rare_state::stale_delivery,    rare_state::node_partitioned,
+    rare_state::node_stalled,        rare_state::node_clock_jumped, rare_state::node_crashed,
+    rare_state::crashed_with_lease,  rare_state::store_clock_back,  rare_state::store_clock_forward,
+    rare_state::hint_dropped,        rare_state::hint_spurious,     rare_state::hint_delivered,
+    rare_state::job_relayed,
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(schedules_simulated)
+
+BOOST_AUTO_TEST_CASE(seeds) { simulate.check_seeds(400, expected); }
+
+BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
+
+BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
+  simulate.check_interruptions(interruption::destroy, sanitized ? 1 : 3, 300);
+}
+
+BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
+  simulate.check_interruptions(interruption::cancel, sanitized ? 1 : 3, 300);
+}
+
+BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_schedule_defects, 200); }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,454 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Schedules and what fires them, in memory, at times that the test says.
+
+#include "weir/scheduler.hpp"
+
+#include "weir/schedules.hpp"
+#include "worker_fixture.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace test;
+
+namespace {
+
+struct report {
+  std::string what;
+  std::string tick;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(report, what, tick)
+
+}  // namespace
+
+template <>
+struct weir::job_traits<report> {
+  static constexpr std::string_view kind = "report";
+  static constexpr std::string_view queue = "reports";
+};
+
+namespace {
+
+struct scheduler_fixture : worker_fixture {
+  using schedules_type = weir::schedules<memory, weir::manual_clock>;
+  using scheduler_type = weir::scheduler<memory, weir::manual_clock>;
+
+  /// Starts another scheduler.
+  void run() {
+    auto& s = *running.emplace_back(std::make_unique<scheduler_type>(
+        store, weir::worker_options{.poll = 1h}, clock, weir::id_source::seeded(++workers)));
+    s.on_event([this](weir::schedule_event const& e) {
+      fired += e.fired;
+      skipped += e.skipped;
+      missed += e.missed;
+    });
+    s.async_run([](weir::error_code) {});
+    settle();
+  }
+
+  /// What an operation of the schedules completes with.
+  template <class T, class Start>
+  T done(Start start) {
+    std::optional<T> out;
+    weir::error_code failed;
+    start([&](weir::error_code ec, T value) {
+      failed = ec;
+      out = std::move(value);
+    });
+    settle();
+    BOOST_TEST_REQUIRE(!failed, failed.message());
+    BOOST_TEST_REQUIRE(out.has_value());
+    return std::move(*out);
+  }
+  weir::put_outcome put(weir::schedule s, std::string const& what = "daily",
+                        std::string_view queue = "reports") {
+    report const job{what, ""};
+    weir::enqueue_options options;
+    options.queue = queue;
+    return done<weir::put_outcome>(
+        [&](auto handler) { schedules.async_put(s, job, options, std::move(handler)); });
+  }
+  weir::error_code put_fails(weir::schedule s) {
+    report const job{"daily", ""};
+    weir::error_code out;
+    schedules.async_put(s, job, {}, [&](weir::error_code ec, weir::put_outcome) { out = ec; });
+    settle();
+    return out;
+  }
+  std::optional<weir::stored_schedule> find(std::string const& name) {
+    return done<std::optional<weir::stored_schedule>>(
+        [&](auto handler) { schedules.async_find(name, std::move(handler)); });
+  }
+  bool remove(std::string const& name) {
+    return done<bool>([&](auto handler) { schedules.async_remove(name, std::move(handler)); });
+  }
+
+  /// The jobs that wait in a queue, as `report`s.
+  std::vector<report> reports(std::string const& queue = "reports") {
+    std::vector<report> out;
+    auto const page = ask(weir::command::list_jobs{.queue = queue, .limit = 10'000});
+    for (auto const& j : page.jobs) out.push_back(weir::decode<report>(j.payload).value);
+    std::ranges::sort(out, {}, &report::tick);
+    return out;
+  }
+  std::uint64_t enqueued(std::string const& queue = "reports") { return stats(queue).enqueued; }
+
+  weir::schedule hourly(std::string name = "hourly") {
+    return {.name = std::move(name),
+            .when = weir::every{1h},
+            .overlap = weir::overlap_policy::allow,
+            .tick_member = "tick"};
+  }
+
+  schedules_type schedules{store, clock, weir::id_source::seeded(77)};
+  std::vector<std::unique_ptr<scheduler_type>> running;
+  std::uint64_t fired = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t missed = 0;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(scheduler, scheduler_fixture)
+
+BOOST_AUTO_TEST_CASE(each_tick_becomes_one_job_that_knows_its_tick) {
+  BOOST_TEST((put(hourly()) == weir::put_outcome::created));
+  run();
+  pass(3h + 30min);
+  auto const jobs = reports();
+  BOOST_TEST_REQUIRE(jobs.size() == 3U);
+  auto const first = std::chrono::ceil<std::chrono::hours>(clock.system_now() - 3h - 30min);
+  BOOST_TEST(jobs[0].what == "daily");
+  BOOST_TEST(jobs[0].tick.size() == 20U);
+  BOOST_TEST(jobs[0].tick < jobs[1].tick);
+  BOOST_TEST(fired == 3U);
+  auto const s = find("hourly");
+  BOOST_TEST_REQUIRE(s.has_value());
+  BOOST_TEST(s->progress.fired == 3U);
+  BOOST_TEST((s->progress.last == first + 2h || s->progress.last == first + 3h));
+}
+
+BOOST_AUTO_TEST_CASE(many_schedulers_fire_each_tick_once) {
+  put(hourly());
+  for (int i = 0; i != 8; ++i) run();
+  pass(24h);
+  BOOST_TEST(enqueued() == 24U);
+}
+
+// Oban #1488, and whatever else a stale leader does: a scheduler that was held up fires nothing
+// twice.
+BOOST_AUTO_TEST_CASE(a_scheduler_whose_lease_is_over_fires_nothing) {
+  put(hourly());
+  auto const companion = weir::detail::companion_of("reports");
+  pass(1h);
+  auto const stale = ask(weir::command::dequeue_jobs{
+                             .queue = companion, .holder = "stale", .limit = 1, .lease = 30s})
+                         .jobs.at(0);
+  run();
+  pass(1min);
+  BOOST_TEST(enqueued() == 1U);
+  auto const answer = store.execute(
+      weir::command::relay_job{.queue = companion, .id = stale.id, .fence = stale.fence});
+  BOOST_TEST((answer.error() == weir::errc::lease_lost));
+  BOOST_TEST(find("hourly").has_value());
+}
+
+// River #1304: a tick is booked though its insert failed. Here both are one step.
+BOOST_AUTO_TEST_CASE(what_cannot_be_enqueued_is_not_booked) {
+  memory small{io.get_executor(), {.max_jobs = 3}, clock};
+  weir::schedules<memory, weir::manual_clock> own{small, clock};
+  report const job{"daily", ""};
+  own.async_put(hourly(), job, {}, [](weir::error_code ec, weir::put_outcome) { BOOST_TEST(!ec); });
+  settle();
+  weir::scheduler<memory, weir::manual_clock> s{small, {}, clock};
+  s.async_run([](weir::error_code) {});
+  pass(5h);
+  auto const stats = small.execute(weir::command::read_queue_stats{"reports"}).value();
+  BOOST_TEST(stats.enqueued == 1U);
+  std::optional<weir::stored_schedule> found;
+  own.async_find("hourly", [&](weir::error_code, std::optional<weir::stored_schedule> f) {
+    found = std::move(f);
+  });
+  settle();
+  BOOST_TEST_REQUIRE(found.has_value());
+  BOOST_TEST(found->progress.fired == 1U);
+  s.stop();
+}
+
+BOOST_AUTO_TEST_CASE(an_unchanged_schedule_is_left_alone) {
+  auto s = hourly();
+  s.jitter = 50min;
+  put(s);
+  auto const before = find("hourly");
+  pass(30min);
+  BOOST_TEST((put(s) == weir::put_outcome::unchanged));
+  BOOST_TEST((find("hourly") == before));
+}
+
+// River #791: a week's interval with daily deploys.
+BOOST_AUTO_TEST_CASE(daily_deploys_do_not_put_off_a_weekly_tick) {
+  weir::schedule s{
+      .name = "weekly", .when = weir::every{168h}, .overlap = weir::overlap_policy::allow};
+  run();
+  for (int day = 0; day != 15; ++day) {
+    put(s, "version " + std::to_string(day));  // the job changes, and its ticks do not
+    pass(24h);
+  }
+  BOOST_TEST(enqueued() == 2U);
+}
+
+// Kubernetes #63371: an edited expression fires the past of its new self.
+BOOST_AUTO_TEST_CASE(a_changed_definition_fires_none_of_its_past) {
+  run();
+  put({.name = "s", .when = weir::every{24h * 365}});
+  pass(100h);
+  put({.name = "s", .when = weir::every{1h}});
+  BOOST_TEST(enqueued() == 0U);
+  pass(1h);
+  BOOST_TEST(enqueued() == 1U);
+  BOOST_TEST(missed == 0U);
+}
+
+// BullMQ #2790: the ticks of the time in which it was gone, or ids that meet an earlier life.
+BOOST_AUTO_TEST_CASE(a_name_that_is_made_again_is_another_schedule) {
+  run();
+  put(hourly());
+  pass(2h);
+  auto const before = find("hourly")->generation;
+  BOOST_TEST(remove("hourly"));
+  BOOST_TEST(!remove("hourly"));
+  BOOST_TEST(!find("hourly").has_value());
+  pass(5h);
+  BOOST_TEST(enqueued() == 2U);
+  put(hourly());
+  BOOST_TEST((find("hourly")->generation != before));
+  pass(1h);
+  BOOST_TEST(enqueued() == 3U);
+  BOOST_TEST(missed == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(an_older_version_does_not_undo_a_newer_one) {
+  auto s = hourly();
+  s.version = 2;
+  put(s);
+  auto older = s;
+  older.version = 1;
+  older.when = weir::every{2h};
+  BOOST_TEST((put(older) == weir::put_outcome::kept_newer));
+  BOOST_TEST((find("hourly")->definition == s));
+  auto same = older;
+  same.version = 2;
+  BOOST_TEST((put(same) == weir::put_outcome::changed));
+}
+
+BOOST_AUTO_TEST_CASE(a_schedule_that_moves_to_another_queue_loses_and_doubles_no_tick) {
+  run();
+  put(hourly());
+  pass(2h + 30min);
+  BOOST_TEST((put(hourly(), "daily", "others") == weir::put_outcome::unchanged ||
+              find("hourly")->job.queue == "others"));
+  BOOST_TEST(find("hourly")->moved_from.empty());
+  BOOST_TEST(enqueued("reports") == 2U);
+  pass(2h);
+  BOOST_TEST(enqueued("reports") == 2U);
+  BOOST_TEST(enqueued("others") == 2U);
+  BOOST_TEST(find("hourly")->progress.fired == 4U);
+}
+
+// Temporal and the rest: what is missed is told.
+BOOST_AUTO_TEST_CASE(after_a_night_off_the_last_tick_is_fired_and_the_others_are_told) {
+  put(hourly());
+  pass(9h + 30min);
+  run();
+  pass(1min);
+  BOOST_TEST(enqueued() == 1U);
+  BOOST_TEST(fired == 1U);
+  BOOST_TEST(missed == 8U);
+  BOOST_TEST(find("hourly")->progress.missed == 8U);
+}
+
+BOOST_AUTO_TEST_CASE(overlap_skip_waits_for_the_end_of_the_job_before) {
+  auto s = hourly();
+  s.overlap = weir::overlap_policy::skip;
+  put(s);
+  run();
+  pass(3h);
+  BOOST_TEST(enqueued() == 1U);
+  BOOST_TEST(skipped == 2U);
+  auto const job =
+      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
+          .jobs.at(0);
+  pass(1h);
+  BOOST_TEST(enqueued() == 1U);
+  weir::finished_job const done{job.id, job.fence, {}};
+  ask(weir::command::complete_jobs{"reports", {&done, 1}});
+  pass(1h);
+  BOOST_TEST(enqueued() == 2U);
+}
+
+// payload PR #17220: the predecessor's process died, and nobody serves the queue.
+BOOST_AUTO_TEST_CASE(overlap_skip_counts_a_lease_that_is_over_as_running_until_somebody_ends_it) {
+  auto s = hourly();
+  s.overlap = weir::overlap_policy::skip;
+  put(s);
+  run();
+  pass(1h);
+  auto const id = ask(weir::command::dequeue_jobs{
+                          .queue = "reports", .holder = "died", .limit = 1, .lease = 30s})
+                      .jobs.at(0)
+                      .id;
+  pass(1h);
+  BOOST_TEST(enqueued() == 1U);
+  ask(weir::command::cancel_job{"reports", id});
+  pass(1h);
+  BOOST_TEST(enqueued() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(overlap_buffer_one_lets_one_wait) {
+  auto s = hourly();
+  s.overlap = weir::overlap_policy::buffer_one;
+  put(s);
+  run();
+  pass(1h);
+  auto const first =
+      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
+          .jobs.at(0);
+  ask(weir::command::start_job{"reports", first.id, first.fence});
+  pass(3h);
+  BOOST_TEST(enqueued() == 2U);  // one waits
+  auto const second =
+      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h2", .limit = 1, .lease = 1h})
+          .jobs.at(0);
+  auto const blocked = ask(weir::command::start_job{"reports", second.id, second.fence});
+  BOOST_TEST((blocked.outcome == weir::start_outcome::blocked));
+}
+
+BOOST_AUTO_TEST_CASE(overlap_replace_cancels_the_job_before) {
+  auto s = hourly();
+  s.overlap = weir::overlap_policy::replace;
+  put(s);
+  run();
+  pass(1h);
+  auto const first =
+      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
+          .jobs.at(0);
+  pass(1h);
+  BOOST_TEST(enqueued() == 2U);
+  BOOST_TEST(stats("reports").cancelled == 1U);
+  auto const lost =
+      store.execute(weir::command::extend_lease{"reports", first.id, first.fence, 1h});
+  BOOST_TEST((lost.error() == weir::errc::lease_lost));
+}
+
+// Cadence PR #8267: paused before its first tick, the watermark is the epoch.
+BOOST_AUTO_TEST_CASE(a_pause_lets_ticks_go_by) {
+  put(hourly());
+  auto const pause = [&](bool on) {
+    return done<bool>([&](auto handler) {
+      if (on) {
+        schedules.async_pause("hourly", std::move(handler));
+      } else {
+        schedules.async_resume("hourly", std::move(handler));
+      }
+    });
+  };
+  BOOST_TEST(pause(true));
+  run();
+  pass(5h);
+  BOOST_TEST(enqueued() == 0U);
+  BOOST_TEST((put(hourly()) == weir::put_outcome::unchanged));
+  BOOST_TEST(find("hourly")->paused);
+  BOOST_TEST(pause(false));
+  BOOST_TEST(enqueued() == 0U);
+  pass(1h);
+  BOOST_TEST(enqueued() == 1U);
+  BOOST_TEST(missed == 0U);
+}
+
+// michelangelo PR #2047: what is filled in sees today's date instead of its tick.
+BOOST_AUTO_TEST_CASE(backfilled_jobs_know_their_ticks_and_come_once) {
+  put(hourly());
+  auto const now = clock.system_now();
+  auto const fill = [&] {
+    return done<std::uint32_t>([&](auto handler) {
+      schedules.async_backfill("hourly", now - 5h, now - 1ns, std::move(handler));
+    });
+  };
+  auto const n = fill();
+  BOOST_TEST((n == 5U || n == 6U));
+  BOOST_TEST(enqueued() == n);
+  fill();
+  BOOST_TEST(enqueued() == n);
+  BOOST_TEST(reports().front().tick < reports().back().tick);
+  auto const id = done<std::optional<weir::job_id>>(
+      [&](auto handler) { schedules.async_trigger("hourly", std::move(handler)); });
+  BOOST_TEST(id.has_value());
+  BOOST_TEST(enqueued() == n + 1);
+}
+
+BOOST_AUTO_TEST_CASE(schedules_are_listed_page_by_page) {
+  for (int i = 0; i != 250; ++i) {
+    put(hourly("schedule " + std::to_string(i)), "daily", i % 2 == 0 ? "even" : "odd");
+  }
+  std::vector<std::string> names;
+  std::string cursor;
+  do {
+    auto const page = done<weir::schedule_page>(
+        [&](auto handler) { schedules.async_list(cursor, std::move(handler)); });
+    for (auto const& s : page.schedules) names.push_back(s.definition.name);
+    cursor = page.cursor;
+  } while (!cursor.empty());
+  std::ranges::sort(names);
+  BOOST_TEST(names.size() == 250U);
+  BOOST_TEST((std::ranges::adjacent_find(names) == names.end()));
+}
+
+BOOST_AUTO_TEST_CASE(R8_bad_schedules_are_refused_before_anything_is_done) {
+  BOOST_TEST(
+      (put_fails({.name = "a", .when = weir::cron{"61 * * * *"}}) == weir::errc::invalid_option));
+  BOOST_TEST((put_fails({.name = "a", .when = weir::cron{"* * * * *", "No/Where"}}) ==
+              weir::errc::invalid_option));
+  auto s = hourly();
+  s.tick_member = "nothing";
+  BOOST_TEST((put_fails(s) == weir::errc::invalid_option));
+  BOOST_TEST(
+      (put_fails({.name = "\xff", .when = weir::every{1h}}) == weir::errc::unencodable_payload));
+  BOOST_TEST(!find("a").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_leaves_schedules_alone) {
+  put(hourly());
+  auto w = make_worker({.poll = 1h});
+  w.handle<note>([](note const&) {});
+  start(w);
+  pass(2h);
+  BOOST_TEST(enqueued() == 0U);
+  run();
+  pass(1min);
+  BOOST_TEST(enqueued() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(ticks_come_at_the_times_of_a_zone) {
+  // 2026-11-01 06:00 UTC is the second 01:00 in New York.
+  clock.set_system(weir::time_point{std::chrono::sys_days{std::chrono::year{2026} / 10 / 31}});
+  put({.name = "night",
+       .when = weir::cron{"30 1 * * *", "America/New_York"},
+       .overlap = weir::overlap_policy::allow,
+       .tick_member = "tick"});
+  run();
+  pass(72h);
+  auto const jobs = reports();
+  BOOST_TEST_REQUIRE(jobs.size() == 3U);
+  BOOST_TEST(jobs[0].tick == "2026-10-31T05:30:00Z");
+  BOOST_TEST(jobs[1].tick == "2026-11-01T05:30:00Z");
+  BOOST_TEST(jobs[2].tick == "2026-11-02T06:30:00Z");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
