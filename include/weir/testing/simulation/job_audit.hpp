@@ -250,6 +250,7 @@ class job_audit {
     ++q.waiting;
     r->state = job_state::pending;
     r->attempts = 0;
+    r->count_from(now);
     q.wait(*r, now + c.delay);
   }
 

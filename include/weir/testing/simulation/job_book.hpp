@@ -32,6 +32,7 @@ struct job_record {
   std::uint32_t attempts = 0;
   std::uint32_t max_attempts = 0;
   time_point vesting{};
+  duration may_take{};  ///< from its enqueue or replay to its deadline; 0: as long as it likes
   std::optional<time_point> deadline;
   duration retention{};
   time_point kept_until{};  ///< ended well: how long its record stays
@@ -44,6 +45,10 @@ struct job_record {
 
   [[nodiscard]] bool live(time_point now) const noexcept {
     return state == job_state::leased && now < lease_until;
+  }
+  /// Its deadline counts from here.
+  void count_from(time_point now) noexcept {
+    if (may_take != duration::zero()) deadline = now + may_take;
   }
   [[nodiscard]] time_point visible_at() const noexcept {
     return state == job_state::leased ? lease_until : vesting;
@@ -116,7 +121,8 @@ struct queue_book {
     r.vesting = now + j.delay;
     r.retention = j.retention;
     r.kept_key = holds_while_waiting(j.strategy) && j.strategy != unique_strategy::until_expired;
-    if (j.deadline != duration::zero()) r.deadline = now + j.deadline;
+    r.may_take = j.deadline;
+    r.count_from(now);
     if (j.strategy == unique_strategy::until_expired) {
       expiring.push_back({r.unique_key, j.id, now + j.unique_ttl, false});
     }
