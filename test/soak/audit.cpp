@@ -98,6 +98,12 @@ void auditor::feed(std::uint32_t process, record const& r) {
     j.dead = std::min(j.dead, r.at);
     j.dead_fence = std::max(j.dead_fence, r.fence);
     to_check_.insert(r.key);
+  } else if (r.kind == "tick") {
+    ++counts_["tick"];
+    if (r.fence != 0) samples_.push_back({r.at, std::stoll(r.detail), "tick", true});
+    if (forgotten_ == 0) ticks_.job(r, [&](std::string what) { report("R4", what, r.at); });
+  } else if (r.kind == "schedule") {
+    ticks_.booked(r);
   } else if (r.kind == "stats") {
     stats_[r.key] = r.detail;
     if (r.n != 0) {
@@ -391,6 +397,7 @@ std::vector<std::pair<std::string, std::string>> auditor::jobs() const {
 
 void auditor::finish(std::int64_t now) {
   check(now + lag + 1);
+  if (forgotten_ == 0) ticks_.finish([&](std::string what) { report("R4", what, now); });
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> counted;  // acknowledged, possible
   for (auto& [id, j] : jobs_) {
     if (j.queue.empty()) continue;
@@ -423,6 +430,7 @@ void auditor::finish(std::int64_t now) {
       report("R4", "the counts of " + queue + " do not add up: " + text, now);
     }
     auto const [acknowledged, possible] = counted[queue];
+    if (queue.starts_with("ticks-")) continue;  // nobody of the application enqueues into these
     if (forgotten_ == 0 && (n[0] < acknowledged || n[0] > possible)) {
       report("R4",
              queue + " counts " + std::to_string(n[0]) + " enqueued, of " +

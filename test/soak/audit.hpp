@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_SOAK_AUDIT_HPP
 #define WEIR_TEST_SOAK_AUDIT_HPP
 
+#include "soak/tick_audit.hpp"
 #include "soak/witness.hpp"
 
 #include <algorithm>
@@ -148,6 +149,7 @@ class auditor {
   std::vector<sample> samples_;
   std::map<std::string, std::uint64_t> counts_;
   std::map<std::string, std::string> stats_;
+  tick_audit ticks_;
   std::set<std::pair<std::string, std::string>> told_;
   std::int64_t precision_;
   std::int64_t forgotten_ = 0;

@@ -4,6 +4,7 @@
 #include "soak/plan.hpp"
 #include "weir/clock/system.hpp"
 #include "weir/detail/parking.hpp"
+#include "weir/id_source.hpp"
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -141,6 +142,19 @@ class spoiled final : public engine_on<passing> {
     }
     pass(c, std::move(h));
   }
+  void run(relay_job const& c, handler_of<relay_job> h) override {
+    if (c.jobs.empty() || !due(5)) return pass(c, std::move(h));
+    auto changed = c;
+    auto job = c.jobs.front();
+    if (defect_ == "lost-tick") {
+      changed.jobs = {};
+      changed.to = {};
+    } else if (defect_ == "doubled-tick") {
+      job.id = weir::id_source{}.job();
+      store.async_execute(enqueue_jobs{.queue = c.to, .jobs = {&job, 1}}, [](auto&&...) {});
+    }
+    pass(changed, std::move(h));
+  }
   void run(requeue_job const& c, handler_of<requeue_job> h) override {
     auto changed = c;
     if (defect_ == "stuck-job" && due(3)) changed.delay = std::chrono::hours{1};
@@ -203,6 +217,8 @@ std::vector<known_defect> const& defects() {
       {"free-tokens", "R3", "a take beyond the quota is granted"},
       {"lost-enqueue", "R4", "an enqueue is acknowledged and not kept"},
       {"double-run", "R4", "a completed job is run again"},
+      {"lost-tick", "R4", "a schedule's tick is booked and its job is not enqueued"},
+      {"doubled-tick", "R4", "a schedule's tick has two jobs"},
       {"repeated-fence", "R5", "a lock is granted under the fence of the grant before"},
       {"leaked-permit", "R6", "a permit is never free again"},
       {"stuck-job", "R6", "a failed job waits for an hour"},

@@ -21,8 +21,8 @@ namespace {
 constexpr std::int64_t second = 1'000'000'000;
 /// Before and after a fault it is looked at for this long.
 constexpr std::int64_t near = 4 * second;
-constexpr std::array<std::string_view, 7> kinds{"enqueue", "run",  "permit", "try-permit",
-                                                "lock",    "take", "claim"};
+constexpr std::array<std::string_view, 8> kinds{"enqueue", "run",  "permit", "try-permit",
+                                                "lock",    "take", "claim",  "tick"};
 
 using window = std::pair<std::int64_t, std::int64_t>;
 using samples_by_kind = std::map<std::string_view, std::vector<sample>>;

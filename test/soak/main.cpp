@@ -88,7 +88,8 @@ class soak_run {
   bool play() {
     began_ = boot_now();
     for (auto const* const role : {"enqueuer", "enqueuer", "worker", "worker", "worker", "limiter",
-                                   "limiter", "locker", "locker", "rater", "rater"}) {
+                                   "limiter", "locker", "locker", "rater", "rater", "scheduler",
+                                   "scheduler"}) {
       all_.start(assigned(role, net_.through()));
     }
     all_.start(assigned("administrator", to_->direct()));
@@ -184,11 +185,12 @@ class soak_run {
 
   /// All faults are healed: everything has to come to its end.
   void end() {
-    all_.end({"enqueuer", "limiter", "locker", "rater", "administrator"});
+    constexpr std::array clients{"enqueuer",  "limiter",       "locker", "rater",
+                                 "scheduler", "administrator"};
+    all_.end({clients.begin(), clients.end()});
     auto const patience = boot_now() + ns_of(hang) + 10 * second;
     auto const alive = [&](char const* role) { return all_.alive(role); };
-    while (std::ranges::any_of(
-        std::array{"enqueuer", "limiter", "locker", "rater", "administrator"}, alive)) {
+    while (std::ranges::any_of(clients, alive)) {
       step();
       if (is_over()) return;
       if (boot_now() > patience) {
@@ -231,7 +233,7 @@ class soak_run {
                 static_cast<double>(summary_.to - began_) / 1e9);
     for (auto const& [what, n] : judge_.counts()) {
       if (what.ends_with("granted") || what.ends_with("enqueued") || what == "run" ||
-          what == "completed") {
+          what == "tick" || what == "completed") {
         std::printf(" %s %llu,", what.c_str(), static_cast<unsigned long long>(n));
       }
     }

@@ -58,6 +58,16 @@ inline constexpr std::uint64_t unique_keys = 12;
 
 inline constexpr std::uint32_t max_attempts = 6;
 
+/// Schedules, whose periods are from a second on, and whose jobs change between these queues.
+inline constexpr std::array<std::string_view, 2> tick_queues{"ticks-0", "ticks-1"};
+inline constexpr std::uint64_t schedule_count = 3;
+[[nodiscard]] inline std::string schedule_name(std::uint64_t n) {
+  return "schedule-" + std::to_string(n);
+}
+[[nodiscard]] inline weir::duration period_of(std::string_view schedule) {
+  return std::chrono::seconds{1 + std::stoll(std::string{schedule.substr(schedule.find('-') + 1)})};
+}
+
 /// What a process is started as.
 struct assignment {
   std::string role;

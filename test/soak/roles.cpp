@@ -9,6 +9,8 @@
 #include "weir/job_traits.hpp"
 #include "weir/limiter.hpp"
 #include "weir/rate_limiter.hpp"
+#include "weir/scheduler.hpp"
+#include "weir/schedules.hpp"
 #include "weir/testing/dice.hpp"
 #include "weir/uniqueness.hpp"
 #include "weir/worker.hpp"
@@ -27,6 +29,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <fstream>
 #include <functional>
@@ -59,6 +62,13 @@ struct limited_job {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(limited_job, number)
 
+/// What a schedule enqueues for each of its ticks.
+struct tick_job {
+  std::string schedule;
+  std::string tick{};
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(tick_job, schedule, tick)
+
 }  // namespace soak
 
 // Records are kept, so that the auditor finds every job in its last state.
@@ -89,6 +99,12 @@ struct weir::job_traits<soak::limited_job> {
   static constexpr weir::duration retention = std::chrono::hours{24};
   static constexpr std::uint32_t concurrency = 3;
   static constexpr weir::quota rate = weir::quota::per_second(30).burst(10);
+};
+template <>
+struct weir::job_traits<soak::tick_job> {
+  static constexpr std::string_view kind = "tick";
+  static constexpr weir::constant_backoff backoff{std::chrono::milliseconds{100}};
+  static constexpr weir::duration retention = std::chrono::hours{24};
 };
 
 namespace soak {
@@ -322,12 +338,51 @@ awaitable<> handle(process& p, weir::job_context& job) {
   ran("ok");
 }
 
+// ------------------------------------------------------------------------------ schedules
+
+/// Puts schedules again and again, as deploys do; now and then one whose jobs go to another queue.
+awaitable<> deploys(process& p) {
+  weir::schedules const schedules{p.at};
+  while (!p.ending) {
+    tick_job const job{.schedule = schedule_name(p.chance.below(schedule_count))};
+    weir::schedule const s{.name = job.schedule,
+                           .when = weir::every{period_of(job.schedule)},
+                           .overlap = weir::overlap_policy::allow,
+                           .catch_up = weir::catch_up_policy::all(1000, 1h),
+                           .tick_member = "tick"};
+    std::string const queue{tick_queues[p.chance.chance(15) ? 1 : 0]};
+    auto const op = p.log.ask("schedule", job.schedule, 0s, queue);
+    auto const [ec, done] = co_await schedules.async_put(s, job, {.queue = queue}, token);
+    p.log.end(op, ec ? word_of(ec) : std::string{to_string(done)});
+    co_await p.think(2s);
+  }
+}
+
+/// The record of a tick's job. Its instant is in whole seconds here, and so is its period.
+record tick_record(tick_job const& job, weir::job_id id) {
+  std::tm date{};
+  ::strptime(job.tick.c_str(), "%Y-%m-%dT%H:%M:%SZ", &date);
+  return {.kind = "tick",
+          .name = job.schedule,
+          .key = text(id),
+          .n = ns_of(std::chrono::seconds{::timegm(&date)}),
+          .detail = "0"};
+}
+
+void run_tick(process& p, tick_job const& job, weir::job_context& context) {
+  auto r = tick_record(job, context.id());
+  r.fence = context.fence();
+  r.detail = std::to_string(weir::system_clock::system_now().time_since_epoch().count() - r.n);
+  p.log.write(std::move(r));
+}
+
 void work(process& p, weir::worker<store>& worker) {
   auto const any = [&p](auto const&, weir::job_context& job) { return handle(p, job); };
-  worker.handle<plain_job>(any).handle<unique_job>(any).handle<limited_job>(any);
+  worker.handle<plain_job>(any).handle<unique_job>(any).handle<limited_job>(any).handle<tick_job>(
+      [&p](tick_job const& job, weir::job_context& context) { run_tick(p, job, context); });
   worker.on_event([&p](weir::worker_event const& e) {
     using kind = weir::worker_event_kind;
-    if (e.job == nullptr) return;
+    if (e.job == nullptr || e.job->kind == "tick") return;
     if (e.kind == kind::completed || e.kind == kind::result_dropped) {
       p.log.write({.kind = "completed", .key = text(e.job->id), .fence = e.job->fence});
     } else if (e.kind == kind::dead_lettered) {
@@ -399,6 +454,55 @@ awaitable<Answer> insist(process& p, Ask ask) {
   }
 }
 
+/// Waits until a queue has drained, and says what is in it.
+awaitable<> drain_queue(process& p, std::string q, std::int64_t until) {
+  weir::job_queue const queues{p.at};
+  auto stats = [&] { return queues.async_stats(q, token); };
+  auto s = co_await insist<weir::queue_stats>(p, stats);
+  while (s.pending + s.leased != 0 && boot_now() < until) {
+    co_await p.pause(200ms);
+    s = co_await insist<weir::queue_stats>(p, stats);
+  }
+  std::string counts;
+  for (auto const n :
+       {s.enqueued, s.pending, s.leased, s.completed, s.dead, s.cancelled, s.purged}) {
+    counts.append(std::to_string(n)).append(",");
+  }
+  p.log.write({.kind = "stats",
+               .key = q,
+               .n = static_cast<std::int64_t>(s.pending + s.leased),
+               .detail = counts});
+}
+
+/// Says what each schedule has fired, and which jobs there are for it.
+awaitable<> inspect_schedules(process& p) {
+  weir::job_queue const queues{p.at};
+  weir::schedules const schedules{p.at};
+  for (std::uint64_t i = 0; i != schedule_count; ++i) {
+    auto find = [&] { return schedules.async_find(schedule_name(i), token); };
+    auto const s = co_await insist<std::optional<weir::stored_schedule>>(p, find);
+    if (!s) continue;
+    p.log.write({.kind = "schedule",
+                 .key = s->definition.name,
+                 .n = static_cast<std::int64_t>(s->progress.fired),
+                 .detail = std::to_string(s->progress.missed + s->progress.skipped)});
+  }
+  for (auto const queue : tick_queues) {
+    std::string cursor;
+    do {
+      auto list = [&] {
+        return queues.async_list(std::string{queue}, weir::job_state::completed, 100, cursor,
+                                 token);
+      };
+      auto const page = co_await insist<weir::job_page>(p, list);
+      for (auto const& j : page.jobs) {
+        p.log.write(tick_record(weir::decode<tick_job>(j.payload).value, j.id));
+      }
+      cursor = page.cursor;
+    } while (!cursor.empty());
+  }
+}
+
 /// After the faults: waits until all has drained, then says in which state everything is.
 awaitable<> inspector(process& p) {
   weir::job_queue const queues{p.at};
@@ -407,23 +511,9 @@ awaitable<> inspector(process& p) {
     auto resume = [&] { return queues.async_resume(q, token); };
     co_await insist<weir::hint>(p, resume);
   }
-  for (auto const& q : all_queues()) {
-    auto stats = [&] { return queues.async_stats(q, token); };
-    auto s = co_await insist<weir::queue_stats>(p, stats);
-    while (s.pending + s.leased != 0 && boot_now() < until) {
-      co_await p.pause(200ms);
-      s = co_await insist<weir::queue_stats>(p, stats);
-    }
-    std::string counts;
-    for (auto const n :
-         {s.enqueued, s.pending, s.leased, s.completed, s.dead, s.cancelled, s.purged}) {
-      counts.append(std::to_string(n)).append(",");
-    }
-    p.log.write({.kind = "stats",
-                 .key = q,
-                 .n = static_cast<std::int64_t>(s.pending + s.leased),
-                 .detail = counts});
-  }
+  for (auto const& q : all_queues()) co_await drain_queue(p, q, until);
+  for (auto const q : tick_queues) co_await drain_queue(p, std::string{q}, until);
+  co_await inspect_schedules(p);
   for (auto const limit : permit_limits) {
     weir::limiter const limiter{p.at, {.limit = limit, .ttl = lease, .poll = poll}};
     auto census = [&] { return limiter.async_inspect(permit_key(limit), 0, token); };
@@ -469,6 +559,7 @@ awaitable<> inspector(process& p) {
 int play(assignment const& a) try {
   process p{a};
   std::optional<weir::worker<store>> worker;
+  std::optional<weir::scheduler<store>> scheduler;
   auto const several = [&](int n, auto client) {
     for (int i = 0; i != n; ++i) p.client([&p, client] { return client(p); });
   };
@@ -489,6 +580,11 @@ int play(assignment const& a) try {
         p.at, weir::worker_options{.concurrency = 10, .lease = lease, .poll = poll, .drain = 5s});
     work(p, *worker);
     p.client([&]() -> awaitable<> { co_await worker->async_run(token); });
+  } else if (a.role == "scheduler") {
+    scheduler.emplace(p.at, weir::worker_options{.lease = lease, .poll = poll, .drain = 5s});
+    p.on_end = [&scheduler] { scheduler->stop(); };
+    p.client([&]() -> awaitable<> { co_await scheduler->async_run(token); });
+    several(1, deploys);
   } else if (a.role == "scenario") {
     p.client([&]() -> awaitable<> { co_await play_scenario(a, p.at, p.log); });
   } else {

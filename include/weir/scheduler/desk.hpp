@@ -115,11 +115,9 @@ class schedule_desk {
         continue;
       }
       auto& there = *found->there;
-      if (!there.value.moved_from.empty()) {
-        auto const moved = co_await finish_move(by, there);
-        if (moved.has_error()) co_return moved.error();
-        continue;
-      }
+      auto const pending = co_await finish(by, *found);
+      if (pending.has_error()) co_return pending.error();
+      if (*pending) continue;
       if (there.value.definition.version > wanted.definition.version) {
         co_return put_outcome::kept_newer;
       }
@@ -183,23 +181,21 @@ class schedule_desk {
   }
 
   static answer<bool> remove(self by, std::string name) {
+    std::string removed;  // of this generation; the next one is another schedule
     for (int tries = 0; tries != most_tries; ++tries) {
       auto found = co_await locate(by, name);
       if (found.has_error()) co_return found.error();
-      if (!found->there) co_return false;
-      auto const& there = *found->there;
-      if (!there.value.moved_from.empty()) {
-        auto const moved = co_await finish_move(by, there);
-        if (moved.has_error()) co_return moved.error();
-        continue;
-      }
-      auto const done = co_await drop(by, there);
-      if (done.has_error()) co_return done.error();
-      if (!*done) continue;
-      // Whoever makes it anew has changed its place by then, or does so now.
-      auto const forgotten = co_await set_place(by, name, found->place, {});
-      if (forgotten.has_error()) co_return forgotten.error();
-      co_return true;
+      if (!found->there) co_return !removed.empty();
+      auto const& generation = found->there->value.generation;
+      if (!removed.empty() && removed != generation) co_return true;
+      removed = generation;
+      auto const pending = co_await finish(by, *found);
+      if (pending.has_error()) co_return pending.error();
+      if (*pending) continue;
+      auto ending = *found->place;
+      ending.state = place_state::ending;
+      auto const begun = co_await set_place(by, name, found->place, ending);
+      if (begun.has_error()) co_return begun.error();
     }
     co_return make_error_code(errc::store_unavailable);
   }
@@ -210,6 +206,9 @@ class schedule_desk {
       auto found = co_await locate(by, name);
       if (found.has_error()) co_return found.error();
       if (!found->there) co_return false;
+      auto const pending = co_await finish(by, *found);
+      if (pending.has_error()) co_return pending.error();
+      if (*pending) continue;
       auto const& there = *found->there;
       if (there.value.paused == paused) co_return true;
       auto changed = there.value;
@@ -314,6 +313,12 @@ class schedule_desk {
     std::string payload;  ///< as it is in the store
   };
 
+  /// Where a name is, and the schedule that it stands for, if that is there.
+  struct lookup {
+    std::optional<schedule_place> place{};
+    std::optional<located> there{};
+  };
+
   /// What a schedule waits for: its next tick, or for ever.
   [[nodiscard]] static duration delay_of(stored_schedule const& s, timetable const& table,
                                          time_point now) {
@@ -360,19 +365,21 @@ class schedule_desk {
     if (old.has_error()) co_return old.error();
     auto zone = zone_of(now_here.definition);
     if (zone.has_error()) co_return zone.error();
-    auto moved = now_here;
-    // One that has come back there meanwhile is not the old one.
+    // What comes by the enqueue of a schedule that has left is not that one, nor is one that has
+    // come back there meanwhile. They have other moves, or are behind what was taken over.
     bool const is_over = !*old || (*old)->value.generation != now_here.generation ||
-                         (*old)->value.moves >= now_here.moves;
+                         (*old)->value.moves + 1 != now_here.moves ||
+                         !(*old)->value.moved_from.empty() ||
+                         (*old)->value.progress.steps + 1 < now_here.progress.steps;
+    auto moved = now_here;
     if (is_over) {
       moved.moved_from.clear();
     } else {
-      inherit(moved, (*old)->value, by->date());
-      moved.progress.steps = now_here.progress.steps;
-      if (moved.progress == now_here.progress) {  // nothing was done meanwhile: the old one ends
+      if ((*old)->value.progress.steps + 1 == now_here.progress.steps) {  // nothing done meanwhile
         auto const ended = co_await drop(by, **old);
         co_return ended;
       }
+      inherit(moved, (*old)->value, by->date());
     }
     timetable const table{moved.definition, *zone};
     moved.progress.next = table.next(moved.progress.last);
@@ -395,22 +402,41 @@ class schedule_desk {
   };
   static answer<standing> standing_of(self by, stored_schedule s) {
     auto const& name = s.definition.name;
-    schedule_place const own{s.job.queue, s.generation, s.moves, true};
+    schedule_place const own{s.job.queue, s.generation, s.moves, place_state::standing};
     for (int tries = 0; tries != most_tries; ++tries) {
       auto const place = co_await place_of_name(by, name);
       if (place.has_error()) co_return place.error();
       if (*place == own) co_return standing::named;
-      auto const making = schedule_place{own.queue, own.generation, own.moves, false};
+      auto making = own;
+      making.state = place_state::making;
       if (*place != making) {
         bool const before =
             !s.moved_from.empty() &&
-            *place == schedule_place{s.moved_from, own.generation, own.moves - 1, true};
+            *place == schedule_place{s.moved_from, own.generation, own.moves - 1, own.state};
         co_return before ? standing::coming : standing::stray;
       }
       auto const taken = co_await set_place(by, name, *place, own);
       if (taken.has_error()) co_return taken.error();
     }
     co_return make_error_code(errc::store_unavailable);
+  }
+
+  /// Takes a step towards the end of a move or a removal that was begun. False: there is none.
+  static answer<bool> finish(self by, lookup const& found) {
+    auto const& there = *found.there;
+    bool const ending = found.place->state == place_state::ending;
+    if (!ending && there.value.moved_from.empty()) co_return false;
+    if (!there.value.moved_from.empty()) {
+      auto const moved = co_await finish_move(by, there);
+      if (moved.has_error()) co_return moved.error();
+      co_return true;
+    }
+    auto const done = co_await drop(by, there);
+    if (done.has_error()) co_return done.error();
+    if (!*done) co_return true;
+    auto const forgotten = co_await set_place(by, there.value.definition.name, found.place, {});
+    if (forgotten.has_error()) co_return forgotten.error();
+    co_return true;
   }
 
   /// Ends one. False: it has changed meanwhile.
@@ -497,11 +523,6 @@ class schedule_desk {
     co_return done->outcome == relay_outcome::relayed;
   }
 
-  /// Where a name is, and the schedule that it stands for, if that is there.
-  struct lookup {
-    std::optional<schedule_place> place{};
-    std::optional<located> there{};
-  };
   static answer<lookup> locate(self by, std::string name) {
     lookup out;
     auto place = co_await place_of_name(by, name);
@@ -539,7 +560,7 @@ class schedule_desk {
     made.progress.last = now;
     made.progress.next = table.next(now);
     made.progress.zone_data = zone_data_of(made.definition);
-    schedule_place const place{made.job.queue, made.generation, 0, false};
+    schedule_place const place{made.job.queue, made.generation, 0, place_state::making};
     auto const placed = co_await set_place(by, made.definition.name, before, place);
     if (placed.has_error() || !*placed) co_return placed;
     auto const there = co_await install(by, made, delay_of(made, table, now), place);
@@ -553,22 +574,21 @@ class schedule_desk {
   static answer<bool> move(self by, stored_schedule made, stored_schedule before, any_zone zone) {
     auto const now = by->date();
     timetable const table{made.definition, std::move(zone)};
-    made.generation = before.generation;
-    made.paused = before.paused;
+    inherit(made, before, now);
     made.moves = before.moves + 1;
     made.confirmed = true;
     made.moved_from = before.job.queue;
-    made.progress = {};
-    made.progress.last = now;
-    made.progress.next = table.next(now);
+    made.progress.next = table.next(made.progress.last);
     made.progress.zone_data = zone_data_of(made.definition);
+    ++made.progress.steps;
     auto const stands = co_await standing_of(by, before);
     if (stands.has_error()) co_return stands.error();
     if (*stands != standing::named) co_return false;
-    schedule_place const from{before.job.queue, before.generation, before.moves, true};
+    schedule_place const from{before.job.queue, before.generation, before.moves,
+                              place_state::standing};
     auto const there = co_await install(by, made, move_patience, from);
     if (there.has_error() || !*there) co_return there;
-    schedule_place const to{made.job.queue, made.generation, made.moves, true};
+    schedule_place const to{made.job.queue, made.generation, made.moves, place_state::standing};
     auto const set = co_await set_place(by, made.definition.name, from, to);
     co_return set;
   }

@@ -48,7 +48,7 @@ struct scheduled_job {
 
 /// What has become of a schedule's ticks.
 struct schedule_progress {
-  std::uint64_t steps = 0;  ///< how often its record was written
+  std::uint64_t steps = 0;  ///< how often its record was written, in whatever queues
   time_point last{};        ///< ticks up to here are done with: fired, skipped, missed, or of a
                             ///< time before the definition
   std::optional<time_point> next{};  ///< the tick that comes next; empty: none
@@ -90,13 +90,20 @@ namespace detail {
   return id_of_texts(schedule_kind, name);
 }
 
+/// How far the schedule is that a name stands for.
+enum class place_state : std::uint8_t {
+  making,    ///< it may come too late, and others take the name
+  standing,  ///< it has come
+  ending,    ///< it is being removed: what comes by its enqueue now is not it
+};
+
 /// Where the schedule of a name is: a job that never vests, in a queue for all of them. A name
 /// stands for one schedule, whatever queues it is put into at once; this is what decides.
 struct schedule_place {
   std::string queue;        ///< of its jobs
   std::string generation;   ///< of the schedule there that the name stands for
   std::uint64_t moves = 0;  ///< how often that one has come to another queue
-  bool taken = false;       ///< by that one; false: it is being made, and may come too late
+  place_state state = place_state::making;
 
   friend bool operator==(schedule_place const&, schedule_place const&) = default;
 };
@@ -105,14 +112,17 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
 
 [[nodiscard]] inline std::string encode_place(schedule_place const& p) {
   return nlohmann::json{
-      {"queue", p.queue}, {"generation", p.generation}, {"moves", p.moves}, {"taken", p.taken}}
+      {"queue", p.queue}, {"generation", p.generation}, {"moves", p.moves}, {"state", p.state}}
       .dump();
 }
 [[nodiscard]] inline std::optional<schedule_place> decode_place(std::string_view payload) {
   if (nested_too_deep(payload)) return std::nullopt;
   try {
     auto const j = nlohmann::json::parse(payload);
-    return schedule_place{j.at("queue"), j.at("generation"), j.at("moves"), j.at("taken")};
+    auto const state = j.at("state").get<std::uint8_t>();
+    if (state > static_cast<std::uint8_t>(place_state::ending)) return std::nullopt;
+    return schedule_place{j.at("queue"), j.at("generation"), j.at("moves"),
+                          static_cast<place_state>(state)};
   } catch (std::bad_alloc const&) {
     throw;
   } catch (std::exception const&) {

@@ -30,7 +30,6 @@ namespace weir::testing::simulation {
 /// as after a suspend; as a store's own clock it may also jump back. Copies are the same clock.
 class simulated_clock {
  public:
-  static constexpr time_point start = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
   static constexpr steady_time uptime = steady_time{std::chrono::hours{24}};
 
   /// @param skew how much faster than the world's time, in millionths
@@ -38,7 +37,9 @@ class simulated_clock {
       : state_{std::make_shared<state>(in, skew)} {}
 
   [[nodiscard]] steady_time steady_now() const noexcept { return uptime + state_->elapsed(); }
-  [[nodiscard]] time_point system_now() const noexcept { return start + state_->elapsed(); }
+  [[nodiscard]] time_point system_now() const noexcept {
+    return state_->in.began_at() + state_->elapsed();
+  }
 
   /// Moves it, ahead or (for a store's) back. Waits whose time has come end.
   void jump(duration by) const {

@@ -163,8 +163,8 @@ class cluster {
 
   /// @param make_engine gives the store, from its process's executor and its clock
   template <class MakeEngine>
-  cluster(std::uint64_t seed, bool telling, weather w, MakeEngine&& make_engine)
-      : in{seed, telling},
+  cluster(std::uint64_t seed, bool telling, time_point date, weather w, MakeEngine&& make_engine)
+      : in{seed, telling, date},
         audits{in},
         store_clock{in},
         server{std::make_unique<simulated_context>()},

@@ -75,6 +75,7 @@ enum class rare_state : std::uint8_t {
   handler_ignored_stop,
   job_returned,
   job_relayed,
+  clocks_changed,
   job_lease_lost,
   store_full,
   count
@@ -145,6 +146,7 @@ inline constexpr std::size_t rare_states = static_cast<std::size_t>(rare_state::
       "handler ignored being stopped",
       "job given back unstarted",
       "job relayed",
+      "ticks before and after a change of the clocks",
       "job's lease lost by its worker",
       "refused: the store is full",
   };

@@ -53,6 +53,7 @@ struct run_result {
 /// How a program is run.
 struct plan {
   std::uint32_t nodes = 3;
+  time_point date = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};  ///< when it begins
   duration safety = std::chrono::seconds{30};  ///< how long things go wrong
   duration bound = std::chrono::minutes{30};   ///< within this all must be done after healing
   weather network{};
@@ -69,7 +70,7 @@ template <class Program, class MakeEngine>
   using engine = typename Program::engine;
   dice draws{o.seed * 2 + 1};
   typename Program::knobs const knobs{draws, o.small};
-  cluster<engine> all{o.seed, o.telling, knobs.run.network, make_engine};
+  cluster<engine> all{o.seed, o.telling, knobs.run.date, knobs.run.network, make_engine};
   auto& w = all.in;
   w.remember(o.remembered);
   constexpr std::uint64_t most_skew = 20'000;  // millionths

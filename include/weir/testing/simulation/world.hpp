@@ -34,8 +34,10 @@ struct broken {
 class world {
  public:
   /// @param telling keeps the last events as text, for the report of a failure
-  world(std::uint64_t seed, bool telling)
-      : telling_{telling},
+  /// @param date    on every clock that is right, when the world begins
+  world(std::uint64_t seed, bool telling, time_point date)
+      : date_{date},
+        telling_{telling},
         scheduling_{seed ^ 0x5c4ed00000000001U},
         faults{dice{seed ^ 0xfa0175U}.fork()},
         choices{dice{seed}.fork()} {
@@ -48,6 +50,7 @@ class world {
 
   /// Since the start of the run.
   [[nodiscard]] duration now() const noexcept { return now_; }
+  [[nodiscard]] time_point began_at() const noexcept { return date_; }
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
   template <class F>
@@ -165,6 +168,7 @@ class world {
     return p.stalled_until <= now_ && p.context->ready() != 0;
   }
 
+  time_point date_;
   bool telling_;
   dice scheduling_;
   std::uint64_t in_order_ = 0;  // percent
