@@ -4,7 +4,7 @@
 #ifndef WEIR_BENCH_WORKER_HPP
 #define WEIR_BENCH_WORKER_HPP
 
-#include "counting_store.hpp"
+#include "../test/counting_store.hpp"
 #include "paired.hpp"
 #include "report.hpp"
 #include "weir/job_traits.hpp"
@@ -55,7 +55,7 @@ inline std::int64_t nanoseconds_now() {
 template <class Bed>
 class worker_bed {
  public:
-  using store_type = counting_store<typename Bed::store_type>;
+  using store_type = weir_test::counting_store<typename Bed::store_type>;
 
   explicit worker_bed(weir::worker_options const& options)
       : counted_{bed_.store()},

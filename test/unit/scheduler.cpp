@@ -5,6 +5,7 @@
 
 #include "weir/scheduler.hpp"
 
+#include "counting_store.hpp"
 #include "weir/schedules.hpp"
 #include "worker_fixture.hpp"
 
@@ -48,6 +49,7 @@ struct scheduler_fixture : worker_fixture {
       fired += e.fired;
       skipped += e.skipped;
       missed += e.missed;
+      unserved += e.unserved ? 1 : 0;
     });
     s.async_run([](weir::error_code) {});
     settle();
@@ -112,6 +114,7 @@ struct scheduler_fixture : worker_fixture {
   std::uint64_t fired = 0;
   std::uint64_t skipped = 0;
   std::uint64_t missed = 0;
+  std::uint64_t unserved = 0;
 };
 
 }  // namespace
@@ -252,14 +255,63 @@ BOOST_AUTO_TEST_CASE(a_schedule_that_moves_to_another_queue_loses_and_doubles_no
   run();
   put(hourly());
   pass(2h + 30min);
-  BOOST_TEST((put(hourly(), "daily", "others") == weir::put_outcome::unchanged ||
-              find("hourly")->job.queue == "others"));
+  BOOST_TEST((put(hourly(), "daily", "others") == weir::put_outcome::changed));
+  BOOST_TEST(find("hourly")->job.queue == "others");
   BOOST_TEST(find("hourly")->moved_from.empty());
   BOOST_TEST(enqueued("reports") == 2U);
   pass(2h);
   BOOST_TEST(enqueued("reports") == 2U);
   BOOST_TEST(enqueued("others") == 2U);
   BOOST_TEST(find("hourly")->progress.fired == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(a_schedule_changes_its_ticks_and_its_queue_at_once_while_time_goes_on) {
+  weir::schedules<memory> const real{store};
+  auto const put_now = [&](weir::duration period, std::string_view queue) {
+    auto const s = weir::schedule{.name = "any", .when = weir::every{period}};
+    report const job{"daily", ""};
+    weir::enqueue_options options;
+    options.queue = queue;
+    return done<weir::put_outcome>(
+        [&](auto handler) { real.async_put(s, job, options, std::move(handler)); });
+  };
+  BOOST_TEST((put_now(1h, "reports") == weir::put_outcome::created));
+  BOOST_TEST((put_now(2h, "others") == weir::put_outcome::changed));
+  auto const moved = find("any");
+  BOOST_TEST_REQUIRE(moved.has_value());
+  BOOST_TEST((std::get<weir::every>(moved->definition.when).period == 2h));
+  BOOST_TEST(moved->job.queue == "others");
+  BOOST_TEST(moved->moved_from == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_removal_that_was_begun_is_completed_by_whoever_comes_next) {
+  put(hourly());
+  auto const begin = [&] {
+    auto place = weir::detail::schedule_place{"reports", find("hourly")->generation, 0,
+                                              weir::detail::place_state::standing};
+    auto const before = weir::detail::encode_place(place);
+    place.state = weir::detail::place_state::ending;
+    auto const after = weir::detail::encode_place(place);
+    auto const id = weir::detail::id_of_schedule("hourly");
+    weir::new_job job;
+    job.id = id;
+    job.kind = weir::detail::place_kind;
+    job.payload = after;
+    job.delay = weir::limits::span;
+    auto const set = ask(weir::command::relay_job{.queue = weir::detail::places_queue,
+                                                  .id = id,
+                                                  .expected = before,
+                                                  .next = std::span{&job, 1}});
+    BOOST_TEST_REQUIRE((set.outcome == weir::relay_outcome::relayed));
+  };
+  begin();
+  auto const first = find("hourly");
+  BOOST_TEST((put(hourly()) == weir::put_outcome::created));
+  BOOST_TEST(find("hourly")->generation != first->generation);
+  begin();
+  BOOST_TEST(remove("hourly"));
+  BOOST_TEST(!find("hourly").has_value());
+  BOOST_TEST(!remove("hourly"));
 }
 
 // Temporal and the rest: what is missed is told.
@@ -285,7 +337,9 @@ BOOST_AUTO_TEST_CASE(overlap_skip_waits_for_the_end_of_the_job_before) {
   auto const job =
       ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
           .jobs.at(0);
+  BOOST_TEST(unserved == 2U);  // it waited to be claimed
   pass(1h);
+  BOOST_TEST(unserved == 2U);
   BOOST_TEST(enqueued() == 1U);
   weir::finished_job const done{job.id, job.fence, {}};
   ask(weir::command::complete_jobs{"reports", {&done, 1}});
@@ -304,8 +358,10 @@ BOOST_AUTO_TEST_CASE(overlap_skip_counts_a_lease_that_is_over_as_running_until_s
                           .queue = "reports", .holder = "died", .limit = 1, .lease = 30s})
                       .jobs.at(0)
                       .id;
+  BOOST_TEST(unserved == 0U);
   pass(1h);
   BOOST_TEST(enqueued() == 1U);
+  BOOST_TEST(unserved == 1U);
   ask(weir::command::cancel_job{"reports", id});
   pass(1h);
   BOOST_TEST(enqueued() == 2U);
@@ -391,6 +447,47 @@ BOOST_AUTO_TEST_CASE(backfilled_jobs_know_their_ticks_and_come_once) {
       [&](auto handler) { schedules.async_trigger("hourly", std::move(handler)); });
   BOOST_TEST(id.has_value());
   BOOST_TEST(enqueued() == n + 1);
+}
+
+// What an idle scheduler asks for in a day of polls does not depend on how many schedules there are.
+BOOST_AUTO_TEST_CASE(a_hundred_thousand_schedules_cost_an_idle_scheduler_no_more_than_ten) {
+  using counted = weir_test::counting_store<memory>;
+  auto const asked_with = [&](int count) {
+    constexpr int queues = 100;
+    memory const many{io.get_executor(), {}, clock};
+    weir::stored_schedule s;
+    s.definition = hourly();
+    s.definition.when = weir::every{weir::limits::span};
+    s.job.kind = "report";
+    s.job.payload = R"({"what":"x","tick":""})";
+    auto const payload = weir::detail::encode_schedule(s);
+    for (int queue = 0; queue != queues; ++queue) {
+      s.job.queue = "queue " + std::to_string(queue);
+      std::vector<weir::new_job> jobs;
+      for (int i = queue; i < count; i += queues) {
+        s.definition.name = "schedule " + std::to_string(i);
+        jobs.push_back(weir::detail::schedule_desk::job_of(s, payload, 48h));
+      }
+      if (jobs.empty()) continue;
+      many.execute(weir::command::enqueue_jobs{weir::detail::companion_of(s.job.queue), jobs})
+          .value();
+    }
+    counted const store{many};
+    weir::scheduler<counted, weir::manual_clock> idle{
+        store, weir::worker_options{.poll = 1min}, clock, weir::id_source::seeded(3)};
+    bool ended = false;
+    idle.async_run([&](weir::error_code) { ended = true; });
+    pass(24h);
+    auto const asked = store.asked();
+    idle.stop();
+    settle();
+    BOOST_TEST(ended);
+    return asked;
+  };
+  auto const few = asked_with(10);
+  auto const many = asked_with(100'000);
+  BOOST_TEST(few >= 24U * 60U);
+  BOOST_TEST(many <= few);
 }
 
 BOOST_AUTO_TEST_CASE(schedules_are_listed_page_by_page) {

@@ -105,6 +105,7 @@ class schedule_desk {
     if (auto const ec = problem(wanted)) co_return ec;
     auto zone = zone_of(wanted.definition);
     if (zone.has_error()) co_return zone.error();
+    auto same = put_outcome::unchanged;
     for (int tries = 0; tries != most_tries; ++tries) {
       auto found = co_await locate(by, wanted.definition.name);
       if (found.has_error()) co_return found.error();
@@ -122,11 +123,12 @@ class schedule_desk {
         co_return put_outcome::kept_newer;
       }
       if (there.value.definition == wanted.definition && there.value.job == wanted.job) {
-        co_return put_outcome::unchanged;
+        co_return same;
       }
       if (there.value.job.queue != wanted.job.queue) {
         auto const begun = co_await move(by, wanted, there.value, *zone);
         if (begun.has_error()) co_return begun.error();
+        if (*begun) same = put_outcome::changed;
         continue;  // it is found where it is now, and the move is completed
       }
       auto changed = wanted;

@@ -42,6 +42,8 @@ struct schedule_event {
   std::uint32_t fired = 0;    ///< jobs that are enqueued in this step
   std::uint64_t skipped = 0;  ///< ticks that the overlap policy left out
   std::uint64_t missed = 0;   ///< ticks that came too late for the catch-up policy
+  bool unserved = false;      ///< ticks are skipped for a job that waits, or whose lease is over, and
+                              ///< that nobody claims: its queue is not served, or too slowly
   duration lateness{};        ///< how long after its tick, and its jitter, the last job came
 };
 
@@ -100,7 +102,7 @@ class schedule_run final : public prepared_job {
     std::vector<schedule_desk::ticking> jobs;
     std::size_t bytes = 0;
     for (auto const t : due.fire) {
-      auto const fires = co_await clear_the_way(!jobs.empty());
+      auto const fires = co_await clear_the_way(!jobs.empty(), event);
       if (fires.has_error()) throw boost::system::system_error{fires.error()};
       if (!*fires) {
         ++event.skipped;
@@ -134,6 +136,10 @@ class schedule_run final : public prepared_job {
       tell("the schedule " + s.definition.name + ": " + std::to_string(event.missed) +
            " of its ticks came too late, and are not fired");
     }
+    if (event.unserved) {
+      tell("the schedule " + s.definition.name + " skips ticks: nobody claims the job of its last " +
+           "one, in queue " + s.job.queue);
+    }
     if (observer_ && (event.fired != 0 || event.skipped != 0 || event.missed != 0)) {
       observer_(event);
     }
@@ -154,7 +160,7 @@ class schedule_run final : public prepared_job {
   /// May a tick be fired, as far as the job before it goes?
   ///
   /// @param in_this_step that one is fired in this step, too
-  boost::asio::awaitable<result<bool>> clear_the_way(bool in_this_step) {
+  boost::asio::awaitable<result<bool>> clear_the_way(bool in_this_step, schedule_event& event) {
     auto const policy = schedule_.definition.overlap;
     if (policy == overlap_policy::allow) co_return true;
     if (in_this_step) co_return policy == overlap_policy::replace;
@@ -164,10 +170,11 @@ class schedule_run final : public prepared_job {
     auto const found = co_await schedule_desk::ask(desk_, command::find_job{queue, last});
     if (found.has_error()) co_return found.error();
     if (!*found || is_terminal((*found)->state)) co_return true;
-    switch (policy) {
-      case overlap_policy::buffer_one: co_return (*found)->state == job_state::leased;
-      case overlap_policy::replace: break;
-      default: co_return false;
+    if (policy != overlap_policy::replace) {
+      bool const runs = (*found)->state == job_state::leased;
+      if (runs && policy == overlap_policy::buffer_one) co_return true;
+      event.unserved = policy == overlap_policy::skip && (*found)->vests_in <= duration::zero();
+      co_return false;
     }
     auto const ended = co_await schedule_desk::ask(
         desk_, command::cancel_job{.queue = queue, .id = last, .running = true});

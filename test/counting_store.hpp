@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_BENCH_COUNTING_STORE_HPP
-#define WEIR_BENCH_COUNTING_STORE_HPP
+#ifndef WEIR_TEST_COUNTING_STORE_HPP
+#define WEIR_TEST_COUNTING_STORE_HPP
 
 #include "weir/concept.hpp"
 
@@ -12,7 +12,7 @@
 #include <typeindex>
 #include <utility>
 
-namespace weir_bench {
+namespace weir_test {
 
 /// A store, and how often it was asked for what: on an engine, each is a round trip. All of it in
 /// one thread.
@@ -52,6 +52,6 @@ class counting_store {
       std::make_shared<std::map<std::type_index, std::uint64_t>>();
 };
 
-}  // namespace weir_bench
+}  // namespace weir_test
 
 #endif
