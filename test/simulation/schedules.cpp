@@ -196,8 +196,8 @@ class scheduled final : public program<engine_type> {
     while (!all.healing_) {
       auto const state = co_await asio::this_coro::cancellation_state;
       if (state.cancelled() != asio::cancellation_type::none) co_return;
-      auto const kind = all.kind_of(
-          static_cast<int>(d.below(static_cast<std::uint64_t>(all.knobs_.schedules))));
+      auto const kind =
+          all.kind_of(static_cast<int>(d.below(static_cast<std::uint64_t>(all.knobs_.schedules))));
       weir::schedule s{.name = "schedule " + std::to_string(kind), .when = timetable_of(kind)};
       s.overlap = weir::overlap_policy::allow;
       s.catch_up = weir::catch_up_policy::all(1000, weir::limits::span);
@@ -205,7 +205,8 @@ class scheduled final : public program<engine_type> {
       s.tick_member = "tick";
       tick_job const job{"", s.name, d.chance(70) ? 0 : static_cast<int>(d.below(3))};
       weir::enqueue_options o;
-      o.queue = d.chance(80) ? queues[static_cast<std::size_t>(kind) % queues.size()] : d.pick(queues);
+      o.queue =
+          d.chance(80) ? queues[static_cast<std::size_t>(kind) % queues.size()] : d.pick(queues);
       co_await p->schedules.async_put(s, job, o, token);
       auto const until = p->on.clock().steady_now() + 500ms +
                          duration{static_cast<duration::rep>(d.below(3'000'000'000))};
@@ -279,7 +280,8 @@ class scheduled final : public program<engine_type> {
              std::to_string(present) + " ticks, or more, have a job";
     });
     for (auto const change : {gap, repeated, repeated + 1h}) {
-      if (present != 0 && last[present - 1] < change && p.last > change) w.reach(rare_state::clocks_changed);
+      if (present != 0 && last[present - 1] < change && p.last > change)
+        w.reach(rare_state::clocks_changed);
     }
     return p.fired;
   }

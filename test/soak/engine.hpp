@@ -49,23 +49,24 @@ struct engine_of : runs<Cs>... {
 };
 
 /// Every command that all stores have.
-using engine = engine_of<
-    weir::command::acquire_permit, weir::command::renew_permit, weir::command::release_permit,
-    weir::command::await_permit, weir::command::inspect_permits, weir::command::acquire_lock,
-    weir::command::renew_lock, weir::command::release_lock, weir::command::inspect_lock,
-    weir::command::take, weir::command::peek_bucket, weir::command::refund,
-    weir::command::reset_bucket, weir::command::enqueue_jobs, weir::command::peek_jobs,
-    weir::command::dequeue_jobs, weir::command::obtain_lease, weir::command::extend_lease,
-    weir::command::start_job, weir::command::complete_jobs, weir::command::relay_job,
-    weir::command::requeue_job,
-    weir::command::snooze_job, weir::command::return_job, weir::command::bury_job,
-    weir::command::cancel_job, weir::command::find_job, weir::command::min_vesting_time,
-    weir::command::scan_visible_queues, weir::command::update_queue_pointer,
-    weir::command::gc_stale_pointers, weir::command::obtain_queue_lease,
-    weir::command::release_queue_lease, weir::command::snooze_queue, weir::command::pause_queue,
-    weir::command::resume_queue, weir::command::read_queue_stats, weir::command::list_dead_letters,
-    weir::command::list_jobs, weir::command::replay_dead_letter, weir::command::purge_job,
-    weir::command::list_queues, weir::command::await_jobs>;
+using engine =
+    engine_of<weir::command::acquire_permit, weir::command::renew_permit,
+              weir::command::release_permit, weir::command::await_permit,
+              weir::command::inspect_permits, weir::command::acquire_lock,
+              weir::command::renew_lock, weir::command::release_lock, weir::command::inspect_lock,
+              weir::command::take, weir::command::peek_bucket, weir::command::refund,
+              weir::command::reset_bucket, weir::command::enqueue_jobs, weir::command::peek_jobs,
+              weir::command::dequeue_jobs, weir::command::obtain_lease, weir::command::extend_lease,
+              weir::command::start_job, weir::command::complete_jobs, weir::command::relay_job,
+              weir::command::requeue_job, weir::command::snooze_job, weir::command::return_job,
+              weir::command::bury_job, weir::command::cancel_job, weir::command::find_job,
+              weir::command::min_vesting_time, weir::command::scan_visible_queues,
+              weir::command::update_queue_pointer, weir::command::gc_stale_pointers,
+              weir::command::obtain_queue_lease, weir::command::release_queue_lease,
+              weir::command::snooze_queue, weir::command::pause_queue, weir::command::resume_queue,
+              weir::command::read_queue_stats, weir::command::list_dead_letters,
+              weir::command::list_jobs, weir::command::replay_dead_letter, weir::command::purge_job,
+              weir::command::list_queues, weir::command::await_jobs>;
 
 /// An engine made of a store: one level for each command.
 template <class Store, class... Cs>

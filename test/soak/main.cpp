@@ -87,9 +87,9 @@ class soak_run {
   /// @return was everything as promised; or, with a defect, was it found
   bool play() {
     began_ = boot_now();
-    for (auto const* const role : {"enqueuer", "enqueuer", "worker", "worker", "worker", "limiter",
-                                   "limiter", "locker", "locker", "rater", "rater", "scheduler",
-                                   "scheduler"}) {
+    for (auto const* const role :
+         {"enqueuer", "enqueuer", "worker", "worker", "worker", "limiter", "limiter", "locker",
+          "locker", "rater", "rater", "scheduler", "scheduler"}) {
       all_.start(assigned(role, net_.through()));
     }
     all_.start(assigned("administrator", to_->direct()));
@@ -185,8 +185,8 @@ class soak_run {
 
   /// All faults are healed: everything has to come to its end.
   void end() {
-    constexpr std::array clients{"enqueuer",  "limiter",       "locker", "rater",
-                                 "scheduler", "administrator"};
+    constexpr std::array clients{"enqueuer", "limiter",   "locker",
+                                 "rater",    "scheduler", "administrator"};
     all_.end({clients.begin(), clients.end()});
     auto const patience = boot_now() + ns_of(hang) + 10 * second;
     auto const alive = [&](char const* role) { return all_.alive(role); };

@@ -449,7 +449,8 @@ BOOST_AUTO_TEST_CASE(backfilled_jobs_know_their_ticks_and_come_once) {
   BOOST_TEST(enqueued() == n + 1);
 }
 
-// What an idle scheduler asks for in a day of polls does not depend on how many schedules there are.
+// What an idle scheduler asks for in a day of polls does not depend on how many schedules there
+// are.
 BOOST_AUTO_TEST_CASE(a_hundred_thousand_schedules_cost_an_idle_scheduler_no_more_than_ten) {
   using counted = weir_test::counting_store<memory>;
   auto const asked_with = [&](int count) {
@@ -473,8 +474,8 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_schedules_cost_an_idle_scheduler_no_more
           .value();
     }
     counted const store{many};
-    weir::scheduler<counted, weir::manual_clock> idle{
-        store, weir::worker_options{.poll = 1min}, clock, weir::id_source::seeded(3)};
+    weir::scheduler<counted, weir::manual_clock> idle{store, weir::worker_options{.poll = 1min},
+                                                      clock, weir::id_source::seeded(3)};
     bool ended = false;
     idle.async_run([&](weir::error_code) { ended = true; });
     pass(24h);

@@ -42,9 +42,9 @@ struct schedule_event {
   std::uint32_t fired = 0;    ///< jobs that are enqueued in this step
   std::uint64_t skipped = 0;  ///< ticks that the overlap policy left out
   std::uint64_t missed = 0;   ///< ticks that came too late for the catch-up policy
-  bool unserved = false;      ///< ticks are skipped for a job that waits, or whose lease is over, and
-                              ///< that nobody claims: its queue is not served, or too slowly
-  duration lateness{};        ///< how long after its tick, and its jitter, the last job came
+  bool unserved = false;  ///< ticks are skipped for a job that waits, or whose lease is over, and
+                          ///< that nobody claims: its queue is not served, or too slowly
+  duration lateness{};    ///< how long after its tick, and its jitter, the last job came
 };
 
 /// Is told of each firing, before it is stored: if the scheduler dies then, or the schedule has
@@ -137,8 +137,8 @@ class schedule_run final : public prepared_job {
            " of its ticks came too late, and are not fired");
     }
     if (event.unserved) {
-      tell("the schedule " + s.definition.name + " skips ticks: nobody claims the job of its last " +
-           "one, in queue " + s.job.queue);
+      tell("the schedule " + s.definition.name +
+           " skips ticks: nobody claims the job of its last " + "one, in queue " + s.job.queue);
     }
     if (observer_ && (event.fired != 0 || event.skipped != 0 || event.missed != 0)) {
       observer_(event);
