@@ -44,6 +44,7 @@ DEFINITIONS = {
     "job.hpp": "lua sql",
     "command/jobs.hpp": "lua sql",
     "rule/jobs.hpp": "lua sql",
+    "rule/shards.hpp": "sql",
     "rule/bucket_scale.hpp": "sql",
     "store/redis/script.hpp": "lua",
     "store/redis/job_record.hpp": "lua",

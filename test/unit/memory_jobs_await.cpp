@@ -32,14 +32,14 @@ struct waiting_bed : jobs_bed {
   using jobs_bed::jobs_bed;
 
   /// Starts a wait; `ended[i]` says how the i-th ended.
-  void await(std::uint32_t shard = 0) {
+  void await(std::uint32_t shard = 0, bool schedules = false) {
     auto const i = ended.size();
     ended.emplace_back();
     signals.emplace_back();
     asio::any_completion_handler<void(error_code, hint)> handler = asio::bind_cancellation_slot(
         signals.back().slot(),
         [this, i, alive = std::make_shared<int>()](error_code ec, hint) { ended[i] = ec; });
-    jobs.await(command::await_jobs{.shard = shard}, now, std::move(handler),
+    jobs.await(command::await_jobs{shard, schedules}, now, std::move(handler),
                context.get_executor());
   }
 
@@ -68,6 +68,21 @@ BOOST_AUTO_TEST_CASE(what_is_due_already_completes_a_wait_at_once_but_never_inli
   BOOST_TEST(!b.ended[0].has_value());
   BOOST_TEST(b.settle() == 1U);
   BOOST_TEST(!*b.ended[0]);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_for_schedules_hears_of_no_job_and_the_other_way_round) {
+  waiting_bed b;
+  b.await(0, true);
+  b.await(0, false);
+  b.enqueue(1);
+  BOOST_TEST(b.settle() == 1U);
+  BOOST_TEST(b.ended[1].has_value());
+  b.await(0, false);
+  BOOST_TEST(b.settle() == 2U);  // that job is due
+  auto const schedule = make_job(2);
+  b.get(command::enqueue_jobs{"weir.schedules/queue", {&schedule, 1}});
+  BOOST_TEST(b.settle() == 3U);
+  BOOST_TEST(b.ended[0].has_value());
 }
 
 BOOST_AUTO_TEST_CASE(F38_F43_each_event_wakes_one_waiter_first_come_first_woken) {

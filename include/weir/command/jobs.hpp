@@ -30,6 +30,8 @@ namespace weir {
 
 /// A queue whose name begins with this belongs to the queue whose name follows, and is in its
 /// shard, so that one step can change both (`command::relay_job`). Schedules are kept in such.
+/// Scans and hints of schedules are apart from those of all other queues: a backlog of jobs hides
+/// no tick, and no job wakes who fires schedules.
 inline constexpr std::string_view companion_prefix = "weir.schedules/";
 
 /// The kind of the jobs that are schedules.
@@ -448,8 +450,9 @@ struct min_vesting_time {
   std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
-/// Lists up to `limit` queues of a shard whose pointer is due and which are not held: fewer if
-/// their names exceed `limits::answer_bytes`. `next_in` is then not positive.
+/// Lists up to `limit` queues of a shard whose pointer is due and which are not held, either those
+/// of schedules or all others: fewer if their names exceed `limits::answer_bytes`. `next_in` is
+/// then not positive.
 ///
 /// With `entropy` 0 they are listed from the longest due. Otherwise from an instant between the
 /// longest due and now that the 64 random bits pick, and from the longest due again after the end:
@@ -461,6 +464,7 @@ struct scan_visible_queues {
   std::uint32_t shard = 0;    ///< below the store's `shard_count()`
   std::uint32_t limit = 100;  ///< 1…`limits::batch`
   std::uint64_t entropy = 0;  ///< random bits, or 0
+  bool schedules = false;     ///< queues of schedules, and no others; false: the others
 };
 
 /// Recomputes a queue's pointer in one step: its min vesting time, or none where it has no jobs.
@@ -596,13 +600,15 @@ struct list_queues {
   std::string_view cursor;    ///< of the page before
 };
 
-/// Completes when some queue of the shard may have become due. An optional capability: polling is
+/// Completes when some queue of the shard may have become due: one of schedules, or one of the
+/// others. An optional capability: polling is
 /// always bounded.
 struct await_jobs {
   using result = hint;                      ///< nothing but that it is time to ask again
   static constexpr bool repeatable = true;  ///< it changes nothing
 
   std::uint32_t shard = 0;  ///< below the store's `shard_count()`
+  bool schedules = false;   ///< queues of schedules; false: the others
 };
 
 }  // namespace command

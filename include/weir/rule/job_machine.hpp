@@ -387,7 +387,7 @@ class job_machine : public job_moves<Rows> {
   result<visible_queues> apply(command::scan_visible_queues const& c, time_point now) {
     if (!rows_.has_shard(c.shard)) return errc::invalid_shard;
     visible_queues out;
-    auto const first = rows_.longest_due(c.shard);
+    auto const first = rows_.longest_due(c.shard, c.schedules);
     if (!first) return out;
     std::optional<time_point> next = first;  // of the first that is left out
     if (job_visible(*first, now)) {
@@ -396,24 +396,26 @@ class job_machine : public job_moves<Rows> {
       auto const list = [&](time_point from, time_point to) {
         if (next) return;
         auto const most = std::size_t{c.limit} - out.queues.size() + 1;
-        rows_.each_due(c.shard, from, to, most, [&](std::string_view name, time_point due) {
-          if (out.queues.size() == c.limit || !room.take(name.size())) {
-            next = due;
-            return false;
-          }
-          out.queues.emplace_back(name);
-          return true;
-        });
+        rows_.each_due(c.shard, c.schedules, from, to, most,
+                       [&](std::string_view name, time_point due) {
+                         if (out.queues.size() == c.limit || !room.take(name.size())) {
+                           next = due;
+                           return false;
+                         }
+                         out.queues.emplace_back(name);
+                         return true;
+                       });
       };
       auto const start = scan_start(*first, now, c.entropy);
       auto const later = saturating_add(now, duration{1});
       list(start, later);
       list(*first, start);
       if (!next) {
-        rows_.each_due(c.shard, later, time_point::max(), 1, [&](std::string_view, time_point due) {
-          next = due;
-          return false;
-        });
+        rows_.each_due(c.shard, c.schedules, later, time_point::max(), 1,
+                       [&](std::string_view, time_point due) {
+                         next = due;
+                         return false;
+                       });
       }
     }
     out.next_in = moves::until(next, now);

@@ -20,6 +20,18 @@ namespace weir::rule {
   return name;
 }
 
+/// Is it a queue of schedules?
+[[nodiscard]] constexpr bool holds_schedules(std::string_view queue) noexcept {
+  return queue.starts_with(companion_prefix);
+}
+
+/// A shard has two scans, that of the queues of schedules and that of all others; each has a
+/// number. No store has more shards than this.
+inline constexpr std::uint32_t most_shards = 1024;
+[[nodiscard]] constexpr std::uint32_t scan_number(std::uint32_t shard, bool schedules) noexcept {
+  return shard + (schedules ? most_shards : 0);
+}
+
 /// A shard is a matter of the name alone, and of how many there are: the same for every process,
 /// whatever it was compiled with.
 [[nodiscard]] inline std::uint32_t shard_of(std::string_view name, std::size_t count) noexcept {

@@ -98,7 +98,7 @@ class job_image {
       }
       auto& q = shard.rows_.queues.make(name);
       queues.push_back(&q);
-      auto one = loading_queue(q, common, shard.rows_.pointers, from);
+      auto one = loading_queue(q, common, shard.rows_.scans.of(q), from);
       while (one.go_on()) co_await paced::pause{};
       if (!one.succeeded()) co_return false;
       co_await paced::pause{};
@@ -135,7 +135,8 @@ class job_image {
       co_await paced::pause{};
     }
     for (auto* const q : queues) shard.rows_.queues.settle(*q);
-    (void)shard.rows_.pointers.take_event();
+    (void)shard.take_event(false);
+    (void)shard.take_event(true);
     co_return from.good();
   }
 

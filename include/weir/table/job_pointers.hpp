@@ -6,6 +6,7 @@
 
 #include "weir/rule/job_fields.hpp"
 #include "weir/rule/jobs.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/time.hpp"
 
 #include <boost/intrusive/set.hpp>
@@ -21,14 +22,15 @@ namespace weir::detail {
 /// What a scan knows of a queue.
 struct scanned_queue : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>>,
                        rule::queue_fields {
-  explicit scanned_queue(std::string_view n) : name{n} {}
+  explicit scanned_queue(std::string_view n) : schedules{rule::holds_schedules(n)}, name{n} {}
 
-  time_point due{};  ///< where it stands in the scan, while it does
+  time_point due{};      ///< where it stands in its scan, while it does
+  bool const schedules;  ///< it is in the scan of those
   std::string const name;
 };
 
-/// The pointers of a shard's queues, the longest due first. Paused queues are not among them;
-/// snoozed ones stand where their snooze ends.
+/// One scan of a shard: the pointers of its queues, the longest due first. Paused queues are not
+/// among them; snoozed ones stand where their snooze ends.
 template <class>
 class basic_job_pointers {
   struct by_due {
@@ -108,6 +110,20 @@ class basic_job_pointers {
 };
 
 using job_pointers = basic_job_pointers<void>;
+
+/// Both scans of a shard.
+struct job_scans {
+  job_pointers of_jobs;
+  job_pointers of_schedules;
+
+  [[nodiscard]] job_pointers& of(bool schedules) noexcept {
+    return schedules ? of_schedules : of_jobs;
+  }
+  [[nodiscard]] job_pointers const& of(bool schedules) const noexcept {
+    return schedules ? of_schedules : of_jobs;
+  }
+  [[nodiscard]] job_pointers& of(scanned_queue const& q) noexcept { return of(q.schedules); }
+};
 
 }  // namespace weir::detail
 

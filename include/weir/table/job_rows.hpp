@@ -42,7 +42,8 @@ class basic_table_rows {
   basic_table_rows(basic_table_rows const&) = delete;
   basic_table_rows& operator=(basic_table_rows const&) = delete;
   ~basic_table_rows() {  // nothing may be in an order when it is destroyed
-    pointers.clear();
+    scans.of_jobs.clear();
+    scans.of_schedules.clear();
     common.kept.clear();
     common.expiring.clear();
   }
@@ -52,7 +53,7 @@ class basic_table_rows {
   [[nodiscard]] queue* find_queue(std::string_view name) noexcept { return queues.find(name); }
   [[nodiscard]] queue& make_queue(std::string_view name) { return queues.make(name); }
   [[nodiscard]] queue* hold(std::string_view name, time_point now) {
-    return queues.hold(name, now, pointers);
+    return queues.hold(name, now, scans);
   }
 
   template <class Step>
@@ -66,12 +67,12 @@ class basic_table_rows {
     return step(q);
   }
 
-  void place(queue& q, time_point now) noexcept { pointers.place(q, now); }
+  void place(queue& q, time_point now) noexcept { scans.of(q).place(q, now); }
   void no_later_than(queue& q, time_point vesting, time_point now) noexcept {
-    pointers.no_later_than(q, vesting, now);
+    scans.of(q).no_later_than(q, vesting, now);
   }
   void set_pointer(queue& q, std::optional<time_point> pointer, time_point now) noexcept {
-    pointers.set(q, pointer, now);
+    scans.of(q).set(q, pointer, now);
   }
 
   // --------------------------------------------------------------------------------------- shards
@@ -80,12 +81,14 @@ class basic_table_rows {
   [[nodiscard]] static bool has_shard(std::uint32_t) noexcept { return true; }
   [[nodiscard]] static bool together(std::string_view, std::string_view) noexcept { return true; }
 
-  [[nodiscard]] std::optional<time_point> longest_due(std::uint32_t) noexcept {
+  [[nodiscard]] std::optional<time_point> longest_due(std::uint32_t, bool schedules) noexcept {
+    auto& pointers = scans.of(schedules);
     if (pointers.begin() == pointers.end()) return std::nullopt;
     return pointers.begin()->due;
   }
   template <class F>
-  void each_due(std::uint32_t, time_point from, time_point to, std::size_t, F&& f) {
+  void each_due(std::uint32_t, bool schedules, time_point from, time_point to, std::size_t, F&& f) {
+    auto& pointers = scans.of(schedules);
     for (auto it = pointers.from(from); it != pointers.end() && it->due < to; ++it) {
       if (!f(it->name, it->due)) return;
     }
@@ -97,13 +100,15 @@ class basic_table_rows {
   std::uint32_t collect_pointers(command::gc_stale_pointers const& c, time_point now) {
     tidy(now, c.limit);
     std::uint32_t deleted = 0;
-    for (auto it = pointers.begin(); it != pointers.end() && deleted < c.limit;) {
-      auto& q = static_cast<queue&>(*it++);
-      if (!rule::pointer_stale(q.due, true, c.grace, now)) break;  // nor is any after it
-      if (!q.index.empty()) continue;
-      pointers.set(q, std::nullopt, now);
-      if (q.jobless()) q.shrink();
-      ++deleted;
+    for (auto* const pointers : {&scans.of_jobs, &scans.of_schedules}) {
+      for (auto it = pointers->begin(); it != pointers->end() && deleted < c.limit;) {
+        auto& q = static_cast<queue&>(*it++);
+        if (!rule::pointer_stale(q.due, true, c.grace, now)) break;  // nor is any after it
+        if (!q.index.empty()) continue;
+        pointers->set(q, std::nullopt, now);
+        if (q.jobless()) q.shrink();
+        ++deleted;
+      }
     }
     return deleted;
   }
@@ -304,12 +309,12 @@ class basic_table_rows {
     now = std::min(now, told);
     auto const most = 2 * jobs + 2;
     reap(now, most);
-    queues.trim(most, now, pointers);
+    queues.trim(most, now, scans);
   }
 
   job_common common;
   queue_registry queues;
-  job_pointers pointers;
+  job_scans scans;
   time_point told = time_point::max();  ///< the earliest that a caller said
 
  private:

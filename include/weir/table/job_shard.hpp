@@ -33,9 +33,13 @@ class basic_job_shard : public rule::job_machine<basic_table_rows<T>> {
   explicit basic_job_shard(job_allowance allowance, std::size_t remembered = remembered_queues)
       : machine{allowance, remembered} {}
 
-  /// Has some queue become due, or the first one due earlier, since this was asked last?
-  [[nodiscard]] bool take_event() noexcept { return rows_.pointers.take_event(); }
-  [[nodiscard]] bool any_due(time_point now) const noexcept { return rows_.pointers.any_due(now); }
+  /// Has some queue of a scan become due, or the first one due earlier, since this was asked last?
+  [[nodiscard]] bool take_event(bool schedules) noexcept {
+    return rows_.scans.of(schedules).take_event();
+  }
+  [[nodiscard]] bool any_due(bool schedules, time_point now) const noexcept {
+    return rows_.scans.of(schedules).any_due(now);
+  }
 
   // What changes nothing, and so need not be done: the answer at `now`, if it is the same, but for
   // how long things take, until `latest`. Empty: it has to be done.
@@ -68,10 +72,12 @@ class basic_job_shard : public rule::job_machine<basic_table_rows<T>> {
 
   [[nodiscard]] std::optional<std::uint32_t> rests(command::gc_stale_pointers const& c, time_point,
                                                    time_point latest) {
-    for (auto it = rows_.pointers.begin(); it != rows_.pointers.end(); ++it) {
-      auto& q = static_cast<memory_queue&>(*it);
-      if (!rule::pointer_stale(q.due, true, c.grace, latest)) break;
-      if (q.index.empty()) return std::nullopt;
+    for (auto* const pointers : {&rows_.scans.of_jobs, &rows_.scans.of_schedules}) {
+      for (auto it = pointers->begin(); it != pointers->end(); ++it) {
+        auto& q = static_cast<memory_queue&>(*it);
+        if (!rule::pointer_stale(q.due, true, c.grace, latest)) break;
+        if (q.index.empty()) return std::nullopt;
+      }
     }
     return 0U;
   }
@@ -99,9 +105,9 @@ class basic_job_shard : public rule::job_machine<basic_table_rows<T>> {
  private:
   friend class job_image;
 
-  [[nodiscard]] std::size_t unknown(std::string_view queue, std::span<new_job const> jobs,
+  [[nodiscard]] std::size_t unknown(std::string_view name, std::span<new_job const> jobs,
                                     time_point now) {
-    auto* const q = rows_.find_queue(queue);
+    auto* const q = rows_.find_queue(name);
     if (q == nullptr) return jobs.size();
     return static_cast<std::size_t>(
         std::ranges::count_if(jobs, [&](new_job const& j) { return !rows_.known(*q, j.id, now); }));

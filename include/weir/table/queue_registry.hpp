@@ -57,11 +57,11 @@ class basic_queue_registry {
 
   /// The queue, made if need be, to be held or leased, which outlasts its jobs. Null: too many such
   /// are remembered.
-  [[nodiscard]] memory_queue* hold(std::string_view name, time_point now, job_pointers& pointers) {
+  [[nodiscard]] memory_queue* hold(std::string_view name, time_point now, job_scans& scans) {
     auto* q = find(name);
     if (q != nullptr && q->outlasts_jobs(now)) return q;
     while (jobless_.size() >= remembered_) {
-      if (!forget_one(now, pointers)) return nullptr;
+      if (!forget_one(now, scans)) return nullptr;
     }
     q = find(name);  // it may have been forgotten
     return q != nullptr ? q : &make(name);
@@ -79,8 +79,8 @@ class basic_queue_registry {
   }
 
   /// Forgets up to `most` queues that are too many. No reference to a queue may be in use.
-  void trim(std::size_t most, time_point now, job_pointers& pointers) noexcept {
-    while (most-- > 0 && jobless_.size() > remembered_ && forget_one(now, pointers)) {
+  void trim(std::size_t most, time_point now, job_scans& scans) noexcept {
+    while (most-- > 0 && jobless_.size() > remembered_ && forget_one(now, scans)) {
     }
   }
 
@@ -100,7 +100,7 @@ class basic_queue_registry {
   };
 
   /// Forgets one of the queues that have been jobless for the longest, if it may.
-  bool forget_one(time_point now, job_pointers& pointers) noexcept {
+  bool forget_one(time_point now, job_scans& scans) noexcept {
     constexpr int tries = 8;
     for (int i = 0; i < tries && !jobless_.empty(); ++i) {
       auto& q = jobless_.front();
@@ -109,7 +109,7 @@ class basic_queue_registry {
         jobless_.push_back(q);
         continue;
       }
-      pointers.set(q, std::nullopt, now);
+      scans.of(q).set(q, std::nullopt, now);
       names_.erase(names_.iterator_to(q));
       queues_.erase(queues_.find(q.name));
       return true;

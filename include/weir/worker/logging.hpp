@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_LOGGING_HPP
 #define WEIR_WORKER_LOGGING_HPP
 
+#include "weir/command/jobs.hpp"
 #include "weir/detail/config.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
@@ -70,6 +71,16 @@ inline void log_worker_event(worker_event const& e, worker_log_state& state) noe
       return log_event_text(e, level::warning, topic::worker, "its store fails, it goes on trying");
     default: return;
   }
+}
+
+/// Nobody has fired the schedules of this queue for so long.
+WEIR_DECL void log_unfired_schedules(std::string_view queue, duration overdue) {
+  if (overdue < std::chrono::minutes{1}) return;
+  auto const of = queue.substr(std::min(companion_prefix.size(), queue.size()));
+  tell_log(log::level::warning, log::topic::worker,
+           "worker: a schedule of jobs in queue " + std::string{of} + " is due for " +
+               std::to_string(std::chrono::floor<std::chrono::seconds>(overdue).count()) +
+               " s: is a weir::scheduler running?");
 }
 
 /// Tells of each kind once.

@@ -116,7 +116,8 @@ class worker_run {
       all.push_back(&looks->emplace_back(
           command::scan_visible_queues{.shard = shard,
                                        .limit = core.options.scan_limit,
-                                       .entropy = anywhere ? core.ids.entropy() | 1U : 0}));
+                                       .entropy = anywhere ? core.ids.entropy() | 1U : 0,
+                                       .schedules = core.fires_schedules}));
     }
     co_await core.ask_all_once(looks, std::move(all));
     auto const heard_at = core.clock.steady_now();
@@ -131,10 +132,6 @@ class worker_run {
       auto& due = *look.answer;
       if (due.next_in) next = std::min(next, saturating_add(heard_at, *due.next_in));
       for (auto& queue : due.queues) {
-        if (queue.starts_with(companion_prefix) != core.fires_schedules) {
-          in_vain = true;  // it is for others
-          continue;
-        }
         auto const at = core.claimable_at(queue);
         in_vain = in_vain || at > heard_at;
         add(std::move(queue), at, next);
@@ -290,7 +287,7 @@ class worker_run {
         run->core_->changed->notify();
       };
       core.store.start(
-          command::await_jobs{.shard = shard},
+          command::await_jobs{shard, core.fires_schedules},
           boost::asio::bind_cancellation_slot(
               at.cancel.slot(), boost::asio::bind_executor(core.strand, std::move(heard))));
     }
@@ -305,7 +302,20 @@ class worker_run {
       question<command::gc_stale_pointers> collect{{.shard = shard}};
       co_await core.ask_once(collect);
       if (collect.error) core.tell_failure(collect.error);
+      if (!core.fires_schedules) co_await look_for_schedules(shard);
     }
+  }
+
+  /// A worker fires no schedules; but it says so if nobody else does.
+  boost::asio::awaitable<void> look_for_schedules(std::uint32_t shard) {
+    auto& core = *core_;
+    question<command::scan_visible_queues> look{{.shard = shard, .limit = 1, .schedules = true}};
+    co_await core.ask_once(look);
+    if (look.error || look.answer->queues.empty()) co_return;
+    auto const queue = look.answer->queues.front();
+    question<command::min_vesting_time> since{{.queue = queue}};
+    co_await core.ask_once(since);
+    if (!since.error && *since.answer) log_unfired_schedules(queue, -**since.answer);
   }
 
   /// Lets the handlers finish, as long as the options allow; then tells them to stop, and waits

@@ -103,8 +103,8 @@ class basic_memory_jobs {
     {
       auto& s = shards_[c.shard];
       std::lock_guard const lock{s.mutex};
-      due = s.jobs.any_due(now);
-      if (!due) s.enlist(op);
+      due = s.jobs.any_due(c.schedules, now);
+      if (!due) s.of(c.schedules).enlist(op);
     }
     if (due) op->resume(error_code{}, hint{});
   }
@@ -114,9 +114,8 @@ class basic_memory_jobs {
 
   static constexpr std::size_t cache_line = 64;
 
-  struct alignas(cache_line) shard {
-    explicit shard(job_allowance allowance) : jobs{allowance} {}
-
+  /// Who waits for a scan's queues.
+  struct line {
     /// Adds a waiter and forgets those that were cancelled, all of them once in a while.
     void enlist(waiter w) {
       if (waiters.size() >= crowded) {
@@ -126,10 +125,19 @@ class basic_memory_jobs {
       waiters.push_back(std::move(w));
     }
 
-    std::mutex mutex;
-    job_shard jobs;
     std::deque<waiter> waiters;  // first come, first woken
     std::size_t crowded = 8;
+  };
+
+  struct alignas(cache_line) shard {
+    explicit shard(job_allowance allowance) : jobs{allowance} {}
+
+    std::mutex mutex;
+    job_shard jobs;
+    line for_jobs;
+    line for_schedules;
+
+    [[nodiscard]] line& of(bool schedules) noexcept { return schedules ? for_schedules : for_jobs; }
   };
 
   /// One step in a shard. Whatever way it ends, the event that it may have been is then given to
@@ -139,12 +147,17 @@ class basic_memory_jobs {
     turn(turn const&) = delete;
     turn& operator=(turn const&) = delete;
     ~turn() {
-      if (!in.jobs.take_event()) return;
-      while (!in.waiters.empty()) {
-        auto const first = std::move(in.waiters.front());
-        in.waiters.pop_front();
+      for (bool const schedules : {false, true}) {
+        if (in.jobs.take_event(schedules)) wake_one(in.of(schedules).waiters);
+      }
+    }
+
+    void wake_one(std::deque<waiter>& waiters) noexcept {
+      for (bool woken = false; !woken && !waiters.empty();) {
+        auto const first = std::move(waiters.front());
+        waiters.pop_front();
         lock.unlock();
-        if (wake(*first)) return;
+        woken = wake(*first);
         lock.lock();
       }
     }

@@ -111,8 +111,7 @@ class nats_engine {
   }
 
   void start(command::await_jobs const& c, told_time, waiting_for<command::await_jobs> op) {
-    dispatch_task(link_->strand(),
-                  [jobs = jobs_, shard = c.shard, op = std::move(op)] { jobs->await(shard, op); });
+    dispatch_task(link_->strand(), [jobs = jobs_, c, op = std::move(op)] { jobs->await(c, op); });
   }
 
   boost::asio::any_io_executor executor_;

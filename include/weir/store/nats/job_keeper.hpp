@@ -64,19 +64,17 @@ class nats_job_keeper final : public nats_job_feed {
   }
 
   /// Resumes it when there is reason to ask for jobs.
-  void await(waiter w) {
-    if (current()) {
-      auto const now = time();
-      if (replica().shard().any_due(saturating_add(now.earliest, now.doubt))) {
-        wake(w);
-        return;
-      }
+  void await(bool schedules, waiter w) {
+    if (current() && any_due(schedules)) {
+      wake(w);
+      return;
     }
-    if (waiters_.size() >= crowded_) {
-      std::erase_if(waiters_, [](waiter const& v) { return !v->waiting(); });
-      crowded_ = 2 * waiters_.size() + 8;
+    auto& line = lines_[schedules ? 1 : 0];
+    if (line.waiting.size() >= line.crowded) {
+      std::erase_if(line.waiting, [](waiter const& v) { return !v->waiting(); });
+      line.crowded = 2 * line.waiting.size() + 8;
     }
-    waiters_.push_back(std::move(w));
+    line.waiting.push_back(std::move(w));
   }
 
  private:
@@ -88,6 +86,12 @@ class nats_job_keeper final : public nats_job_feed {
     std::vector<call> calls;
     std::uint64_t stored = 0;  // its sequence, once that is known
     bool doubtful = false;     // whether it arrived is not known
+  };
+
+  /// Who waits for a scan's queues.
+  struct line {
+    std::deque<waiter> waiting;
+    std::size_t crowded = 8;
   };
 
   [[nodiscard]] nats_now time() {
@@ -120,9 +124,9 @@ class nats_job_keeper final : public nats_job_feed {
     doubts_.stop();
     for (auto& c : waiting_.take()) route(std::move(c));
     // What made a queue due was read, but for what is in an image.
-    auto const now = time();
-    if (replica().shard().any_due(saturating_add(now.earliest, now.doubt))) {
-      for (auto const& w : std::exchange(waiters_, {})) wake(w);
+    for (bool const schedules : {false, true}) {
+      if (!any_due(schedules)) continue;
+      for (auto const& w : std::exchange(lines_[schedules ? 1 : 0].waiting, {})) wake(w);
     }
     flush_soon();
   }
@@ -159,7 +163,9 @@ class nats_job_keeper final : public nats_job_feed {
       for (auto const& c : f.calls) c->fail(errc::outcome_unknown);
     }
     if (why == errc::closed) {
-      for (auto const& w : std::exchange(waiters_, {})) wake(w, why);
+      for (auto& line : lines_) {
+        for (auto const& w : std::exchange(line.waiting, {})) wake(w, why);
+      }
     }
   }
 
@@ -332,7 +338,9 @@ class nats_job_keeper final : public nats_job_feed {
       }
     });
     for (; i != calls.size(); ++i) calls[i]->fail(errc::outcome_unknown);
-    if (to.shard().take_event()) wake_one();
+    for (bool const schedules : {false, true}) {
+      if (to.shard().take_event(schedules)) wake_one(lines_[schedules ? 1 : 0].waiting);
+    }
     // Whoever's message it was that is one too many: nobody else, and somebody, if not this time
     // then the next.
     if (ours && done && images_.due(before, to.since_image(), to.last_image(), link()))
@@ -352,10 +360,16 @@ class nats_job_keeper final : public nats_job_feed {
 
   // -------------------------------------------------------------------------------------- hints
 
-  void wake_one() {
-    while (!waiters_.empty()) {
-      auto const first = std::move(waiters_.front());
-      waiters_.pop_front();
+  /// Is a queue of the scan due, for all that is known?
+  [[nodiscard]] bool any_due(bool schedules) {
+    auto const now = time();
+    return replica().shard().any_due(schedules, saturating_add(now.earliest, now.doubt));
+  }
+
+  static void wake_one(std::deque<waiter>& waiters) {
+    while (!waiters.empty()) {
+      auto const first = std::move(waiters.front());
+      waiters.pop_front();
       if (wake(first)) return;
     }
   }
@@ -383,8 +397,7 @@ class nats_job_keeper final : public nats_job_feed {
   std::deque<std::pair<std::uint64_t, call>> due_;  // whose barrier is known
   bool asking_ = false;
   std::uint64_t barrier_ = 0;
-  std::deque<waiter> waiters_;
-  std::size_t crowded_ = 8;
+  std::array<line, 2> lines_;  // for the jobs, and for the schedules
   bool image_due_ = false;
   nats_image_writer images_;
   alarm<system_clock> doubts_;

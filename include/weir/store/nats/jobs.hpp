@@ -47,12 +47,12 @@ class nats_jobs {
     if (auto const error = wrong(shard)) return call->fail(error);
     of(shard).submit(std::move(call));
   }
-  void await(std::uint32_t shard, nats_job_keeper::waiter w) {
-    if (auto const error = wrong(shard)) {
+  void await(command::await_jobs const& c, nats_job_keeper::waiter w) {
+    if (auto const error = wrong(c.shard)) {
       w->resume(error, hint{});
       return;
     }
-    of(shard).await(std::move(w));
+    of(c.shard).await(c.schedules, std::move(w));
   }
 
  private:

@@ -57,7 +57,7 @@ struct postgres_queues {
 
   static postgres_call call(command::scan_visible_queues const& c, postgres_scope const& in) {
     postgres_call out{"scan_visible_queues"};
-    out.add(c.shard).add(c.limit).add(c.entropy).add(in.at);
+    out.add(rule::scan_number(c.shard, c.schedules)).add(c.limit).add(c.entropy).add(in.at);
     return out;
   }
   static result<visible_queues> answer(of<command::scan_visible_queues>, postgres_rows const& r) {

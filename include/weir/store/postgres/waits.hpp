@@ -9,6 +9,7 @@
 #include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/listener.hpp"
 #include "weir/store/postgres/options.hpp"
@@ -193,11 +194,13 @@ class postgres_waits final : public postgres_watch_owner {
                                        } catch (...) {  // then the next look notices
                                        }
                                      });
-    std::optional<std::uint32_t> shard;
-    if constexpr (std::is_same_v<C, command::await_jobs>) shard = c.shard;
-    dispatch_task(pool_->strand(), [self = self_weakly().lock(), call = call(c), shard,
+    std::optional<std::uint32_t> scan;
+    if constexpr (std::is_same_v<C, command::await_jobs>) {
+      scan = rule::scan_number(c.shard, c.schedules);
+    }
+    dispatch_task(pool_->strand(), [self = self_weakly().lock(), call = call(c), scan,
                                     op = std::move(op)]() mutable {
-      self->add(std::move(call), shard, std::move(op));
+      self->add(std::move(call), scan, std::move(op));
     });
   }
 
@@ -227,7 +230,7 @@ class postgres_waits final : public postgres_watch_owner {
 
   static postgres_call call(command::await_jobs const& c) {
     postgres_call out{"await_jobs"};
-    out.add(c.shard).add(std::optional<time_point>{});
+    out.add(rule::scan_number(c.shard, c.schedules)).add(std::optional<time_point>{});
     return out;
   }
   static postgres_call call(command::await_permit const& c) {
@@ -236,17 +239,17 @@ class postgres_waits final : public postgres_watch_owner {
     return out;
   }
 
-  void add(postgres_call call, std::optional<std::uint32_t> shard, postgres_waiter op) {
+  void add(postgres_call call, std::optional<std::uint32_t> scan, postgres_waiter op) {
     if (closed_) {
       op->resume(errc::closed, hint{});
       return;
     }
     std::shared_ptr<postgres_watch> watch;
-    if (shard) watch = shards_[*shard].lock();
+    if (scan) watch = scans_[*scan].lock();
     if (!watch) {
       watch = std::make_shared<postgres_watch>(self_weakly(), pool_->strand(), std::move(call),
-                                               shard.has_value());
-      if (shard) shards_[*shard] = watch;
+                                               scan.has_value());
+      if (scan) scans_[*scan] = watch;
     }
     auto const known = [&](auto const& weak) { return weak.lock() == watch; };
     if (std::ranges::none_of(watches_, known)) watches_.push_back(watch);
@@ -304,7 +307,7 @@ class postgres_waits final : public postgres_watch_owner {
   bool lingers_ = false;
   std::uint64_t demotions_ = 0;  // of the pool's, since when it listens
   std::vector<std::weak_ptr<postgres_watch>> watches_;
-  std::map<std::uint32_t, std::weak_ptr<postgres_watch>> shards_;
+  std::map<std::uint32_t, std::weak_ptr<postgres_watch>> scans_;
   bool closed_ = false;
 };
 

@@ -102,6 +102,11 @@ class redis_names {
 
   [[nodiscard]] std::string const& process() const noexcept { return process_; }
 
+  /// The kind of the key that has a scan's queues, by the instant from which it finds them.
+  [[nodiscard]] static constexpr std::string_view due(bool schedules) noexcept {
+    return schedules ? "ticks" : "due";
+  }
+
   /// Where it is published that a shard's queue has become due.
   [[nodiscard]] std::string channel(std::uint32_t shard) const { return key(shard, "hints"); }
   /// Where this process is told that its waiters' turn has come.

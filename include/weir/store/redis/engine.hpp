@@ -52,7 +52,7 @@ class redis_engine {
       : executor_{std::move(executor)},
         link_{make_backend(executor_, address, without_replicas(options), id_source{}.holder())},
         sure_{options.replicas == 0 ? nullptr : make_backend(executor_, address, options, {})},
-        watches_{std::make_shared<redis_shard_watches>()},
+        watches_{std::make_shared<redis_scan_watches>()},
         patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [link = link_] { return link->state().gives_up(); })} {}
 
@@ -76,7 +76,7 @@ class redis_engine {
       patience_->add(op, terms.patience);
       auto request = std::make_shared<redis_command<C>>(std::move(op), c, std::move(call).value());
       if constexpr (std::is_same_v<C, command::scan_visible_queues>) {
-        look(c.shard, std::move(request));
+        look(c, std::move(request));
       } else {
         auto const& way = !command::reads_only<C> && sure_ ? sure_ : link_;
         way->submit(std::move(request));
@@ -120,13 +120,14 @@ class redis_engine {
     dispatch_task(link_->strand(), [link = link_, watch] { watch->start(*link); });
   }
   void wait(command::await_jobs const& c, redis_waiter op) const {
-    dispatch_task(link_->strand(), [link = link_, watches = watches_, shard = c.shard,
-                                    op = std::move(op)] { watches->add(*link, shard, op); });
+    dispatch_task(link_->strand(), [link = link_, watches = watches_, c, op = std::move(op)] {
+      watches->add(*link, c, op);
+    });
   }
   /// An idle worker looks at all shards in one turn: that is one round trip to each server.
-  void look(std::uint32_t shard, std::shared_ptr<redis_request> r) const {
-    post_task(link_->strand(), [watches = watches_, link = link_, shard, r = std::move(r)] {
-      watches->looked(*link, shard);
+  void look(command::scan_visible_queues const& c, std::shared_ptr<redis_request> r) const {
+    post_task(link_->strand(), [watches = watches_, link = link_, c, r = std::move(r)] {
+      watches->looked(*link, c);
       link->submit(r);
     });
   }
@@ -134,7 +135,7 @@ class redis_engine {
   boost::asio::any_io_executor executor_;
   std::shared_ptr<redis_backend> link_;
   std::shared_ptr<redis_backend> sure_;  // for what replicas are to confirm; or null
-  std::shared_ptr<redis_shard_watches> watches_;
+  std::shared_ptr<redis_scan_watches> watches_;
   std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 

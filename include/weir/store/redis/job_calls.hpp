@@ -36,9 +36,13 @@ redis_call queue_call(redis_script const& script, redis_names const& names, C co
   redis_call out{script};
   auto const shard = names.shard_of(c.queue);
   add_redis_queue(out, names, shard, c.queue);
-  for (char const* const kind : {"fence", "due", "names"}) out.key(names, shard, kind);
+  out.key(names, shard, "fence").key(names, shard, names.due(rule::holds_schedules(c.queue)));
+  out.key(names, shard, "names");
   if (!other.empty()) out.key(other);
-  if (!to.empty()) add_redis_queue(out, names, shard, to);
+  if (!to.empty()) {
+    add_redis_queue(out, names, shard, to);
+    out.key(names, shard, names.due(rule::holds_schedules(to)));
+  }
   out.arg(now).arg(c.queue).whole(names.head(shard), "hints");
   return out;
 }

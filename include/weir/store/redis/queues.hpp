@@ -23,11 +23,11 @@
 // What concerns a queue as a whole, or all queues of a shard.
 namespace weir::detail {
 
-/// A call on a shard.
+/// A call on a shard, or on one of its scans.
 inline redis_call shard_call(redis_script const& script, redis_names const& names,
-                             std::uint32_t shard, redis_now now) {
+                             std::uint32_t shard, redis_now now, bool schedules = false) {
   redis_call out{script};
-  out.key(names, shard, "due").key(names, shard, "names").arg(now);
+  out.key(names, shard, names.due(schedules)).key(names, shard, "names").arg(now);
   return out;
 }
 
@@ -115,7 +115,7 @@ inline result<lease_release> decode(command::release_queue_lease const&, redis_r
 inline result<redis_call> encode(redis_names const& names, command::scan_visible_queues const& c,
                                  redis_now now) {
   if (c.shard >= names.shards()) return errc::invalid_shard;
-  auto out = shard_call(lua::scan_visible_queues(), names, c.shard, now);
+  auto out = shard_call(lua::scan_visible_queues(), names, c.shard, now, c.schedules);
   constexpr unsigned dropped = 11;  // as many bits as a script cannot use
   out.arg(c.limit).arg(c.entropy >> dropped).arg(redis_exact);
   return out;
@@ -159,7 +159,7 @@ inline result<queue_page> decode(command::list_queues const& c, redis_reply& r) 
 /// Answers whether there is a hint already. Error: `invalid_shard`.
 inline result<redis_call> encode_wait(redis_names const& names, command::await_jobs const& c) {
   if (c.shard >= names.shards()) return errc::invalid_shard;
-  return shard_call(lua::await_jobs(), names, c.shard, redis_now{});
+  return shard_call(lua::await_jobs(), names, c.shard, redis_now{}, c.schedules);
 }
 
 }  // namespace weir::detail

@@ -170,14 +170,14 @@ class redis_permit_watch final : public redis_watch {
   redis_waiter operation_;
 };
 
-/// A shard's due queues. Each look that finds one wakes one who waits, so that it is no herd.
-class redis_shard_watch final : public redis_watch {
+/// The due queues of a scan. Each look that finds one wakes one who waits, so that it is no herd.
+class redis_scan_watch final : public redis_watch {
  public:
-  redis_shard_watch(redis_backend& link, std::uint32_t shard)
+  redis_scan_watch(redis_backend& link, command::await_jobs const& c)
       : redis_watch{link.weak_from_this()},
-        shard_{shard},
-        channel_{link.names().channel(shard)},
-        due_{link.names().key(shard, "due")} {}
+        command_{c},
+        channel_{link.names().channel(c.shard)},
+        due_{link.names().key(c.shard, redis_names::due(c.schedules))} {}
 
   void add(redis_backend& link, redis_waiter op) {
     if (link.was_hinted(due_)) return wake(op);
@@ -209,9 +209,7 @@ class redis_shard_watch final : public redis_watch {
     std::erase_if(waiters_, [](auto const& w) { return !w->waiting(); });
     return !waiters_.empty();
   }
-  redis_call ask(redis_names const& names) override {
-    return encode_wait(names, command::await_jobs{shard_}).value();
-  }
+  redis_call ask(redis_names const& names) override { return encode_wait(names, command_).value(); }
   duration answered(redis_reply& reply) override {
     auto const due = read_optional(reply);
     if (!reply.complete()) failed(errc::outcome_unknown);
@@ -227,31 +225,30 @@ class redis_shard_watch final : public redis_watch {
   }
   void failed(errc e) noexcept { failed(make_error_code(e)); }
 
-  std::uint32_t shard_;
+  command::await_jobs command_;
   std::string channel_;
   std::string due_;
   bool listens_ = false;
   std::deque<redis_waiter> waiters_;  // first come, first woken
 };
 
-/// The shards that somebody waits for. In the link's strand.
-class redis_shard_watches {
+/// The scans that somebody waits for. In the link's strand.
+class redis_scan_watches {
  public:
-  void add(redis_backend& link, std::uint32_t shard, redis_waiter op) {
-    auto& watch = watches_[shard];
-    if (!watch) watch = std::make_shared<redis_shard_watch>(link, shard);
+  void add(redis_backend& link, command::await_jobs const& c, redis_waiter op) {
+    auto& watch = watches_[rule::scan_number(c.shard, c.schedules)];
+    if (!watch) watch = std::make_shared<redis_scan_watch>(link, c);
     watch->add(link, std::move(op));
   }
 
   /// Somebody looks for due queues.
-  void looked(redis_backend& link, std::uint32_t shard) {
-    if (auto const found = watches_.find(shard); found != watches_.end()) {
-      found->second->looked(link);
-    }
+  void looked(redis_backend& link, command::scan_visible_queues const& c) {
+    auto const found = watches_.find(rule::scan_number(c.shard, c.schedules));
+    if (found != watches_.end()) found->second->looked(link);
   }
 
  private:
-  std::map<std::uint32_t, std::shared_ptr<redis_shard_watch>> watches_;
+  std::map<std::uint32_t, std::shared_ptr<redis_scan_watch>> watches_;
 };
 
 }  // namespace weir::detail

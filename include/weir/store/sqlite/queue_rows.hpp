@@ -85,7 +85,10 @@ struct sqlite_queue : sqlite_queue_fields {
     return waiting == 0 && dead == 0 && kept == 0 && keys == 0;
   }
 
-  /// Where a scan finds it.
+  /// The number of the scan that finds it, and where.
+  [[nodiscard]] std::uint32_t scan() const noexcept {
+    return rule::scan_number(shard, rule::holds_schedules(name));
+  }
   [[nodiscard]] std::optional<time_point> due() const noexcept {
     if (paused || !pointer) return std::nullopt;
     return rule::scanned_from(*pointer, snoozed_until);

@@ -24,15 +24,15 @@ namespace sql {
 // What the index has may be anything; what is neither a time nor a name is passed over.
 inline constexpr char first_due[] =
     "SELECT due FROM weir_queues INDEXED BY weir_queues_due "
-    "WHERE shard = ? AND due IS NOT NULL AND typeof(due) = 'integer' AND typeof(name) = 'blob' "
+    "WHERE scan = ? AND due IS NOT NULL AND typeof(due) = 'integer' AND typeof(name) = 'blob' "
     "AND length(name) BETWEEN 1 AND 1024 ORDER BY due, name LIMIT 1";
 inline constexpr char due_between[] =
     "SELECT name, due FROM weir_queues INDEXED BY weir_queues_due "
-    "WHERE shard = ? AND due >= ? AND due < ? AND typeof(due) = 'integer' "
+    "WHERE scan = ? AND due >= ? AND due < ? AND typeof(due) = 'integer' "
     "AND typeof(name) = 'blob' AND length(name) BETWEEN 1 AND 1024 ORDER BY due, name LIMIT ?";
 inline constexpr char stale_queues[] =
     "SELECT queue FROM weir_queues INDEXED BY weir_queues_due "
-    "WHERE shard = ? AND due < ? AND waiting = 0 ORDER BY due, name LIMIT ?";
+    "WHERE scan = ? AND due < ? AND waiting = 0 ORDER BY due, name LIMIT ?";
 inline constexpr char queues_after[] =
     "SELECT name FROM weir_queues WHERE shard = ? AND name > ? AND typeof(name) = 'blob' "
     "AND length(name) BETWEEN 1 AND 1024 ORDER BY name LIMIT ?";
@@ -66,8 +66,8 @@ class sqlite_queue_table {
     auto answer = step(q);
     auto const due = q.due();
     if (in_.events.queues_watched && due && (!before || *due < *before)) {
-      auto const first = first_due(q.shard);
-      if (rule::job_visible(*due, now) || !first || *due <= *first) ++in_.events.due[q.shard];
+      auto const first = first_due(q.scan());
+      if (rule::job_visible(*due, now) || !first || *due <= *first) ++in_.events.due[q.scan()];
     }
     queues_.settle(q);
     return answer;
@@ -86,13 +86,14 @@ class sqlite_queue_table {
   [[nodiscard]] bool together(std::string_view queue, std::string_view other) const noexcept {
     return queues_.shard_of(queue) == queues_.shard_of(other);
   }
-  [[nodiscard]] std::optional<time_point> longest_due(std::uint32_t shard) {
+  [[nodiscard]] std::optional<time_point> longest_due(std::uint32_t shard, bool schedules) {
     queues_.flush();
-    return first_due(shard);
+    return first_due(rule::scan_number(shard, schedules));
   }
   template <class F>
-  void each_due(std::uint32_t shard, time_point from, time_point to, std::size_t most, F&& f) {
-    sqlite_query q{in_.db, sql::due_between, shard, from, to, most};
+  void each_due(std::uint32_t shard, bool schedules, time_point from, time_point to,
+                std::size_t most, F&& f) {
+    sqlite_query q{in_.db, sql::due_between, rule::scan_number(shard, schedules), from, to, most};
     while (q.next() && f(q.anything(0), q.time(1))) {
     }
   }
@@ -105,9 +106,10 @@ class sqlite_queue_table {
   std::uint32_t collect_pointers(command::gc_stale_pointers const& c, time_point now) {
     queues_.flush();
     std::vector<std::int64_t> stale;
-    {
-      auto const before = saturating_add(now, -c.grace);
-      sqlite_query q{in_.db, sql::stale_queues, c.shard, before, c.limit};
+    auto const before = saturating_add(now, -c.grace);
+    for (bool const schedules : {false, true}) {
+      sqlite_query q{in_.db, sql::stale_queues, rule::scan_number(c.shard, schedules), before,
+                     c.limit - static_cast<std::uint32_t>(stale.size())};
       while (q.next()) stale.push_back(q.integer(0));  // a rowid
     }
     std::uint32_t deleted = 0;
@@ -122,9 +124,9 @@ class sqlite_queue_table {
   }
   [[nodiscard]] std::uint64_t& last_fence() noexcept { return in_.ledger.fence; }
 
-  /// When the first queue of the shard is due, as far as the file knows. Empty: none will be.
-  [[nodiscard]] std::optional<time_point> first_due(std::uint32_t shard) {
-    sqlite_query q{in_.db, sql::first_due, shard};
+  /// When the first queue of a scan is due, as far as the file knows. Empty: none will be.
+  [[nodiscard]] std::optional<time_point> first_due(std::uint32_t scan) {
+    sqlite_query q{in_.db, sql::first_due, scan};
     if (!q.next()) return std::nullopt;
     return q.time(0);
   }

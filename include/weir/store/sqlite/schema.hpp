@@ -215,6 +215,16 @@ ALTER TABLE weir_keys ADD COLUMN sound INTEGER AS (
 ) CHECK (sound);
 PRAGMA ignore_check_constraints = OFF;
 )sql",
+
+    // The queues of schedules, whose names begin with weir.schedules/, have scans of their own.
+    R"sql(
+ALTER TABLE weir_queues ADD COLUMN scan INTEGER AS (
+  shard + 1024 * (name >= x'776569722e7363686564756c65732f'
+                  AND name < x'776569722e7363686564756c657330')
+);
+DROP INDEX weir_queues_due;
+CREATE INDEX weir_queues_due ON weir_queues (scan, due, name) WHERE due IS NOT NULL;
+)sql",
 };
 
 inline constexpr std::int64_t sqlite_schema = sqlite_migrations.size();

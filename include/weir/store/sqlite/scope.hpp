@@ -26,16 +26,16 @@ struct sqlite_events {
   bool queues_watched = false;                                  ///< or for jobs?
   boost::unordered_flat_set<std::string, string_hash> lines{};  ///< keys whose permits or tickets
                                                                 ///< changed
-  boost::unordered_flat_map<std::uint32_t, std::size_t> due{};  ///< queues that are due earlier, by
-                                                                ///< shard
-  boost::unordered_flat_set<std::uint32_t> shards_watched{};  ///< in which somebody waits for jobs
+  // By the numbers of scans:
+  boost::unordered_flat_map<std::uint32_t, std::size_t> due{};  ///< queues that are due earlier
+  boost::unordered_flat_set<std::uint32_t> scans_watched{};  ///< of which somebody waits for jobs
   /// When their first queues are due, if anything was changed.
   boost::unordered_flat_map<std::uint32_t, std::optional<time_point>> first_due{};
 
   void clear() noexcept {
     lines.clear();
     due.clear();
-    shards_watched.clear();
+    scans_watched.clear();
     first_due.clear();
   }
 };

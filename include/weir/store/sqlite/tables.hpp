@@ -127,8 +127,8 @@ class sqlite_tables {
     if (!changed) return;
     if (passed_) scope_.ledger.time = std::max(scope_.ledger.time, *passed_);
     scope_.ledger.write(scope_.db);
-    for (auto const shard : scope_.events.shards_watched) {
-      scope_.events.first_due[shard] = nouns_.table().first_due(shard);
+    for (auto const scan : scope_.events.scans_watched) {
+      scope_.events.first_due[scan] = nouns_.table().first_due(scan);
     }
   }
 

@@ -72,12 +72,11 @@ class sqlite_wait_request final : public sqlite_request {
     invalid_ = c.shard < tables.shards() ? error_code{} : make_error_code(errc::invalid_shard);
     if (invalid_) return {};
     tables.events().queues_watched = true;
-    tables.events().shards_watched.insert(c.shard);
-    auto const first = tables.jobs().first_due(c.shard);
+    auto const scan = rule::scan_number(c.shard, c.schedules);
+    tables.events().scans_watched.insert(scan);
+    auto const first = tables.jobs().first_due(scan);
     if (first && rule::job_visible(*first, now)) return {};
-    return [this, shard = c.shard, first](auto operation) {
-      waiters_.add(shard, first, std::move(operation));
-    };
+    return [this, scan, first](auto operation) { waiters_.add(scan, first, std::move(operation)); };
   }
 
   std::shared_ptr<parked<error_code, hint>> operation_;

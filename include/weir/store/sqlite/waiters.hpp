@@ -35,14 +35,14 @@ class sqlite_waiters {
   using waiter = std::shared_ptr<parked<error_code, hint>>;
 
   [[nodiscard]] bool for_permits() const noexcept { return !lines_.empty(); }
-  [[nodiscard]] bool for_jobs() const noexcept { return !shards_.empty(); }
-  [[nodiscard]] bool empty() const noexcept { return lines_.empty() && shards_.empty(); }
+  [[nodiscard]] bool for_jobs() const noexcept { return !scans_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return lines_.empty() && scans_.empty(); }
 
   /// Says what is to be noted in a transaction.
   void watch(sqlite_events& events) const {
     events.lines_watched = for_permits();
     events.queues_watched = for_jobs();
-    for (auto const& [shard, all] : shards_) events.shards_watched.insert(shard);
+    for (auto const& [scan, all] : scans_) events.scans_watched.insert(scan);
   }
 
   void add(std::string_view key, rule::occupant const& ticket, waiter w) {
@@ -54,8 +54,8 @@ class sqlite_waiters {
     line.top_limit = std::max(line.top_limit, ticket.limit);
   }
 
-  void add(std::uint32_t shard, std::optional<time_point> first_due, waiter w) {
-    auto& all = shards_[shard];
+  void add(std::uint32_t scan, std::optional<time_point> first_due, waiter w) {
+    auto& all = scans_[scan];
     if (all.waiting.size() >= all.crowded) {
       std::erase_if(all.waiting, [](waiter const& v) { return !v->waiting(); });
       all.crowded = 2 * all.waiting.size() + 8;
@@ -72,13 +72,13 @@ class sqlite_waiters {
         settle(line, tables, tables.latest());
       }
     }
-    for (auto it = shards_.begin(); it != shards_.end();) {
+    for (auto it = scans_.begin(); it != scans_.end();) {
       auto const due = events.due.find(it->first);
       for (auto n = due == events.due.end() ? 0 : due->second; n != 0; --n) wake_one(it->second);
       // As it was committed: what others have made earlier since is still to be noticed.
       auto const first = events.first_due.find(it->first);
       if (first != events.first_due.end()) it->second.first_due = first->second;
-      it = it->second.waiting.empty() ? shards_.erase(it) : std::next(it);
+      it = it->second.waiting.empty() ? scans_.erase(it) : std::next(it);
     }
   }
 
@@ -92,7 +92,7 @@ class sqlite_waiters {
       line = next;
     }
     bool again = false;
-    for (auto it = shards_.begin(); it != shards_.end();) {
+    for (auto it = scans_.begin(); it != scans_.end();) {
       auto& all = it->second;
       auto const first = tables.jobs().first_due(it->first);
       bool const due = first && rule::job_visible(*first, now);
@@ -101,7 +101,7 @@ class sqlite_waiters {
       all.first_due = first;
       // There may be more of them than one can serve; but one at a time, so that it is no herd.
       again = again || (due && !all.waiting.empty());
-      it = all.waiting.empty() ? shards_.erase(it) : std::next(it);
+      it = all.waiting.empty() ? scans_.erase(it) : std::next(it);
     }
     return again;
   }
@@ -112,10 +112,10 @@ class sqlite_waiters {
       std::erase_if(line.waiting, [](auto const& w) { return !w.second.operation->waiting(); });
     }
     std::erase_if(lines_, [](auto const& line) { return line.second.waiting.empty(); });
-    for (auto& [shard, all] : shards_) {
+    for (auto& [scan, all] : scans_) {
       std::erase_if(all.waiting, [](waiter const& w) { return !w->waiting(); });
     }
-    std::erase_if(shards_, [](auto const& s) { return s.second.waiting.empty(); });
+    std::erase_if(scans_, [](auto const& s) { return s.second.waiting.empty(); });
   }
 
   /// Ends all of them.
@@ -123,11 +123,11 @@ class sqlite_waiters {
     for (auto& [key, line] : lines_) {
       for (auto& [turn, w] : line.waiting) wake(*w.operation, ec);
     }
-    for (auto& [shard, all] : shards_) {
+    for (auto& [scan, all] : scans_) {
       for (auto& w : all.waiting) wake(*w, ec);
     }
     lines_.clear();
-    shards_.clear();
+    scans_.clear();
   }
 
  private:
@@ -141,7 +141,7 @@ class sqlite_waiters {
   };
   using lines = std::map<std::string, waiting_line>;
 
-  struct waiting_shard {
+  struct waiting_scan {
     std::deque<waiter> waiting{};  // first come, first woken
     std::size_t crowded = 8;
     std::optional<time_point> first_due{};
@@ -155,7 +155,7 @@ class sqlite_waiters {
     }
   }
 
-  static void wake_one(waiting_shard& all) noexcept {
+  static void wake_one(waiting_scan& all) noexcept {
     while (!all.waiting.empty()) {
       auto const first = std::move(all.waiting.front());
       all.waiting.pop_front();
@@ -196,7 +196,7 @@ class sqlite_waiters {
   }
 
   lines lines_;
-  std::map<std::uint32_t, waiting_shard> shards_;
+  std::map<std::uint32_t, waiting_scan> scans_;
 };
 
 }  // namespace weir::detail

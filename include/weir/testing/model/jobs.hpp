@@ -468,6 +468,7 @@ class job_model {
   answer<visible_queues> apply(command::scan_visible_queues const& c) {
     visible_queues out;
     for (auto const& [at, name] : scanned()) {
+      if (name.starts_with("weir.schedules/") != c.schedules) continue;
       if (at > now || out.queues.size() == c.limit) {
         out.next_in = at - now;
         break;

@@ -54,9 +54,12 @@ class audit {
         jobs.pass(now);
         visible_queues due;
         for (std::uint32_t shard = 0; shard != engine.shard_count(); ++shard) {
-          auto found = engine.execute(command::scan_visible_queues{.shard = shard, .limit = 1000});
-          if (found.has_error()) return;
-          for (auto& queue : found.value().queues) due.queues.push_back(std::move(queue));
+          for (bool const schedules : {false, true}) {
+            auto found = engine.execute(command::scan_visible_queues{
+                .shard = shard, .limit = 1000, .schedules = schedules});
+            if (found.has_error()) return;
+            for (auto& queue : found.value().queues) due.queues.push_back(std::move(queue));
+          }
         }
         jobs.compare_scan(due, now);
       }

@@ -12,6 +12,7 @@
 #include "weir/limits.hpp"
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/jobs.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/store/postgres/job_row.hpp"
 #include "weir/unique.hpp"
 
@@ -75,6 +76,7 @@ static_assert(rule::burials_per_dequeue == 100);
 static_assert(rule::end_frees_key(unique_strategy{1}));
 static_assert(rule::end_frees_key(unique_strategy{2}));
 static_assert(rule::end_frees_key(unique_strategy{4}));
+static_assert(rule::most_shards == 1024);
 static_assert(rule::pointers_per_step == 100);
 static_assert(rule::reason_missed == "its deadline was missed");
 static_assert(rule::reason_spent == "its attempts are spent: the last holder let its lease end");
@@ -1583,20 +1585,28 @@ CREATE TYPE ~.job_row AS (
   fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
   unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea);
 
+-- The number of the scan that finds the queue: those of schedules have one of their own.
+CREATE FUNCTION ~.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
+  RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = '\x776569722e7363686564756c65732f'
+                    THEN 1024 ELSE 0 END;
+
 -- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
 -- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
 -- Returns whether it did. (A function that returns something is called for less by an assignment
 -- than by PERFORM, which is a statement to execute.)
 CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  scan_ integer;
 BEGIN
   IF own_ AND pg_try_advisory_xact_lock_shared(~.queue_lock(queue_)) THEN
     IF EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
       RETURN false;
     END IF;
   END IF;
-  INSERT INTO ~.pointers VALUES (shard_, vesting_, queue_);
-  PERFORM ~.tell('j' || shard_, own_);
+  scan_ := ~.scan_of(queue_, shard_);
+  INSERT INTO ~.pointers VALUES (scan_, vesting_, queue_);
+  PERFORM ~.tell('j' || scan_, own_);
   RETURN true;
 END $$;
 
@@ -1645,7 +1655,7 @@ BEGIN
     WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
   IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
       WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
-    INSERT INTO ~.pointers VALUES (shard_, h.least_, queue_);
+    INSERT INTO ~.pointers VALUES (~.scan_of(queue_, shard_), h.least_, queue_);
   END IF;
   RETURN h.least_;
 END $$;
@@ -1691,11 +1701,11 @@ BEGIN
 END $$;
 
 -- First, with no queue, when the next pointer after these is due.
-CREATE FUNCTION ~.scan_visible_queues(shard_ integer, limit_ integer, entropy_ bigint, at_ bigint)
+CREATE FUNCTION ~.scan_visible_queues(scan_ integer, limit_ integer, entropy_ bigint, at_ bigint)
   RETURNS TABLE (queue bytea, next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
-  first bigint := greatest((SELECT min(p.pointer) FROM ~.pointers p WHERE p.shard = shard_),
+  first bigint := greatest((SELECT min(p.pointer) FROM ~.pointers p WHERE p.scan = scan_),
                            -4611686018427387904);
   start bigint;
   p record;
@@ -1713,16 +1723,16 @@ BEGIN
   FOR p IN
     (SELECT k.pointer, k.queue AS name, q.paused, q.snoozed
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
-       WHERE k.shard = shard_ AND k.pointer >= start AND k.pointer <= now_
+       WHERE k.scan = scan_ AND k.pointer >= start AND k.pointer <= now_
        ORDER BY k.pointer, k.queue)
     UNION ALL
     (SELECT k.pointer, k.queue, q.paused, q.snoozed
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
-       WHERE k.shard = shard_ AND k.pointer < start ORDER BY k.pointer, k.queue)
+       WHERE k.scan = scan_ AND k.pointer < start ORDER BY k.pointer, k.queue)
     UNION ALL
     (SELECT k.pointer, k.queue, q.paused, q.snoozed
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
-       WHERE k.shard = shard_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
+       WHERE k.scan = scan_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
   LOOP
     CONTINUE WHEN p.paused OR p.name = ANY (found_) OR octet_length(p.name) NOT BETWEEN 1 AND 1024;
     IF greatest(p.pointer, p.snoozed) > now_ THEN
@@ -1743,17 +1753,17 @@ BEGIN
     ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
 END $$;
 
--- Is a queue of the shard due? Otherwise, when the next one will be, and who is told of an earlier
+-- Is a queue of the scan due? Otherwise, when the next one will be, and who is told of an earlier
 -- one: what is committed after the second look.
-CREATE FUNCTION ~.await_jobs(shard_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
+CREATE FUNCTION ~.await_jobs(scan_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
     OUT topic_ text) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   settled boolean := true;
 BEGIN
-  topic_ := 'j' || shard_;
+  topic_ := 'j' || scan_;
   FOR i IN 1 .. 2 LOOP
     SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
-      FROM ~.scan_visible_queues(shard_, 1, 0, at_) s;
+      FROM ~.scan_visible_queues(scan_, 1, 0, at_) s;
     EXIT WHEN due OR i = 2;
     settled := ~.ask_for(topic_);
   END LOOP;
@@ -1778,7 +1788,7 @@ BEGIN
   END IF;
   FOR p IN SELECT k.queue AS name
       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
-      WHERE k.shard = shard_ AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
+      WHERE k.scan IN (shard_, shard_ + 1024) AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
         AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = k.queue AND j.vesting IS NOT NULL)
       GROUP BY k.queue HAVING min(greatest(k.pointer, q.snoozed)) < now_ - grace_
       ORDER BY k.queue LIMIT least(limit_, 100) LOOP
@@ -1815,7 +1825,8 @@ END $$;
 CREATE FUNCTION ~.resume_queue(queue_ bytea) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
 BEGIN
   UPDATE ~.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
-  PERFORM ~.tell('j' || q.shard, true) FROM ~.queues q WHERE q.queue = queue_;
+  PERFORM ~.tell('j' || ~.scan_of(q.queue, q.shard), true) FROM ~.queues q
+    WHERE q.queue = queue_;
 END $$;
 
 CREATE FUNCTION ~.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,
@@ -1958,11 +1969,11 @@ CREATE TABLE ~.queues (
 -- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
 -- for anybody; they are removed only by who has the queue's advisory lock to itself.
 CREATE TABLE ~.pointers (
-  shard   integer NOT NULL,
+  scan    integer NOT NULL,
   pointer bigint NOT NULL,
   queue   bytea NOT NULL
 ) WITH ({hot_table});
-CREATE INDEX pointers_due ON ~.pointers (shard, pointer, queue);
+CREATE INDEX pointers_due ON ~.pointers (scan, pointer, queue);
 CREATE INDEX pointers_queue ON ~.pointers (queue, pointer);
 
 -- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.

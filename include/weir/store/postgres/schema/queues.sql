@@ -10,20 +10,28 @@ CREATE TYPE weir.job_row AS (
   fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
   unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea);
 
+-- The number of the scan that finds the queue: those of schedules have one of their own.
+CREATE FUNCTION weir.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
+  RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = '\x776569722e7363686564756c65732f'
+                    THEN weir.rule.most_shards ELSE 0 END;
+
 -- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
 -- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
 -- Returns whether it did. (A function that returns something is called for less by an assignment
 -- than by PERFORM, which is a statement to execute.)
 CREATE FUNCTION weir.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  scan_ integer;
 BEGIN
   IF own_ AND pg_try_advisory_xact_lock_shared(weir.queue_lock(queue_)) THEN
     IF EXISTS (SELECT 1 FROM weir.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
       RETURN false;
     END IF;
   END IF;
-  INSERT INTO weir.pointers VALUES (shard_, vesting_, queue_);
-  PERFORM weir.tell('j' || shard_, own_);
+  scan_ := weir.scan_of(queue_, shard_);
+  INSERT INTO weir.pointers VALUES (scan_, vesting_, queue_);
+  PERFORM weir.tell('j' || scan_, own_);
   RETURN true;
 END $$;
 
@@ -72,7 +80,7 @@ BEGIN
     WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
   IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM weir.pointers p
       WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
-    INSERT INTO weir.pointers VALUES (shard_, h.least_, queue_);
+    INSERT INTO weir.pointers VALUES (weir.scan_of(queue_, shard_), h.least_, queue_);
   END IF;
   RETURN h.least_;
 END $$;
@@ -119,13 +127,13 @@ BEGIN
 END $$;
 
 -- First, with no queue, when the next pointer after these is due.
-CREATE FUNCTION weir.scan_visible_queues(shard_ integer, limit_ integer, entropy_ bigint, --\
+CREATE FUNCTION weir.scan_visible_queues(scan_ integer, limit_ integer, entropy_ bigint, --\
     at_ bigint)
   RETURNS TABLE (queue bytea, next_in bigint) --\
       LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   now_ bigint := coalesce(at_, weir.clock());
-  first bigint := greatest((SELECT min(p.pointer) FROM weir.pointers p WHERE p.shard = shard_),
+  first bigint := greatest((SELECT min(p.pointer) FROM weir.pointers p WHERE p.scan = scan_),
                            -4611686018427387904);
   start bigint;
   p record;
@@ -143,16 +151,16 @@ BEGIN
   FOR p IN
     (SELECT k.pointer, k.queue AS name, q.paused, q.snoozed
        FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
-       WHERE k.shard = shard_ AND k.pointer >= start AND k.pointer <= now_
+       WHERE k.scan = scan_ AND k.pointer >= start AND k.pointer <= now_
        ORDER BY k.pointer, k.queue)
     UNION ALL
     (SELECT k.pointer, k.queue, q.paused, q.snoozed
        FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
-       WHERE k.shard = shard_ AND k.pointer < start ORDER BY k.pointer, k.queue)
+       WHERE k.scan = scan_ AND k.pointer < start ORDER BY k.pointer, k.queue)
     UNION ALL
     (SELECT k.pointer, k.queue, q.paused, q.snoozed
        FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
-       WHERE k.shard = shard_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
+       WHERE k.scan = scan_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
   LOOP
     CONTINUE WHEN p.paused OR p.name = ANY (found_) OR octet_length(p.name) NOT BETWEEN 1 --\
         AND weir.limits.key_size;
@@ -174,17 +182,17 @@ BEGIN
     ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
 END $$;
 
--- Is a queue of the shard due? Otherwise, when the next one will be, and who is told of an earlier
+-- Is a queue of the scan due? Otherwise, when the next one will be, and who is told of an earlier
 -- one: what is committed after the second look.
-CREATE FUNCTION weir.await_jobs(shard_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
+CREATE FUNCTION weir.await_jobs(scan_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
     OUT topic_ text) LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   settled boolean := true;
 BEGIN
-  topic_ := 'j' || shard_;
+  topic_ := 'j' || scan_;
   FOR i IN 1 .. 2 LOOP
     SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
-      FROM weir.scan_visible_queues(shard_, 1, 0, at_) s;
+      FROM weir.scan_visible_queues(scan_, 1, 0, at_) s;
     EXIT WHEN due OR i = 2;
     settled := weir.ask_for(topic_);
   END LOOP;
@@ -209,7 +217,7 @@ BEGIN
   END IF;
   FOR p IN SELECT k.queue AS name
       FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
-      WHERE k.shard = shard_ AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
+      WHERE k.scan IN (shard_, shard_ + weir.rule.most_shards) AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
         AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = k.queue AND j.vesting IS NOT NULL)
       GROUP BY k.queue HAVING min(greatest(k.pointer, q.snoozed)) < now_ - grace_
       ORDER BY k.queue LIMIT least(limit_, weir.rule.pointers_per_step) LOOP
@@ -247,7 +255,8 @@ CREATE FUNCTION weir.resume_queue(queue_ bytea) RETURNS void --\
     LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 BEGIN
   UPDATE weir.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
-  PERFORM weir.tell('j' || q.shard, true) FROM weir.queues q WHERE q.queue = queue_;
+  PERFORM weir.tell('j' || weir.scan_of(q.queue, q.shard), true) FROM weir.queues q
+    WHERE q.queue = queue_;
 END $$;
 
 CREATE FUNCTION weir.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,

@@ -81,11 +81,11 @@ CREATE TABLE weir.queues (
 -- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
 -- for anybody; they are removed only by who has the queue's advisory lock to itself.
 CREATE TABLE weir.pointers (
-  shard   integer NOT NULL,
+  scan    integer NOT NULL,
   pointer bigint NOT NULL,
   queue   bytea NOT NULL
 ) WITH (weir.hot_table);
-CREATE INDEX pointers_due ON weir.pointers (shard, pointer, queue);
+CREATE INDEX pointers_due ON weir.pointers (scan, pointer, queue);
 CREATE INDEX pointers_queue ON weir.pointers (queue, pointer);
 
 -- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.

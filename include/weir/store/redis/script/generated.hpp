@@ -1634,7 +1634,7 @@ local function add(to, of, first, n)
 end
 local n, other = tonumber(ARGV[8]), {}
 for i = 1, 8 do other[i] = KEYS[11 + i] end
-for i = 9, 11 do other[i] = KEYS[i] end
+other[9], other[10], other[11] = fence, KEYS[20], names
 local there = add(other, ARGV[9], 10, n)
 if ARGV[7] ~= '' and j.retention > 0 then note(j, nil, ARGV[7]) end
 finish(j, COMPLETED)

@@ -216,15 +216,22 @@ class job_game {
   /// A pointer is at most too early, so a scan may list more than it has to, but no queue that is
   /// held.
   void scan() {
+    for (bool const schedules : {false, true}) scan(schedules);
+  }
+  void scan(bool schedules) {
     std::set<std::string> listed;
     std::optional<duration> next_in;
     auto& b = duel_.store();
     for (std::uint32_t shard = 0; shard < b.store().shard_count(); ++shard) {
-      auto const answer = b.ask(command::scan_visible_queues{shard, 100, 0});
+      auto const answer = b.ask(command::scan_visible_queues{shard, 100, 0, schedules});
       if (!answer.has_value())
         return duel_.fail("scan_visible_queues failed: " + answer.error().message());
       for (auto const& q : answer->queues) {
         if (!listed.insert(q).second) return duel_.fail("a scan lists " + q + " twice");
+        if (q.starts_with(companion_prefix) != schedules) {
+          return duel_.fail("a scan of " + std::string{schedules ? "schedules" : "jobs"} +
+                            " lists " + q);
+        }
       }
       if (answer->next_in && (!next_in || *answer->next_in < *next_in)) next_in = answer->next_in;
     }
@@ -232,6 +239,7 @@ class job_game {
     model.now = b.now();
     for (auto const& [name, q] : model.queues) {
       if (duel_.over()) return;
+      if (name.starts_with(companion_prefix) != schedules) continue;
       bool const held = model.held(name);
       if (listed.contains(name)) {
         if (held) duel_.fail("a scan lists " + name + ", which is held");

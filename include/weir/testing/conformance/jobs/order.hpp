@@ -157,10 +157,14 @@ inline void hints_come(job_bench& b) {
   b.need(b.store().shard_count() == 1, "the store has several shards");
   command::await_jobs const c{};
   auto first = b.start(c);
+  auto schedule = b.start(command::await_jobs{.schedules = true});
   b.pass(b.brief() / 2);
-  expect(!first.done(), "nobody is told while nothing is due");
+  expect(!first.done() && !schedule.done(), "nobody is told while nothing is due");
   add(b, "queue", make_job(1));
   b.eventually([&] { return first.done(); }, "whoever waits is told of a job");
+  expect(!schedule.done(), "but not who waits for schedules");
+  add(b, std::string{companion_prefix} + "queue", make_job(2));
+  b.eventually([&] { return schedule.done(); }, "who is told of a schedule");
   auto at_once = b.start(c);
   b.eventually([&] { return at_once.done(); }, "and at once while one is due");
   claim(b, "queue", 1);

@@ -80,6 +80,21 @@ inline void a_relay_is_one_step(job_bench& b) {
   expect_lease_lost(b, "queue", held.id, held.fence);
 }
 
+inline void a_backlog_hides_no_schedule(job_bench& b) {
+  for (std::uint32_t i = 0; i != 12; ++i) add(b, "queue" + std::to_string(i), make_job(i + 1));
+  auto const other = beside("queue0");
+  auto later = make_job(21);
+  later.delay = b.brief();
+  add(b, other, later);
+  for (std::uint32_t shard = 0; shard < b.store().shard_count(); ++shard) {
+    auto const due = b.must(command::scan_visible_queues{.shard = shard, .schedules = true});
+    expect(due.queues.empty() && (!due.next_in || *due.next_in > duration::zero()),
+           "no schedule is due, whatever jobs are; got " + to_text(due));
+  }
+  b.pass(b.brief() + b.grain());
+  expect(scan(b, 1, 0, true) == std::vector{other}, "the first that is found is the schedule");
+}
+
 inline void one_of_many_relays_wins(job_bench& b) {
   auto const other = beside("queue");
   auto first = make_job(1);
@@ -242,6 +257,7 @@ inline void long_lists_are_cut(job_bench& b) {
 inline constexpr check<job_commands> relay_checks[] = {
     {"R4", "a job ends and others come in its place in one step", &a_relay_is_one_step},
     {"R4", "of several relays from one state, one is done", &one_of_many_relays_wins},
+    {"F39", "no backlog of jobs hides a schedule", &a_backlog_hides_no_schedule},
     {"F18", "a successor may have the key of the job that ended", &a_successor_may_have_the_key},
     {"R4", "a relay stays within a shard", &relays_stay_in_a_shard},
     {"R8", "a bad relay is refused, and changes nothing", &bad_relays_are_refused},

@@ -124,10 +124,10 @@ inline queue_stats stats(job_bench& b, std::string_view queue) {
 
 /// Every queue of every shard that a scan lists.
 inline std::vector<std::string> scan(job_bench& b, std::uint32_t limit = 100,
-                                     std::uint64_t entropy = 0) {
+                                     std::uint64_t entropy = 0, bool schedules = false) {
   std::vector<std::string> out;
   for (std::uint32_t shard = 0; shard < b.store().shard_count(); ++shard) {
-    auto const found = b.must(command::scan_visible_queues{shard, limit, entropy});
+    auto const found = b.must(command::scan_visible_queues{shard, limit, entropy, schedules});
     expect(found.queues.size() <= limit, "a scan lists no more than asked for");
     out.insert(out.end(), found.queues.begin(), found.queues.end());
   }
@@ -135,8 +135,11 @@ inline std::vector<std::string> scan(job_bench& b, std::uint32_t limit = 100,
 }
 
 inline bool scanned(job_bench& b, std::string_view queue) {
-  auto const found = scan(b);
+  bool const schedules = queue.starts_with(companion_prefix);
+  auto const found = scan(b, 100, 0, schedules);
   auto const n = std::count(found.begin(), found.end(), queue);
+  auto const others = scan(b, 100, 0, !schedules);
+  expect(std::count(others.begin(), others.end(), queue) == 0, "schedules are found apart");
   expect(n <= 1, "a scan lists a queue once");
   return n == 1;
 }
