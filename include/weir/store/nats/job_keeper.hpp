@@ -69,12 +69,12 @@ class nats_job_keeper final : public nats_job_feed {
       wake(w);
       return;
     }
-    auto& line = lines_[schedules ? 1 : 0];
-    if (line.waiting.size() >= line.crowded) {
-      std::erase_if(line.waiting, [](waiter const& v) { return !v->waiting(); });
-      line.crowded = 2 * line.waiting.size() + 8;
+    auto& all = lines_[schedules ? 1 : 0];
+    if (all.waiting.size() >= all.crowded) {
+      std::erase_if(all.waiting, [](waiter const& v) { return !v->waiting(); });
+      all.crowded = 2 * all.waiting.size() + 8;
     }
-    line.waiting.push_back(std::move(w));
+    all.waiting.push_back(std::move(w));
   }
 
  private:
@@ -163,8 +163,8 @@ class nats_job_keeper final : public nats_job_feed {
       for (auto const& c : f.calls) c->fail(errc::outcome_unknown);
     }
     if (why == errc::closed) {
-      for (auto& line : lines_) {
-        for (auto const& w : std::exchange(line.waiting, {})) wake(w, why);
+      for (auto& all : lines_) {
+        for (auto const& w : std::exchange(all.waiting, {})) wake(w, why);
       }
     }
   }

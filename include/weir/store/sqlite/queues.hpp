@@ -83,8 +83,8 @@ class sqlite_queue_table {
   [[nodiscard]] bool has_shard(std::uint32_t shard) const noexcept {
     return shard < in_.ledger.shards;
   }
-  [[nodiscard]] bool together(std::string_view queue, std::string_view other) const noexcept {
-    return queues_.shard_of(queue) == queues_.shard_of(other);
+  [[nodiscard]] bool together(std::string_view name, std::string_view other) const noexcept {
+    return queues_.shard_of(name) == queues_.shard_of(other);
   }
   [[nodiscard]] std::optional<time_point> longest_due(std::uint32_t shard, bool schedules) {
     queues_.flush();
