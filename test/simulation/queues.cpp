@@ -236,8 +236,10 @@ class queues final : public program<engine_type> {
     std::uint64_t sequence = 0;
     auto const holder = p->ids.holder();
     while (!all.done_ && co_await goes_on()) {
-      for (std::uint32_t shard = 0; shard != p->store.shard_count(); ++shard) {
-        auto [ec, due] = co_await p->queue.async_scan_visible_queues(shard, 10, token);
+      for (std::uint32_t scan = 0; scan != 2 * p->store.shard_count(); ++scan) {
+        weir::command::scan_visible_queues const look{
+            .shard = scan / 2, .limit = 10, .schedules = scan % 2 == 1};
+        auto [ec, due] = co_await weir::async_execute(p->store, look, token);
         for (auto const& queue : due.queues) {
           if (d.chance(10)) {
             co_await one_of(p, queue, holder);

@@ -6,6 +6,7 @@
 #include "weir/scheduler.hpp"
 
 #include "counting_store.hpp"
+#include "integration/heard_log.hpp"
 #include "weir/schedules.hpp"
 #include "worker_fixture.hpp"
 
@@ -474,10 +475,10 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_schedules_cost_an_idle_scheduler_no_more
           .value();
     }
     counted const counts{many};
-    weir::scheduler<counted, weir::manual_clock> idle{store, weir::worker_options{.poll = 1min},
+    weir::scheduler<counted, weir::manual_clock> idle{counts, weir::worker_options{.poll = 1min},
                                                       clock, weir::id_source::seeded(3)};
-    bool ended = false;
-    idle.async_run([&](weir::error_code) { ended = true; });
+    bool stopped = false;
+    idle.async_run([&](weir::error_code) { stopped = true; });
     pass(24h);
     auto const asked = counts.asked();
     idle.stop();
@@ -523,10 +524,16 @@ BOOST_AUTO_TEST_CASE(R8_bad_schedules_are_refused_before_anything_is_done) {
 
 BOOST_AUTO_TEST_CASE(a_worker_leaves_schedules_alone) {
   put(hourly());
-  auto w = make_worker({.poll = 1h});
+  auto w = make_worker({.poll = 1min});
   w.handle<note>([](note const&) {});
   start(w);
-  pass(2h);
+  weir_test::heard_log const log;
+  pass(1h);
+  BOOST_TEST(log.count("is a weir::scheduler running?") == 0U);  // it is due, but not for long
+  pass(2min);
+  BOOST_TEST(log.count("a schedule of jobs in queue reports is due for") >= 1U);
+  BOOST_TEST(log.count("is a weir::scheduler running?") >= 1U);
+  pass(58min);
   BOOST_TEST(enqueued() == 0U);
   run();
   pass(1min);
