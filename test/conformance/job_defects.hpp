@@ -69,6 +69,7 @@ enum job_defect : int {
   relays_in_two_steps,
   relays_whatever_it_is,
   relays_leave_the_job,
+  schedules_among_jobs,
   lists_end_early,
   lists_mix_states,
 };
@@ -198,6 +199,7 @@ struct job_defects : no_defects {
     }
     if constexpr (std::is_same_v<C, scan_visible_queues>) {
       if (which == scans_from_the_start) c.entropy = 0;
+      if (which == schedules_among_jobs) c.schedules = false;
     }
     if constexpr (std::is_same_v<C, peek_jobs>) {
       if (which == bounded_look && crowded(c.queue, now, next)) return std::vector<job>{};
@@ -550,6 +552,7 @@ inline constexpr mutant job_mutants[] = {
     {relays_in_two_steps, "R4", "a relay that comes too late adds its jobs all the same"},
     {relays_whatever_it_is, "R4", "a relay does not look at the job's payload"},
     {relays_leave_the_job, "R4", "a relay loses the successor that has the job's own id"},
+    {schedules_among_jobs, "F39", "a scan of schedules lists the queues of jobs"},
     {lists_end_early, "R4", "a list ends with its first page"},
     {lists_mix_states, "R4", "a list of what is leased has what waits"},
     {no_attempts_is_one, "R8", "max_attempts of 0 is accepted and means 1"},

@@ -21,6 +21,8 @@ constexpr sql_mutant defects[] = {
     {"F16", "l.reason IS NOT NULL OR l.runs", "l.reason IS NOT NULL"},
     {"F17", "PERFORM \"weir\".guard(ARRAY(\n", "PERFORM cardinality(ARRAY(\n"},
     {"F35", "OR job.fence <> fence_ THEN", "THEN"},
+    {"R4", "ELSIF j.payload <> expected_ THEN", "ELSIF false THEN"},
+    {"F39", "THEN 1024 ELSE 0 END", "THEN 0 ELSE 0 END"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
     {"F48", "WHERE p.queue = queue_ AND p.pointer <= vesting_)", "WHERE p.queue = queue_)"},
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},

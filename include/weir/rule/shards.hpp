@@ -25,9 +25,10 @@ namespace weir::rule {
   return queue.starts_with(companion_prefix);
 }
 
-/// A shard has two scans, that of the queues of schedules and that of all others; each has a
-/// number. No store has more shards than this.
+/// No store has more.
 inline constexpr std::uint32_t most_shards = 1024;
+
+/// The number of a scan. A shard has two: that of the queues of schedules, and that of all others.
 [[nodiscard]] constexpr std::uint32_t scan_number(std::uint32_t shard, bool schedules) noexcept {
   return shard + (schedules ? most_shards : 0);
 }
