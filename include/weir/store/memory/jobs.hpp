@@ -147,9 +147,8 @@ class basic_memory_jobs {
     turn(turn const&) = delete;
     turn& operator=(turn const&) = delete;
     ~turn() {
-      for (bool const schedules : {false, true}) {
-        if (in.jobs.take_event(schedules)) wake_one(in.of(schedules).waiters);
-      }
+      if (in.jobs.take_event(false)) wake_one(in.for_jobs.waiters);
+      if (in.jobs.take_event(true)) wake_one(in.for_schedules.waiters);
     }
 
     void wake_one(std::deque<waiter>& waiters) noexcept {
