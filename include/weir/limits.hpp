@@ -20,6 +20,7 @@ inline constexpr std::size_t payload_size = 1 << 20;  ///< bytes of a job's payl
 inline constexpr std::size_t payload_depth = 256;  ///< arrays and objects within each other in the
                                                    ///< JSON form of a job
 inline constexpr std::size_t schedule_name_size = 255;  ///< bytes of the name of a schedule
+inline constexpr std::size_t scheduled_payload_size = 128U << 10U;  ///< bytes of a scheduled job
 inline constexpr std::size_t memo_size = 1024;    ///< bytes of what a worker notes on a snoozed job
 inline constexpr std::size_t reason_size = 4096;  ///< bytes kept of a failure's reason; longer ones
                                                   ///< are cut

@@ -55,11 +55,12 @@ class scheduler {
     auto desk = std::make_shared<detail::schedule_desk>(
         detail::schedule_store::of(std::move(store)),
         [clock = std::move(clock)] { return clock.system_now(); }, std::move(ids));
-    worker_.fire_schedules(std::make_shared<detail::schedule_handler>(std::move(desk), observer_));
+    worker_.fire_schedules({schedule_kind, detail::place_kind},
+                           std::make_shared<detail::schedule_handler>(std::move(desk), audience_));
   }
 
   /// Sets who is told of what is fired, skipped and missed.
-  void on_event(schedule_observer observer) { *observer_ = std::move(observer); }
+  void on_event(schedule_observer observer) { audience_->set(std::move(observer)); }
   /// Sets who is told of everything else, as a worker's: failures of the store among it.
   void on_worker_event(worker_observer observer) { worker_.on_event(std::move(observer)); }
 
@@ -80,7 +81,8 @@ class scheduler {
         capped_backoff{exponential_backoff{std::chrono::seconds{1}}, std::chrono::minutes{1}}};
   }
 
-  std::shared_ptr<schedule_observer> observer_ = std::make_shared<schedule_observer>();
+  std::shared_ptr<detail::schedule_audience> audience_ =
+      std::make_shared<detail::schedule_audience>();
   worker<Store, Clock> worker_;
 };
 

@@ -46,9 +46,9 @@ namespace weir {
 ///
 /// Errors of every operation, besides those named at it: `store_unavailable` (not done, or others
 /// changed the schedule each time it was tried), `outcome_unknown` (ask again: every operation here
-/// may be), `store_corrupt` (the schedule cannot be read), `operation_aborted` (cancelled; done or
-/// not done, never half). A name is looked for in all queues that have schedules, by one command
-/// each.
+/// may be), `store_corrupt` (the schedule cannot be read by this version of weir; `async_remove`
+/// removes it), `operation_aborted` (cancelled; done or not done: whoever finds half of it completes
+/// it).
 ///
 /// Executor: the associated one of the handler, or else the store's. Thread-safety: one object may
 /// be used by several threads.
@@ -82,17 +82,15 @@ class schedules {
   /// is paused stays so.
   ///
   /// @param definition when, and how
-  /// @param job        what is enqueued, encoded before this returns, under its type's policies;
-  /// its
-  ///                   type may have a unique strategy only in so far as `definition.overlap` is
-  ///                   one
-  ///                   (`invalid_option`)
+  /// @param job        what is enqueued, encoded before this returns, under its type's policies, but
+  ///                   for unique keys: what is done with jobs that overlap, `definition` says. Its
+  ///                   JSON form has up to `limits::scheduled_payload_size` bytes
   /// @param options    its queue and priority; a schedule in another queue is moved, and no tick is
   ///                   lost or doubled by that
   /// @param token      completes with `void(error_code, put_outcome)`
   /// @return what has become of it
   /// Errors: `invalid_key` (its name), `invalid_option` (its expression, its zone, a tick that
-  /// never comes, and what else is wrong), `invalid_wait`, `unencodable_payload`,
+  /// never comes, and what else is wrong), `invalid_wait`, `invalid_queue`, `unencodable_payload`,
   /// `payload_too_large`, other bad input, `store_full`.
   template <class Job, class Token = default_token>
   auto async_put(schedule definition, Job const& job, enqueue_options options = {},
@@ -198,7 +196,7 @@ class schedules {
   }
 
   /// Enqueues, at once, a job for each tick of a time that has passed, and that the queue has no
-  /// record of: the ids are those of the ticks.
+  /// record of: the ids are those of the ticks. What is not fired yet is left to its time.
   ///
   /// @param name  its name
   /// @param from  the first instant that may be one of them

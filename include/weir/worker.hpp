@@ -25,7 +25,9 @@
 #include <boost/asio/default_completion_token.hpp>
 
 #include <concepts>
+#include <initializer_list>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -145,9 +147,10 @@ class worker {
   }
 
   /// For `scheduler`: it serves schedules, and nothing else.
-  void fire_schedules(std::shared_ptr<detail::any_handler const> handler) {
+  void fire_schedules(std::initializer_list<std::string_view> kinds,
+                      std::shared_ptr<detail::any_handler const> const& handler) {
     setup_.fires_schedules = true;
-    runs_.handle(schedule_kind, std::move(handler));
+    for (auto const kind : kinds) runs_.handle(kind, handler);
   }
 
   /// Runs until stopped or cancelled, then drains: claims nothing more, gives back what it claimed

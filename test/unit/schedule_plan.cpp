@@ -75,14 +75,31 @@ BOOST_AUTO_TEST_CASE(of_many_missed_ticks_the_policy_fires_the_latest_and_counts
 // River #1035: two weeks off at five seconds.
 BOOST_AUTO_TEST_CASE(a_long_time_off_is_no_flood) {
   weir::schedule s{.name = "often", .when = weir::every{5s}};
-  auto const d = due(s, on(1), on(15));
-  BOOST_TEST((d.fire == std::deque{on(15)}));
-  BOOST_TEST(d.missed == 14U * 24 * 720 - 1);
+  auto const d = due(s, on(1), on(5));
+  BOOST_TEST((d.fire == std::deque{on(5)}));
+  BOOST_TEST(d.missed == 4U * 24 * 720 - 1);
   auto const years =
       due({.name = "each second", .when = weir::every{1s}}, weir::time_point{}, on(1));
   BOOST_TEST((years.fire == std::deque{on(1)}));
   BOOST_TEST((years.next == on(1, 1s)));
-  BOOST_TEST(years.missed >= 1'000'000U);
+  BOOST_TEST(years.missed >= 99'999U);
+}
+
+BOOST_AUTO_TEST_CASE(ten_years_of_seconds_are_not_gone_through) {
+  auto const now = on(1);
+  for (auto const& when : {decltype(weir::schedule::when){weir::every{1s}},
+                           decltype(weir::schedule::when){weir::cron{"* * * * * *", "UTC"}}}) {
+    weir::schedule s{.name = "each second", .when = when};
+    s.catch_up = weir::catch_up_policy::last();
+    auto const last = due(s, now - 87'000h, now);
+    BOOST_TEST((last.fire == std::deque{now}));
+    BOOST_TEST((last.next == now + 1s));
+    BOOST_TEST(last.missed >= 99'999U);
+    BOOST_TEST(last.missed < 101'000U);  // as many as it has looked at
+    s.catch_up = weir::catch_up_policy::all(3, 87'600h);
+    auto const three = due(s, now - 87'000h, now);
+    BOOST_TEST((three.fire == std::deque{now - 2s, now - 1s, now}));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(start_and_end_bound_the_ticks) {
@@ -114,6 +131,20 @@ BOOST_AUTO_TEST_CASE(a_period_counts_from_its_beginning) {
 }
 
 // Temporal #4866, APScheduler #269: jitter is a function of name and tick, and never past the end.
+BOOST_AUTO_TEST_CASE(a_period_may_count_from_any_instant) {
+  auto const next = [](weir::time_point from, weir::time_point after) {
+    weir::schedule const s{.name = "weekly", .when = weir::every{168h, from}};
+    return timetable{s, weir::any_zone{}}.next(after);
+  };
+  constexpr weir::time_point monday{std::chrono::sys_days{std::chrono::December / 29 / 1969}};
+  BOOST_TEST((next(monday, on(1)) == on(2)));  // a Monday
+  auto const first = next(weir::time_point::min(), on(1));
+  BOOST_TEST_REQUIRE(first.has_value());
+  BOOST_TEST((*first > on(1) && *first <= on(8)));
+  BOOST_TEST(!next(monday, weir::time_point::max()).has_value());
+  BOOST_TEST(!next(weir::time_point::min(), weir::time_point::max()).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(jitter_is_a_function_of_name_and_tick) {
   auto s = hourly();
   s.jitter = 10min;
@@ -207,6 +238,10 @@ BOOST_AUTO_TEST_CASE(a_stored_schedule_is_read_as_it_was_written) {
     s.confirmed = true;
     s.moves = 2;
     s.moved_from = "before";
+    s.changes = 5;
+    s.ending = true;
+    s.progress.last_queue = "where";
+    s.progress.job_before = weir::detail::id_of_texts("b");
     auto const text = weir::detail::encode_schedule(s);
     BOOST_TEST((weir::detail::decode_schedule(text) == s), text);
     BOOST_TEST(weir::detail::payload_of_tick(s, on(3, 2h)).value() ==
@@ -215,6 +250,12 @@ BOOST_AUTO_TEST_CASE(a_stored_schedule_is_read_as_it_was_written) {
   for (auto const* damaged : {"", "{}", "[]", R"({"schedule":2})", "[[[[[["}) {
     BOOST_TEST(!weir::detail::decode_schedule(damaged).has_value(), damaged);
   }
+  weir::stored_schedule s;  // whose job's text would take more of the stack than there is
+  s.definition = {.name = "deep", .when = weir::every{1h}, .tick_member = "tick"};
+  s.job.payload = R"({"tick":"","x":)" + std::string(60'000, '[') + std::string(60'000, ']') + "}";
+  auto const text = weir::detail::encode_schedule(s);
+  BOOST_TEST(!weir::detail::decode_schedule(text).has_value());
+  BOOST_TEST(!weir::detail::payload_of_tick(s, on(1)).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(ids_of_ticks_differ_by_each_of_their_parts) {

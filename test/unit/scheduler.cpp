@@ -287,32 +287,172 @@ BOOST_AUTO_TEST_CASE(a_schedule_changes_its_ticks_and_its_queue_at_once_while_ti
 
 BOOST_AUTO_TEST_CASE(a_removal_that_was_begun_is_completed_by_whoever_comes_next) {
   put(hourly());
-  auto const begin = [&] {
-    auto place = weir::detail::schedule_place{"reports", find("hourly")->generation, 0,
-                                              weir::detail::place_state::standing};
-    auto const before = weir::detail::encode_place(place);
-    place.state = weir::detail::place_state::ending;
-    auto const after = weir::detail::encode_place(place);
-    auto const id = weir::detail::id_of_schedule("hourly");
-    weir::new_job job;
-    job.id = id;
-    job.kind = weir::detail::place_kind;
-    job.payload = after;
-    job.delay = weir::limits::span;
-    auto const set = ask(weir::command::relay_job{.queue = weir::detail::places_queue,
-                                                  .id = id,
+  auto const begin = [&] {  // what the first step of a removal does
+    auto s = *find("hourly");
+    auto const before = weir::detail::encode_schedule(s);
+    s.ending = true;
+    auto const after = weir::detail::encode_schedule(s);
+    auto const job = weir::detail::schedule_desk::job_of(s, after, {});
+    auto const set = ask(weir::command::relay_job{.queue = "weir.schedules/reports",
+                                                  .id = job.id,
                                                   .expected = before,
                                                   .next = std::span{&job, 1}});
     BOOST_TEST_REQUIRE((set.outcome == weir::relay_outcome::relayed));
   };
-  begin();
   auto const first = find("hourly");
+  begin();
+  BOOST_TEST(!find("hourly").has_value());
   BOOST_TEST((put(hourly()) == weir::put_outcome::created));
   BOOST_TEST(find("hourly")->generation != first->generation);
   begin();
   BOOST_TEST(remove("hourly"));
-  BOOST_TEST(!find("hourly").has_value());
   BOOST_TEST(!remove("hourly"));
+  put(hourly());
+  begin();
+  run();
+  pass(2h);
+  BOOST_TEST(enqueued() == 0U);
+  BOOST_TEST(stats("weir.schedules/reports").pending == 0U);
+  pass(25h);  // no command of its life is under way any more
+  BOOST_TEST(stats("weir.schedules/").pending == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_late_enqueue_does_not_bring_a_removed_schedule_back) {
+  put(hourly());
+  auto const s = *find("hourly");
+  BOOST_TEST(remove("hourly"));
+  auto const payload = weir::detail::encode_schedule(s);
+  auto const job = weir::detail::schedule_desk::job_of(s, payload, {});
+  auto made = s;
+  made.confirmed = false;
+  weir::detail::schedule_place const place{"reports", s.generation, 0,
+                                           weir::detail::place_state::making};
+  auto const text = weir::detail::encode_place(place);
+  weir::new_job name;
+  name.id = job.id;
+  name.kind = weir::detail::place_kind;
+  name.payload = text;
+  auto const unconfirmed = weir::detail::encode_schedule(made);
+  auto const late = weir::detail::schedule_desk::job_of(made, unconfirmed, {});
+  ask(weir::command::enqueue_jobs{"weir.schedules/", {&name, 1}});
+  ask(weir::command::enqueue_jobs{"weir.schedules/reports", {&late, 1}});
+  run();
+  pass(5h);
+  BOOST_TEST(enqueued() == 0U);
+  BOOST_TEST(!find("hourly").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_schedule_that_cannot_be_read_is_left_alone_and_can_be_removed) {
+  put(hourly());
+  auto const before = weir::detail::encode_schedule(*find("hourly"));
+  weir::new_job job;
+  job.id = weir::detail::id_of_schedule("hourly");
+  job.kind = weir::schedule_kind;
+  job.payload = R"({"schedule":2})";
+  ask(weir::command::relay_job{.queue = "weir.schedules/reports",
+                               .id = job.id,
+                               .expected = before,
+                               .next = std::span{&job, 1}});
+  BOOST_TEST((put_fails(hourly()) == weir::errc::store_corrupt));
+  run();
+  {
+    weir_test::heard_log const log;
+    pass(2h);
+    BOOST_TEST(log.count("a schedule that cannot be read here") >= 1U);
+  }
+  BOOST_TEST(dead("weir.schedules/reports").empty());
+  BOOST_TEST((put_fails(hourly()) == weir::errc::store_corrupt));
+  BOOST_TEST(remove("hourly"));
+  BOOST_TEST((put(hourly()) == weir::put_outcome::created));
+  pass(1h);
+  BOOST_TEST(enqueued() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_letter_in_the_place_of_a_schedule_is_purged) {
+  weir::new_job job;
+  job.id = weir::detail::id_of_schedule("hourly");
+  job.kind = weir::schedule_kind;
+  job.payload = "{}";
+  for (auto const* const queue : {"weir.schedules/", "weir.schedules/reports"}) {
+    ask(weir::command::enqueue_jobs{queue, {&job, 1}});
+    auto const got =
+        ask(weir::command::dequeue_jobs{.queue = queue, .holder = "h", .limit = 1, .lease = 1min})
+            .jobs.at(0);
+    ask(weir::command::bury_job{queue, got.id, got.fence, "damaged"});
+  }
+  BOOST_TEST((put(hourly()) == weir::put_outcome::created));
+  run();
+  pass(1h);
+  BOOST_TEST(enqueued() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_changed_while_a_move_was_under_way_is_kept) {
+  put(hourly());
+  auto const before = *find("hourly");
+  auto moved = before;  // the first step of a move, by somebody who knows an older job
+  moved.job.queue = "others";
+  moved.moves = 1;
+  moved.changes = before.changes + 1;
+  moved.confirmed = true;
+  moved.moved_from = "reports";
+  ++moved.progress.steps;
+  auto const payload = weir::detail::encode_schedule(moved);
+  auto const job = weir::detail::schedule_desk::job_of(moved, payload, 10s);
+  ask(weir::command::enqueue_jobs{"weir.schedules/others", {&job, 1}});
+  auto newer = hourly();
+  newer.version = 2;
+  BOOST_TEST((put(newer, "newer") == weir::put_outcome::changed));
+  weir::detail::schedule_place place{"reports", before.generation, 0,
+                                     weir::detail::place_state::standing};
+  auto const from = weir::detail::encode_place(place);
+  place.queue = "others";
+  place.moves = 1;
+  auto const to = weir::detail::encode_place(place);
+  weir::new_job name;
+  name.id = job.id;
+  name.kind = weir::detail::place_kind;
+  name.payload = to;
+  name.delay = weir::limits::span;
+  ask(weir::command::relay_job{
+      .queue = "weir.schedules/", .id = job.id, .expected = from, .next = std::span{&name, 1}});
+  run();
+  pass(1h);
+  auto const now = find("hourly");
+  BOOST_TEST_REQUIRE(now.has_value());
+  BOOST_TEST(now->definition.version == 2U);
+  BOOST_TEST(now->moved_from == "");
+  BOOST_TEST_REQUIRE(reports("others").size() == 1U);
+  BOOST_TEST(reports("others").front().what == "newer");
+  BOOST_TEST(reports("reports").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_tick_that_is_put_off_for_longer_than_the_window_is_not_missed) {
+  auto s = hourly();
+  s.jitter = 30min;
+  s.catch_up = weir::catch_up_policy::skip();
+  put(s);
+  run();
+  pass(10h + 31min);
+  BOOST_TEST(missed == 0U);
+  BOOST_TEST(enqueued() == 10U);
+}
+
+BOOST_AUTO_TEST_CASE(overlap_is_kept_when_a_schedule_moves) {
+  auto s = hourly();
+  s.overlap = weir::overlap_policy::skip;
+  put(s);
+  run();
+  pass(1h);
+  auto const job =
+      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
+          .jobs.at(0);
+  put(s, "daily", "others");
+  pass(2h);
+  BOOST_TEST(enqueued("others") == 0U);
+  weir::finished_job const done{job.id, job.fence, {}};
+  ask(weir::command::complete_jobs{"reports", {&done, 1}});
+  pass(1h);
+  BOOST_TEST(enqueued("others") == 1U);
 }
 
 // Temporal and the rest: what is missed is told.
@@ -507,6 +647,22 @@ BOOST_AUTO_TEST_CASE(schedules_are_listed_page_by_page) {
   std::ranges::sort(names);
   BOOST_TEST(names.size() == 250U);
   BOOST_TEST((std::ranges::adjacent_find(names) == names.end()));
+}
+
+BOOST_AUTO_TEST_CASE(R8_bad_jobs_of_schedules_are_refused_before_anything_is_done) {
+  auto const refused = [&](report const& job, std::string_view queue) {
+    weir::enqueue_options options;
+    options.queue = queue;
+    weir::error_code out;
+    schedules.async_put(hourly(), job, options,
+                        [&](weir::error_code ec, weir::put_outcome) { out = ec; });
+    settle();
+    return out;
+  };
+  BOOST_TEST((refused({"x", ""}, "weir.schedules/reports") == weir::errc::invalid_queue));
+  report const large{std::string(weir::limits::scheduled_payload_size, 'x'), ""};
+  BOOST_TEST((refused(large, "reports") == weir::errc::payload_too_large));
+  BOOST_TEST(!find("hourly").has_value());
 }
 
 BOOST_AUTO_TEST_CASE(R8_bad_schedules_are_refused_before_anything_is_done) {

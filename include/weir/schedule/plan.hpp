@@ -73,9 +73,14 @@ class timetable {
   }
   [[nodiscard]] static std::optional<time_point> next_of(every const& w, time_point after) {
     if (after < w.from) return w.from;
-    auto const passed = (after - w.from) / w.period + 1;
-    if (passed > (time_point::max() - w.from) / w.period) return std::nullopt;
-    return w.from + passed * w.period;
+    // Two instants may be further apart than a duration says; in numbers without a sign they are
+    // not.
+    auto const count = [](auto t) { return static_cast<std::uint64_t>(t.count()); };
+    auto const from = count(w.from.time_since_epoch());
+    auto const period = count(w.period);
+    auto const passed = (count(after.time_since_epoch()) - from) / period + 1;
+    if (passed > (count(time_point::max().time_since_epoch()) - from) / period) return std::nullopt;
+    return time_point{duration{static_cast<duration::rep>(from + passed * period)}};
   }
   [[nodiscard]] static std::optional<time_point> next_of(instants const& w, time_point after) {
     auto const found = std::ranges::upper_bound(w.at, after);
@@ -96,25 +101,43 @@ struct due_ticks {
   std::optional<time_point> next{};  ///< the one after that; empty: there is none
 };
 
+/// An instant from which on there are more than `most` ticks until `now`, or `last`. It takes as
+/// many looks as that for each doubling of the time.
+[[nodiscard]] inline time_point shortly_before(timetable const& table, std::uint32_t most,
+                                               time_point last, time_point now) {
+  for (duration span = std::chrono::minutes{1}; saturating_add(last, span) < now; span *= 2) {
+    auto const from = now - span;
+    std::uint32_t ticks = 0;
+    for (auto t = table.next(from); t && *t <= now && ticks <= most; t = table.next(*t)) ++ticks;
+    if (ticks > most) return from;
+  }
+  return last;
+}
+
 /// The ticks after `last` that have come by `now`, and whose jitter is over.
 ///
-/// After more than a million ticks it goes on with those that may still be fired, and `missed` is a
+/// After more than 100,000 ticks it goes on with those that may still be fired, and `missed` is a
 /// lower bound.
 [[nodiscard]] inline due_ticks ticks_due(schedule const& s, timetable const& table, time_point last,
                                          time_point now) {
-  constexpr std::size_t most_looks = 1'000'000;
+  constexpr std::size_t most_looks = 100'000;
   auto const& policy = s.catch_up;
   auto const oldest = saturating_add(now, -policy.window);
   due_ticks out;
   out.last = last;
   out.next = table.next(last);
   for (std::size_t looks = 0; out.next && table.fired_at(*out.next) <= now; ++looks) {
-    if (looks == most_looks && *out.next < oldest) {
-      out.next = table.next(oldest);
-      continue;
+    if (looks == most_looks) {
+      auto const later = shortly_before(table, policy.most, *out.next, now);
+      if (later > *out.next) {
+        out.missed += out.fire.size();
+        out.fire.clear();
+        out.next = table.next(later);
+        continue;
+      }
     }
     out.last = *out.next;
-    if (out.last < oldest) {
+    if (table.fired_at(out.last) < oldest) {
       ++out.missed;
     } else {
       out.fire.push_back(out.last);

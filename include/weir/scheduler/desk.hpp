@@ -14,6 +14,7 @@
 #include "weir/id_source.hpp"
 #include "weir/job.hpp"
 #include "weir/limits.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/schedule/any_zone.hpp"
 #include "weir/schedule/definition.hpp"
@@ -67,8 +68,9 @@ struct schedule_page {
 namespace detail {
 
 /// A store as schedules use it.
-using schedule_store = any_store<command::find_job, command::enqueue_jobs, command::relay_job,
-                                 command::cancel_job, command::list_jobs, command::list_queues>;
+using schedule_store =
+    any_store<command::find_job, command::enqueue_jobs, command::relay_job, command::cancel_job,
+              command::purge_job, command::list_jobs, command::list_queues>;
 
 /// Does with schedules what takes more than one command. Each step compares and sets: whoever comes
 /// too late looks again.
@@ -134,6 +136,7 @@ class schedule_desk {
       auto changed = wanted;
       changed.moves = there.value.moves;
       inherit(changed, there.value, by->date());
+      ++changed.changes;
       auto const done = co_await replace(by, there, std::move(changed), *zone);
       if (done.has_error()) co_return done.error();
       if (*done) co_return put_outcome::changed;
@@ -145,7 +148,7 @@ class schedule_desk {
     auto found = co_await locate(by, name);
     if (found.has_error()) co_return found.error();
     std::optional<stored_schedule> out;
-    if (found->there) out = std::move(found->there->value);
+    if (found->stands()) out = std::move(found->there->value);
     co_return out;
   }
 
@@ -170,7 +173,8 @@ class schedule_desk {
                                  .cursor = place->cursor});
       if (page.has_error()) co_return page.error();
       for (auto const& j : page->jobs) {
-        if (auto s = decode_schedule(j.payload)) out.schedules.push_back(std::move(*s));
+        auto s = decode_schedule(j.payload);
+        if (s && !s->ending) out.schedules.push_back(std::move(*s));
       }
       place->cursor = page->cursor;
       if (place->cursor.empty() && std::exchange(place->leased, !place->leased)) {
@@ -182,22 +186,34 @@ class schedule_desk {
     co_return out;
   }
 
+  /// One step decides: from then on its record says that it ends, and whoever finds it completes
+  /// that.
   static answer<bool> remove(self by, std::string name) {
     std::string removed;  // of this generation; the next one is another schedule
     for (int tries = 0; tries != most_tries; ++tries) {
       auto found = co_await locate(by, name);
+      if (found.has_error() && found.error() == errc::store_corrupt && removed.empty()) {
+        auto const gone = co_await remove_unreadable(by, name);
+        if (gone.has_error()) co_return gone.error();
+        if (*gone) co_return true;
+        continue;
+      }
       if (found.has_error()) co_return found.error();
       if (!found->there) co_return !removed.empty();
-      auto const& generation = found->there->value.generation;
-      if (!removed.empty() && removed != generation) co_return true;
-      removed = generation;
+      auto const& there = *found->there;
+      if (!removed.empty() && removed != there.value.generation) co_return true;
       auto const pending = co_await finish(by, *found);
       if (pending.has_error()) co_return pending.error();
-      if (*pending) continue;
-      auto ending = *found->place;
-      ending.state = place_state::ending;
-      auto const begun = co_await set_place(by, name, found->place, ending);
-      if (begun.has_error()) co_return begun.error();
+      if (*pending) {
+        if (there.value.ending) removed = there.value.generation;
+        continue;
+      }
+      auto ending = there.value;
+      ending.ending = true;
+      ++ending.progress.steps;
+      auto const done = co_await rewrite(by, there, ending, {});
+      if (done.has_error()) co_return done.error();
+      if (*done) removed = there.value.generation;
     }
     co_return make_error_code(errc::store_unavailable);
   }
@@ -207,7 +223,7 @@ class schedule_desk {
     for (int tries = 0; tries != most_tries; ++tries) {
       auto found = co_await locate(by, name);
       if (found.has_error()) co_return found.error();
-      if (!found->there) co_return false;
+      if (!found->stands()) co_return false;
       auto const pending = co_await finish(by, *found);
       if (pending.has_error()) co_return pending.error();
       if (*pending) continue;
@@ -229,7 +245,7 @@ class schedule_desk {
     auto found = co_await locate(by, name);
     if (found.has_error()) co_return found.error();
     std::optional<job_id> out;
-    if (!found->there) co_return out;
+    if (!found->stands()) co_return out;
     auto const& s = found->there->value;
     std::vector<ticking> jobs;
     if (!add_tick(jobs, s, by->date(), by->ids_.job())) {
@@ -246,13 +262,15 @@ class schedule_desk {
   static answer<std::uint32_t> backfill(self by, std::string name, time_point from, time_point to) {
     auto found = co_await locate(by, name);
     if (found.has_error()) co_return found.error();
-    if (!found->there) co_return std::uint32_t{0};
+    if (!found->stands()) co_return std::uint32_t{0};
     auto const& s = found->there->value;
+    to = std::min(to, s.progress.last);  // what comes later is fired in its time
     auto zone = zone_of(s.definition);
     if (zone.has_error()) co_return zone.error();
     timetable const table{s.definition, *zone};
     std::vector<ticking> jobs;
-    for (auto t = table.next(from - duration{1}); t && *t <= to; t = table.next(*t)) {
+    if (from != time_point::min()) from -= duration{1};
+    for (auto t = table.next(from); t && *t <= to; t = table.next(*t)) {
       if (jobs.size() == most_ticks) co_return make_error_code(errc::invalid_batch);
       if (!add_tick(jobs, s, *t, id_of_tick(s, *t))) {
         co_return make_error_code(errc::unencodable_payload);
@@ -319,6 +337,8 @@ class schedule_desk {
   struct lookup {
     std::optional<schedule_place> place{};
     std::optional<located> there{};
+
+    [[nodiscard]] bool stands() const noexcept { return there && !there->value.ending; }
   };
 
   /// What a schedule waits for: its next tick, or for ever.
@@ -381,10 +401,20 @@ class schedule_desk {
         auto const ended = co_await drop(by, **old);
         co_return ended;
       }
-      inherit(moved, (*old)->value, by->date());
+      auto const& was = (*old)->value;
+      if (was.changes + 1 > now_here.changes) {  // it was changed there since the move was begun
+        moved.definition = was.definition;
+        moved.job = was.job;
+        moved.job.queue = now_here.job.queue;
+        zone = zone_of(moved.definition);
+        if (zone.has_error()) co_return zone.error();
+      }
+      inherit(moved, was, by->date());
+      moved.changes = std::max(was.changes + 1, now_here.changes);
+      moved.ending = was.ending;
     }
     timetable const table{moved.definition, *zone};
-    moved.progress.next = table.next(moved.progress.last);
+    book(moved, table, is_over ? now_here : (*old)->value);
     ++moved.progress.steps;
     auto const payload = encode_schedule(moved);
     auto const delay = is_over ? delay_of(moved, table, by->date()) : move_patience;
@@ -398,9 +428,10 @@ class schedule_desk {
 
   /// What a schedule is that is found in a queue.
   enum class standing : std::uint8_t {
-    named,   ///< its name stands for it
-    coming,  ///< it is to be moved here, and its name does not stand for it yet
-    stray,   ///< its name stands for another one, or for none: it has come too late
+    named,    ///< its name stands for it
+    coming,   ///< it is to be moved here, and its name does not stand for it yet
+    leaving,  ///< its name stands for the one in its next queue, which is going to take over
+    stray,    ///< its name stands for another one, or for none: it has come too late
   };
   static answer<standing> standing_of(self by, stored_schedule s) {
     auto const& name = s.definition.name;
@@ -415,7 +446,13 @@ class schedule_desk {
         bool const before =
             !s.moved_from.empty() &&
             *place == schedule_place{s.moved_from, own.generation, own.moves - 1, own.state};
-        co_return before ? standing::coming : standing::stray;
+        if (before) co_return standing::coming;
+        if (!*place || (*place)->moves != own.moves + 1) co_return standing::stray;
+        auto const next = co_await at(by, (*place)->queue, name);
+        if (next.has_error()) co_return next.error();
+        bool const leaves = *next && (*next)->value.generation == own.generation &&
+                            (*next)->value.moved_from == own.queue;
+        co_return leaves ? standing::leaving : standing::stray;
       }
       auto const taken = co_await set_place(by, name, *place, own);
       if (taken.has_error()) co_return taken.error();
@@ -424,21 +461,34 @@ class schedule_desk {
   }
 
   /// Takes a step towards the end of a move or a removal that was begun. False: there is none.
-  static answer<bool> finish(self by, lookup const& found) {
+  static answer<bool> finish(self by, lookup found) {
     auto const& there = *found.there;
-    bool const ending = found.place->state == place_state::ending;
-    if (!ending && there.value.moved_from.empty()) co_return false;
     if (!there.value.moved_from.empty()) {
       auto const moved = co_await finish_move(by, there);
       if (moved.has_error()) co_return moved.error();
       co_return true;
     }
-    auto const done = co_await drop(by, there);
-    if (done.has_error()) co_return done.error();
-    if (!*done) co_return true;
-    auto const forgotten = co_await set_place(by, there.value.definition.name, found.place, {});
-    if (forgotten.has_error()) co_return forgotten.error();
+    if (!there.value.ending) co_return false;
+    auto const ended = co_await finish_removal(by, there);
+    if (ended.has_error()) co_return ended.error();
     co_return true;
+  }
+
+  /// Its name stands for nothing before it goes: what comes by its enqueue once more is a stray.
+  static answer<bool> finish_removal(self by, located there) {
+    auto const& name = there.value.definition.name;
+    auto const place = co_await place_of_name(by, name);
+    if (place.has_error()) co_return place.error();
+    bool const its_own = *place && (*place)->generation == there.value.generation &&
+                         (*place)->moves == there.value.moves;
+    if (its_own && (*place)->state != place_state::ended) {
+      auto ended = **place;
+      ended.state = place_state::ended;
+      auto const set = co_await set_place(by, name, *place, ended);
+      if (set.has_error() || !*set) co_return set;
+    }
+    auto const done = co_await drop(by, there);
+    co_return done;
   }
 
   /// Ends one. False: it has changed meanwhile.
@@ -457,6 +507,10 @@ class schedule_desk {
 
   [[nodiscard]] static error_code problem(stored_schedule const& s) {
     if (auto const ec = validate(s.definition)) return ec;
+    if (rule::holds_schedules(s.job.queue)) {
+      return explained(errc::invalid_queue, "schedule: its job's queue is one of schedules");
+    }
+    if (s.job.payload.size() > limits::scheduled_payload_size) return errc::payload_too_large;
     auto const companion = companion_of(s.job.queue);
     std::vector<ticking> jobs;
     if (!add_tick(jobs, s, time_point{}, id_of_schedule(s.definition.name))) {
@@ -502,15 +556,17 @@ class schedule_desk {
 
   /// Compares and sets. False: it is another one by now.
   static answer<bool> set_place(self by, std::string name, std::optional<schedule_place> before,
-                                std::optional<schedule_place> after) {
-    auto const payload = after ? encode_place(*after) : std::string{};
+                                schedule_place after) {
+    auto const payload = encode_place(after);
     new_job job;
     job.id = id_of_schedule(name);
     job.kind = place_kind;
     job.payload = payload;
-    job.delay = limits::span;
+    job.delay = after.state == place_state::ended ? std::chrono::hours{24} : limits::span;
     job.max_attempts = limits::attempts;
     if (!before) {
+      auto const clear = co_await purge_dead(by, std::string{places_queue}, job.id);
+      if (clear.has_error()) co_return clear.error();
       auto const made = co_await ask(by, command::enqueue_jobs{places_queue, std::span{&job, 1}});
       if (made.has_error()) co_return made.error();
       auto const now = co_await place_of_name(by, name);
@@ -518,9 +574,10 @@ class schedule_desk {
       co_return *now == after;
     }
     auto const expected = encode_place(*before);
-    command::relay_job set{.queue = places_queue, .id = job.id, .expected = expected};
-    if (after) set.next = std::span{&job, 1};
-    auto const done = co_await ask(by, set);
+    auto const done = co_await ask(by, command::relay_job{.queue = places_queue,
+                                                          .id = job.id,
+                                                          .expected = expected,
+                                                          .next = std::span{&job, 1}});
     if (done.has_error()) co_return done.error();
     co_return done->outcome == relay_outcome::relayed;
   }
@@ -560,8 +617,7 @@ class schedule_desk {
     made.generation = by->ids_.holder();
     made.progress = {};
     made.progress.last = now;
-    made.progress.next = table.next(now);
-    made.progress.zone_data = zone_data_of(made.definition);
+    book(made, table, made);
     schedule_place const place{made.job.queue, made.generation, 0, place_state::making};
     auto const placed = co_await set_place(by, made.definition.name, before, place);
     if (placed.has_error() || !*placed) co_return placed;
@@ -580,8 +636,8 @@ class schedule_desk {
     made.moves = before.moves + 1;
     made.confirmed = true;
     made.moved_from = before.job.queue;
-    made.progress.next = table.next(made.progress.last);
-    made.progress.zone_data = zone_data_of(made.definition);
+    made.changes = before.changes + 1;
+    book(made, table, before);
     ++made.progress.steps;
     auto const stands = co_await standing_of(by, before);
     if (stands.has_error()) co_return stands.error();
@@ -616,6 +672,8 @@ class schedule_desk {
       if (done.has_error()) co_return done.error();
       co_return done->outcome == relay_outcome::relayed;
     }
+    auto const clear = co_await purge_dead(by, companion, itself.id);
+    if (clear.has_error()) co_return clear.error();
     auto const done = co_await ask(by, command::enqueue_jobs{companion, std::span{&itself, 1}});
     if (done.has_error()) co_return done.error();
     auto const now = co_await at(by, made.job.queue, made.definition.name);
@@ -635,25 +693,72 @@ class schedule_desk {
     made.generation = before.generation;
     made.paused = before.paused;
     made.confirmed = before.confirmed;
+    made.changes = before.changes;
     made.progress = before.progress;
     if (!same) made.progress.last = std::max({before.progress.last, changed_at, now});
+  }
+
+  /// Books its next tick. What a newer release of the zone data has booked stays so until a host
+  /// that has it looks again.
+  static void book(stored_schedule& made, timetable const& table, stored_schedule const& before) {
+    auto const was = before.progress;
+    made.progress.next = table.next(made.progress.last);
+    made.progress.zone_data = zone_data_of(made.definition);
+    bool const on_a_calendar = std::holds_alternative<cron>(made.definition.when);
+    if (!on_a_calendar || made.progress.zone_data >= was.zone_data) return;
+    made.progress.zone_data = was.zone_data;
+    if (was.next && (!made.progress.next || *was.next < *made.progress.next)) {
+      made.progress.next = was.next;
+    }
   }
 
   /// False: it has changed meanwhile.
   static answer<bool> replace(self by, located there, stored_schedule made, any_zone zone) {
     timetable const table{made.definition, std::move(zone)};
-    made.progress.next = table.next(made.progress.last);
-    made.progress.zone_data = zone_data_of(made.definition);
+    book(made, table, there.value);
     ++made.progress.steps;
+    auto const done = co_await rewrite(by, there, made, delay_of(made, table, by->date()));
+    co_return done;
+  }
+  static answer<bool> rewrite(self by, located there, stored_schedule made, duration delay) {
     auto const companion = companion_of(made.job.queue);
     auto const payload = encode_schedule(made);
-    auto const next = job_of(made, payload, delay_of(made, table, by->date()));
+    auto const next = job_of(made, payload, delay);
     auto const done = co_await ask(by, command::relay_job{.queue = companion,
                                                           .id = next.id,
                                                           .expected = there.payload,
                                                           .next = std::span{&next, 1}});
     if (done.has_error()) co_return done.error();
     co_return done->outcome == relay_outcome::relayed;
+  }
+
+  /// Removes what cannot be read, where the name leads to. False: there is no such thing any more.
+  static answer<bool> remove_unreadable(self by, std::string name) {
+    auto const id = id_of_schedule(name);
+    auto const place = co_await place_of_name(by, name);
+    std::string queue{places_queue};
+    if (place.has_value()) {
+      if (!*place) co_return false;
+      queue = companion_of((*place)->queue);
+    } else if (place.error() != errc::store_corrupt) {
+      co_return place.error();
+    }
+    auto const found = co_await ask(by, command::find_job{queue, id});
+    if (found.has_error()) co_return found.error();
+    if (!*found || is_terminal((*found)->state)) co_return false;
+    auto const done = co_await ask(
+        by, command::relay_job{.queue = queue, .id = id, .expected = (*found)->payload});
+    if (done.has_error()) co_return done.error();
+    co_return done->outcome == relay_outcome::relayed;
+  }
+
+  /// A dead letter of this id would be taken for the job itself.
+  static answer<bool> purge_dead(self by, std::string queue, job_id id) {
+    auto const found = co_await ask(by, command::find_job{queue, id});
+    if (found.has_error()) co_return found.error();
+    if (!*found || !is_terminal((*found)->state)) co_return false;
+    auto const purged = co_await ask(by, command::purge_job{queue, id});
+    co_return purged;
   }
 
   /// Where a list goes on.

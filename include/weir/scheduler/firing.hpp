@@ -20,6 +20,7 @@
 #include "weir/worker/handler.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <chrono>
@@ -28,6 +29,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,23 +50,95 @@ struct schedule_event {
 };
 
 /// Is told of each firing, before it is stored: if the scheduler dies then, or the schedule has
-/// changed, it is done and told once more. Must not throw.
+/// changed, it is done and told once more. It is called by one thread at a time, whichever. Must
+/// not throw.
 using schedule_observer = std::function<void(schedule_event const&)>;
 
 namespace detail {
 
+/// Whom the firings of a scheduler are told to.
+class schedule_audience {
+ public:
+  void set(schedule_observer observer) { observer_ = std::move(observer); }
+  void tell(schedule_event const& e) {
+    if (!observer_) return;
+    std::lock_guard const lock{mutex_};
+    observer_(e);
+  }
+
+ private:
+  std::mutex mutex_;
+  schedule_observer observer_;
+};
+
+inline void tell_of_schedule(std::string const& what) {
+  tell_log(log::level::warning, log::topic::job, "scheduler: " + what);
+}
+
+/// A job that is put off, and why, in place of what it may be.
+class put_off_job final : public prepared_job {
+ public:
+  put_off_job(duration by, std::string why) : by_{by}, why_{std::move(why)} {}
+
+  boost::asio::awaitable<handler_result> run(job_context& context) override {
+    co_return call(context);
+  }
+  handler_result call(job_context&) override {
+    if (!why_.empty()) tell_of_schedule(why_);
+    throw snooze_for{by_};
+  }
+  [[nodiscard]] std::optional<duration> backoff(std::uint32_t, std::uint64_t) const override {
+    return std::nullopt;
+  }
+
+ private:
+  duration by_;
+  std::string why_;
+};
+
+/// The place of a schedule that has ended goes when it vests.
+class forgotten_place final : public prepared_job {
+ public:
+  boost::asio::awaitable<handler_result> run(job_context&) override { co_return handler_result{}; }
+  handler_result call(job_context&) override { return {}; }
+  [[nodiscard]] std::optional<duration> backoff(std::uint32_t, std::uint64_t) const override {
+    return std::nullopt;
+  }
+};
+
 /// Fires the ticks of a schedule that have come.
 class schedule_run final : public prepared_job {
  public:
-  schedule_run(schedule_desk::self desk, schedule_observer const& observer,
-               schedule_desk::located found)
+  schedule_run(schedule_desk::self desk, schedule_audience& audience, schedule_desk::located found)
       : desk_{std::move(desk)},
-        observer_{observer},
+        audience_{audience},
         found_{std::move(found)},
         schedule_{found_.value} {}
 
   boost::asio::awaitable<handler_result> run(job_context& context) override {
+    try {
+      co_return co_await fire(context);
+    } catch (boost::system::system_error const& e) {
+      if (e.code() == boost::asio::error::operation_aborted) throw;
+      tell_of_schedule("the schedule " + schedule_.definition.name +
+                       " is not fired: " + e.code().message());
+      throw;
+    }
+  }
+
+  handler_result call(job_context&) override { return {}; }
+  [[nodiscard]] std::optional<duration> backoff(std::uint32_t, std::uint64_t) const override {
+    return std::nullopt;
+  }
+
+ private:
+  boost::asio::awaitable<handler_result> fire(job_context& context) {
     auto& s = schedule_;
+    if (s.ending && s.moved_from.empty()) {
+      auto const ended = co_await schedule_desk::finish_removal(desk_, found_);
+      if (ended.has_error()) throw boost::system::system_error{ended.error()};
+      throw snooze_for{std::chrono::seconds{1}};  // unless it is gone
+    }
     if (!s.confirmed || !s.moved_from.empty()) {
       auto const stands = co_await schedule_desk::standing_of(desk_, s);
       if (stands.has_error()) throw boost::system::system_error{stands.error()};
@@ -74,6 +148,7 @@ class schedule_run final : public prepared_job {
         throw snooze_for{std::chrono::seconds{1}};  // unless it is gone
       }
       if (*stands == schedule_desk::standing::coming) throw snooze_for{std::chrono::minutes{1}};
+      if (*stands == schedule_desk::standing::leaving) throw snooze_for{std::chrono::seconds{1}};
       s.confirmed = true;
     }
     if (!s.moved_from.empty()) {
@@ -83,15 +158,16 @@ class schedule_run final : public prepared_job {
     }
     auto zone = schedule_desk::zone_of(s.definition);
     if (zone.has_error()) {
-      tell("the schedule " + s.definition.name + " is left to others: " + zone.error().message());
+      tell_of_schedule("the schedule " + s.definition.name +
+                       " is left to others: " + zone.error().message());
       throw snooze_for{std::chrono::seconds{10}};
     }
     auto const release = schedule_desk::zone_data_of(s.definition);
     if (release < s.progress.zone_data) {
-      tell("the schedule " + s.definition.name +
-           " is left to others: its next tick is of the time "
-           "zone database " +
-           s.progress.zone_data + ", and this host has " + release);
+      tell_of_schedule("the schedule " + s.definition.name +
+                       " is left to others: its next tick is of the time "
+                       "zone database " +
+                       s.progress.zone_data + ", and this host has " + release);
       throw snooze_for{std::chrono::seconds{10}};
     }
     timetable const table{s.definition, *zone};
@@ -115,10 +191,11 @@ class schedule_run final : public prepared_job {
       if (!schedule_desk::add_tick(jobs, s, t, id_of_tick(s, t))) {
         throw give_up{"its job has no member " + s.definition.tick_member + " for its tick"};
       }
-      s.progress.last_job = jobs.back().fields.id;
+      s.progress.job_before = std::exchange(s.progress.last_job, jobs.back().fields.id);
+      s.progress.last_queue = s.job.queue;
       event.lateness = saturating_sub(now, table.fired_at(t));
       bytes += jobs.back().payload.size() + s.job.kind.size();
-      if (bytes > limits::batch_bytes / 2) {  // the rest comes in another step
+      if (bytes > most_bytes) {  // the rest comes in another step
         due.last = t;
         due.next = table.next(t);
         break;
@@ -133,29 +210,21 @@ class schedule_run final : public prepared_job {
     s.progress.zone_data = release;
     ++s.progress.steps;
     if (event.missed != 0) {
-      tell("the schedule " + s.definition.name + ": " + std::to_string(event.missed) +
-           " of its ticks came too late, and are not fired");
+      tell_of_schedule("the schedule " + s.definition.name + ": " + std::to_string(event.missed) +
+                       " of its ticks came too late, and are not fired");
     }
     if (event.unserved) {
-      tell("the schedule " + s.definition.name +
-           " skips ticks: nobody claims the job of its last " + "one, in queue " + s.job.queue);
+      tell_of_schedule("the schedule " + s.definition.name +
+                       " skips ticks: nobody claims the job of its last " + "one, in queue " +
+                       s.job.queue);
     }
-    if (observer_ && (event.fired != 0 || event.skipped != 0 || event.missed != 0)) {
-      observer_(event);
-    }
+    if (event.fired != 0 || event.skipped != 0 || event.missed != 0) audience_.tell(event);
     context.succeed(std::make_shared<succession const>(succession_of(table, jobs, now)));
     co_return handler_result{};
   }
 
-  handler_result call(job_context&) override { return {}; }
-  [[nodiscard]] std::optional<duration> backoff(std::uint32_t, std::uint64_t) const override {
-    return std::nullopt;
-  }
-
- private:
-  static void tell(std::string const& what) {
-    tell_log(log::level::warning, log::topic::job, "scheduler: " + what);
-  }
+  /// A step's jobs and the schedule itself fit into one message of any engine.
+  static constexpr std::size_t most_bytes = 2 * limits::scheduled_payload_size;
 
   /// May a tick be fired, as far as the job before it goes?
   ///
@@ -164,22 +233,36 @@ class schedule_run final : public prepared_job {
     auto const policy = schedule_.definition.overlap;
     if (policy == overlap_policy::allow) co_return true;
     if (in_this_step) co_return policy == overlap_policy::replace;
-    auto const last = schedule_.progress.last_job;
-    if (last.is_nil()) co_return true;
-    auto const& queue = schedule_.job.queue;
-    auto const found = co_await schedule_desk::ask(desk_, command::find_job{queue, last});
-    if (found.has_error()) co_return found.error();
-    if (!*found || is_terminal((*found)->state)) co_return true;
-    if (policy != overlap_policy::replace) {
-      bool const runs = (*found)->state == job_state::leased;
-      if (runs && policy == overlap_policy::buffer_one) co_return true;
-      event.unserved = policy == overlap_policy::skip && (*found)->vests_in <= duration::zero();
+    auto const& p = schedule_.progress;
+    auto const last = co_await unfinished(p.last_job);
+    if (last.has_error()) co_return last.error();
+    if (!*last) co_return true;
+    auto const& job = **last;
+    if (policy == overlap_policy::buffer_one) {
+      if (job.state != job_state::leased) co_return false;
+      auto const before = co_await unfinished(p.job_before);  // it runs, and this one is blocked
+      if (before.has_error()) co_return before.error();
+      co_return !*before;
+    }
+    if (policy == overlap_policy::skip) {
+      event.unserved = job.vests_in <= duration::zero();
       co_return false;
     }
     auto const ended = co_await schedule_desk::ask(
-        desk_, command::cancel_job{.queue = queue, .id = last, .running = true});
+        desk_, command::cancel_job{.queue = p.last_queue, .id = p.last_job, .running = true});
     if (ended.has_error()) co_return ended.error();
     co_return true;
+  }
+
+  /// A job of a tick before, if it has not ended.
+  boost::asio::awaitable<result<std::optional<job>>> unfinished(job_id id) {
+    std::optional<job> out;
+    auto const& queue = schedule_.progress.last_queue;
+    if (id.is_nil() || queue.empty()) co_return out;
+    auto found = co_await schedule_desk::ask(desk_, command::find_job{queue, id});
+    if (found.has_error()) co_return found.error();
+    if (*found && !is_terminal((*found)->state)) out = *std::move(found);
+    co_return out;
   }
 
   [[nodiscard]] succession succession_of(timetable const& table,
@@ -201,33 +284,37 @@ class schedule_run final : public prepared_job {
   }
 
   schedule_desk::self desk_;
-  schedule_observer const& observer_;
+  schedule_audience& audience_;
   schedule_desk::located const found_;
   stored_schedule schedule_;
 };
 
-/// The handler of jobs that are schedules.
+/// The handler of jobs that are schedules, or places of them.
 class schedule_handler final : public any_handler {
  public:
-  schedule_handler(schedule_desk::self desk, std::shared_ptr<schedule_observer const> observer)
+  schedule_handler(schedule_desk::self desk, std::shared_ptr<schedule_audience> audience)
       : any_handler{{.is_coroutine = true,
                      .max_snoozes = std::numeric_limits<std::uint32_t>::max()}},
         desk_{std::move(desk)},
-        observer_{std::move(observer)} {}
+        audience_{std::move(audience)} {}
 
+  /// What cannot be read may be of a newer release: it is left to those who can.
   [[nodiscard]] std::unique_ptr<prepared_job> prepare(std::string_view payload,
-                                                      std::string& reason) const override {
+                                                      std::string&) const override {
     if (auto s = decode_schedule(payload)) {
       return std::make_unique<schedule_run>(
-          desk_, *observer_, schedule_desk::located{std::move(*s), std::string{payload}});
+          desk_, *audience_, schedule_desk::located{std::move(*s), std::string{payload}});
     }
-    reason = "it is no schedule that can be read here";
-    return nullptr;
+    auto const place = decode_place(payload);
+    if (place && place->state == place_state::ended) return std::make_unique<forgotten_place>();
+    if (place) return std::make_unique<put_off_job>(std::chrono::hours{24}, std::string{});
+    return std::make_unique<put_off_job>(std::chrono::minutes{1},
+                                         "there is a schedule that cannot be read here");
   }
 
  private:
   schedule_desk::self desk_;
-  std::shared_ptr<schedule_observer const> observer_;
+  std::shared_ptr<schedule_audience> audience_;
 };
 
 }  // namespace detail

@@ -57,6 +57,8 @@ struct schedule_progress {
   std::uint64_t skipped = 0;         ///< ticks left out by the overlap policy
   std::uint64_t missed = 0;          ///< ticks that came too late for the catch-up policy
   std::string zone_data{};           ///< the release of the time zone database that `next` is of
+  std::string last_queue{};          ///< the queue of `last_job`
+  job_id job_before{};               ///< of the tick that was fired before that
 
   /// By all of it.
   friend bool operator==(schedule_progress const&, schedule_progress const&) = default;
@@ -72,7 +74,9 @@ struct stored_schedule {
   bool paused = false;         ///< ticks come and go, and none is fired
   std::uint64_t moves = 0;     ///< how often it has come to another queue
   bool confirmed = false;      ///< its name is known to stand for it
-  std::string moved_from{};  ///< the queue of its jobs before; not empty: the move is not complete
+  std::string moved_from{};   ///< the queue of its jobs before; not empty: the move is not complete
+  std::uint64_t changes = 0;  ///< how often it was given another definition or job
+  bool ending = false;        ///< it was removed; whoever finds it completes that
 
   /// By all of it.
   friend bool operator==(stored_schedule const&, stored_schedule const&) = default;
@@ -94,11 +98,12 @@ namespace detail {
 enum class place_state : std::uint8_t {
   making,    ///< it may come too late, and others take the name
   standing,  ///< it has come
-  ending,    ///< it is being removed: what comes by its enqueue now is not it
+  ended,     ///< it is being removed, or was: what comes by its enqueue now is not it
 };
 
-/// Where the schedule of a name is: a job that never vests, in a queue for all of them. A name
-/// stands for one schedule, whatever queues it is put into at once; this is what decides.
+/// Where the schedule of a name is: a job in a queue for all of them. A name stands for one
+/// schedule, whatever queues it is put into at once; this is what decides. It vests a day after the
+/// schedule has ended, and is gone then: no command of its life is under way any more.
 struct schedule_place {
   std::string queue;        ///< of its jobs
   std::string generation;   ///< of the schedule there that the name stands for
@@ -120,7 +125,7 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
   try {
     auto const j = nlohmann::json::parse(payload);
     auto const state = j.at("state").get<std::uint8_t>();
-    if (state > static_cast<std::uint8_t>(place_state::ending)) return std::nullopt;
+    if (state > static_cast<std::uint8_t>(place_state::ended)) return std::nullopt;
     return schedule_place{j.at("queue"), j.at("generation"), j.at("moves"),
                           static_cast<place_state>(state)};
   } catch (std::bad_alloc const&) {
@@ -206,11 +211,15 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
         {"fired", p.fired},
         {"skipped", p.skipped},
         {"missed", p.missed},
-        {"zone_data", p.zone_data}}},
+        {"zone_data", p.zone_data},
+        {"last_queue", p.last_queue},
+        {"job_before", boost::uuids::to_string(p.job_before)}}},
       {"paused", s.paused},
       {"moves", s.moves},
       {"confirmed", s.confirmed},
       {"moved_from", s.moved_from},
+      {"changes", s.changes},
+      {"ending", s.ending},
   };
   return out.dump();
 }
@@ -242,8 +251,12 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
     s.progress.steps = p.at("steps");
     s.progress.last = time_of_json(p.at("last")).value();
     s.progress.next = time_of_json(p.at("next"));
-    auto const id = p.at("last_job").get<std::string>();
-    s.progress.last_job = boost::uuids::string_generator{}(id);
+    auto const id = [&](char const* which) {
+      return boost::uuids::string_generator{}(p.at(which).get<std::string>());
+    };
+    s.progress.last_job = id("last_job");
+    s.progress.last_queue = p.at("last_queue");
+    s.progress.job_before = id("job_before");
     s.progress.fired = p.at("fired");
     s.progress.skipped = p.at("skipped");
     s.progress.missed = p.at("missed");
@@ -252,7 +265,9 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
     s.moves = j.at("moves");
     s.confirmed = j.at("confirmed");
     s.moved_from = j.at("moved_from");
-    if (validate(d)) return std::nullopt;
+    s.changes = j.at("changes");
+    s.ending = j.at("ending");
+    if (validate(d) || nested_too_deep(s.job.payload)) return std::nullopt;
     return s;
   } catch (std::bad_alloc const&) {
     throw;
@@ -264,6 +279,7 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
 /// The payload of a tick's job. Empty: it has no JSON form that a member can be set in.
 [[nodiscard]] inline std::optional<std::string> payload_of_tick(stored_schedule const& s,
                                                                 time_point tick) {
+  if (nested_too_deep(s.job.payload)) return std::nullopt;
   if (s.definition.tick_member.empty()) return s.job.payload;
   try {
     auto j = nlohmann::json::parse(s.job.payload);

@@ -313,7 +313,7 @@ class worker_run {
     co_await core.ask_once(look);
     if (look.error || look.answer->queues.empty()) co_return;
     auto const queue = look.answer->queues.front();
-    question<command::min_vesting_time> since{{.queue = queue}};
+    question<command::update_queue_pointer> since{{.queue = queue}};  // it may be early
     co_await core.ask_once(since);
     if (!since.error && *since.answer) log_unfired_schedules(queue, -**since.answer);
   }
