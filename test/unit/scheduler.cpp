@@ -437,6 +437,57 @@ BOOST_AUTO_TEST_CASE(a_tick_that_is_put_off_for_longer_than_the_window_is_not_mi
   BOOST_TEST(enqueued() == 10U);
 }
 
+// A server of NATS takes messages of 1 MiB.
+BOOST_AUTO_TEST_CASE(a_step_has_no_more_jobs_than_a_message_holds) {
+  auto s = hourly();
+  s.catch_up = weir::catch_up_policy::all(20, 48h);
+  put(s, std::string(100'000, 'x'));
+  pass(20h + 30min);
+  std::uint32_t most = 0;
+  auto& one = *running.emplace_back(std::make_unique<scheduler_type>(
+      store, weir::worker_options{.poll = 1h}, clock, weir::id_source::seeded(++workers)));
+  one.on_event([&](weir::schedule_event const& e) {
+    most = std::max(most, e.fired);
+    missed += e.missed;
+  });
+  one.async_run([](weir::error_code) {});
+  pass(1min);
+  BOOST_TEST(enqueued() == 20U);
+  BOOST_TEST(missed == 0U);
+  BOOST_TEST(most == 3U);
+  one.stop();
+  settle();
+}
+
+// Lebanon 2023: two hosts with different zone data must not book one tick twice.
+BOOST_AUTO_TEST_CASE(what_newer_zone_data_has_booked_is_left_to_those_who_have_it) {
+  weir::schedule s{.name = "at night",
+                   .when = weir::cron{"30 2 * * *", "America/New_York"},
+                   .overlap = weir::overlap_policy::allow};
+  put(s);
+  auto booked = *find("at night");
+  auto const before = weir::detail::encode_schedule(booked);
+  booked.progress.zone_data = "9999z";
+  *booked.progress.next -= 1h;
+  auto const sooner = *booked.progress.next;
+  auto const payload = weir::detail::encode_schedule(booked);
+  auto const job = weir::detail::schedule_desk::job_of(booked, payload, 48h);
+  ask(weir::command::relay_job{.queue = "weir.schedules/reports",
+                               .id = job.id,
+                               .expected = before,
+                               .next = std::span{&job, 1}});
+  BOOST_TEST((put(s, "another") == weir::put_outcome::changed));
+  auto const kept = *find("at night");
+  BOOST_TEST(kept.progress.zone_data == "9999z");
+  BOOST_TEST((kept.progress.next == sooner));
+  run();
+  weir_test::heard_log const log;
+  pass(48h);
+  BOOST_TEST(enqueued() == 0U);
+  BOOST_TEST(log.count("is left to others: its next tick is of the time zone database 9999z") >=
+             1U);
+}
+
 BOOST_AUTO_TEST_CASE(overlap_is_kept_when_a_schedule_moves) {
   auto s = hourly();
   s.overlap = weir::overlap_policy::skip;
