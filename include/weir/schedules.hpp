@@ -47,8 +47,8 @@ namespace weir {
 /// Errors of every operation, besides those named at it: `store_unavailable` (not done, or others
 /// changed the schedule each time it was tried), `outcome_unknown` (ask again: every operation here
 /// may be), `store_corrupt` (the schedule cannot be read by this version of weir; `async_remove`
-/// removes it), `operation_aborted` (cancelled; done or not done: whoever finds half of it completes
-/// it).
+/// removes it), `operation_aborted` (cancelled; done or not done: whoever finds half of it
+/// completes it).
 ///
 /// Executor: the associated one of the handler, or else the store's. Thread-safety: one object may
 /// be used by several threads.
@@ -82,7 +82,8 @@ class schedules {
   /// is paused stays so.
   ///
   /// @param definition when, and how
-  /// @param job        what is enqueued, encoded before this returns, under its type's policies, but
+  /// @param job        what is enqueued, encoded before this returns, under its type's policies,
+  /// but
   ///                   for unique keys: what is done with jobs that overlap, `definition` says. Its
   ///                   JSON form has up to `limits::scheduled_payload_size` bytes
   /// @param options    its queue and priority; a schedule in another queue is moved, and no tick is
