@@ -3,7 +3,7 @@
 
 usage: run.py --work DIR [--fast] [--conan CONAN] [--boost PREFIX] [--cxx COMPILER]
 
-Ways: an installation and find_package, add_subdirectory, plain -I, and (with --conan) a Conan package. In each,
+Ways: an installation and find_package or pkg-config, add_subdirectory, plain -I, and (with --conan) a Conan package. In each,
 one program for each component that it asks for is built and run, header-only and with what is compiled once; and where a
 component's library is missing, what is said is compared with what should be. The files that README.md and docs/install.md
 show are taken as they stand there. --fast does one of each kind instead of all.
@@ -161,6 +161,20 @@ class Ways:
         # Who asks for nothing gets what can be had, and is not refused for what cannot.
         self.cmake("find-core", *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{CLIENTS[s][0]}=ON" for s in STORES))
 
+    def pkg_config(self):
+        """From what `install` has installed."""
+        wanted = ["postgres"] if self.fast else ["core"] + STORES
+        self.say("pkg-config", wanted)
+        env = dict(os.environ, PKG_CONFIG_PATH=str(self.work / "prefix" / "share" / "pkgconfig"))
+        build = self.work / "pkg-config"
+        build.mkdir()
+        for name in wanted:
+            package = "weir" if name == "core" else f"weir-{name}"
+            flags = run("pkg-config", "--cflags", "--libs", package, env=env).split()
+            boost = ["-isystem", self.boost / "include"] if self.boost else []
+            run(self.cxx, "-std=c++20", HERE / f"{name}.cpp", "-o", build / name, *boost, *flags)
+            print(f"  {run(build / name, cwd=self.work).strip().splitlines()[-1]}", flush=True)
+
     def add_subdirectory(self):
         wanted = ["redis"] if self.fast else ["testing"] + STORES
         for mode in MODES:
@@ -291,6 +305,7 @@ def main():
     ways = Ways(parser.parse_args())
     try:
         ways.find_package()
+        ways.pkg_config()
         ways.readme()
         ways.install_page()
         ways.add_subdirectory()
