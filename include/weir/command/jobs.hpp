@@ -154,7 +154,7 @@ enum class requeue_outcome : std::uint8_t {
   return "?";
 }
 
-/// What became of a job that was to be ended with others in its place.
+/// The outcome of a relay.
 enum class relay_outcome : std::uint8_t {
   relayed,    ///< it has ended, and the others were added
   changed,    ///< its payload is another one; nothing was changed

@@ -49,7 +49,7 @@ struct instants {
   friend bool operator==(instants const&, instants const&) = default;
 };
 
-/// What is done with a tick while the job of the last one has not ended. It has ended when it is
+/// The rule for a tick that comes while the job of the last one has not ended. It has when it is
 /// completed, dead or cancelled; a retry that waits has not, nor has a lease that is over while
 /// nobody serves the queue.
 enum class overlap_policy : std::uint8_t {
@@ -70,8 +70,8 @@ enum class overlap_policy : std::uint8_t {
   return "?";
 }
 
-/// What is done with ticks that nobody fired in time, after a night off. All others are counted as
-/// missed, and told.
+/// The ticks that are still fired when nobody fired them in time, after a night off. All others are
+/// counted as missed, and told.
 struct catch_up_policy {
   std::uint32_t most = 1;                    ///< how many are fired, the latest ones: 1…1,000
   duration window = std::chrono::hours{24};  ///< which are fired: those no longer ago than this,
@@ -135,7 +135,7 @@ inline constexpr std::size_t most_ticks = 1000;
 
 }  // namespace detail
 
-/// What is wrong with a schedule, if anything. Errors: `invalid_key` (its name), `invalid_option`,
+/// Checks a schedule; no error: it is good. Errors: `invalid_key` (its name), `invalid_option`,
 /// `invalid_wait`.
 [[nodiscard]] inline error_code validate(schedule const& s) {
   auto const option = [](char const* what) {

@@ -23,7 +23,7 @@
 #include <string_view>
 #include <variant>
 
-// What a schedule does, as functions of its definition and of the time alone.
+// The ticks of a schedule, as functions of its definition and of the time alone.
 namespace weir::detail {
 
 /// The ticks of a schedule, in order.
@@ -93,7 +93,7 @@ class timetable {
   std::optional<cron_expression> expression_;
 };
 
-/// What is to be done with the ticks that have come.
+/// The ticks that have come: which are fired, and which are not.
 struct due_ticks {
   std::deque<time_point> fire;       ///< those to be fired, in order
   std::uint64_t missed = 0;          ///< how many are not, since they come too late

@@ -382,7 +382,6 @@ class schedule_desk {
   static answer<bool> finish_move(self by, located found) {
     auto const& now_here = found.value;
     auto const here = companion_of(now_here.job.queue);
-    auto const id = id_of_schedule(now_here.definition.name);
     auto old = co_await at(by, now_here.moved_from, now_here.definition.name);
     if (old.has_error()) co_return old.error();
     auto zone = zone_of(now_here.definition);
@@ -419,11 +418,8 @@ class schedule_desk {
     auto const payload = encode_schedule(moved);
     auto const delay = is_over ? delay_of(moved, table, by->date()) : move_patience;
     auto const next = job_of(moved, payload, delay);
-    auto const done = co_await ask(
-        by, command::relay_job{
-                .queue = here, .id = id, .expected = found.payload, .next = std::span{&next, 1}});
-    if (done.has_error()) co_return done.error();
-    co_return done->outcome == relay_outcome::relayed;
+    auto const done = co_await exchange(by, here, found.payload, next);
+    co_return done;
   }
 
   /// What a schedule is that is found in a queue.
@@ -493,13 +489,9 @@ class schedule_desk {
 
   /// Ends one. False: it has changed meanwhile.
   static answer<bool> drop(self by, located there) {
-    auto const companion = companion_of(there.value.job.queue);
-    auto const done =
-        co_await ask(by, command::relay_job{.queue = companion,
-                                            .id = id_of_schedule(there.value.definition.name),
-                                            .expected = there.payload});
-    if (done.has_error()) co_return done.error();
-    co_return done->outcome == relay_outcome::relayed;
+    auto const done = co_await end_job(by, companion_of(there.value.job.queue),
+                                       id_of_schedule(there.value.definition.name), there.payload);
+    co_return done;
   }
 
  private:
@@ -573,11 +565,22 @@ class schedule_desk {
       if (now.has_error()) co_return now.error();
       co_return *now == after;
     }
-    auto const expected = encode_place(*before);
-    auto const done = co_await ask(by, command::relay_job{.queue = places_queue,
-                                                          .id = job.id,
-                                                          .expected = expected,
-                                                          .next = std::span{&job, 1}});
+    auto const done = co_await exchange(by, std::string{places_queue}, encode_place(*before), job);
+    co_return done;
+  }
+
+  /// Puts a job in the place of the one of its id, if that has this payload. False: it has another.
+  static answer<bool> exchange(self by, std::string queue, std::string expected, new_job next) {
+    auto const done = co_await ask(
+        by, command::relay_job{
+                .queue = queue, .id = next.id, .expected = expected, .next = std::span{&next, 1}});
+    if (done.has_error()) co_return done.error();
+    co_return done->outcome == relay_outcome::relayed;
+  }
+  /// Ends a job, if it has this payload. False: it has another.
+  static answer<bool> end_job(self by, std::string queue, job_id id, std::string expected) {
+    auto const done =
+        co_await ask(by, command::relay_job{.queue = queue, .id = id, .expected = expected});
     if (done.has_error()) co_return done.error();
     co_return done->outcome == relay_outcome::relayed;
   }
@@ -665,12 +668,8 @@ class schedule_desk {
       auto const now = co_await place_of_name(by, made.definition.name);
       if (now.has_error()) co_return now.error();
       if (*now != place) co_return false;
-      auto const done = co_await ask(by, command::relay_job{.queue = companion,
-                                                            .id = itself.id,
-                                                            .expected = (*there)->payload,
-                                                            .next = std::span{&itself, 1}});
-      if (done.has_error()) co_return done.error();
-      co_return done->outcome == relay_outcome::relayed;
+      auto const done = co_await exchange(by, companion, (*there)->payload, itself);
+      co_return done;
     }
     auto const clear = co_await purge_dead(by, companion, itself.id);
     if (clear.has_error()) co_return clear.error();
@@ -724,12 +723,8 @@ class schedule_desk {
     auto const companion = companion_of(made.job.queue);
     auto const payload = encode_schedule(made);
     auto const next = job_of(made, payload, delay);
-    auto const done = co_await ask(by, command::relay_job{.queue = companion,
-                                                          .id = next.id,
-                                                          .expected = there.payload,
-                                                          .next = std::span{&next, 1}});
-    if (done.has_error()) co_return done.error();
-    co_return done->outcome == relay_outcome::relayed;
+    auto const done = co_await exchange(by, companion, there.payload, next);
+    co_return done;
   }
 
   /// Removes what cannot be read, where the name leads to. False: there is no such thing any more.
@@ -746,10 +741,8 @@ class schedule_desk {
     auto const found = co_await ask(by, command::find_job{queue, id});
     if (found.has_error()) co_return found.error();
     if (!*found || is_terminal((*found)->state)) co_return false;
-    auto const done = co_await ask(
-        by, command::relay_job{.queue = queue, .id = id, .expected = (*found)->payload});
-    if (done.has_error()) co_return done.error();
-    co_return done->outcome == relay_outcome::relayed;
+    auto const done = co_await end_job(by, queue, id, (*found)->payload);
+    co_return done;
   }
 
   /// A dead letter of this id would be taken for the job itself.
