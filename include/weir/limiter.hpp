@@ -263,8 +263,9 @@ class limiter {
                                 max_holders);
   }
 
-  /// Waits for the releases that handles of this limiter and its copies have started by going: for
-  /// those before it, not for later ones.
+  /// Waits for the releases that handles of this limiter and its copies have started by going, and
+  /// for those of operations that were cancelled or timed out: for those before it, not for later
+  /// ones.
   ///
   /// @param token completes with `void(error_code)`
   /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not

@@ -321,8 +321,9 @@ class uniqueness {
                                 std::monostate{});
   }
 
-  /// Waits for the releases that handles of this object and its copies have started by going: for
-  /// those before it, not for later ones.
+  /// Waits for the releases that handles of this object and its copies have started by going, and
+  /// for those of operations that were cancelled or timed out: for those before it, not for later
+  /// ones.
   ///
   /// @param token completes with `void(error_code)`
   /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not

@@ -280,6 +280,50 @@ BOOST_FIXTURE_TEST_CASE(a_failed_release_counts_as_over, remote_limiter) {
   BOOST_TEST(drained == 1);
 }
 
+// What was asked is granted when nobody waits for it any more, and is given back then.
+BOOST_FIXTURE_TEST_CASE(F45_waits_for_what_comes_of_a_cancelled_acquire, remote_limiter) {
+  wire->usual = {.answers = false, .deaf = true};
+  asio::cancellation_signal signal;
+  int drained = 0;
+  error_code how;
+  auto ended = [&](error_code ec, permit) {
+    how = ec;
+    of.async_drain([&](error_code e) { drained += e ? 100 : 1; });
+  };
+  of.async_acquire("k", asio::bind_cancellation_slot(signal.slot(), ended));
+  settle();
+  signal.emit(asio::cancellation_type::terminal);
+  settle();
+  BOOST_TEST(how == asio::error::operation_aborted);
+  BOOST_TEST(drained == 0);
+  BOOST_TEST(wire->deliver());  // the grant
+  settle();
+  BOOST_TEST(in_use() == 1u);
+  BOOST_TEST(drained == 0);
+  BOOST_TEST(wire->deliver());  // its release
+  settle();
+  BOOST_TEST(in_use() == 0u);
+  BOOST_TEST(drained == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(waits_for_what_comes_of_an_acquire_that_timed_out, remote_limiter) {
+  wire->usual = {.answers = false, .deaf = true};
+  outcome<permit> got;
+  of.async_acquire("k", {.wait = 1s}, got.handler());
+  pass(1s);
+  BOOST_TEST(got.done());
+  BOOST_TEST(bool{got.ec});
+  int drained = 0;
+  of.async_drain([&](error_code e) { drained += e ? 100 : 1; });
+  settle();
+  wire->next.push_back({});
+  BOOST_TEST(drained == 0);
+  BOOST_TEST(wire->deliver());
+  settle();
+  BOOST_TEST(in_use() == 0u);
+  BOOST_TEST(drained == 1);
+}
+
 BOOST_FIXTURE_TEST_CASE(can_be_cancelled, remote_limiter) {
   auto p = take();
   wire->usual.answers = false;

@@ -72,7 +72,8 @@ class lease_claim {
  public:
   explicit lease_claim(std::shared_ptr<held_lease> s) noexcept : owner{std::move(s)} {}
   lease_claim(lease_claim&& from) noexcept
-      : owner{std::move(from.owner)},
+      : expected{std::move(from.expected)},
+        owner{std::move(from.owner)},
         known{from.known},
         other{std::move(from.other)} {}
   lease_claim& operator=(lease_claim&&) = delete;
@@ -82,6 +83,8 @@ class lease_claim {
 
   [[nodiscard]] held_lease& state() const noexcept { return *owner.state(); }
 
+  /// Drains wait for this claim to go, and for what it gives back then: it goes after the owner.
+  std::shared_ptr<void> expected{};
   lease_owner owner;
   bool known = false;
   std::string other{};  ///< who was found to have it
@@ -105,6 +108,9 @@ class lease_agent : public lease_home, public std::enable_shared_from_this<lease
   using held_handler = boost::asio::any_completion_handler<void(std::exception_ptr, bool)>;
 
   void give_back(std::shared_ptr<held_lease const> lease) noexcept override;
+  /// Its operation ends, and its last question may not have been answered: drains begun from now on
+  /// wait for what comes of that.
+  void leave(lease_claim& claim) noexcept;
 
   [[nodiscard]] std::shared_ptr<held_lease> new_state(std::string key) {
     return std::make_shared<held_lease>(this->shared_from_this(), std::move(key), ids.holder());

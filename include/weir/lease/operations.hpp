@@ -119,6 +119,12 @@ void lease_agent<Noun>::give_back(std::shared_ptr<held_lease const> const lease)
 }
 
 template <class Noun>
+void lease_agent<Noun>::leave(lease_claim& claim) noexcept {
+  if (!returns_ || !claim.known || !claim.owner.state()) return;
+  claim.expected = returns_->expect(this->shared_from_this());
+}
+
+template <class Noun>
 void lease_agent<Noun>::try_it(handler<std::optional<handle>> h, std::string key) {
   using request = lease_try_request<Noun>;
   auto const mapping = [](grant const& g, request& asked) {

@@ -92,6 +92,7 @@ class lease_pursuit {
   /// when cancelled.
   static boost::asio::awaitable<result<handle>> run(lease_pursuit self, bool has_asked) {
     namespace asio = boost::asio;
+    leaving const at_end{self};
     co_await asio::this_coro::throw_if_cancelled(false);
     for (;; has_asked = false) {
       if (!has_asked) {
@@ -117,6 +118,15 @@ class lease_pursuit {
   }
 
  private:
+  /// Before its caller hears of the end.
+  struct leaving {
+    lease_pursuit const& who;
+    explicit leaving(lease_pursuit const& p) noexcept : who{p} {}
+    leaving(leaving const&) = delete;
+    leaving& operator=(leaving const&) = delete;
+    ~leaving() { who.agent_->leave(*who.claim_); }
+  };
+
   [[nodiscard]] bool asks_now() const noexcept { return agent_->store.executes_now(); }
   [[nodiscard]] steady_time now() const noexcept { return agent_->clock.steady_now(); }
   [[nodiscard]] bool over() const noexcept { return now() >= deadline_; }

@@ -45,6 +45,18 @@ class basic_lease_returns {
     gate_->leave();
   }
 
+  /// Something will be given back, or not, by the time that what this returns goes: a drain that
+  /// begins before then waits for it, and for what has been started until then. Null: no memory.
+  ///
+  /// @param home where this lives
+  [[nodiscard]] std::shared_ptr<void> expect(std::shared_ptr<void const> home) noexcept {
+    try {
+      return std::make_shared<expectation>(*this, std::move(home));
+    } catch (...) {
+      return nullptr;
+    }
+  }
+
   /// Completes the handler when what has been started by now is over.
   template <class Handler>
   void drain(boost::asio::any_io_executor const& executor, Handler handler) {
@@ -94,10 +106,37 @@ class basic_lease_returns {
     numbers::iterator place_;
   };
 
+  class expectation {
+   public:
+    expectation(basic_lease_returns& all, std::shared_ptr<void const> home)
+        : home_{std::move(home)},
+          all_{all},
+          place_{all.begin()} {}
+    expectation(expectation const&) = delete;
+    expectation& operator=(expectation const&) = delete;
+    ~expectation() {
+      all_.pass_on(place_);
+      all_.end(place_);
+    }
+
+   private:
+    std::shared_ptr<void const> home_;
+    basic_lease_returns& all_;
+    numbers::iterator place_;
+  };
+
   numbers::iterator begin() {
     std::lock_guard const lock{mutex_};
     under_way_.push_back(++started_);
     return std::prev(under_way_.end());
+  }
+
+  /// Who waits for this one waits for what was started since, too.
+  void pass_on(numbers::iterator place) noexcept {
+    std::lock_guard const lock{mutex_};
+    for (auto& d : drains_) {
+      if (d.last >= *place) d.last = under_way_.back();
+    }
   }
 
   void end(numbers::iterator place) noexcept {
