@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -182,8 +183,9 @@ class tzif_reader {
   template <class Int>
   [[nodiscard]] Int number() {
     auto const from = bytes(sizeof(Int));
-    std::array<unsigned char, sizeof(Int)> raw{};
-    std::copy(from.begin(), from.end(), raw.begin());
+    if (from.size() != sizeof(Int)) return 0;
+    std::array<unsigned char, sizeof(Int)> raw;
+    std::memcpy(raw.data(), from.data(), raw.size());
     return boost::endian::endian_load<Int, sizeof(Int), boost::endian::order::big>(raw.data());
   }
 
