@@ -187,7 +187,7 @@ void add_idle_schedules(weir_bench::redis_bed& on, int count) {
     std::vector<weir::new_job> jobs;
     for (int i = 0; i != batch; ++i) {
       s.definition.name = "idle " + std::to_string(first + i);
-      jobs.push_back(weir::detail::schedule_desk::job_of(s, payload, 24h));
+      jobs.push_back(weir::detail::schedule_job(s, payload, 24h));
     }
     on.ask(weir::command::enqueue_jobs{weir::detail::companion_of(s.job.queue), jobs});
   }

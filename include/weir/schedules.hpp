@@ -17,6 +17,7 @@
 #include "weir/schedule/definition.hpp"
 #include "weir/scheduler/desk.hpp"
 #include "weir/scheduler/record.hpp"
+#include "weir/scheduler/requests.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -130,7 +131,9 @@ class schedules {
   template <class Token = default_token>
   auto async_find(std::string name, Token&& token = Token{}) const {
     return ask<std::optional<stored_schedule>>(
-        [name = std::move(name)](desk const& d) { return detail::schedule_desk::find(d, name); },
+        [name = std::move(name)](desk const& d) {
+          return detail::schedule_requests::find(d, name);
+        },
         std::forward<Token>(token));
   }
 
@@ -142,9 +145,11 @@ class schedules {
   /// that no page gave.
   template <class Token = default_token>
   auto async_list(std::string cursor = {}, Token&& token = Token{}) const {
-    return ask<schedule_page>([cursor = std::move(cursor)](
-                                  desk const& d) { return detail::schedule_desk::list(d, cursor); },
-                              std::forward<Token>(token));
+    return ask<schedule_page>(
+        [cursor = std::move(cursor)](desk const& d) {
+          return detail::schedule_requests::list(d, cursor);
+        },
+        std::forward<Token>(token));
   }
 
   /// Removes a schedule. Jobs that it has enqueued stay.
@@ -154,9 +159,9 @@ class schedules {
   /// @return was there one?
   template <class Token = default_token>
   auto async_remove(std::string name, Token&& token = Token{}) const {
-    return ask<bool>(
-        [name = std::move(name)](desk const& d) { return detail::schedule_desk::remove(d, name); },
-        std::forward<Token>(token));
+    return ask<bool>([name = std::move(name)](
+                         desk const& d) { return detail::schedule_requests::remove(d, name); },
+                     std::forward<Token>(token));
   }
 
   /// Lets ticks come and go, and fires none, until `async_resume`: also none of those that come
@@ -168,7 +173,7 @@ class schedules {
   template <class Token = default_token>
   auto async_pause(std::string name, Token&& token = Token{}) const {
     return ask<bool>([name = std::move(name)](
-                         desk const& d) { return detail::schedule_desk::pause(d, name, true); },
+                         desk const& d) { return detail::schedule_requests::pause(d, name, true); },
                      std::forward<Token>(token));
   }
 
@@ -179,9 +184,11 @@ class schedules {
   /// @return is there one of this name?
   template <class Token = default_token>
   auto async_resume(std::string name, Token&& token = Token{}) const {
-    return ask<bool>([name = std::move(name)](
-                         desk const& d) { return detail::schedule_desk::pause(d, name, false); },
-                     std::forward<Token>(token));
+    return ask<bool>(
+        [name = std::move(name)](desk const& d) {
+          return detail::schedule_requests::pause(d, name, false);
+        },
+        std::forward<Token>(token));
   }
 
   /// Enqueues a job of the schedule now, whatever its ticks and its overlap policy are.
@@ -192,7 +199,9 @@ class schedules {
   template <class Token = default_token>
   auto async_trigger(std::string name, Token&& token = Token{}) const {
     return ask<std::optional<job_id>>(
-        [name = std::move(name)](desk const& d) { return detail::schedule_desk::trigger(d, name); },
+        [name = std::move(name)](desk const& d) {
+          return detail::schedule_requests::trigger(d, name);
+        },
         std::forward<Token>(token));
   }
 
@@ -209,7 +218,7 @@ class schedules {
                       Token&& token = Token{}) const {
     return ask<std::uint32_t>(
         [name = std::move(name), from, to](desk const& d) {
-          return detail::schedule_desk::backfill(d, name, from, to);
+          return detail::schedule_requests::backfill(d, name, from, to);
         },
         std::forward<Token>(token));
   }
@@ -220,7 +229,7 @@ class schedules {
   static boost::asio::awaitable<result<put_outcome>> checked(desk d, stored_schedule wanted,
                                                              error_code problem) {
     if (problem) co_return problem;
-    co_return co_await detail::schedule_desk::put(std::move(d), std::move(wanted));
+    co_return co_await detail::schedule_requests::put(std::move(d), std::move(wanted));
   }
 
   template <class T, class Begin, class Token>

@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(a_removal_that_was_begun_is_completed_by_whoever_comes_next
     auto const before = weir::detail::encode_schedule(s);
     s.ending = true;
     auto const after = weir::detail::encode_schedule(s);
-    auto const job = weir::detail::schedule_desk::job_of(s, after, {});
+    auto const job = weir::detail::schedule_job(s, after, {});
     auto const set = ask(weir::command::relay_job{.queue = "weir.schedules/reports",
                                                   .id = job.id,
                                                   .expected = before,
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(a_late_enqueue_does_not_bring_a_removed_schedule_back) {
   auto const s = *find("hourly");
   BOOST_TEST(remove("hourly"));
   auto const payload = weir::detail::encode_schedule(s);
-  auto const job = weir::detail::schedule_desk::job_of(s, payload, {});
+  auto const job = weir::detail::schedule_job(s, payload, {});
   auto made = s;
   made.confirmed = false;
   weir::detail::schedule_place const place{"reports", s.generation, 0,
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(a_late_enqueue_does_not_bring_a_removed_schedule_back) {
   name.kind = weir::detail::place_kind;
   name.payload = text;
   auto const unconfirmed = weir::detail::encode_schedule(made);
-  auto const late = weir::detail::schedule_desk::job_of(made, unconfirmed, {});
+  auto const late = weir::detail::schedule_job(made, unconfirmed, {});
   ask(weir::command::enqueue_jobs{"weir.schedules/", {&name, 1}});
   ask(weir::command::enqueue_jobs{"weir.schedules/reports", {&late, 1}});
   run();
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(what_was_changed_while_a_move_was_under_way_is_kept) {
   moved.moved_from = "reports";
   ++moved.progress.steps;
   auto const payload = weir::detail::encode_schedule(moved);
-  auto const job = weir::detail::schedule_desk::job_of(moved, payload, 10s);
+  auto const job = weir::detail::schedule_job(moved, payload, 10s);
   ask(weir::command::enqueue_jobs{"weir.schedules/others", {&job, 1}});
   auto newer = hourly();
   newer.version = 2;
@@ -471,7 +471,7 @@ BOOST_AUTO_TEST_CASE(what_newer_zone_data_has_booked_is_left_to_those_who_have_i
   *booked.progress.next -= 1h;
   auto const sooner = *booked.progress.next;
   auto const payload = weir::detail::encode_schedule(booked);
-  auto const job = weir::detail::schedule_desk::job_of(booked, payload, 48h);
+  auto const job = weir::detail::schedule_job(booked, payload, 48h);
   ask(weir::command::relay_job{.queue = "weir.schedules/reports",
                                .id = job.id,
                                .expected = before,
@@ -659,7 +659,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_schedules_cost_an_idle_scheduler_no_more
       std::vector<weir::new_job> jobs;
       for (int i = queue; i < count; i += queues) {
         s.definition.name = "schedule " + std::to_string(i);
-        jobs.push_back(weir::detail::schedule_desk::job_of(s, payload, 48h));
+        jobs.push_back(weir::detail::schedule_job(s, payload, 48h));
       }
       if (jobs.empty()) continue;
       many.execute(weir::command::enqueue_jobs{weir::detail::companion_of(s.job.queue), jobs})

@@ -14,7 +14,9 @@
 #include "weir/schedule/definition.hpp"
 #include "weir/schedule/plan.hpp"
 #include "weir/schedule/tzif_zone.hpp"
+#include "weir/scheduler/booking.hpp"
 #include "weir/scheduler/desk.hpp"
+#include "weir/scheduler/moves.hpp"
 #include "weir/scheduler/record.hpp"
 #include "weir/time.hpp"
 #include "weir/worker/handler.hpp"
@@ -135,34 +137,34 @@ class schedule_run final : public prepared_job {
   boost::asio::awaitable<handler_result> fire(job_context& context) {
     auto& s = schedule_;
     if (s.ending && s.moved_from.empty()) {
-      auto const ended = co_await schedule_desk::finish_removal(desk_, found_);
+      auto const ended = co_await schedule_moves::finish_removal(desk_, found_);
       if (ended.has_error()) throw boost::system::system_error{ended.error()};
       throw snooze_for{std::chrono::seconds{1}};  // unless it is gone
     }
     if (!s.confirmed || !s.moved_from.empty()) {
-      auto const stands = co_await schedule_desk::standing_of(desk_, s);
+      auto const stands = co_await schedule_moves::standing_of(desk_, s);
       if (stands.has_error()) throw boost::system::system_error{stands.error()};
-      if (*stands == schedule_desk::standing::stray) {
+      if (*stands == schedule_moves::standing::stray) {
         auto const ended = co_await schedule_desk::drop(desk_, found_);
         if (ended.has_error()) throw boost::system::system_error{ended.error()};
         throw snooze_for{std::chrono::seconds{1}};  // unless it is gone
       }
-      if (*stands == schedule_desk::standing::coming) throw snooze_for{std::chrono::minutes{1}};
-      if (*stands == schedule_desk::standing::leaving) throw snooze_for{std::chrono::seconds{1}};
+      if (*stands == schedule_moves::standing::coming) throw snooze_for{std::chrono::minutes{1}};
+      if (*stands == schedule_moves::standing::leaving) throw snooze_for{std::chrono::seconds{1}};
       s.confirmed = true;
     }
     if (!s.moved_from.empty()) {
-      auto const moved = co_await schedule_desk::finish_move(desk_, found_);
+      auto const moved = co_await schedule_moves::finish_move(desk_, found_);
       if (moved.has_error()) throw boost::system::system_error{moved.error()};
       throw snooze_for{std::chrono::seconds{1}};  // unless it is another lease's by now
     }
-    auto zone = schedule_desk::zone_of(s.definition);
+    auto zone = zone_of(s.definition);
     if (zone.has_error()) {
       tell_of_schedule("the schedule " + s.definition.name +
                        " is left to others: " + zone.error().message());
       throw snooze_for{std::chrono::seconds{10}};
     }
-    auto const release = schedule_desk::zone_data_of(s.definition);
+    auto const release = zone_data_of(s.definition);
     if (release < s.progress.zone_data) {
       tell_of_schedule("the schedule " + s.definition.name +
                        " is left to others: its next tick is of the time "
@@ -175,7 +177,7 @@ class schedule_run final : public prepared_job {
     auto due = s.paused ? due_ticks{{}, 0, s.progress.last, s.progress.next}
                         : ticks_due(s.definition, table, s.progress.last, now);
     schedule_event event{.name = s.definition.name, .missed = due.missed};
-    std::vector<schedule_desk::ticking> jobs;
+    std::vector<ticking> jobs;
     std::size_t bytes = 0;
     for (auto const t : due.fire) {
       auto const fires = co_await clear_the_way(!jobs.empty(), event);
@@ -188,7 +190,7 @@ class schedule_run final : public prepared_job {
         jobs.pop_back();  // of which nobody has heard
         ++event.skipped;
       }
-      if (!schedule_desk::add_tick(jobs, s, t, id_of_tick(s, t))) {
+      if (!add_tick(jobs, s, t, id_of_tick(s, t))) {
         throw give_up{"its job has no member " + s.definition.tick_member + " for its tick"};
       }
       s.progress.job_before = std::exchange(s.progress.last_job, jobs.back().fields.id);
@@ -265,17 +267,13 @@ class schedule_run final : public prepared_job {
     co_return out;
   }
 
-  [[nodiscard]] succession succession_of(timetable const& table,
-                                         std::vector<schedule_desk::ticking> const& jobs,
+  [[nodiscard]] succession succession_of(timetable const& table, std::vector<ticking> const& jobs,
                                          time_point now) const {
     auto const& s = schedule_;
     succession out;
     auto const payload = encode_schedule(s);
-    out.next.push_back(
-        owned_job{schedule_desk::job_of(s, {}, schedule_desk::delay_of(s, table, now)),
-                  std::string{schedule_kind},
-                  payload,
-                  {}});
+    out.next.push_back(owned_job{
+        schedule_job(s, {}, delay_of(s, table, now)), std::string{schedule_kind}, payload, {}});
     if (!jobs.empty()) out.to = s.job.queue;
     for (auto const& t : jobs) {
       out.jobs.push_back(owned_job{t.fields, s.job.kind, t.payload, t.key});
