@@ -433,7 +433,7 @@ class hostile_server {
       }
       sent += some.size();
       // What comes as fast as it can be read libpq reads at once, up to the length of a message.
-      if (kind == 7) std::this_thread::sleep_for(1ms);
+      if (kind == 7) std::this_thread::sleep_for(10ms);
       for (auto seen = streamed_.load();
            seen < sent && !streamed_.compare_exchange_weak(seen, sent);) {
       }

@@ -252,6 +252,10 @@ BOOST_AUTO_TEST_CASE(a_tick_is_strictly_after_what_was_asked_for) {
 }
 
 // WEIR_ZONES=all: every zone that the system knows, which takes a quarter of an hour.
+//
+// node-cron #492 and #509, kelektiv #120 and #563, cronie #124, #217 and #218, croner #284, croncpp
+// #8, #23, #24, #32 and #34, ccronexpr #15, supertinycron #14: what stops, loops, is skipped or
+// comes twice when clocks are changed.
 BOOST_AUTO_TEST_CASE(agrees_with_a_scan_of_every_minute) {
   std::vector<std::string> names{"Africa/Casablanca", "Africa/Cairo",     "America/Asuncion",
                                  "America/Havana",    "America/Nuuk",     "America/Scoresbysund",

@@ -38,6 +38,19 @@ struct weir::job_traits<report> {
 
 namespace {
 
+/// A store that finds fault with every relay.
+struct picky_store : weir_test::counting_store<memory> {
+  using counting_store::counting_store;
+
+  template <class C, class Token>
+    requires weir::executes<memory const, C>
+  auto async_execute(C c, Token&& token) const {
+    static std::string const too_long(weir::limits::key_size + 1, 'x');
+    if constexpr (std::same_as<C, weir::command::relay_job>) c.to = too_long;
+    return counting_store::async_execute(c, std::forward<Token>(token));
+  }
+};
+
 struct scheduler_fixture : worker_fixture {
   using schedules_type = weir::schedules<memory, weir::manual_clock>;
   using scheduler_type = weir::scheduler<memory, weir::manual_clock>;
@@ -139,6 +152,7 @@ BOOST_AUTO_TEST_CASE(each_tick_becomes_one_job_that_knows_its_tick) {
   BOOST_TEST((s->progress.last == first + 2h || s->progress.last == first + 3h));
 }
 
+// Oban #1290 and oban-py #17 (leaders), pg-boss #914 (a tick lost between two that poll).
 BOOST_AUTO_TEST_CASE(many_schedulers_fire_each_tick_once) {
   put(hourly());
   for (int i = 0; i != 8; ++i) run();
@@ -146,8 +160,50 @@ BOOST_AUTO_TEST_CASE(many_schedulers_fire_each_tick_once) {
   BOOST_TEST(enqueued() == 24U);
 }
 
-// Oban #1488, and whatever else a stale leader does: a scheduler that was held up fires nothing
-// twice.
+// Oban #1250 and oban-py #32: all are the leader, since they have one name.
+BOOST_AUTO_TEST_CASE(schedulers_of_one_name_fire_each_tick_once) {
+  put(hourly());
+  for (int i = 0; i != 3; ++i) {
+    workers = 0;  // and so they draw the same names
+    run();
+  }
+  pass(24h);
+  BOOST_TEST(enqueued() == 24U);
+}
+
+// River #827: each new leader inserts what is to run at its start. River #1184, #1205, #1207 and
+// #1213: what a leader's beginning does to the others.
+BOOST_AUTO_TEST_CASE(schedulers_that_come_and_go_fire_each_tick_once) {
+  put(hourly());
+  for (int i = 0; i != 24 * 6; ++i) {
+    run();
+    pass(10min);
+    if (running.size() < 3) continue;
+    running.front()->stop();
+    settle();
+    running.erase(running.begin());
+  }
+  BOOST_TEST(enqueued() == 24U);
+}
+
+// River #658 and #724, Sidekiq #4078: only what the leader knows is run.
+BOOST_AUTO_TEST_CASE(what_another_process_puts_is_fired_by_those_that_run_already) {
+  run();
+  pass(30min);
+  weir::schedules<memory, weir::manual_clock> const other{store, clock};
+  report const job{"theirs", ""};
+  weir::error_code failed;
+  other.async_put(hourly(), job, {}, [&](weir::error_code ec, weir::put_outcome) { failed = ec; });
+  settle();
+  BOOST_TEST(!failed);
+  pass(1h);
+  auto const jobs = reports();
+  BOOST_TEST_REQUIRE(jobs.size() == 1U);
+  BOOST_TEST(jobs[0].what == "theirs");
+}
+
+// Oban #1488, River #1251, YugabyteDB #24365, and whatever else a stale leader does: a scheduler
+// that was held up fires nothing twice, and another goes on.
 BOOST_AUTO_TEST_CASE(a_scheduler_whose_lease_is_over_fires_nothing) {
   put(hourly());
   auto const companion = weir::detail::companion_of("reports");
@@ -186,6 +242,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_enqueued_is_not_booked) {
   s.stop();
 }
 
+// Temporal #4866: at every deploy the tick that is pending is lost.
 BOOST_AUTO_TEST_CASE(an_unchanged_schedule_is_left_alone) {
   auto s = hourly();
   s.jitter = 50min;
@@ -196,7 +253,8 @@ BOOST_AUTO_TEST_CASE(an_unchanged_schedule_is_left_alone) {
   BOOST_TEST((find("hourly") == before));
 }
 
-// River #791: a week's interval with daily deploys.
+// River #791: a week's interval with daily deploys. River PR #934: one that nobody puts again is
+// removed.
 BOOST_AUTO_TEST_CASE(daily_deploys_do_not_put_off_a_weekly_tick) {
   weir::schedule s{
       .name = "weekly", .when = weir::every{168h}, .overlap = weir::overlap_policy::allow};
@@ -208,7 +266,8 @@ BOOST_AUTO_TEST_CASE(daily_deploys_do_not_put_off_a_weekly_tick) {
   BOOST_TEST(enqueued() == 2U);
 }
 
-// Kubernetes #63371: an edited expression fires the past of its new self.
+// Kubernetes #63371, #65457, #57853 and #130838, argo-workflows #7182: an edited expression fires
+// the past of its new self.
 BOOST_AUTO_TEST_CASE(a_changed_definition_fires_none_of_its_past) {
   run();
   put({.name = "s", .when = weir::every{24h * 365}});
@@ -220,7 +279,8 @@ BOOST_AUTO_TEST_CASE(a_changed_definition_fires_none_of_its_past) {
   BOOST_TEST(missed == 0U);
 }
 
-// BullMQ #2790: the ticks of the time in which it was gone, or ids that meet an earlier life.
+// BullMQ #2790 and #3063, quantum-core #416: the ticks of the time in which it was gone, or ids
+// that meet an earlier life.
 BOOST_AUTO_TEST_CASE(a_name_that_is_made_again_is_another_schedule) {
   run();
   put(hourly());
@@ -250,6 +310,36 @@ BOOST_AUTO_TEST_CASE(an_older_version_does_not_undo_a_newer_one) {
   auto same = older;
   same.version = 2;
   BOOST_TEST((put(same) == weir::put_outcome::changed));
+}
+
+// BullMQ #2876, #3048, #3095, #3262, #3378, #3381, #3430, #4222 and #4299: upserts that meet.
+BOOST_AUTO_TEST_CASE(puts_that_meet_leave_one_schedule) {
+  run();
+  // Their steps alternate: none is answered at once.
+  using remote = weir_test::counting_store<memory>;
+  weir::schedules<remote, weir::manual_clock> const meeting{remote{store}, clock};
+  for (int round = 0; round != 50; ++round) {
+    std::vector<weir::error_code> ends;
+    for (int i = 0; i != 4; ++i) {
+      auto s = hourly();
+      if (i % 2 == 1) s.when = weir::every{30min};
+      report const job{"put " + std::to_string(i), ""};
+      weir::enqueue_options options;
+      options.queue = i < 2 ? "reports" : "others";
+      meeting.async_put(s, job, options,
+                        [&](weir::error_code ec, weir::put_outcome) { ends.push_back(ec); });
+    }
+    settle();
+    BOOST_TEST_REQUIRE(ends.size() == 4U);
+    for (auto const ec : ends) BOOST_TEST(!ec, ec.message());
+  }
+  BOOST_TEST((put(hourly()) != weir::put_outcome::created));
+  auto const page = done<weir::schedule_page>(
+      [&](auto handler) { schedules.async_list({}, std::move(handler)); });
+  BOOST_TEST(page.schedules.size() == 1U);
+  auto const before = enqueued() + enqueued("others");
+  pass(24h);
+  BOOST_TEST(enqueued() + enqueued("others") == before + 24U);
 }
 
 BOOST_AUTO_TEST_CASE(a_schedule_that_moves_to_another_queue_loses_and_doubles_no_tick) {
@@ -459,7 +549,8 @@ BOOST_AUTO_TEST_CASE(a_step_has_no_more_jobs_than_a_message_holds) {
   settle();
 }
 
-// Lebanon 2023: two hosts with different zone data must not book one tick twice.
+// hermes-agent PR #101129, Lebanon 2023: two hosts with different zone data must not book one tick
+// twice.
 BOOST_AUTO_TEST_CASE(what_newer_zone_data_has_booked_is_left_to_those_who_have_it) {
   weir::schedule s{.name = "at night",
                    .when = weir::cron{"30 2 * * *", "America/New_York"},
@@ -506,7 +597,8 @@ BOOST_AUTO_TEST_CASE(overlap_is_kept_when_a_schedule_moves) {
   BOOST_TEST(enqueued("others") == 1U);
 }
 
-// Temporal and the rest: what is missed is told.
+// Kubernetes #42649, #73169 and #79995, k3d #523: what was off for long stops for ever, or says
+// nothing.
 BOOST_AUTO_TEST_CASE(after_a_night_off_the_last_tick_is_fired_and_the_others_are_told) {
   put(hourly());
   pass(9h + 30min);
@@ -518,6 +610,7 @@ BOOST_AUTO_TEST_CASE(after_a_night_off_the_last_tick_is_fired_and_the_others_are
   BOOST_TEST(find("hourly")->progress.missed == 8U);
 }
 
+// glific #5769: seven jobs of one schedule at once. Quartz.NET #2697 and #2915: so in a cluster.
 BOOST_AUTO_TEST_CASE(overlap_skip_waits_for_the_end_of_the_job_before) {
   auto s = hourly();
   s.overlap = weir::overlap_policy::skip;
@@ -539,7 +632,8 @@ BOOST_AUTO_TEST_CASE(overlap_skip_waits_for_the_end_of_the_job_before) {
   BOOST_TEST(enqueued() == 2U);
 }
 
-// payload PR #17220: the predecessor's process died, and nobody serves the queue.
+// payload PR #17220, Kubernetes #58748: the predecessor's process died, and nobody serves the
+// queue.
 BOOST_AUTO_TEST_CASE(overlap_skip_counts_a_lease_that_is_over_as_running_until_somebody_ends_it) {
   auto s = hourly();
   s.overlap = weir::overlap_policy::skip;
@@ -681,6 +775,24 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_schedules_cost_an_idle_scheduler_no_more
   auto const many = asked_with(100'000);
   BOOST_TEST(few >= 24U * 60U);
   BOOST_TEST(many <= few);
+}
+
+BOOST_AUTO_TEST_CASE(a_firing_that_the_store_refuses_is_told) {
+  weir_test::heard_log const heard;
+  put(hourly());
+  picky_store const picky{store};
+  weir::scheduler<picky_store, weir::manual_clock> refused{
+      picky, weir::worker_options{.poll = 1min}, clock, weir::id_source::seeded(3)};
+  refused.async_run([](weir::error_code) {});
+  pass(1h + 1min);
+  BOOST_TEST(enqueued() == 0U);
+  BOOST_TEST(heard.count("in queue weir.schedules/reports is refused, and it is tried again") >=
+             1U);
+  refused.stop();
+  settle();
+  run();
+  pass(1h);
+  BOOST_TEST(enqueued() >= 1U);  // nothing is lost
 }
 
 BOOST_AUTO_TEST_CASE(schedules_are_listed_page_by_page) {

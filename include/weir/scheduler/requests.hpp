@@ -71,11 +71,20 @@ class schedule_requests {
     if (auto const ec = problem(wanted)) co_return ec;
     auto zone = zone_of(wanted.definition);
     if (zone.has_error()) co_return zone.error();
-    auto same = put_outcome::unchanged;
+    std::optional<std::uint64_t> moved;    // by this, which is what has become of it then
+    std::optional<schedule_place> making;  // by another
+    int looks = 0;                         // at that
     for (int tries = 0; tries != desk::most_tries; ++tries) {
       auto found = co_await desk::locate(by, wanted.definition.name);
       if (found.has_error()) co_return found.error();
+      if (moved && (!found->there || found->there->value.moves != *moved)) {
+        co_return put_outcome::changed;  // and others have changed it since
+      }
       if (!found->there) {
+        // Two that make it would take it from each other for ever. One of them may have died.
+        bool const others = found->place && found->place->state == place_state::making;
+        if (others && std::exchange(making, found->place) != found->place) looks = 0;
+        if (others && ++looks <= most_looks) continue;
         auto const made = co_await schedule_moves::create(by, wanted, found->place, *zone);
         if (made.has_error()) co_return made.error();
         if (*made) co_return put_outcome::created;
@@ -85,16 +94,17 @@ class schedule_requests {
       auto const pending = co_await schedule_moves::finish(by, *found);
       if (pending.has_error()) co_return pending.error();
       if (*pending) continue;
+      if (moved) co_return put_outcome::changed;
       if (there.value.definition.version > wanted.definition.version) {
         co_return put_outcome::kept_newer;
       }
       if (there.value.definition == wanted.definition && there.value.job == wanted.job) {
-        co_return same;
+        co_return put_outcome::unchanged;
       }
       if (there.value.job.queue != wanted.job.queue) {
         auto const begun = co_await schedule_moves::move(by, wanted, there.value, *zone);
         if (begun.has_error()) co_return begun.error();
-        if (*begun) same = put_outcome::changed;
+        if (*begun) moved = there.value.moves + 1;
         continue;  // it is found where it is now, and the move is completed
       }
       auto changed = wanted;
@@ -105,7 +115,7 @@ class schedule_requests {
       if (done.has_error()) co_return done.error();
       if (*done) co_return put_outcome::changed;
     }
-    co_return make_error_code(errc::store_unavailable);
+    co_return contended();
   }
 
   static answer<std::optional<stored_schedule>> find(self by, std::string name) {
@@ -179,7 +189,7 @@ class schedule_requests {
       if (done.has_error()) co_return done.error();
       if (*done) removed = there.value.generation;
     }
-    co_return make_error_code(errc::store_unavailable);
+    co_return contended();
   }
 
   /// False: there is no such schedule.
@@ -202,7 +212,7 @@ class schedule_requests {
       if (done.has_error()) co_return done.error();
       if (*done) co_return true;
     }
-    co_return make_error_code(errc::store_unavailable);
+    co_return contended();
   }
 
   static answer<std::optional<job_id>> trigger(self by, std::string name) {
@@ -248,6 +258,12 @@ class schedule_requests {
   }
 
  private:
+  static constexpr int most_looks = 20;
+
+  [[nodiscard]] static error_code contended() {
+    return explained(errc::store_unavailable, "schedules: others change it all the time");
+  }
+
   [[nodiscard]] static error_code problem(stored_schedule const& s) {
     if (auto const ec = validate(s.definition)) return ec;
     if (rule::holds_schedules(s.job.queue)) {

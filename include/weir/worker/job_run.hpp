@@ -197,6 +197,7 @@ class job_run {
                                       .jobs = jobs}};
     co_await core_->ask(end, job->deadline);
     if (end.error && end.error != errc::lease_lost && end.error != condition::transient) {
+      log_refused_relay(*job, end.error);
       co_await requeue(job, end.error.message(), retry_delay(*job));
       co_return;
     }
