@@ -10,12 +10,14 @@ show are taken as they stand there. --fast does one of each kind instead of all.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -232,6 +234,57 @@ class Ways:
         run(self.cxx, "-std=c++17", "-I", ROOT / "include", "-fsyntax-only", HERE / "core.cpp",
             expect="weir needs C\\+\\+20 with coroutines and concepts")
 
+    # ------------------------------------------------------------------------------- public indexes
+
+    def recipes(self):
+        """Makes the recipes for the public indexes, of a release that is here, and takes weir by them."""
+        folder = self.work / "recipes"
+        archive = folder / "weir.tar.gz"
+        folder.mkdir()
+        with tarfile.open(archive, "w:gz") as release:
+            for part in ("CMakeLists.txt", "LICENSE", "cmake", "include"):
+                release.add(ROOT / part, f"weir-release/{part}")
+        run(sys.executable, ROOT / "packaging" / "recipes.py", "--archive", archive, "--url", f"file://{archive}",
+            "--homepage", "https://example.org/weir", "--out", folder)
+        self.vcpkg_port(folder / "vcpkg" / "ports" / "weir")
+        if self.conan:
+            self.conan_center(folder / "conan-center" / "recipes" / "weir")
+
+    def vcpkg_port(self, port):
+        self.say("the port for vcpkg", ["sqlite"])
+        manifest = json.loads((port / "vcpkg.json").read_text(encoding="utf-8"))
+        work = self.work / "vcpkg"
+        run("cmake", f"-DPORT_FOLDER={port}", f"-DVERSION={manifest['version']}", f"-DWORK={work}",
+            f"-DBOOST={self.boost or ''}", f"-DCXX={self.cxx}", "-P", HERE / "vcpkg.cmake")
+        share = work / "package" / "share" / "weir"
+        build = self.cmake("vcpkg-project", f"-Dweir_DIR={share}", "-DWEIR_COMPONENTS=sqlite", MODES["header-only"])
+        self.programs(build, ["sqlite"])
+        for file in ("copyright", "usage"):
+            if not (share / file).is_file():
+                raise Failed(f"the port installs no {file}")
+
+    def conan_center(self, recipe):
+        self.say("the recipe for ConanCenter", ["sqlite"])
+        home = self.work / "conan-center"
+        env = dict(os.environ, CONAN_HOME=str(home), CXX=self.cxx, CC="clang-19" if "clang" in self.cxx else "gcc")
+
+        def conan(*arguments):
+            return run(self.conan, *arguments, env=env, cwd=self.work)
+
+        conan("profile", "detect")
+        (home / "global.conf").write_text("tools.cmake.cmaketoolchain:generator=Ninja\n")
+        conan("remote", "disable", "*")
+        text = (recipe / "all" / "conanfile.py").read_text(encoding="utf-8")
+        for package in ("boost", "nlohmann_json", "sqlite3"):
+            version = re.search(rf'"{package}/(?:\[>=)?([0-9.]+)', text)[1]
+            conan("export", HERE / "system", f"--name={package}", f"--version={version}")
+        version = re.search(r'"(.*)"', (recipe / "config.yml").read_text(encoding="utf-8"))[1]
+        boost = ["-o", f"boost/*:include={self.boost / 'include'}"] if self.boost else []
+        out = conan("create", recipe / "all", f"--version={version}", "--build=missing", "-s", "compiler.cppstd=20",
+                    "-o=weir/*:with_sqlite=True", *boost)
+        for line in re.findall(r"^(?:weir \d.*|weir::testing: .*|SQLite .*)$", out, re.M):
+            print(f"  {line}", flush=True)
+
     # --------------------------------------------------------------------------------------- Conan
 
     def includes(self):
@@ -311,6 +364,8 @@ def main():
         ways.add_subdirectory()
         ways.plain()
         ways.missing()
+        if not ways.fast:
+            ways.recipes()
         if ways.conan:
             ways.conan_packages()
     except Failed as failure:
