@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
-#if __has_include(<pthread.h>)
+#if !defined(_WIN32) && __has_include(<pthread.h>)
+#define WEIR_HAS_FORK 1
 #include <pthread.h>
 #endif
 
@@ -20,7 +21,7 @@ namespace weir::detail {
 /// How often this process was forked off: a child must not go on with its parent's random numbers.
 inline std::atomic<std::uint32_t> forks{0};
 
-#if __has_include(<pthread.h>)
+#ifdef WEIR_HAS_FORK
 inline int const forks_are_counted =
     ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 #endif

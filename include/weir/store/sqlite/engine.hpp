@@ -29,7 +29,8 @@
 #include <thread>
 #include <utility>
 
-#if __has_include(<pthread.h>) && __has_include(<signal.h>)
+#if !defined(_WIN32) && __has_include(<pthread.h>) && __has_include(<signal.h>)
+#define WEIR_HAS_SIGNAL_MASKS 1
 #include <pthread.h>
 #include <signal.h>
 #endif
@@ -45,7 +46,7 @@ class sqlite_engine {
         worker_{std::make_shared<sqlite_worker>(std::move(path), options, std::move(host))},
         patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [worker = worker_] { return worker->state().error(); })} {
-    no_signals const here;
+    [[maybe_unused]] no_signals const here;
     thread_ = std::thread{[w = worker_] { w->run(); }};
   }
   sqlite_engine(sqlite_engine const&) = delete;
@@ -89,10 +90,10 @@ class sqlite_engine {
    public:
     no_signals(no_signals const&) = delete;
     no_signals& operator=(no_signals const&) = delete;
-#if __has_include(<pthread.h>) && __has_include(<signal.h>)
+#ifdef WEIR_HAS_SIGNAL_MASKS
     no_signals() noexcept {
       ::sigset_t all;
-      ::sigfillset(&all);
+      sigfillset(&all);  // a macro on some systems
       ::pthread_sigmask(SIG_BLOCK, &all, &before_);
     }
     ~no_signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

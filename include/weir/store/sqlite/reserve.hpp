@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#if __has_include(<fcntl.h>) && __has_include(<unistd.h>)
+#if !defined(_WIN32) && __has_include(<fcntl.h>) && __has_include(<unistd.h>)
 #define WEIR_HAS_SQLITE_RESERVE 1
 #include <sys/stat.h>
 
@@ -43,7 +43,7 @@ class sqlite_reserve {
     if (bytes_ == 0) return true;
     if (!open(true)) return false;
     if (size() >= bytes_) return true;
-    if (::posix_fallocate(file_, 0, static_cast<::off_t>(bytes_)) == 0) return true;
+    if (allocate(static_cast<::off_t>(bytes_))) return true;
     static_cast<void>(give_up());
     return false;
   }
@@ -60,6 +60,14 @@ class sqlite_reserve {
     if (file_ >= 0) ::close(file_);
     file_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0), 0666);
     return file_ >= 0;
+  }
+  [[nodiscard]] bool allocate(::off_t bytes) noexcept {
+#ifdef __APPLE__
+    ::fstore_t blocks{F_ALLOCATEALL, F_PEOFPOSMODE, 0, bytes, 0};
+    return ::fcntl(file_, F_PREALLOCATE, &blocks) != -1 && ::ftruncate(file_, bytes) == 0;
+#else
+    return ::posix_fallocate(file_, 0, bytes) == 0;
+#endif
   }
   [[nodiscard]] std::uint64_t names_of_file() const noexcept {
     struct ::stat s{};
@@ -79,7 +87,7 @@ class sqlite_reserve {
 #endif
 
   std::string path_;
-  std::uint64_t bytes_;
+  [[maybe_unused]] std::uint64_t bytes_;
 };
 
 }  // namespace weir::detail
