@@ -6,7 +6,8 @@ usage: run.py --work DIR [--fast] [--conan CONAN] [--boost PREFIX] [--cxx COMPIL
 Ways: an installation and find_package or pkg-config, add_subdirectory, plain -I, and (with --conan) a Conan package. In each,
 one program for each component that it asks for is built and run, header-only and with what is compiled once; and where a
 component's library is missing, what is said is compared with what should be. The files that README.md and docs/install.md
-show are taken as they stand there. --fast does one of each kind instead of all.
+show are taken as they stand there, and the recipes for ConanCenter and vcpkg are made and used. --fast does one of each
+kind instead of all, and leaves those recipes out.
 """
 
 import argparse
@@ -244,7 +245,7 @@ class Ways:
         with tarfile.open(archive, "w:gz") as release:
             for part in ("CMakeLists.txt", "LICENSE", "cmake", "include"):
                 release.add(ROOT / part, f"weir-release/{part}")
-        run(sys.executable, ROOT / "packaging" / "recipes.py", "--archive", archive, "--url", f"file://{archive}",
+        run(sys.executable, ROOT / "cmake" / "recipes.py", "--archive", archive, "--url", f"file://{archive}",
             "--homepage", "https://example.org/weir", "--out", folder)
         self.vcpkg_port(folder / "vcpkg" / "ports" / "weir")
         if self.conan:

@@ -316,7 +316,7 @@ BOOST_FIXTURE_TEST_CASE(waits_for_what_comes_of_an_acquire_that_timed_out, remot
   int drained = 0;
   of.async_drain([&](error_code e) { drained += e ? 100 : 1; });
   settle();
-  wire->next.push_back({});
+  wire->next.push_back({});  // the release is answered at once
   BOOST_TEST(drained == 0);
   BOOST_TEST(wire->deliver());
   settle();

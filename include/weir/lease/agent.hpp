@@ -83,7 +83,8 @@ class lease_claim {
 
   [[nodiscard]] held_lease& state() const noexcept { return *owner.state(); }
 
-  /// Drains wait for this claim to go, and for what it gives back then: it goes after the owner.
+  /// Makes drains wait for this claim's end. Declared first: the owner's destructor starts the
+  /// return before this one lets the drains go on.
   std::shared_ptr<void> expected{};
   lease_owner owner;
   bool known = false;
@@ -108,8 +109,8 @@ class lease_agent : public lease_home, public std::enable_shared_from_this<lease
   using held_handler = boost::asio::any_completion_handler<void(std::exception_ptr, bool)>;
 
   void give_back(std::shared_ptr<held_lease const> lease) noexcept override;
-  /// Its operation ends, and its last question may not have been answered: drains begun from now on
-  /// wait for what comes of that.
+  /// Makes later drains wait for the return of a claim whose operation ends while the store may
+  /// still grant it.
   void leave(lease_claim& claim) noexcept;
 
   [[nodiscard]] std::shared_ptr<held_lease> new_state(std::string key) {

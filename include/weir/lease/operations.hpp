@@ -121,7 +121,7 @@ void lease_agent<Noun>::give_back(std::shared_ptr<held_lease const> const lease)
 template <class Noun>
 void lease_agent<Noun>::leave(lease_claim& claim) noexcept {
   if (!returns_ || !claim.known || !claim.owner.state()) return;
-  claim.expected = returns_->expect(this->shared_from_this());
+  claim.expected = returns_->expect(claim.owner.state());
 }
 
 template <class Noun>

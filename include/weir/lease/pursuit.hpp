@@ -118,7 +118,7 @@ class lease_pursuit {
   }
 
  private:
-  /// Before its caller hears of the end.
+  /// Calls `lease_agent::leave` at the end of `run`, before the caller's handler is called.
   struct leaving {
     lease_pursuit const& who;
     explicit leaving(lease_pursuit const& p) noexcept : who{p} {}

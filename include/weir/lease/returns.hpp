@@ -45,13 +45,12 @@ class basic_lease_returns {
     gate_->leave();
   }
 
-  /// Something will be given back, or not, by the time that what this returns goes: a drain that
-  /// begins before then waits for it, and for what has been started until then. Null: no memory.
-  ///
-  /// @param home where this lives
-  [[nodiscard]] std::shared_ptr<void> expect(std::shared_ptr<void const> home) noexcept {
+  /// Announces a return that may be started later. A drain waits until the announcement is
+  /// destroyed, and then for the returns started until that moment. Null: out of memory.
+  [[nodiscard]] std::shared_ptr<void> expect(
+      std::shared_ptr<held_lease const> const& lease) noexcept {
     try {
-      return std::make_shared<expectation>(*this, std::move(home));
+      return std::make_shared<expected_return>(one_return{*this, lease});
     } catch (...) {
       return nullptr;
     }
@@ -99,6 +98,7 @@ class basic_lease_returns {
     }
 
     void operator()(error_code, lease_release) const noexcept {}
+    void pass_on() const noexcept { all_->pass_on(place_); }
 
    private:
     basic_lease_returns* all_;
@@ -106,23 +106,15 @@ class basic_lease_returns {
     numbers::iterator place_;
   };
 
-  class expectation {
+  class expected_return {
    public:
-    expectation(basic_lease_returns& all, std::shared_ptr<void const> home)
-        : home_{std::move(home)},
-          all_{all},
-          place_{all.begin()} {}
-    expectation(expectation const&) = delete;
-    expectation& operator=(expectation const&) = delete;
-    ~expectation() {
-      all_.pass_on(place_);
-      all_.end(place_);
-    }
+    explicit expected_return(one_return r) noexcept : return_{std::move(r)} {}
+    expected_return(expected_return const&) = delete;
+    expected_return& operator=(expected_return const&) = delete;
+    ~expected_return() { return_.pass_on(); }
 
    private:
-    std::shared_ptr<void const> home_;
-    basic_lease_returns& all_;
-    numbers::iterator place_;
+    one_return return_;
   };
 
   numbers::iterator begin() {
@@ -131,7 +123,7 @@ class basic_lease_returns {
     return std::prev(under_way_.end());
   }
 
-  /// Who waits for this one waits for what was started since, too.
+  /// Makes the drains that wait for this return wait for all returns started since, too.
   void pass_on(numbers::iterator place) noexcept {
     std::lock_guard const lock{mutex_};
     for (auto& d : drains_) {

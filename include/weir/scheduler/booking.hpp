@@ -22,8 +22,8 @@
 #include <variant>
 #include <vector>
 
-// What is worked out for a schedule without its store: the job that it is, its next tick, and the
-// jobs of its ticks.
+// The computations of a schedule that need no store: its own job, its next tick, and the jobs of
+// its ticks.
 namespace weir::detail {
 
 /// A job that is to be enqueued for a tick, with its texts.
@@ -64,7 +64,7 @@ struct ticking {
   return out;
 }
 
-/// What a schedule waits for: its next tick, or for ever.
+/// Delay of the schedule's own job: until its next tick, or the longest one if there is none.
 [[nodiscard]] inline duration delay_of(stored_schedule const& s, timetable const& table,
                                        time_point now) {
   if (s.paused || !s.progress.next) return limits::span;
@@ -100,8 +100,8 @@ struct ticking {
   return std::holds_alternative<cron>(s.when) ? tzif_zone::release() : std::string{};
 }
 
-/// What a definition that takes the place of another goes on with: its ticks count from the
-/// change, unless they are the same.
+/// Copies generation, pause and progress to the definition that replaces another. If their ticks
+/// differ, the new ones count from the change.
 inline void inherit(stored_schedule& made, stored_schedule const& before, time_point now) {
   auto const& was = before.definition;
   auto const& is = made.definition;

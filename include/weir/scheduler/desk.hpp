@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/detail/erased.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
@@ -45,8 +46,11 @@ class schedule_desk {
         date_{std::move(date)},
         ids_{std::move(ids)} {}
 
-  /// How often what compares and sets is tried while others change the same.
+  /// How often an operation tries again because another one has changed the same schedule.
   static constexpr int most_tries = 100;
+  [[nodiscard]] static error_code contended() {
+    return explained(errc::store_unavailable, "schedules: others change it all the time");
+  }
 
   template <class T>
   using answer = boost::asio::awaitable<result<T>>;

@@ -45,8 +45,8 @@ class schedule_moves {
     if (old.has_error()) co_return old.error();
     auto zone = zone_of(now_here.definition);
     if (zone.has_error()) co_return zone.error();
-    // What comes by the enqueue of a schedule that has left is not that one, nor is one that has
-    // come back there meanwhile. They have other moves, or are behind what was taken over.
+    // A late duplicate of the enqueue, or a schedule that has come back to that queue, is not the
+    // one to take over: its number of moves differs, or its steps are behind.
     bool const is_over = !*old || (*old)->value.generation != now_here.generation ||
                          (*old)->value.moves + 1 != now_here.moves ||
                          !(*old)->value.moved_from.empty() ||
@@ -81,7 +81,7 @@ class schedule_moves {
     co_return done;
   }
 
-  /// What a schedule is that is found in a queue.
+  /// Relation of a schedule in a queue to the place that its name stands for.
   enum class standing : std::uint8_t {
     named,    ///< its name stands for it
     coming,   ///< it is to be moved here, and its name does not stand for it yet
@@ -112,7 +112,7 @@ class schedule_moves {
       auto const taken = co_await desk::set_place(by, name, *place, own);
       if (taken.has_error()) co_return taken.error();
     }
-    co_return make_error_code(errc::store_unavailable);
+    co_return desk::contended();
   }
 
   /// Takes a step towards the end of a move or a removal that was begun. False: there is none.

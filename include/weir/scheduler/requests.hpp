@@ -59,7 +59,7 @@ struct schedule_page {
 
 namespace detail {
 
-/// What users ask of schedules.
+/// The operations of `schedules`.
 class schedule_requests {
   using desk = schedule_desk;
   using self = desk::self;
@@ -71,9 +71,9 @@ class schedule_requests {
     if (auto const ec = problem(wanted)) co_return ec;
     auto zone = zone_of(wanted.definition);
     if (zone.has_error()) co_return zone.error();
-    std::optional<std::uint64_t> moved;    // by this, which is what has become of it then
-    std::optional<schedule_place> making;  // by another
-    int looks = 0;                         // at that
+    std::optional<std::uint64_t> moved;    // number of the move that this put has begun
+    std::optional<schedule_place> making;  // place that another put was seen to make
+    int looks = 0;                         // how often it was seen
     for (int tries = 0; tries != desk::most_tries; ++tries) {
       auto found = co_await desk::locate(by, wanted.definition.name);
       if (found.has_error()) co_return found.error();
@@ -81,7 +81,8 @@ class schedule_requests {
         co_return put_outcome::changed;  // and others have changed it since
       }
       if (!found->there) {
-        // Two that make it would take it from each other for ever. One of them may have died.
+        // Two puts of a new name would replace each other's place for ever, so the second looks on.
+        // After `most_looks` the first may have died.
         bool const others = found->place && found->place->state == place_state::making;
         if (others && std::exchange(making, found->place) != found->place) looks = 0;
         if (others && ++looks <= most_looks) continue;
@@ -115,7 +116,7 @@ class schedule_requests {
       if (done.has_error()) co_return done.error();
       if (*done) co_return put_outcome::changed;
     }
-    co_return contended();
+    co_return desk::contended();
   }
 
   static answer<std::optional<stored_schedule>> find(self by, std::string name) {
@@ -189,7 +190,7 @@ class schedule_requests {
       if (done.has_error()) co_return done.error();
       if (*done) removed = there.value.generation;
     }
-    co_return contended();
+    co_return desk::contended();
   }
 
   /// False: there is no such schedule.
@@ -212,7 +213,7 @@ class schedule_requests {
       if (done.has_error()) co_return done.error();
       if (*done) co_return true;
     }
-    co_return contended();
+    co_return desk::contended();
   }
 
   static answer<std::optional<job_id>> trigger(self by, std::string name) {
@@ -258,11 +259,8 @@ class schedule_requests {
   }
 
  private:
+  /// How often a put looks at an unchanged place of another maker before it takes over.
   static constexpr int most_looks = 20;
-
-  [[nodiscard]] static error_code contended() {
-    return explained(errc::store_unavailable, "schedules: others change it all the time");
-  }
 
   [[nodiscard]] static error_code problem(stored_schedule const& s) {
     if (auto const ec = validate(s.definition)) return ec;

@@ -83,7 +83,7 @@ WEIR_DECL void log_unfired_schedules(std::string_view queue, duration overdue) {
                " s: is a weir::scheduler running?");
 }
 
-/// What is to come in the place of a job, such as a schedule's, is not what its store takes.
+/// Reports that the store refuses the successors of a job, such as a schedule's.
 WEIR_DECL void log_refused_relay(active_job const& job, error_code ec) {
   tell_log(log::level::error, log::topic::job,
            "worker: what comes after " + text_of(job.job, job.queue) +
