@@ -41,7 +41,12 @@
 #include <vector>
 
 #ifdef __clang__
+#include "asio_in_use.hpp"
 #include "weir.hpp"
 
 #include <nlohmann/json.hpp>
+
+static_assert(weir::clock<weir::manual_clock>);
+
+inline void use_clock(weir::manual_clock const& c) { (void)weir::detail::any_clock::of(c); }
 #endif

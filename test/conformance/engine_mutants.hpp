@@ -139,7 +139,6 @@ void hunt_on_engine(std::span<mutant const> mutants, Suite suite) {
   hunt<Defects, engine_mutant_driver<Defects, Driver>>(
       mutants, [suite](auto& driver, report& out, settings const& s) {
         auto first = s;
-        first.until_first_failure = driver.which >= 0;
         first.histories = 20;
         first.real_histories = 1;
         // Being slow is not what a defect is to be caught by.
