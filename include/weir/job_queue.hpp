@@ -7,6 +7,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_command.hpp"
 #include "weir/detail/enqueue_request.hpp"
+#include "weir/detail/unsafe_temporary.hpp"
 #include "weir/enqueue.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -38,19 +39,6 @@ struct dequeue_options {
   duration lease = std::chrono::seconds{30};  ///< how long each is leased, (0, `limits::span`]
   std::uint64_t sequence = 0;  ///< this holder's number for the call, to repeat it safely; 0: none
 };
-
-namespace detail {
-
-/// Does g++ 12 destroy a temporary of this type twice beside `co_await`?
-template <class Job>
-inline constexpr bool unsafe_temporary =
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
-    std::is_aggregate_v<Job> && !std::is_trivially_destructible_v<Job>;
-#else
-    false && sizeof(Job) != 0;
-#endif
-
-}  // namespace detail
 
 /// Named queues of jobs on one store.
 ///

@@ -8,6 +8,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/erased.hpp"
+#include "weir/detail/unsafe_temporary.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/lease.hpp"
@@ -26,6 +27,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace weir {
@@ -286,12 +288,13 @@ class limiter {
   /// fails with `lease_lost`, whatever the body returned or threw: somebody else may have run
   /// beside it. In the end the permit is given back.
   ///
-  /// On g++ 12 give the body a name first: that compiler destroys a lambda with captures that are
-  /// not trivial twice when it is a temporary beside `co_await`.
+  /// On g++ 12 give the body a name first, and do not move it: that compiler destroys a lambda with
+  /// captures that are not trivial twice when it is a temporary beside `co_await`, and does not
+  /// compile here.
   ///
   /// @param key     1…`limits::key_size` bytes
   /// @param options how long to wait for the permit
-  /// @param body    moved from; takes `permit const&` or nothing and returns
+  /// @param body    copied or moved from; takes `permit const&` or nothing and returns
   /// `boost::asio::awaitable<T>`
   /// @param token   completes with `void(std::exception_ptr)`, or with `void(std::exception_ptr,
   ///        T)` if T is not void
@@ -303,23 +306,27 @@ class limiter {
   /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
   /// to `renew_on`.
   template <class Body, class Token = default_token>
-  auto async_with_permit(std::string key, acquire_options options, Body body,
+  auto async_with_permit(std::string key, acquire_options options, Body&& body,
                          Token&& token = Token{}) const {
-    static_assert(detail::runs_leased<Body, permit>,
+    static_assert(!detail::unsafe_body<Body, Token>,
+                  "weir::limiter: give the body a name before co_await, and do not move it: g++ 12 "
+                  "destroys such a temporary twice");
+    static_assert(detail::runs_leased<std::decay_t<Body>, permit>,
                   "weir::limiter: a body takes (weir::permit const&) or nothing and returns "
                   "boost::asio::awaitable<T>");
-    if constexpr (detail::runs_leased<Body, permit>) {
-      using shape = detail::plain_shape<detail::body_result<Body, permit>>;
+    if constexpr (detail::runs_leased<std::decay_t<Body>, permit>) {
+      using shape = detail::plain_shape<detail::body_result<std::decay_t<Body>, permit>>;
       return detail::async_hold<shape, detail::limiter_noun>(
-          agent_, std::move(key), options.wait, std::move(body), std::forward<Token>(token));
+          agent_, std::move(key), options.wait, std::decay_t<Body>(std::forward<Body>(body)),
+          std::forward<Token>(token));
     }
   }
 
   /// The same, and waits for ever.
   template <class Body, class Token = default_token>
     requires(!std::convertible_to<Body, acquire_options>)
-  auto async_with_permit(std::string key, Body body, Token&& token = Token{}) const {
-    return async_with_permit(std::move(key), acquire_options{}, std::move(body),
+  auto async_with_permit(std::string key, Body&& body, Token&& token = Token{}) const {
+    return async_with_permit(std::move(key), acquire_options{}, std::forward<Body>(body),
                              std::forward<Token>(token));
   }
 

@@ -9,6 +9,7 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/detail/explained.hpp"
+#include "weir/detail/unsafe_temporary.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/lease.hpp"
@@ -29,6 +30,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -346,12 +348,13 @@ class uniqueness {
   /// operation fails with `lease_lost`, whatever the body returned or threw: somebody else may have
   /// run beside it. In the end the lock is given back, also if the body failed.
   ///
-  /// On g++ 12 give the body a name first: that compiler destroys a lambda with captures that are
-  /// not trivial twice when it is a temporary beside `co_await`.
+  /// On g++ 12 give the body a name first, and do not move it: that compiler destroys a lambda with
+  /// captures that are not trivial twice when it is a temporary beside `co_await`, and does not
+  /// compile here.
   ///
   /// @param key     1…`limits::key_size` bytes
   /// @param options how long to wait for the lock; not at all by default
-  /// @param body    moved from; takes `lock const&` or nothing and returns
+  /// @param body    copied or moved from; takes `lock const&` or nothing and returns
   /// `boost::asio::awaitable<T>`
   /// @param token   completes with `void(std::exception_ptr, std::optional<T>)`, or with
   /// `void(std::exception_ptr, bool)`
@@ -365,23 +368,28 @@ class uniqueness {
   /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
   /// to `renew_on`.
   template <class Body, class Token = default_token>
-  auto async_with_lock(std::string key, with_lock_options options, Body body,
+  auto async_with_lock(std::string key, with_lock_options options, Body&& body,
                        Token&& token = Token{}) const {
-    static_assert(detail::runs_leased<Body, lock>,
+    static_assert(
+        !detail::unsafe_body<Body, Token>,
+        "weir::uniqueness: give the body a name before co_await, and do not move it: g++ 12 "
+        "destroys such a temporary twice");
+    static_assert(detail::runs_leased<std::decay_t<Body>, lock>,
                   "weir::uniqueness: a body takes (weir::lock const&) or nothing and returns "
                   "boost::asio::awaitable<T>");
-    if constexpr (detail::runs_leased<Body, lock>) {
-      using shape = detail::optional_shape<detail::body_result<Body, lock>>;
+    if constexpr (detail::runs_leased<std::decay_t<Body>, lock>) {
+      using shape = detail::optional_shape<detail::body_result<std::decay_t<Body>, lock>>;
       return detail::async_hold<shape, detail::uniqueness_noun>(
-          agent_, std::move(key), options.wait, std::move(body), std::forward<Token>(token));
+          agent_, std::move(key), options.wait, std::decay_t<Body>(std::forward<Body>(body)),
+          std::forward<Token>(token));
     }
   }
 
   /// The same, without waiting.
   template <class Body, class Token = default_token>
     requires(!std::convertible_to<Body, with_lock_options>)
-  auto async_with_lock(std::string key, Body body, Token&& token = Token{}) const {
-    return async_with_lock(std::move(key), with_lock_options{}, std::move(body),
+  auto async_with_lock(std::string key, Body&& body, Token&& token = Token{}) const {
+    return async_with_lock(std::move(key), with_lock_options{}, std::forward<Body>(body),
                            std::forward<Token>(token));
   }
 

@@ -274,8 +274,8 @@ class limiters final : public program<engine_type> {
     auto body = [p](weir::permit const& held) { return run_body(p, held); };
     weir::acquire_options o;
     if (all.in_.in.choices.chance(50)) o.wait = all.up_to(4 * all.knobs_.ttl);
-    auto [e] = co_await p->limiter.async_with_permit(key, o, std::move(body),
-                                                     asio::as_tuple(asio::use_awaitable));
+    auto [e] =
+        co_await p->limiter.async_with_permit(key, o, body, asio::as_tuple(asio::use_awaitable));
     if (!e) co_return;
     auto const ec = weir::detail::error_of(e);
     if (ec == weir::errc::timed_out) all.in_.in.reach(rare_state::wait_timed_out);

@@ -249,8 +249,8 @@ class locks final : public program<engine_type> {
     auto body = [p](weir::lock const& held) { return run_body(p, held); };
     weir::with_lock_options o;
     if (all.in_.in.choices.chance(50)) o.wait = all.up_to(4 * all.knobs_.ttl);
-    auto [e, ran] = co_await p->once.async_with_lock(key, o, std::move(body),
-                                                     asio::as_tuple(asio::use_awaitable));
+    auto [e, ran] =
+        co_await p->once.async_with_lock(key, o, body, asio::as_tuple(asio::use_awaitable));
     auto const ec = weir::detail::error_of(e);
     if (ec == weir::errc::lease_lost) all.in_.in.reach(rare_state::lost_lease_told);
     if (ec == weir::errc::unique_conflict) all.in_.in.reach(rare_state::conflict_rejected);
