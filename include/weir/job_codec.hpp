@@ -5,6 +5,7 @@
 #define WEIR_JOB_CODEC_HPP
 
 #include "weir/detail/config.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 
@@ -102,11 +103,15 @@ template <class T>
   try {
     typename detail::json_for<T>::type const form = value;
     auto text = detail::json_text(form);
-    if (detail::nested_too_deep(text)) return make_error_code(errc::unencodable_payload);
+    if (detail::nested_too_deep(text)) {
+      return detail::explained(errc::unencodable_payload, "nested too deep");
+    }
     return text;
   } catch (std::bad_alloc const&) {
     throw;
-  } catch (...) {  // the type's own to_json may throw what it likes
+  } catch (std::exception const& e) {  // the type's own to_json may throw what it likes
+    return detail::explained(errc::unencodable_payload, e.what());
+  } catch (...) {
     return make_error_code(errc::unencodable_payload);
   }
 }

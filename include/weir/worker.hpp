@@ -61,6 +61,10 @@ using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backof
 /// to the constructor. A handler that blocks the only thread of both starves the renewals: give the
 /// worker an executor of its own then.
 ///
+/// *Lifetime*: copies share handlers and runs. The destructor of the last one stops the runs as
+/// `stop` does; they drain and complete later, on their executors, and refer to nothing of the
+/// worker's.
+///
 /// *Thread-safety*: register handlers and observers before `async_run`; `stop` may be called from
 /// any thread.
 template <class Store, class Clock = system_clock, class Backoff = default_retry_backoff>

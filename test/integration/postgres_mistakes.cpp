@@ -39,8 +39,9 @@ BOOST_AUTO_TEST_CASE(F86_what_is_wrong_with_the_connection_string_is_told) {
 BOOST_AUTO_TEST_CASE(F98_a_connection_string_that_cannot_be_read_is_not_repeated) {
   heard_log const heard;
   boost::asio::io_context io;
-  for (std::string const bad : {"host=127.0.0.1 password=my secret", "host=a password=b hidden=c",
-                                "postgresql://user:secret@[::1/hidden"}) {
+  for (std::string const bad :
+       {"host=127.0.0.1 password=my secret", "host=a password=b hidden=c",
+        "postgresql://user:secret@[::1/hidden", "postgresql://user:my@secret@127.0.0.1/db"}) {
     postgres_store const store{io.get_executor(), bad};
     auto const ec = weir_test::outcome(io, store, command::inspect_lock{"key"});
     BOOST_TEST((ec == errc::invalid_option), ec.message());

@@ -156,6 +156,19 @@ BOOST_AUTO_TEST_CASE(F85_a_kind_without_handler_is_told_once) {
   BOOST_TEST(heard.count("no handler") == 1U, heard.all());
 }
 
+BOOST_AUTO_TEST_CASE(F85_an_observer_that_throws_is_told) {
+  worker busy{store};
+  busy.handle([](letter const&) {});
+  busy.on_event([](worker_event const&) { throw std::runtime_error{"no room"}; });
+  enqueue(letter{});
+  std::optional<error_code> ended;
+  busy.async_run([&](error_code ec) { ended = ec; });
+  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return !heard.first().empty(); }));
+  busy.stop();
+  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return ended.has_value(); }));
+  compare_row("worker.observer", first());
+}
+
 BOOST_AUTO_TEST_CASE(F85_a_handler_that_blocks_the_thread_is_told) {
   worker busy{store, {.lease = 3s}};
   busy.handle([](letter const&) { std::this_thread::sleep_for(1600ms); });

@@ -131,6 +131,42 @@ BOOST_AUTO_TEST_CASE(stop_ends_it_without_error) {
   BOOST_TEST(!*ended);
 }
 
+BOOST_AUTO_TEST_CASE(destroying_it_drains_its_run) {
+  int finished = 0;
+  {
+    auto w = make_worker();
+    w.handle<note>([&](note const&) -> asio::awaitable<void> {
+      co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 5s,
+                                      asio::use_awaitable);
+      ++finished;
+    });
+    enqueue("note", one);
+    start(w);
+  }
+  settle();
+  enqueue("note", one);
+  pass(5s);
+  BOOST_TEST(finished == 1);
+  BOOST_TEST((ended == weir::error_code{}));
+  BOOST_TEST(stats().pending == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(F85_a_lease_that_was_lost_to_a_blocked_thread_says_so) {
+  auto w = make_worker();
+  w.handle<note>([&](note const&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                    asio::use_awaitable);
+  });
+  enqueue("note", one);
+  start(w);
+  clock.advance(40s);
+  settle();
+  BOOST_TEST(events[kind::lease_lost] == 1);
+  BOOST_TEST(std::ranges::count_if(reasons, [](std::string const& r) {
+               return r.starts_with("renewals are 30000 ms late");
+             }) == 1);
+}
+
 BOOST_AUTO_TEST_CASE(draining_lets_running_handlers_finish_and_keeps_their_leases) {
   auto w = make_worker({.concurrency = 2, .lease = 3s, .drain = 60s});
   w.handle<note>([&](note const&) -> asio::awaitable<void> {

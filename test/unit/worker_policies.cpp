@@ -147,6 +147,8 @@ BOOST_AUTO_TEST_CASE(R1_concurrency_is_never_exceeded_and_refusals_burn_no_attem
   BOOST_TEST(g.starts.size() == 12U);
   BOOST_TEST(stats().completed == 12U);
   BOOST_TEST(events[kind::snoozed] > 0);
+  BOOST_TEST(std::ranges::count(reasons, "its concurrency limit is reached") ==
+             events[kind::snoozed]);
   BOOST_TEST(events[kind::dead_lettered] == 0);
   auto const census = ask(weir::command::inspect_permits{"limited", 10});
   BOOST_TEST(census.in_use == 0U);
@@ -235,6 +237,7 @@ BOOST_AUTO_TEST_CASE(F55_R3_a_rate_refused_job_reserves_and_runs_at_its_own_inst
     BOOST_TEST(at[i].count() == weir::duration{std::chrono::seconds{i}}.count());
   }
   BOOST_TEST(events[kind::snoozed] == 7);  // each was refused once, and paid once
+  BOOST_TEST(std::ranges::count(reasons, "its rate is used up") == 7);
 }
 
 BOOST_AUTO_TEST_CASE(a_reservation_holds_for_its_attempt_only) {

@@ -12,20 +12,36 @@
 
 namespace weir::detail {
 
-/// Tells the log of a renewal that comes so late that leases may be lost: its thread was blocked,
-/// or the host stood still (F85).
+/// The words for a renewal that comes so late that leases may be lost, because its thread was
+/// blocked or the host stood still (F85); empty for one that is in time, or when memory is
+/// exhausted.
 ///
-/// @param who  renews
-/// @param late after the time at which it wanted to
-inline void log_late_renewals(char const* who, duration late, duration lease) noexcept {
+/// @param late   after the time at which it was to be sent
+/// @param remedy the function by which renewals get an executor of their own
+inline std::string text_of_late_renewals(duration late, duration lease,
+                                         char const* remedy) noexcept {
   constexpr int part = 12;
-  if (late <= lease / part || !logs(log::level::warning)) return;
+  if (late <= lease / part) return {};
   try {
     auto const ms = std::chrono::duration_cast<std::chrono::milliseconds>(late).count();
-    tell_log(log::level::warning, log::topic::starvation,
-             std::string{who} + ": renewals are " + std::to_string(ms) +
-                 " ms late: is their thread blocked by a handler? Give them an executor of their "
-                 "own (bookkeeping_on, renew_on)");
+    return "renewals are " + std::to_string(ms) +
+           " ms late: is their thread blocked by a handler? Give them an executor of their own (" +
+           remedy + ")";
+  } catch (...) {
+    return {};
+  }
+}
+
+/// Tells the log of such a renewal.
+///
+/// @param who renews
+inline void log_late_renewals(char const* who, duration late, duration lease,
+                              char const* remedy) noexcept {
+  if (!logs(log::level::warning)) return;
+  try {
+    auto const text = text_of_late_renewals(late, lease, remedy);
+    if (text.empty()) return;
+    tell_log(log::level::warning, log::topic::starvation, std::string{who} + ": " + text);
   } catch (...) {  // out of memory
   }
 }

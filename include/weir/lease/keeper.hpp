@@ -182,7 +182,7 @@ class basic_lease_keeper {
       if (waited != errc::timed_out || self->is_stopped()) co_return;
 
       auto const sent = clock.steady_now();
-      log_late_renewals("limiter or uniqueness", saturating_sub(sent, renew_at), ttl);
+      log_late_renewals("limiter or uniqueness", saturating_sub(sent, renew_at), ttl, "renew_on");
       if (sent >= deadline) co_return;
       auto asking = attempt<lease_renewal>(clock, deadline, keep, renew);
       auto const answer = co_await std::move(asking);

@@ -4,7 +4,9 @@
 #ifndef WEIR_WORKER_CORE_HPP
 #define WEIR_WORKER_CORE_HPP
 
+#include "weir/detail/late_renewals.hpp"
 #include "weir/error.hpp"
+#include "weir/log.hpp"
 #include "weir/worker/active_job.hpp"
 #include "weir/worker/logging.hpp"
 #include "weir/worker/question.hpp"
@@ -201,7 +203,8 @@ class worker_core {
     if (!observer_) return;
     try {
       observer_(event);
-    } catch (...) {  // an observer that throws has nobody to tell
+    } catch (...) {
+      tell_failure_of("worker: its observer", std::current_exception());
     }
   }
   void tell_failure(error_code ec, std::string_view queue = {}) noexcept {
@@ -213,6 +216,12 @@ class worker_core {
   }
   void tell(worker_event_kind kind, active_job const& job, std::string_view reason = {},
             duration delay = {}) noexcept {
+    std::string late;
+    if (kind == worker_event_kind::lease_lost && reason.empty() && !job.renewing) {
+      late = text_of_late_renewals(saturating_sub(clock.steady_now(), job.renew_at), options.lease,
+                                   "bookkeeping_on");
+      reason = late;
+    }
     worker_event event;
     event.kind = kind;
     event.queue = job.queue;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace weir::detail {
@@ -30,14 +31,16 @@ struct gate_answer {
   };
 
   gate_answer() = default;
-  explicit gate_answer(verdict v, duration d = {}, std::string t = {})
+  explicit gate_answer(verdict v, duration d = {}, std::string t = {}, std::string_view b = {})
       : what{v},
         delay{d},
-        text{std::move(t)} {}
+        text{std::move(t)},
+        by{b} {}
 
   verdict what = verdict::run;
   duration delay{};
-  std::string text;  ///< snooze: the memo; fail and bury: the reason
+  std::string text;     ///< snooze: the memo; fail and bury: the reason
+  std::string_view by;  ///< snooze and snooze_queue: the policy that refuses, for whoever observes
 };
 
 /// Asks a job's policies in their order: unique → concurrency → rate. It holds nothing while
@@ -61,7 +64,7 @@ class gate {
       co_await core.ask(start, job->deadline);
       if (start.error) co_return failure(start.error);
       if (start.answer->outcome == start_outcome::blocked) {
-        co_return refused(*job, start.answer->retry_after);
+        co_return refused(*job, start.answer->retry_after, "its unique key is taken");
       }
     }
 
@@ -77,9 +80,10 @@ class gate {
       auto const& grant = *acquire.answer;
       if (!grant.granted) {
         if (job->prepared->concurrency_scope == limit_scope::queue) {
-          co_return gate_answer{verdict::snooze_queue, pause(*job, grant.retry_after)};
+          co_return gate_answer{
+              verdict::snooze_queue, pause(*job, grant.retry_after), {}, by_limit};
         }
-        co_return refused(*job, grant.retry_after);
+        co_return refused(*job, grant.retry_after, by_limit);
       }
       job->permit_holder = holder;
       job->permit_fence = grant.fence;
@@ -96,7 +100,7 @@ class gate {
         co_await core.ask(keep, job->deadline);
         if (keep.error) {
           co_await leave(job);
-          if (keep.error == errc::lease_lost) co_return refused(*job, {});
+          if (keep.error == errc::lease_lost) co_return refused(*job, {}, by_limit);
           co_return failure(keep.error);
         }
         asked_at = keep.asked_at;
@@ -128,6 +132,9 @@ class gate {
   }
 
  private:
+  static constexpr std::string_view by_limit = "its concurrency limit is reached";
+  static constexpr std::string_view by_rate = "its rate is used up";
+
   /// Takes the job's tokens, or reserves them.
   boost::asio::awaitable<gate_answer> pay(std::shared_ptr<active_job> job) {
     using verdict = gate_answer::verdict;
@@ -143,17 +150,20 @@ class gate {
     co_await core.ask_once(take);
     if (auto const ec = take.error) {
       // An unknown outcome counts as spent; asking again later costs at most the same again.
-      if (ec == condition::transient) co_return gate_answer{verdict::snooze, pause(*job, {})};
+      if (ec == condition::transient) {
+        co_return gate_answer{verdict::snooze, pause(*job, {}), {}, by_rate};
+      }
       if (ec == condition::bad_input) co_return gate_answer{verdict::bury, {}, ec.message()};
       co_return gate_answer{verdict::fail, {}, ec.message()};
     }
     auto const& decision = *take.answer;
     if (decision.allowed && decision.wait <= duration::zero()) co_return gate_answer{};
     if (decision.allowed) {
-      co_return gate_answer{verdict::snooze, decision.wait, reservation(*job)};
+      co_return gate_answer{verdict::snooze, decision.wait, reservation(*job), by_rate};
     }
     auto const delay = std::max(decision.retry_after, duration{std::chrono::milliseconds{1}});
-    co_return gate_answer{whole_queue ? verdict::snooze_queue : verdict::snooze, delay};
+    co_return gate_answer{
+        whole_queue ? verdict::snooze_queue : verdict::snooze, delay, {}, by_rate};
   }
 
   [[nodiscard]] static gate_answer failure(error_code ec) {
@@ -164,9 +174,10 @@ class gate {
   }
 
   /// A refusal keeps a reservation that was made before it: its tokens are spent.
-  [[nodiscard]] gate_answer refused(active_job const& job, duration retry_after) {
+  [[nodiscard]] gate_answer refused(active_job const& job, duration retry_after,
+                                    std::string_view by) {
     return gate_answer{gate_answer::verdict::snooze, pause(job, retry_after),
-                       job.job.memo == reservation(job) ? job.job.memo : std::string{}};
+                       job.job.memo == reservation(job) ? job.job.memo : std::string{}, by};
   }
 
   /// By backoff, so that the refused spread out; no longer than the other's lease lasts, and never

@@ -119,8 +119,12 @@ class job_run {
     auto const answer = co_await self->gate_.pass(job);
     switch (answer.what) {
       case verdict::run: launch(self, job); co_return;
-      case verdict::snooze: co_await self->snooze(job, answer.delay, answer.text); co_return;
-      case verdict::snooze_queue: co_await self->hold_queue(job, answer.delay); co_return;
+      case verdict::snooze:
+        co_await self->snooze(job, answer.delay, answer.text, answer.by);
+        co_return;
+      case verdict::snooze_queue:
+        co_await self->hold_queue(job, answer.delay, answer.by);
+        co_return;
       case verdict::lost: self->give_up_lease(job); co_return;
       case verdict::fail:
         co_await self->requeue(job, answer.text, self->retry_delay(*job));
@@ -226,7 +230,7 @@ class job_run {
         co_return;
       case ending::snoozed:
         co_await self->gate_.leave(job);
-        co_await self->snooze(job, outcome.delay, {});
+        co_await self->snooze(job, outcome.delay, {}, {});
         co_return;
       case ending::not_started: co_await self->stopped(job); co_return;
       case ending::failed: break;
@@ -302,25 +306,26 @@ class job_run {
   }
 
   boost::asio::awaitable<void> snooze(std::shared_ptr<active_job> job, duration delay,
-                                      std::string memo) {
+                                      std::string memo, std::string_view by) {
     question<command::snooze_job> later{{.queue = job->queue,
                                          .id = job->job.id,
                                          .fence = job->job.fence,
                                          .delay = delay,
                                          .memo = memo}};
     co_await core_->ask(later, job->deadline);
-    if (!lost(job, later.error)) core_->tell(worker_event_kind::snoozed, *job, memo, delay);
+    if (!lost(job, later.error)) core_->tell(worker_event_kind::snoozed, *job, by, delay);
     core_->settle(*job);
   }
 
   /// The refused limit is the whole queue's: the queue waits, and its jobs keep their order.
-  boost::asio::awaitable<void> hold_queue(std::shared_ptr<active_job> job, duration delay) {
+  boost::asio::awaitable<void> hold_queue(std::shared_ptr<active_job> job, duration delay,
+                                          std::string_view by) {
     question<command::snooze_queue> hold{{.queue = job->queue, .delay = delay}};
     co_await core_->ask(hold, job->deadline);
     if (hold.error) {
       core_->tell_failure(hold.error);
     } else {
-      core_->tell(worker_event_kind::queue_snoozed, *job, {}, delay);
+      core_->tell(worker_event_kind::queue_snoozed, *job, by, delay);
     }
     co_await give_back(job);
   }

@@ -51,7 +51,7 @@ class lease_renewer {
         }
         if (now >= job->renew_at && !job->renewing) {
           log_late_renewals("worker", saturating_sub(now, job->renew_at),
-                            self->core_->options.lease);
+                            self->core_->options.lease, "bookkeeping_on");
           job->renewing = true;
           self->core_->begin(renew(self, job));
         }

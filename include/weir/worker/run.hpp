@@ -352,6 +352,14 @@ struct worker_runs::state {
   std::shared_ptr<handler_registry> handlers = std::make_shared<handler_registry>();
   std::mutex mutex;  ///< of what follows
   std::vector<std::weak_ptr<worker_run>> runs;
+
+  void stop() {
+    std::lock_guard const lock{mutex};
+    for (auto const& weak : runs) {
+      if (auto const run = weak.lock()) worker_run::stop(run);
+    }
+  }
+  ~state() { stop(); }
 };
 
 WEIR_DECL worker_runs::worker_runs() : state_{std::make_shared<state>()} {}
@@ -396,12 +404,7 @@ WEIR_DECL void worker_runs::begin(
   run->core().begin(worker_run::run(run), std::move(done));
 }
 
-WEIR_DECL void worker_runs::stop() {
-  std::lock_guard const lock{state_->mutex};
-  for (auto const& weak : state_->runs) {
-    if (auto const run = weak.lock()) worker_run::stop(run);
-  }
-}
+WEIR_DECL void worker_runs::stop() { state_->stop(); }
 
 }  // namespace weir::detail
 

@@ -40,6 +40,15 @@ class postgres_hosts {
     for (auto const* o = given.get(); o != nullptr && o->keyword != nullptr; ++o) {
       if (o->val != nullptr) parameters_[o->keyword] = o->val;
     }
+    // libpq ends the user's part of a URL at its first "@": the host is a part of the password
+    // (F98).
+    if (std::ranges::any_of(split(of("host")), [](auto const& each) {
+          return is_name(each) && each.find('@') != each.npos;
+        })) {
+      valid_ = false;
+      problem_ = "a host has an \"@\": in a password it is written as %40";
+      parameters_.clear();
+    }
     if (!valid_ || parameters_.contains("service")) return;  // which only libpq reads
     options const defaults{PQconndefaults()};
     for (auto const* o = defaults.get(); o != nullptr && o->keyword != nullptr; ++o) {
