@@ -2,7 +2,8 @@
 """Makes pages of our Markdown for Doxygen, which knows neither GitHub's anchors nor links to files, and checks the site.
 
 usage: site.py FILE.md         print the page as Doxygen is to read it: its INPUT filter
-       site.py --index FOLDER  put the guides' headings, and what their tables explain, among what the site's search finds
+       site.py --index FOLDER  put the guides' headings, and what their tables explain, among what the site's search finds; and
+                               mend what Doxygen makes of their code
        site.py --check FOLDER  every link and anchor of our Markdown, and of the site in FOLDER; exits with 1 and a line for each
                                that leads nowhere
 """
@@ -150,6 +151,31 @@ def index(folder: pathlib.Path) -> int:
     return sum(len(rows) for rows in entries.values())
 
 
+# -------------------------------------------------------------------------------------------- code
+
+ROW = re.compile(r'<tr class="markdownTableRow.*?</tr>', re.DOTALL)
+LONG = 24  # letters of code in a table that need not be broken
+
+
+def breakable(row: re.Match) -> str:
+    """Long codes behind a table's first column may be broken at their signs, so that the table is no wider than the page."""
+    first, *rest = re.split(r"(?=<td )", row[0])[1:] or [row[0]]
+    codes = re.compile(rf"<code>[^<]{{{LONG},}}</code>")
+    cut = [codes.sub(lambda code: re.sub(r"(?<=\w)([._:/(])(?=\w)", r"\1<wbr/>", code[0]), cell) for cell in rest]
+    return row[0].partition("<td ")[0] + first + "".join(cut)
+
+
+def mend(folder: pathlib.Path) -> None:
+    for name in PAGES.values():
+        page = folder / f"{name}.html"
+        text = page.read_text(encoding="utf-8")
+        # Doxygen takes a variable for the enumerator of its name, and a program of bench/ for a header.
+        text = re.sub(r'<a class="code hl_enumvalue"[^>]*>([^<:]*)</a>', r"\1", text)
+        if name == "benchmarks":
+            text = re.sub(r'<a class="el" href="[^"]*">([\w.]+\.hpp)</a>', r"\1", text)
+        page.write_text(ROW.sub(breakable, text), encoding="utf-8")
+
+
 # ------------------------------------------------------------------------------------------- check
 
 
@@ -215,6 +241,7 @@ def check_site(folder: pathlib.Path) -> tuple[list[str], int]:
 
 def main() -> int:
     if sys.argv[1] == "--index":
+        mend(pathlib.Path(sys.argv[2]))
         print(f"{index(pathlib.Path(sys.argv[2]))} entries of the guides are found by the search")
         return 0
     if sys.argv[1] != "--check":
