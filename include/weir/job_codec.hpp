@@ -109,9 +109,13 @@ template <class T>
     return text;
   } catch (std::bad_alloc const&) {
     throw;
-  } catch (std::exception const& e) {  // the type's own to_json may throw what it likes
-    return detail::explained(errc::unencodable_payload, e.what());
-  } catch (...) {
+  } catch (typename detail::json_for<T>::type::type_error const& e) {
+    // Texts of errors are kept for as long as the process lives, and nlohmann's differ from payload
+    // to payload.
+    constexpr int not_utf8 = 316;
+    if (e.id != not_utf8) return make_error_code(errc::unencodable_payload);
+    return detail::explained(errc::unencodable_payload, "a string is not UTF-8");
+  } catch (...) {  // the type's own to_json may throw what it likes
     return make_error_code(errc::unencodable_payload);
   }
 }
