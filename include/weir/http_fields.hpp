@@ -5,6 +5,7 @@
 #define WEIR_HTTP_FIELDS_HPP
 
 #include "weir/decision.hpp"
+#include "weir/detail/int128.hpp"
 #include "weir/quota.hpp"
 #include "weir/time.hpp"
 
@@ -73,7 +74,7 @@ inline void append_string(std::string& out, std::string_view text) {
 
 /// How long an empty bucket takes to fill: the window in which so many can be used again and again.
 [[nodiscard]] inline std::uint64_t window(quota const& q) noexcept {
-  __extension__ using wide = unsigned __int128;
+  using wide = weir::detail::uint128;
   if (q.tokens() == 0 || q.period() <= duration::zero()) return 1;
   auto const whole = static_cast<wide>(q.capacity()) * static_cast<wide>(q.period().count());
   auto const second = static_cast<wide>(q.tokens()) * 1'000'000'000U;

@@ -32,13 +32,48 @@ struct steady_base {
 /// suspended.
 using steady_time = steady_base::time_point;
 
+namespace detail {
+
+// Two compilers have an instruction for it. The other form serves the rest.
+#if defined(__GNUC__) && !defined(WEIR_NO_INT128)
+
+[[nodiscard]] constexpr bool add_overflows(duration::rep a, duration::rep b,
+                                           duration::rep& sum) noexcept {
+  return __builtin_add_overflow(a, b, &sum);
+}
+[[nodiscard]] constexpr bool subtract_overflows(duration::rep a, duration::rep b,
+                                                duration::rep& difference) noexcept {
+  return __builtin_sub_overflow(a, b, &difference);
+}
+
+#else
+
+[[nodiscard]] constexpr bool add_overflows(duration::rep a, duration::rep b,
+                                           duration::rep& sum) noexcept {
+  using range = std::numeric_limits<duration::rep>;
+  if (b >= 0 ? a > range::max() - b : a < range::min() - b) return true;
+  sum = a + b;
+  return false;
+}
+[[nodiscard]] constexpr bool subtract_overflows(duration::rep a, duration::rep b,
+                                                duration::rep& difference) noexcept {
+  using range = std::numeric_limits<duration::rep>;
+  if (b < 0 ? a > range::max() + b : a < range::min() + b) return true;
+  difference = a - b;
+  return false;
+}
+
+#endif
+
+}  // namespace detail
+
 /// `t + d`, held at the ends of the range instead of overflowing.
 template <class Base>
 [[nodiscard]] constexpr std::chrono::time_point<Base, duration> saturating_add(
     std::chrono::time_point<Base, duration> t, duration d) noexcept {
   using point = std::chrono::time_point<Base, duration>;
   duration::rep sum = 0;
-  if (__builtin_add_overflow(t.time_since_epoch().count(), d.count(), &sum)) [[unlikely]] {
+  if (detail::add_overflows(t.time_since_epoch().count(), d.count(), sum)) [[unlikely]] {
     return d >= duration::zero() ? point::max() : point::min();
   }
   return point{duration{sum}};
@@ -50,7 +85,7 @@ template <class Base>
     std::chrono::time_point<Base, duration> a, std::chrono::time_point<Base, duration> b) noexcept {
   auto const right = b.time_since_epoch();
   duration::rep difference = 0;
-  if (__builtin_sub_overflow(a.time_since_epoch().count(), right.count(), &difference))
+  if (detail::subtract_overflows(a.time_since_epoch().count(), right.count(), difference))
       [[unlikely]] {
     return right < duration::zero() ? duration::max() : duration::min();
   }

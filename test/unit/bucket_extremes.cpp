@@ -51,9 +51,9 @@ BOOST_AUTO_TEST_CASE(F97_any_arrival_that_was_read_is_an_answer) {
     std::array const scales{scale, scale, scale, scale};
     std::span<bucket_scale const> const one{scales.data(), 1};
     for (auto const now : times) {
-      for (auto const arrival : {largest, largest / 2, bucket_units{1} << 90, least, least + 1,
-                                 bucket_units{std::numeric_limits<std::int64_t>::max()},
-                                 bucket_units{std::numeric_limits<std::int64_t>::min()}}) {
+      for (auto const& arrival : {largest, largest / 2, bucket_units{1} << 90, least, least + 1,
+                                  bucket_units{std::numeric_limits<std::int64_t>::max()},
+                                  bucket_units{std::numeric_limits<std::int64_t>::min()}}) {
         auto const arrivals = weir::rule::bucket_arrivals{arrival, arrival, arrival, arrival};
         for (auto const max_wait : {duration{}, weir::limits::span}) {
           for (auto const cost : {std::uint64_t{1}, scale.capacity}) {
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(F97_the_greatest_fence_is_followed_by_none_that_is_less) {
 
 BOOST_AUTO_TEST_CASE(an_arrival_of_two_words_is_what_was_written) {
   weir::detail::wide_arrival a;
-  for (auto const units :
+  for (auto const& units :
        {largest, least, bucket_units{0}, bucket_units{-1}, bucket_units{1} << 64,
         -(bucket_units{1} << 64), bucket_units{std::numeric_limits<std::int64_t>::min()}}) {
     auto const before = a.read();

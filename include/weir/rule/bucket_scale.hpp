@@ -4,6 +4,7 @@
 #ifndef WEIR_RULE_BUCKET_SCALE_HPP
 #define WEIR_RULE_BUCKET_SCALE_HPP
 
+#include "weir/detail/int128.hpp"
 #include "weir/limits.hpp"
 #include "weir/quota.hpp"
 #include "weir/time.hpp"
@@ -50,14 +51,8 @@ inline constexpr duration bucket_horizon = std::chrono::hours{24 * 365 * 30};
   return duration{n < -most ? -most : n > most ? most : n};
 }
 
-namespace detail {
-
-__extension__ using wide = unsigned __int128;  // two compilers have it, the language has not
-
-}  // namespace detail
-
 /// A number of units: see above.
-__extension__ using bucket_units = __int128;
+using bucket_units = weir::detail::int128;
 
 /// One quota in integers. Made by `bucket_scale::of` only, which sees to it that nothing below can
 /// overflow.
@@ -89,7 +84,7 @@ struct bucket_scale {
   [[nodiscard]] static constexpr std::optional<bucket_scale> of(quota const& q,
                                                                 duration tick = duration{
                                                                     1}) noexcept {
-    using detail::wide;
+    using wide = weir::detail::uint128;
     constexpr std::uint64_t micro = 1000;
     auto const period = static_cast<std::uint64_t>(q.period().count());
     auto const common = std::gcd(q.tokens(), period);
@@ -122,7 +117,7 @@ struct bucket_scale {
   /// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994,
   /// theorem 4.2). Doubled, so that the upper half of the product is all that is shifted.
   [[nodiscard]] constexpr std::uint64_t tokens_in(std::int64_t units) const noexcept {
-    using detail::wide;
+    using wide = weir::detail::uint128;
     auto const doubled = static_cast<std::uint64_t>(units) * 2;
     return static_cast<std::uint64_t>((static_cast<wide>(doubled) * inverse) >> 64) >> (shift - 63);
   }

@@ -41,7 +41,8 @@ inline constexpr auto no_mark = bucket_mark::none();
 
 /// The low 64 bits of an arrival, as a signed number; an arrival that fits is that number.
 [[nodiscard]] constexpr std::int64_t low_of(bucket_units units) noexcept {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(units));
+  constexpr bucket_units low = std::numeric_limits<std::uint64_t>::max();
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(units & low));
 }
 /// Of one that fits anyhow.
 [[nodiscard]] constexpr std::int64_t low_of(std::int64_t units) noexcept { return units; }

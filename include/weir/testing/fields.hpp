@@ -84,9 +84,15 @@ namespace weir::testing {
 /// The name of an enumerator, as the compiler prints it.
 template <auto Value>
 [[nodiscard]] constexpr std::string_view enumerator() noexcept {
+#if defined(_MSC_VER) && !defined(__clang__)
+  std::string_view text = __FUNCSIG__;
+  text.remove_prefix(text.find("enumerator<"));
+  text = text.substr(0, text.find('>'));
+#else
   std::string_view text = __PRETTY_FUNCTION__;
   text.remove_prefix(text.find("Value = "));
   text = text.substr(0, text.find_first_of(";]"));
+#endif
   return text.substr(text.rfind(':') + 1);
 }
 

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_MEMORY_BUCKET_SHARD_HPP
 #define WEIR_STORE_MEMORY_BUCKET_SHARD_HPP
 
+#include "weir/detail/prefetch.hpp"
 #include "weir/store/memory/bucket_key.hpp"
 #include "weir/store/memory/quota_book.hpp"
 #include "weir/time.hpp"
@@ -138,8 +139,8 @@ class alignas(64) basic_bucket_shard {
     auto const size = size_.load(std::memory_order_acquire);
     if (size == 0) return;
     auto const* const first = &slot(home(hash, size));
-    __builtin_prefetch(first);
-    __builtin_prefetch(reinterpret_cast<char const*>(first + 1) - 1);  // it may span two lines
+    detail::prefetch(first);
+    detail::prefetch(reinterpret_cast<char const*>(first + 1) - 1);  // it may span two lines
   }
 
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_MEMORY_BUCKET_TABLE_HPP
 #define WEIR_STORE_MEMORY_BUCKET_TABLE_HPP
 
+#include "weir/detail/int128.hpp"
 #include "weir/rule/buckets.hpp"
 #include "weir/store/memory/arrival_pool.hpp"
 #include "weir/store/memory/bucket_shard.hpp"
@@ -47,8 +48,7 @@ class basic_bucket_table {
         wide_{most_ + shard_count_} {}
 
   [[nodiscard]] bucket_shard& home(std::uint64_t hash) const noexcept {
-    __extension__ using wide = unsigned __int128;
-    return shards_[static_cast<std::size_t>(static_cast<wide>(hash) * shard_count_ >> 64)];
+    return shards_[static_cast<std::size_t>(static_cast<uint128>(hash) * shard_count_ >> 64)];
   }
   [[nodiscard]] quota_book& book() noexcept { return book_; }
   [[nodiscard]] quota_book const& book() const noexcept { return book_; }

@@ -5,6 +5,7 @@
 #define WEIR_STORE_MEMORY_BUCKETS_HPP
 
 #include "weir/command/buckets.hpp"
+#include "weir/detail/prefetch.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/rule/buckets.hpp"
@@ -201,7 +202,7 @@ class basic_memory_buckets {
       bucket_key key;
       std::uint64_t hash;
     };
-    for (auto const& c : commands) __builtin_prefetch(c.key.data());
+    for (auto const& c : commands) prefetch(c.key.data());
     boost::container::static_vector<lookup, batch> lookups;
     for (auto const& c : commands) {
       auto const& l = lookups.emplace_back(c.key.size() <= limits::key_size ? c.key : "");

@@ -4,7 +4,7 @@
 #ifndef WEIR_STORE_MEMORY_WIDE_ARRIVAL_HPP
 #define WEIR_STORE_MEMORY_WIDE_ARRIVAL_HPP
 
-#include "weir/rule/bucket_scale.hpp"
+#include "weir/rule/buckets.hpp"
 
 #include <array>
 #include <atomic>
@@ -36,14 +36,14 @@ class alignas(16) wide_arrival {
     std::uint64_t high;
 
     [[nodiscard]] rule::bucket_units units() const noexcept {
-      __extension__ using wide = unsigned __int128;
-      return static_cast<rule::bucket_units>(wide{high} << 96 | wide{low} << 32) >> 32;
+      auto const top = static_cast<std::int32_t>(static_cast<std::uint32_t>(high));
+      return (static_cast<rule::bucket_units>(top) << 64) + low;
     }
     [[nodiscard]] state next(rule::bucket_units units) const noexcept {
-      __extension__ using wide = unsigned __int128;
-      auto const bits = static_cast<wide>(units);
+      auto const bottom = static_cast<std::uint64_t>(rule::low_of(units));
+      auto const top = static_cast<std::int32_t>((units - bottom) >> 64);
       auto const version = ((high >> 32) + 1) << 32;
-      return {static_cast<std::uint64_t>(bits), version | static_cast<std::uint32_t>(bits >> 64)};
+      return {bottom, version | static_cast<std::uint32_t>(top)};
     }
   };
 

@@ -6,6 +6,7 @@
 
 #include "weir/command/buckets.hpp"
 #include "weir/decision.hpp"
+#include "weir/detail/int128.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/quota.hpp"
@@ -93,7 +94,7 @@ class bucket_model {
   }
 
  private:
-  __extension__ using wide = __int128;  // two compilers have it, the language has not
+  using wide = weir::detail::int128;
   using times = std::array<wide, limits::quotas>;
 
   static constexpr wide always = -(wide{1} << 100);  // full, at any time
@@ -223,7 +224,7 @@ class bucket_ledger {
   }
 
  private:
-  __extension__ using wide = __int128;  // two compilers have it, the language has not
+  using wide = weir::detail::int128;
 
   struct entry {
     time_point instant;

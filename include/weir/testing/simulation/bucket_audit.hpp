@@ -5,6 +5,7 @@
 #define WEIR_TESTING_SIMULATION_BUCKET_AUDIT_HPP
 
 #include "weir/command/buckets.hpp"
+#include "weir/detail/int128.hpp"
 #include "weir/error.hpp"
 #include "weir/testing/simulation/world.hpp"
 #include "weir/time.hpp"
@@ -88,7 +89,7 @@ class bucket_audit {
   /// Every window that holds this grant: the fullest is from a low of the line (granted so far less
   /// refilled so far) before it to a high after it.
   void check(bucket const& b, std::size_t place, quota const& q) {
-    __extension__ using wide = __int128;
+    using wide = weir::detail::int128;
     wide const period = q.period().count();
     wide const tokens = static_cast<wide>(q.tokens());
     auto const& origin = b.grants.front().instant;

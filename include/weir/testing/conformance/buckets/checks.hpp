@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_BUCKETS_CHECKS_HPP
 
 #include "weir/command/buckets.hpp"
+#include "weir/detail/int128.hpp"
 #include "weir/limits.hpp"
 #include "weir/testing/bench.hpp"
 #include "weir/testing/checks.hpp"
@@ -160,7 +161,7 @@ inline void rates_do_not_drift(bucket_bench& b) {
       auto const n = available(b, key, quotas);
       if (n > 0) expect_taken(b, key, quotas, n);
       taken += n;
-      __extension__ using wide = unsigned __int128;
+      using wide = weir::detail::uint128;
       auto const within = [&](duration d) {
         return static_cast<std::uint64_t>(static_cast<wide>(d.count()) * q.tokens() /
                                           static_cast<wide>(q.period().count()));
@@ -208,7 +209,7 @@ inline void unrepresentable_quotas_are_refused(bucket_bench& b) {
 }
 
 inline void every_quota_is_taken_exactly(bucket_bench& b) {
-  __extension__ using wide = unsigned __int128;
+  using wide = weir::detail::uint128;
   using std::chrono::hours;
   constexpr std::uint64_t most = 1'000'000'000;
   constexpr std::uint64_t rates[] = {1,         7,         1001,        14'901,      3'600'001,
