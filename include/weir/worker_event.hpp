@@ -25,14 +25,16 @@ enum class worker_event_kind : std::uint8_t {
              ///< was given back
   returned,  ///< given back unstarted, or cut short, because the worker stops or the queue was
              ///< snoozed
-  dead_lettered,  ///< ended for good, with `reason`
-  damaged,        ///< `count` records of `queue` could not be read and are dead letters now: see
-                  ///< `damaged_record`
-  lease_lost,     ///< the lease ended before the handler did, or before its outcome was stored:
-                  ///< another will run it
-  queue_snoozed,  ///< a limit that the whole queue shares refused; the queue is held back for
-                  ///< `delay`
-  store_failed,   ///< a command failed with `error`; it is tried again where that is safe
+  dead_lettered,    ///< ended for good, with `reason`
+  damaged,          ///< `count` records of `queue` could not be read and are dead letters now: see
+                    ///< `damaged_record`
+  lease_lost,       ///< the lease ended before the handler did, or before its outcome was stored:
+                    ///< another will run it
+  queue_snoozed,    ///< a limit that the whole queue shares refused; the queue is held back for
+                    ///< `delay`
+  store_failed,     ///< a command failed with `error`; it is tried again where that is safe
+  store_recovered,  ///< a command succeeded again, `delay` after the first of those that found the
+                    ///< store away
 };
 
 /// Its name in English, as it stands above.
@@ -49,6 +51,7 @@ enum class worker_event_kind : std::uint8_t {
     case worker_event_kind::lease_lost: return "lease_lost";
     case worker_event_kind::queue_snoozed: return "queue_snoozed";
     case worker_event_kind::store_failed: return "store_failed";
+    case worker_event_kind::store_recovered: return "store_recovered";
   }
   return "?";
 }
@@ -62,7 +65,8 @@ struct worker_event {
   std::uint32_t count = 1;          ///< how many jobs it concerns
   std::string_view reason{};        ///< why, in words, where there is something to say
   std::string_view result{};        ///< completed: what was stored
-  duration delay{};                 ///< retried and snoozed: until it vests again
+  duration delay{};                 ///< retried and snoozed: until it vests again; store_recovered:
+                                    ///< for how long the store was away
   error_code error{};               ///< store_failed: the store's error
 };
 

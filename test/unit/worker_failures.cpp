@@ -106,6 +106,7 @@ struct failing_queue : worker_fixture {
     worker.on_event([this](weir::worker_event const& e) {
       ++events[e.kind];
       if (e.kind == kind::damaged) damaged += e.count;
+      if (e.kind == kind::store_recovered) outage = e.delay;
       if (e.kind == kind::store_failed) told.emplace_back(e.queue);
     });
   }
@@ -149,6 +150,7 @@ struct failing_queue : worker_fixture {
   std::map<std::string, int> runs;
   std::vector<std::string> told;
   std::uint32_t damaged = 0;
+  weir::duration outage{};
   bool throws = false;
 };
 
@@ -212,6 +214,22 @@ BOOST_FIXTURE_TEST_CASE(F93_a_queue_that_works_again_is_served_within_the_poll, 
   broken = false;
   pass(1s);
   BOOST_TEST(runs["bad"] == 50);
+  BOOST_TEST(events[kind::store_recovered] == 0);  // it was there, and refused
+}
+
+BOOST_FIXTURE_TEST_CASE(F85_an_outage_is_told_to_be_over_once_with_how_long_it_was, failing_queue) {
+  start();
+  bool away = true;
+  observed.plan().fails = [&](std::string_view, std::string_view) {
+    return away ? make_error_code(errc::store_unavailable) : weir::error_code{};
+  };
+  pass(20s);
+  BOOST_TEST(events[kind::store_failed] > 1);
+  BOOST_TEST(events[kind::store_recovered] == 0);
+  away = false;
+  pass(10s);
+  BOOST_TEST(events[kind::store_recovered] == 1);
+  BOOST_TEST((outage > 15s && outage <= 25s));
 }
 
 BOOST_FIXTURE_TEST_CASE(F93_ten_thousand_damaged_records_cost_no_time, failing_queue) {

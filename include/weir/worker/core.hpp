@@ -33,6 +33,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -101,7 +102,6 @@ class worker_core {
       co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,
                                                                               asio::deferred);
     }
-    if (!what.error) log_state_.failing = {};
     heed(what);
   }
 
@@ -209,6 +209,7 @@ class worker_core {
   }
   void tell_failure(error_code ec, std::string_view queue = {}) noexcept {
     worker_event event;
+    if (ec == errc::store_unavailable && !away_since_) away_since_ = clock.steady_now();
     event.kind = worker_event_kind::store_failed;
     event.queue = queue;
     event.error = ec;
@@ -279,8 +280,18 @@ class worker_core {
   /// Backs off from the queue of a command that has failed, unless the error is about its job.
   void heed(any_question const& what) {
     auto const ec = what.error;
+    if (!ec) recovered();
     if (!ec || what.queue.empty() || ec == errc::lease_lost || ec == condition::bad_input) return;
     back_off(what.queue);
+  }
+
+  void recovered() noexcept {
+    log_state_.failing = {};
+    if (!away_since_) return;
+    worker_event event;
+    event.kind = worker_event_kind::store_recovered;
+    event.delay = saturating_sub(clock.steady_now(), *std::exchange(away_since_, std::nullopt));
+    tell(event);
   }
 
   [[nodiscard]] bool is_over(queue_failure const& failing, steady_time now) const noexcept {
@@ -289,6 +300,7 @@ class worker_core {
 
   worker_observer const observer_;
   worker_log_state log_state_;
+  std::optional<steady_time> away_since_;  ///< until a command succeeds
   std::map<std::string, queue_failure, std::less<>> failing_;
 };
 
