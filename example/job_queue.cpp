@@ -96,7 +96,7 @@ asio::awaitable<void> tour(job_queue queue) {
 
   // begin: many
   std::vector<send_mail> const newsletter{{"bob@example.com", "news"}, {"", "news"}};
-  auto const each = co_await queue.async_enqueue_many(std::span{newsletter});
+  auto const each = co_await queue.async_enqueue_many(newsletter);
   // end: many
 
   // begin: twice

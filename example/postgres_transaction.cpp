@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 // A job that exists if and only if the order that it belongs to does: both are written in the
-// application's own PostgreSQL transaction.
+// application's own PostgreSQL transaction. A worker runs it.
 //
 //     postgres_transaction "host=127.0.0.1 dbname=shop user=shop"
 //
@@ -11,14 +11,16 @@
 #include "printable.hpp"
 #include "weir/enqueue.hpp"
 #include "weir/store/postgres.hpp"
+#include "weir/worker.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_future.hpp>
 #include <nlohmann/json.hpp>
 
 #include <libpq-fe.h>
 
-#include <chrono>
+#include <csignal>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -78,16 +80,25 @@ int main(int argc, char** argv) try {
   order(db, "a kettle", false);
   order(db, "two chairs", true);
 
-  auto claimed = store.async_execute(weir::command::dequeue_jobs{.queue = "packing",
-                                                                 .holder = "example",
-                                                                 .lease = std::chrono::seconds{30}},
-                                     boost::asio::use_future);
+  // begin: worker
+  weir::worker worker{store, {.concurrency = 4}};
+  worker.handle<pack>([&worker](pack const& p) {
+    std::cout << "packed: " << example::printable(p.what) << '\n';
+    worker.stop();  // a service goes on until SIGTERM
+  });
+  boost::asio::signal_set signals{io, SIGINT, SIGTERM};
+  signals.async_wait([&](weir::error_code const& cancelled, int) {
+    if (!cancelled) worker.stop();  // what has begun is finished
+  });
+  weir::error_code why;
+  worker.async_run([&](weir::error_code const& ec) {
+    why = ec;
+    signals.cancel();
+  });
   io.restart();
   io.run();
-  auto const packing = claimed.get();
-  for (auto const& job : packing.jobs) {
-    std::cout << "to be packed: " << example::printable(job.payload) << '\n';
-  }
+  // end: worker
+  if (why) throw std::runtime_error{why.message()};
   return 0;
 } catch (std::exception const& e) {
   std::cerr << example::printable(e.what()) << '\n';

@@ -17,9 +17,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -123,13 +125,18 @@ template <class Job>
   return out;
 }
 
+/// Jobs of one type, side by side.
+template <class Jobs>
+concept job_range =
+    std::ranges::contiguous_range<Jobs const> && std::ranges::sized_range<Jobs const>;
+
 }  // namespace detail
 
 /// Enqueues one job, under its type's policies, in what executes commands at once: with a
 /// `sqlite_transaction`, in the application's own transaction, so that the job exists if and only
 /// if that is committed.
 ///
-/// @param transaction executes `command::enqueue_jobs`
+/// @param transaction executes `command::enqueue_jobs`; may be a temporary
 /// @param job         encoded before this returns
 /// @param options     this enqueue's own delay, queue, priority and id
 /// @param ids         where a new job's id comes from
@@ -140,9 +147,9 @@ template <class Job>
 /// changed; those of the transaction's `execute`.
 /// Thread-safety: the transaction's.
 template <class Transaction, class Job>
-  requires executes_now<Transaction, command::enqueue_jobs>
-result<enqueued_job> enqueue(Transaction& transaction, Job const& job, enqueue_options options = {},
-                             id_source const& ids = id_source{}) {
+  requires executes_now<std::remove_cvref_t<Transaction>, command::enqueue_jobs>
+result<enqueued_job> enqueue(Transaction&& transaction, Job const& job,
+                             enqueue_options options = {}, id_source const& ids = id_source{}) {
   auto const request = detail::encode_jobs(std::span<Job const>{&job, 1}, options, ids);
   if (auto const ec = request.problem()) return ec;
   auto const outcomes = transaction.execute(request.command());
@@ -150,22 +157,34 @@ result<enqueued_job> enqueue(Transaction& transaction, Job const& job, enqueue_o
   return detail::outcome_of<Job>(request.id(0), outcomes->front());
 }
 
+/// A connection is no transaction of weir's: this does not compile.
+template <class Connection, class Job>
+  requires std::is_class_v<Connection>
+result<enqueued_job> enqueue(Connection*, Job const&, enqueue_options = {}) {
+  static_assert(std::is_void_v<Connection>,
+                "weir::enqueue: this is no transaction of weir's: pass a "
+                "weir::postgres_transaction{connection} or a weir::sqlite_transaction{database}");
+  return errc::not_in_transaction;
+}
+
 /// Enqueues jobs of one type into one queue, in one step of the transaction, all or none.
 ///
 /// @param transaction executes `command::enqueue_jobs`
-/// @param jobs        1…`limits::batch`; all of one queue (`invalid_queue`)
+/// @param jobs        1…`limits::batch` in contiguous memory; all of one queue (`invalid_queue`)
 /// @param options     as for one, for all of them; as many ids as jobs, or none
 /// @param ids         where new jobs' ids come from
 /// @return an outcome for each, by position: a conflict concerns its own job only, whatever its
 /// policy
 /// Errors: as for one; `invalid_option` when there are not as many ids as jobs.
 /// Thread-safety: the transaction's.
-template <class Transaction, class Job>
-  requires executes_now<Transaction, command::enqueue_jobs>
-result<std::vector<enqueued_job>> enqueue_many(Transaction& transaction, std::span<Job const> jobs,
+template <class Transaction, class Jobs>
+  requires executes_now<std::remove_cvref_t<Transaction>, command::enqueue_jobs> &&
+           detail::job_range<Jobs>
+result<std::vector<enqueued_job>> enqueue_many(Transaction&& transaction, Jobs const& jobs,
                                                enqueue_options options = {},
                                                id_source const& ids = id_source{}) {
-  auto const request = detail::encode_jobs(jobs, options, ids);
+  using Job = std::ranges::range_value_t<Jobs const>;
+  auto const request = detail::encode_jobs(std::span<Job const>{jobs}, options, ids);
   if (auto const ec = request.problem()) return ec;
   auto const outcomes = transaction.execute(request.command());
   if (outcomes.has_error()) return outcomes.error();

@@ -63,7 +63,7 @@ class PostgresTransaction(unittest.TestCase):
         self.addCleanup(server.close)
         status, out, err = finish(start("postgres", server.url()))
         self.assertEqual((status, err), (0, ""))
-        self.assertEqual(re.findall(r"^to be packed: .*$", out, re.M), ['to be packed: {"what":"a kettle"}'])
+        self.assertEqual(re.findall(r"^packed: .*$", out, re.M), ["packed: a kettle"])
 
 
 if __name__ == "__main__":

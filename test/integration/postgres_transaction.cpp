@@ -247,14 +247,22 @@ BOOST_AUTO_TEST_CASE(it_says_what_is_wrong_with_the_transaction) {
   application a;
   std::vector<new_job> const jobs{job_of(1)};
   postgres_transaction tx{a.own.get()};
-  BOOST_TEST((tx.execute(enqueue("q", jobs)).error() == errc::not_in_transaction));
+  auto const said = [&](errc e) {
+    auto const ec = tx.execute(enqueue("q", jobs)).error();
+    BOOST_TEST((ec == e));
+    return ec.message();
+  };
+  BOOST_TEST(said(errc::not_in_transaction).ends_with(": BEGIN was not sent"));
   a.own.must("BEGIN READ ONLY");
   BOOST_TEST((tx.execute(enqueue("q", jobs)).error() == errc::store_read_only));
   BOOST_TEST(tx.execute(command::find_job{"q", id(1)}).has_value());
   a.own.must("COMMIT; BEGIN");
   PQclear(PQexec(a.own.get(), "SELECT 1 / 0"));
-  BOOST_TEST((tx.execute(enqueue("q", jobs)).error() == errc::not_in_transaction));
+  BOOST_TEST(said(errc::not_in_transaction).ends_with("only ROLLBACK is left"));
   a.own.must("ROLLBACK; BEGIN");
+  PQsetnonblocking(a.own.get(), 1);
+  BOOST_TEST(said(errc::invalid_option).ends_with("in non-blocking mode"));
+  PQsetnonblocking(a.own.get(), 0);
   postgres_options o;
   o.schema = "elsewhere";
   postgres_transaction nowhere{a.own.get(), o};
@@ -269,6 +277,9 @@ BOOST_AUTO_TEST_CASE(it_says_what_is_wrong_with_the_transaction) {
   BOOST_TEST(tx.execute(enqueue("q", jobs)).has_value());
   a.own.must("COMMIT");
   BOOST_TEST(a.jobs() == 1);
+  a.own.must("BEGIN");
+  PQclear(PQexec(a.own.get(), "SELECT pg_terminate_backend(pg_backend_pid())"));
+  BOOST_TEST(said(errc::store_unavailable).ends_with("the connection is lost"));
 }
 
 BOOST_AUTO_TEST_CASE(a_serializable_transaction_commits_what_nobody_contends_with) {

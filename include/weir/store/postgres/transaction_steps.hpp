@@ -6,6 +6,7 @@
 
 #include "weir/command/list.hpp"
 #include "weir/detail/engine_call.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/failure.hpp"
@@ -32,11 +33,13 @@ class postgres_savepoint {
 
   error_code run(postgres_call const& call, postgres_result& answer) {
     if (!valid_schema(in_.schema)) return errc::invalid_option;
-    if (PQpipelineStatus(in_.connection) != PQ_PIPELINE_OFF ||
-        PQisnonblocking(in_.connection) != 0) {
-      return errc::invalid_option;
+    if (PQpipelineStatus(in_.connection) != PQ_PIPELINE_OFF) {
+      return explained(errc::invalid_option, "the connection is in pipeline mode");
     }
-    if (PQtransactionStatus(in_.connection) != PQTRANS_INTRANS) return errc::not_in_transaction;
+    if (PQisnonblocking(in_.connection) != 0) {
+      return explained(errc::invalid_option, "the connection is in non-blocking mode");
+    }
+    if (auto const ec = transaction()) return ec;
     if (auto const ec = look()) return ec;
     if (PQenterPipelineMode(in_.connection) != 1) return errc::invalid_option;
     auto const text = call.text(in_.schema);
@@ -57,6 +60,20 @@ class postgres_savepoint {
   }
 
  private:
+  /// Why there is no transaction that a command could be a part of.
+  [[nodiscard]] error_code transaction() const {
+    switch (PQtransactionStatus(in_.connection)) {
+      case PQTRANS_INTRANS: return {};
+      case PQTRANS_IDLE: return explained(errc::not_in_transaction, "BEGIN was not sent");
+      case PQTRANS_INERROR:
+        return explained(errc::not_in_transaction,
+                         "a statement of it failed, and only ROLLBACK is left");
+      case PQTRANS_ACTIVE:
+        return explained(errc::not_in_transaction, "another statement is running");
+      default: return explained(errc::store_unavailable, "the connection is lost");
+    }
+  }
+
   bool send(char const* text) {
     return PQsendQueryParams(in_.connection, text, 0, nullptr, nullptr, nullptr, nullptr, 1) == 1;
   }
