@@ -26,7 +26,7 @@ namespace weir {
 /// say: done or not done, never half.
 template <class Store, class Command, class Token = boost::asio::deferred_t>
   requires executes<Store, Command>
-auto async_execute(Store& store, Command const& command, Token&& token = {}) {
+[[nodiscard]] auto async_execute(Store& store, Command const& command, Token&& token = {}) {
   return store.async_execute(command, std::forward<Token>(token));
 }
 

@@ -68,7 +68,7 @@ class scheduler {
   ///
   /// @param token completes with `void(error_code)`
   template <class Token = typename worker<Store, Clock>::default_token>
-  auto async_run(Token&& token = Token{}) {
+  [[nodiscard]] auto async_run(Token&& token = Token{}) {
     return worker_.async_run(std::forward<Token>(token));
   }
 

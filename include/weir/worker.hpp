@@ -157,7 +157,10 @@ class worker {
     for (auto const kind : kinds) runs_.handle(kind, handler);
   }
 
-  /// Runs until stopped or cancelled, then drains: claims nothing more, gives back what it claimed
+  /// Runs until stopped or cancelled. Each call is a run of its own, with `options.concurrency`
+  /// hands: call it once, unless several executors are to run handlers.
+  ///
+  /// Then it drains: claims nothing more, gives back what it claimed
   /// and did not start, waits up to `options.drain` for its handlers while renewing their leases,
   /// then tells them to stop, waits until they have, and gives back, with their attempt, the jobs
   /// of those that did not finish.
@@ -170,7 +173,7 @@ class worker {
   /// not be told.
   /// Executor: handlers run on the associated executor, coroutines on strands of it.
   template <class Token = default_token>
-  auto async_run(Token&& token = Token{}) {
+  [[nodiscard]] auto async_run(Token&& token = Token{}) {
     auto initiate = [this](auto handler) {
       auto handlers =
           handler_executor(boost::asio::get_associated_executor(handler, setup_.executor));

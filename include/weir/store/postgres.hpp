@@ -139,7 +139,7 @@ class postgres_store {
   /// `outcome_unknown` when the connection was lost: ask again. Cancelling it (any kind) completes
   /// it with `operation_aborted`; it is done then, or not, or still going to be.
   template <class Token = boost::asio::deferred_t>
-  auto async_migrate(Token&& token = {}) const {
+  [[nodiscard]] auto async_migrate(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
                        std::shared_ptr<detail::postgres_engine> const& engine) {
       detail::migrate_engine(*engine, std::move(handler));
@@ -153,7 +153,7 @@ class postgres_store {
   /// been sent yet; otherwise it was executed, or will be, or not.
   template <class C, class Token>
     requires detail::engine_step<C>
-  auto async_execute(C const& c, Token&& token) const {
+  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
@@ -162,7 +162,7 @@ class postgres_store {
   /// ended of its own accord: the server's clock does not know which times it was told.
   template <class C, class Token>
     requires detail::engine_step<C>
-  auto async_execute(command::at<C> const& a, Token&& token) const {
+  [[nodiscard]] auto async_execute(command::at<C> const& a, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, a.command,
                                      {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
@@ -173,7 +173,7 @@ class postgres_store {
   /// of the last handle of the store.
   template <class C, class Token>
     requires(detail::engine_command<C> && command::waits_for_event<C>)
-  auto async_execute(C const& c, Token&& token) const {
+  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }

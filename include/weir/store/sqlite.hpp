@@ -128,7 +128,7 @@ class basic_sqlite_store {
   /// Completes with `void(error_code)`. Cancelling it (any kind) before it has begun completes it
   /// with `operation_aborted`.
   template <class Token = boost::asio::deferred_t>
-  auto async_open(Token&& token = {}) const {
+  [[nodiscard]] auto async_open(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
                        std::shared_ptr<detail::sqlite_engine> const& on) {
       detail::open_sqlite(*on, std::move(handler));
@@ -143,7 +143,7 @@ class basic_sqlite_store {
   /// cancelled.
   template <class C, class Token>
     requires detail::engine_step<C>
-  auto async_execute(C const& c, Token&& token) const {
+  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
@@ -153,7 +153,7 @@ class basic_sqlite_store {
   /// file.
   template <class C, class Token>
     requires detail::engine_step<C>
-  auto async_execute(command::at<C> const& a, Token&& token) const {
+  [[nodiscard]] auto async_execute(command::at<C> const& a, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, a.command,
                                      {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
@@ -163,7 +163,7 @@ class basic_sqlite_store {
   /// `poll_interval`. Cancelling it (any kind) completes it with `operation_aborted`.
   template <class C, class Token>
     requires command::waits_for_event<C>
-  auto async_execute(C const& c, Token&& token) const {
+  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
