@@ -167,8 +167,10 @@ class worker {
   ///
   /// @return nothing: `void(error_code)`
   /// Errors: bad options (`invalid_option`, `invalid_ttl`, `invalid_wait`), before anything is
-  /// done; `operation_aborted` when cancelled. The store's failures are events, not errors: the
-  /// worker goes on trying.
+  /// done; `operation_aborted` when cancelled; `schema_outdated`, `schema_too_new`,
+  /// `store_foreign`, `store_evicts`, `permission_denied` or a store's `invalid_option` if that is
+  /// how the store answers from the beginning. Its other failures, and all later ones, are events
+  /// and not errors: the worker goes on trying.
   /// Cancellation, of any type: drains as above; nothing is left behind but what the store could
   /// not be told.
   /// Executor: handlers run on the associated executor, coroutines on strands of it.

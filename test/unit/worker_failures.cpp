@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -215,6 +216,37 @@ BOOST_FIXTURE_TEST_CASE(F93_a_queue_that_works_again_is_served_within_the_poll, 
   pass(1s);
   BOOST_TEST(runs["bad"] == 50);
   BOOST_TEST(events[kind::store_recovered] == 0);  // it was there, and refused
+}
+
+// Asked for ever, it would say the same for ever.
+BOOST_AUTO_TEST_CASE(F85_a_store_that_refuses_from_the_beginning_ends_the_worker) {
+  for (auto const e : {errc::schema_outdated, errc::permission_denied, errc::invalid_option,
+                       errc::store_unavailable, errc::store_read_only}) {
+    for (bool const later : {false, true}) {
+      BOOST_TEST_CONTEXT(make_error_code(e).message() << (later ? ", later" : "")) {
+        failing_queue f;
+        bool refuses = !later;
+        f.observed.plan().fails = [&](std::string_view what, std::string_view) {
+          return refuses && what == "scan" ? make_error_code(e) : weir::error_code{};
+        };
+        std::optional<weir::error_code> end;
+        f.worker.async_run([&](weir::error_code ec) { end = ec; });
+        f.settle();
+        f.pass(2s);
+        refuses = true;
+        f.pass(10s);
+        bool const goes_on = later || e == errc::store_unavailable || e == errc::store_read_only;
+        BOOST_TEST(end.has_value() == !goes_on);
+        if (end) BOOST_TEST((*end == e));
+        BOOST_TEST((f.events[kind::store_failed] > 0) == goes_on);
+        refuses = false;
+        f.worker.stop();
+        f.pass(1s);
+        BOOST_TEST(end.has_value());
+        if (goes_on) BOOST_TEST(!end.value());
+      }
+    }
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(F85_an_outage_is_told_to_be_over_once_with_how_long_it_was, failing_queue) {

@@ -53,6 +53,9 @@ class worker_run {
 
   [[nodiscard]] worker_core& core() const noexcept { return *core_; }
 
+  /// Why it has ended, unless it was stopped.
+  [[nodiscard]] error_code problem() const noexcept { return problem_; }
+
   /// Claim nothing any more, let the handlers finish, then tell them to stop. Safe in any thread.
   static void stop(std::shared_ptr<worker_run> const& self) {
     post_task(self->core_->strand, [self] {
@@ -75,7 +78,7 @@ class worker_run {
         co_await own.collect_pointers();
         auto const next = co_await own.scan();
         if (own.round_.empty()) {
-          co_await idle(self, next);
+          if (!own.core_->stopping) co_await idle(self, next);
           continue;
         }
       }
@@ -121,14 +124,20 @@ class worker_run {
     }
     co_await core.ask_all_once(looks, std::move(all));
     auto const heard_at = core.clock.steady_now();
+    error_code refusal;
     for (std::uint32_t shard = 0; shard != shards; ++shard) {
       auto& look = (*looks)[shard];
       auto& in_vain = listeners_[shard].in_vain;
       in_vain = bool{look.error};
       if (look.error) {
-        core.tell_failure(look.error);
+        if (!admitted_ && is_for_good(look.error)) {
+          refusal = look.error;
+        } else {
+          core.tell_failure(look.error);
+        }
         continue;
       }
+      admitted_ = true;
       auto& due = *look.answer;
       if (due.next_in) next = std::min(next, saturating_add(heard_at, *due.next_in));
       for (auto& queue : due.queues) {
@@ -137,6 +146,7 @@ class worker_run {
         add(std::move(queue), at, next);
       }
     }
+    if (!admitted_ && refusal) give_up(refusal);
     for (auto const& [queue, at] : core.unanswered()) {
       if (std::ranges::find(round_, queue) == round_.end()) add(queue, at, next);
     }
@@ -145,6 +155,19 @@ class worker_run {
     }
     encores_ = encores * round_.size();
     co_return next;
+  }
+
+  /// Will the store refuse this worker whatever it asks, and however often?
+  [[nodiscard]] static bool is_for_good(error_code ec) noexcept {
+    return ec == condition::bad_input || ec == errc::schema_outdated ||
+           ec == errc::schema_too_new || ec == errc::store_foreign || ec == errc::store_evicts ||
+           ec == errc::permission_denied;
+  }
+
+  void give_up(error_code ec) {
+    problem_ = ec;
+    core_->stopping = true;
+    tell_log(log::level::error, log::topic::worker, "worker: it cannot start: " + ec.message());
   }
 
   /// To the round, or `next` is not later than when the queue may be claimed from.
@@ -341,7 +364,9 @@ class worker_run {
   std::uint32_t fruitless_ = 0;
   std::size_t encores_ = 0;
   bool claimed_ = false;
-  bool heard_ = false;    // there was a hint since it was idle last
+  bool heard_ = false;     // there was a hint since it was idle last
+  bool admitted_ = false;  // a scan was answered
+  error_code problem_{};
   bool guessed_ = false;  // the queue in front of the round was not found by a scan
   bool twice_ = false;    // the last two claims with jobs were of one queue, which is
   std::string last_;
@@ -395,9 +420,9 @@ WEIR_DECL void worker_runs::begin(
   }
   // A function that is kept may be copied, and a completion may not.
   using kept = asio::any_completion_handler<void(error_code)>;
-  auto done = [finish = std::make_shared<kept>(std::move(completion)), cancelled,
+  auto done = [finish = std::make_shared<kept>(std::move(completion)), cancelled, run,
                ex = setup.executor](std::exception_ptr const&) {
-    error_code ec;
+    auto ec = run->problem();
     if (cancelled->load()) ec = asio::error::operation_aborted;
     post_completion(ex, std::move(*finish), ec);
   };
