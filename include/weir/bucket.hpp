@@ -10,6 +10,7 @@
 #include "weir/decision.hpp"
 #include "weir/detail/bucket_agent.hpp"
 #include "weir/detail/bucket_calls.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/error.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/take_options.hpp"
@@ -120,59 +121,59 @@ class bucket {
 
   /// `rate_limiter::async_try_take` of this key.
   template <class Token = default_token>
-  [[nodiscard]] auto async_try_take(std::uint64_t cost, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_try_take(std::uint64_t cost, Token&& token = Token{}) const {
     return async_reserve(take_options{.cost = cost}, std::forward<Token>(token));
   }
 
   /// The same, for one token.
   template <class Token = default_token>
     requires(!std::convertible_to<Token, std::uint64_t>)
-  [[nodiscard]] auto async_try_take(Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_try_take(Token&& token = Token{}) const {
     return async_reserve(take_options{}, std::forward<Token>(token));
   }
 
   /// `rate_limiter::async_take` of this key.
   template <class Token = default_token>
-  [[nodiscard]] auto async_take(take_options options, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_take(take_options options, Token&& token = Token{}) const {
     return calls::take(agent_, stored_key{key_}, options, std::forward<Token>(token));
   }
 
   /// `rate_limiter::async_reserve` of this key.
   template <class Token = default_token>
-  [[nodiscard]] auto async_reserve(take_options options, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_reserve(take_options options, Token&& token = Token{}) const {
     return calls::reserve(agent_, stored_key{key_}, options, std::forward<Token>(token));
   }
 
   /// `rate_limiter::async_peek` of this key.
   template <class Token = default_token>
-  [[nodiscard]] auto async_peek(take_options options, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_peek(take_options options, Token&& token = Token{}) const {
     return calls::peek(agent_, stored_key{key_}, options, std::forward<Token>(token));
   }
 
   /// The same, for one token now.
   template <class Token = default_token>
     requires(!std::convertible_to<Token, take_options>)
-  [[nodiscard]] auto async_peek(Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_peek(Token&& token = Token{}) const {
     return async_peek(take_options{}, std::forward<Token>(token));
   }
 
   /// `rate_limiter::async_refund` of this key.
   template <class Token = default_token>
-  [[nodiscard]] auto async_refund(decision& grant, refund_options options,
-                                  Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_refund(decision& grant, refund_options options,
+                                   Token&& token = Token{}) const {
     return calls::refund(agent_, stored_key{key_}, grant, options, std::forward<Token>(token));
   }
 
   /// The same, for a grant whose instant has come.
   template <class Token = default_token>
     requires(!std::convertible_to<Token, refund_options>)
-  [[nodiscard]] auto async_refund(decision& grant, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_refund(decision& grant, Token&& token = Token{}) const {
     return async_refund(grant, refund_options{}, std::forward<Token>(token));
   }
 
   /// `rate_limiter::async_reset` of this key.
   template <class Token = default_token>
-  [[nodiscard]] auto async_reset(Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_reset(Token&& token = Token{}) const {
     return calls::reset(agent_, stored_key{key_}, std::forward<Token>(token));
   }
 

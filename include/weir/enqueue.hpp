@@ -148,8 +148,9 @@ concept job_range =
 /// Thread-safety: the transaction's.
 template <class Transaction, class Job>
   requires executes_now<std::remove_cvref_t<Transaction>, command::enqueue_jobs>
-result<enqueued_job> enqueue(Transaction&& transaction, Job const& job,
-                             enqueue_options options = {}, id_source const& ids = id_source{}) {
+[[nodiscard]] result<enqueued_job> enqueue(Transaction&& transaction, Job const& job,
+                                           enqueue_options options = {},
+                                           id_source const& ids = id_source{}) {
   auto const request = detail::encode_jobs(std::span<Job const>{&job, 1}, options, ids);
   if (auto const ec = request.problem()) return ec;
   auto const outcomes = transaction.execute(request.command());
@@ -180,9 +181,10 @@ result<enqueued_job> enqueue(Connection*, Job const&, enqueue_options = {}) {
 template <class Transaction, class Jobs>
   requires executes_now<std::remove_cvref_t<Transaction>, command::enqueue_jobs> &&
            detail::job_range<Jobs>
-result<std::vector<enqueued_job>> enqueue_many(Transaction&& transaction, Jobs const& jobs,
-                                               enqueue_options options = {},
-                                               id_source const& ids = id_source{}) {
+[[nodiscard]] result<std::vector<enqueued_job>> enqueue_many(Transaction&& transaction,
+                                                             Jobs const& jobs,
+                                                             enqueue_options options = {},
+                                                             id_source const& ids = id_source{}) {
   using Job = std::ranges::range_value_t<Jobs const>;
   auto const request = detail::encode_jobs(std::span<Job const>{jobs}, options, ids);
   if (auto const ec = request.problem()) return ec;

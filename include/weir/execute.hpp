@@ -5,6 +5,7 @@
 #define WEIR_EXECUTE_HPP
 
 #include "weir/concept.hpp"
+#include "weir/detail/config.hpp"
 
 #include <boost/asio/default_completion_token.hpp>
 #include <boost/asio/deferred.hpp>
@@ -26,7 +27,7 @@ namespace weir {
 /// say: done or not done, never half.
 template <class Store, class Command, class Token = boost::asio::deferred_t>
   requires executes<Store, Command>
-[[nodiscard]] auto async_execute(Store& store, Command const& command, Token&& token = {}) {
+WEIR_OPERATION auto async_execute(Store& store, Command const& command, Token&& token = {}) {
   return store.async_execute(command, std::forward<Token>(token));
 }
 

@@ -6,6 +6,7 @@
 
 #include "weir/concept.hpp"
 #include "weir/detail/async_command.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/enqueue_request.hpp"
 #include "weir/detail/unsafe_temporary.hpp"
 #include "weir/enqueue.hpp"
@@ -98,8 +99,8 @@ class job_queue {
   /// room for the error only. Otherwise `unencodable_payload`, `payload_too_large` and other bad
   /// input; `invalid_option` for more than one id, or a nil one; `store_full`.
   template <class Job, class Token = default_token>
-  [[nodiscard]] auto async_enqueue(Job const& job, enqueue_options options = {},
-                                   Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_enqueue(Job const& job, enqueue_options options = {},
+                                    Token&& token = Token{}) const {
     auto request = detail::encode_jobs(std::span<Job const>{&job, 1}, options, ids_);
     auto observer = observer_;
     auto first =
@@ -117,7 +118,11 @@ class job_queue {
   /// `Job const job{…}; co_await queue.async_enqueue(job);`
   template <class Job, class... Rest>
     requires(!std::is_reference_v<Job> && detail::unsafe_temporary<std::remove_const_t<Job>>)
-  void async_enqueue(Job&& job, Rest&&...) const = delete;
+  auto async_enqueue(Job&&, Rest&&...) const {
+    static_assert(std::is_void_v<Job>,
+                  "weir::job_queue: give this job a name first: g++ 12 destroys a temporary beside "
+                  "co_await twice");
+  }
 
   /// Enqueues jobs of one type into one queue, in one atomic step.
   ///
@@ -131,8 +136,8 @@ class job_queue {
   /// Errors: as for one; `invalid_option` when there are not as many ids as jobs.
   template <class Jobs, class Token = default_token>
     requires detail::job_range<Jobs>
-  [[nodiscard]] auto async_enqueue_many(Jobs const& jobs, enqueue_options options = {},
-                                        Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_enqueue_many(Jobs const& jobs, enqueue_options options = {},
+                                         Token&& token = Token{}) const {
     using Job = std::ranges::range_value_t<Jobs const>;
     auto request = detail::encode_jobs(std::span<Job const>{jobs}, options, ids_);
     auto observer = observer_;
@@ -157,8 +162,8 @@ class job_queue {
   /// @param token completes with `void(error_code, std::vector<job>)`
   /// @return the best first
   template <class Token = default_token>
-  [[nodiscard]] auto async_peek(std::string queue, std::uint32_t limit = 10,
-                                Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_peek(std::string queue, std::uint32_t limit = 10,
+                                 Token&& token = Token{}) const {
     return ask(
         [limit](std::string_view q) { return command::peek_jobs{.queue = q, .limit = limit}; },
         std::forward<Token>(token), std::move(queue));
@@ -172,8 +177,8 @@ class job_queue {
   /// @param token   completes with `void(error_code, dequeued)`
   /// @return the leased jobs, and what else was found
   template <class Token = default_token>
-  [[nodiscard]] auto async_dequeue(std::string queue, std::string holder,
-                                   dequeue_options options = {}, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_dequeue(std::string queue, std::string holder,
+                                    dequeue_options options = {}, Token&& token = Token{}) const {
     return ask(
         [options](std::string_view q, std::string_view h) {
           return command::dequeue_jobs{.queue = q,
@@ -194,9 +199,9 @@ class job_queue {
   /// @param token  completes with `void(error_code, std::optional<leased_job>)`
   /// @return the lease; empty: it is not visible, or it is gone
   template <class Token = default_token>
-  [[nodiscard]] auto async_obtain_lease(std::string queue, job_id id, std::string holder,
-                                        duration lease = std::chrono::seconds{30},
-                                        Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_obtain_lease(std::string queue, job_id id, std::string holder,
+                                         duration lease = std::chrono::seconds{30},
+                                         Token&& token = Token{}) const {
     return ask(
         [id, lease](std::string_view q, std::string_view h) {
           return command::obtain_lease{.queue = q, .id = id, .holder = h, .lease = lease};
@@ -214,8 +219,8 @@ class job_queue {
   /// @return what is left of it
   /// Error: `lease_lost`.
   template <class Token = default_token>
-  [[nodiscard]] auto async_extend_lease(std::string queue, job_id id, std::uint64_t fence,
-                                        duration lease, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_extend_lease(std::string queue, job_id id, std::uint64_t fence,
+                                         duration lease, Token&& token = Token{}) const {
     return ask(
         [id, fence, lease](std::string_view q) {
           return command::extend_lease{.queue = q, .id = id, .fence = fence, .lease = lease};
@@ -232,8 +237,8 @@ class job_queue {
   /// @param token  completes with `void(error_code, hint)`
   /// Error: `lease_lost`; then nothing was changed.
   template <class Token = default_token>
-  [[nodiscard]] auto async_complete(std::string queue, job_id id, std::uint64_t fence,
-                                    std::string stored = {}, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_complete(std::string queue, job_id id, std::uint64_t fence,
+                                     std::string stored = {}, Token&& token = Token{}) const {
     detail::complete_request request{std::move(queue)};
     request.add(id, fence, std::move(stored));
     auto only = [](command::complete_jobs::result outcomes,
@@ -258,9 +263,9 @@ class job_queue {
   /// @return which of the two
   /// Error: `lease_lost`.
   template <class Token = default_token>
-  [[nodiscard]] auto async_requeue(std::string queue, job_id id, std::uint64_t fence,
-                                   duration delay, std::string reason = {},
-                                   Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_requeue(std::string queue, job_id id, std::uint64_t fence,
+                                    duration delay, std::string reason = {},
+                                    Token&& token = Token{}) const {
     return ask(
         [id, fence, delay](std::string_view q, std::string_view r) {
           return command::requeue_job{
@@ -279,8 +284,9 @@ class job_queue {
   /// @param token completes with `void(error_code, hint)`
   /// Error: `lease_lost`.
   template <class Token = default_token>
-  [[nodiscard]] auto async_snooze(std::string queue, job_id id, std::uint64_t fence, duration delay,
-                                  std::string memo = {}, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_snooze(std::string queue, job_id id, std::uint64_t fence,
+                                   duration delay, std::string memo = {},
+                                   Token&& token = Token{}) const {
     return ask(
         [id, fence, delay](std::string_view q, std::string_view m) {
           return command::snooze_job{
@@ -297,8 +303,8 @@ class job_queue {
   /// @param token completes with `void(error_code, hint)`
   /// Error: `lease_lost`.
   template <class Token = default_token>
-  [[nodiscard]] auto async_return(std::string queue, job_id id, std::uint64_t fence,
-                                  Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_return(std::string queue, job_id id, std::uint64_t fence,
+                                   Token&& token = Token{}) const {
     return ask(
         [id, fence](std::string_view q) {
           return command::return_job{.queue = q, .id = id, .fence = fence};
@@ -315,8 +321,8 @@ class job_queue {
   /// @param token  completes with `void(error_code, hint)`
   /// Error: `lease_lost`.
   template <class Token = default_token>
-  [[nodiscard]] auto async_bury(std::string queue, job_id id, std::uint64_t fence,
-                                std::string reason, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_bury(std::string queue, job_id id, std::uint64_t fence,
+                                 std::string reason, Token&& token = Token{}) const {
     return ask(
         [id, fence](std::string_view q, std::string_view r) {
           return command::bury_job{.queue = q, .id = id, .fence = fence, .reason = r};
@@ -332,8 +338,8 @@ class job_queue {
   /// @param token   completes with `void(error_code, cancel_outcome)`
   /// @return cancelled, or why not
   template <class Token = default_token>
-  [[nodiscard]] auto async_cancel(std::string queue, job_id id, bool running = false,
-                                  Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_cancel(std::string queue, job_id id, bool running = false,
+                                   Token&& token = Token{}) const {
     return ask(
         [id, running](std::string_view q) {
           return command::cancel_job{.queue = q, .id = id, .running = running};
@@ -348,7 +354,7 @@ class job_queue {
   /// @param token completes with `void(error_code, std::optional<job>)`
   /// @return the job; empty: there is no record of it
   template <class Token = default_token>
-  [[nodiscard]] auto async_find(std::string queue, job_id id, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_find(std::string queue, job_id id, Token&& token = Token{}) const {
     return ask([id](std::string_view q) { return command::find_job{.queue = q, .id = id}; },
                std::forward<Token>(token), std::move(queue));
   }
@@ -359,7 +365,7 @@ class job_queue {
   /// @param token completes with `void(error_code, std::optional<duration>)`
   /// @return not positive: one is visible; empty: it has none
   template <class Token = default_token>
-  [[nodiscard]] auto async_min_vesting_time(std::string queue, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_min_vesting_time(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::min_vesting_time{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
@@ -371,8 +377,8 @@ class job_queue {
   /// @param token completes with `void(error_code, visible_queues)`
   /// @return their names, and when to look again
   template <class Token = default_token>
-  [[nodiscard]] auto async_scan_visible_queues(std::uint32_t shard = 0, std::uint32_t limit = 100,
-                                               Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_scan_visible_queues(std::uint32_t shard = 0, std::uint32_t limit = 100,
+                                                Token&& token = Token{}) const {
     return ask(
         [shard, limit] { return command::scan_visible_queues{.shard = shard, .limit = limit}; },
         std::forward<Token>(token));
@@ -384,7 +390,7 @@ class job_queue {
   /// @param token completes with `void(error_code, std::optional<duration>)`
   /// @return its min vesting time; empty: it has no jobs, and no pointer now
   template <class Token = default_token>
-  [[nodiscard]] auto async_update_queue_pointer(std::string queue, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_update_queue_pointer(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::update_queue_pointer{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
@@ -397,9 +403,9 @@ class job_queue {
   /// @param token completes with `void(error_code, std::uint32_t)`
   /// @return how many were deleted
   template <class Token = default_token>
-  [[nodiscard]] auto async_gc_stale_pointers(std::uint32_t shard = 0, std::uint32_t limit = 100,
-                                             duration grace = std::chrono::minutes{1},
-                                             Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_gc_stale_pointers(std::uint32_t shard = 0, std::uint32_t limit = 100,
+                                              duration grace = std::chrono::minutes{1},
+                                              Token&& token = Token{}) const {
     return ask(
         [shard, limit, grace] {
           return command::gc_stale_pointers{.shard = shard, .limit = limit, .grace = grace};
@@ -415,9 +421,9 @@ class job_queue {
   /// @param token  completes with `void(error_code, lock_grant)`
   /// @return whether it has the lease, and else who has
   template <class Token = default_token>
-  [[nodiscard]] auto async_obtain_queue_lease(std::string queue, std::string holder,
-                                              duration lease = std::chrono::seconds{30},
-                                              Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_obtain_queue_lease(std::string queue, std::string holder,
+                                               duration lease = std::chrono::seconds{30},
+                                               Token&& token = Token{}) const {
     return ask(
         [lease](std::string_view q, std::string_view h) {
           return command::obtain_queue_lease{.queue = q, .holder = h, .lease = lease};
@@ -433,8 +439,9 @@ class job_queue {
   /// @param token  completes with `void(error_code, lease_release)`
   /// @return what ended
   template <class Token = default_token>
-  [[nodiscard]] auto async_release_queue_lease(std::string queue, std::string holder,
-                                               std::uint64_t fence, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_release_queue_lease(std::string queue, std::string holder,
+                                                std::uint64_t fence,
+                                                Token&& token = Token{}) const {
     return ask(
         [fence](std::string_view q, std::string_view h) {
           return command::release_queue_lease{.queue = q, .holder = h, .fence = fence};
@@ -448,8 +455,8 @@ class job_queue {
   /// @param delay for how long, [0, `limits::span`]; 0 ends it
   /// @param token completes with `void(error_code, hint)`
   template <class Token = default_token>
-  [[nodiscard]] auto async_snooze_queue(std::string queue, duration delay,
-                                        Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_snooze_queue(std::string queue, duration delay,
+                                         Token&& token = Token{}) const {
     return ask(
         [delay](std::string_view q) { return command::snooze_queue{.queue = q, .delay = delay}; },
         std::forward<Token>(token), std::move(queue));
@@ -461,7 +468,7 @@ class job_queue {
   /// @param queue its name, 1…`limits::key_size` bytes
   /// @param token completes with `void(error_code, hint)`
   template <class Token = default_token>
-  [[nodiscard]] auto async_pause(std::string queue, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_pause(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::pause_queue{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
@@ -471,7 +478,7 @@ class job_queue {
   /// @param queue its name, 1…`limits::key_size` bytes
   /// @param token completes with `void(error_code, hint)`
   template <class Token = default_token>
-  [[nodiscard]] auto async_resume(std::string queue, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_resume(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::resume_queue{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
@@ -482,7 +489,7 @@ class job_queue {
   /// @param token completes with `void(error_code, queue_stats)`
   /// @return the counts
   template <class Token = default_token>
-  [[nodiscard]] auto async_stats(std::string queue, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_stats(std::string queue, Token&& token = Token{}) const {
     return ask([](std::string_view q) { return command::read_queue_stats{.queue = q}; },
                std::forward<Token>(token), std::move(queue));
   }
@@ -495,9 +502,9 @@ class job_queue {
   /// @param token  completes with `void(error_code, job_page)`
   /// @return the page; its cursor is empty at the end
   template <class Token = default_token>
-  [[nodiscard]] auto async_list_dead_letters(std::string queue, std::uint32_t limit = 100,
-                                             std::string cursor = {},
-                                             Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_list_dead_letters(std::string queue, std::uint32_t limit = 100,
+                                              std::string cursor = {},
+                                              Token&& token = Token{}) const {
     return ask(
         [limit](std::string_view q, std::string_view c) {
           return command::list_dead_letters{.queue = q, .limit = limit, .cursor = c};
@@ -515,8 +522,8 @@ class job_queue {
   /// @return the page; its cursor is empty at the end. Error: `invalid_option` for a cursor that no
   /// page gave.
   template <class Token = default_token>
-  [[nodiscard]] auto async_list(std::string queue, job_state state, std::uint32_t limit = 100,
-                                std::string cursor = {}, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_list(std::string queue, job_state state, std::uint32_t limit = 100,
+                                 std::string cursor = {}, Token&& token = Token{}) const {
     return ask(
         [state, limit](std::string_view q, std::string_view c) {
           return command::list_jobs{.queue = q, .state = state, .limit = limit, .cursor = c};
@@ -533,8 +540,8 @@ class job_queue {
   /// @param token completes with `void(error_code, replayed)`
   /// @return pending again, or why not: a conflict names the job that has the key
   template <class Token = default_token>
-  [[nodiscard]] auto async_replay(std::string queue, job_id id, duration delay = {},
-                                  Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_replay(std::string queue, job_id id, duration delay = {},
+                                   Token&& token = Token{}) const {
     return ask(
         [id, delay](std::string_view q) {
           return command::replay_dead_letter{.queue = q, .id = id, .delay = delay};
@@ -549,7 +556,7 @@ class job_queue {
   /// @param token completes with `void(error_code, bool)`
   /// @return false: there is no record of an ended one by this id
   template <class Token = default_token>
-  [[nodiscard]] auto async_purge(std::string queue, job_id id, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_purge(std::string queue, job_id id, Token&& token = Token{}) const {
     return ask([id](std::string_view q) { return command::purge_job{.queue = q, .id = id}; },
                std::forward<Token>(token), std::move(queue));
   }
@@ -562,8 +569,8 @@ class job_queue {
   /// @param token  completes with `void(error_code, queue_page)`
   /// @return the page; its cursor is empty at the end
   template <class Token = default_token>
-  [[nodiscard]] auto async_list_queues(std::uint32_t shard = 0, std::uint32_t limit = 100,
-                                       std::string cursor = {}, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_list_queues(std::uint32_t shard = 0, std::uint32_t limit = 100,
+                                        std::string cursor = {}, Token&& token = Token{}) const {
     return ask(
         [shard, limit](std::string_view c) {
           return command::list_queues{.shard = shard, .limit = limit, .cursor = c};

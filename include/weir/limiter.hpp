@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/detail/unsafe_temporary.hpp"
 #include "weir/error.hpp"
@@ -186,7 +187,7 @@ class limiter {
   /// outcome open.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_try_acquire(std::string key, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_try_acquire(std::string key, Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::try_it, std::forward<Token>(token), std::move(key));
   }
 
@@ -208,8 +209,8 @@ class limiter {
   /// lapses, or what the store granted, for the TTL at most. So do all errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_acquire(std::string key, acquire_options options,
-                                   Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_acquire(std::string key, acquire_options options,
+                                    Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::pursue, std::forward<Token>(token), std::move(key),
                                 options.wait);
   }
@@ -217,7 +218,7 @@ class limiter {
   /// The same, and waits for ever.
   template <class Token = default_token>
     requires(!std::convertible_to<Token, acquire_options>)
-  [[nodiscard]] auto async_acquire(std::string key, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_acquire(std::string key, Token&& token = Token{}) const {
     return async_acquire(std::move(key), acquire_options{}, std::forward<Token>(token));
   }
 
@@ -231,7 +232,7 @@ class limiter {
   /// all errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_release(permit p, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_release(permit p, Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::release, std::forward<Token>(token),
                                 detail::lease_access::take(std::move(p)));
   }
@@ -247,7 +248,7 @@ class limiter {
   /// Cancellation: it was renewed or not.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_renew(permit const& p, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_renew(permit const& p, Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::renew, std::forward<Token>(token),
                                 detail::lease_access::state(p));
   }
@@ -261,8 +262,8 @@ class limiter {
   /// Cancellation: leaves nothing behind.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_inspect(std::string key, std::uint32_t max_holders,
-                                   Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_inspect(std::string key, std::uint32_t max_holders,
+                                    Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::inspect, std::forward<Token>(token), std::move(key),
                                 max_holders);
   }
@@ -277,7 +278,7 @@ class limiter {
   /// Cancellation: leaves nothing behind; the releases go on.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_drain(Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_drain(Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::drain, std::forward<Token>(token));
   }
 
@@ -308,8 +309,8 @@ class limiter {
   /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
   /// to `renew_on`.
   template <class Body, class Token = default_token>
-  [[nodiscard]] auto async_with_permit(std::string key, acquire_options options, Body&& body,
-                                       Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_with_permit(std::string key, acquire_options options, Body&& body,
+                                        Token&& token = Token{}) const {
     static_assert(!detail::unsafe_body<Body, Token>,
                   "weir::limiter: give the body a name before co_await, and do not move it: g++ 12 "
                   "destroys such a temporary twice");
@@ -327,8 +328,8 @@ class limiter {
   /// The same, and waits for ever.
   template <class Body, class Token = default_token>
     requires(!std::convertible_to<Body, acquire_options>)
-  [[nodiscard]] auto async_with_permit(std::string key, Body&& body,
-                                       Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_with_permit(std::string key, Body&& body,
+                                        Token&& token = Token{}) const {
     return async_with_permit(std::move(key), acquire_options{}, std::forward<Body>(body),
                              std::forward<Token>(token));
   }

@@ -10,6 +10,7 @@
 #include "weir/decision.hpp"
 #include "weir/detail/bucket_agent.hpp"
 #include "weir/detail/bucket_calls.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/error.hpp"
 #include "weir/key_policy.hpp"
@@ -251,15 +252,15 @@ class rate_limiter {
   /// Cancellation: they were taken or not; if they were, they count as spent.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_try_take(std::string_view key, std::uint64_t cost,
-                                    Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_try_take(std::string_view key, std::uint64_t cost,
+                                     Token&& token = Token{}) const {
     return async_reserve(key, take_options{.cost = cost}, std::forward<Token>(token));
   }
 
   /// The same, for one token.
   template <class Token = default_token>
     requires(!std::convertible_to<Token, std::uint64_t>)
-  [[nodiscard]] auto async_try_take(std::string_view key, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_try_take(std::string_view key, Token&& token = Token{}) const {
     return async_reserve(key, take_options{}, std::forward<Token>(token));
   }
 
@@ -279,8 +280,8 @@ class rate_limiter {
   /// as long as the store can be reached and its executor exists.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_take(std::string_view key, take_options options,
-                                Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_take(std::string_view key, take_options options,
+                                 Token&& token = Token{}) const {
     return calls::take(agent_, agent_->policy(key), options, std::forward<Token>(token));
   }
 
@@ -295,8 +296,8 @@ class rate_limiter {
   /// Cancellation: they were taken or not; if they were, they count as spent.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_reserve(std::string_view key, take_options options,
-                                   Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_reserve(std::string_view key, take_options options,
+                                    Token&& token = Token{}) const {
     return calls::reserve(agent_, agent_->policy(key), options, std::forward<Token>(token));
   }
 
@@ -310,15 +311,15 @@ class rate_limiter {
   /// Cancellation: leaves nothing behind.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_peek(std::string_view key, take_options options,
-                                Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_peek(std::string_view key, take_options options,
+                                 Token&& token = Token{}) const {
     return calls::peek(agent_, agent_->policy(key), options, std::forward<Token>(token));
   }
 
   /// The same, for one token now.
   template <class Token = default_token>
     requires(!std::convertible_to<Token, take_options>)
-  [[nodiscard]] auto async_peek(std::string_view key, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_peek(std::string_view key, Token&& token = Token{}) const {
     return async_peek(key, take_options{}, std::forward<Token>(token));
   }
 
@@ -334,16 +335,16 @@ class rate_limiter {
   /// Cancellation: it went back or not.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_refund(std::string_view key, decision& grant, refund_options options,
-                                  Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_refund(std::string_view key, decision& grant, refund_options options,
+                                   Token&& token = Token{}) const {
     return calls::refund(agent_, agent_->policy(key), grant, options, std::forward<Token>(token));
   }
 
   /// The same, for a grant whose instant has come.
   template <class Token = default_token>
     requires(!std::convertible_to<Token, refund_options>)
-  [[nodiscard]] auto async_refund(std::string_view key, decision& grant,
-                                  Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_refund(std::string_view key, decision& grant,
+                                   Token&& token = Token{}) const {
     return async_refund(key, grant, refund_options{}, std::forward<Token>(token));
   }
 
@@ -355,7 +356,7 @@ class rate_limiter {
   /// Cancellation: it was made full or not.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_reset(std::string_view key, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_reset(std::string_view key, Token&& token = Token{}) const {
     return calls::reset(agent_, agent_->policy(key), std::forward<Token>(token));
   }
 

@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/scheduler/desk.hpp"
@@ -68,7 +69,7 @@ class scheduler {
   ///
   /// @param token completes with `void(error_code)`
   template <class Token = typename worker<Store, Clock>::default_token>
-  [[nodiscard]] auto async_run(Token&& token = Token{}) {
+  WEIR_OPERATION auto async_run(Token&& token = Token{}) {
     return worker_.async_run(std::forward<Token>(token));
   }
 

@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/enqueue.hpp"
 #include "weir/error.hpp"
@@ -95,8 +96,8 @@ class schedules {
   /// never comes, and what else is wrong), `invalid_wait`, `invalid_queue`, `unencodable_payload`,
   /// `payload_too_large`, other bad input, `store_full`.
   template <class Job, class Token = default_token>
-  [[nodiscard]] auto async_put(schedule definition, Job const& job, enqueue_options options = {},
-                               Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_put(schedule definition, Job const& job, enqueue_options options = {},
+                                Token&& token = Token{}) const {
     using policy = job_policy<Job>;
     static_assert(policy::unique() == unique_strategy::none,
                   "weir::schedules: a job that a schedule enqueues has no unique strategy: "
@@ -129,7 +130,7 @@ class schedules {
   /// @param token completes with `void(error_code, std::optional<stored_schedule>)`
   /// @return empty: there is none
   template <class Token = default_token>
-  [[nodiscard]] auto async_find(std::string name, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_find(std::string name, Token&& token = Token{}) const {
     return ask<std::optional<stored_schedule>>(
         [name = std::move(name)](desk const& d) {
           return detail::schedule_requests::find(d, name);
@@ -144,7 +145,7 @@ class schedules {
   /// @return some of them; the cursor is empty at the end. Error: `invalid_option` for a cursor
   /// that no page gave.
   template <class Token = default_token>
-  [[nodiscard]] auto async_list(std::string cursor = {}, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_list(std::string cursor = {}, Token&& token = Token{}) const {
     return ask<schedule_page>(
         [cursor = std::move(cursor)](desk const& d) {
           return detail::schedule_requests::list(d, cursor);
@@ -158,7 +159,7 @@ class schedules {
   /// @param token completes with `void(error_code, bool)`
   /// @return was there one?
   template <class Token = default_token>
-  [[nodiscard]] auto async_remove(std::string name, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_remove(std::string name, Token&& token = Token{}) const {
     return ask<bool>([name = std::move(name)](
                          desk const& d) { return detail::schedule_requests::remove(d, name); },
                      std::forward<Token>(token));
@@ -171,7 +172,7 @@ class schedules {
   /// @param token completes with `void(error_code, bool)`
   /// @return is there one of this name?
   template <class Token = default_token>
-  [[nodiscard]] auto async_pause(std::string name, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_pause(std::string name, Token&& token = Token{}) const {
     return ask<bool>([name = std::move(name)](
                          desk const& d) { return detail::schedule_requests::pause(d, name, true); },
                      std::forward<Token>(token));
@@ -183,7 +184,7 @@ class schedules {
   /// @param token completes with `void(error_code, bool)`
   /// @return is there one of this name?
   template <class Token = default_token>
-  [[nodiscard]] auto async_resume(std::string name, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_resume(std::string name, Token&& token = Token{}) const {
     return ask<bool>(
         [name = std::move(name)](desk const& d) {
           return detail::schedule_requests::pause(d, name, false);
@@ -197,7 +198,7 @@ class schedules {
   /// @param token completes with `void(error_code, std::optional<job_id>)`
   /// @return the job; empty: there is no such schedule
   template <class Token = default_token>
-  [[nodiscard]] auto async_trigger(std::string name, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_trigger(std::string name, Token&& token = Token{}) const {
     return ask<std::optional<job_id>>(
         [name = std::move(name)](desk const& d) {
           return detail::schedule_requests::trigger(d, name);
@@ -214,8 +215,8 @@ class schedules {
   /// @param token completes with `void(error_code, std::uint32_t)`
   /// @return how many ticks there are
   template <class Token = default_token>
-  [[nodiscard]] auto async_backfill(std::string name, time_point from, time_point to,
-                                    Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_backfill(std::string name, time_point from, time_point to,
+                                     Token&& token = Token{}) const {
     return ask<std::uint32_t>(
         [name = std::move(name), from, to](desk const& d) {
           return detail::schedule_requests::backfill(d, name, from, to);

@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/detail/unsafe_temporary.hpp"
@@ -227,7 +228,7 @@ class uniqueness {
   /// outcome open.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_try_lock(std::string key, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_try_lock(std::string key, Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::try_it, std::forward<Token>(token), std::move(key));
   }
 
@@ -249,8 +250,8 @@ class uniqueness {
   /// for the TTL at most. So do all errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_lock(std::string key, lock_options options,
-                                Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_lock(std::string key, lock_options options,
+                                 Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::pursue, std::forward<Token>(token), std::move(key),
                                 options.wait);
   }
@@ -258,7 +259,7 @@ class uniqueness {
   /// The same, and waits for ever.
   template <class Token = default_token>
     requires(!std::convertible_to<Token, lock_options>)
-  [[nodiscard]] auto async_lock(std::string key, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_lock(std::string key, Token&& token = Token{}) const {
     return async_lock(std::move(key), lock_options{}, std::forward<Token>(token));
   }
 
@@ -275,7 +276,7 @@ class uniqueness {
   /// is then the first. Until the store has executed that, the key is taken, for `ttl` at most.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_claim(std::string key, duration ttl, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_claim(std::string key, duration ttl, Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::claim, std::forward<Token>(token), std::move(key),
                                 ttl);
   }
@@ -290,7 +291,7 @@ class uniqueness {
   /// errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_release(lock l, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_release(lock l, Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::release, std::forward<Token>(token),
                                 detail::lease_access::take(std::move(l)));
   }
@@ -306,7 +307,7 @@ class uniqueness {
   /// Cancellation: it was renewed or not.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_renew(lock const& l, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_renew(lock const& l, Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::renew, std::forward<Token>(token),
                                 detail::lease_access::state(l));
   }
@@ -319,7 +320,7 @@ class uniqueness {
   /// Cancellation: leaves nothing behind.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_inspect(std::string key, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_inspect(std::string key, Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::inspect, std::forward<Token>(token), std::move(key),
                                 std::monostate{});
   }
@@ -334,7 +335,7 @@ class uniqueness {
   /// Cancellation: leaves nothing behind; the releases go on.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
-  [[nodiscard]] auto async_drain(Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_drain(Token&& token = Token{}) const {
     return detail::async_erased(agent_, &agent::drain, std::forward<Token>(token));
   }
 
@@ -369,8 +370,8 @@ class uniqueness {
   /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
   /// to `renew_on`.
   template <class Body, class Token = default_token>
-  [[nodiscard]] auto async_with_lock(std::string key, with_lock_options options, Body&& body,
-                                     Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_with_lock(std::string key, with_lock_options options, Body&& body,
+                                      Token&& token = Token{}) const {
     static_assert(
         !detail::unsafe_body<Body, Token>,
         "weir::uniqueness: give the body a name before co_await, and do not move it: g++ 12 "
@@ -389,7 +390,7 @@ class uniqueness {
   /// The same, without waiting.
   template <class Body, class Token = default_token>
     requires(!std::convertible_to<Body, with_lock_options>)
-  [[nodiscard]] auto async_with_lock(std::string key, Body&& body, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_with_lock(std::string key, Body&& body, Token&& token = Token{}) const {
     return async_with_lock(std::move(key), with_lock_options{}, std::forward<Body>(body),
                            std::forward<Token>(token));
   }

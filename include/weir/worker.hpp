@@ -175,7 +175,7 @@ class worker {
   /// not be told.
   /// Executor: handlers run on the associated executor, coroutines on strands of it.
   template <class Token = default_token>
-  [[nodiscard]] auto async_run(Token&& token = Token{}) {
+  WEIR_OPERATION auto async_run(Token&& token = Token{}) {
     auto initiate = [this](auto handler) {
       auto handlers =
           handler_executor(boost::asio::get_associated_executor(handler, setup_.executor));

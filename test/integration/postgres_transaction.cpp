@@ -3,6 +3,7 @@
 
 // Commands inside an application's own transaction, and what others meet with meanwhile.
 
+#include "mistakes.hpp"
 #include "patience.hpp"
 #include "postgres_bed.hpp"
 
@@ -252,13 +253,13 @@ BOOST_AUTO_TEST_CASE(it_says_what_is_wrong_with_the_transaction) {
     BOOST_TEST((ec == e));
     return ec.message();
   };
-  BOOST_TEST(said(errc::not_in_transaction).ends_with(": BEGIN was not sent"));
+  weir_test::compare_row("postgres.no_begin", "error: " + said(errc::not_in_transaction));
   a.own.must("BEGIN READ ONLY");
   BOOST_TEST((tx.execute(enqueue("q", jobs)).error() == errc::store_read_only));
   BOOST_TEST(tx.execute(command::find_job{"q", id(1)}).has_value());
   a.own.must("COMMIT; BEGIN");
   PQclear(PQexec(a.own.get(), "SELECT 1 / 0"));
-  BOOST_TEST(said(errc::not_in_transaction).ends_with("only ROLLBACK is left"));
+  weir_test::compare_row("postgres.failed_transaction", "error: " + said(errc::not_in_transaction));
   a.own.must("ROLLBACK; BEGIN");
   PQsetnonblocking(a.own.get(), 1);
   BOOST_TEST(said(errc::invalid_option).ends_with("in non-blocking mode"));

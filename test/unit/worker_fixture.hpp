@@ -10,6 +10,7 @@
 #include "weir/store/memory.hpp"
 #include "weir/worker.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

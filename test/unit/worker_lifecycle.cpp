@@ -5,6 +5,8 @@
 
 #include "worker_fixture.hpp"
 
+#include <boost/asio/detached.hpp>
+
 #include <algorithm>
 #include <memory>
 

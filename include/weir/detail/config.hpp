@@ -15,4 +15,9 @@
 #define WEIR_DECL inline
 #endif
 
+/// Before an operation. Without a completion token it begins when it is awaited, and never if it is
+/// not.
+#define WEIR_OPERATION                                                                             \
+  [[nodiscard("it begins when it is awaited: co_await it, or give it a completion token")]]
+
 #endif

@@ -8,6 +8,7 @@
 #include "weir/command/at.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
@@ -143,7 +144,7 @@ class basic_memory_store {
   /// that was initiated is done: cancelling it has no effect.
   template <class C, class Token>
     requires executes_now<basic_memory_store const, C>
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_lift<typename C::result>(
         executor_, [self = *this, c] { return self.execute(c); }, std::forward<Token>(token));
   }
@@ -151,7 +152,7 @@ class basic_memory_store {
   /// Waits for a hint. Cancelling it (any kind) completes it with `operation_aborted`.
   template <class C, class Token>
     requires command::waits_for_event<C>
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     auto initiate = [](detail::erased_handler<C> handler, basic_memory_store const& self,
                        C const& command) {
       detail::engine_way<detail::memory_state, C>::execute(*self.state_, command,

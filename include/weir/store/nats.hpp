@@ -8,6 +8,7 @@
 #include "weir/command/at.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
@@ -218,7 +219,7 @@ class nats_store {
   /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
   /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
   template <class Token = boost::asio::deferred_t>
-  [[nodiscard]] auto async_run(Token&& token = {}) const {
+  WEIR_OPERATION auto async_run(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
                        std::shared_ptr<detail::nats_engine> const& on) {
       detail::run_nats(*on, std::move(handler));
@@ -233,14 +234,14 @@ class nats_store {
   /// Executes a command, and posts its handler. Cancelling it (any kind) completes it with
   /// `operation_aborted`: it was executed, or not.
   template <detail::nats_executed C, class Token>
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
 
   /// Executes a command as if at `a.time`.
   template <detail::nats_executed C, class Token>
-  [[nodiscard]] auto async_execute(command::at<C> const& a, Token&& token) const {
+  WEIR_OPERATION auto async_execute(command::at<C> const& a, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, a.command,
                                      {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
@@ -252,7 +253,7 @@ class nats_store {
   /// `operation_aborted`.
   template <class C, class Token>
     requires command::waits_for_event<C>
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }

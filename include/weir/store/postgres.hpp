@@ -8,6 +8,7 @@
 #include "weir/command/at.hpp"
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
@@ -139,7 +140,7 @@ class postgres_store {
   /// `outcome_unknown` when the connection was lost: ask again. Cancelling it (any kind) completes
   /// it with `operation_aborted`; it is done then, or not, or still going to be.
   template <class Token = boost::asio::deferred_t>
-  [[nodiscard]] auto async_migrate(Token&& token = {}) const {
+  WEIR_OPERATION auto async_migrate(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
                        std::shared_ptr<detail::postgres_engine> const& engine) {
       detail::migrate_engine(*engine, std::move(handler));
@@ -153,7 +154,7 @@ class postgres_store {
   /// been sent yet; otherwise it was executed, or will be, or not.
   template <class C, class Token>
     requires detail::engine_step<C>
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
@@ -162,7 +163,7 @@ class postgres_store {
   /// ended of its own accord: the server's clock does not know which times it was told.
   template <class C, class Token>
     requires detail::engine_step<C>
-  [[nodiscard]] auto async_execute(command::at<C> const& a, Token&& token) const {
+  WEIR_OPERATION auto async_execute(command::at<C> const& a, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, a.command,
                                      {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
@@ -173,7 +174,7 @@ class postgres_store {
   /// of the last handle of the store.
   template <class C, class Token>
     requires(detail::engine_command<C> && command::waits_for_event<C>)
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }

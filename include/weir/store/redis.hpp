@@ -8,6 +8,7 @@
 #include "weir/command/at.hpp"
 #include "weir/command/list.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
@@ -156,7 +157,7 @@ class redis_store {
   /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
   /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
   template <class Token = boost::asio::deferred_t>
-  [[nodiscard]] auto async_run(Token&& token = {}) const {
+  WEIR_OPERATION auto async_run(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
                        std::shared_ptr<detail::redis_engine> const& engine) {
       detail::run_engine(*engine, std::move(handler));
@@ -170,7 +171,7 @@ class redis_store {
   /// or not.
   template <class C, class Token>
     requires detail::redis_step<C>
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
@@ -178,7 +179,7 @@ class redis_store {
   /// Executes a command as if at `a.time`, within the years 1970 to 2223.
   template <class C, class Token>
     requires detail::redis_step<C>
-  [[nodiscard]] auto async_execute(command::at<C> const& a, Token&& token) const {
+  WEIR_OPERATION auto async_execute(command::at<C> const& a, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, a.command,
                                      {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
@@ -189,7 +190,7 @@ class redis_store {
   /// completes it with `operation_aborted`.
   template <class C, class Token>
     requires(detail::engine_command<C> && command::waits_for_event<C>)
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }

@@ -8,6 +8,7 @@
 #include "weir/command/at.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
@@ -128,7 +129,7 @@ class basic_sqlite_store {
   /// Completes with `void(error_code)`. Cancelling it (any kind) before it has begun completes it
   /// with `operation_aborted`.
   template <class Token = boost::asio::deferred_t>
-  [[nodiscard]] auto async_open(Token&& token = {}) const {
+  WEIR_OPERATION auto async_open(Token&& token = {}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
                        std::shared_ptr<detail::sqlite_engine> const& on) {
       detail::open_sqlite(*on, std::move(handler));
@@ -143,7 +144,7 @@ class basic_sqlite_store {
   /// cancelled.
   template <class C, class Token>
     requires detail::engine_step<C>
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }
@@ -153,7 +154,7 @@ class basic_sqlite_store {
   /// file.
   template <class C, class Token>
     requires detail::engine_step<C>
-  [[nodiscard]] auto async_execute(command::at<C> const& a, Token&& token) const {
+  WEIR_OPERATION auto async_execute(command::at<C> const& a, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, a.command,
                                      {.at = a.time, .patience = patience_},
                                      std::forward<Token>(token));
@@ -163,7 +164,7 @@ class basic_sqlite_store {
   /// `poll_interval`. Cancelling it (any kind) completes it with `operation_aborted`.
   template <class C, class Token>
     requires command::waits_for_event<C>
-  [[nodiscard]] auto async_execute(C const& c, Token&& token) const {
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
                                      std::forward<Token>(token));
   }

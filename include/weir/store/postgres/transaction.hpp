@@ -53,14 +53,14 @@ class postgres_transaction {
   /// the connection is lost, and the transaction with it.
   template <class C>
     requires detail::engine_step<C>
-  result<typename C::result> execute(C const& c) {
+  [[nodiscard]] result<typename C::result> execute(C const& c) {
     return detail::postgres_transaction_way<C>::execute(session_, c, std::nullopt);
   }
 
   /// Executes a command as if at `a.time`.
   template <class C>
     requires detail::engine_step<C>
-  result<typename C::result> execute(command::at<C> const& a) {
+  [[nodiscard]] result<typename C::result> execute(command::at<C> const& a) {
     return detail::postgres_transaction_way<C>::execute(session_, a.command, a.time);
   }
 

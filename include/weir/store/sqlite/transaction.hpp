@@ -77,14 +77,14 @@ class basic_sqlite_transaction {
   /// which SQLite may have rolled back the whole transaction (`sqlite3_get_autocommit` tells).
   template <class C>
     requires detail::engine_step<C>
-  result<typename C::result> execute(C const& c) {
+  [[nodiscard]] result<typename C::result> execute(C const& c) {
     return execute_at(c, std::nullopt);
   }
 
   /// Executes a command as if at `a.time`.
   template <class C>
     requires detail::engine_step<C>
-  result<typename C::result> execute(command::at<C> const& a) {
+  [[nodiscard]] result<typename C::result> execute(command::at<C> const& a) {
     return execute_at(a.command, a.time);
   }
 
