@@ -30,11 +30,9 @@
 #include <utility>
 #include <vector>
 
-#ifndef WEIR_NATS_SERVER
-#define WEIR_NATS_SERVER "nats-server"
-#endif
-
 namespace nats_test {
+
+extern char const* const server_program;
 
 using namespace weir;
 using namespace std::chrono_literals;
@@ -121,10 +119,10 @@ class server {
 
   bool spawn(std::uint16_t port) {
     std::vector<std::string> words{
-        WEIR_NATS_SERVER,   "-a", "127.0.0.1",        "-p", std::to_string(port), "-js", "-sd",
-        directory_ + "/js", "-l", directory_ + "/log"};
+        server_program, "-a",  "127.0.0.1",        "-p", std::to_string(port),
+        "-js",          "-sd", directory_ + "/js", "-l", directory_ + "/log"};
     words.insert(words.end(), options_.begin(), options_.end());
-    pid_ = server_test::start({WEIR_NATS_SERVER}, std::move(words));
+    pid_ = server_test::start({server_program}, std::move(words));
     bool const settled = weir_test::happens([&] {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
         pid_ = 0;

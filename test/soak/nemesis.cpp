@@ -321,7 +321,7 @@ std::string version_of(std::string const& name) {
   std::string command = name == "redis" ? "(redis-server --version || redis-check-rdb --version)"
                         : name == "postgres"
                             ? postgres_test::program::find("postgres") + " --version"
-                        : name == "nats" ? std::string{WEIR_NATS_SERVER} + " --version"
+                        : name == "nats" ? std::string{nats_test::server_program} + " --version"
                                          : "echo SQLite " SQLITE_VERSION;
   std::FILE* const pipe = ::popen(("{ " + command + "; } 2>/dev/null | head -n 1").c_str(), "r");
   if (pipe == nullptr) return name;

@@ -13,15 +13,15 @@ void for_each_operation(ground& g, Store const& store, Use use) {
   l.async_try_acquire("k", [p](error_code, std::optional<permit> got) { *p = std::move(*got); });
   g.settle();
 
-  WEIR_OPERATION(l.async_try_acquire("a", WEIR_TOKEN));
-  WEIR_OPERATION(l.async_acquire("b", WEIR_TOKEN));
-  WEIR_OPERATION(l.async_acquire("c", {.wait = 1s}, WEIR_TOKEN));
-  WEIR_OPERATION(l.async_renew(*p, WEIR_TOKEN));
-  WEIR_OPERATION(l.async_inspect("k", 10, WEIR_TOKEN));
-  WEIR_OPERATION(l.async_release(std::move(*p), WEIR_TOKEN));
-  WEIR_OPERATION(l.async_with_permit("d", &seven, WEIR_TOKEN));
-  WEIR_OPERATION(l.async_with_permit("e", {.wait = 1s}, &nothing, WEIR_TOKEN));
-  WEIR_OPERATION(l.async_drain(WEIR_TOKEN));
+  WEIR_TRIED(l.async_try_acquire("a", WEIR_TOKEN));
+  WEIR_TRIED(l.async_acquire("b", WEIR_TOKEN));
+  WEIR_TRIED(l.async_acquire("c", {.wait = 1s}, WEIR_TOKEN));
+  WEIR_TRIED(l.async_renew(*p, WEIR_TOKEN));
+  WEIR_TRIED(l.async_inspect("k", 10, WEIR_TOKEN));
+  WEIR_TRIED(l.async_release(std::move(*p), WEIR_TOKEN));
+  WEIR_TRIED(l.async_with_permit("d", &seven, WEIR_TOKEN));
+  WEIR_TRIED(l.async_with_permit("e", {.wait = 1s}, &nothing, WEIR_TOKEN));
+  WEIR_TRIED(l.async_drain(WEIR_TOKEN));
 }
 
 }  // namespace

@@ -13,16 +13,16 @@ void for_each_operation(ground& g, Store const& store, Use use) {
   u.async_try_lock("k", [k](error_code, std::optional<lock> got) { *k = std::move(*got); });
   g.settle();
 
-  WEIR_OPERATION(u.async_try_lock("a", WEIR_TOKEN));
-  WEIR_OPERATION(u.async_lock("b", WEIR_TOKEN));
-  WEIR_OPERATION(u.async_lock("c", {.wait = 1s}, WEIR_TOKEN));
-  WEIR_OPERATION(u.async_claim("d", 1s, WEIR_TOKEN));
-  WEIR_OPERATION(u.async_renew(*k, WEIR_TOKEN));
-  WEIR_OPERATION(u.async_inspect("k", WEIR_TOKEN));
-  WEIR_OPERATION(u.async_release(std::move(*k), WEIR_TOKEN));
-  WEIR_OPERATION(u.async_with_lock("e", &seven, WEIR_TOKEN));
-  WEIR_OPERATION(u.async_with_lock("f", {.wait = 1s}, &nothing, WEIR_TOKEN));
-  WEIR_OPERATION(u.async_drain(WEIR_TOKEN));
+  WEIR_TRIED(u.async_try_lock("a", WEIR_TOKEN));
+  WEIR_TRIED(u.async_lock("b", WEIR_TOKEN));
+  WEIR_TRIED(u.async_lock("c", {.wait = 1s}, WEIR_TOKEN));
+  WEIR_TRIED(u.async_claim("d", 1s, WEIR_TOKEN));
+  WEIR_TRIED(u.async_renew(*k, WEIR_TOKEN));
+  WEIR_TRIED(u.async_inspect("k", WEIR_TOKEN));
+  WEIR_TRIED(u.async_release(std::move(*k), WEIR_TOKEN));
+  WEIR_TRIED(u.async_with_lock("e", &seven, WEIR_TOKEN));
+  WEIR_TRIED(u.async_with_lock("f", {.wait = 1s}, &nothing, WEIR_TOKEN));
+  WEIR_TRIED(u.async_drain(WEIR_TOKEN));
 }
 
 }  // namespace
