@@ -21,8 +21,8 @@ enum class worker_event_kind : std::uint8_t {
   result_dropped,  ///< its handler has succeeded, and its result cannot be stored, for `reason`:
                    ///< the job is completed without it
   retried,         ///< the attempt failed; the job vests again after `delay`
-  snoozed,   ///< refused by a limit, or by its handler; it vests again after `delay`; the attempt
-             ///< was given back
+  snoozed,   ///< refused by a limit, or by its handler; it vests again after `delay`, or is brought
+             ///< forward when its concurrency limit has a permit; the attempt was given back
   returned,  ///< given back unstarted, or cut short, because the worker stops or the queue was
              ///< snoozed
   dead_lettered,    ///< ended for good, with `reason`

@@ -72,6 +72,8 @@ enum job_defect : int {
   schedules_among_jobs,
   lists_end_early,
   lists_mix_states,
+  nothing_is_brought_forward,
+  everything_is_brought_forward,
 };
 
 struct job_defects : no_defects {
@@ -184,6 +186,10 @@ struct job_defects : no_defects {
         }
         return answer;
       }
+    }
+    if constexpr (std::is_same_v<C, obtain_lease>) {
+      if (which == nothing_is_brought_forward) c.early = false;
+      if (which == everything_is_brought_forward) c.early = true;
     }
     if constexpr (std::is_same_v<C, list_jobs>) {
       if (which == lists_mix_states && c.state == job_state::leased) c.state = job_state::pending;
@@ -555,6 +561,8 @@ inline constexpr mutant job_mutants[] = {
     {schedules_among_jobs, "F39", "a scan of schedules lists the queues of jobs"},
     {lists_end_early, "R4", "a list ends with its first page"},
     {lists_mix_states, "R4", "a list of what is leased has what waits"},
+    {nothing_is_brought_forward, "F73", "a job cannot be obtained before its vesting time"},
+    {everything_is_brought_forward, "R4", "a job is obtained before its vesting time, unasked"},
     {no_attempts_is_one, "R8", "max_attempts of 0 is accepted and means 1"},
 };
 

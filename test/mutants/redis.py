@@ -37,6 +37,8 @@ MUTANTS = [
      JOBS),
     ("gone_is_damaged", "a record that was just removed is taken for a damaged one",
      *in_lua("then return not call('HGET', jobs, id) end", "then return false end"), JOBS),
+    ("brought_forward_untold", "a lease that was taken early is not found when it is over",
+     *in_lua("if early and claims > 0 then", "if false then"), JOBS),
     ("any_fence", "any fence names the lease of a job",
      *in_lua("state_of(j) == LEASED and j.fence == tonumber(by)", "state_of(j) == LEASED"), JOBS),
     ("one_attempt_more", "a job is claimed once more than it may be",

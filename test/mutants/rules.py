@@ -28,6 +28,8 @@ MUTANTS = [
      "if (r && !possesses(r->strategy, r->unique_key(), key)) r = {};", instead(";"), MANY_STORES),
     ("late", "a job is visible a tick late", JOBS,
      "return vesting <= now;", instead("return vesting < now;"), JOB_STORES),
+    ("brought_forward_untold", "a lease that was taken early is not found when it is over", MACHINE,
+     "if (!visible) rows_.no_later_than(q, r->vesting, now);", instead(";"), MANY_STORES),
     ("any_fence", "any fence names the lease of a job", JOBS,
      "return state == job_state::leased && fence == asked;",
      instead("return state == job_state::leased;"), MANY_STORES),

@@ -295,8 +295,8 @@ struct dequeue_jobs {
   duration lease{};            ///< how long each lasts, (0, `limits::span`]
 };
 
-/// Leases one job, if it is visible. Empty: it is not, or it is gone. A holder that has its lease
-/// gets the same again.
+/// Leases one job, if it is visible, or waits for its instant and is to be brought forward
+/// (`early`). Empty: it is not, or it is gone. A holder that has its lease gets the same again.
 struct obtain_lease {
   using result = std::optional<leased_job>;  ///< the lease, if there is one
   static constexpr bool repeatable = true;   ///< a holder that asks again is given the same lease
@@ -305,6 +305,7 @@ struct obtain_lease {
   job_id id{};              ///< of the job
   std::string_view holder;  ///< who claims, 1…`limits::holder_size` bytes
   duration lease{};         ///< how long it lasts, (0, `limits::span`]
+  bool early = false;       ///< before its vesting time, too: a delayed or snoozed job
 };
 
 /// Makes a live lease last `lease` from now. Error: `lease_lost`.

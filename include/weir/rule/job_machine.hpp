@@ -136,7 +136,8 @@ class job_machine : public job_moves<Rows> {
         describe_lease(*r, now, *out);
         return out;
       }
-      if (state != job_state::pending || q.held(now) || !job_visible(r->vesting, now)) {
+      bool const visible = job_visible(r->vesting, now);
+      if (state != job_state::pending || q.held(now) || !(visible || c.early)) {
         return std::nullopt;
       }
       if (auto const reason = moves::unclaimable(*r, now)) {
@@ -147,6 +148,7 @@ class job_machine : public job_moves<Rows> {
       describe_lease(*r, fence, r->attempts + 1, c.lease, now, *out);
       auto by = rows_.claimant_of(q, c.holder);
       moves::claim(q, *r, by, 0, fence, c.lease, now);
+      if (!visible) rows_.no_later_than(q, r->vesting, now);
       return out;
     });
   }

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,19 @@ struct handler_outcome {
   ending how = ending::done;
   std::string text;  ///< done: the result; otherwise the reason, of `unstorable` too
   duration delay{};
+};
+
+/// A permit that a job has, or a place in the line for one.
+struct active_permit {
+  std::string key;
+  std::string holder;
+  std::uint64_t fence = 0;
+};
+
+/// The jobs of one claim: how many there were, and how many of them their limits have refused.
+struct claim_tally {
+  std::size_t jobs = 0;
+  std::size_t refused = 0;
 };
 
 /// A job between its claim and the moment at which its outcome is stored. Used on the worker's
@@ -78,11 +92,11 @@ struct active_job {
   steady_time claimed_at;  ///< read before the claim was sent
   steady_time deadline{};  ///< from here on the lease may be over
   steady_time renew_at{};
+  std::shared_ptr<claim_tally> claim;  ///< none: it was brought forward, with its permit
   bool renewing = false;
   bool settled = false;
 
-  std::string permit_holder;  ///< empty: it has no permit
-  std::uint64_t permit_fence = 0;
+  std::optional<active_permit> permit;
   steady_time permit_deadline = steady_time::max();  ///< from here on the permit may be over
 
   std::size_t place = 0;  ///< among the active ones

@@ -173,14 +173,35 @@ class worker_core {
     return &found->second;
   }
 
-  /// When the queue may be claimed from: not later than now, unless it fails. `steady_time::max()`:
-  /// when its job in hand is settled.
+  /// When the queue may be claimed from: not later than now, unless it fails, or gives only what is
+  /// refused. `steady_time::max()`: when its job in hand is settled.
   [[nodiscard]] steady_time claimable_at(std::string const& queue) {
     auto const* const failing = failure_of(queue);
-    if (failing == nullptr) return steady_time::min();
+    if (failing == nullptr) {
+      auto const found = refusing_.find(queue);
+      return found == refusing_.end() ? steady_time::min() : found->second;
+    }
     auto const of_queue = [&](auto const& job) { return job->queue == queue; };
     return std::ranges::any_of(active, of_queue) ? steady_time::max() : failing->until;
   }
+
+  /// A job's concurrency limit has refused it, and will do so for a while. A queue of which it has
+  /// refused a whole claim is claimed from one job at a time, by and by, until one of them can
+  /// start: what is behind the refused is found, and they are not all claimed only to wait (F73).
+  void refused(active_job const& job) {
+    if (!job.claim || ++job.claim->refused != job.claim->jobs) return;
+    auto const apart = options.poll / static_cast<duration::rep>(options.quantum);
+    refusing_[job.queue] = saturating_add(clock.steady_now(), apart);
+  }
+  void started(active_job const& job) {
+    if (job.claim) refusing_.erase(job.queue);
+  }
+  /// A limit has few jobs left that wait for it.
+  void refuse_no_more(std::string const& queue) {
+    if (refusing_.erase(queue) != 0) changed->notify();
+  }
+  void forget_refusals() { refusing_.clear(); }
+  [[nodiscard]] bool refuses(std::string const& queue) const { return refusing_.contains(queue); }
 
   /// The queues with a dequeue whose outcome is unknown. They are asked again although no scan may
   /// find them any more.
@@ -233,9 +254,25 @@ class worker_core {
   }
 
   /// The job was claimed.
-  void add(std::shared_ptr<active_job> job) {
+  std::shared_ptr<active_job> take_on(std::string queue, leased_job leased, steady_time asked_at) {
+    auto const expires_in = leased.expires_in;
+    auto job = std::make_shared<active_job>(std::move(queue), std::move(leased), asked_at);
+    job->deadline = lease_deadline(asked_at, expires_in);
+    job->renew_at = saturating_add(asked_at, expires_in / 3);
     job->place = active.size();
-    active.push_back(std::move(job));
+    active.push_back(job);
+    return job;
+  }
+
+  [[nodiscard]] std::uint32_t free_hands() const noexcept {
+    auto const busy = static_cast<std::uint32_t>(active.size()) + reserved;
+    return options.concurrency - std::min(options.concurrency, busy);
+  }
+  /// For a job that is to come.
+  [[nodiscard]] bool reserve_hand() noexcept {
+    if (free_hands() == 0) return false;
+    ++reserved;
+    return true;
   }
 
   /// The job's outcome is stored, or it is not this worker's any more.
@@ -246,6 +283,7 @@ class worker_core {
     active.back()->place = place;
     std::swap(active[place], active.back());
     active.pop_back();  // and this job with it, if nobody else has it
+    if (hand_is_free) hand_is_free();
     changed->notify();
   }
 
@@ -259,6 +297,8 @@ class worker_core {
   boost::asio::any_io_executor handler_executor;
   std::vector<std::shared_ptr<active_job>> active;  ///< in no order
   std::shared_ptr<wakeup> const changed;  ///< there may be something to do, or the worker stops
+  std::uint32_t reserved = 0;             ///< hands
+  std::function<void()> hand_is_free;     ///< called when a job was settled
   bool const fires_schedules;             ///< serves queues of schedules, and no others
   bool stopping = false;                  ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
@@ -302,6 +342,7 @@ class worker_core {
   worker_log_state log_state_;
   std::optional<steady_time> away_since_;  ///< until a command succeeds
   std::map<std::string, queue_failure, std::less<>> failing_;
+  std::map<std::string, steady_time> refusing_;
 };
 
 }  // namespace weir::detail

@@ -6,6 +6,8 @@
 
 #include "weir/key_policy.hpp"
 #include "weir/worker/core.hpp"
+#include "weir/worker/limit_lines.hpp"
+#include "weir/worker/permit.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/uuid/uuid_io.hpp>
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +28,7 @@ struct gate_answer {
     run,
     snooze,        ///< the job waits for `delay`, with `memo` noted on it
     snooze_queue,  ///< its whole queue waits for `delay`
+    line,          ///< it waits in its limit's line, with `memo` noted on it
     lost,          ///< its lease is over
     fail,          ///< a command failed: the attempt has, too
     bury,          ///< it can never be allowed
@@ -52,7 +56,9 @@ struct gate_answer {
 /// attempt only.
 class gate {
  public:
-  explicit gate(std::shared_ptr<worker_core> core) : core_{std::move(core)} {}
+  gate(std::shared_ptr<worker_core> core, std::shared_ptr<limit_lines> lines)
+      : core_{std::move(core)},
+        lines_{std::move(lines)} {}
 
   boost::asio::awaitable<gate_answer> pass(std::shared_ptr<active_job> job) {
     using verdict = gate_answer::verdict;
@@ -69,44 +75,8 @@ class gate {
     }
 
     if (job->prepared->concurrency != 0) {
-      std::string const holder = to_string(job->job.id) + '/' + std::to_string(job->job.fence);
-      question<command::acquire_permit> acquire{{.key = job->prepared->concurrency_key,
-                                                 .holder = holder,
-                                                 .limit = job->prepared->concurrency,
-                                                 .ttl = core.options.lease,
-                                                 .patience = {}}};
-      co_await core.ask(acquire, job->deadline);
-      if (acquire.error) co_return failure(acquire.error);
-      auto const& grant = *acquire.answer;
-      if (!grant.granted) {
-        if (job->prepared->concurrency_scope == limit_scope::queue) {
-          co_return gate_answer{
-              verdict::snooze_queue, pause(*job, grant.retry_after), {}, by_limit};
-        }
-        co_return refused(*job, grant.retry_after, by_limit);
-      }
-      job->permit_holder = holder;
-      job->permit_fence = grant.fence;
-      auto const lease = core.options.lease;
-      auto asked_at = acquire.asked_at;
-      auto expires_in = grant.expires_in;
-      if (expires_in < lease - lease / 3) {
-        // A request before this one took it, and its answer was lost: not much of it may be left,
-        // and the renewer comes at the job's times.
-        question<command::renew_permit> keep{{.key = job->prepared->concurrency_key,
-                                              .holder = holder,
-                                              .fence = grant.fence,
-                                              .ttl = lease}};
-        co_await core.ask(keep, job->deadline);
-        if (keep.error) {
-          co_await leave(job);
-          if (keep.error == errc::lease_lost) co_return refused(*job, {}, by_limit);
-          co_return failure(keep.error);
-        }
-        asked_at = keep.asked_at;
-        expires_in = keep.answer->expires_in;
-      }
-      job->permit_deadline = worker_core::lease_deadline(asked_at, expires_in);
+      auto answer = co_await enter(job);
+      if (answer.what != verdict::run) co_return answer;
     }
 
     if (!job->prepared->rate.empty() && job->job.memo != reservation(*job)) {
@@ -119,21 +89,49 @@ class gate {
     co_return gate_answer{};
   }
 
-  /// Gives back the permit, if it has one. The TTL does, where this cannot.
+  /// Gives back the permit, if it has one.
   boost::asio::awaitable<void> leave(std::shared_ptr<active_job> job) {
-    if (job->permit_holder.empty()) co_return;
-    std::string const holder = std::exchange(job->permit_holder, {});
+    if (!job->permit) co_return;
+    active_permit permit = *std::exchange(job->permit, std::nullopt);
     job->permit_deadline = steady_time::max();
-    question<command::release_permit> release{
-        {.key = job->prepared->concurrency_key, .holder = holder, .fence = job->permit_fence}};
-    auto const until = saturating_add(core_->clock.steady_now(), core_->options.lease);
-    co_await core_->ask(release, until);
-    if (release.error) core_->tell_failure(release.error);
+    std::string const key = permit.key;
+    co_await give_back_permit(*core_, std::move(permit));
+    lines_->freed(key);
   }
 
  private:
   static constexpr std::string_view by_limit = "its concurrency limit is reached";
   static constexpr std::string_view by_rate = "its rate is used up";
+
+  /// Takes a permit, unless the job was brought forward with one.
+  boost::asio::awaitable<gate_answer> enter(std::shared_ptr<active_job> job) {
+    using verdict = gate_answer::verdict;
+    auto const& wanted = *job->prepared;
+    if (job->permit && job->permit->key == wanted.concurrency_key) co_return gate_answer{};
+    co_await leave(job);
+    bool const whole_queue = wanted.concurrency_scope == limit_scope::queue;
+    if (!whole_queue && lines_->stands_in(wanted.concurrency_key)) {
+      co_return in_line(*job);
+    }
+    std::string const holder = to_string(job->job.id) + '/' + std::to_string(job->job.fence);
+    auto const answer = co_await ask_for_permit(*core_, wanted.concurrency_key, holder,
+                                                wanted.concurrency, {}, job->deadline);
+    if (answer.fence != 0) {
+      job->permit = active_permit{wanted.concurrency_key, holder, answer.fence};
+    }
+    if (answer.error) {
+      co_await leave(job);
+      co_return failure(answer.error);
+    }
+    if (answer.granted) {
+      job->permit_deadline = answer.deadline;
+      co_return gate_answer{};
+    }
+    if (whole_queue) {
+      co_return gate_answer{verdict::snooze_queue, pause(*job, answer.retry_after), {}, by_limit};
+    }
+    co_return in_line(*job);
+  }
 
   /// Takes the job's tokens, or reserves them.
   boost::asio::awaitable<gate_answer> pay(std::shared_ptr<active_job> job) {
@@ -176,8 +174,13 @@ class gate {
   /// A refusal keeps a reservation that was made before it: its tokens are spent.
   [[nodiscard]] gate_answer refused(active_job const& job, duration retry_after,
                                     std::string_view by) {
-    return gate_answer{gate_answer::verdict::snooze, pause(job, retry_after),
-                       job.job.memo == reservation(job) ? job.job.memo : std::string{}, by};
+    return gate_answer{gate_answer::verdict::snooze, pause(job, retry_after), kept(job), by};
+  }
+  [[nodiscard]] static gate_answer in_line(active_job const& job) {
+    return gate_answer{gate_answer::verdict::line, {}, kept(job), by_limit};
+  }
+  [[nodiscard]] static std::string kept(active_job const& job) {
+    return job.job.memo == reservation(job) ? job.job.memo : std::string{};
   }
 
   /// By backoff, so that the refused spread out; no longer than the other's lease lasts, and never
@@ -192,6 +195,7 @@ class gate {
   }
 
   std::shared_ptr<worker_core> core_;
+  std::shared_ptr<limit_lines> lines_;
 };
 
 }  // namespace weir::detail

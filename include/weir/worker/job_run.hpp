@@ -9,6 +9,7 @@
 #include "weir/worker/core.hpp"
 #include "weir/worker/gate.hpp"
 #include "weir/worker/handler_run.hpp"
+#include "weir/worker/limit_lines.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -33,7 +34,8 @@ class job_run {
   job_run(std::shared_ptr<worker_core> core, std::shared_ptr<handler_registry const> handlers)
       : core_{std::move(core)},
         handlers_{std::move(handlers)},
-        gate_{core_},
+        lines_{std::make_shared<limit_lines>(core_)},
+        gate_{core_, lines_},
         runner_{std::make_shared<runner>(core_)},
         completer_{std::make_shared<completer>(core_)} {}
 
@@ -45,6 +47,8 @@ class job_run {
     });
     return made;
   }
+
+  [[nodiscard]] limit_lines& lines() const noexcept { return *lines_; }
 
   /// Most jobs pass no limit: nothing is between them and their handler, and no coroutine is begun
   /// for them.
@@ -125,7 +129,11 @@ class job_run {
       case verdict::snooze_queue:
         co_await self->hold_queue(job, answer.delay, answer.by);
         co_return;
-      case verdict::lost: self->give_up_lease(job); co_return;
+      case verdict::line: co_await self->wait_in_line(job, answer.text, answer.by); co_return;
+      case verdict::lost:
+        co_await self->gate_.leave(job);
+        self->give_up_lease(job);
+        co_return;
       case verdict::fail:
         co_await self->requeue(job, answer.text, self->retry_delay(*job));
         co_return;
@@ -147,6 +155,7 @@ class job_run {
       spawn(self, job, self->stopped(job));
       return;
     }
+    self->core_->started(*job);
     self->core_->tell(worker_event_kind::started, *job);
     if (job->handler->traits.timeout > duration::zero()) self->start_timer(job);
     runner::start(self->runner_, job);
@@ -163,8 +172,7 @@ class job_run {
         if (job->handler->traits.timeout > duration::zero()) {
           job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
         }
-        if (succeeded(job->outcome) && job->permit_holder.empty() &&
-            job->context.after() == nullptr) {
+        if (succeeded(job->outcome) && !job->permit && job->context.after() == nullptr) {
           self->complete(job);
         } else {
           spawn(self, job, conclude(self, job));
@@ -224,14 +232,8 @@ class job_run {
         completer::flush(self->completer_);
         co_return;
       case ending::gave_up:
-      case ending::undecodable:
-        co_await self->gate_.leave(job);
-        co_await self->bury(job, std::move(outcome.text));
-        co_return;
-      case ending::snoozed:
-        co_await self->gate_.leave(job);
-        co_await self->snooze(job, outcome.delay, {}, {});
-        co_return;
+      case ending::undecodable: co_await self->bury(job, std::move(outcome.text)); co_return;
+      case ending::snoozed: co_await self->snooze(job, outcome.delay, {}, {}); co_return;
       case ending::not_started: co_await self->stopped(job); co_return;
       case ending::failed: break;
     }
@@ -239,7 +241,6 @@ class job_run {
       co_await self->stopped(job);
       co_return;
     }
-    co_await self->gate_.leave(job);
     auto reason =
         job->cause == stop_cause::timeout ? std::string{"timed out"} : std::move(outcome.text);
     co_await self->requeue(job, std::move(reason), self->retry_delay(*job));
@@ -258,8 +259,8 @@ class job_run {
   /// A handler was stopped, or never started, for a reason that is not its own: the attempt is
   /// given back.
   boost::asio::awaitable<void> stopped(std::shared_ptr<active_job> job) {
-    co_await gate_.leave(job);
     if (job->cause == stop_cause::lease_lost) {
+      co_await gate_.leave(job);
       give_up_lease(job);
       co_return;
     }
@@ -272,6 +273,7 @@ class job_run {
   }
 
   boost::asio::awaitable<void> give_back(std::shared_ptr<active_job> job) {
+    co_await gate_.leave(job);
     question<command::return_job> back{
         {.queue = job->queue, .id = job->job.id, .fence = job->job.fence}};
     co_await core_->ask(back, job->deadline);
@@ -281,6 +283,7 @@ class job_run {
 
   boost::asio::awaitable<void> requeue(std::shared_ptr<active_job> job, std::string reason,
                                        duration delay) {
+    co_await gate_.leave(job);
     std::string const kept = reason.substr(0, limits::reason_size);
     question<command::requeue_job> again{{.queue = job->queue,
                                           .id = job->job.id,
@@ -297,6 +300,7 @@ class job_run {
   }
 
   boost::asio::awaitable<void> bury(std::shared_ptr<active_job> job, std::string reason) {
+    co_await gate_.leave(job);
     std::string const kept = reason.substr(0, limits::reason_size);
     question<command::bury_job> end{
         {.queue = job->queue, .id = job->job.id, .fence = job->job.fence, .reason = kept}};
@@ -305,16 +309,29 @@ class job_run {
     core_->settle(*job);
   }
 
-  boost::asio::awaitable<void> snooze(std::shared_ptr<active_job> job, duration delay,
+  boost::asio::awaitable<void> wait_in_line(std::shared_ptr<active_job> job, std::string memo,
+                                            std::string_view by) {
+    auto const key = job->prepared->concurrency_key;
+    auto const limit = job->prepared->concurrency;
+    if (co_await snooze(job, lines_->refuse(*job), std::move(memo), by)) {
+      limit_lines::join(lines_, key, limit, *job);
+    }
+  }
+
+  /// @return whether it was stored
+  boost::asio::awaitable<bool> snooze(std::shared_ptr<active_job> job, duration delay,
                                       std::string memo, std::string_view by) {
+    co_await gate_.leave(job);
     question<command::snooze_job> later{{.queue = job->queue,
                                          .id = job->job.id,
                                          .fence = job->job.fence,
                                          .delay = delay,
                                          .memo = memo}};
     co_await core_->ask(later, job->deadline);
-    if (!lost(job, later.error)) core_->tell(worker_event_kind::snoozed, *job, by, delay);
+    bool const stored = !lost(job, later.error);
+    if (stored) core_->tell(worker_event_kind::snoozed, *job, by, delay);
     core_->settle(*job);
+    co_return stored;
   }
 
   /// The refused limit is the whole queue's: the queue waits, and its jobs keep their order.
@@ -349,6 +366,7 @@ class job_run {
 
   std::shared_ptr<worker_core> core_;
   std::shared_ptr<handler_registry const> handlers_;
+  std::shared_ptr<limit_lines> lines_;
   gate gate_;
   std::shared_ptr<runner> runner_;
   std::shared_ptr<completer> completer_;

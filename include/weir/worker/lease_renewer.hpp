@@ -85,14 +85,13 @@ class lease_renewer {
       core.tell_failure(extend.error);
     }
 
-    if (!lost && !job->permit_holder.empty()) {
-      // Copies: the job may give its permit up while this is on its way.
-      std::string const key = job->prepared->concurrency_key;
-      std::string const holder = job->permit_holder;
+    if (!lost && job->permit) {
+      // A copy: the job may give its permit up while this is on its way.
+      active_permit const permit = *job->permit;
       question<command::renew_permit> keep{
-          {.key = key, .holder = holder, .fence = job->permit_fence, .ttl = lease}};
+          {.key = permit.key, .holder = permit.holder, .fence = permit.fence, .ttl = lease}};
       co_await core.ask_once(keep);
-      bool const given_up = job->permit_holder.empty();
+      bool const given_up = !job->permit;
       if (!keep.error && !given_up) {
         job->permit_deadline = worker_core::lease_deadline(keep.asked_at, keep.answer->expires_in);
       } else if (!given_up) {

@@ -49,7 +49,10 @@ class worker_run {
       : core_{std::move(shared)},
         jobs_{job_run::make(core_, std::move(handlers))},
         renewer_{std::make_shared<lease_renewer>(core_)},
-        listeners_(std::max<std::uint32_t>(core_->store.shard_count(), 1)) {}
+        listeners_(std::max<std::uint32_t>(core_->store.shard_count(), 1)) {
+    core_->hand_is_free = [&lines = jobs_->lines()] { lines.offer_hand(); };
+    jobs_->lines().start_with([this](std::shared_ptr<active_job> const& job) { start(job); });
+  }
 
   [[nodiscard]] worker_core& core() const noexcept { return *core_; }
 
@@ -70,7 +73,7 @@ class worker_run {
     own.core_->begin(lease_renewer::run(own.renewer_));
     own.next_collection_ = own.core_->clock.steady_now() + own.core_->options.gc_interval;
     while (!own.core_->stopping) {
-      if (own.free_hands() == 0) {
+      if (own.core_->free_hands() == 0) {
         co_await own.core_->changed->wait();
         continue;
       }
@@ -79,8 +82,8 @@ class worker_run {
         auto const next = co_await own.scan();
         if (own.round_.empty()) {
           if (!own.core_->stopping) co_await idle(self, next);
-          continue;
         }
+        continue;  // hands may have been taken meanwhile
       }
       auto queue = std::move(own.round_.front());
       own.round_.pop_front();
@@ -91,14 +94,16 @@ class worker_run {
     }
     // What they have claimed is given back.
     for (auto const& lost : own.core_->unanswered()) co_await claim(self, lost.first, true);
+    own.jobs_->lines().stop();
     co_await own.drain();
+    while (!own.jobs_->lines().empty()) co_await own.core_->changed->wait();
     own.renewer_->stop();
   }
 
  private:
-  [[nodiscard]] std::uint32_t free_hands() const {
-    auto const busy = static_cast<std::uint32_t>(core_->active.size());
-    return core_->options.concurrency - std::min(core_->options.concurrency, busy);
+  void start(std::shared_ptr<active_job> const& job) {
+    renewer_->watch(*job);
+    job_run::start(jobs_, job);
   }
 
   /// How often queues that have more get another turn before pointers are looked up again: so a
@@ -183,7 +188,10 @@ class worker_run {
   /// once: it starts a round trip earlier than after a scan. A wrong guess costs one claim, and
   /// another is made only where two jobs in a row were one queue's again.
   void guess() {
-    if (!std::exchange(heard_, false) || !twice_ || core_->failure_of(last_) != nullptr) return;
+    if (!std::exchange(heard_, false) || !twice_ || core_->failure_of(last_) != nullptr ||
+        core_->refuses(last_)) {
+      return;
+    }
     round_.push_back(last_);
     guessed_ = true;
   }
@@ -199,18 +207,20 @@ class worker_run {
                                             bool guessed) {
     auto& core = *self->core_;
     auto* const failing = core.failure_of(queue);
-    auto const most = failing != nullptr ? 1 : core.options.quantum;
+    auto const most = failing != nullptr || core.refuses(queue) ? 1 : core.options.quantum;
     // The number makes the call repeatable: after a lost answer the same leases are given again
     // (F54).
     worker_core::numbered_dequeue asked{};
     if (failing != nullptr) std::swap(asked, failing->unanswered);
-    if (asked.sequence == 0) asked = {++self->sequence_, std::min(most, self->free_hands())};
+    if (asked.sequence == 0) asked = {++self->sequence_, std::min(most, core.free_hands())};
     question<command::dequeue_jobs> dequeue{{.queue = queue,
                                              .holder = core.holder,
                                              .sequence = asked.sequence,
                                              .limit = asked.limit,
                                              .lease = core.options.lease}};
+    core.reserved += asked.limit;
     co_await core.ask_once(dequeue);
+    core.reserved -= asked.limit;
     if (dequeue.error) {
       core.tell_failure(dequeue.error, queue);
       auto& failed = core.back_off(queue);
@@ -235,19 +245,18 @@ class worker_run {
       event.reason = damaged_record;
       core.tell(event);
     }
+    auto const tally = std::make_shared<claim_tally>(claim_tally{answer.jobs.size(), 0});
     for (auto& leased : answer.jobs) {
-      auto const expires_in = leased.expires_in;
-      auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at);
-      job->deadline = worker_core::lease_deadline(asked_at, expires_in);
-      job->renew_at = saturating_add(asked_at, expires_in / 3);
       // Others have had the hands while the answer was unknown.
-      if (self->free_hands() == 0) job->stop(stop_cause::shutdown);
-      core.add(job);
-      self->renewer_->watch(*job);
-      job_run::start(self->jobs_, job);
+      bool const too_many = core.free_hands() == 0;
+      auto job = core.take_on(queue, std::move(leased), asked_at);
+      job->claim = tally;
+      if (too_many) job->stop(stop_cause::shutdown);
+      self->start(job);
     }
     bool const fruitless = answer.jobs.empty() && answer.dead_lettered == 0 && answer.damaged == 0;
-    if (answer.more && !fruitless && self->encores_ > 0 && core.failure_of(queue) == nullptr) {
+    if (answer.more && !fruitless && self->encores_ > 0 && core.failure_of(queue) == nullptr &&
+        !core.refuses(queue)) {
       --self->encores_;
       self->round_.push_back(queue);
     }
@@ -282,6 +291,7 @@ class worker_run {
     auto const jitter = core.options.poll / 64 * static_cast<duration::rep>(scatter);
     auto const until = std::min(std::max(next, saturating_add(now, patience)),
                                 saturating_add(now, core.options.poll - jitter));
+    self->jobs_->lines().offer_all_hands();
     listen(self);
     co_await core.changed->wait_until(core.clock, until);
     self->guess();
@@ -320,6 +330,7 @@ class worker_run {
     auto& core = *core_;
     if (core.clock.steady_now() < next_collection_) co_return;
     next_collection_ = saturating_add(core.clock.steady_now(), core.options.gc_interval);
+    core.forget_refusals();  // of queues that are gone, too
     auto const shards = std::max<std::uint32_t>(core.store.shard_count(), 1);
     for (std::uint32_t shard = 0; shard != shards; ++shard) {
       question<command::gc_stale_pointers> collect{{.shard = shard}};

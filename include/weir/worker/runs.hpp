@@ -26,12 +26,12 @@ namespace weir::detail {
 
 /// A store as a worker uses it.
 using worker_store =
-    any_store<command::scan_visible_queues, command::dequeue_jobs, command::update_queue_pointer,
-              command::gc_stale_pointers, command::start_job, command::extend_lease,
-              command::complete_jobs, command::relay_job, command::requeue_job, command::snooze_job,
-              command::return_job, command::bury_job, command::snooze_queue,
-              command::acquire_permit, command::renew_permit, command::release_permit,
-              command::take, command::await_jobs>;
+    any_store<command::scan_visible_queues, command::dequeue_jobs, command::obtain_lease,
+              command::update_queue_pointer, command::gc_stale_pointers, command::start_job,
+              command::extend_lease, command::complete_jobs, command::relay_job,
+              command::requeue_job, command::snooze_job, command::return_job, command::bury_job,
+              command::snooze_queue, command::acquire_permit, command::renew_permit,
+              command::release_permit, command::take, command::await_jobs, command::await_permit>;
 
 /// What each run of a worker begins with.
 struct worker_setup {

@@ -98,6 +98,7 @@ void job_command_fields(Io& io, Command& c) {
   if constexpr (requires { c.sequence; }) io(c.sequence);
   if constexpr (requires { c.limit; }) io(c.limit);
   if constexpr (requires { c.lease; }) io(c.lease);
+  if constexpr (requires { c.early; }) io(c.early);
   if constexpr (requires { c.delay; }) io(c.delay);
   if constexpr (requires { c.grace; }) io(c.grace);
   if constexpr (requires { c.reason; }) io(c.reason);

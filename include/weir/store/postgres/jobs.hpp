@@ -106,7 +106,7 @@ struct postgres_jobs {
 
   static postgres_call call(command::obtain_lease const& c, postgres_scope const& in) {
     auto out = with_job("obtain_lease", c, in);
-    out.add(c.holder).add(c.lease).add(in.own).add(in.at);
+    out.add(c.holder).add(c.lease).add(c.early).add(in.own).add(in.at);
     return out;
   }
   static result<std::optional<leased_job>> answer(of<command::obtain_lease>,

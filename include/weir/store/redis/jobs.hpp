@@ -56,7 +56,7 @@ inline result<dequeued> decode(command::dequeue_jobs const&, redis_reply& r) {
 inline result<redis_call> encode(redis_names const& names, command::obtain_lease const& c,
                                  redis_now now) {
   auto out = queue_call(lua::obtain_lease(), names, c, now);
-  out.arg(redis_id(c.id)).arg(c.holder).arg(redis_ceil(c.lease));
+  out.arg(redis_id(c.id)).arg(c.holder).arg(redis_ceil(c.lease)).arg(c.early ? 1 : 0);
   return out;
 }
 inline result<std::optional<leased_job>> decode(command::obtain_lease const&, redis_reply& r) {

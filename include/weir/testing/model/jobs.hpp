@@ -334,8 +334,10 @@ class job_model {
       if (e->holder == c.holder) return std::optional{describe_lease(*e)};
       return none;
     }
-    if (held(c.queue) || now < e->vesting || bury_if_it_must(*e)) return none;
+    bool const visible = now >= e->vesting;
+    if (held(c.queue) || !(visible || c.early) || bury_if_it_must(*e)) return none;
     claim(*e, c.holder, c.lease);
+    if (!visible) vests(c.queue, e->vesting);
     return std::optional{describe_lease(*e)};
   }
   answer<lease_renewal> apply(command::extend_lease const& c) {

@@ -178,7 +178,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION weir.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ bytea,
-    lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF weir.job_row
+    lease_ bigint, early_ boolean, own_ boolean, at_ bigint) RETURNS SETOF weir.job_row
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   j weir.jobs;
@@ -189,7 +189,8 @@ BEGIN
   IF j.id IS NULL OR j.state <> weir.job_state.pending THEN
     RETURN;
   END IF;
-  IF j.vesting > now_ THEN
+  early_ := early_ AND j.vesting > now_;
+  IF j.vesting > now_ AND (j.holder IS NOT NULL OR NOT early_) THEN
     IF j.holder = holder_ THEN
       RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
     END IF;
@@ -206,6 +207,9 @@ BEGIN
   UPDATE weir.jobs k SET fence = weir.next_fence(now_, k.fence), holder = holder_, sequence = 0,
       attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
     WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
+  IF early_ THEN
+    PERFORM weir.touch(queue_, shard_, j.vesting, own_);
+  END IF;
   RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
 END $$;
 

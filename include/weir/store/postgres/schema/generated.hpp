@@ -520,7 +520,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION ~.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ bytea,
-    lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
+    lease_ bigint, early_ boolean, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   j ~.jobs;
@@ -531,7 +531,8 @@ BEGIN
   IF j.id IS NULL OR j.state <> 0 THEN
     RETURN;
   END IF;
-  IF j.vesting > now_ THEN
+  early_ := early_ AND j.vesting > now_;
+  IF j.vesting > now_ AND (j.holder IS NOT NULL OR NOT early_) THEN
     IF j.holder = holder_ THEN
       RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
     END IF;
@@ -548,6 +549,9 @@ BEGIN
   UPDATE ~.jobs k SET fence = ~.next_fence(now_, k.fence), holder = holder_, sequence = 0,
       attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
     WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
+  IF early_ THEN
+    PERFORM ~.touch(queue_, shard_, j.vesting, own_);
+  END IF;
   RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
 END $$;
 

@@ -41,7 +41,7 @@ if last then
 end
 if claims == 0 and not held then
   visible(function() return not full and not enough() and math.min(limit - claims, 256) or 0 end,
-    function(members) claim_all(members, holder, lease) end)
+    function(members) claim_all(members, holder, lease, now) end)
   if claims > 0 and sequence ~= '0' then
     call('SET', latest, sequence .. ':' .. table.concat(given), 'PX', kept_for(now + lease))
   end

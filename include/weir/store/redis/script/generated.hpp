@@ -485,7 +485,7 @@ inline constexpr char part_claim_all[] = R"lua(
 local out, claims, buried, damaged, stale, given, rare, full = {}, 0, 0, 0, 0, {}, nil, false
 local function enough() return buried + damaged + stale >= 100 end
 local pack, unpacked, char = struct.pack, struct.unpack, string.char
-local function claim_all(members, holder, lease)
+local function claim_all(members, holder, lease, latest)
   local ids, o, till = {}, #out, now + lease
   for i = 1, #members do ids[i] = members[i]:sub(10) end
   local found = call('HMGET', jobs, unpack(ids))
@@ -498,7 +498,7 @@ local function claim_all(members, holder, lease)
     if #id == 16 and sound(id, raw) then
       attempts, vesting, _, _, held_by, priority, ended, extras, max_attempts, deadline_from,
         deadline, key = unpacked('>I4I8I8I8I2BBBI4I8I8I2', raw)
-      whole = ended == PENDING and vesting <= now and priority == members[i]:byte()
+      whole = ended == PENDING and vesting <= latest and priority == members[i]:byte()
     end
     if not whole then
       if enough() then break end
@@ -1058,7 +1058,7 @@ if last then
 end
 if claims == 0 and not held then
   visible(function() return not full and not enough() and math.min(limit - claims, 256) or 0 end,
-    function(members) claim_all(members, holder, lease) end)
+    function(members) claim_all(members, holder, lease, now) end)
   if claims > 0 and sequence ~= '0' then
     call('SET', latest, sequence .. ':' .. table.concat(given), 'PX', kept_for(now + lease))
   end
@@ -1394,7 +1394,7 @@ return {
   tidy = tidy,
 }
 end
-)lua", part_claim_all, part_drains, part_typed, R"lua(
+)lua", part_no_later_than, part_claim_all, part_drains, part_typed, R"lua(
 tidy(1)
 local j, holder = find(ARGV[4]), ARGV[5]
 if not j then return {now, 0, {}} end
@@ -1403,8 +1403,11 @@ if state == LEASED and j.holder == holder then
   describe(out, j.id, j.raw)
   return {now, 1, out}
 end
-if state ~= PENDING or held or j.vesting > now then return {now, 0, {}} end
-claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, tonumber(ARGV[6]))
+local early = j.vesting > now
+if state ~= PENDING or held or early and ARGV[7] == '0' then return {now, 0, {}} end
+local lease = tonumber(ARGV[6])
+claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, lease, j.vesting)
+if early and claims > 0 then no_later_than(now + lease) end
 if buried + damaged > 0 then settle() end
 return {now, claims, out}
 )lua"};

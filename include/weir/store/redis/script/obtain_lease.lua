@@ -15,8 +15,8 @@ return {
 }
 end
 
----@use claim_all, drains, typed
---- ARGV: id, holder, lease.
+---@use no_later_than, claim_all, drains, typed
+--- ARGV: id, holder, lease, early.
 tidy(1)
 local j, holder = find(ARGV[4]), ARGV[5]
 if not j then return {now, 0, {}} end
@@ -25,7 +25,10 @@ if state == LEASED and j.holder == holder then
   describe(out, j.id, j.raw)
   return {now, 1, out}
 end
-if state ~= PENDING or held or j.vesting > now then return {now, 0, {}} end
-claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, tonumber(ARGV[6]))
+local early = j.vesting > now
+if state ~= PENDING or held or early and ARGV[7] == '0' then return {now, 0, {}} end
+local lease = tonumber(ARGV[6])
+claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, lease, j.vesting)
+if early and claims > 0 then no_later_than(now + lease) end
 if buried + damaged > 0 then settle() end
 return {now, claims, out}

@@ -52,7 +52,7 @@ class job_game {
         break;
       case kind::dequeue_again: dequeue_again(o); break;
       case kind::obtain:
-        claim(command::obtain_lease{queue_, meant(o, job_state::pending), holder_, o.time});
+        claim(command::obtain_lease{queue_, meant(o, job_state::pending), holder_, o.time, o.flag});
         break;
       case kind::extend: with_lease<command::extend_lease>(o, o.time); break;
       case kind::start: with_lease<command::start_job>(o); break;

@@ -238,6 +238,47 @@ inline void one_job_can_be_obtained(job_bench& b) {
   expect(!obtain(1, "mine"), "nor one that has ended");
 }
 
+inline void one_job_can_be_brought_forward(job_bench& b) {
+  auto const obtain = [&](std::uint32_t n, std::string_view holder) {
+    command::obtain_lease c{"queue", numbered_job(n), holder, b.brief()};
+    c.early = true;
+    return b.must(c);
+  };
+  auto later = make_job(1);
+  later.delay = b.lasting;
+  later.max_attempts = 2;
+  add(b, "queue", later);
+  auto const first = obtain(1, "mine");
+  expect(first && first->attempt == 1 && first->payload == "payload",
+         "a delayed job can be obtained before its vesting time");
+  expect(!obtain(1, "other"), "but not by another while it is leased");
+  auto const again = obtain(1, "mine");
+  expect(again && again->fence == first->fence, "its holder that asks again has the same lease");
+
+  b.must(command::return_job{"queue", numbered_job(1), first->fence});
+  expect(dequeue(b, "queue", "holder", 10, b.lasting).jobs.empty(),
+         "given back, it waits for its own time");
+  auto const second = obtain(1, "other");
+  expect(second && second->attempt == 1 && second->fence > first->fence,
+         "given back, it can be brought forward again");
+  b.must(command::snooze_job{"queue", numbered_job(1), second->fence, b.lasting, "a memo"});
+  b.must(command::update_queue_pointer{"queue"});
+  auto const third = obtain(1, "mine");
+  expect(third && third->snoozes == 1 && third->memo == "a memo", "so can a snoozed job");
+
+  b.pass(2 * b.brief());
+  expect(scanned(b, "queue"), "when its lease is over, a scan finds its queue");
+  auto const last = claim(b, "queue", 1);
+  expect(last.attempt == 2, "and it is claimed as any other; got " + std::to_string(last.attempt));
+
+  b.must(command::pause_queue{"queue"});
+  later.id = numbered_job(2);
+  add(b, "queue", later);
+  expect(!obtain(2, "mine"), "nothing is brought forward in a queue that is held");
+  b.must(command::resume_queue{"queue"});
+  expect(!obtain(3, "mine"), "nor what is not there");
+}
+
 inline void deadlines_end_jobs(job_bench& b) {
   auto j = make_job(1);
   j.deadline = b.brief();
@@ -344,6 +385,7 @@ inline constexpr check<job_commands> lease_checks[] = {
     {"R4", "a returned job is as if it had not been claimed", &a_returned_job_is_as_before},
     {"F54", "a dequeue whose answer was lost can be repeated", &a_lost_dequeue_can_be_repeated},
     {"R4", "one job can be obtained, once", &one_job_can_be_obtained},
+    {"F73", "one job can be brought forward", &one_job_can_be_brought_forward},
     {"R4", "a job that is claimed after its deadline is dead-lettered", &deadlines_end_jobs},
     {"R4", "cancelling ends what waits, and what runs only if asked",
      &cancelling_spares_the_running},

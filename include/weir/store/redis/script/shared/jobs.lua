@@ -284,14 +284,14 @@ local function fits(out, id, raw)
 end
 
 ---@part claim_all
---- Claims these members of the index, which are visible, and buries those that cannot be claimed,
---- or are damaged, up to a hundred. They are written together. It ends before a job that the answer
+--- Claims these members of the index, which vest at `latest` at the latest, and buries those that
+--- cannot be claimed, or are damaged, up to a hundred. They are written together. It ends before a job that the answer
 --- has no room for
 --- (`full`). After `fits` and `claim_rarely`.
 local out, claims, buried, damaged, stale, given, rare, full = {}, 0, 0, 0, 0, {}, nil, false
 local function enough() return buried + damaged + stale >= weir.rule.burials_per_dequeue end
 local pack, unpacked, char = struct.pack, struct.unpack, string.char
-local function claim_all(members, holder, lease)
+local function claim_all(members, holder, lease, latest)
   local ids, o, till = {}, #out, now + lease
   for i = 1, #members do ids[i] = members[i]:sub(10) end
   local found = call('HMGET', jobs, unpack(ids))
@@ -304,7 +304,7 @@ local function claim_all(members, holder, lease)
     if #id == 16 and sound(id, raw) then
       attempts, vesting, _, _, held_by, priority, ended, extras, max_attempts, deadline_from,
         deadline, key = unpacked('weir.redis_record.form_to_key_size', raw)
-      whole = ended == PENDING and vesting <= now and priority == members[i]:byte()
+      whole = ended == PENDING and vesting <= latest and priority == members[i]:byte()
     end
     if not whole then
       if enough() then break end

@@ -1,0 +1,210 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// A limit that refuses many jobs: how often they are claimed in vain, and whether its permits are
+// used.
+#include "unit/worker_fixture.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace test {
+
+/// By a key of its own for each text, two at once.
+struct limited : note {};
+/// One at once.
+struct single : note {};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(limited, text, number)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(single, text, number)
+
+}  // namespace test
+
+template <>
+struct weir::job_traits<test::limited> {
+  static constexpr std::string_view kind = "limited";
+  static constexpr std::uint32_t concurrency = 2;
+  static std::string concurrency_key(test::limited const& l) { return "limit " + l.text; }
+};
+template <>
+struct weir::job_traits<test::single> {
+  static constexpr std::string_view kind = "single";
+  static constexpr std::uint32_t concurrency = 1;
+};
+
+using namespace test;
+using kind = weir::worker_event_kind;
+
+namespace {
+
+struct limits_fixture : worker_fixture {
+  worker_type& worker(weir::worker_options options = {}, weir::duration length = 50ms) {
+    auto& w = workers_.emplace_back(make_worker(options));
+    w.handle<limited>([this, length](limited const& l) { return run(l.text, length); });
+    w.handle<single>([this, length](single const&) { return run("single", length); });
+    w.handle<note>([this](note const&) { ++plain; });
+    return w;
+  }
+  asio::awaitable<void> run(std::string key, weir::duration length) {
+    auto& now = running[key];
+    most = std::max(most, ++now);
+    ++started;
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + length,
+                                    asio::use_awaitable);
+    --now;
+    ++ended_jobs;
+  }
+  template <class Job>
+  void backlog(int n, Job const& job = {}) {
+    for (int i = 0; i != n; ++i) enqueue(job);
+  }
+  /// How many jobs have been claimed in vain for each that has ended.
+  [[nodiscard]] double refusals() {
+    return double(events[kind::snoozed]) / std::max(ended_jobs, 1);
+  }
+  void expect_nothing_left(std::string const& key) {
+    auto const census = ask(weir::command::inspect_permits{key, 10});
+    BOOST_TEST(census.in_use == 0U);
+    BOOST_TEST(census.waiting == 0U);
+  }
+
+  std::deque<worker_type> workers_;
+  std::map<std::string, int> running;
+  int most = 0;
+  int started = 0;
+  int ended_jobs = 0;
+  int plain = 0;
+};
+
+struct load {
+  std::chrono::milliseconds length;
+  int workers;
+  double refusals;  // a completion, at most
+};
+std::ostream& operator<<(std::ostream& out, load const& l) {
+  return out << l.length.count() << " ms, " << l.workers << " workers";
+}
+
+load const loads[] = {{2ms, 1, 2}, {50ms, 1, 2}, {500ms, 1, 2},
+                      {5s, 1, 2},  {50ms, 3, 2}, {5s, 3, 4}};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(worker_limits, limits_fixture)
+
+BOOST_DATA_TEST_CASE_F(limits_fixture, F73_a_limits_permits_are_used_and_few_jobs_are_refused,
+                       boost::unit_test::data::make(loads), l) {
+  backlog(2000, limited{});
+  for (int i = 1; i != l.workers; ++i) worker({}, l.length).async_run([](weir::error_code) {});
+  start(worker({}, l.length));
+  auto const whole = 200 * l.length;  // of 400 jobs
+  pass(whole);
+  BOOST_TEST(most == 2);
+  BOOST_TEST(ended_jobs >= 396);
+  BOOST_TEST_MESSAGE(l << ": " << ended_jobs << " have ended, " << refusals()
+                       << " refusals a completion");
+  pass(4 * whole + 10 * l.length);
+  BOOST_TEST(ended_jobs == 2000);
+  BOOST_TEST(refusals() <= l.refusals);
+  BOOST_TEST_MESSAGE(l << ": in the end " << refusals() << " refusals a completion");
+  expect_nothing_left("limit ");
+}
+
+BOOST_AUTO_TEST_CASE(F73_one_at_a_time_for_ten_seconds) {
+  backlog(2000, single{});
+  start(worker());
+  pass(10s);
+  BOOST_TEST(most == 1);
+  BOOST_TEST(ended_jobs >= 199);
+  BOOST_TEST(refusals() <= 2);
+  BOOST_TEST_MESSAGE(refusals() << " refusals a completion");
+}
+
+BOOST_AUTO_TEST_CASE(F73_limits_of_many_keys_are_all_used) {
+  for (int i = 0; i != 2000; ++i) enqueue(limited{{.text = std::to_string(i % 50), .number = i}});
+  start(worker({.concurrency = 200, .quantum = 100}, 500ms));
+  pass(20 * 500ms + 100ms);
+  BOOST_TEST(most == 2);
+  BOOST_TEST(ended_jobs == 2000);
+  BOOST_TEST(refusals() <= 2);
+  BOOST_TEST_MESSAGE(refusals() << " refusals a completion");
+}
+
+BOOST_AUTO_TEST_CASE(F73_what_is_behind_the_refused_is_found) {
+  backlog(500, limited{});
+  backlog(20, note{});
+  start(worker({}, 5s));
+  pass(1min);
+  BOOST_TEST(plain == 20);
+}
+
+// The lines need hands, and so does everything else.
+BOOST_AUTO_TEST_CASE(F73_neither_the_lines_nor_new_claims_starve) {
+  for (int i = 0; i != 200; ++i) {
+    enqueue(limited{{.text = std::to_string(i % 10), .number = i}});
+    enqueue(note{.text = "plain", .number = i}, {.queue = "other"});
+  }
+  start(worker({.concurrency = 2}, 50ms));
+  pass(2s);
+  BOOST_TEST(plain >= 60);
+  BOOST_TEST(ended_jobs >= 60);
+  pass(10s);
+  BOOST_TEST(plain == 200);
+  BOOST_TEST(ended_jobs == 200);
+  for (int i = 0; i != 10; ++i) expect_nothing_left("limit " + std::to_string(i));
+}
+
+// Nobody tells the other worker what the first one knew.
+BOOST_AUTO_TEST_CASE(F73_what_waits_needs_nobody_who_remembers_it) {
+  backlog(2000, limited{});
+  start(worker());
+  pass(5s);
+  auto const before = ended_jobs;
+  BOOST_TEST(before >= 190);
+  cancel();
+  pass(1s);
+  BOOST_TEST(ended.has_value());
+  expect_nothing_left("limit ");
+  auto const rest = ended_jobs;
+  start(worker());
+  pass(5s);
+  BOOST_TEST(ended_jobs - rest >= 150);
+}
+
+BOOST_AUTO_TEST_CASE(F73_the_first_in_line_starts_when_the_permit_is_free) {
+  auto const other = ask(weir::command::acquire_permit{
+      .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  enqueue(single{});
+  start(worker({.poll = 1min}));
+  BOOST_TEST(started == 0);
+  pass(5s);
+  ask(weir::command::release_permit{"single", "other", other.fence});
+  pass(1ms);
+  BOOST_TEST(started == 1);
+}
+
+BOOST_AUTO_TEST_CASE(F73_jobs_that_have_ended_are_skipped) {
+  auto const other = ask(weir::command::acquire_permit{
+      .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  std::vector<weir::job_id> jobs;
+  for (int i = 0; i != 5; ++i) jobs.push_back(enqueue("single", R"({"text":"","number":0})"));
+  start(worker({.poll = 1h}));
+  for (int i = 0; i != 4; ++i) ask(weir::command::cancel_job{"default", jobs[std::size_t(i)]});
+  ask(weir::command::release_permit{"single", "other", other.fence});
+  pass(1s);
+  BOOST_TEST(started == 1);
+  BOOST_TEST((find(jobs[4])->state == weir::job_state::completed));
+  expect_nothing_left("single");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
