@@ -12,6 +12,7 @@
 #include "weir/clock/coarse.hpp"
 #include "weir/clock/manual.hpp"
 #include "weir/clock/system.hpp"
+#include "weir/codec.hpp"
 #include "weir/concept.hpp"
 #include "weir/enqueue.hpp"
 #include "weir/error.hpp"

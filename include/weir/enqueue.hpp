@@ -67,10 +67,7 @@ template <class Job>
   static_assert(has_kind<Job>,
                 "weir: specialise weir::job_traits for this job type and give it a `static "
                 "constexpr std::string_view kind`");
-  static_assert(json_is_known<Job>,
-                "weir: include <nlohmann/json.hpp>: jobs are kept in their JSON form");
-  static_assert(json_form<Job>,
-                "weir: this job type has no JSON form (nlohmann to_json and from_json)");
+  [[maybe_unused]] constexpr payload_check<Job> has_a_payload{};
 
   enqueue_request out{jobs.empty() ? "default" : queue_for(jobs.front(), options)};
   // That an id is not nil is every store's own check.

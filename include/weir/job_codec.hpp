@@ -7,6 +7,7 @@
 #include "weir/detail/config.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
+#include "weir/job_traits.hpp"
 #include "weir/limits.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,6 +19,8 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace weir {
@@ -96,27 +99,118 @@ extern template nlohmann::json json_of(std::string_view text);
 
 }  // namespace detail
 
-/// The payload of a job: its JSON form as text. Error: `unencodable_payload`, which is also said of
-/// a form that is nested deeper than `limits::payload_depth`.
+/// A way to write a job of type `T` other than JSON, as a value in `job_traits<T>::codec`: its
+/// `name` (1…32 bytes of letters, digits, `_`, `-` and `.`), which is stored with each payload;
+/// `encode`, and `decode`, which gives what was encoded. Both may throw: a job that cannot be
+/// encoded is `unencodable_payload`, one that cannot be decoded is a dead letter with the
+/// exception's text.
+///
+///     struct compressed {
+///       static constexpr std::string_view name = "zlib";
+///       std::string encode(report const& r) const;
+///       template <class T> T decode(std::string_view bytes) const;
+///     };
+template <class C, class T>
+concept codec_of = requires(C const& codec, T const& value, std::string_view bytes) {
+  std::string_view{codec.name};
+  { codec.encode(value) } -> std::convertible_to<std::string>;
+  { codec.template decode<T>(bytes) } -> std::convertible_to<T>;
+};
+
+namespace detail {
+
+template <class T> concept has_codec = requires { job_traits<T>::codec; };
+
+/// The codecs of a job type: the first writes, and all of them read.
+template <has_codec T>
+constexpr auto codecs_of() {
+  using type = std::remove_cvref_t<decltype(job_traits<T>::codec)>;
+  if constexpr (requires { std::tuple_size<type>::value; }) {
+    return job_traits<T>::codec;
+  } else {
+    return std::tuple<type>{job_traits<T>::codec};
+  }
+}
+
+constexpr bool is_codec_name(std::string_view name) noexcept {
+  auto const fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= 32 && std::ranges::all_of(name, fits);
+}
+
+/// Does not compile for a job type that has no payload.
 template <class T>
-[[nodiscard]] result<std::string> encode(T const& value) {
+struct payload_check {
+  static_assert(json_is_known<T>,
+                "weir: include <nlohmann/json.hpp>: jobs are kept in their JSON form");
+  static_assert(
+      std::default_initializable<T>,
+      "weir: this job type has no default constructor, and is filled in from its JSON form");
+  static_assert(json_form<T>,
+                "weir: this job type has no JSON form (nlohmann to_json and from_json)");
+};
+template <has_codec T>
+struct payload_check<T> {
+  static_assert(std::default_initializable<T>,
+                "weir: this job type has no default constructor, and is filled in by its codec");
+  static_assert(
+      std::apply([](auto const&... c) { return (codec_of<decltype(c), T> && ...); },
+                 codecs_of<T>()),
+      "weir: codec in job_traits is no codec of this type: it has a name, encode(job), and "
+      "decode<Job>(bytes)");
+  static_assert(std::apply([](auto const&... c) { return (is_codec_name(c.name) && ...); },
+                           codecs_of<T>()),
+                "weir: the name of a codec has 1 to 32 letters, digits, _, - and .");
+};
+
+/// A payload that is not JSON begins as no JSON text does, and with its codec's name: a zero, the
+/// name, a zero.
+inline constexpr char codec_mark = '\0';
+
+template <class T>
+[[nodiscard]] result<std::string> encode_json(T const& value) {
   try {
-    typename detail::json_for<T>::type const form = value;
-    auto text = detail::json_text(form);
-    if (detail::nested_too_deep(text)) {
-      return detail::explained(errc::unencodable_payload, "nested too deep");
-    }
+    typename json_for<T>::type const form = value;
+    auto text = json_text(form);
+    if (nested_too_deep(text)) return explained(errc::unencodable_payload, "nested too deep");
     return text;
   } catch (std::bad_alloc const&) {
     throw;
-  } catch (typename detail::json_for<T>::type::type_error const& e) {
+  } catch (typename json_for<T>::type::type_error const& e) {
     // Texts of errors are kept for as long as the process lives, and nlohmann's differ from payload
     // to payload.
     constexpr int not_utf8 = 316;
     if (e.id != not_utf8) return make_error_code(errc::unencodable_payload);
-    return detail::explained(errc::unencodable_payload, "a string is not UTF-8");
+    return explained(errc::unencodable_payload, "a string is not UTF-8");
   } catch (...) {  // the type's own to_json may throw what it likes
     return make_error_code(errc::unencodable_payload);
+  }
+}
+
+}  // namespace detail
+
+/// The payload of a job: written by its type's codec, or its JSON form as text. Error:
+/// `unencodable_payload`, which is also said of a form that is nested deeper than
+/// `limits::payload_depth`.
+template <class T>
+[[nodiscard]] result<std::string> encode(T const& value) {
+  if constexpr (detail::has_codec<T>) {
+    try {
+      constexpr auto codecs = detail::codecs_of<T>();
+      auto const& codec = std::get<0>(codecs);
+      std::string out{detail::codec_mark};
+      out.append(std::string_view{codec.name}).push_back(detail::codec_mark);
+      out += codec.encode(value);
+      return out;
+    } catch (std::bad_alloc const&) {
+      throw;
+    } catch (...) {  // whatever the codec throws
+      return make_error_code(errc::unencodable_payload);
+    }
+  } else {
+    return detail::encode_json(value);
   }
 }
 
@@ -131,25 +225,61 @@ struct decoded {
   std::string reason;  ///< not ok: why, in words
 };
 
-/// The job that a payload stands for. Never throws for a bad payload: the reason says what is wrong
-/// with it. Numbers are what nlohmann makes of them: where payloads come from others, a type's
-/// `from_json` must check that they fit.
+namespace detail {
+
+template <class T>
+void decode_json(std::string_view payload, decoded<T>& out) {
+  if (nested_too_deep(payload)) {
+    out.reason = "nested too deep";
+    return;
+  }
+  json_of<typename json_for<T>::type>(payload).get_to(out.value);
+  out.ok = true;
+}
+
+/// @param payload behind its first zero
+template <has_codec T>
+void decode_by_name(std::string_view payload, decoded<T>& out) {
+  auto const end = payload.find(codec_mark);
+  auto const name = payload.substr(0, end);
+  if (end == payload.npos || !is_codec_name(name)) {
+    out.reason = "it does not begin with the name of a codec";
+    return;
+  }
+  auto const read = [&](auto const& codec) {
+    if (name != std::string_view{codec.name}) return false;
+    out.value = codec.template decode<T>(payload.substr(end + 1));
+    return out.ok = true;
+  };
+  constexpr auto codecs = codecs_of<T>();
+  if (!std::apply([&](auto const&... c) { return (read(c) || ...); }, codecs)) {
+    out.reason = "this type has no codec named " + std::string{name};
+  }
+}
+
+}  // namespace detail
+
+/// The job that a payload stands for: whichever of its type's codecs has written it, or as JSON.
+/// Never throws for a bad payload: the reason says what is wrong with it. Numbers are what nlohmann
+/// makes of them: where payloads come from others, a type's `from_json` must check that they fit.
 template <class T>
 [[nodiscard]] decoded<T> decode(std::string_view payload) {
-  static_assert(
-      std::default_initializable<T>,
-      "weir: this job type has no default constructor, and is filled in from its JSON form");
   decoded<T> out;
-  if (detail::nested_too_deep(payload)) {
-    out.reason = "nested too deep";
-    return out;
-  }
   try {
-    detail::json_of<typename detail::json_for<T>::type>(payload).get_to(out.value);
-    out.ok = true;
+    if (!payload.empty() && payload.front() == detail::codec_mark) {
+      if constexpr (detail::has_codec<T>) {
+        detail::decode_by_name(payload.substr(1), out);
+      } else {
+        out.reason = "it was written by a codec, and its type has none";
+      }
+    } else if constexpr (json_form<T>) {
+      detail::decode_json(payload, out);
+    } else {
+      out.reason = "it was not written by a codec, and its type has no JSON form";
+    }
   } catch (std::bad_alloc const&) {
     throw;
-  } catch (std::exception const& e) {  // the type's own from_json may throw what it likes
+  } catch (std::exception const& e) {  // whatever a codec or the type's own from_json throws
     out.reason = e.what();
   } catch (...) {
     out.reason = "an exception that is not a std::exception";

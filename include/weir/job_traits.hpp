@@ -36,6 +36,7 @@ namespace weir {
 /// | member | type | default | what it is |
 /// |---|---|---|---|
 /// | `kind` | string_view | required | the name under which handlers know the type, stored with every job |
+/// | `codec` | a codec, or a tuple of them | JSON | how it is written: see `codec_of` and `weir/codec.hpp`; of several, the first writes, and all can read |
 /// | `queue` (job) | string | `"default"` | the queue it goes to |
 /// | `priority` (job) | uint8_t | 100 | 0 is the most urgent |
 /// | `max_attempts` | uint32_t | 25 | claims before the dead letters |
@@ -121,6 +122,11 @@ struct job_traits_check : job_traits_names<Traits> {
           requires(Job const& job) { std::uint64_t{Traits::rate_cost(job)}; },
       "weir: rate_cost in job_traits is neither a number nor a function that takes the "
       "job and gives a std::uint64_t");
+  static_assert(
+      !requires { Traits::codec; } || !requires { Traits::unique; } ||
+          requires { Traits::unique_key; },
+      "weir: a unique job with a codec in its job_traits needs a unique_key: a codec need "
+      "not write the same twice");
   WEIR_NEEDS(unique_key, unique);
   WEIR_NEEDS(unique_ttl, unique);
   WEIR_NEEDS(on_conflict, unique);

@@ -105,7 +105,8 @@ class schedules {
     stored_schedule wanted;
     wanted.definition = std::move(definition);
     error_code problem;
-    auto payload = weir::encode(job);
+    // In the schedule's own record, which is JSON.
+    auto payload = detail::encode_json(job);
     if (payload.has_value()) {
       wanted.job = {detail::queue_for(job, options),
                     std::string{policy::kind()},

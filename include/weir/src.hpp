@@ -19,6 +19,7 @@
 // After their declarations.
 #include "weir/detail/explained_texts.hpp"
 #include "weir/detail/log_state.hpp"
+#include "weir/codec.hpp"
 #include "weir/job_codec.hpp"
 #include "weir/lease/src.hpp"
 #include "weir/store/memory/src.hpp"
@@ -28,5 +29,9 @@
 
 template std::string weir::detail::json_text(nlohmann::json const& json);
 template nlohmann::json weir::detail::json_of(std::string_view text);
+template std::string weir::detail::bytes_of(nlohmann::json const& json,
+                                            weir::detail::binary_form form);
+template nlohmann::json weir::detail::form_of(std::string_view bytes,
+                                              weir::detail::binary_form form);
 
 #endif

@@ -121,13 +121,7 @@ class worker {
     static_assert(has_kind<Job>,
                   "weir::worker: specialise weir::job_traits for this job type and give it "
                   "a `static constexpr std::string_view kind`");
-    static_assert(detail::json_is_known<Job>,
-                  "weir::worker: include <nlohmann/json.hpp>: jobs are kept in their JSON form");
-    static_assert(std::default_initializable<Job>,
-                  "weir::worker: this job type has no default constructor, and is filled in from "
-                  "its JSON form");
-    static_assert(json_form<Job>,
-                  "weir::worker: this job type has no JSON form (nlohmann to_json and from_json)");
+    [[maybe_unused]] constexpr detail::payload_check<Job> has_a_payload{};
     static_assert(detail::takes_job<Handler, Job>,
                   "weir::worker: a handler takes (Job const&, weir::job_context&) or (Job const&)");
     if constexpr (detail::takes_job<Handler, Job>) {

@@ -69,6 +69,17 @@ consteval int edits_of_kind() {
   return found;
 }
 template <class T>
+consteval int edits_of_codec() {
+  int found = 0;
+  WEIR_EDITS_AT(, c, o, dec)
+  WEIR_EDITS_AT(c, o, d, ec)
+  WEIR_EDITS_AT(co, d, e, c)
+  WEIR_EDITS_AT(cod, e, c, )
+  WEIR_EDITS_AT(code, c, , )
+  WEIR_EDITS_AFTER(codec)
+  return found;
+}
+template <class T>
 consteval int edits_of_queue() {
   int found = 0;
   WEIR_EDITS_AT(, q, u, eue)
@@ -368,7 +379,7 @@ consteval int edits_of_rate_scope() {
 
 /// Has every name.
 struct right_names {
-  static constexpr int kind = 0, queue = 0, priority = 0, max_attempts = 0, max_snoozes = 0,
+  static constexpr int kind = 0, codec = 0, queue = 0, priority = 0, max_attempts = 0, max_snoozes = 0,
                        backoff = 0, timeout = 0, deadline = 0, retention = 0, unique = 0,
                        unique_key = 0, unique_ttl = 0, on_conflict = 0, concurrency = 0,
                        concurrency_key = 0, concurrency_scope = 0, rate = 0, rate_key = 0,
@@ -385,6 +396,7 @@ struct right_names {
 template <class Traits>
 struct job_traits_names {
   WEIR_NO_EDIT_OF(kind);
+  WEIR_NO_EDIT_OF(codec);
   WEIR_NO_EDIT_OF(queue);
   WEIR_NO_EDIT_OF(priority);
   WEIR_NO_EDIT_OF(max_attempts);

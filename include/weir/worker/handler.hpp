@@ -107,7 +107,7 @@ template <class T>
     if constexpr (std::convertible_to<T, std::string>) {
       out.text = std::string{std::forward<T>(value)};
     } else {
-      auto encoded = weir::encode(value);
+      auto encoded = encode_json(value);
       if (encoded.has_error()) return not_storable(encoded.error().message());
       out.text = std::move(encoded).value();
     }

@@ -175,7 +175,34 @@ inline void batches_are_bounded_in_bytes(job_bench& b) {
   expect(stats(b, "queue").enqueued == 0, "nothing was enqueued");
 }
 
+/// What a codec writes is no text, and begins with a zero.
+inline void payloads_are_bytes(job_bench& b) {
+  std::string every;
+  for (int i = 0; i != 256; ++i) every += static_cast<char>(i);
+  auto job = make_job(1);
+  job.payload = every;
+  job.retention = b.lasting;
+  add(b, "queue", job);
+  auto const kept = [&](std::string const& payload, std::string const& what) {
+    expect(payload == every, what + " has every byte of its payload");
+  };
+  kept(b.must(command::peek_jobs{"queue", 1}).at(0).payload, "a job that waits");
+  auto const claimed = claim(b, "queue", 1);
+  kept(claimed.payload, "a leased job");
+  b.must(command::bury_job{"queue", claimed.id, claimed.fence, "why"});
+  kept(b.must(command::list_dead_letters{"queue", 1, {}}).jobs.at(0).payload, "a dead letter");
+  b.must(command::replay_dead_letter{"queue", claimed.id, {}});
+  auto const again = claim(b, "queue", 1);
+  kept(again.payload, "a replayed job");
+  finished_job const done{again.id, again.fence, every};
+  b.must(command::complete_jobs{"queue", {&done, 1}});
+  auto const ended = b.must(command::find_job{"queue", again.id});
+  expect(ended && ended->result == every, "a result has every byte");
+  kept(ended ? ended->payload : std::string{}, "a completed job");
+}
+
 inline constexpr check<job_commands> byte_checks[] = {
+    {"R4", "payloads and results are bytes, and no text", &payloads_are_bytes},
     {"F60", "jobs of any size are given out, as many at a time as one answer holds",
      &large_jobs_come_by_and_by},
     {"F60", "dead letters of any size are listed", &large_dead_letters_come_by_and_by},
