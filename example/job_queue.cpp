@@ -6,14 +6,18 @@
 #include "weir.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <optional>
@@ -186,9 +190,18 @@ int main() {
   }));
   // end: threads
 
-  asio::co_spawn(io, tour(job_queue{store}), [&](std::exception_ptr error) {
-    worker.stop();
-    if (error) std::rethrow_exception(error);  // out of io.run()
+  asio::cancellation_signal end;
+  bool interrupted = false;
+  asio::signal_set signals{io, SIGINT, SIGTERM};
+  signals.async_wait([&](weir::error_code ec, int) {
+    interrupted = !ec;
+    if (interrupted) end.emit(asio::cancellation_type::terminal);
   });
+  auto ended = [&](std::exception_ptr error) {
+    signals.cancel();
+    worker.stop();
+    if (error && !interrupted) std::rethrow_exception(error);  // out of io.run()
+  };
+  asio::co_spawn(io, tour(job_queue{store}), asio::bind_cancellation_slot(end.slot(), ended));
   io.run();
 }

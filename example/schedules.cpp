@@ -9,13 +9,18 @@
 #include "weir/scheduler.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <csignal>
+#include <exception>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -104,13 +109,19 @@ int main() {
   scheduler.async_run(weir::log::failures{"scheduler"});
   worker.async_run(weir::log::failures{"worker"});
   // end: run
-  asio::co_spawn(
-      io,
-      [&]() -> asio::awaitable<void> {
-        co_await tour(store);
-        scheduler.stop();
-        worker.stop();
-      },
-      weir::log::failures{"tour"});
+  asio::cancellation_signal end;
+  bool interrupted = false;
+  asio::signal_set signals{io, SIGINT, SIGTERM};
+  signals.async_wait([&](weir::error_code ec, int) {
+    interrupted = !ec;
+    if (interrupted) end.emit(asio::cancellation_type::terminal);
+  });
+  auto ended = [&](std::exception_ptr error) {
+    signals.cancel();
+    scheduler.stop();
+    worker.stop();
+    if (error && !interrupted) std::rethrow_exception(error);  // out of io.run()
+  };
+  asio::co_spawn(io, tour(store), asio::bind_cancellation_slot(end.slot(), ended));
   io.run();
 }

@@ -8,10 +8,12 @@
 #include "weir/store/sqlite.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <nlohmann/json.hpp>
 
 #include <sqlite3.h>
 
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -74,6 +76,11 @@ int main(int argc, char** argv) {
         worker.stop();
         co_return;
       });
-  worker.async_run(weir::log::failures{"worker"});
+  asio::signal_set signals{io, SIGINT, SIGTERM};
+  signals.async_wait([&](auto...) { worker.stop(); });
+  worker.async_run([&](weir::error_code ec) {
+    if (ec) std::fprintf(stderr, "the worker has ended: %s\n", ec.message().c_str());
+    signals.cancel();
+  });
   io.run();
 }
