@@ -100,7 +100,7 @@ extern template nlohmann::json json_of(std::string_view text);
 }  // namespace detail
 
 /// A way to write a job of type `T` other than JSON, as a value in `job_traits<T>::codec`: its
-/// `name` (1…32 bytes of letters, digits, `_`, `-` and `.`), which is stored with each payload;
+/// `name` (1…32 letters, digits, underscores, dashes and dots), which is stored with each payload;
 /// `encode`, and `decode`, which gives what was encoded. Both may throw: a job that cannot be
 /// encoded is `unencodable_payload`, one that cannot be decoded is a dead letter with the
 /// exception's text.
