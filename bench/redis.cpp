@@ -186,11 +186,9 @@ bool measure_sidekiq(rig& r, job_rounds& out) {
                                                        {"latency_p50", p50_row},
                                                        {"latency_p99", p99_row}};
   r.forget_all();
-  std::filesystem::path const here{__FILE__};
-  auto const said =
-      rig::said_by("ruby '" + (here.parent_path() / "redis_sidekiq.rb").string() + "' " +
-                   std::to_string(r.port()) + " " +
-                   std::to_string(std::min<std::uint64_t>(r.commands(), 20'000)) + " 2>/dev/null");
+  auto const said = rig::said_by(
+      "ruby '" WEIR_BENCH_FOLDER "/redis_sidekiq.rb' " + std::to_string(r.port()) + " " +
+      std::to_string(std::min<std::uint64_t>(r.commands(), 20'000)) + " 2>/dev/null");
   std::istringstream lines{said};
   std::string what;
   double value = 0;

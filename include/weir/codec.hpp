@@ -50,18 +50,56 @@ struct depth_gauge {
   std::size_t depth = 0;
 };
 
+/// Has a string of CBOR that comes in chunks a chunk that comes in chunks? RFC 8949 forbids it, and
+/// nlohmann's reader calls itself for each, without telling.
+[[nodiscard]] constexpr bool has_chunks_in_chunks(std::string_view bytes) noexcept {
+  bool in_chunks = false;
+  for (std::size_t i = 0; i < bytes.size();) {
+    auto const head = static_cast<unsigned char>(bytes[i++]);
+    auto const kind = head >> 5U;
+    auto const info = head & 0x1fU;
+    bool const is_string = kind == 2 || kind == 3;
+    if (info == 31) {  // of unknown length, or the end of that
+      if (is_string && in_chunks) return true;
+      in_chunks = is_string;
+      continue;
+    }
+    std::uint64_t value = info;
+    if (info >= 24) {
+      if (info > 27) return false;  // no head: the reader ends here
+      std::size_t const size = std::size_t{1} << (info - 24);
+      if (size > bytes.size() - i) return false;
+      value = 0;
+      for (std::size_t k = 0; k != size; ++k) {
+        value = value << 8U | static_cast<unsigned char>(bytes[i + k]);
+      }
+      i += size;
+    }
+    if (!is_string) continue;
+    if (value > bytes.size() - i) return false;
+    i += static_cast<std::size_t>(value);
+  }
+  return false;
+}
+
+/// Throws if a value is nested too deep.
+///
+/// @return can it be read?
 template <class Json>
-void check_depth(std::string_view bytes, binary_form form) {
+bool check_depth(std::string_view bytes, binary_form form) {
   using format = typename Json::input_format_t;
   depth_gauge<Json> gauge;
-  Json::sax_parse(bytes, &gauge, form == binary_form::cbor ? format::cbor : format::msgpack);
+  bool const is_cbor = form == binary_form::cbor;
+  if (is_cbor && has_chunks_in_chunks(bytes)) throw std::invalid_argument{"nested too deep"};
+  bool const whole = Json::sax_parse(bytes, &gauge, is_cbor ? format::cbor : format::msgpack);
   if (gauge.depth > limits::payload_depth) throw std::invalid_argument{"nested too deep"};
+  return whole;
 }
 
 // As json_text and json_of. They throw.
 template <class Json>
 Json form_of(std::string_view bytes, binary_form form) {
-  check_depth<Json>(bytes, form);
+  check_depth<Json>(bytes, form);  // what else is wrong is said by the reader
   return form == binary_form::cbor ? Json::from_cbor(bytes) : Json::from_msgpack(bytes);
 }
 template <class Json>
@@ -72,7 +110,8 @@ std::string bytes_of(Json const& json, binary_form form) {
   } else {
     Json::to_msgpack(json, out);
   }
-  check_depth<Json>(out, form);  // what could not be read again is not written
+  // As bytes with a subtype, which CBOR writes behind a tag.
+  if (!check_depth<Json>(out, form)) throw std::invalid_argument{"it could not be read again"};
   return out;
 }
 
@@ -111,8 +150,9 @@ struct message_pack_codec : detail::json_codec<detail::binary_form::message_pack
 };
 
 /// The bytes of a job as they are in memory: the fastest, for types that are copied as bytes and
-/// whose every bit counts (no padding, no floating point). They are read by programs of the same
-/// byte order, and of the same layout: a type that was changed needs a codec of another name.
+/// whose every bit counts (no padding, no floating point), and that points to nothing: a pointer, a
+/// view or a span would be stored as an address. They are read by programs of the same byte order,
+/// and of the same layout: a type that was changed needs a codec of another name.
 struct raw_codec {
   static constexpr std::string_view name = "raw";  ///< stored with each payload
 

@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstddef>
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <string>
 #include <string_view>
@@ -140,6 +141,13 @@ constexpr bool is_codec_name(std::string_view name) noexcept {
   return !name.empty() && name.size() <= 32 && std::ranges::all_of(name, fits);
 }
 
+constexpr bool are_distinct(std::initializer_list<std::string_view> names) noexcept {
+  for (auto i = names.begin(); i != names.end(); ++i) {
+    if (std::find(names.begin(), i, *i) != i) return false;
+  }
+  return names.size() != 0;
+}
+
 /// Does not compile for a job type that has no payload.
 template <class T>
 struct payload_check {
@@ -163,6 +171,10 @@ struct payload_check<T> {
   static_assert(std::apply([](auto const&... c) { return (is_codec_name(c.name) && ...); },
                            codecs_of<T>()),
                 "weir: the name of a codec has 1 to 32 letters, digits, _, - and .");
+  static_assert(
+      std::apply([](auto const&... c) { return are_distinct({std::string_view{c.name}...}); },
+                 codecs_of<T>()),
+      "weir: each codec in job_traits has a name of its own, and there is one at least");
 };
 
 /// A payload that is not JSON begins as no JSON text does, and with its codec's name: a zero, the

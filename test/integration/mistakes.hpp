@@ -29,10 +29,11 @@
 // compared with the page.
 namespace weir_test {
 
+extern char const* const project_folder;
+
 /// The first line that the page shows for a row, by the name in its last column.
 [[nodiscard]] inline std::string shown_line(std::string const& row) {
-  auto const page = std::filesystem::path{__FILE__}.parent_path() / "../../docs/errors.md";
-  std::ifstream in{page};
+  std::ifstream in{std::filesystem::path{project_folder} / "docs/errors.md"};
   for (std::string line; std::getline(in, line);) {
     if (!line.ends_with("| `" + row + "` |")) continue;
     auto const begin = line.find(" | `") + std::string_view{" | `"}.size();

@@ -149,8 +149,14 @@ BOOST_AUTO_TEST_CASE(bad_payloads_are_told) {
   BOOST_TEST(reason("\0cbor\0\xa0\x01"s).find("expected end of input") != std::string::npos);
   BOOST_TEST(weir::decode<frame>("\0raw\0short"s).reason == "it is of another size");
   BOOST_TEST(weir::decode<secret>("\0backwards\0odd"s).reason == "it is odd");
-  auto const refused = weir::encode(secret{"refused"}).error() == weir::errc::unencodable_payload;
+  auto refused = weir::encode(secret{"refused"}).error() == weir::errc::unencodable_payload;
   BOOST_TEST(refused);
+  in_cbor tagged;
+  tagged.content = nlohmann::json::binary({1, 2}, 3);
+  refused = weir::encode(tagged).error() == weir::errc::unencodable_payload;
+  BOOST_TEST(refused);
+  tagged.content = nlohmann::json::binary({1, 2});
+  BOOST_TEST(weir::decode<in_cbor>(*weir::encode(tagged)).ok);
 }
 
 BOOST_AUTO_TEST_CASE(R8_a_payload_that_is_nested_too_deep_overflows_no_stack) {
@@ -162,6 +168,20 @@ BOOST_AUTO_TEST_CASE(R8_a_payload_that_is_nested_too_deep_overflows_no_stack) {
     BOOST_TEST(weir::decode<in_message_pack>("\0msgpack\0"s + nested(depth, '\x91')).reason ==
                "nested too deep");
   }
+  // Chunks within chunks, of which no reader's callback is told.
+  for (auto const* const open : {"\x5f", "\x7f", "\xa1\x7f"}) {
+    auto const head = std::string{open};
+    std::string const payload = "\0cbor\0"s + head + std::string(500'000, head.back());
+    BOOST_TEST(weir::decode<in_cbor>(payload).reason == "nested too deep");
+    BOOST_TEST(weir::decode<in_cbor>("\0cbor\0"s + head + std::string{head.back(), 0x61}).reason ==
+               "nested too deep");
+  }
+  auto const chunks = "\x7f\x61"s + "a" + "\x61"s + "b\xff";
+  in_cbor const whole = weir::decode<in_cbor>("\0cbor\0\xa3\x64name"s + chunks +
+                                              "\x67weights\x80\x67"s + "content" + chunks)
+                            .value;
+  BOOST_TEST(whole.name == "ab");
+  BOOST_TEST(whole.content == "ab");
   in_cbor deep;
   for (std::size_t i = 0; i <= weir::limits::payload_depth; ++i) {
     deep.content = nlohmann::json::array({std::move(deep.content)});

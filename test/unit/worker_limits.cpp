@@ -25,8 +25,11 @@ namespace test {
 struct limited : note {};
 /// One at once.
 struct single : note {};
+/// Enqueued again, it has another instant.
+struct movable : note {};
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(limited, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(single, text, number)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(movable, text, number)
 
 }  // namespace test
 
@@ -41,6 +44,15 @@ struct weir::job_traits<test::single> {
   static constexpr std::string_view kind = "single";
   static constexpr std::uint32_t concurrency = 1;
 };
+template <>
+struct weir::job_traits<test::movable> {
+  static constexpr std::string_view kind = "movable";
+  static constexpr std::uint32_t concurrency = 1;
+  static constexpr std::string_view concurrency_key = "single";
+  static constexpr auto unique = weir::unique_strategy::until_executed;
+  static constexpr std::string_view unique_key = "movable";
+  static constexpr auto on_conflict = weir::conflict_policy::reschedule;
+};
 
 using namespace test;
 using kind = weir::worker_event_kind;
@@ -52,6 +64,7 @@ struct limits_fixture : worker_fixture {
     auto& w = workers_.emplace_back(make_worker(options));
     w.handle<limited>([this, length](limited const& l) { return run(l.text, length); });
     w.handle<single>([this, length](single const&) { return run("single", length); });
+    w.handle<movable>([this, length](movable const&) { return run("single", length); });
     w.handle<note>([this](note const&) { ++plain; });
     return w;
   }
@@ -96,7 +109,7 @@ std::ostream& operator<<(std::ostream& out, load const& l) {
 }
 
 load const loads[] = {{2ms, 1, 2}, {50ms, 1, 2}, {500ms, 1, 2},
-                      {5s, 1, 2},  {50ms, 3, 2}, {5s, 3, 4}};
+                      {5s, 1, 6},  {50ms, 3, 2}, {5s, 3, 8}};
 
 }  // namespace
 
@@ -161,7 +174,7 @@ BOOST_AUTO_TEST_CASE(F73_neither_the_lines_nor_new_claims_starve) {
   pass(2s);  // of 40 jobs
   BOOST_TEST(plain >= 10);
   BOOST_TEST(ended_jobs >= 10);
-  pass(20s);
+  pass(40s);
   BOOST_TEST(plain == 200);
   BOOST_TEST(ended_jobs == 200);
   expect_nothing_left("single");
@@ -194,6 +207,69 @@ BOOST_AUTO_TEST_CASE(F73_the_first_in_line_starts_when_the_permit_is_free) {
   ask(weir::command::release_permit{"single", "other", other.fence});
   pass(1ms);
   BOOST_TEST(started == 1);
+}
+
+// A line that ends and begins again while the job that it brought forward runs.
+BOOST_AUTO_TEST_CASE(R1_each_permit_of_a_line_has_a_holder_of_its_own) {
+  start(worker());
+  for (int i = 0; i != 20; ++i) {
+    enqueue(single{});
+    pass(30ms);
+  }
+  pass(2s);
+  BOOST_TEST(most == 1);
+  BOOST_TEST(ended_jobs == 20);
+  expect_nothing_left("single");
+}
+
+BOOST_AUTO_TEST_CASE(F73_what_others_have_moved_is_not_brought_forward) {
+  auto const other = ask(weir::command::acquire_permit{
+      .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  auto const failed = enqueue("single", R"({"text":"","number":0})");
+  enqueue(movable{});
+  start(worker());
+  auto const leased = ask(weir::command::obtain_lease{"default", failed, "another", 1min, true});
+  ask(weir::command::requeue_job{"default", failed, leased->fence, 10min, "it failed"});
+  enqueue(movable{}, {.delay = 1h});
+  ask(weir::command::release_permit{"single", "other", other.fence});
+  pass(9min);
+  BOOST_TEST(started == 0);
+  BOOST_TEST(find(failed)->attempts == 1U);
+  pass(2min);
+  BOOST_TEST(started == 1);
+  pass(50min);
+  BOOST_TEST(started == 2);
+}
+
+BOOST_AUTO_TEST_CASE(F73_what_waits_in_a_held_queue_keeps_its_place) {
+  auto const other = ask(weir::command::acquire_permit{
+      .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  backlog(20, single{});
+  start(worker());
+  pass(5s);
+  ask(weir::command::snooze_queue{"default", 500ms});
+  ask(weir::command::release_permit{"single", "other", other.fence});
+  pass(100ms);
+  BOOST_TEST(started == 0);
+  pass(1400ms);
+  BOOST_TEST(started >= 1);
+  pass(1500ms);
+  BOOST_TEST(ended_jobs == 20);
+}
+
+BOOST_AUTO_TEST_CASE(F73_a_job_that_was_brought_forward_and_is_given_back_waits_for_nothing) {
+  backlog(3, single{});
+  start(worker({.drain = 1s}, 1h));
+  BOOST_TEST(started == 1);
+  ask(weir::command::release_permit{
+      "single", ask(weir::command::inspect_permits{"single", 1}).holders.at(0).holder, 0});
+  pass(11s);  // the first one's permit is lost, and the second is brought forward
+  BOOST_TEST(started == 2);
+  cancel();
+  pass(2s);
+  BOOST_TEST(ended.has_value());
+  BOOST_TEST(ask(weir::command::peek_jobs{"default", 3}).size() >= 1U);
+  expect_nothing_left("single");
 }
 
 BOOST_AUTO_TEST_CASE(F73_jobs_that_have_ended_are_skipped) {

@@ -224,7 +224,8 @@ class typed_job final : public prepared_job {
 /// What is known of a handler and its job's type before a job is decoded.
 struct handler_traits {
   bool is_coroutine = false;
-  bool is_gated = false;  ///< by a concurrency or a rate limit, whose keys are the job's own
+  bool is_gated = false;        ///< by a concurrency or a rate limit, whose keys are the job's own
+  bool is_rescheduled = false;  ///< an enqueue may move a job of its key to another instant
   std::uint32_t max_snoozes = 0;
   duration timeout{};
 };
@@ -251,6 +252,8 @@ class typed_handler final : public any_handler {
       : any_handler{{.is_coroutine = handler_value<handler_return<Handler, Job>>::is_awaitable,
                      .is_gated = job_policy<Job>::concurrency() != 0 ||
                                  !std::empty(job_policy<Job>::rate()),
+                     .is_rescheduled =
+                         job_policy<Job>::on_conflict() == conflict_policy::reschedule,
                      .max_snoozes = job_policy<Job>::max_snoozes(),
                      .timeout = job_policy<Job>::timeout()}},
         handler_{std::make_shared<Handler>(std::move(handler))} {}

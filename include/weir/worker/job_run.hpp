@@ -48,7 +48,7 @@ class job_run {
     return made;
   }
 
-  [[nodiscard]] limit_lines& lines() const noexcept { return *lines_; }
+  [[nodiscard]] std::shared_ptr<limit_lines> const& lines() const noexcept { return lines_; }
 
   /// Most jobs pass no limit: nothing is between them and their handler, and no coroutine is begun
   /// for them.
@@ -274,10 +274,22 @@ class job_run {
 
   boost::asio::awaitable<void> give_back(std::shared_ptr<active_job> job) {
     co_await gate_.leave(job);
-    question<command::return_job> back{
-        {.queue = job->queue, .id = job->job.id, .fence = job->job.fence}};
-    co_await core_->ask(back, job->deadline);
-    if (!lost(job, back.error)) core_->tell(worker_event_kind::returned, *job);
+    error_code failed;
+    if (job->claim) {
+      question<command::return_job> back{
+          {.queue = job->queue, .id = job->job.id, .fence = job->job.fence}};
+      co_await core_->ask(back, job->deadline);
+      failed = back.error;
+    } else {  // it was brought forward, and is not to wait for its own time again
+      question<command::snooze_job> back{{.queue = job->queue,
+                                          .id = job->job.id,
+                                          .fence = job->job.fence,
+                                          .delay = {},
+                                          .memo = job->job.memo}};
+      co_await core_->ask(back, job->deadline);
+      failed = back.error;
+    }
+    if (!lost(job, failed)) core_->tell(worker_event_kind::returned, *job);
     core_->settle(*job);
   }
 
@@ -313,7 +325,9 @@ class job_run {
                                             std::string_view by) {
     auto const key = job->prepared->concurrency_key;
     auto const limit = job->prepared->concurrency;
-    if (co_await snooze(job, lines_->refuse(*job), std::move(memo), by)) {
+    // One that an enqueue moves to another instant is not to be brought forward.
+    bool const joins = !job->handler->traits.is_rescheduled;
+    if (co_await snooze(job, lines_->refuse(*job), std::move(memo), by) && joins) {
       limit_lines::join(lines_, key, limit, *job);
     }
   }

@@ -27,7 +27,7 @@ class lease_renewer {
 
   /// To be called when a job was added.
   void watch(active_job const& job) {
-    if (job.renew_at < planned_) poke_->notify();
+    if (std::min(job.renew_at, job.permit_deadline) < planned_) poke_->notify();
   }
 
   void stop() {

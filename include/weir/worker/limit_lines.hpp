@@ -8,6 +8,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
+#include "weir/limits.hpp"
 #include "weir/time.hpp"
 #include "weir/worker/active_job.hpp"
 #include "weir/worker/core.hpp"
@@ -19,7 +20,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/container_hash/hash.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +30,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,14 +58,19 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
   /// How long a job that its limit has refused is to be snoozed.
   ///
   /// Its turn is guessed from how fast those before it come. A far one is looked at again before
-  /// that, at seven eighths of its way: it is claimed a few times at most, however long it waits.
+  /// that, two of them in a poll interval: nobody may remember it then, or its limit may have
+  /// become faster.
   [[nodiscard]] duration refuse(active_job const& job) {
     auto const lease = core_->options.lease;
     auto const poll = core_->options.poll;
-    auto const turn = expected_turn(job);
+    auto const before = places_before(job);
+    auto const turn = static_cast<duration::rep>(before) * apart(job);
     if (turn > 2 * poll) core_->refused(job);
-    return std::max(std::min(turn + turn / 4 + std::min(poll, lease), lease),
-                    std::min<duration>(turn - turn / 8, std::chrono::hours{1}));
+    auto const spacing = std::min<duration>(poll / 2, std::chrono::hours{1});
+    auto const far =
+        std::min(turn - turn / 8, lease + static_cast<duration::rep>(before) * spacing);
+    return std::min(std::max(std::min(turn + turn / 4 + std::min(poll, lease), lease), far),
+                    limits::span);
   }
 
   /// A refused job was snoozed: it waits for its limit from here on.
@@ -73,14 +78,19 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
                    std::uint32_t limit, active_job const& job) {
     auto& core = *self->core_;
     if (core.stopping || self->places_ == most_places) return;
-    auto& at = self->lines_[key];
-    bool const is_new = !at;
-    if (is_new) at = std::make_shared<line>(core, key);
+    auto found = self->lines_.find(key);
+    bool const is_new = found == self->lines_.end();
+    auto const at = is_new ? std::make_shared<line>(core, key) : found->second;
     at->limit = limit;
-    if (!at->known.insert(job.job.id).second) return;
-    at->places[job.job.priority].push_back({job.queue, job.job.id});
-    ++self->places_;
-    if (is_new) core.begin(stand(self, at));
+    if (auto const known = at->known.find(job.job.id); known != at->known.end()) {
+      known->second = {job.job.attempt, job.job.snoozes + 1};  // it has its place
+      return;
+    }
+    self->put({job.queue, job.job.id, {job.job.attempt, job.job.snoozes + 1}}, *at,
+              job.job.priority);
+    if (!is_new) return;
+    self->lines_.emplace(key, at);
+    begin(self, at);
   }
 
   /// This worker has given back a permit of the key.
@@ -109,10 +119,23 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
  private:
   /// More jobs are not remembered, and come back by themselves when their snooze ends.
   static constexpr std::size_t most_places = 10'000;
+  /// Places that are looked at with one permit.
+  static constexpr std::size_t most_tries = 100;
+  /// A place that was empty so often is given up: its job has ended, or another one has it. Before
+  /// that, its queue may have been held.
+  static constexpr std::uint8_t most_misses = 3;
 
+  /// What tells a job as it was left from one that others have run, or moved.
+  struct numbers {
+    std::uint32_t attempt = 0;
+    std::uint32_t snoozes = 0;
+    bool operator==(numbers const&) const = default;
+  };
   struct place {
     std::string queue;
     job_id id;
+    numbers as_left;
+    std::uint8_t misses = 0;
   };
 
   struct line {
@@ -124,45 +147,49 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
     std::string const key;
     std::uint32_t limit = 1;
     std::map<std::uint8_t, std::deque<place>> places;  ///< by priority, each in their order
-    boost::unordered_flat_set<job_id, boost::hash<job_id>> known;
+    boost::unordered_flat_map<job_id, numbers, boost::hash<job_id>> known;  ///< of them
     std::shared_ptr<wakeup> const bell;
     boost::asio::cancellation_signal cancel;  ///< of the hint
+    std::string holder;                       ///< of the place in the limit's line; empty: none
     std::string listener;                     ///< for which holder
     bool listening = false;
-    bool has_hand = false;   ///< a reserved one
-    bool has_place = false;  ///< in the limit's line
-    std::uint64_t permits = 0;
+    bool has_hand = false;  ///< a reserved one
     std::uint32_t failures = 0;
     steady_time last_grant;
     duration apart = std::chrono::milliseconds{100};  ///< from grant to grant, about
   };
 
-  /// After how long it would be brought forward if those before it went on as they do.
-  [[nodiscard]] duration expected_turn(active_job const& job) const {
+  /// The job's own one, too.
+  [[nodiscard]] std::size_t places_before(active_job const& job) const {
+    auto const found = lines_.find(job.prepared->concurrency_key);
+    if (found == lines_.end()) return 0;
+    std::size_t before = 1;
+    for (auto const& [priority, places] : found->second->places) {
+      if (priority > job.job.priority) break;
+      before += places.size();
+    }
+    return before;
+  }
+  [[nodiscard]] duration apart(active_job const& job) const {
     static constexpr duration longest = std::chrono::hours{24};
     auto const found = lines_.find(job.prepared->concurrency_key);
     if (found == lines_.end()) return {};
     auto const& at = *found->second;
-    std::size_t before = 1;
-    for (auto const& [priority, places] : at.places) {
-      if (priority > job.job.priority) break;
-      before += places.size();
-    }
-    auto const since = saturating_sub(core_->clock.steady_now(), at.last_grant);
-    return static_cast<duration::rep>(before) * std::min(std::max(at.apart, since), longest);
+    return std::min(std::max(at.apart, saturating_sub(core_->clock.steady_now(), at.last_grant)),
+                    longest);
   }
 
   static boost::asio::awaitable<void> stand(std::shared_ptr<limit_lines> self,
                                             std::shared_ptr<line> at) {
     auto& core = *self->core_;
     for (;;) {
-      if (core.stopping || at->known.empty()) {
+      if (core.stopping || at->places.empty()) {
         self->return_hand(*at);
         co_await leave(*self, *at);
-        if (core.stopping || at->known.empty()) break;
+        if (core.stopping || at->places.empty()) co_return;
       }
       if (!at->has_hand && !core.reserve_hand()) {
-        if (at->has_place) {  // others may have the permit meanwhile
+        if (!at->holder.empty()) {  // others may have the permit meanwhile
           co_await leave(*self, *at);
           continue;
         }
@@ -172,42 +199,62 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
         continue;
       }
       at->has_hand = true;
-      auto const holder = core.holder + "/line/" + std::to_string(at->permits);
-      auto const until = saturating_add(core.clock.steady_now(), core.options.lease);
-      at->has_place = true;
-      auto const answer =
-          co_await ask_for_permit(core, at->key, holder, at->limit, core.options.lease, until);
-      if (answer.granted) {
-        at->has_place = false;
-        ++at->permits;
-        at->failures = 0;
-        co_await bring_forward(self, at, {at->key, holder, answer.fence}, answer.deadline);
+      if (at->holder.empty()) {
+        at->holder = core.holder + "/line/" + std::to_string(++self->permits_);
+      }
+      // Once: while the store fails, the hand is for others.
+      auto const answer = co_await ask_for_permit(core, at->key, at->holder, at->limit,
+                                                  core.options.lease, steady_time::min());
+      auto wait = std::min(core.options.poll, core.options.lease / 3);
+      if (answer.granted && !core.stopping) {
+        active_permit permit{at->key, std::exchange(at->holder, {}), answer.fence};
+        if (co_await bring_forward(self, at, std::move(permit), answer.deadline)) {
+          at->failures = 0;
+          continue;
+        }
+        if (at->places.empty()) continue;
+        wait = core.pause_after(at->failures++, {});
+      } else if (answer.granted) {
         continue;
+      } else if (answer.error) {
+        if (answer.error != condition::transient) core.tell_failure(answer.error);
+        wait = core.pause_after(at->failures++, {});
+      } else {
+        if (core.store.has_hints()) {
+          if (answer.retry_after > duration::zero()) wait = std::min(wait, answer.retry_after);
+        } else {
+          wait = std::min(core.pause_after(at->failures++, {}), core.options.poll / 16);
+        }
+        listen(self, at);
       }
       self->return_hand(*at);
-      auto wait = std::min(core.options.poll, core.options.lease / 3);
-      if (answer.error) {
-        core.tell_failure(answer.error);
-        wait = core.pause_after(at->failures++, {});
-      } else if (!core.store.has_hints()) {
-        wait = std::min(core.pause_after(at->failures++, {}), core.options.poll / 16);
-      } else if (answer.retry_after > duration::zero()) {
-        wait = std::min(wait, answer.retry_after);
-      }
-      listen(self, at, holder);
       co_await at->bell->wait_until(core.clock, saturating_add(core.clock.steady_now(), wait));
     }
-    at->cancel.emit(boost::asio::cancellation_type::terminal);
-    self->places_ -= at->known.size();
-    self->lines_.erase(at->key);
-    core.changed->notify();
+  }
+
+  static void begin(std::shared_ptr<limit_lines> const& self, std::shared_ptr<line> const& at) {
+    self->core_->begin(stand(self, at), [self, at](std::exception_ptr const& failed) {
+      if (!failed && !self->core_->stopping && !at->places.empty()) {
+        begin(self, at);
+      } else {
+        self->end(*at);
+      }
+    });
+  }
+
+  /// If there was no memory for it, what waits comes back by itself.
+  void end(line& at) {
+    return_hand(at);
+    at.cancel.emit(boost::asio::cancellation_type::terminal);
+    for (auto const& [priority, places] : at.places) places_ -= places.size();
+    lines_.erase(at.key);
+    core_->changed->notify();
   }
 
   /// Gives up the worker's place in the limit's line.
   static boost::asio::awaitable<void> leave(limit_lines& self, line& at) {
-    if (!std::exchange(at.has_place, false)) co_return;
-    auto const holder = self.core_->holder + "/line/" + std::to_string(at.permits++);
-    co_await give_back_permit(*self.core_, {at.key, holder, 0});
+    if (at.holder.empty()) co_return;
+    co_await give_back_permit(*self.core_, {at.key, std::exchange(at.holder, {}), 0});
   }
 
   bool give_hand() {
@@ -220,68 +267,95 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
   }
   void return_hand(line& at) {
     if (!std::exchange(at.has_hand, false)) return;
+    bool const was_last = core_->free_hands() == 0;
     --core_->reserved;
-    core_->changed->notify();
+    if (was_last && !give_hand()) core_->changed->notify();
   }
 
   /// The first job that still waits gets the permit, and the hand.
-  static boost::asio::awaitable<void> bring_forward(std::shared_ptr<limit_lines> self,
+  ///
+  /// @return was there one?
+  static boost::asio::awaitable<bool> bring_forward(std::shared_ptr<limit_lines> self,
                                                     std::shared_ptr<line> at, active_permit permit,
                                                     steady_time deadline) {
     auto& core = *self->core_;
-    auto const now = core.clock.steady_now();
-    at->apart += (saturating_sub(now, at->last_grant) - at->apart) / 8;
-    at->last_grant = now;
+    auto const granted_at = core.clock.steady_now();
+    auto const lease = core.options.lease;
     // By another name than that of the claims, which are numbered.
     auto const holder = core.holder + "/line";
-    while (auto const first = self->pop(*at)) {
-      question<command::obtain_lease> obtain{{.queue = first->queue,
-                                              .id = first->id,
-                                              .holder = holder,
-                                              .lease = core.options.lease,
-                                              .early = true}};
-      co_await core.ask(obtain, deadline);
+    for (auto left = std::min(at->known.size(), most_tries); left != 0 && !at->places.empty();
+         --left) {
+      if (core.clock.steady_now() >= saturating_add(granted_at, lease / 3)) break;
+      auto [priority, first] = self->pop(*at);
+      question<command::obtain_lease> obtain{
+          {.queue = first.queue, .id = first.id, .holder = holder, .lease = lease, .early = true}};
+      co_await core.ask_once(obtain);
       if (obtain.error) {
-        core.tell_failure(obtain.error, first->queue);
+        core.tell_failure(obtain.error, first.queue);
+        self->put(std::move(first), *at, priority, true);  // asked again, it is the same lease
         break;
       }
-      if (!*obtain.answer) continue;  // it has ended, another one has it, or its queue is held
-      auto job = core.take_on(first->queue, std::move(**obtain.answer), obtain.asked_at);
+      if (!*obtain.answer) {
+        if (++first.misses != most_misses) self->put(std::move(first), *at, priority);
+        continue;
+      }
+      auto& leased = **obtain.answer;
+      if (first.as_left != numbers{leased.attempt, leased.snoozes}) {
+        // It was run, or snoozed, by somebody else, and waits for something else now.
+        question<command::return_job> back{
+            {.queue = first.queue, .id = first.id, .fence = leased.fence}};
+        co_await core.ask(back, deadline);
+        if (back.error) core.tell_failure(back.error, first.queue);
+        continue;
+      }
+      at->apart += (saturating_sub(granted_at, at->last_grant) - at->apart) / 8;
+      at->last_grant = granted_at;
+      auto job = core.take_on(std::move(first.queue), std::move(leased), obtain.asked_at);
       job->permit = std::move(permit);
       job->permit_deadline = deadline;
+      job->renew_at = std::min(job->renew_at, saturating_add(granted_at, lease / 3));
       at->has_hand = false;
       --core.reserved;
       self->start_(job);
-      co_return;
+      co_return true;
     }
-    self->return_hand(*at);
     co_await give_back_permit(core, std::move(permit));
+    co_return false;
   }
 
-  [[nodiscard]] std::optional<place> pop(line& at) {
-    if (at.places.empty()) return std::nullopt;
+  void put(place p, line& at, std::uint8_t priority, bool in_front = false) {
+    auto const id = p.id;
+    auto const as_left = p.as_left;
+    auto& places = at.places[priority];
+    in_front ? places.push_front(std::move(p)) : places.push_back(std::move(p));
+    ++places_;
+    at.known.insert_or_assign(id, as_left);
+  }
+  [[nodiscard]] std::pair<std::uint8_t, place> pop(line& at) {
     auto const best = at.places.begin();
-    auto first = std::move(best->second.front());
+    std::pair out{best->first, std::move(best->second.front())};
     best->second.pop_front();
     if (best->second.empty()) at.places.erase(best);
-    at.known.erase(first.id);
+    if (auto const known = at.known.find(out.second.id); known != at.known.end()) {
+      out.second.as_left = known->second;
+      at.known.erase(known);
+    }
     --places_;
     if (static_cast<duration::rep>(at.known.size()) * at.apart < core_->options.poll) {
-      core_->refuse_no_more(first.queue);  // others are to follow before the last one has gone
+      core_->refuse_no_more(out.second.queue);  // others are to follow before the last one has gone
     }
-    return first;
+    return out;
   }
 
   /// Asks to be told when the permit is free, where the store tells that.
-  static void listen(std::shared_ptr<limit_lines> const& self, std::shared_ptr<line> const& at,
-                     std::string_view holder) {
+  static void listen(std::shared_ptr<limit_lines> const& self, std::shared_ptr<line> const& at) {
     auto& core = *self->core_;
     if (!core.store.has_hints() || std::exchange(at->listening, true)) return;
     auto heard = [at](error_code ec, hint) {
       at->listening = false;
       if (!ec) at->bell->notify();
     };
-    at->listener = holder;
+    at->listener = at->holder;
     core.store.start(
         command::await_permit{at->key, at->listener},
         boost::asio::bind_cancellation_slot(
@@ -292,7 +366,8 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
   starter start_;
   std::map<std::string, std::shared_ptr<line>, std::less<>> lines_;
   std::deque<std::shared_ptr<line>> handless_;
-  std::size_t places_ = 0;  ///< in all lines
+  std::size_t places_ = 0;     ///< in all lines
+  std::uint64_t permits_ = 0;  ///< asked for so far, each by a holder of its own
   bool lines_turn_ = true;
 };
 

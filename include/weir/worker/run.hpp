@@ -50,8 +50,9 @@ class worker_run {
         jobs_{job_run::make(core_, std::move(handlers))},
         renewer_{std::make_shared<lease_renewer>(core_)},
         listeners_(std::max<std::uint32_t>(core_->store.shard_count(), 1)) {
-    core_->hand_is_free = [&lines = jobs_->lines()] { lines.offer_hand(); };
-    jobs_->lines().start_with([this](std::shared_ptr<active_job> const& job) { start(job); });
+    core_->hand_is_free = [weak = std::weak_ptr<limit_lines>{jobs_->lines()}] {
+      if (auto const lines = weak.lock()) lines->offer_hand();
+    };
   }
 
   [[nodiscard]] worker_core& core() const noexcept { return *core_; }
@@ -70,6 +71,10 @@ class worker_run {
   static boost::asio::awaitable<void> run(std::shared_ptr<worker_run> self) {
     namespace asio = boost::asio;
     auto& own = *self;
+    own.jobs_->lines()->start_with(
+        [weak = std::weak_ptr<worker_run>{self}](std::shared_ptr<active_job> const& job) {
+          if (auto const alive = weak.lock()) alive->start(job);
+        });
     own.core_->begin(lease_renewer::run(own.renewer_));
     own.next_collection_ = own.core_->clock.steady_now() + own.core_->options.gc_interval;
     while (!own.core_->stopping) {
@@ -94,9 +99,11 @@ class worker_run {
     }
     // What they have claimed is given back.
     for (auto const& lost : own.core_->unanswered()) co_await claim(self, lost.first, true);
-    own.jobs_->lines().stop();
+    own.jobs_->lines()->stop();
     co_await own.drain();
-    while (!own.jobs_->lines().empty()) co_await own.core_->changed->wait();
+    while (!own.jobs_->lines()->empty() || !own.core_->active.empty()) {
+      co_await own.core_->changed->wait();
+    }
     own.renewer_->stop();
   }
 
@@ -291,7 +298,7 @@ class worker_run {
     auto const jitter = core.options.poll / 64 * static_cast<duration::rep>(scatter);
     auto const until = std::min(std::max(next, saturating_add(now, patience)),
                                 saturating_add(now, core.options.poll - jitter));
-    self->jobs_->lines().offer_all_hands();
+    self->jobs_->lines()->offer_all_hands();
     listen(self);
     co_await core.changed->wait_until(core.clock, until);
     self->guess();
