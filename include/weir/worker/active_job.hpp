@@ -53,12 +53,6 @@ struct active_permit {
   std::uint64_t fence = 0;
 };
 
-/// The jobs of one claim: how many there were, and how many of them their limits have refused.
-struct claim_tally {
-  std::size_t jobs = 0;
-  std::size_t refused = 0;
-};
-
 /// A job between its claim and the moment at which its outcome is stored. Used on the worker's
 /// strand, except for what the handler sees, and `prepared` and `outcome`, which are the handler's
 /// from its start to its end.
@@ -92,7 +86,8 @@ struct active_job {
   steady_time claimed_at;  ///< read before the claim was sent
   steady_time deadline{};  ///< from here on the lease may be over
   steady_time renew_at{};
-  std::shared_ptr<claim_tally> claim;  ///< none: it was brought forward, with its permit
+  std::uint64_t claim = 0;         ///< which of the worker's; 0: it was brought forward
+  std::uint32_t claimed_with = 0;  ///< jobs of that claim
   bool renewing = false;
   bool settled = false;
 

@@ -189,18 +189,22 @@ class worker_core {
   /// refused a whole claim is claimed from one job at a time, by and by, until one of them can
   /// start: what is behind the refused is found, and they are not all claimed only to wait (F73).
   void refused(active_job const& job) {
-    if (!job.claim || ++job.claim->refused != job.claim->jobs) return;
+    if (job.claim == 0 || ++refusals_[job.claim] != job.claimed_with) return;
+    refusals_.erase(job.claim);
     auto const apart = options.poll / static_cast<duration::rep>(options.quantum);
     refusing_[job.queue] = saturating_add(clock.steady_now(), apart);
   }
   void started(active_job const& job) {
-    if (job.claim) refusing_.erase(job.queue);
+    if (!refusing_.empty() && job.claim != 0) refusing_.erase(job.queue);
   }
   /// A limit has few jobs left that wait for it.
   void refuse_no_more(std::string const& queue) {
     if (refusing_.erase(queue) != 0) changed->notify();
   }
-  void forget_refusals() { refusing_.clear(); }
+  void forget_refusals() {
+    refusals_.clear();
+    refusing_.clear();
+  }
   [[nodiscard]] bool refuses(std::string const& queue) const { return refusing_.contains(queue); }
 
   /// The queues with a dequeue whose outcome is unknown. They are asked again although no scan may
@@ -283,7 +287,7 @@ class worker_core {
     active.back()->place = place;
     std::swap(active[place], active.back());
     active.pop_back();  // and this job with it, if nobody else has it
-    if (hand_is_free) hand_is_free();
+    if (handless_lines != 0) hand_is_free();
     changed->notify();
   }
 
@@ -298,7 +302,8 @@ class worker_core {
   std::vector<std::shared_ptr<active_job>> active;  ///< in no order
   std::shared_ptr<wakeup> const changed;  ///< there may be something to do, or the worker stops
   std::uint32_t reserved = 0;             ///< hands
-  std::function<void()> hand_is_free;     ///< called when a job was settled
+  std::size_t handless_lines = 0;         ///< lines of limits that wait for a hand
+  std::function<void()> hand_is_free;     ///< called when there are such lines
   bool const fires_schedules;             ///< serves queues of schedules, and no others
   bool stopping = false;                  ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
@@ -343,6 +348,7 @@ class worker_core {
   std::optional<steady_time> away_since_;  ///< until a command succeeds
   std::map<std::string, queue_failure, std::less<>> failing_;
   std::map<std::string, steady_time> refusing_;
+  std::map<std::uint64_t, std::uint32_t> refusals_;  ///< of jobs of a claim
 };
 
 }  // namespace weir::detail

@@ -275,7 +275,7 @@ class job_run {
   boost::asio::awaitable<void> give_back(std::shared_ptr<active_job> job) {
     co_await gate_.leave(job);
     error_code failed;
-    if (job->claim) {
+    if (job->claim != 0) {
       question<command::return_job> back{
           {.queue = job->queue, .id = job->job.id, .fence = job->job.fence}};
       co_await core_->ask(back, job->deadline);

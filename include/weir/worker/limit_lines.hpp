@@ -194,8 +194,10 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
           continue;
         }
         self->handless_.push_back(at);
+        core.handless_lines = self->handless_.size();
         co_await at->bell->wait();
         if (!at->has_hand) std::erase(self->handless_, at);
+        core.handless_lines = self->handless_.size();
         continue;
       }
       at->has_hand = true;
@@ -261,6 +263,7 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
     if (handless_.empty() || !core_->reserve_hand()) return false;
     auto const next = std::move(handless_.front());
     handless_.pop_front();
+    core_->handless_lines = handless_.size();
     next->has_hand = true;
     next->bell->notify();
     return true;

@@ -252,12 +252,14 @@ class worker_run {
       event.reason = damaged_record;
       core.tell(event);
     }
-    auto const tally = std::make_shared<claim_tally>(claim_tally{answer.jobs.size(), 0});
+    auto const claimed_with = static_cast<std::uint32_t>(answer.jobs.size());
+    ++self->claims_;
     for (auto& leased : answer.jobs) {
       // Others have had the hands while the answer was unknown.
       bool const too_many = core.free_hands() == 0;
       auto job = core.take_on(queue, std::move(leased), asked_at);
-      job->claim = tally;
+      job->claim = self->claims_;
+      job->claimed_with = claimed_with;
       if (too_many) job->stop(stop_cause::shutdown);
       self->start(job);
     }
@@ -378,6 +380,7 @@ class worker_run {
   std::vector<listener> listeners_;
   std::deque<std::string> round_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t claims_ = 0;
   std::uint64_t scans_ = 0;
   std::uint32_t fruitless_ = 0;
   std::size_t encores_ = 0;
