@@ -3,8 +3,8 @@
 
 usage: compile_failure.py --source FILE [--expect REGEX] -- COMPILER ARGUMENT...
 
-REGEX is looked for in the line of the compiler's first error, which is what people read; without it, the one in the source's
-first line, `// expect: REGEX`. Failing for another reason (a slip in the test itself) is a failure here.
+REGEX is looked for in the compiler's first error, which is what people read; without it, the one in the source's first line,
+`// expect: REGEX`. Failing for another reason (a slip in the test itself) is a failure here.
 """
 
 import argparse
@@ -12,6 +12,12 @@ import os
 import re
 import subprocess
 import sys
+
+
+def first_error(output: str) -> str:
+    """Its text, which has several lines where clang quotes a lambda, up to the excerpt of the source."""
+    found = re.search(r"^.*\berror: (.|\n)*?(?=\n *\d+ \||\n.*\b(?:note|error): |\Z)", output, re.MULTILINE)
+    return found.group(0) if found else ""
 
 
 def main() -> int:
@@ -41,8 +47,7 @@ def main() -> int:
     )
     if run.returncode == 0:
         sys.exit(f"{options.source} compiles, and must not")
-    first_error = next((line for line in run.stdout.splitlines() if re.search(r"\berror: ", line)), "")
-    if not re.search(expect, first_error):
+    if not re.search(expect, first_error(run.stdout)):
         sys.exit(f"{run.stdout}\n{options.source} fails to compile, but not with: {expect}")
     return 0
 
