@@ -17,9 +17,9 @@
 #include "weir/detail/explained.hpp"
 #include "weir/log.hpp"
 // After their declarations.
+#include "weir/codec.hpp"
 #include "weir/detail/explained_texts.hpp"
 #include "weir/detail/log_state.hpp"
-#include "weir/codec.hpp"
 #include "weir/job_codec.hpp"
 #include "weir/lease/src.hpp"
 #include "weir/store/memory/src.hpp"

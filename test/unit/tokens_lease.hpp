@@ -31,7 +31,7 @@
 // which calls `use(name, start)` for each operation, where `start(token)` starts it.
 using namespace lease_test;
 
-#define WEIR_TRIED(call)                                                                       \
+#define WEIR_TRIED(call)                                                                           \
   use(#call, [=](auto&& token) {                                                                   \
     auto&& t = token;                                                                              \
     return call;                                                                                   \

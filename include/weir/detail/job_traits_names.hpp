@@ -377,7 +377,7 @@ consteval int edits_of_rate_scope() {
 #undef WEIR_EDITS_AT
 #undef WEIR_HAS
 
-/// Has every name.
+// clang-format off: one line for each few names. Has every name.
 struct right_names {
   static constexpr int kind = 0, codec = 0, queue = 0, priority = 0, max_attempts = 0, max_snoozes = 0,
                        backoff = 0, timeout = 0, deadline = 0, retention = 0, unique = 0,
@@ -385,7 +385,7 @@ struct right_names {
                        concurrency_key = 0, concurrency_scope = 0, rate = 0, rate_key = 0,
                        rate_cost = 0, rate_scope = 0;
 };
-
+// clang-format on
 #define WEIR_NO_EDIT_OF(name)                                                                      \
   static_assert(edits_of_##name<Traits>() ==                                                       \
                     (requires { Traits::name; } ? edits_of_##name<right_names>() : 0),             \

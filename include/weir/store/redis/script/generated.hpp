@@ -1383,7 +1383,7 @@ return {least and least - now or false}
 }
 
 inline redis_script const& obtain_lease() {
-  static redis_script const script{part_common, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
+  static redis_script const script{part_common, part_tell, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
 local function rarely()
 )lua", part_index, part_unique, part_ends, part_set_aside, R"lua(
 return {
