@@ -21,8 +21,8 @@ namespace detail {
 
 enum class binary_form : std::uint8_t { cbor, message_pack };
 
-/// What nlohmann calls for each part of a value; it ends the reading where the value is nested too
-/// deep, before the reader, which calls itself, is.
+/// Called by nlohmann's reader for each part of a value. It ends the reading where a value is too
+/// deep: the reader calls itself for each level, and would overflow the stack.
 template <class Json>
 struct depth_gauge {
   bool null() { return true; }

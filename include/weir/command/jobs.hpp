@@ -295,8 +295,8 @@ struct dequeue_jobs {
   duration lease{};            ///< how long each lasts, (0, `limits::span`]
 };
 
-/// Leases one job, if it is visible, or waits for its instant and is to be brought forward
-/// (`early`). Empty: it is not, or it is gone. A holder that has its lease gets the same again.
+/// Leases one job that is visible; with `early`, one that waits for its vesting time, too. Empty:
+/// there is no such job. A holder that has its lease gets the same again.
 struct obtain_lease {
   using result = std::optional<leased_job>;  ///< the lease, if there is one
   static constexpr bool repeatable = true;   ///< a holder that asks again is given the same lease

@@ -43,7 +43,7 @@ namespace weir::detail {
 /// A job's snooze ends at about its turn, as far as that can be told: it needs nobody who remembers
 /// it, after a crash or in another worker. The permit needs a free hand; the lines have every
 /// other one that gets free, so that neither they nor new claims starve.
-class limit_lines : public std::enable_shared_from_this<limit_lines> {
+class limit_lines {
  public:
   using starter = std::function<void(std::shared_ptr<active_job> const&)>;
 
@@ -125,7 +125,7 @@ class limit_lines : public std::enable_shared_from_this<limit_lines> {
   /// that, its queue may have been held.
   static constexpr std::uint8_t most_misses = 3;
 
-  /// What tells a job as it was left from one that others have run, or moved.
+  /// Two numbers that change when others run the job, or move it.
   struct numbers {
     std::uint32_t attempt = 0;
     std::uint32_t snoozes = 0;

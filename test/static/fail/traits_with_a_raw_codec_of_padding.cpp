@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What stood in memory between its members would be stored.
+// The bytes between its members, whatever stood there before, would be stored.
 
 #include "weir/codec.hpp"
 

@@ -175,7 +175,7 @@ inline void batches_are_bounded_in_bytes(job_bench& b) {
   expect(stats(b, "queue").enqueued == 0, "nothing was enqueued");
 }
 
-/// What a codec writes is no text, and begins with a zero.
+/// A codec's payload is no text, and begins with a zero.
 inline void payloads_are_bytes(job_bench& b) {
   std::string every;
   for (int i = 0; i != 256; ++i) every += static_cast<char>(i);
