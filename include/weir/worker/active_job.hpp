@@ -48,6 +48,12 @@ struct handler_outcome {
 
 /// A permit that a job has, or a place in the line for one.
 struct active_permit {
+  // g++ 12 destroys an aggregate twice that is made beside `co_await`.
+  active_permit(std::string k, std::string h, std::uint64_t f)
+      : key{std::move(k)},
+        holder{std::move(h)},
+        fence{f} {}
+
   std::string key;
   std::string holder;
   std::uint64_t fence = 0;
