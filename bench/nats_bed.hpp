@@ -6,9 +6,13 @@
 
 #include "../test/integration/nats_process.hpp"
 #include "bed.hpp"
+#include "distance.hpp"
 #include "weir/store/nats.hpp"
 
 #include <boost/asio/detached.hpp>
+
+#include <memory>
+#include <string>
 
 namespace weir_bench {
 
@@ -17,7 +21,10 @@ class nats_bed : public bed<weir::nats_store> {
  public:
   static constexpr char const* name = "nats";
 
-  nats_bed() : store_{io().get_executor(), server_.address()} {
+  /// @param round_trip how far the server is away
+  explicit nats_bed(weir::duration round_trip = {})
+      : way_{far_from(server_.port(), round_trip)},
+        store_{io().get_executor(), address()} {
     store_.async_run(boost::asio::detached);
   }
   ~nats_bed() override {
@@ -28,7 +35,13 @@ class nats_bed : public bed<weir::nats_store> {
   [[nodiscard]] weir::nats_store const& store() const noexcept override { return store_; }
 
  private:
+  [[nodiscard]] weir::nats_address address() const {
+    if (!way_) return server_.address();
+    return weir::nats_address::parse("nats://127.0.0.1:" + std::to_string(way_->port())).value();
+  }
+
   nats_test::server server_{};
+  std::unique_ptr<distance> way_;
   weir::nats_store store_;
 };
 

@@ -5,6 +5,7 @@
 #define WEIR_BENCH_POSTGRES_BED_HPP
 
 #include "bed.hpp"
+#include "distance.hpp"
 #include "postgres_rig.hpp"
 #include "weir/store/postgres.hpp"
 
@@ -20,11 +21,16 @@ class postgres_bed : public bed<weir::postgres_store> {
  public:
   static constexpr char const* name = "postgres";
 
-  postgres_bed() : postgres_bed{shared(), "synchronous_commit = on"} {}
+  /// @param round_trip how far the server is away
+  explicit postgres_bed(weir::duration round_trip = {})
+      : postgres_bed{shared(), "synchronous_commit = on", round_trip} {}
   /// @param settings of the database
-  postgres_bed(postgres_test::server const& server, std::string const& settings)
+  postgres_bed(postgres_test::server const& server, std::string const& settings,
+               weir::duration round_trip = {})
       : server_{server},
-        store_{io().get_executor(), server.conninfo(create(settings))} {}
+        way_{far_from(server.port(), round_trip)},
+        store_{io().get_executor(),
+               postgres_test::conninfo_to(way_ ? way_->port() : server.port(), create(settings))} {}
   ~postgres_bed() override {
     store_.close();
     io().restart();
@@ -64,6 +70,7 @@ class postgres_bed : public bed<weir::postgres_store> {
   }
 
   postgres_test::server const& server_;
+  std::unique_ptr<distance> way_;
   std::string const database_ = another();
   weir::postgres_store store_;
 };

@@ -6,11 +6,13 @@
 
 #include "../test/integration/redis_process.hpp"
 #include "bed.hpp"
+#include "distance.hpp"
 #include "weir/store/redis.hpp"
 
 #include <boost/asio/detached.hpp>
 
 #include <chrono>
+#include <memory>
 
 namespace weir_bench {
 
@@ -19,7 +21,12 @@ class redis_bed : public bed<weir::redis_store> {
  public:
   static constexpr char const* name = "redis";
 
-  redis_bed() : store_{io().get_executor(), server_.address(), options()} {
+  /// @param round_trip how far the server is away
+  explicit redis_bed(weir::duration round_trip = {})
+      : way_{far_from(server_.port(), round_trip)},
+        store_{io().get_executor(),
+               way_ ? weir::redis_address{"127.0.0.1", way_->port()} : server_.address(),
+               options()} {
     store_.async_run(boost::asio::detached);
   }
   ~redis_bed() override {
@@ -38,6 +45,7 @@ class redis_bed : public bed<weir::redis_store> {
   }
 
   redis_test::server server_{};
+  std::unique_ptr<distance> way_;
   weir::redis_store store_;
 };
 
