@@ -85,6 +85,13 @@ class job_context {
   /// Until its deadline, when it was claimed; empty: it has none.
   [[nodiscard]] std::optional<duration> deadline_in() const noexcept { return job_.deadline_in; }
 
+  /// Time left until the handler's time-out (`job_traits::timeout`) or the job's deadline,
+  /// whichever is first; negative: it is over. Empty: there is neither.
+  [[nodiscard]] std::optional<duration> time_left() const noexcept {
+    if (ends_at_ == steady_time::max()) return std::nullopt;
+    return saturating_sub(ends_at_, now_(clock_));
+  }
+
   /// Should the handler stop? True once the lease is lost, the timeout is over, or the worker stops
   /// and will not wait longer. A coroutine handler is cancelled then; a plain function that takes
   /// long may look here.
@@ -92,6 +99,12 @@ class job_context {
     return stop_.load(std::memory_order_relaxed);
   }
 
+  /// For the worker: by a clock that outlives it, and what asks that clock.
+  void ends_at(steady_time t, void const* clock, steady_time (*now)(void const*)) noexcept {
+    ends_at_ = t;
+    clock_ = clock;
+    now_ = now;
+  }
   /// For the worker.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
 
@@ -105,6 +118,9 @@ class job_context {
   std::string_view queue_;
   leased_job const& job_;
   std::atomic<bool> stop_{false};
+  steady_time ends_at_ = steady_time::max();
+  void const* clock_ = nullptr;
+  steady_time (*now_)(void const*) = nullptr;
   std::shared_ptr<detail::succession const> after_;
 };
 

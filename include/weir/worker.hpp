@@ -16,6 +16,7 @@
 #include "weir/job_queue.hpp"
 #include "weir/job_traits.hpp"
 #include "weir/worker/handler.hpp"
+#include "weir/worker/middleware.hpp"
 #include "weir/worker/options.hpp"
 #include "weir/worker/runs.hpp"
 #include "weir/worker_event.hpp"
@@ -55,18 +56,19 @@ using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backof
 /// handler is cancelled (`terminal`) and a plain function may look at
 /// `job_context::stop_requested`. What happens to the job then is its new holder's business.
 ///
-/// *Executors*: a handler and the decoding of its payload run on the executor of whoever called
-/// `async_run`, a coroutine on a strand of its own; all bookkeeping, renewals among it, and the
-/// policies of a job type that has limits, on a strand of the store's executor or of the one given
-/// to the constructor. A handler that blocks the only thread of both starves the renewals: give the
-/// worker an executor of its own then.
+/// *Executors*: a handler and the decoding of its payload run on the executor that the handler is
+/// bound to, or else on that of whoever called `async_run`, a coroutine on a strand of its own; all
+/// bookkeeping, renewals among it, and the policies of a job type that has limits, on a strand of
+/// the store's executor or of the one given to `bookkeeping_on`. A handler that blocks the only
+/// thread of both starves the renewals: bind it to a pool, or give the bookkeeping an executor of
+/// its own.
 ///
 /// *Lifetime*: copies share handlers and runs. The destructor of the last one stops the runs as
 /// `stop` does; they drain and complete later, on their executors, and refer to nothing of the
 /// worker's.
 ///
-/// *Thread-safety*: register handlers and observers before `async_run`; `stop` may be called from
-/// any thread.
+/// *Thread-safety*: register handlers, middleware and observers before `async_run`; `stop` may be
+/// called from any thread.
 template <class Store, class Clock = system_clock, class Backoff = default_retry_backoff>
 class worker {
   static_assert(job_store<Store>, "weir::worker: this store does not model weir::job_store "
@@ -114,7 +116,9 @@ class worker {
   ///
   /// @param handler takes `(Job const&, job_context&)` or `(Job const&)`, both alive until it ends;
   /// it is a plain function
-  ///                or returns `asio::awaitable`. What it returns is stored as the job's result: a
+  ///                or returns `asio::awaitable`. One that is bound to an executor runs there, a
+  ///                coroutine on a strand of it: `asio::bind_executor(pool, f)` for one that blocks
+  ///                or computes. What it returns is stored as the job's result: a
   ///                string as it is, anything else in its JSON form. Several calls may run at once.
   template <class Job, class Handler>
   worker& handle(Handler handler) {
@@ -144,6 +148,32 @@ class worker {
     return handle<typename detail::job_of<Handler>::type, Handler>(std::move(handler));
   }
 
+  /// Puts a middleware around every handler. The first that is added is the outermost. With one,
+  /// handlers that are plain functions are run as coroutines are, on a strand. For one job type
+  /// see `weir::around`, which costs no allocation.
+  ///
+  ///     worker.around([](weir::job_context& job, auto next) -> asio::awaitable<void> {
+  ///       auto const span = tracer.begin(job.kind());
+  ///       co_await next();  // the middleware that is added later, then the handler
+  ///     });
+  ///
+  /// @param middleware takes `(weir::job_context&, weir::next_handler)` and returns
+  ///                   `asio::awaitable<void>`. What it throws ends the attempt as if the handler
+  ///                   had thrown it. Several calls may run at once
+  /// @return this worker
+  template <class Middleware>
+  worker& around(Middleware middleware) {
+    static_assert(detail::is_middleware<Middleware>,
+                  "weir::worker: a middleware takes (weir::job_context&, weir::next_handler) and "
+                  "returns boost::asio::awaitable<void>");
+    if constexpr (detail::is_middleware<Middleware>) {
+      setup_.around.push_back(
+          [kept = std::make_shared<Middleware>(std::move(middleware))](
+              job_context& context, next_handler next) { return (*kept)(context, next); });
+    }
+    return *this;
+  }
+
   /// For `scheduler`: it serves schedules, and nothing else.
   void fire_schedules(std::initializer_list<std::string_view> kinds,
                       std::shared_ptr<detail::any_handler const> const& handler) {
@@ -160,8 +190,8 @@ class worker {
   /// of those that did not finish.
   ///
   /// @return nothing: `void(error_code)`
-  /// Errors: bad options (`invalid_option`, `invalid_ttl`, `invalid_wait`), before anything is
-  /// done; `operation_aborted` when cancelled; `schema_outdated`, `schema_too_new`,
+  /// Errors: bad options (`invalid_option`, `invalid_shard`, `invalid_ttl`, `invalid_wait`), before
+  /// anything is done; `operation_aborted` when cancelled; `schema_outdated`, `schema_too_new`,
   /// `store_foreign`, `store_evicts`, `permission_denied` or a store's `invalid_option` if that is
   /// how the store answers from the beginning. Its other failures, and all later ones, are events
   /// and not errors: the worker goes on trying.

@@ -25,13 +25,16 @@ enum class worker_event_kind : std::uint8_t {
              ///< forward when its concurrency limit has a permit; the attempt was given back
   returned,  ///< given back unstarted, or cut short, because the worker stops or the queue was
              ///< snoozed
-  dead_lettered,    ///< ended for good, with `reason`
-  damaged,          ///< `count` records of `queue` could not be read and are dead letters now: see
-                    ///< `damaged_record`
-  lease_lost,       ///< the lease ended before the handler did, or before its outcome was stored:
-                    ///< another will run it
-  queue_snoozed,    ///< a limit that the whole queue shares refused; the queue is held back for
-                    ///< `delay`
+  dead_lettered,  ///< ended for good, with `reason`
+  damaged,        ///< `count` records of `queue` could not be read and are dead letters now: see
+                  ///< `damaged_record`
+  lease_lost,     ///< the lease ended before the handler did, or before its outcome was stored:
+                  ///< another will run it
+  queue_snoozed,  ///< a limit that the whole queue shares refused; the queue is held back for
+                  ///< `delay`
+  starved,  ///< the leases of `count` jobs should have been renewed `delay` ago, more than half a
+            ///< lease: the thread of the bookkeeping is blocked, and the jobs may run twice; see
+            ///< `worker::bookkeeping_on`
   store_failed,     ///< a command failed with `error`; it is tried again where that is safe
   store_recovered,  ///< a command succeeded again, `delay` after the first of those that found the
                     ///< store away
@@ -50,6 +53,7 @@ enum class worker_event_kind : std::uint8_t {
     case worker_event_kind::damaged: return "damaged";
     case worker_event_kind::lease_lost: return "lease_lost";
     case worker_event_kind::queue_snoozed: return "queue_snoozed";
+    case worker_event_kind::starved: return "starved";
     case worker_event_kind::store_failed: return "store_failed";
     case worker_event_kind::store_recovered: return "store_recovered";
   }
@@ -65,9 +69,10 @@ struct worker_event {
   std::uint32_t count = 1;          ///< how many jobs it concerns
   std::string_view reason{};        ///< why, in words, where there is something to say
   std::string_view result{};        ///< completed: what was stored
-  duration delay{};                 ///< retried and snoozed: until it vests again; store_recovered:
-                                    ///< for how long the store was away
-  error_code error{};               ///< store_failed: the store's error
+  duration delay{};    ///< retried and snoozed: until it vests again; starved: how late
+                       ///< renewals are; store_recovered: for how long the store was
+                       ///< away
+  error_code error{};  ///< store_failed: the store's error
 };
 
 /// Is told of everything a worker does, one event at a time, on the worker's own strand: it must be

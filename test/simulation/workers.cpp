@@ -66,6 +66,21 @@ class workers final : public program<engine_type> {
       run.trouble.every = work.lease / static_cast<int>(1 + d.below(3));
       run.trouble.longest = 2 * work.lease;
       run.trouble.store_jumps = d.chance(60);
+      if (d.chance(30)) work.prefetch = static_cast<std::uint32_t>(1 + d.below(4));
+      if (d.chance(50)) choose_queues(d);
+    }
+
+    /// All of them are served, by names, by a prefix, or as the rest.
+    void choose_queues(dice& d) {
+      auto const some = [&d](weir::served_queues of) {
+        of.weight = static_cast<std::uint32_t>(1 + d.below(9));
+        if (d.chance(50)) of.concurrency = static_cast<std::uint32_t>(1 + d.below(2));
+        return of;
+      };
+      work.queues.push_back(some({.name = "tenant 0"}));
+      work.queues.push_back(some({.name = "slow lane"}));
+      work.queues.push_back(
+          some(d.chance(50) ? weir::served_queues{.prefix = "tenant "} : weir::served_queues{}));
     }
 
     plan run;
@@ -129,6 +144,7 @@ class workers final : public program<engine_type> {
 
   void check() override {
     auto& w = in_.in;
+    for (auto const& n : in_.nodes) check_hands(*n);
     for (auto a = running_.begin(); a != running_.end(); ++a) {
       if (!believes(*a)) continue;
       std::uint32_t beside = 0;
@@ -149,6 +165,22 @@ class workers final : public program<engine_type> {
   }
 
  private:
+  /// A worker runs no more at once than it was told to, nor does one of its entries.
+  void check_hands(node<engine> const& on) {
+    std::uint32_t all = 0;
+    std::uint32_t first = 0;
+    for (auto const& h : running_) {
+      all += h.on == &on ? 1 : 0;
+      first += h.on == &on && h.queue == "tenant 0" ? 1 : 0;
+    }
+    auto const& options = knobs_.work;
+    in_.in.expect(all <= options.concurrency, "concurrency",
+                  [&] { return std::to_string(all) + " handlers run in one worker"; });
+    if (options.queues.empty() || options.queues.front().concurrency == 0) return;
+    in_.in.expect(first <= options.queues.front().concurrency, "concurrency",
+                  [&] { return std::to_string(first) + " handlers of one entry run"; });
+  }
+
   using store_type = network_store<engine>;
   using worker_type = weir::worker<store_type, simulated_clock>;
 

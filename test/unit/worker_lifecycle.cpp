@@ -164,12 +164,44 @@ BOOST_AUTO_TEST_CASE(F85_a_lease_that_was_lost_to_a_blocked_thread_says_so) {
   clock.advance(40s);
   settle();
   BOOST_TEST(events[kind::lease_lost] == 1);
+  BOOST_TEST(events[kind::starved] == 1);
   BOOST_TEST(std::ranges::count_if(reasons, [](std::string const& r) {
                return r.starts_with("renewals are 30000 ms late");
-             }) == 1);
+             }) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(draining_lets_running_handlers_finish_and_keeps_their_leases) {
+BOOST_AUTO_TEST_CASE(F85_renewals_that_are_late_by_half_a_lease_are_told_before_one_is_lost) {
+  weir::duration late{};
+  std::uint32_t jobs = 0;
+  auto w = make_worker();
+  w.on_event([&](weir::worker_event const& e) {
+    ++events[e.kind];
+    if (e.kind != kind::starved) return;
+    late = e.delay;
+    jobs = e.count;
+    BOOST_TEST(e.reason.find("bookkeeping_on") != e.reason.npos);
+  });
+  w.handle<note>([&](note const&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                    asio::use_awaitable);
+  });
+  for (int i = 0; i != 3; ++i) enqueue("note", one);
+  start(w);
+  clock.advance(24s);  // due after 10 s, of 30
+  settle();
+  BOOST_TEST(events[kind::starved] == 0);
+  clock.advance(26s);
+  settle();
+  BOOST_TEST(events[kind::starved] == 1);
+  BOOST_TEST(events[kind::lease_lost] == 0);
+  BOOST_TEST((late == 16s));
+  BOOST_TEST(jobs == 3U);
+  clock.advance(10s);
+  settle();
+  BOOST_TEST(events[kind::starved] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(F103_draining_lets_running_handlers_finish_and_keeps_their_leases) {
   auto w = make_worker({.concurrency = 2, .lease = 3s, .drain = 60s});
   w.handle<note>([&](note const&) -> asio::awaitable<void> {
     co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 40s,

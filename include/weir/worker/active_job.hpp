@@ -8,6 +8,7 @@
 #include "weir/job_context.hpp"
 #include "weir/time.hpp"
 #include "weir/worker/handler.hpp"
+#include "weir/worker/turns.hpp"
 
 #include <boost/asio/cancellation_signal.hpp>
 
@@ -92,9 +93,11 @@ struct active_job {
   steady_time claimed_at;  ///< read before the claim was sent
   steady_time deadline{};  ///< from here on the lease may be over
   steady_time renew_at{};
+  turns::entry entry = 0;          ///< that serves its queue, where that is counted
   std::uint64_t claim = 0;         ///< which of the worker's; 0: it was brought forward
   std::uint32_t claimed_with = 0;  ///< jobs of that claim
   bool renewing = false;
+  bool finishing = false;  ///< its handler has ended, and its hand is another's
   bool settled = false;
 
   std::optional<active_permit> permit;

@@ -11,6 +11,7 @@
 #include "weir/worker/logging.hpp"
 #include "weir/worker/question.hpp"
 #include "weir/worker/runs.hpp"
+#include "weir/worker/turns.hpp"
 #include "weir/worker/wakeup.hpp"
 #include "weir/worker_event.hpp"
 
@@ -28,6 +29,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
@@ -54,8 +56,10 @@ class worker_core {
         holder{ids.holder()},
         strand{boost::asio::make_strand(s.executor)},
         handler_executor{std::move(handlers)},
+        around{s.around},
         changed{std::make_shared<wakeup>(strand)},
         fires_schedules{s.fires_schedules},
+        due{s.options.queues},
         observer_{s.observer} {}
   worker_core(worker_core const&) = delete;
   worker_core& operator=(worker_core const&) = delete;
@@ -242,19 +246,13 @@ class worker_core {
   }
   void tell(worker_event_kind kind, active_job const& job, std::string_view reason = {},
             duration delay = {}) noexcept {
-    std::string late;
     if (kind == worker_event_kind::lease_lost && reason.empty() && !job.renewing) {
-      late = text_of_late_renewals(saturating_sub(clock.steady_now(), job.renew_at), options.lease,
-                                   "bookkeeping_on");
-      reason = late;
+      auto const late = text_of_late_renewals(saturating_sub(clock.steady_now(), job.renew_at),
+                                              options.lease, "bookkeeping_on");
+      tell_of_job(kind, job, late, delay);
+    } else {
+      tell_of_job(kind, job, reason, delay);
     }
-    worker_event event;
-    event.kind = kind;
-    event.queue = job.queue;
-    event.job = &job.job;
-    event.reason = reason;
-    event.delay = delay;
-    tell(event);
   }
 
   /// The job was claimed.
@@ -265,29 +263,62 @@ class worker_core {
     job->renew_at = saturating_add(asked_at, expires_in / 3);
     job->place = active.size();
     active.push_back(job);
+    if (due.bounded()) {
+      job->entry = due.of(job->queue);
+      due.has(job->entry, 1);
+    }
     return job;
   }
 
+  /// How many more jobs may be claimed. A job whose handler has ended has no hand while its outcome
+  /// is stored; but no more than so many may be stored at once.
   [[nodiscard]] std::uint32_t free_hands() const noexcept {
-    auto const busy = static_cast<std::uint32_t>(active.size()) + reserved;
-    return options.concurrency - std::min(options.concurrency, busy);
+    auto const most = options.concurrency + options.prefetch;
+    if (finishing >= most) return 0;
+    auto const busy = static_cast<std::uint32_t>(active.size() - finishing) + reserved;
+    return most - std::min(most, busy);
   }
-  /// For a job that is to come.
+  /// Jobs that have a hand, and hands that are kept for one that is to start at once.
+  [[nodiscard]] std::size_t running() const noexcept {
+    return active.size() - waiting.size() - finishing + reserved_to_run;
+  }
+  /// May another of the jobs that wait start?
+  [[nodiscard]] bool may_run_another() const noexcept { return running() < options.concurrency; }
+  /// Its handler has ended, and its outcome is to be stored.
+  void finish(active_job& job) {
+    // Where that takes no round trip the hand is kept: there is nothing to be won.
+    if (store.executes_now() || std::exchange(job.finishing, true)) return;
+    ++finishing;
+    free_a_hand();
+  }
+  /// For a job that is to come, and to start at once.
   [[nodiscard]] bool reserve_hand() noexcept {
-    if (free_hands() == 0) return false;
+    if (free_hands() == 0 || !may_run_another()) return false;
     ++reserved;
+    ++reserved_to_run;
     return true;
+  }
+  void return_hand() noexcept {
+    --reserved;
+    --reserved_to_run;
   }
 
   /// The job's outcome is stored, or it is not this worker's any more.
   void settle(active_job& job) {
     if (std::exchange(job.settled, true)) return;
+    if (job.finishing) --finishing;
     job.prepared.reset();
     auto const place = job.place;
     active.back()->place = place;
     std::swap(active[place], active.back());
+    if (due.bounded()) due.has_no_more(job.entry, 1);
     active.pop_back();  // and this job with it, if nobody else has it
-    if (handless_lines != 0) hand_is_free();
+    job.finishing ? changed->notify() : free_a_hand();
+  }
+
+  /// Offers the hand to the lines of limits, and to jobs that were claimed ahead.
+  void free_a_hand() {
+    if (handless_lines != 0 || !waiting.empty()) hand_is_free();
     changed->notify();
   }
 
@@ -299,17 +330,33 @@ class worker_core {
   std::string const holder;
   boost::asio::any_io_executor const strand;
   boost::asio::any_io_executor handler_executor;
+  std::vector<middleware> const around;             ///< each handler, the first outermost
   std::vector<std::shared_ptr<active_job>> active;  ///< in no order
+  std::deque<std::shared_ptr<active_job>> waiting;  ///< of them, those that were prefetched
   std::shared_ptr<wakeup> const changed;  ///< there may be something to do, or the worker stops
+  std::size_t finishing = 0;              ///< jobs whose handlers have ended
   std::uint32_t reserved = 0;             ///< hands
+  std::uint32_t reserved_to_run = 0;      ///< of them, those of the lines of limits
   std::size_t handless_lines = 0;         ///< lines of limits that wait for a hand
-  std::function<void()> hand_is_free;     ///< called when there are such lines
+  std::function<void()> hand_is_free;     ///< called when there are such lines, or jobs that wait
   bool const fires_schedules;             ///< serves queues of schedules, and no others
+  turns due;                              ///< the queues that may be claimed from
   bool stopping = false;                  ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
                                                 ///< from here on
 
  private:
+  void tell_of_job(worker_event_kind kind, active_job const& job, std::string_view reason,
+                   duration delay) noexcept {
+    worker_event event;
+    event.kind = kind;
+    event.queue = job.queue;
+    event.job = &job.job;
+    event.reason = reason;
+    event.delay = delay;
+    tell(event);
+  }
+
   boost::asio::awaitable<void> ask_again(any_question& what, steady_time until) {
     duration wait{};
     for (std::uint32_t attempt = 0;; ++attempt) {

@@ -12,7 +12,9 @@
 #include "weir/limits.hpp"
 #include "weir/quota.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_executor.hpp>
 
 #include <array>
 #include <concepts>
@@ -81,6 +83,14 @@ struct job_of : first_parameter<Handler> {};
 template <class Handler>
   requires requires { &Handler::operator(); }
 struct job_of<Handler> : first_parameter<decltype(&Handler::operator())> {};
+
+/// One that is bound to an executor runs there: see `boost::asio::bind_executor`.
+template <class Handler>
+concept has_executor = requires(Handler const& h) {
+  { h.get_executor() } -> std::convertible_to<asio::any_io_executor>;
+};
+template <class T, class Executor>
+struct job_of<asio::executor_binder<T, Executor>> : job_of<T> {};
 
 template <class T>
 concept storable_result = std::is_void_v<T> || std::convertible_to<T, std::string> || json_form<T>;
@@ -238,6 +248,8 @@ class any_handler {
   any_handler& operator=(any_handler const&) = delete;
   virtual ~any_handler() = default;
 
+  asio::any_io_executor executor{};  ///< of its own; empty: it has none
+
   /// The job of a payload, or null and the reason why it cannot be one.
   [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                               std::string& reason) const = 0;
@@ -256,7 +268,9 @@ class typed_handler final : public any_handler {
                          job_policy<Job>::on_conflict() == conflict_policy::reschedule,
                      .max_snoozes = job_policy<Job>::max_snoozes(),
                      .timeout = job_policy<Job>::timeout()}},
-        handler_{std::make_shared<Handler>(std::move(handler))} {}
+        handler_{std::make_shared<Handler>(std::move(handler))} {
+    if constexpr (has_executor<Handler>) executor = handler_->get_executor();
+  }
 
   [[nodiscard]] std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                       std::string& reason) const override {

@@ -10,6 +10,7 @@
 #include "weir/time.hpp"
 #include "weir/worker/active_job.hpp"
 #include "weir/worker/core.hpp"
+#include "weir/worker/middleware.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -84,20 +85,24 @@ class handler_run {
   static void start(std::shared_ptr<handler_run> const& self, std::shared_ptr<active_job> job) {
     auto& core = *self->core_;
     auto const deadline = std::min(job->deadline, job->permit_deadline);
-    if (!job->handler->traits.is_coroutine) {
-      boost::asio::post(core.handler_executor, [self, deadline, job = std::move(job)]() mutable {
+    auto const& handler = *job->handler;
+    auto const& on = handler.executor ? handler.executor : core.handler_executor;
+    if (!handler.traits.is_coroutine && core.around.empty()) {
+      boost::asio::post(on, [self, deadline, job = std::move(job)]() mutable {
         job->outcome = call(*self->core_, *job, deadline);
         bring(self, {std::move(job)});
       });
       return;
     }
-    auto strand = self->take_strand();
+    bool const pooled = !handler.executor;
+    auto strand = pooled ? self->take_strand() : boost::asio::make_strand(on);
     auto slot = job->cancel.slot();
     auto coroutine = run(self->core_, job, deadline);
     // One that is told to stop before it could begin ends with an exception of Asio's.
-    auto ended = [self, strand, job = std::move(job)](std::exception_ptr const& stopped) mutable {
+    auto ended = [self, strand, pooled,
+                  job = std::move(job)](std::exception_ptr const& stopped) mutable {
       if (stopped) job->outcome = not_started();
-      bring(self, {std::move(job), std::move(strand)});
+      bring(self, {std::move(job), pooled ? std::move(strand) : boost::asio::any_io_executor{}});
     };
     worker_core::begin(strand, std::move(coroutine), slot, std::move(ended));
   }
@@ -142,8 +147,15 @@ class handler_run {
       if (job->prepared == nullptr) co_return;
     }
     try {
-      auto stored = co_await job->prepared->run(job->context);
-      job->outcome = finished(std::move(stored));
+      if (core->around.empty()) {
+        auto stored = co_await job->prepared->run(job->context);
+        job->outcome = finished(std::move(stored));
+      } else {
+        handler_chain chain{core->around, *job->prepared, job->handler->traits.is_coroutine,
+                            job->context};
+        co_await chain.run(0);
+        job->outcome = finished(std::move(chain.result));
+      }
     } catch (...) {
       job->outcome = thrown();
     }

@@ -54,6 +54,10 @@ class job_run {
   /// for them.
   static void start(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job) {
     guarded(self, job, [&] {
+      if (job->cause != stop_cause::none) {
+        spawn(self, job, self->stopped(job));
+        return;
+      }
       auto const found = self->handlers_->find(job->job.kind);
       if (found == self->handlers_->end()) {
         log_unknown_kind(*job, self->core_->options.unknown_kind_delay, self->unknown_kinds_);
@@ -157,7 +161,9 @@ class job_run {
     }
     self->core_->started(*job);
     self->core_->tell(worker_event_kind::started, *job);
-    if (job->handler->traits.timeout > duration::zero()) self->start_timer(job);
+    if (job->handler->traits.timeout > duration::zero() || job->job.deadline_in) {
+      self->limit_time(job);
+    }
     runner::start(self->runner_, job);
   }
 
@@ -172,6 +178,7 @@ class job_run {
         if (job->handler->traits.timeout > duration::zero()) {
           job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
         }
+        self->core_->finish(*job);
         if (succeeded(job->outcome) && !job->permit && job->context.after() == nullptr) {
           self->complete(job);
         } else {
@@ -246,8 +253,23 @@ class job_run {
     co_await self->requeue(job, std::move(reason), self->retry_delay(*job));
   }
 
-  void start_timer(std::shared_ptr<active_job> const& job) {
-    auto const at = saturating_add(core_->clock.steady_now(), job->handler->traits.timeout);
+  /// Tells the handler how much time it has, and to stop at its time-out.
+  void limit_time(std::shared_ptr<active_job> const& job) {
+    auto const& clock = core_->clock;
+    auto ends_at = steady_time::max();
+    if (auto const timeout = job->handler->traits.timeout; timeout > duration::zero()) {
+      ends_at = saturating_add(clock.steady_now(), timeout);
+      start_timer(job, ends_at);
+    }
+    if (auto const in = job->job.deadline_in) {
+      ends_at = std::min(ends_at, saturating_add(job->claimed_at, *in));
+    }
+    job->context.ends_at(ends_at, &clock, [](void const* c) {
+      return static_cast<any_clock const*>(c)->steady_now();
+    });
+  }
+
+  void start_timer(std::shared_ptr<active_job> const& job, steady_time at) {
     // The job is kept until the timer has ended, which then still looks at the signal in it.
     auto expire = [job](error_code ec) {
       if (!ec) job->stop(stop_cause::timeout);

@@ -10,6 +10,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,7 +40,9 @@ class lease_renewer {
     while (!self->stopped_) {
       auto const now = self->core_->clock.steady_now();
       auto next = steady_time::max();
+      starvation late;
       for (auto const& job : self->core_->active) {
+        late.look_at(*job, now, self->core_->options.lease);
         if (now >= job->deadline) {
           job->stop(stop_cause::lease_lost);
           continue;
@@ -58,12 +61,36 @@ class lease_renewer {
         next =
             std::min(next, job->renewing ? job->deadline : std::min(job->renew_at, job->deadline));
       }
+      late.tell(*self->core_);
       self->planned_ = next;
       co_await self->poke_->wait_until(self->core_->clock, next);
     }
   }
 
  private:
+  /// The renewals that are so late that leases are in danger.
+  struct starvation {
+    std::uint32_t jobs = 0;
+    duration longest{};
+
+    void look_at(active_job const& job, steady_time now, duration lease) noexcept {
+      auto const late = saturating_sub(now, job.renew_at);
+      if (job.renewing || job.cause != stop_cause::none || late <= lease / 2) return;
+      ++jobs;
+      longest = std::max(longest, late);
+    }
+    void tell(worker_core& core) const noexcept {
+      if (jobs == 0) return;
+      auto const text = text_of_late_renewals(longest, core.options.lease, "bookkeeping_on");
+      worker_event event;
+      event.kind = worker_event_kind::starved;
+      event.count = jobs;
+      event.reason = text;
+      event.delay = longest;
+      core.tell(event);
+    }
+  };
+
   /// One renewal. Its hanging is no harm: `run` looks at the deadline all the same.
   static boost::asio::awaitable<void> renew(std::shared_ptr<lease_renewer> self,
                                             std::shared_ptr<active_job> job) {

@@ -270,9 +270,9 @@ class limit_lines {
   }
   void return_hand(line& at) {
     if (!std::exchange(at.has_hand, false)) return;
-    bool const was_last = core_->free_hands() == 0;
-    --core_->reserved;
-    if (was_last && !give_hand()) core_->changed->notify();
+    bool const was_last = core_->free_hands() == 0 || !core_->may_run_another();
+    core_->return_hand();
+    if (was_last && !give_hand()) core_->free_a_hand();
   }
 
   /// The first job that still waits gets the permit, and the hand.
@@ -290,6 +290,12 @@ class limit_lines {
          --left) {
       if (core.clock.steady_now() >= saturating_add(granted_at, lease / 3)) break;
       auto [priority, first] = self->pop(*at);
+      auto const by = core.due.bounded() ? core.due.of(first.queue) : turns::entry{};
+      if (core.due.room_of(by) == 0) {
+        self->put(std::move(first), *at, priority, true);
+        break;
+      }
+      turns::kept_room room{core.due, by, 1};
       question<command::obtain_lease> obtain{
           {.queue = first.queue, .id = first.id, .holder = holder, .lease = lease, .early = true}};
       co_await core.ask_once(obtain);
@@ -313,12 +319,13 @@ class limit_lines {
       }
       at->apart += (saturating_sub(granted_at, at->last_grant) - at->apart) / 8;
       at->last_grant = granted_at;
+      room.end();
       auto job = core.take_on(std::move(first.queue), std::move(leased), obtain.asked_at);
       job->permit = std::move(permit);
       job->permit_deadline = deadline;
       job->renew_at = std::min(job->renew_at, saturating_add(granted_at, lease / 3));
       at->has_hand = false;
-      --core.reserved;
+      core.return_hand();
       self->start_(job);
       co_return true;
     }

@@ -11,6 +11,7 @@
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/worker/handler.hpp"
+#include "weir/worker/middleware.hpp"
 #include "weir/worker/options.hpp"
 #include "weir/worker_event.hpp"
 
@@ -19,6 +20,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 // The seam of the worker: in front of it are its policies' types and its jobs' types, behind it all
 // that it does.
@@ -26,9 +28,9 @@ namespace weir::detail {
 
 /// A store as a worker uses it.
 using worker_store =
-    any_store<command::scan_visible_queues, command::dequeue_jobs, command::obtain_lease,
-              command::update_queue_pointer, command::gc_stale_pointers, command::start_job,
-              command::extend_lease, command::complete_jobs, command::relay_job,
+    any_store<command::scan_visible_queues, command::min_vesting_time, command::dequeue_jobs,
+              command::obtain_lease, command::update_queue_pointer, command::gc_stale_pointers,
+              command::start_job, command::extend_lease, command::complete_jobs, command::relay_job,
               command::requeue_job, command::snooze_job, command::return_job, command::bury_job,
               command::snooze_queue, command::acquire_permit, command::renew_permit,
               command::release_permit, command::take, command::await_jobs, command::await_permit>;
@@ -42,6 +44,7 @@ struct worker_setup {
   id_source ids;
   boost::asio::any_io_executor executor;  ///< of the bookkeeping
   worker_observer observer{};
+  std::vector<middleware> around{};
   bool fires_schedules = false;  ///< serves queues of schedules, and no others
 };
 

@@ -1,0 +1,316 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_LOOKOUT_HPP
+#define WEIR_WORKER_LOOKOUT_HPP
+
+#include "weir/command/jobs.hpp"
+#include "weir/error.hpp"
+#include "weir/time.hpp"
+#include "weir/worker/claims.hpp"
+#include "weir/worker/core.hpp"
+#include "weir/worker/logging.hpp"
+#include "weir/worker/question.hpp"
+#include "weir/worker/turns.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// Finds the queues of a worker that are due: looks at the store's pointers, and listens for hints.
+///
+/// A look finds the queues of a shard that are due longest, or, every other time, from a random
+/// instant on, so that no number of backlogged queues hides another (F39). Queues that are served
+/// by name are asked for by name where a look might find them late: among the queues of others, or
+/// where it did not find all there is.
+///
+/// A hint comes at once while any queue of its shard is due. Where one is that this worker does not
+/// claim from now, hints are not asked for, and looks are made ten times in a poll interval.
+class lookout : public std::enable_shared_from_this<lookout> {
+ public:
+  lookout(std::shared_ptr<worker_core> core, claims_under_way const& claims)
+      : owner_{std::move(core)},
+        core_{*owner_},
+        claims_{claims} {
+    auto const all = std::max<std::uint32_t>(core_.store.shard_count(), 1);
+    for (std::uint32_t shard = 0; shard != all; ++shard) {
+      auto const& only = core_.options.shards;
+      if (only.empty() || std::ranges::find(only, shard) != only.end()) {
+        listeners_.emplace_back().shard = shard;
+      }
+    }
+  }
+
+  /// Looks, and makes what is due the next round, in random order. Gives the instant before which
+  /// there will be nothing else, as far as the store knows.
+  boost::asio::awaitable<steady_time> look() {
+    heard_ = false;  // what was told of is found now
+    others_are_due_ = false;
+    auto const asked = what_to_ask();
+    std::vector<any_question*> all;
+    for (auto& q : asked->at_shards) all.push_back(&q);
+    for (auto& q : asked->at_queues) all.push_back(&q);
+    // Those that have a claim under way have been asked before.
+    auto const unasked = std::move(asked->unasked);
+    if (!all.empty()) co_await core_.ask_all_once(asked, std::move(all));
+
+    findings found;
+    found.at = core_.clock.steady_now();
+    crowded_ = false;
+    auto at = listeners_.begin();
+    for (auto& answered : asked->at_shards) heed_scan(answered, *at++, found);
+    auto name = asked->names.begin();
+    for (auto const& answered : asked->at_queues) heed_vesting(answered, **name++, found);
+    for (auto const* const queue : unasked) {
+      if (!claims_.contains(*queue) && claims_.is_deep(*queue)) add_once(*queue, found);
+    }
+    if (!admitted_ && found.refusal) problem_ = found.refusal;
+    for (auto const& [queue, until] : core_.unanswered()) add_once(queue, found);
+    for (auto& each : listeners_) heed_hint(each, found);
+    fill(found);
+    co_return found.next;
+  }
+
+  /// Why the store refuses the worker whatever it asks, and however often, if it did from the
+  /// beginning.
+  [[nodiscard]] error_code problem() const noexcept { return problem_; }
+  /// Was there a hint since the last look?
+  [[nodiscard]] bool heard() const noexcept { return heard_; }
+  void forget_hint() noexcept { heard_ = false; }
+  /// Are queues due that this worker does not claim from now?
+  [[nodiscard]] bool others_are_due() const noexcept { return others_are_due_; }
+
+  /// A claim of a queue that is served by name found it paused or snoozed, or not: pointers do not
+  /// tell that of one that is asked for by name.
+  void note_held(std::string const& queue, bool held) {
+    if (!held) {
+      if (!held_.empty()) held_.erase(queue);
+    } else if (core_.due.names().contains(queue)) {
+      auto& at = held_[queue];
+      at.wait = std::min(std::max(2 * at.wait, core_.options.poll / 16), core_.options.poll);
+      at.until = saturating_add(core_.clock.steady_now(), at.wait);
+    }
+  }
+
+  /// Keeps one hint asked for in every shard, where the store gives hints. It stays asked for while
+  /// the worker is busy.
+  void listen() {
+    if (!core_.store.has_hints()) return;
+    for (std::size_t i = 0; i != listeners_.size(); ++i) {
+      auto& at = listeners_[i];
+      if (at.in_vain || std::exchange(at.armed, true)) continue;
+      auto heard = [weak = weak_from_this(), i](error_code ec, hint) {
+        auto const self = weak.lock();
+        if (!self) return;
+        self->listeners_[i].armed = false;
+        if (ec) return;
+        self->listeners_[i].heard = true;
+        self->heard_ = true;
+        self->core_.changed->notify();
+      };
+      core_.store.start(
+          command::await_jobs{at.shard, core_.fires_schedules},
+          boost::asio::bind_cancellation_slot(
+              at.cancel.slot(), boost::asio::bind_executor(core_.strand, std::move(heard))));
+    }
+  }
+  void stop() {
+    for (auto& at : listeners_) at.cancel.emit(boost::asio::cancellation_type::terminal);
+  }
+
+  boost::asio::awaitable<void> collect_pointers() {
+    for (auto const& at : listeners_) {
+      question<command::gc_stale_pointers> collect{{.shard = at.shard}};
+      co_await core_.ask_once(collect);
+      if (collect.error) core_.tell_failure(collect.error);
+      if (!core_.fires_schedules) co_await look_for_schedules(at.shard);
+    }
+  }
+
+ private:
+  struct listener {
+    std::uint32_t shard = 0;
+    boost::asio::cancellation_signal cancel{};
+    bool armed = false;
+    bool heard = false;     ///< since the last look
+    std::uint8_t vain = 0;  ///< hints in a row that led to nothing
+    bool in_vain = false;   ///< a queue is due that is not claimed from: a hint would come at once,
+                            ///< again and again
+  };
+
+  struct questions {
+    std::list<question<command::scan_visible_queues>> at_shards;  ///< in the order of listeners
+    std::list<question<command::min_vesting_time>> at_queues;
+    std::vector<std::string const*> names;    ///< of these
+    std::vector<std::string const*> unasked;  ///< have a claim under way
+  };
+  struct findings {
+    std::vector<turns::turn> queues;
+    boost::unordered_flat_set<std::string> named;  ///< of them, those that are served by name
+    bool claimable = false;                        ///< can anything be claimed?
+    steady_time at = steady_time::min();           ///< when
+    steady_time next = steady_time::max();  ///< nothing else before, as far as the store knows
+    error_code refusal{};
+  };
+  struct hold {
+    steady_time until = steady_time::min();
+    duration wait{};
+  };
+
+  [[nodiscard]] std::shared_ptr<questions> what_to_ask() {
+    auto out = std::make_shared<questions>();
+    if (core_.due.has_prefixes()) {
+      bool const anywhere = std::exchange(look_anywhere_, false) || ++looks_ % 2 == 0;
+      for (auto const& at : listeners_) {
+        out->at_shards.emplace_back(
+            command::scan_visible_queues{.shard = at.shard,
+                                         .limit = core_.options.scan_limit,
+                                         .entropy = anywhere ? core_.ids.entropy() | 1U : 0,
+                                         .schedules = core_.fires_schedules});
+      }
+    }
+    for (auto const& [name, entry] : core_.due.names()) {
+      if (claims_.contains(name)) {
+        out->unasked.push_back(&name);
+        continue;
+      }
+      out->names.push_back(&name);
+      out->at_queues.emplace_back(command::min_vesting_time{.queue = name});
+    }
+    return out;
+  }
+
+  void heed_scan(question<command::scan_visible_queues>& answered, listener& at, findings& found) {
+    at.in_vain = bool{answered.error};
+    if (!heed(answered.error, found)) return;
+    auto& due = *answered.answer;
+    crowded_ = crowded_ || due.queues.size() == core_.options.scan_limit;
+    if (due.next_in) found.next = std::min(found.next, saturating_add(found.at, *due.next_in));
+    for (auto& queue : due.queues) {
+      if (!held_.empty()) held_.erase(queue);  // a queue that is held is not found
+      if (!add(std::move(queue), found)) at.in_vain = true;
+    }
+  }
+  void heed_vesting(question<command::min_vesting_time> const& answered, std::string const& name,
+                    findings& found) {
+    if (!heed(answered.error, found) || !*answered.answer) return;
+    auto const due_at = saturating_add(found.at, **answered.answer);
+    if (due_at <= found.at) {
+      if (!found.named.contains(name)) add(name, found);
+    } else {
+      found.next = std::min(found.next, due_at);
+    }
+  }
+  /// @return is there an answer?
+  [[nodiscard]] bool heed(error_code ec, findings& found) {
+    if (!ec) {
+      admitted_ = true;
+    } else if (!admitted_ && is_for_good(ec)) {
+      found.refusal = ec;
+    } else {
+      core_.tell_failure(ec);
+    }
+    return !ec;
+  }
+  [[nodiscard]] static bool is_for_good(error_code ec) noexcept {
+    return ec == condition::bad_input || ec == errc::schema_outdated ||
+           ec == errc::schema_too_new || ec == errc::store_foreign || ec == errc::store_evicts ||
+           ec == errc::permission_denied;
+  }
+
+  /// A worker that serves some queues only is told of others', too.
+  void heed_hint(listener& at, findings const& found) {
+    constexpr std::uint8_t most = 4;
+    bool const choosy = !core_.due.serves_all() || core_.due.bounded();
+    if (found.claimable) {
+      at.vain = 0;
+    } else if (at.heard && at.vain != most) {
+      ++at.vain;
+    }
+    at.heard = false;
+    if (choosy && at.vain == most) at.in_vain = true;
+    others_are_due_ = others_are_due_ || (choosy && at.in_vain);
+  }
+
+  /// A queue that is due: can it be claimed from now? If it only fails or is held, `next` is not
+  /// later than when it can.
+  bool add(std::string queue, findings& found) {
+    auto const by = core_.due.of(queue);
+    if (by == turns::nobody || claims_.contains(queue)) {
+      others_are_due_ = true;
+      return false;
+    }
+    auto at = core_.claimable_at(queue);
+    if (auto const held = held_.find(queue); held != held_.end()) {
+      at = std::max(at, held->second.until);
+    }
+    if (at > found.at) {
+      found.next = std::min(found.next, at);
+      return false;
+    }
+    bool const has_room = core_.due.room_of(by) != 0;
+    others_are_due_ = others_are_due_ || !has_room;
+    found.claimable = found.claimable || has_room;
+    if (core_.due.names().contains(queue)) found.named.insert(queue);
+    found.queues.emplace_back(std::move(queue), by);
+    return has_room;
+  }
+  void add_once(std::string const& queue, findings& found) {
+    auto const same = [&queue](auto const& turn) { return turn.queue == queue; };
+    if (std::ranges::none_of(found.queues, same)) add(queue, found);
+  }
+
+  void fill(findings& found) {
+    look_anywhere_ = crowded_ && !found.claimable;
+    auto& queues = found.queues;
+    for (std::size_t i = queues.size(); i > 1; --i) {
+      std::swap(queues[i - 1], queues[core_.ids.entropy() % i]);
+    }
+    core_.due.clear();  // claims that ended meanwhile have put theirs in: they are found again
+    for (auto& turn : queues) core_.due.add(std::move(turn.queue), turn.by);
+  }
+
+  /// A worker fires no schedules; but it says so if nobody else does.
+  boost::asio::awaitable<void> look_for_schedules(std::uint32_t shard) {
+    question<command::scan_visible_queues> look{{.shard = shard, .limit = 1, .schedules = true}};
+    co_await core_.ask_once(look);
+    if (look.error || look.answer->queues.empty()) co_return;
+    auto const queue = look.answer->queues.front();
+    question<command::update_queue_pointer> since{{.queue = queue}};  // it may be early
+    co_await core_.ask_once(since);
+    if (!since.error && *since.answer) log_unfired_schedules(queue, -**since.answer);
+  }
+
+  std::shared_ptr<worker_core> owner_;  ///< a hint may come when nobody else has it any more
+  worker_core& core_;
+  claims_under_way const& claims_;
+  std::deque<listener> listeners_;
+  std::map<std::string, hold> held_;
+  std::uint64_t looks_ = 0;
+  bool look_anywhere_ = false;   ///< the next time, too
+  bool crowded_ = false;         ///< the last look did not find all there is
+  bool heard_ = false;           ///< there was a hint since
+  bool others_are_due_ = false;  ///< queues that this worker does not claim from now
+  bool admitted_ = false;        ///< a look was answered
+  error_code problem_{};
+};
+
+}  // namespace weir::detail
+
+#endif
