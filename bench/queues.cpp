@@ -7,12 +7,4 @@
 
 #include "memory_bed.hpp"
 
-#include <memory>
-
-int main() {
-  using bed = weir_bench::memory_bed;
-  weir_bench::report out{"queues"};
-  weir_bench::report_queues(out, bed::name, "", 20'000, weir_bench::ratio_at_least(0.5),
-                            [] { return std::make_unique<bed>(); });
-  out.finish();
-}
+int main() { return weir_bench::report_queues_here<weir_bench::memory_bed>("queues"); }

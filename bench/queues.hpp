@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -91,6 +92,27 @@ void report_queues(report& out, std::string const& store, std::string const& dis
   auto const bed = make();
   auto const counted = run_queues<weir_test::counting_store<store_type>>(*bed, jobs, jobs);
   out.add({.name = of + ", asked for each", .unit = "", .ours = counted.asked});
+}
+
+/// All rows of a store on a server: 4 ms away, for which there is a goal, and near.
+template <class Bed>
+int report_queues_of_server(char const* program, target goal) {
+  report out{program};
+  report_queues(out, Bed::name, ", 4 ms away", 20'000, goal,
+                [] { return std::make_unique<Bed>(std::chrono::milliseconds{4}); });
+  report_queues(out, Bed::name, "", 20'000, {}, [] { return std::make_unique<Bed>(); });
+  out.finish();
+  return 0;
+}
+
+/// The rows of a store in this process.
+template <class Bed>
+int report_queues_here(char const* program) {
+  report out{program};
+  report_queues(out, Bed::name, "", 20'000, ratio_at_least(0.5),
+                [] { return std::make_unique<Bed>(); });
+  out.finish();
+  return 0;
 }
 
 }  // namespace weir_bench

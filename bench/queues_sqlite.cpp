@@ -6,12 +6,4 @@
 #include "queues.hpp"
 #include "sqlite_bed.hpp"
 
-#include <memory>
-
-int main() {
-  using bed = weir_bench::sqlite_bed;
-  weir_bench::report out{"queues_sqlite"};
-  weir_bench::report_queues(out, bed::name, "", 20'000, weir_bench::ratio_at_least(0.5),
-                            [] { return std::make_unique<bed>(); });
-  out.finish();
-}
+int main() { return weir_bench::report_queues_here<weir_bench::sqlite_bed>("queues_sqlite"); }

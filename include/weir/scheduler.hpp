@@ -47,9 +47,9 @@ class scheduler {
   using clock_type = Clock;  ///< how it waits, and what date it is
 
   /// @param store   where the schedules, and the queues of their jobs are; copied
-  /// @param options as a worker's, without `queues` and `shards`: it fires all schedules; checked
-  /// by
-  ///                `async_run`
+  /// @param options as a worker's, checked by `async_run`
+  ///                (`queues` and `shards` must be empty, otherwise it is `invalid_option`:
+  ///                a scheduler fires all schedules)
   /// @param clock   how it waits, and what date it is
   /// @param ids     where its name as a holder, and all that is random, comes from
   explicit scheduler(Store store, worker_options options = {}, Clock clock = Clock{},

@@ -150,7 +150,7 @@ class worker {
 
   /// Puts a middleware around every handler. The first that is added is the outermost. With one,
   /// handlers that are plain functions are run as coroutines are, on a strand. For one job type
-  /// see `weir::around`, which costs no allocation.
+  /// see `weir::around`, which composes at compile time.
   ///
   ///     worker.around([](weir::job_context& job, auto next) -> asio::awaitable<void> {
   ///       auto const span = tracer.begin(job.kind());

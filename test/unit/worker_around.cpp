@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What is put around handlers, where they run, and what they are told of their time.
+// Middleware around handlers, handlers bound to executors, and the time that a handler has.
 #include "unit/worker_fixture.hpp"
 
 #include <boost/asio/awaitable.hpp>

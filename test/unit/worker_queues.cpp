@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Which queues a worker serves, in which shares, and how it claims of many of them.
+// The choice of queues that a worker serves, their shares, and claims of many of them at once.
 #include "unit/slow_store.hpp"
 #include "unit/worker_fixture.hpp"
 #include "weir/worker/turns.hpp"

@@ -97,7 +97,7 @@ struct active_job {
   std::uint64_t claim = 0;         ///< which of the worker's; 0: it was brought forward
   std::uint32_t claimed_with = 0;  ///< jobs of that claim
   bool renewing = false;
-  bool finishing = false;  ///< its handler has ended, and its hand is another's
+  bool finishing = false;  ///< its handler has ended, and it has no hand any more
   bool settled = false;
 
   std::optional<active_permit> permit;

@@ -36,9 +36,8 @@ namespace weir::detail {
 /// Finds the queues of a worker that are due: looks at the store's pointers, and listens for hints.
 ///
 /// A look finds the queues of a shard that are due longest, or, every other time, from a random
-/// instant on, so that no number of backlogged queues hides another (F39). Queues that are served
-/// by name are asked for by name where a look might find them late: among the queues of others, or
-/// where it did not find all there is.
+/// instant on, so that no number of backlogged queues hides another (F39). A queue that is served
+/// by name is asked for by name at each look: among many others it might be found late.
 ///
 /// A hint comes at once while any queue of its shard is due. Where one is that this worker does not
 /// claim from now, hints are not asked for, and looks are made ten times in a poll interval.
@@ -96,8 +95,8 @@ class lookout : public std::enable_shared_from_this<lookout> {
   /// Are queues due that this worker does not claim from now?
   [[nodiscard]] bool others_are_due() const noexcept { return others_are_due_; }
 
-  /// A claim of a queue that is served by name found it paused or snoozed, or not: pointers do not
-  /// tell that of one that is asked for by name.
+  /// Notes whether a claim found the queue paused or snoozed. The answer to a question by name does
+  /// not tell that, so such a queue is left alone for a while, longer each time.
   void note_held(std::string const& queue, bool held) {
     if (!held) {
       if (!held_.empty()) held_.erase(queue);
@@ -297,7 +296,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
     if (!since.error && *since.answer) log_unfired_schedules(queue, -**since.answer);
   }
 
-  std::shared_ptr<worker_core> owner_;  ///< a hint may come when nobody else has it any more
+  std::shared_ptr<worker_core> owner_;  ///< keeps the core alive while a hint is handled
   worker_core& core_;
   claims_under_way const& claims_;
   std::deque<listener> listeners_;

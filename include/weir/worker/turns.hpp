@@ -62,7 +62,7 @@ class turns {
     std::ranges::sort(prefixes_, longer);
   }
 
-  /// Which entry serves the queue: `nobody`, if it is not the worker's.
+  /// The entry that serves the queue; `nobody`: the worker does not serve it.
   [[nodiscard]] entry of(std::string_view queue) const {
     if (auto const found = names_.find(queue); found != names_.end()) return found->second;
     for (auto const& [prefix, e] : prefixes_) {
@@ -84,7 +84,7 @@ class turns {
     auto const& at = entries_[e];
     return at.most - std::min(at.most, at.busy);
   }
-  /// Has an entry a concurrency of its own? Only then is it counted what it has.
+  /// Has any entry a concurrency of its own? Jobs are counted for each entry only then.
   [[nodiscard]] bool bounded() const noexcept { return bounded_; }
   void has(entry e, std::uint32_t more) noexcept { entries_[e].busy += more; }
   void has_no_more(entry e, std::uint32_t fewer) noexcept { entries_[e].busy -= fewer; }
@@ -197,7 +197,7 @@ class turns {
   std::vector<std::pair<std::string, entry>> prefixes_;  ///< the longest first
   std::size_t size_ = 0;
   std::size_t claims_ = 0;
-  double now_ = 0;  ///< what the entry of the last turn had had
+  double now_ = 0;  ///< `served` of the entry that had the last turn, before that turn
   bool bounded_ = false;
   bool serves_all_ = false;
 };
