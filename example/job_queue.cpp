@@ -12,7 +12,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
@@ -80,16 +79,6 @@ struct weir::job_traits<ask_model> {
 
 using job_queue = weir::job_queue<weir::memory_store>;
 
-asio::awaitable<weir::job> ended(job_queue queue, std::string name, weir::job_id id) {
-  asio::steady_timer pause{co_await asio::this_coro::executor};
-  for (;;) {
-    auto found = co_await queue.async_find(name, id);
-    if (found && weir::is_terminal(found->state)) co_return std::move(*found);
-    pause.expires_after(10ms);
-    co_await pause.async_wait(asio::use_awaitable);
-  }
-}
-
 asio::awaitable<void> tour(job_queue queue) {
   // begin: enqueue
   send_mail const welcome{"ann@example.com", "welcome"};
@@ -117,11 +106,10 @@ asio::awaitable<void> tour(job_queue queue) {
 
   ask_model const question{"acme", "why?"};
   co_await queue.async_enqueue(question);
-  co_await ended(queue, "mail", sent.id);
-  for (auto const& one : each) co_await ended(queue, "mail", one.id);
+  for (auto const& one : each) co_await queue.async_wait("mail", one.id);
 
   // begin: result
-  std::optional<weir::job> const job = co_await queue.async_find("mail", sent.id);
+  std::optional<weir::job> const job = co_await queue.async_wait("mail", sent.id);
   if (job && job->state == weir::job_state::completed) {
     std::cout << "sent as " << job->result << " in " << job->attempts << " attempts\n";
   }

@@ -12,6 +12,7 @@
 #include "weir/id_source.hpp"
 #include "weir/job.hpp"
 #include "weir/job_codec.hpp"
+#include "weir/job_headers.hpp"
 #include "weir/job_traits.hpp"
 
 #include <cstddef>
@@ -43,6 +44,9 @@ struct enqueue_options {
   /// as `enqueued`: so jobs whose ids are made of what they are about are done once, however often
   /// and by however many they are enqueued, for as long as their record stands (`retention`).
   std::span<job_id const> ids{};
+
+  /// What goes with each of the jobs beside its payload; copied. `job_headers` makes them.
+  job_headers_view headers{};
 };
 
 /// What became of an enqueued job.
@@ -69,7 +73,8 @@ template <class Job>
                 "constexpr std::string_view kind`");
   [[maybe_unused]] constexpr payload_check<Job> has_a_payload{};
 
-  enqueue_request out{jobs.empty() ? "default" : queue_for(jobs.front(), options)};
+  enqueue_request out{jobs.empty() ? "default" : queue_for(jobs.front(), options),
+                      std::string{options.headers.text()}};
   // That an id is not nil is every store's own check.
   if (!options.ids.empty() && options.ids.size() != jobs.size()) {
     out.fail(explained(errc::invalid_option, "enqueue_options::ids has one for each job, or none"));

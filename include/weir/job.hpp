@@ -64,7 +64,10 @@ struct job {
   conflict_policy on_conflict = conflict_policy::reject;  ///< what it did, as a newcomer, if the
                                                           ///< key was taken
   std::string unique_key;   ///< empty exactly when the strategy is `none`
+  std::string headers;      ///< what came with it: see `job_headers`
   std::string memo;         ///< what a worker noted when it snoozed the job
+  std::string progress;     ///< how far its handler has come: see `job_progress`
+  std::string checkpoint;   ///< what its handler wants the next attempt to know
   std::string result;       ///< what `complete` stored
   std::string reason;       ///< why it last failed, or died
   std::string holder;       ///< leased: by whom
@@ -86,7 +89,9 @@ struct leased_job {
   std::optional<duration> deadline_in;  ///< until its deadline; empty: it has none
   unique_strategy strategy = unique_strategy::none;  ///< how long its unique key is taken
   std::string unique_key;                            ///< empty exactly when the strategy is `none`
+  std::string headers;                               ///< what came with it: see `job_headers`
   std::string memo;                                  ///< what the last snooze noted
+  std::string checkpoint;                            ///< what an earlier attempt left for this one
 };
 
 /// The `reason` of a dead letter begins with this if the record of the job could not be read. A

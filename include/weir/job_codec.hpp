@@ -7,6 +7,7 @@
 #include "weir/detail/config.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
+#include "weir/job.hpp"
 #include "weir/job_traits.hpp"
 #include "weir/limits.hpp"
 
@@ -297,6 +298,22 @@ template <class T>
     out.reason = "an exception that is not a std::exception";
   }
   return out;
+}
+
+/// The result of a job that has ended well (`job::result`), as its handler returned it.
+///
+/// @param done a job that was completed
+/// Error: `undecodable_payload`, which says why: it has no result, or that of another type.
+template <class T>
+[[nodiscard]] result<T> result_as(job const& done) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return done.result;
+  } else {
+    static_assert(json_form<T>, "weir::result_as: this type has no JSON form");
+    auto read = decode<T>(done.result);
+    if (!read.ok) return detail::explained(errc::undecodable_payload, read.reason);
+    return std::move(read.value);
+  }
 }
 
 }  // namespace weir

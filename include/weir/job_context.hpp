@@ -4,8 +4,19 @@
 #ifndef WEIR_JOB_CONTEXT_HPP
 #define WEIR_JOB_CONTEXT_HPP
 
+#include "weir/detail/config.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/error.hpp"
 #include "weir/job.hpp"
+#include "weir/job_headers.hpp"
+#include "weir/job_progress.hpp"
+#include "weir/limits.hpp"
 #include "weir/time.hpp"
+#include "weir/worker/notes.hpp"
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -52,7 +63,7 @@ class snooze_for : public std::exception {
 
 /// What a handler may know about the attempt that it runs. It lives as long as the handler runs.
 ///
-/// Thread-safety: reading it is safe in any thread.
+/// Thread-safety: all of it may be used in any thread.
 class job_context {
  public:
   /// For the worker: both must outlive it.
@@ -80,6 +91,57 @@ class job_context {
   /// lower ones.
   [[nodiscard]] std::uint64_t fence() const noexcept { return job_.fence; }
 
+  /// What came with the job beside its payload. A view, good as long as the handler runs.
+  [[nodiscard]] job_headers_view headers() const noexcept { return job_headers_view{job_.headers}; }
+
+  /// The last checkpoint that an earlier attempt has stored; empty: there is none.
+  [[nodiscard]] std::string_view last_checkpoint() const noexcept { return job_.checkpoint; }
+
+  /// Says how far the handler has come, for those who watch the job (`job::progress`). The worker
+  /// stores it with a renewal of the lease, within a second while the store answers; of several
+  /// only the last. What is not stored when the job has ended well is dropped.
+  ///
+  /// @param done  so much of it
+  /// @param total of so much; 0: nobody knows
+  /// @param note  for people; cut so that all has at most `limits::progress_size` bytes
+  void progress(std::uint64_t done, std::uint64_t total, std::string_view note = {}) {
+    notes_.progress(job_progress{done, total, std::string{note}}.text());
+  }
+
+  /// Hands over what the next attempt is to know, should this one fail: see `last_checkpoint`. The
+  /// worker stores it with a renewal of the lease, as soon as it can, and before the failure of
+  /// this attempt; of several only the last. It stays with the job until another one is stored.
+  ///
+  /// @param bytes 1…`limits::checkpoint_size` of them
+  /// Throws `boost::system::system_error`: `invalid_option` (there are none), `payload_too_large`.
+  void checkpoint(std::string bytes) {
+    if (auto const ec = refusal_of(bytes)) throw boost::system::system_error{ec};
+    notes_.checkpoint(std::move(bytes), {});
+  }
+
+  /// The same, and waits until it is stored: then the next attempt has it, or a later one, whatever
+  /// becomes of this process.
+  ///
+  /// @param bytes 1…`limits::checkpoint_size` of them
+  /// @param token completes with `void(error_code)`; the default is `deferred`, so
+  ///        `co_await job.async_checkpoint(…)` works. Called on the handler's associated executor
+  /// Errors: `invalid_option` (there are no bytes), `payload_too_large`, both at once and with
+  /// nothing handed over; `lease_lost`, and that of a store that refuses it (`store_full`): then
+  /// the next attempt has an earlier one; `operation_aborted`: cancelled, and still handed over.
+  template <class Token = boost::asio::deferred_t>
+  WEIR_OPERATION auto async_checkpoint(std::string bytes, Token&& token = Token{}) {
+    return boost::asio::async_initiate<Token, void(error_code)>(
+        [this](auto handler, std::string text) {
+          auto const op = detail::park<error_code>(notes_.get_executor(), std::move(handler));
+          if (auto const ec = refusal_of(text)) {
+            op->resume(ec);
+          } else {
+            notes_.checkpoint(std::move(text), [op](error_code stored) { op->resume(stored); });
+          }
+        },
+        token, std::move(bytes));
+  }
+
   /// Since the enqueue, when it was claimed.
   [[nodiscard]] duration age() const noexcept { return job_.age; }
   /// Until its deadline, when it was claimed; empty: it has none.
@@ -105,6 +167,8 @@ class job_context {
     clock_ = clock;
     now_ = now;
   }
+  /// For the worker: what is to be stored.
+  [[nodiscard]] detail::handler_notes& notes() noexcept { return notes_; }
   /// For the worker.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
 
@@ -115,8 +179,15 @@ class job_context {
   [[nodiscard]] detail::succession const* after() const noexcept { return after_.get(); }
 
  private:
+  [[nodiscard]] static error_code refusal_of(std::string const& bytes) noexcept {
+    if (bytes.empty()) return errc::invalid_option;
+    if (bytes.size() > limits::checkpoint_size) return errc::payload_too_large;
+    return {};
+  }
+
   std::string_view queue_;
   leased_job const& job_;
+  detail::handler_notes notes_;
   std::atomic<bool> stop_{false};
   steady_time ends_at_ = steady_time::max();
   void const* clock_ = nullptr;

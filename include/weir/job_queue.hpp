@@ -4,10 +4,12 @@
 #ifndef WEIR_JOB_QUEUE_HPP
 #define WEIR_JOB_QUEUE_HPP
 
+#include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_command.hpp"
 #include "weir/detail/config.hpp"
 #include "weir/detail/enqueue_request.hpp"
+#include "weir/detail/job_wait.hpp"
 #include "weir/detail/unsafe_temporary.hpp"
 #include "weir/enqueue.hpp"
 #include "weir/error.hpp"
@@ -17,6 +19,7 @@
 #include "weir/job_traits.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/default_completion_token.hpp>
 
 #include <array>
@@ -41,6 +44,19 @@ struct dequeue_options {
   std::uint64_t sequence = 0;  ///< this holder's number for the call, to repeat it safely; 0: none
 };
 
+/// How the end of a job is waited for.
+struct job_wait_options {
+  duration poll = std::chrono::seconds{1};  ///< it is looked at again after at most so long, (0,
+                                            ///< `limits::span`]; sooner at first
+};
+
+/// What `extend_lease` keeps with a job.
+struct lease_notes {
+  std::string progress{};    ///< as `job_progress` writes it, up to `limits::progress_size` bytes;
+                             ///< empty: as it was
+  std::string checkpoint{};  ///< up to `limits::checkpoint_size` bytes; empty: as it was
+};
+
 /// Named queues of jobs on one store.
 ///
 /// Every operation is one atomic step of the store, under the name that the QuiCK paper gives it
@@ -54,13 +70,16 @@ struct dequeue_options {
 ///
 /// Thread-safety: one queue object may be used by several threads, except while its observer is
 /// being set.
-template <class Store>
+///
+/// `Clock` is what `async_wait` waits by, and nothing else does.
+template <class Store, clock Clock = system_clock>
 class job_queue {
   static_assert(job_store<Store>, "weir::job_queue: this store does not model weir::job_store "
                                   "(it cannot execute every command of weir/command/jobs.hpp)");
 
  public:
   using store_type = Store;                            ///< where the queues are
+  using clock_type = Clock;                            ///< what `async_wait` waits by
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
   /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
@@ -72,9 +91,11 @@ class job_queue {
 
   /// @param store where the queues are; copied
   /// @param ids   where the ids of jobs come from
-  explicit job_queue(Store store, id_source ids = id_source{})
+  /// @param clock what `async_wait` waits by; copied
+  explicit job_queue(Store store, id_source ids = id_source{}, Clock clock = Clock{})
       : store_{std::move(store)},
-        ids_{std::move(ids)} {}
+        ids_{std::move(ids)},
+        clock_{std::move(clock)} {}
 
   /// The store's: where handlers without an executor of their own are called.
   [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
@@ -228,6 +249,29 @@ class job_queue {
         std::forward<Token>(token), std::move(queue));
   }
 
+  /// The same, and keeps with the job how far its handler has come.
+  ///
+  /// @param queue its name, 1…`limits::key_size` bytes
+  /// @param id    of the job
+  /// @param fence the lease's, from the claim
+  /// @param lease (0, `limits::span`]
+  /// @param notes its progress and its checkpoint
+  /// @param token completes with `void(error_code, lease_renewal)`
+  /// @return what is left of it
+  /// Errors: `lease_lost`; `payload_too_large`, and nothing is extended.
+  template <class Token = default_token>
+  WEIR_OPERATION auto async_extend_lease(std::string queue, job_id id, std::uint64_t fence,
+                                         duration lease, lease_notes notes,
+                                         Token&& token = Token{}) const {
+    return ask(
+        [id, fence, lease](std::string_view q, std::string_view p, std::string_view c) {
+          return command::extend_lease{
+              .queue = q, .id = id, .fence = fence, .lease = lease, .progress = p, .checkpoint = c};
+        },
+        std::forward<Token>(token), std::move(queue), std::move(notes.progress),
+        std::move(notes.checkpoint));
+  }
+
   /// Ends a leased job as completed, stores its result, and frees its unique key.
   ///
   /// @param queue  its name, 1…`limits::key_size` bytes
@@ -357,6 +401,27 @@ class job_queue {
   WEIR_OPERATION auto async_find(std::string queue, job_id id, Token&& token = Token{}) const {
     return ask([id](std::string_view q) { return command::find_job{.queue = q, .id = id}; },
                std::forward<Token>(token), std::move(queue));
+  }
+
+  /// Waits until a job has ended, well or not: looks at it soon, and then less and less often, as
+  /// `options` has it. While the store cannot be reached it goes on. A job that is replayed between
+  /// two looks is not noticed.
+  ///
+  /// @param queue   its name, 1…`limits::key_size` bytes
+  /// @param id      of the job
+  /// @param options how often to look
+  /// @param token   completes with `void(error_code, std::optional<job>)`; `asio::cancel_after`
+  ///        bounds the wait
+  /// @return the job, with its result or its reason: see `result_as`. Empty: there is no record of
+  /// it, which is so for a job that has ended well if its type has no retention
+  /// Errors: `invalid_wait` for a poll outside its range; `invalid_queue`; `operation_aborted`
+  /// (cancelled), and those of a store that asking again does not mend. Cancelling leaves nothing
+  /// behind.
+  template <class Token = default_token>
+  WEIR_OPERATION auto async_wait(std::string queue, job_id id, job_wait_options options = {},
+                                 Token&& token = Token{}) const {
+    return boost::asio::async_initiate<Token, void(error_code, std::optional<job>)>(
+        detail::job_wait<Store, Clock>{store_, clock_}, token, std::move(queue), id, options.poll);
   }
 
   /// Until the first job of the queue vests, or the first of its leases ends.
@@ -596,6 +661,7 @@ class job_queue {
 
   Store store_;
   id_source ids_;
+  [[no_unique_address]] Clock clock_;
   std::shared_ptr<conflict_observer const> observer_;
 };
 

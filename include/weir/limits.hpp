@@ -21,7 +21,12 @@ inline constexpr std::size_t payload_depth = 256;  ///< arrays and objects withi
                                                    ///< JSON form of a job
 inline constexpr std::size_t schedule_name_size = 255;  ///< bytes of the name of a schedule
 inline constexpr std::size_t scheduled_payload_size = 128U << 10U;  ///< bytes of a scheduled job
-inline constexpr std::size_t memo_size = 1024;    ///< bytes of what a worker notes on a snoozed job
+inline constexpr std::size_t memo_size = 1024;  ///< bytes of what a worker notes on a snoozed job
+inline constexpr std::size_t headers_size = 4096;   ///< bytes of a job's headers, as `job_headers`
+                                                    ///< writes them
+inline constexpr std::size_t progress_size = 1024;  ///< bytes of a job's progress, as
+                                                    ///< `job_progress` writes it
+inline constexpr std::size_t checkpoint_size = 64 << 10;  ///< bytes of a job's checkpoint
 inline constexpr std::size_t reason_size = 4096;  ///< bytes kept of a failure's reason; longer ones
                                                   ///< are cut
 inline constexpr std::uint32_t permits = 1'000'000;   ///< the largest concurrency limit

@@ -74,6 +74,10 @@ enum job_defect : int {
   lists_mix_states,
   nothing_is_brought_forward,
   everything_is_brought_forward,
+  headers_are_lost,
+  checkpoints_are_lost,
+  progress_takes_the_place,
+  stale_checkpoints,
 };
 
 struct job_defects : no_defects {
@@ -187,6 +191,17 @@ struct job_defects : no_defects {
         return answer;
       }
     }
+    if constexpr (std::is_same_v<C, extend_lease>) {
+      if (which == checkpoints_are_lost) c.checkpoint = {};
+      if (which == progress_takes_the_place && !c.progress.empty() && c.checkpoint.empty()) {
+        c.checkpoint = c.progress;
+      }
+      auto const j = next(find_job{c.queue, c.id}, now);
+      if (which == stale_checkpoints && !c.checkpoint.empty() && j.has_value() && *j &&
+          (*j)->fence != 0 && (*j)->fence != c.fence) {
+        next(extend_lease{c.queue, c.id, (*j)->fence, (*j)->vests_in, {}, c.checkpoint}, now);
+      }
+    }
     if constexpr (std::is_same_v<C, obtain_lease>) {
       if (which == nothing_is_brought_forward) c.early = false;
       if (which == everything_is_brought_forward) c.early = true;
@@ -260,6 +275,7 @@ struct job_defects : no_defects {
       place const key{queue, std::string{j.unique_key}};
       if (which == priorities_are_ignored) j.priority = 100;
       if (which == records_stay_not) j.retention = duration::zero();
+      if (which == headers_are_lost) j.headers = {};
       if (which == deadlines_are_ignored) j.deadline = duration::zero();
       if (which == no_attempts_is_one) j.max_attempts = std::max(j.max_attempts, 1U);
       if (which == delays_are_cut) j.delay = std::chrono::floor<std::chrono::seconds>(j.delay);
@@ -563,6 +579,10 @@ inline constexpr mutant job_mutants[] = {
     {lists_mix_states, "R4", "a list of what is leased has what waits"},
     {nothing_is_brought_forward, "F73", "a job cannot be obtained before its vesting time"},
     {everything_is_brought_forward, "R4", "a job is obtained before its vesting time, unasked"},
+    {headers_are_lost, "R4", "headers are not stored"},
+    {checkpoints_are_lost, "F104", "checkpoints are not stored"},
+    {progress_takes_the_place, "F104", "progress is noted where the checkpoint was"},
+    {stale_checkpoints, "F104", "whoever lost its lease may still write a checkpoint"},
     {no_attempts_is_one, "R8", "max_attempts of 0 is accepted and means 1"},
 };
 

@@ -48,6 +48,9 @@ void fill_values(C& c, fuzz::input& in) {
   if constexpr (requires { c.holder; }) c.holder = in.text();
   if constexpr (requires { c.reason; }) c.reason = in.text();
   if constexpr (requires { c.memo; }) c.memo = in.text();
+  if constexpr (requires { c.headers; }) c.headers = in.text();
+  if constexpr (requires { c.progress; }) c.progress = in.text();
+  if constexpr (requires { c.checkpoint; }) c.checkpoint = in.text();
   if constexpr (requires { c.result.size(); }) c.result = in.text();
   if constexpr (requires { c.cursor; }) c.cursor = in.text();
   if constexpr (requires { c.expected; }) c.expected = in.text();

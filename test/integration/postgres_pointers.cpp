@@ -32,7 +32,8 @@ std::string enqueue(int number, std::chrono::seconds delay, bool own) {
          "')::uuid], ARRAY['k'::bytea], ARRAY['p'::bytea], ARRAY[''::bytea], ARRAY[0], ARRAY[1], "
          "ARRAY[0], ARRAY[0], ARRAY[" +
          std::to_string(delay.count()) +
-         "000000000], ARRAY[0::bigint], ARRAY[0::bigint], ARRAY[0::bigint], " +
+         "000000000], ARRAY[0::bigint], ARRAY[0::bigint], ARRAY[0::bigint], "
+         "ARRAY[''::bytea], " +
          (own ? "true" : "false") + ", NULL)";
 }
 

@@ -152,6 +152,7 @@ void ask_for_jobs(two_ways& ask, testing::dice& random, std::vector<finished_job
       j.priority = static_cast<std::uint8_t>(random.below(3));
       j.delay = random.chance(30) ? 10ms : 0ms;
       j.retention = random.chance(30) ? 30ms : 0ms;
+      j.headers = random.chance(30) ? "headers" : "";
       if (random.chance(30)) {
         j.unique_key = "unique";
         j.strategy = unique_strategy::while_executing;

@@ -129,7 +129,12 @@ class job_history : public history {
     tell(c, for_file, l.queue);
   }
 
-  void extend() { with_lease(command::extend_lease{.queue = {}, .lease = lease_time()}); }
+  void extend() {
+    with_lease(command::extend_lease{.queue = {},
+                                     .lease = lease_time(),
+                                     .progress = chance(50) ? "1/2" : "",
+                                     .checkpoint = chance(50) ? "as far as here" : ""});
+  }
   void start() { with_lease(command::start_job{}); }
   void fail() {
     command::requeue_job c;

@@ -82,7 +82,7 @@ MUTANTS = [
      "size > largest", value("false"),
      {FRAMES: ["F90*"]}),
     ("damage_is_later", "a damaged message is taken for one of a later version", LOG,
-     "checksum == nats_log_checksum(rest.rest())", value("(checksum, true)"),
+     "checksum != nats_log_checksum(rest.rest())", value("(checksum, false)"),
      {DAMAGE: ["F93_a_damaged_message*"]}),
     ("damage_is_not_told", "a message that is passed over is not told of", REPLICA,
      "if (!whole) passed_over();", instead("(void)whole;"),

@@ -37,6 +37,11 @@ struct worker_defects {
     return a;
   }
   template <class Store>
+  result<lease_renewal> step(command::extend_lease c, Store& s) {
+    if (which == 5) c.checkpoint = {};
+    return s.execute(c);
+  }
+  template <class Store>
   result<requeue_outcome> step(command::requeue_job c, Store& s) {
     if (which == 3) c.delay = std::chrono::hours{24};
     return s.execute(c);
@@ -58,6 +63,7 @@ inline constexpr defect known_worker_defects[] = {
     {2, "F4", "leases end after a quarter of their time"},
     {3, "R6", "a failed job waits for a day"},
     {4, "F14", "a completion is acknowledged and not done"},
+    {5, "F104", "a renewal stores no checkpoint"},
 };
 
 }  // namespace weir::testing::simulation

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <iterator>
 #include <list>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -270,6 +271,36 @@ class workers final : public program<engine_type> {
            !r->second.was_over;
   }
 
+  /// What handlers of a job have handed over, each time a higher number.
+  struct checkpoints {
+    std::uint64_t last = 0;
+    std::uint64_t kept = 0;  ///< at least this one is to be found by the next attempt
+    std::map<std::uint64_t, std::uint64_t> of_attempt;  ///< the last one, by fence
+  };
+
+  void check_checkpoint(weir::job_context const& c) {
+    auto const& known = checkpoints_[{std::string{c.queue()}, c.id()}];
+    auto const found = c.last_checkpoint().empty() ? std::uint64_t{0}
+                                                   : std::stoull(std::string{c.last_checkpoint()});
+    in_.in.expect(found >= known.kept && found <= known.last, "F104", [&] {
+      return "an attempt finds checkpoint " + std::to_string(found) + " of " +
+             std::to_string(known.last) + ", and " + std::to_string(known.kept) + " was kept";
+    });
+  }
+  /// Hands over a checkpoint, and waits until it is stored or does not.
+  static asio::awaitable<void> leave_checkpoint(workers& all, weir::job_context& c) {
+    auto& d = all.in_.in.choices;
+    auto& known = all.checkpoints_[{std::string{c.queue()}, c.id()}];
+    auto const number = ++known.last;
+    known.of_attempt[c.fence()] = number;
+    if (d.chance(50)) {
+      c.checkpoint(std::to_string(number));
+      co_return;
+    }
+    auto [ec] = co_await c.async_checkpoint(std::to_string(number), token);
+    if (!ec) known.kept = std::max(known.kept, number);
+  }
+
   void heard(weir::worker_event const& e) {
     auto& w = in_.in;
     using kind = weir::worker_event_kind;
@@ -282,6 +313,11 @@ class workers final : public program<engine_type> {
       case kind::lease_lost: w.reach(rare_state::job_lease_lost); break;
       case kind::returned: w.reach(rare_state::job_returned); break;
       case kind::retried:
+        if (auto const job = checkpoints_.find({std::string{e.queue}, e.job->id});
+            job != checkpoints_.end()) {
+          auto& known = job->second;
+          known.kept = std::max(known.kept, known.of_attempt[e.job->fence]);
+        }
         if (e.reason == "timed out") w.reach(rare_state::handler_timed_out);
         break;
       case kind::snoozed:
@@ -328,6 +364,7 @@ class workers final : public program<engine_type> {
     std::string const lock =
         alone ? queue + '/' + std::string{c.kind()} + '/' + std::to_string(key) : std::string{};
     entry const here{all, {&on, &c, queue, c.id(), c.fence(), std::move(limit), lock}};
+    all.check_checkpoint(c);
     bool const stubborn = d.chance(15);
     auto const clock = on.clock();
     auto const executor = co_await asio::this_coro::executor;
@@ -336,6 +373,8 @@ class workers final : public program<engine_type> {
     for (std::uint64_t i = 0; i != times; ++i) {
       auto const until = clock.steady_now() + all.up_to(all.knobs_.work.lease / 2);
       co_await clock.async_wait_until(executor, until, token);
+      if (d.chance(30)) c.progress(i, times, "so far");
+      if (d.chance(30)) co_await leave_checkpoint(all, c);
       if (!c.stop_requested()) continue;
       if (!stubborn) throw std::runtime_error{"stopped"};
       w.reach(rare_state::handler_ignored_stop);
@@ -416,6 +455,7 @@ class workers final : public program<engine_type> {
 
   cluster<engine>& in_;
   knobs knobs_;
+  std::map<std::pair<std::string, job_id>, checkpoints> checkpoints_;
   bool healing_ = false;
   bool done_ = false;
   int producers_ = 0;

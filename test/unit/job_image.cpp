@@ -18,6 +18,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -123,6 +124,7 @@ class history {
     j.on_conflict = static_cast<conflict_policy>(below(5));
     if (j.strategy != unique_strategy::none) j.unique_key = keys[below(3)];
     if (j.strategy == unique_strategy::until_expired) j.unique_ttl = seconds(1, 30);
+    if (below(3) == 0) j.headers = "headers";
     return j;
   }
 
@@ -161,7 +163,10 @@ class history {
         if (got.value()) note(queue, id, got.value()->fence);
         break;
       }
-      case 9: both(command::extend_lease{home, leased, fence, seconds(1, 10)}); break;
+      case 9:
+        both(command::extend_lease{home, leased, fence, seconds(1, 10), below(2) == 0 ? "1/2" : "",
+                                   below(3) == 0 ? "as far as here" : ""});
+        break;
       case 10:
       case 11: both(command::start_job{home, leased, fence}); break;
       case 12:
@@ -246,12 +251,60 @@ BOOST_AUTO_TEST_CASE(damaged_messages_are_told_from_those_of_later_versions) {
   BOOST_TEST((what("weir:j") == kind::damaged));
   BOOST_TEST((what("weir:j\x01") == kind::damaged));
   BOOST_TEST((what("weir:j\x02 whatever that has") == kind::damaged));
-  std::string later = "weir:j\x02";
+  std::string later = "weir:j\x03";
   detail::nats_writer{later}.number(detail::nats_log_checksum("whatever that has"));
   later += "whatever that has";
   BOOST_TEST((what(later) == kind::later));
   later.back() ^= 1;
   BOOST_TEST((what(later) == kind::damaged));
+}
+
+BOOST_AUTO_TEST_CASE(only_what_version_1_cannot_say_is_written_in_version_2) {
+  auto plain = make_job(1);
+  auto carrying = make_job(2);
+  carrying.headers = "1:a,1:b,";
+  auto const written = [](auto const&... commands) {
+    nats_batch_writer writer{{id_of(7), 1}};
+    (writer.add(commands, std::nullopt), ...);
+    return std::move(writer).take();
+  };
+  auto const version = [](std::string const& message) { return int{message.at(6)}; };
+  command::enqueue_jobs const first{"q", {&plain, 1}};
+  command::enqueue_jobs const second{"q", {&carrying, 1}};
+  command::extend_lease const third{"q", plain.id, 3, 1s, {}, "here"};
+  BOOST_TEST(version(written(first, command::extend_lease{"q", plain.id, 3, 1s})) == 1);
+  BOOST_TEST(version(written(second)) == 2);
+  BOOST_TEST(version(written(third)) == 2);
+
+  auto const message = written(first, second, third);
+  BOOST_TEST(version(message) == 2);
+  std::vector<std::string> headers;
+  std::string checkpoint;
+  nats_batch_reader reader{message};
+  BOOST_TEST((reader.what() == nats_batch_reader::kind::ours));
+  BOOST_TEST((reader.id() == detail::nats_batch_id{id_of(7), 1}));
+  BOOST_TEST(reader.for_each([&](auto const& c, auto) {
+    using C = std::decay_t<decltype(c)>;
+    if constexpr (std::is_same_v<C, command::enqueue_jobs>) {
+      headers.emplace_back(c.jobs[0].headers);
+    } else if constexpr (std::is_same_v<C, command::extend_lease>) {
+      checkpoint = c.checkpoint;
+    }
+  }));
+  BOOST_TEST((headers == std::vector<std::string>{"", "1:a,1:b,"}));
+  BOOST_TEST(checkpoint == "here");
+
+  auto damaged = message;
+  damaged.back() ^= 1;
+  BOOST_TEST((nats_batch_reader{damaged}.what() == nats_batch_reader::kind::damaged));
+
+  nats_batch_writer writer{{id_of(7), 1}};
+  writer.add(first, std::nullopt);
+  auto const before = writer.size();
+  writer.add(second, std::nullopt);
+  BOOST_TEST(!writer.fits(before + 20));
+  writer.cut(before);
+  BOOST_TEST(version(std::move(writer).take()) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_message_ends_where_it_is_damaged) {

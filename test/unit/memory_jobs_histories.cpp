@@ -251,8 +251,12 @@ class history {
       }
       case 20: {
         auto const l = lease();
-        both("extend", command::extend_lease{
-                           .queue = queue_, .id = l.id, .fence = l.fence, .lease = seconds(1, 15)});
+        both("extend", command::extend_lease{.queue = queue_,
+                                             .id = l.id,
+                                             .fence = l.fence,
+                                             .lease = seconds(1, 15),
+                                             .progress = one_in(2) ? "1/2" : "",
+                                             .checkpoint = one_in(2) ? "as far as here" : ""});
         break;
       }
       case 21:

@@ -52,6 +52,8 @@ struct new_job {
   duration unique_ttl{};  ///< until_expired: how long the key stays taken
   duration deadline{};   ///< from the enqueue; claimed later than that it is dead-lettered; 0: none
   duration retention{};  ///< how long its record and result stay after it ends well; 0: not at all
+  std::string_view headers{};  ///< what goes with it, as `job_headers` writes it; up to
+                               ///< `limits::headers_size` bytes
 };
 
 /// What became of a job that was to be enqueued.
@@ -308,15 +310,20 @@ struct obtain_lease {
   bool early = false;       ///< before its vesting time, too: a delayed or snoozed job
 };
 
-/// Makes a live lease last `lease` from now. Error: `lease_lost`.
+/// Makes a live lease last `lease` from now, and keeps with the job how far its handler has come.
+/// Both texts outlast the lease, a failure and a replay. Error: `lease_lost`.
 struct extend_lease {
   using result = lease_renewal;             ///< what is left of it now
   static constexpr bool repeatable = true;  ///< asked again, it counts from then
 
-  std::string_view queue;   ///< its name, 1…`limits::key_size` bytes
-  job_id id{};              ///< of the job
-  std::uint64_t fence = 0;  ///< the lease's number, from the claim
-  duration lease{};         ///< from this step on, (0, `limits::span`]
+  std::string_view queue;         ///< its name, 1…`limits::key_size` bytes
+  job_id id{};                    ///< of the job
+  std::uint64_t fence = 0;        ///< the lease's number, from the claim
+  duration lease{};               ///< from this step on, (0, `limits::span`]
+  std::string_view progress{};    ///< as `job_progress` writes it, up to `limits::progress_size`
+                                  ///< bytes; empty: as it was
+  std::string_view checkpoint{};  ///< for the next attempt, up to `limits::checkpoint_size` bytes;
+                                  ///< empty: as it was
 };
 
 /// Says that the handler of a leased job is about to start: gives up a key held until_executing and

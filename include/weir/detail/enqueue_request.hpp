@@ -43,7 +43,10 @@ struct owned_job {
 /// move may have moved the texts themselves.
 class enqueue_request {
  public:
-  explicit enqueue_request(std::string queue) : queue_{std::move(queue)} {}
+  /// @param headers of all its jobs
+  explicit enqueue_request(std::string queue, std::string headers = {})
+      : queue_{std::move(queue)},
+        headers_{std::move(headers)} {}
 
   void add(owned_job job) { jobs_.push_back(std::move(job)); }
 
@@ -60,11 +63,15 @@ class enqueue_request {
   [[nodiscard]] command::enqueue_jobs command() const {
     views_.clear();
     for (auto const& job : jobs_) views_.push_back(job.view());
+    if (!headers_.empty()) {
+      for (auto& view : views_) view.headers = headers_;
+    }
     return {.queue = queue_, .jobs = {views_.data(), views_.size()}};
   }
 
  private:
   std::string queue_;
+  std::string headers_;
   error_code problem_;
   boost::container::small_vector<owned_job, 1> jobs_;
   mutable boost::container::small_vector<new_job, 1> views_;

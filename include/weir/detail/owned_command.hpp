@@ -47,6 +47,7 @@ class owned_command {
     keep(j.kind);
     keep(j.payload);
     keep(j.unique_key);
+    keep(j.headers);
   }
   void keep(finished_job& j) { keep(j.result); }
   void keep(quota&) noexcept {}

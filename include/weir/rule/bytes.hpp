@@ -23,17 +23,18 @@ namespace weir::rule {
 
 /// Bytes of the texts of a job.
 [[nodiscard]] constexpr std::size_t bytes_of(new_job const& j) noexcept {
-  return j.kind.size() + j.payload.size() + j.unique_key.size();
+  return j.kind.size() + j.payload.size() + j.unique_key.size() + j.headers.size();
 }
 [[nodiscard]] constexpr std::size_t bytes_of(finished_job const& j) noexcept {
   return j.result.size();
 }
 [[nodiscard]] constexpr std::size_t bytes_of(leased_job const& j) noexcept {
-  return j.kind.size() + j.payload.size() + j.unique_key.size() + j.memo.size();
+  return j.kind.size() + j.payload.size() + j.unique_key.size() + j.headers.size() + j.memo.size() +
+         j.checkpoint.size();
 }
 [[nodiscard]] constexpr std::size_t bytes_of(job const& j) noexcept {
-  return j.kind.size() + j.payload.size() + j.unique_key.size() + j.memo.size() + j.result.size() +
-         j.reason.size();
+  return j.kind.size() + j.payload.size() + j.unique_key.size() + j.headers.size() + j.memo.size() +
+         j.progress.size() + j.checkpoint.size() + j.result.size() + j.reason.size();
 }
 
 /// @}
@@ -64,7 +65,8 @@ class answer_room {
 
  private:
   // A job's payload and its result, each of a megabyte at most, and its small texts.
-  static_assert(2 * limits::payload_size + 2 * limits::key_size + limits::memo_size +
+  static_assert(2 * limits::payload_size + 2 * limits::key_size + limits::headers_size +
+                    limits::memo_size + limits::progress_size + limits::checkpoint_size +
                     limits::reason_size <=
                 limits::answer_bytes);
 

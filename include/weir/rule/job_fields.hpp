@@ -109,7 +109,9 @@ void describe_common(Record& r, time_point now, Out& out) {
   out.deadline_in = r.deadline_in(now);
   out.strategy = r.strategy;
   out.unique_key = r.unique_key();
+  out.headers = r.headers();
   out.memo = r.memo();
+  out.checkpoint = r.checkpoint();
 }
 
 /// What a reader sees of a job.
@@ -121,6 +123,7 @@ template <class Record>
   out.attempts = r.attempts;
   if (!is_terminal(out.state)) out.vests_in = saturating_sub(r.vesting, now);
   out.on_conflict = r.on_conflict;
+  out.progress = r.progress();
   out.result = r.result();
   out.reason = r.reason();
   if (out.state == job_state::leased) {

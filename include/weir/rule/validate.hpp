@@ -206,7 +206,8 @@ namespace detail {
   return detail::verdict{}
       .require(!j.id.is_nil(), errc::invalid_option)
       .require(valid_key(j.kind), errc::invalid_kind)
-      .require(j.payload.size() <= limits::payload_size, errc::payload_too_large)
+      .require(j.payload.size() <= limits::payload_size && j.headers.size() <= limits::headers_size,
+               errc::payload_too_large)
       .require(valid_wait(j.delay), errc::invalid_wait)
       .require(j.max_attempts > 0 && j.max_attempts <= limits::attempts, errc::invalid_attempts)
       .require(unique ? valid_key(j.unique_key) : j.unique_key.empty(), errc::invalid_unique_key)
@@ -242,7 +243,11 @@ namespace detail {
       .require(valid_ttl(c.lease), errc::invalid_ttl);
 }
 [[nodiscard]] inline error_code validate(command::extend_lease const& c) noexcept {
-  return detail::queue_verdict(c.queue).require(valid_ttl(c.lease), errc::invalid_ttl);
+  return detail::queue_verdict(c.queue)
+      .require(valid_ttl(c.lease), errc::invalid_ttl)
+      .require(c.progress.size() <= limits::progress_size &&
+                   c.checkpoint.size() <= limits::checkpoint_size,
+               errc::payload_too_large);
 }
 [[nodiscard]] inline error_code validate(command::start_job const& c) noexcept {
   return detail::queue_verdict(c.queue);

@@ -32,6 +32,9 @@ struct job_notes {
   std::string memo;
   std::string result;
   std::string reason;
+  std::string headers;
+  std::string progress;
+  std::string checkpoint;
 };
 
 struct records_tag;
@@ -81,15 +84,25 @@ struct job_record : job_set_hook<records_tag>,
   [[nodiscard]] std::string_view memo() const noexcept { return note(&job_notes::memo); }
   [[nodiscard]] std::string_view result() const noexcept { return note(&job_notes::result); }
   [[nodiscard]] std::string_view reason() const noexcept { return note(&job_notes::reason); }
+  [[nodiscard]] std::string_view headers() const noexcept { return note(&job_notes::headers); }
+  [[nodiscard]] std::string_view progress() const noexcept { return note(&job_notes::progress); }
+  [[nodiscard]] std::string_view checkpoint() const noexcept {
+    return note(&job_notes::checkpoint);
+  }
   void note_memo(std::string_view text) { note(&job_notes::memo, text); }
   void note_result(std::string_view text) { note(&job_notes::result, text); }
   void note_reason(std::string_view text) { note(&job_notes::reason, text); }
+  void note_headers(std::string_view text) { note(&job_notes::headers, text); }
+  void note_progress(std::string_view text) { note(&job_notes::progress, text); }
+  void note_checkpoint(std::string_view text) { note(&job_notes::checkpoint, text); }
   [[nodiscard]] std::string_view holder_name() const noexcept { return holder->name; }
 
   /// As `rule::bytes_of` the job that is described from it.
   [[nodiscard]] std::size_t text_bytes() const noexcept {
     auto const all = std::size_t{kind_size} + key_size + payload_size;
-    return rare ? all + rare->memo.size() + rare->result.size() + rare->reason.size() : all;
+    if (!rare) return all;
+    return all + rare->memo.size() + rare->result.size() + rare->reason.size() +
+           rare->headers.size() + rare->progress.size() + rare->checkpoint.size();
   }
 
   [[nodiscard]] job_notes& notes() {
@@ -127,6 +140,7 @@ struct job_record : job_set_hook<records_tag>,
   r->deadline = j.deadline;
   r->retention = j.retention;
   r->home = &home;
+  r->note_headers(j.headers);
   return r;
 }
 

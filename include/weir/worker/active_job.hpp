@@ -21,6 +21,8 @@
 
 namespace weir::detail {
 
+class worker_core;
+
 /// Why a handler is told to stop before it ends by itself.
 enum class stop_cause : std::uint8_t { none, lease_lost, permit_lost, timeout, shutdown };
 
@@ -63,7 +65,7 @@ struct active_permit {
 /// A job between its claim and the moment at which its outcome is stored. Used on the worker's
 /// strand, except for what the handler sees, and `prepared` and `outcome`, which are the handler's
 /// from its start to its end.
-struct active_job {
+struct active_job : std::enable_shared_from_this<active_job> {
   active_job(std::string q, leased_job j, steady_time claimed)
       : queue{std::move(q)},
         job{std::move(j)},
@@ -83,6 +85,7 @@ struct active_job {
   std::string const queue;
   leased_job const job;
   job_context context;
+  worker_core* core = nullptr;  ///< that it is active in
   std::shared_ptr<any_handler const> handler;
   std::unique_ptr<prepared_job> prepared;
   handler_outcome outcome;
@@ -99,6 +102,8 @@ struct active_job {
   bool renewing = false;
   bool finishing = false;  ///< its handler has ended, and it has no hand any more
   bool settled = false;
+
+  steady_time noted_at = steady_time::min();  ///< when notes of its handler were last stored
 
   std::optional<active_permit> permit;
   steady_time permit_deadline = steady_time::max();  ///< from here on the permit may be over

@@ -45,7 +45,7 @@ namespace weir::detail {
 
 /// What the parts of a running worker share: the store, the clock, the jobs in hand, and how to ask
 /// and to tell. All of it is used on one strand.
-class worker_core {
+class worker_core : public std::enable_shared_from_this<worker_core> {
  public:
   worker_core(worker_setup const& s, boost::asio::any_io_executor handlers)
       : store{s.store},
@@ -259,6 +259,8 @@ class worker_core {
   std::shared_ptr<active_job> take_on(std::string queue, leased_job leased, steady_time asked_at) {
     auto const expires_in = leased.expires_in;
     auto job = std::make_shared<active_job>(std::move(queue), std::move(leased), asked_at);
+    job->core = this;
+    job->context.notes().kept_by(job.get(), &notes_are_wanted, strand);
     job->deadline = lease_deadline(asked_at, expires_in);
     job->renew_at = saturating_add(asked_at, expires_in / 3);
     job->place = active.size();
@@ -339,13 +341,22 @@ class worker_core {
   std::uint32_t reserved_to_run = 0;      ///< of them, those of the lines of limits
   std::size_t handless_lines = 0;         ///< lines of limits that wait for a hand
   std::function<void()> hand_is_free;     ///< called when there are such lines, or jobs that wait
-  bool const fires_schedules;             ///< serves queues of schedules, and no others
-  turns due;                              ///< the queues that may be claimed from
-  bool stopping = false;                  ///< nothing is claimed or started any more
+  std::function<void(active_job&)> keep_notes;  ///< called when its handler noted something
+  bool const fires_schedules;                   ///< serves queues of schedules, and no others
+  turns due;                                    ///< the queues that may be claimed from
+  bool stopping = false;                        ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
                                                 ///< from here on
 
  private:
+  /// In the handler's thread, while it runs: what runs it keeps the job and this.
+  static void notes_are_wanted(void* of) {
+    auto const job = static_cast<active_job*>(of)->shared_from_this();
+    boost::asio::post(job->core->strand, [job, core = job->core->shared_from_this()] {
+      if (!job->settled && core->keep_notes) core->keep_notes(*job);
+    });
+  }
+
   void tell_of_job(worker_event_kind kind, active_job const& job, std::string_view reason,
                    duration delay) noexcept {
     worker_event event;

@@ -227,6 +227,7 @@ class job_run {
   static boost::asio::awaitable<void> conclude(std::shared_ptr<job_run> self,
                                                std::shared_ptr<active_job> job) {
     auto& outcome = job->outcome;
+    if (!succeeded(outcome)) co_await self->keep_notes(job);
     switch (outcome.how) {
       case ending::done:
       case ending::unstorable:
@@ -251,6 +252,16 @@ class job_run {
     auto reason =
         job->cause == stop_cause::timeout ? std::string{"timed out"} : std::move(outcome.text);
     co_await self->requeue(job, std::move(reason), self->retry_delay(*job));
+  }
+
+  /// What its handler noted is stored before its attempt ends, so that the next one finds it
+  /// (F104).
+  boost::asio::awaitable<void> keep_notes(std::shared_ptr<active_job> job) {
+    auto& notes = job->context.notes();
+    if (!notes.unstored() || job->cause == stop_cause::lease_lost) co_return;
+    auto const ended = std::make_shared<wakeup>(core_->strand);
+    notes.checkpoint({}, [ended](error_code) { ended->notify(); });
+    co_await ended->wait();
   }
 
   /// Tells the handler how much time it has, and to stop at its time-out.

@@ -10,6 +10,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +26,16 @@ class lease_renewer {
   explicit lease_renewer(std::shared_ptr<worker_core> core)
       : core_{std::move(core)},
         poke_{std::make_shared<wakeup>(core_->strand)} {}
+
+  /// To be called once.
+  static void keep_notes(std::shared_ptr<lease_renewer> const& self) {
+    self->core_->keep_notes = [weak = std::weak_ptr<lease_renewer>{self}](active_job& job) {
+      auto const renewer = weak.lock();
+      if (!renewer) return;
+      if (!job.renewing) job.renew_at = std::min(job.renew_at, renewer->notes_at(job));
+      renewer->poke_->notify();
+    };
+  }
 
   /// To be called when a job was added.
   void watch(active_job const& job) {
@@ -45,6 +56,8 @@ class lease_renewer {
         late.look_at(*job, now, self->core_->options.lease);
         if (now >= job->deadline) {
           job->stop(stop_cause::lease_lost);
+          auto& notes = job->context.notes();
+          if (notes.waiting()) notes.end(notes.take(), errc::lease_lost);
           continue;
         }
         if (now >= job->permit_deadline) {
@@ -91,6 +104,29 @@ class lease_renewer {
     }
   };
 
+  /// How far apart renewals are that are made for a handler's progress only.
+  static constexpr duration progress_pace = std::chrono::seconds{1};
+
+  /// When what its handler noted is to be stored.
+  [[nodiscard]] steady_time notes_at(active_job& job) const {
+    auto const now = core_->clock.steady_now();
+    auto const& notes = job.context.notes();
+    if (!notes.waiting()) return steady_time::max();
+    return notes.urgent() ? now : std::max(now, saturating_add(job.noted_at, progress_pace));
+  }
+
+  /// What a renewal took along is stored, or not.
+  void end_notes(active_job& job, handler_notes::load taken, error_code ec) const {
+    auto& notes = job.context.notes();
+    // A store without room for them has room for a renewal alone.
+    bool const again = ec == condition::transient && ec != errc::store_full &&
+                       core_->clock.steady_now() < core_->give_up_at;
+    if (again) return notes.put_back(std::move(taken));
+    if (!ec) job.noted_at = core_->clock.steady_now();
+    notes.end(std::move(taken), ec);
+    if (ec == errc::lease_lost && notes.waiting()) notes.end(notes.take(), ec);
+  }
+
   /// One renewal. Its hanging is no harm: `run` looks at the deadline all the same.
   static boost::asio::awaitable<void> renew(std::shared_ptr<lease_renewer> self,
                                             std::shared_ptr<active_job> job) {
@@ -99,9 +135,17 @@ class lease_renewer {
     bool lost = false;
     bool renewed = false;
 
-    question<command::extend_lease> extend{
-        {.queue = job->queue, .id = job->job.id, .fence = job->job.fence, .lease = lease}};
+    auto notes = job->context.notes().take();
+    bool const noted =
+        !notes.progress.empty() || !notes.checkpoint.empty() || !notes.waiters.empty();
+    question<command::extend_lease> extend{{.queue = job->queue,
+                                            .id = job->job.id,
+                                            .fence = job->job.fence,
+                                            .lease = lease,
+                                            .progress = notes.progress,
+                                            .checkpoint = notes.checkpoint}};
     co_await core.ask_once(extend);
+    if (noted) self->end_notes(*job, std::move(notes), extend.error);
     if (!extend.error) {
       renewed = true;
       job->deadline = worker_core::lease_deadline(extend.asked_at, extend.answer->expires_in);
@@ -133,7 +177,7 @@ class lease_renewer {
 
     job->renewing = false;
     auto const soon = core.clock.steady_now() + lease / 12;
-    job->renew_at = renewed ? extend.asked_at + lease / 3 : soon;
+    job->renew_at = renewed ? std::min(extend.asked_at + lease / 3, self->notes_at(*job)) : soon;
     self->poke_->notify();
   }
 

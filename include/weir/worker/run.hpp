@@ -68,6 +68,7 @@ class worker_run {
     auto& own = *self;
     auto& core = *own.core_;
     own.give_hands(self);
+    lease_renewer::keep_notes(own.renewer_);
     core.begin(lease_renewer::run(own.renewer_));
     own.next_collection_ = core.clock.steady_now() + core.options.gc_interval;
     while (!core.stopping) {

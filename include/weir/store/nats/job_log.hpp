@@ -32,7 +32,8 @@
 // Every process has to read the same out of a message. So one that is damaged ends where it is, for
 // all of them, and what follows it is executed (F93). One of a later version of weir is executed by
 // no process that does not know it, and nothing after it either. So that damage is not taken for a
-// later version, those have a checksum behind their number: of all that follows it.
+// later version, those have a checksum behind their number: of all that follows it. Version 1 has
+// none, and is written wherever it can be.
 namespace weir::detail {
 
 /// Who sent a message, and which of its.
@@ -44,9 +45,9 @@ struct nats_batch_id {
 };
 
 inline constexpr std::string_view nats_log_tag = "weir:j";
-inline constexpr std::uint32_t nats_log_version = 1;
+inline constexpr std::uint32_t nats_log_version = 2;
 
-/// The checksum of a message of a later version, in 8 bytes, lowest first: of what is behind it.
+/// The checksum of a message of version 2 or later, in 8 bytes, lowest first: of what is behind it.
 [[nodiscard]] inline std::uint64_t nats_log_checksum(std::string_view rest) noexcept {
   boost::hash2::fnv1a_64 hash;
   hash.update(rest.data(), rest.size());
@@ -74,13 +75,14 @@ class nats_batch_writer {
   void add(C c, std::optional<time_point> told) {
     // Nobody keeps more of it, and so nobody need read more.
     if constexpr (requires { c.reason; }) c.reason = rule::kept_reason(c.reason);
-    compact_writer to{bytes_};
-    to(2 * nats_job_number<C> + (told ? 1 : 0));
-    if (told) to(*told);
-    job_command_fields(to, c);
-    if constexpr (requires { c.jobs; }) add_jobs(to, c.jobs);
-    if constexpr (requires { c.next; }) add_jobs(to, c.next);
-    ++commands_;
+    extended_before_ = extended_;
+    if constexpr (nats_logged_command<nats_extended<C>>) {
+      if (needs_extension(c)) {
+        extended_ = true;
+        return put<true>(nats_job_number<nats_extended<C>>, c, told);
+      }
+    }
+    put<false>(nats_job_number<C>, c, told);
   }
 
   /// Takes the last command off again.
@@ -88,6 +90,7 @@ class nats_batch_writer {
   void cut(std::size_t size) {
     bytes_.resize(size);
     --commands_;
+    extended_ = extended_before_;
   }
 
   [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
@@ -97,22 +100,42 @@ class nats_batch_writer {
     constexpr std::size_t largest_number = 10;
     constexpr std::size_t most =
         nats_log_tag.size() + 1 + job_id::static_size() + largest_number + 1;
-    return bytes_.size() - before_ + most <= message;
+    auto const checksum = extended_ ? sizeof(std::uint64_t) : 0;
+    return bytes_.size() - before_ + most + checksum <= message;
   }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
-  [[nodiscard]] std::string take() && noexcept { return std::move(bytes_); }
+  [[nodiscard]] std::string take() && {
+    if (extended_) {
+      constexpr auto version = nats_log_tag.size();
+      std::string checksum;
+      nats_writer{checksum}.number(nats_log_checksum(std::string_view{bytes_}.substr(version + 1)));
+      bytes_[version] = static_cast<char>(nats_log_version);
+      bytes_.insert(version + 1, checksum);
+    }
+    return std::move(bytes_);
+  }
 
  private:
-  template <class Job>
+  template <bool Extended, class C>
+  void put(std::size_t number, C const& c, std::optional<time_point> told) {
+    compact_writer to{bytes_};
+    to(2 * number + (told ? 1 : 0));
+    if (told) to(*told);
+    job_command_fields<Extended>(to, c);
+    if constexpr (requires { c.jobs; }) add_jobs<Extended>(to, c.jobs);
+    if constexpr (requires { c.next; }) add_jobs<Extended>(to, c.next);
+    ++commands_;
+  }
+  template <bool Extended, class Job>
   static void add_jobs(compact_writer& to, std::span<Job const> jobs) {
     to(jobs.size());
-    for (auto const& j : jobs) job_fields(to, j);
+    for (auto const& j : jobs) job_fields<Extended>(to, j);
   }
 
   void begin(nats_batch_id const& id, nats_notice notice) {
     bytes_ = nats_log_tag;
     compact_writer to{bytes_};
-    to(nats_log_version);
+    to(std::uint32_t{1});
     to(id.sender);
     to(id.number);
     to(notice);
@@ -122,6 +145,8 @@ class nats_batch_writer {
   std::string bytes_;
   std::size_t before_ = 0;  // the commands
   std::size_t commands_ = 0;
+  bool extended_ = false;  // it has a command of version 2
+  bool extended_before_ = false;
 };
 
 /// Reads a message, which it views.
@@ -139,11 +164,15 @@ class nats_batch_reader {
     std::uint32_t version = 0;
     from_(version);
     if (!from_.good() || version == 0) return;
-    if (version > nats_log_version) {
+    if (version > 1) {
       nats_reader rest{from_.rest()};
       auto const checksum = rest.number();
-      if (rest.good() && checksum == nats_log_checksum(rest.rest())) kind_ = kind::later;
-      return;
+      if (!rest.good() || checksum != nats_log_checksum(rest.rest())) return;
+      if (version > nats_log_version) {
+        kind_ = kind::later;
+        return;
+      }
+      from_ = compact_reader{rest.rest()};
     }
     from_(id_.sender);
     from_(id_.number);
@@ -191,16 +220,18 @@ class nats_batch_reader {
     if constexpr (Number == 0) {
       return false;
     } else {
-      std::variant_alternative_t<Number, nats_job_command> c{};
-      job_command_fields(from_, c);
+      using logged = std::variant_alternative_t<Number, nats_job_command>;
+      constexpr bool extended = is_nats_extended<logged>;
+      typename nats_plain<logged>::type c{};
+      job_command_fields<extended>(from_, c);
       if constexpr (requires { c.jobs; }) {
         if constexpr (std::is_same_v<decltype(c.jobs), std::span<new_job const>>) {
-          read_jobs(c.jobs, new_);
+          read_jobs<extended>(c.jobs, new_);
         } else {
-          read_jobs(c.jobs, finished_);
+          read_jobs<extended>(c.jobs, finished_);
         }
       }
-      if constexpr (requires { c.next; }) read_jobs(c.next, next_);
+      if constexpr (requires { c.next; }) read_jobs<extended>(c.next, next_);
       // What the rule does not allow was never asked for: nobody executes it.
       if (!from_.good() || rule::validate(c)) return false;
       f(std::as_const(c), told);
@@ -208,10 +239,10 @@ class nats_batch_reader {
     }
   }
 
-  template <class Job>
+  template <bool Extended, class Job>
   void read_jobs(std::span<Job const>& to, std::vector<Job>& jobs) {
     jobs.resize(std::min<std::size_t>(from_.count(), limits::batch + 1));
-    for (auto& j : jobs) job_fields(from_, j);
+    for (auto& j : jobs) job_fields<Extended>(from_, j);
     to = jobs;
   }
 

@@ -46,7 +46,10 @@ class postgres_job_row {
     out.strategy = rows_.one_of(row_, strategy, unique_strategy::until_expired);
     out.on_conflict = rows_.one_of(row_, policy, conflict_policy::reschedule);
     out.unique_key = rows_.text(row_, unique_key);
+    out.headers = rows_.text(row_, headers);
     out.memo = rows_.text(row_, memo);
+    out.progress = rows_.text(row_, progress);
+    out.checkpoint = rows_.text(row_, checkpoint);
     out.result = rows_.text(row_, result);
     out.reason = rows_.text(row_, reason);
     if (out.state == job_state::leased) {
@@ -72,7 +75,9 @@ class postgres_job_row {
     out.deadline_in = deadline_in();
     out.strategy = rows_.one_of(row_, strategy, unique_strategy::until_expired);
     out.unique_key = rows_.text(row_, unique_key);
+    out.headers = rows_.text(row_, headers);
     out.memo = rows_.text(row_, memo);
+    out.checkpoint = rows_.text(row_, checkpoint);
     return out;
   }
 
@@ -99,7 +104,10 @@ class postgres_job_row {
     payload,
     memo,
     reason,
-    result
+    result,
+    headers,
+    progress,
+    checkpoint
   };
 
  private:

@@ -118,7 +118,7 @@ struct postgres_jobs {
 
   static postgres_call call(command::extend_lease const& c, postgres_scope const& in) {
     auto out = with_job("extend_lease", c, in);
-    out.add(c.fence).add(c.lease).add(in.own).add(in.at);
+    out.add(c.fence).add(c.lease).add(c.progress).add(c.checkpoint).add(in.own).add(in.at);
     return out;
   }
   static result<lease_renewal> answer(of<command::extend_lease>, postgres_rows const& r) {
@@ -305,6 +305,7 @@ struct postgres_jobs {
     out.add_each<std::int64_t>(jobs, [](new_job const& j) { return j.deadline.count(); });
     out.add_each<std::int64_t>(jobs, [](new_job const& j) { return j.retention.count(); });
     out.add_each<std::int64_t>(jobs, [](new_job const& j) { return j.unique_ttl.count(); });
+    out.add_each<std::string_view>(jobs, [](new_job const& j) { return j.headers; });
   }
 
   /// A job of a listing; empty: its record is damaged, and is left out.

@@ -34,7 +34,8 @@ static_assert(postgres_migrations.size() == postgres_schema_version);
 /// The bytes of a job's row in an answer, as in rule/bytes.hpp.
 inline constexpr std::string_view postgres_job_bytes =
     "octet_length(j.kind) + octet_length(j.payload) + octet_length(j.unique_key) + "
-    "octet_length(j.memo) + octet_length(j.result) + octet_length(j.reason)";
+    "octet_length(j.memo) + octet_length(j.result) + octet_length(j.reason) + "
+    "octet_length(j.headers) + octet_length(j.progress) + octet_length(j.checkpoint)";
 
 /// What every command is executed with. Whoever waits for longer than the lock timeout is told so
 /// instead of holding up what is behind it (F50). A plan is made once, for whatever there will be:

@@ -42,7 +42,7 @@ inline void add_redis_jobs(redis_call& to, std::span<new_job const> jobs) {
     numbers.add(redis_ceil(j.delay)).add(redis_ceil(j.deadline));
     numbers.add(redis_ceil(j.retention)).add(redis_ceil(j.unique_ttl));
     to.arg(redis_id(j.id)).arg(numbers.text()).arg(j.unique_key);
-    add_redis_body(to, j.kind, j.payload);
+    add_redis_body(to, j);
   }
 }
 

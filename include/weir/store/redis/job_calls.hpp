@@ -4,8 +4,10 @@
 #ifndef WEIR_STORE_REDIS_JOB_CALLS_HPP
 #define WEIR_STORE_REDIS_JOB_CALLS_HPP
 
+#include "weir/command/jobs.hpp"
 #include "weir/job.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/job_record.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/script.hpp"
 
@@ -52,13 +54,16 @@ redis_call queue_call(redis_script const& script, redis_names const& names, C co
   return {reinterpret_cast<char const*>(id.data()), id.size()};
 }
 
-/// Adds what never changes of a job, as scripts pass it on: the size of its kind, its kind, its
-/// payload.
-inline void add_redis_body(redis_call& to, std::string_view kind, std::string_view payload) {
-  std::array<unsigned char, 2> size{};
-  boost::endian::store_big_u16(size.data(), static_cast<std::uint16_t>(kind.size()));
-  to.whole(std::string_view{reinterpret_cast<char const*>(size.data()), size.size()}, kind,
-           payload);
+/// Adds what never changes of a job, as scripts pass it on: the size of its kind, with `redis_more`
+/// and the size of its headers if it has any; its kind, its headers, its payload.
+inline void add_redis_body(redis_call& to, new_job const& j) {
+  std::array<unsigned char, 4> sizes{};
+  bool const more = !j.headers.empty();
+  auto const kind = j.kind.size() + (more ? redis_more : 0);
+  boost::endian::store_big_u16(sizes.data(), static_cast<std::uint16_t>(kind));
+  boost::endian::store_big_u16(sizes.data() + 2, static_cast<std::uint16_t>(j.headers.size()));
+  to.whole(std::string_view{reinterpret_cast<char const*>(sizes.data()), more ? 4U : 2U}, j.kind,
+           j.headers, j.payload);
 }
 
 template <class Enum>

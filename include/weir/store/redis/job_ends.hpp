@@ -38,6 +38,7 @@ inline result<redis_call> encode(redis_names const& names, command::extend_lease
                                  redis_now now) {
   auto out = lease_call(lua::extend_lease(), names, c, now);
   out.arg(redis_ceil(c.lease));
+  if (!c.progress.empty() || !c.checkpoint.empty()) out.arg(c.progress).arg(c.checkpoint);
   return out;
 }
 inline result<lease_renewal> decode(command::extend_lease const& c, redis_reply& r) {

@@ -79,6 +79,10 @@ struct redis_record {
   boost::endian::big_uint64_t death;  // which death it died
 };
 
+/// A size of which this is a part says that another size follows it.
+inline constexpr std::uint32_t redis_more = 1 << 15;
+static_assert(limits::key_size < redis_more && limits::memo_size < redis_more);
+
 /// What `describe` sends of a job (store/redis/script/shared/jobs.lua).
 struct redis_job_record : redis_record {
   job_id id{};
@@ -87,7 +91,10 @@ struct redis_job_record : redis_record {
   std::string_view holder;
   std::string_view kind;
   std::string_view payload;
+  std::string_view headers;
   std::string_view memo;
+  std::string_view progress;
+  std::string_view checkpoint;
   std::string_view result;
   std::string_view reason;
 
@@ -104,14 +111,22 @@ struct redis_job_record : redis_record {
     bool const elsewhere = (out.extras & 2U) != 0;
     bool const noted = (out.extras & 1U) != 0;
     redis_packed body{elsewhere ? r.text() : p.rest()};
-    out.kind = body.text(body.number<std::uint16_t>());
+    auto const kind = body.number<std::uint16_t>();
+    std::size_t const headers = kind >= redis_more ? body.number<std::uint16_t>() : 0U;
+    out.kind = body.text(kind % redis_more);
+    out.headers = body.text(headers);
     out.payload = body.rest();
     redis_packed notes{noted ? r.text() : std::string_view{}};
     if (noted) {
       auto const memo = notes.number<std::uint16_t>();
       auto const result = notes.number<std::uint32_t>();
-      out.memo = notes.text(memo);
+      bool const more = memo >= redis_more;
+      std::size_t const progress = more ? notes.number<std::uint16_t>() : 0U;
+      std::size_t const checkpoint = more ? notes.number<std::uint32_t>() : 0U;
+      out.memo = notes.text(memo % redis_more);
       out.result = notes.text(result);
+      out.progress = notes.text(progress);
+      out.checkpoint = notes.text(checkpoint);
       out.reason = notes.rest();
     }
     if (p.good() && body.good() && notes.good() && out.plausible()) return out;
@@ -155,7 +170,9 @@ inline void assign(leased_job& to, redis_job_record const& from) {
   to.unique_key = from.key;
   to.kind = from.kind;
   to.payload = from.payload;
+  to.headers = from.headers;
   to.memo = from.memo;
+  to.checkpoint = from.checkpoint;
 }
 
 inline void assign(job& to, redis_job_record const& from) {
@@ -176,7 +193,10 @@ inline void assign(job& to, redis_job_record const& from) {
   to.unique_key = from.key;
   to.kind = from.kind;
   to.payload = from.payload;
+  to.headers = from.headers;
   to.memo = from.memo;
+  to.progress = from.progress;
+  to.checkpoint = from.checkpoint;
   to.result = from.result;
   to.reason = from.reason;
   if (leased) {

@@ -16,8 +16,9 @@ namespace weir::detail {
 /// The bytes that the answer to a command may have, where those are many.
 template <class C>
 [[nodiscard]] constexpr std::size_t redis_answer_bytes([[maybe_unused]] C const& c) noexcept {
-  constexpr auto texts =
-      2 * limits::key_size + limits::memo_size + limits::reason_size + limits::payload_size;
+  constexpr auto texts = 2 * limits::key_size + limits::headers_size + limits::memo_size +
+                         limits::progress_size + limits::checkpoint_size + limits::reason_size +
+                         limits::payload_size;
   [[maybe_unused]] constexpr auto rows = [](std::size_t limit, std::size_t each) {
     return std::min(limits::answer_bytes, limit * each);
   };

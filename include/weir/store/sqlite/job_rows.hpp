@@ -29,19 +29,19 @@ namespace sql {
 inline constexpr char read_job[] =
     "SELECT priority, vesting, kept, state, attempts, max_attempts, snoozes, fence, holder, "
     "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body, "
-    "sound FROM weir_jobs WHERE queue = ? AND id = ?";
+    "sound AND carried FROM weir_jobs WHERE queue = ? AND id = ?";
 inline constexpr char read_whole_job[] =
     "SELECT priority, vesting, kept, state, attempts, max_attempts, snoozes, fence, holder, "
     "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body, "
-    "sound, kind, memo, reason, result, "
+    "sound AND carried, kind, memo, reason, result, headers, progress, checkpoint, "
     "CASE WHEN body IS NULL THEN payload ELSE "
     "(SELECT p.payload FROM weir_payloads p WHERE p.body = weir_jobs.body) END "
     "FROM weir_jobs WHERE queue = ? AND id = ?";
 inline constexpr char insert_job[] =
     "INSERT INTO weir_jobs (queue, id, priority, vesting, state, attempts, max_attempts, snoozes, "
     "fence, sequence, unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, "
-    "unique_key, body, kind, memo, reason, result, payload) VALUES "
-    "(?, ?, ?, ?, 0, 0, ?, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'', x'', x'', ?) "
+    "unique_key, body, kind, memo, reason, result, payload, headers) VALUES "
+    "(?, ?, ?, ?, 0, 0, ?, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'', x'', x'', ?, ?) "
     "ON CONFLICT DO NOTHING";
 inline constexpr char update_job[] =
     "UPDATE weir_jobs SET priority = ?, vesting = ?, death = ?, kept = ?, state = ?, attempts = ?, "
@@ -49,6 +49,9 @@ inline constexpr char update_job[] =
     "memo = coalesce(?, memo), reason = coalesce(?, reason), result = coalesce(?, result) "
     "WHERE queue = ? AND id = ?";
 inline constexpr char extend_job[] = "UPDATE weir_jobs SET vesting = ? WHERE queue = ? AND id = ?";
+inline constexpr char extend_job_noted[] =
+    "UPDATE weir_jobs SET vesting = ?, progress = coalesce(?, progress), "
+    "checkpoint = coalesce(?, checkpoint) WHERE queue = ? AND id = ?";
 inline constexpr char delete_job[] = "DELETE FROM weir_jobs WHERE queue IS ? AND id IS ?";
 inline constexpr char read_remains[] =
     "SELECT id, unique_key, body, kind FROM weir_jobs WHERE queue = ? AND id IS ?";
@@ -106,25 +109,32 @@ struct sqlite_job : rule::job_fields<std::optional<std::string>> {
   std::optional<std::string_view> new_memo;
   std::optional<std::string_view> new_reason;
   std::optional<std::string_view> new_result;
+  std::optional<std::string_view> new_progress;    // an extension writes these two,
+  std::optional<std::string_view> new_checkpoint;  // and nothing else does
 
   [[nodiscard]] std::string const& unique_key() const noexcept { return key; }
   [[nodiscard]] std::string const& holder_name() const noexcept { return *holder; }
   void note_memo(std::string_view text) noexcept { new_memo = text; }
   void note_reason(std::string_view text) noexcept { new_reason = text; }
   void note_result(std::string_view text) noexcept { new_result = text; }
+  void note_progress(std::string_view text) noexcept { new_progress = text; }
+  void note_checkpoint(std::string_view text) noexcept { new_checkpoint = text; }
 };
 
 /// Each of its texts can be moved to the job that is described from it.
 struct sqlite_whole_job : sqlite_job {
-  std::array<std::string, 5> texts;
+  std::array<std::string, 8> texts;
 
   [[nodiscard]] std::string&& kind() noexcept { return std::move(texts[0]); }
   [[nodiscard]] std::string&& memo() noexcept { return std::move(texts[1]); }
   [[nodiscard]] std::string&& reason() noexcept { return std::move(texts[2]); }
   [[nodiscard]] std::string&& result() noexcept { return std::move(texts[3]); }
-  [[nodiscard]] std::string&& payload() noexcept { return std::move(texts[4]); }
+  [[nodiscard]] std::string&& headers() noexcept { return std::move(texts[4]); }
+  [[nodiscard]] std::string&& progress() noexcept { return std::move(texts[5]); }
+  [[nodiscard]] std::string&& checkpoint() noexcept { return std::move(texts[6]); }
+  [[nodiscard]] std::string&& payload() noexcept { return std::move(texts[7]); }
 
-  /// Those of the job that is described from it; a consumer sees neither reason nor result.
+  /// Those of the job that is described from it; a consumer does not see all of them.
   [[nodiscard]] std::size_t text_bytes() const noexcept {
     auto all = key.size();
     for (auto const& t : texts) all += t.size();
@@ -159,9 +169,10 @@ class sqlite_job_rows {
     if (!q.next()) return std::nullopt;
     std::optional<sqlite_whole_job> out{std::in_place};
     read(q, id, *out);
-    out->texts = {q.text(19, 1, limits::key_size), q.text(20, 0, limits::memo_size),
-                  q.text(21, 0, limits::reason_size), q.text(22, 0, limits::payload_size),
-                  q.text(23, 0, limits::payload_size)};
+    out->texts = {q.text(19, 1, limits::key_size),        q.text(20, 0, limits::memo_size),
+                  q.text(21, 0, limits::reason_size),     q.text(22, 0, limits::payload_size),
+                  q.text(23, 0, limits::headers_size),    q.text(24, 0, limits::progress_size),
+                  q.text(25, 0, limits::checkpoint_size), q.text(26, 0, limits::payload_size)};
     return out;
   }
 
@@ -202,7 +213,7 @@ class sqlite_job_rows {
     }
     sqlite_run(db_, sql::insert_job, queue, j.id, j.priority, saturating_add(now, j.delay),
                j.max_attempts, j.strategy, j.on_conflict, now, now, j.deadline, j.retention,
-               j.unique_key, body, j.kind, apart ? std::string_view{} : j.payload);
+               j.unique_key, body, j.kind, apart ? std::string_view{} : j.payload, j.headers);
     if (db_.changes() == 1) return true;
     if (body) sqlite_run(db_, sql::delete_payload, *body);
     return false;
@@ -220,8 +231,13 @@ class sqlite_job_rows {
                r.new_memo, r.new_reason, r.new_result, queue, r.id);
   }
 
-  void extend(std::int64_t queue, job_id const& id, time_point vesting) {
-    sqlite_run(db_, sql::extend_job, vesting, queue, id);
+  void extend(std::int64_t queue, sqlite_job const& r, time_point vesting) {
+    if (!r.new_progress && !r.new_checkpoint) {
+      sqlite_run(db_, sql::extend_job, vesting, queue, r.id);
+    } else {
+      sqlite_run(db_, sql::extend_job_noted, vesting, r.new_progress, r.new_checkpoint, queue,
+                 r.id);
+    }
   }
 
   /// False: there was none.

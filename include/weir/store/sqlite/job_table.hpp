@@ -58,7 +58,7 @@ class sqlite_job_table : public sqlite_job_reader {
     rows_.write(q.number, r);
   }
   void extend(queue const& q, record const& r, time_point vesting) {
-    rows_.extend(q.number, r.id, vesting);
+    rows_.extend(q.number, r, vesting);
   }
   void retire(queue& q, record const& r) {
     ++(r.ended == job_state::dead ? q.dead : q.kept);

@@ -225,6 +225,18 @@ ALTER TABLE weir_queues ADD COLUMN scan INTEGER AS (
 DROP INDEX weir_queues_due;
 CREATE INDEX weir_queues_due ON weir_queues (scan, due, name) WHERE due IS NOT NULL;
 )sql",
+
+    // What goes with a job, and how far its handler has come. `carried` is to these what `sound` is
+    // to the others.
+    R"sql(
+ALTER TABLE weir_jobs ADD COLUMN headers BLOB NOT NULL DEFAULT x'';
+ALTER TABLE weir_jobs ADD COLUMN progress BLOB NOT NULL DEFAULT x'';
+ALTER TABLE weir_jobs ADD COLUMN checkpoint BLOB NOT NULL DEFAULT x'';
+ALTER TABLE weir_jobs ADD COLUMN carried INTEGER AS (
+  length(headers) <= 4096 AND length(progress) <= 1024 AND length(checkpoint) <= 65536
+  AND typeof(headers) = 'blob' AND typeof(progress) = 'blob' AND typeof(checkpoint) = 'blob'
+) CHECK (carried);
+)sql",
 };
 
 inline constexpr std::int64_t sqlite_schema = sqlite_migrations.size();

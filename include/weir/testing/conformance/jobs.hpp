@@ -7,6 +7,7 @@
 #include "weir/concept.hpp"
 #include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/jobs/bytes.hpp"
+#include "weir/testing/conformance/jobs/carried.hpp"
 #include "weir/testing/conformance/jobs/concurrent.hpp"
 #include "weir/testing/conformance/jobs/histories.hpp"
 #include "weir/testing/conformance/jobs/leases.hpp"
@@ -29,6 +30,7 @@ inline void jobs(factory<job_commands> const& f, report& out, settings const& s 
   run_checks(f, "jobs", queue_checks, out, s);
   run_checks(f, "jobs", relay_checks, out, s);
   run_checks(f, "jobs", byte_checks, out, s);
+  run_checks(f, "jobs", carried_checks, out, s);
   job_histories(f, out, s);
   job_concurrency(f, out, s);
   relay_concurrency(f, out, s);

@@ -30,7 +30,7 @@ class job_model {
   struct entry {
     std::string queue;
     job_id id{};
-    std::string kind, payload, key, holder, memo, result, reason;
+    std::string kind, payload, key, holder, headers, memo, progress, checkpoint, result, reason;
     std::uint8_t priority = 0;
     std::uint32_t attempts = 0, max_attempts = 0, snoozes = 0;
     time_point enqueued, vesting, before_claim, counted_from, kept_until,
@@ -158,7 +158,10 @@ class job_model {
     j.strategy = e.strategy;
     j.on_conflict = e.policy;
     j.unique_key = e.key;
+    j.headers = e.headers;
     j.memo = e.memo;
+    j.progress = e.progress;
+    j.checkpoint = e.checkpoint;
     j.result = e.result;
     j.reason = e.reason;
     if (j.state == job_state::leased) {
@@ -169,9 +172,9 @@ class job_model {
   }
   leased_job describe_lease(entry const& e) const {
     auto const j = describe(e);
-    return {e.id,          e.fence,    e.vesting - now, j.kind,    j.payload,
-            j.priority,    j.attempts, j.max_attempts,  j.snoozes, j.age,
-            j.deadline_in, j.strategy, j.unique_key,    j.memo};
+    return {e.id,         e.fence,        e.vesting - now, j.kind,      j.payload,     j.priority,
+            j.attempts,   j.max_attempts, j.snoozes,       j.age,       j.deadline_in, j.strategy,
+            j.unique_key, j.headers,      j.memo,          j.checkpoint};
   }
 
   // ------------------------------------------------------------------------------------ changes
@@ -265,6 +268,7 @@ class job_model {
     e.id = n.id;
     e.kind = n.kind;
     e.payload = n.payload;
+    e.headers = n.headers;
     e.key = n.unique_key;
     e.priority = n.priority;
     e.max_attempts = n.max_attempts;
@@ -343,6 +347,8 @@ class job_model {
   answer<lease_renewal> apply(command::extend_lease const& c) {
     auto* e = with_lease(c.queue, c.id, c.fence);
     if (e == nullptr) return errc::lease_lost;
+    if (!c.progress.empty()) e->progress = c.progress;
+    if (!c.checkpoint.empty()) e->checkpoint = c.checkpoint;
     e->vesting = now + c.lease;
     vests(c.queue, e->vesting);
     return lease_renewal{c.lease};

@@ -106,7 +106,8 @@ BEGIN
         FROM (SELECT j2.ctid AS place, j2.id,
                   octet_length(j2.kind)::bigint + octet_length(j2.payload) --\
                       + octet_length(j2.unique_key)
-                    + octet_length(j2.memo) AS size,
+                    + octet_length(j2.memo) + octet_length(j2.headers) --\
+                    + octet_length(j2.checkpoint) AS size,
                   j2.holder IS NOT NULL --\
                       AND j2.strategy IN (weir.holds_while_running.strategies) AS runs,
                   CASE WHEN weir.damaged(j2) THEN 'weir.damaged_record' ELSE weir.unclaimable(
@@ -234,7 +235,7 @@ END $$;
 
 -- NULL: the lease is lost.
 CREATE FUNCTION weir.extend_lease(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint,
-    lease_ bigint, own_ boolean, at_ bigint) RETURNS bigint --\
+    lease_ bigint, progress_ bytea, checkpoint_ bytea, own_ boolean, at_ bigint) RETURNS bigint --\
         LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   l record;
@@ -243,7 +244,14 @@ BEGIN
   IF (l.job).id IS NULL THEN
     RETURN NULL;
   END IF;
-  UPDATE weir.jobs k SET vesting = l.now + lease_ WHERE k.queue = queue_ AND k.id = id_;
+  IF progress_ = '' AND checkpoint_ = '' THEN
+    UPDATE weir.jobs k SET vesting = l.now + lease_ WHERE k.queue = queue_ AND k.id = id_;
+  ELSE
+    UPDATE weir.jobs k SET vesting = l.now + lease_,
+        progress = CASE WHEN progress_ = '' THEN k.progress ELSE progress_ END,
+        checkpoint = CASE WHEN checkpoint_ = '' THEN k.checkpoint ELSE checkpoint_ END
+      WHERE k.queue = queue_ AND k.id = id_;
+  END IF;
   PERFORM weir.touch(queue_, shard_, l.now + lease_, own_);
   RETURN lease_;
 END $$;
@@ -467,7 +475,7 @@ CREATE FUNCTION weir.relay_job(queue_ bytea, shard_ integer, id_ uuid, fence_ bi
     expected_ bytea, result_ bytea, to_ bytea, n_ integer, ids_ uuid[], kinds_ bytea[], payloads_ bytea[],
     keys_ bytea[], priorities_ integer[], attempts_ integer[], strategies_ integer[],
     policies_ integer[], delays_ bigint[], deadlines_ bigint[], retentions_ bigint[],
-    ttls_ bigint[], own_ boolean, at_ bigint)
+    ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint)
   RETURNS TABLE (outcome integer, other uuid) --\
       LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
@@ -512,13 +520,14 @@ BEGIN
   IF n_ > 0 THEN
     RETURN QUERY SELECT * FROM weir.enqueue_jobs(to_, shard_, false, ids_[:n_], kinds_[:n_],
       payloads_[:n_], keys_[:n_], priorities_[:n_], attempts_[:n_], strategies_[:n_],
-      policies_[:n_], delays_[:n_], deadlines_[:n_], retentions_[:n_], ttls_[:n_], own_, now_);
+      policies_[:n_], delays_[:n_], deadlines_[:n_], retentions_[:n_], ttls_[:n_], headers_[:n_],
+      own_, now_);
   END IF;
   PERFORM weir.end_job(j, weir.job_state.completed::smallint, now_, nullif(result_, ''), NULL);
   PERFORM weir.count_jobs(queue_, shard_, 0, 1, 0, 0, 0, own_);
   IF m <= cardinality(ids_) THEN
     RETURN QUERY SELECT * FROM weir.enqueue_jobs(queue_, shard_, false, ids_[m:], kinds_[m:],
       payloads_[m:], keys_[m:], priorities_[m:], attempts_[m:], strategies_[m:], policies_[m:],
-      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], own_, now_);
+      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], headers_[m:], own_, now_);
   END IF;
 END $$;

@@ -42,18 +42,23 @@ static_assert(holds_while_waiting(unique_strategy{4}));
 static_assert(holds_while_waiting(unique_strategy{5}));
 static_assert(limits::answer_bytes == 4194304);
 static_assert(limits::attempts == 1000000);
+static_assert(limits::checkpoint_size == 65536);
+static_assert(limits::headers_size == 4096);
 static_assert(limits::key_size == 1024);
 static_assert(limits::memo_size == 1024);
 static_assert(limits::payload_size == 1048576);
+static_assert(limits::progress_size == 1024);
 static_assert(limits::quotas == 4);
 static_assert(limits::reason_size == 4096);
 static_assert(limits::span.count() == 315360000000000000);
 static_assert(postgres_job_row::attempts == 6);
+static_assert(postgres_job_row::checkpoint == 24);
 static_assert(postgres_job_row::deadline == 14);
 static_assert(postgres_job_row::deadline_from == 13);
 static_assert(postgres_job_row::death == 10);
 static_assert(postgres_job_row::enqueued == 12);
 static_assert(postgres_job_row::fence == 11);
+static_assert(postgres_job_row::headers == 22);
 static_assert(postgres_job_row::holder == 15);
 static_assert(postgres_job_row::id == 1);
 static_assert(postgres_job_row::kind == 17);
@@ -63,6 +68,7 @@ static_assert(postgres_job_row::now == 0);
 static_assert(postgres_job_row::payload == 18);
 static_assert(postgres_job_row::policy == 5);
 static_assert(postgres_job_row::priority == 2);
+static_assert(postgres_job_row::progress == 23);
 static_assert(postgres_job_row::reason == 20);
 static_assert(postgres_job_row::result == 21);
 static_assert(postgres_job_row::snoozes == 8);
@@ -412,7 +418,7 @@ BEGIN
                     false);
   IF sequence_ <> 0 THEN
     IF last = sequence_ THEN
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result FROM ~.jobs j WHERE j.queue = queue_ AND j.holder = holder_
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint FROM ~.jobs j WHERE j.queue = queue_ AND j.holder = holder_
         AND j.sequence = sequence_ AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
@@ -449,7 +455,7 @@ BEGIN
         INTO places, fences_, candidates, odd, sizes, total
         FROM (SELECT j2.ctid AS place, j2.id,
                   octet_length(j2.kind)::bigint + octet_length(j2.payload) + octet_length(j2.unique_key)
-                    + octet_length(j2.memo) AS size,
+                    + octet_length(j2.memo) + octet_length(j2.headers) + octet_length(j2.checkpoint) AS size,
                   j2.holder IS NOT NULL AND j2.strategy IN (3, 4) AS runs,
                   CASE WHEN ~.damaged(j2) THEN 'the record is damaged' ELSE ~.unclaimable(
                     j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_) END AS reason
@@ -479,7 +485,7 @@ BEGIN
               FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
                 WITH ORDINALITY c(tid, fence, place)
               WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
-          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result FROM claimed j ORDER BY j.place;
+          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint FROM claimed j ORDER BY j.place;
         GET DIAGNOSTICS more = ROW_COUNT;
         n := n + more;
       END IF;
@@ -534,7 +540,7 @@ BEGIN
   early_ := early_ AND j.vesting > now_;
   IF j.vesting > now_ AND (j.holder IS NOT NULL OR NOT early_) THEN
     IF j.holder = holder_ THEN
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
     END IF;
     RETURN;
   END IF;
@@ -552,7 +558,7 @@ BEGIN
   IF early_ THEN
     PERFORM ~.touch(queue_, shard_, j.vesting, own_);
   END IF;
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
 END $$;
 
 -- Locks a job with its live lease, and its key before it, if what is done may take it again. No
@@ -575,7 +581,7 @@ END $$;
 
 -- NULL: the lease is lost.
 CREATE FUNCTION ~.extend_lease(queue_ bytea, shard_ integer, id_ uuid, fence_ bigint,
-    lease_ bigint, own_ boolean, at_ bigint) RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
+    lease_ bigint, progress_ bytea, checkpoint_ bytea, own_ boolean, at_ bigint) RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   l record;
 BEGIN
@@ -583,7 +589,14 @@ BEGIN
   IF (l.job).id IS NULL THEN
     RETURN NULL;
   END IF;
-  UPDATE ~.jobs k SET vesting = l.now + lease_ WHERE k.queue = queue_ AND k.id = id_;
+  IF progress_ = '' AND checkpoint_ = '' THEN
+    UPDATE ~.jobs k SET vesting = l.now + lease_ WHERE k.queue = queue_ AND k.id = id_;
+  ELSE
+    UPDATE ~.jobs k SET vesting = l.now + lease_,
+        progress = CASE WHEN progress_ = '' THEN k.progress ELSE progress_ END,
+        checkpoint = CASE WHEN checkpoint_ = '' THEN k.checkpoint ELSE checkpoint_ END
+      WHERE k.queue = queue_ AND k.id = id_;
+  END IF;
   PERFORM ~.touch(queue_, shard_, l.now + lease_, own_);
   RETURN lease_;
 END $$;
@@ -797,7 +810,7 @@ CREATE FUNCTION ~.relay_job(queue_ bytea, shard_ integer, id_ uuid, fence_ bigin
     expected_ bytea, result_ bytea, to_ bytea, n_ integer, ids_ uuid[], kinds_ bytea[], payloads_ bytea[],
     keys_ bytea[], priorities_ integer[], attempts_ integer[], strategies_ integer[],
     policies_ integer[], delays_ bigint[], deadlines_ bigint[], retentions_ bigint[],
-    ttls_ bigint[], own_ boolean, at_ bigint)
+    ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint)
   RETURNS TABLE (outcome integer, other uuid) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   j ~.jobs;
@@ -840,14 +853,15 @@ BEGIN
   IF n_ > 0 THEN
     RETURN QUERY SELECT * FROM ~.enqueue_jobs(to_, shard_, false, ids_[:n_], kinds_[:n_],
       payloads_[:n_], keys_[:n_], priorities_[:n_], attempts_[:n_], strategies_[:n_],
-      policies_[:n_], delays_[:n_], deadlines_[:n_], retentions_[:n_], ttls_[:n_], own_, now_);
+      policies_[:n_], delays_[:n_], deadlines_[:n_], retentions_[:n_], ttls_[:n_], headers_[:n_],
+      own_, now_);
   END IF;
   PERFORM ~.end_job(j, 2::smallint, now_, nullif(result_, ''), NULL);
   PERFORM ~.count_jobs(queue_, shard_, 0, 1, 0, 0, 0, own_);
   IF m <= cardinality(ids_) THEN
     RETURN QUERY SELECT * FROM ~.enqueue_jobs(queue_, shard_, false, ids_[m:], kinds_[m:],
       payloads_[m:], keys_[m:], priorities_[m:], attempts_[m:], strategies_[m:], policies_[m:],
-      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], own_, now_);
+      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], headers_[m:], own_, now_);
   END IF;
 END $$;
 )sql";
@@ -928,7 +942,10 @@ CREATE FUNCTION ~.damaged(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
     AND j.kind <> '' AND (j.strategy = 0) = (j.unique_key = '')
     AND greatest(octet_length(j.kind), octet_length(j.unique_key)) <= 1024
     AND greatest(octet_length(j.payload), octet_length(j.result)) <= 1048576
-    AND octet_length(j.memo) <= 1024 AND octet_length(j.reason) <= 4096);
+    AND octet_length(j.memo) <= 1024 AND octet_length(j.reason) <= 4096
+    AND octet_length(j.headers) <= 4096
+    AND octet_length(j.progress) <= 1024
+    AND octet_length(j.checkpoint) <= 65536);
 
 -- Buries a job that waits, and is locked, if it may not be claimed any more (1), or if its record is
 -- damaged (2), which makes it a dead letter that can be read. 0: neither. The counters are the
@@ -956,6 +973,9 @@ BEGIN
       enqueued = least(k.enqueued, now_), deadline_from = now_, deadline = 0, retention = 0,
       kind = CASE WHEN octet_length(k.kind) BETWEEN 1 AND 1024 THEN k.kind ELSE 'damaged' END,
       payload = substr(k.payload, 1, 1048576), memo = substr(k.memo, 1, 1024), result = '',
+      headers = substr(k.headers, 1, 4096),
+      progress = substr(k.progress, 1, 1024),
+      checkpoint = substr(k.checkpoint, 1, 65536),
       reason = 'the record is damaged'
     WHERE k.queue = j.queue AND k.id = j.id;
   RETURN 2;
@@ -977,7 +997,7 @@ END $$;
 CREATE FUNCTION ~.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
     kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
     strategies_ integer[], policies_ integer[], delays_ bigint[], deadlines_ bigint[],
-    retentions_ bigint[], ttls_ bigint[], own_ boolean, at_ bigint)
+    retentions_ bigint[], ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint)
   RETURNS TABLE (outcome integer, other uuid) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint;
@@ -1004,10 +1024,10 @@ BEGIN
     LOOP
       WITH added AS (
           INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
-              strategy, policy, vesting, deadline, retention, enqueued, deadline_from)
+              strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
             SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
                 attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
-                retentions_[i], now_, now_
+                retentions_[i], now_, now_, headers_[i]
               FROM unnest(order_) i
             ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
         SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
@@ -1091,10 +1111,10 @@ BEGIN
         cancelled := cancelled + 1;
       END IF;
       INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
-          policy, vesting, deadline, retention, enqueued, deadline_from)
+          policy, vesting, deadline, retention, enqueued, deadline_from, headers)
         VALUES (queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i], attempts_[i],
           strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i], retentions_[i], now_,
-          now_)
+          now_, headers_[i])
         ON CONFLICT (queue, id) DO NOTHING;
       GET DIAGNOSTICS added_ = ROW_COUNT;
       n := n + added_;
@@ -1138,7 +1158,7 @@ BEGIN
               FROM (SELECT k.* FROM ~.jobs k
                       WHERE k.queue = queue_ AND k.priority = level AND k.vesting <= now_
                       ORDER BY k.vesting, k.id LIMIT left_) j) s;
-    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result FROM ~.jobs j
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint FROM ~.jobs j
       WHERE j.queue = queue_ AND j.priority = level AND j.vesting <= now_
       ORDER BY j.vesting, j.id LIMIT fits;
     EXIT WHEN fits < n;
@@ -1152,7 +1172,7 @@ CREATE FUNCTION ~.find_job(queue_ bytea, id_ uuid, at_ bigint) RETURNS SETOF ~.j
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result FROM ~.jobs j
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint FROM ~.jobs j
     WHERE j.queue = queue_ AND j.id = id_ AND (j.kept IS NULL OR j.kept > now_);
 END $$;
 
@@ -1163,7 +1183,7 @@ DECLARE
   now_ bigint := coalesce(at_, ~.clock());
   settled bigint := ~.settled_deaths();
 BEGIN
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint
     FROM (SELECT l.*, sum(l.size) OVER (ORDER BY l.death ROWS UNBOUNDED PRECEDING) AS upto
             FROM (SELECT j.*, {job_bytes} AS size FROM ~.jobs j
                     WHERE j.queue = queue_ AND j.death > after_ AND j.death <= settled
@@ -1273,7 +1293,7 @@ BEGIN
     IF looks = 1000 OR n = limit_ THEN
       j := NULL;
       j.payload := uuid_send(last_);
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
       RETURN;
     END IF;
     IF (CASE state_
@@ -1284,11 +1304,11 @@ BEGIN
       IF room < 0 THEN
         j := NULL;
         j.payload := uuid_send(last_);
-        RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+        RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
         RETURN;
       END IF;
       n := n + 1;
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
     END IF;
     last_ := j.id;
     looks := looks + 1;
@@ -1587,7 +1607,8 @@ CREATE TYPE ~.job_row AS (
   now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
   attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
   fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
-  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea);
+  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
+  headers bytea, progress bytea, checkpoint bytea);
 
 -- The number of the scan that finds the queue: those of schedules have one of their own.
 CREATE FUNCTION ~.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
@@ -2023,6 +2044,9 @@ CREATE TABLE ~.jobs (
   memo      bytea NOT NULL DEFAULT '',
   reason    bytea NOT NULL DEFAULT '',
   result    bytea NOT NULL DEFAULT '',
+  headers   bytea NOT NULL DEFAULT '',
+  progress  bytea NOT NULL DEFAULT '',
+  checkpoint bytea NOT NULL DEFAULT '',
   PRIMARY KEY (queue, id)
 ) WITH ({jobs_table});
 CREATE INDEX jobs_order ON ~.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;

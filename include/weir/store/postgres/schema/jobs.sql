@@ -81,7 +81,10 @@ CREATE FUNCTION weir.damaged(j weir.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
     AND greatest(octet_length(j.kind), octet_length(j.unique_key)) <= weir.limits.key_size
     AND greatest(octet_length(j.payload), octet_length(j.result)) <= weir.limits.payload_size
     AND octet_length(j.memo) <= weir.limits.memo_size --\
-        AND octet_length(j.reason) <= weir.limits.reason_size);
+        AND octet_length(j.reason) <= weir.limits.reason_size
+    AND octet_length(j.headers) <= weir.limits.headers_size
+    AND octet_length(j.progress) <= weir.limits.progress_size
+    AND octet_length(j.checkpoint) <= weir.limits.checkpoint_size);
 
 -- Buries a job that waits, and is locked, if it may not be claimed any more (1), or if its record is
 -- damaged (2), which makes it a dead letter that can be read. 0: neither. The counters are the
@@ -113,6 +116,9 @@ BEGIN
           ELSE 'damaged' END,
       payload = substr(k.payload, 1, weir.limits.payload_size), memo = substr(k.memo, 1, --\
           weir.limits.memo_size), result = '',
+      headers = substr(k.headers, 1, weir.limits.headers_size),
+      progress = substr(k.progress, 1, weir.limits.progress_size),
+      checkpoint = substr(k.checkpoint, 1, weir.limits.checkpoint_size),
       reason = 'weir.damaged_record'
     WHERE k.queue = j.queue AND k.id = j.id;
   RETURN 2;
@@ -136,7 +142,7 @@ END $$;
 CREATE FUNCTION weir.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
     kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
     strategies_ integer[], policies_ integer[], delays_ bigint[], deadlines_ bigint[],
-    retentions_ bigint[], ttls_ bigint[], own_ boolean, at_ bigint)
+    retentions_ bigint[], ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint)
   RETURNS TABLE (outcome integer, other uuid) --\
       LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
@@ -165,10 +171,10 @@ BEGIN
     LOOP
       WITH added AS (
           INSERT INTO weir.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
-              strategy, policy, vesting, deadline, retention, enqueued, deadline_from)
+              strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
             SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
                 attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
-                retentions_[i], now_, now_
+                retentions_[i], now_, now_, headers_[i]
               FROM unnest(order_) i
             ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
         SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
@@ -253,10 +259,10 @@ BEGIN
         cancelled := cancelled + 1;
       END IF;
       INSERT INTO weir.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
-          policy, vesting, deadline, retention, enqueued, deadline_from)
+          policy, vesting, deadline, retention, enqueued, deadline_from, headers)
         VALUES (queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i], attempts_[i],
           strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i], retentions_[i], now_,
-          now_)
+          now_, headers_[i])
         ON CONFLICT (queue, id) DO NOTHING;
       GET DIAGNOSTICS added_ = ROW_COUNT;
       n := n + added_;

@@ -8,7 +8,8 @@ CREATE TYPE weir.job_row AS (
   now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
   attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
   fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
-  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea);
+  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
+  headers bytea, progress bytea, checkpoint bytea);
 
 -- The number of the scan that finds the queue: those of schedules have one of their own.
 CREATE FUNCTION weir.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE

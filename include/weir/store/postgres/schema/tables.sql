@@ -131,6 +131,9 @@ CREATE TABLE weir.jobs (
   memo      bytea NOT NULL DEFAULT '',
   reason    bytea NOT NULL DEFAULT '',
   result    bytea NOT NULL DEFAULT '',
+  headers   bytea NOT NULL DEFAULT '',
+  progress  bytea NOT NULL DEFAULT '',
+  checkpoint bytea NOT NULL DEFAULT '',
   PRIMARY KEY (queue, id)
 ) WITH (weir.jobs_table);
 CREATE INDEX jobs_order ON weir.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;

@@ -12,7 +12,7 @@ end
 --- its own. Its functions are made when it is called: making one costs a quarter of a command.
 local function rarely()
 
----@use record, index, unique, ends
+---@use record, index, unique, note, ends
 --- The end of `rarely`.
 return function(id, raw, result)
   local j = parse(id, raw)

@@ -3,7 +3,7 @@
 --- its own. Its functions are made when it is called: making one costs a quarter of a command.
 local function rarely()
 
----@use record, find, index, unique, erase, ends, possessor, tidy
+---@use record, find, index, unique, erase, note, ends, possessor, tidy
 --- A job with an enqueue key that another one may have. Answers the outcome, and that other one.
 local function contend(j, ttl)
   local other, o = possessor(j.key)

@@ -1,9 +1,15 @@
+--- ARGV: its new end; then, if any, its progress and its checkpoint.
 ---@use common, tell, queue, form, sound, record, find, leased, lease, drains, typed, index, flags, holds
 ---@use no_later_than
 remove(j)
 j.vesting = now + ARGV[6]
 put(j)
 call('ZADD', claimed, decimal(j.vesting), j.id)
+if ARGV[7] then
+
+---@use note
+note(j, nil, nil, nil, ARGV[7] ~= '' and ARGV[7] or nil, ARGV[8] ~= '' and ARGV[8] or nil)
+end
 save(j)
 no_later_than(j.vesting)
 return 1

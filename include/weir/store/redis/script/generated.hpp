@@ -60,6 +60,7 @@ static_assert(offsetof(redis_record, strategy) == 55);
 static_assert(offsetof(redis_record, unclaimed) == 12);
 static_assert(offsetof(redis_record, vesting) == 4);
 static_assert(redis_exact == 9007199254740992);
+static_assert(redis_more == 32768);
 static_assert(result_had_no_room == "its result had no room");
 static_assert(rule::burials_per_dequeue == 100);
 static_assert(rule::end_frees_key(unique_strategy{1}));
@@ -225,12 +226,21 @@ local function sound(id, raw)
   else
     at, body = at + key + holder, raw
   end
-  if #body < at + 1 or #body < at + 1 + struct.unpack('>I2', body, at) then return false end
+  if #body < at + 1 then return false end
+  local size = struct.unpack('>I2', body, at)
+  if size >= 32768 then  -- headers
+    if #body < at + 3 then return false end
+    size = size - 32768 + 2 + struct.unpack('>I2', body, at + 2)
+  end
+  if #body < at + 1 + size then return false end
   if extras % 2 == 0 then return true end
   local notes = call('HGET', jobs, id .. 'n')
   if not notes or #notes < 6 then return false end
   local memo, result = struct.unpack('>I2I4', notes)
-  return #notes >= 6 + memo + result
+  if memo < 32768 then return #notes >= 6 + memo + result end
+  if #notes < 12 then return false end
+  local progress, checkpoint = struct.unpack('>I2I4', notes, 7)
+  return #notes >= 12 + memo - 32768 + result + progress + checkpoint
 end
 )lua";
 
@@ -349,25 +359,40 @@ inline constexpr char part_erase[] = R"lua(
 local function erase(id) call('HDEL', jobs, id, id .. 'b', id .. 'n') end
 )lua";
 
+inline constexpr char part_note[] = R"lua(
+local function note(j, memo, result, reason, progress, checkpoint)
+  local has, m, r, p, c, w = j.extras % 2 == 1, '', '', '', '', ''
+  if has then
+    local v = call('HGET', jobs, j.id .. 'n')
+    local a, b, at = struct.unpack('>I2I4', v)
+    local d, e = 0, 0
+    if a >= 32768 then
+      a = a - 32768
+      d, e, at = struct.unpack('>I2I4', v, at)
+    end
+    m, r = v:sub(at, at + a - 1), v:sub(at + a, at + a + b - 1)
+    at = at + a + b
+    p, c, w = v:sub(at, at + d - 1), v:sub(at + d, at + d + e - 1), v:sub(at + d + e)
+  end
+  m, r, p, c, w = memo or m, result or r, progress or p, checkpoint or c, reason or w
+  if has or #m + #r + #p + #c + #w > 0 then
+    local sizes
+    if #p + #c == 0 then
+      sizes = struct.pack('>I2I4', #m, #r)
+    else
+      sizes = struct.pack('>I2I4I2I4', #m + 32768, #r, #p, #c)
+    end
+    call('HSET', jobs, j.id .. 'n', sizes .. m .. r .. p .. c .. w)
+    if not has then j.extras = j.extras + 1 end
+  end
+end
+)lua";
+
 inline constexpr char part_ends[] = R"lua(
 local function count(what, n) return increase(what, n) end
 local function drop(j)
   if j.ended == DEAD then call('ZREM', dead, j.id) else call('ZREM', kept, 'j' .. j.id) end
   erase(j.id)
-end
--- To be saved.
-local function note(j, memo, result, reason)
-  local has, m, r, w = j.extras % 2 == 1, '', '', ''
-  if has then
-    local v = call('HGET', jobs, j.id .. 'n')
-    local a, b, at = struct.unpack('>I2I4', v)
-    m, r, w = v:sub(at, at + a - 1), v:sub(at + a, at + a + b - 1), v:sub(at + a + b)
-  end
-  m, r, w = memo or m, result or r, reason or w
-  if has or #m + #r + #w > 0 then
-    call('HSET', jobs, j.id .. 'n', struct.pack('>I2I4', #m, #r) .. m .. r .. w)
-    if not has then j.extras = j.extras + 1 end
-  end
 end
 -- The job's record may be gone after this.
 local function finish(j, how)
@@ -923,7 +948,7 @@ return live + ahead < limit_of(holder) and 1 or 0
 }
 
 inline redis_script const& bury_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, R"lua(
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, R"lua(
 bury(j, ARGV[6])
 settle()
 return 1
@@ -932,7 +957,7 @@ return 1
 }
 
 inline redis_script const& cancel_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j then return 3 end
@@ -956,7 +981,7 @@ for i = 6, #ARGV, 3 do
   end
 end
 local function rarely()
-)lua", part_record, part_index, part_unique, part_ends, R"lua(
+)lua", part_record, part_index, part_unique, part_note, part_ends, R"lua(
 return function(id, raw, result)
   local j = parse(id, raw)
   local stays = result ~= '' and j.retention > 0
@@ -1025,7 +1050,7 @@ return out
 inline redis_script const& dequeue_jobs() {
   static redis_script const script{part_common, part_next_fences, part_keep, part_queue, part_form, part_sound, part_heads, part_visible, part_flags, part_holds, part_point, part_describe, part_fits, R"lua(
 local function rarely()
-)lua", part_record, part_find, part_leased, part_index, part_unique, part_erase, part_ends, part_set_aside, part_tidy, R"lua(
+)lua", part_record, part_find, part_leased, part_index, part_unique, part_erase, part_note, part_ends, part_set_aside, part_tidy, R"lua(
 return {
   bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
   unclaim = function(id, raw) unclaim(parse(id, raw)) end,
@@ -1074,7 +1099,7 @@ return {now, claims, out, buried, damaged, any and not held and 1 or 0, held and
 inline redis_script const& enqueue_jobs() {
   static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
 local function rarely()
-)lua", part_record, part_find, part_index, part_unique, part_erase, part_ends, part_possessor, part_tidy, R"lua(
+)lua", part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_tidy, R"lua(
 local function contend(j, ttl)
   local other, o = possessor(j.key)
   local outcome = 0
@@ -1253,6 +1278,10 @@ remove(j)
 j.vesting = now + ARGV[6]
 put(j)
 call('ZADD', claimed, decimal(j.vesting), j.id)
+if ARGV[7] then
+)lua", part_note, R"lua(
+note(j, nil, nil, nil, ARGV[7] ~= '' and ARGV[7] or nil, ARGV[8] ~= '' and ARGV[8] or nil)
+end
 save(j)
 no_later_than(j.vesting)
 return 1
@@ -1385,7 +1414,7 @@ return {least and least - now or false}
 inline redis_script const& obtain_lease() {
   static redis_script const script{part_common, part_tell, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
 local function rarely()
-)lua", part_index, part_unique, part_ends, part_set_aside, R"lua(
+)lua", part_index, part_unique, part_note, part_ends, part_set_aside, R"lua(
 return {
   bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
   unclaim = function(id, raw) unclaim(parse(id, raw)) end,
@@ -1465,7 +1494,7 @@ return {now, n, out}
 }
 
 inline redis_script const& purge_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
+  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j or j.ended == PENDING then return 0 end
@@ -1520,11 +1549,11 @@ return back
 }
 
 inline redis_script const& relay_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_grows, part_form, part_sound, part_record, part_find, part_leased, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, R"lua(
+  static redis_script const script{part_common, part_keep, part_queue, part_grows, part_form, part_sound, part_record, part_find, part_leased, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, R"lua(
 local function enqueue_jobs(KEYS, ARGV)
 )lua", part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
 local function rarely()
-)lua", part_record, part_find, part_index, part_unique, part_erase, part_ends, part_possessor, part_tidy, R"lua(
+)lua", part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_tidy, R"lua(
 local function contend(j, ttl)
   local other, o = possessor(j.key)
   local outcome = 0
@@ -1625,7 +1654,11 @@ if by_lease and not j then return {2 + 1} end
 if not j or j.ended ~= PENDING then return {2} end
 if not by_lease then
   local body = j.extras > 1 and call('HGET', jobs, j.id .. 'b') or j.body
-  if body:sub(3 + struct.unpack('>I2', body)) ~= ARGV[6] then
+  local size = struct.unpack('>I2', body)
+  if size >= 32768 then
+    size = size - 32768 + 2 + struct.unpack('>I2', body, 3)
+  end
+  if body:sub(3 + size) ~= ARGV[6] then
     return {1}
   end
 end
@@ -1730,7 +1763,7 @@ return 1
 }
 
 inline redis_script const& replay_dead_letter() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_drains, part_typed, R"lua(
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_drains, part_typed, R"lua(
 local j = find(ARGV[4])
 if not j or j.ended ~= DEAD then return 0 end
 local other = holds_while_waiting[j.strategy] and possessor(j.key)
@@ -1748,7 +1781,7 @@ return 1
 }
 
 inline redis_script const& requeue_job() {
-  static redis_script const script{part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_ends, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script{part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 if j.attempts >= j.max_attempts then
   bury(j, ARGV[7])
   settle()
@@ -1839,7 +1872,7 @@ return known
 }
 
 inline redis_script const& snooze_job() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 note(j, ARGV[7])
 j.attempts, j.snoozes = math.max(j.attempts - 1, 0), j.snoozes + 1
 wait_again(j, now + ARGV[6])

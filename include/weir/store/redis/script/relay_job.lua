@@ -3,7 +3,7 @@
 --- many jobs are for the other queue, and its name; these jobs and those for this queue, as in
 --- `enqueue_jobs`. The other queue is first: whatever is wrong with it is an error before the first
 --- write, and this one's types were seen by then.
----@use common, keep, queue, grows, form, sound, record, find, leased, typed, index, unique, erase, ends
+---@use common, keep, queue, grows, form, sound, record, find, leased, typed, index, unique, erase, note, ends
 ---@use settle, enqueue_jobs()
 local by_lease = ARGV[5] ~= '0'
 local j
@@ -12,7 +12,11 @@ if by_lease and not j then return {weir.relay_outcome.last + 1} end
 if not j or j.ended ~= PENDING then return {weir.relay_outcome.not_found} end
 if not by_lease then
   local body = j.extras > 1 and call('HGET', jobs, j.id .. 'b') or j.body
-  if body:sub(3 + struct.unpack('>I2', body)) ~= ARGV[6] then
+  local size = struct.unpack('>I2', body)
+  if size >= weir.redis_more then
+    size = size - weir.redis_more + 2 + struct.unpack('>I2', body, 3)
+  end
+  if body:sub(3 + size) ~= ARGV[6] then
     return {weir.relay_outcome.changed}
   end
 end

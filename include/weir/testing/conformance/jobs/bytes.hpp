@@ -26,8 +26,11 @@ namespace weir::testing::conformance {
 template <class Row>
 [[nodiscard]] std::size_t text_bytes(Row const& r) {
   auto n = r.kind.size() + r.payload.size() + r.unique_key.size();
-  if constexpr (requires { r.memo; }) n += r.memo.size();
-  if constexpr (requires { r.result; }) n += r.result.size() + r.reason.size();
+  if constexpr (requires { r.headers; }) n += r.headers.size();
+  if constexpr (requires { r.memo; }) n += r.memo.size() + r.checkpoint.size();
+  if constexpr (requires { r.result; }) {
+    n += r.progress.size() + r.result.size() + r.reason.size();
+  }
   return n;
 }
 
@@ -177,8 +180,7 @@ inline void batches_are_bounded_in_bytes(job_bench& b) {
 
 /// A codec's payload is no text, and begins with a zero.
 inline void payloads_are_bytes(job_bench& b) {
-  std::string every;
-  for (int i = 0; i != 256; ++i) every += static_cast<char>(i);
+  std::string const every = every_byte();
   auto job = make_job(1);
   job.payload = every;
   job.retention = b.lasting;

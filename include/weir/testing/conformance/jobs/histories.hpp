@@ -54,7 +54,10 @@ class job_game {
       case kind::obtain:
         claim(command::obtain_lease{queue_, meant(o, job_state::pending), holder_, o.time, o.flag});
         break;
-      case kind::extend: with_lease<command::extend_lease>(o, o.time); break;
+      case kind::extend:
+        with_lease<command::extend_lease>(o, o.time, o.flag ? "1/2" : "",
+                                          o.pick % 2 == 0 ? "as far as here" : "");
+        break;
       case kind::start: with_lease<command::start_job>(o); break;
       case kind::complete: complete(o); break;
       case kind::requeue: with_lease<command::requeue_job>(o, o.time, "it failed"); break;
@@ -132,6 +135,7 @@ class job_game {
     j.id = numbered_job(o.number + i);
     j.kind = "kind";
     j.payload = i == 0 ? "payload" : "";
+    j.headers = i == 0 && o.flag ? "headers" : "";
     j.priority = o.priority;
     j.delay = o.time;
     j.max_attempts = o.max_attempts;

@@ -41,6 +41,12 @@ using job_bench = bench<job_commands>;
   return j;
 }
 
+[[nodiscard]] inline std::string every_byte() {
+  std::string out;
+  for (int i = 0; i != 256; ++i) out += static_cast<char>(i);
+  return out;
+}
+
 /// Enqueues one job and gives the store's answer.
 inline enqueued enqueue(job_bench& b, std::string_view queue, new_job const& j) {
   command::enqueue_jobs const c{queue, std::span{&j, 1}};

@@ -21,12 +21,21 @@ local function sound(id, raw)
   else
     at, body = at + key + holder, raw
   end
-  if #body < at + 1 or #body < at + 1 + struct.unpack('>I2', body, at) then return false end
+  if #body < at + 1 then return false end
+  local size = struct.unpack('>I2', body, at)
+  if size >= weir.redis_more then  -- headers
+    if #body < at + 3 then return false end
+    size = size - weir.redis_more + 2 + struct.unpack('>I2', body, at + 2)
+  end
+  if #body < at + 1 + size then return false end
   if extras % 2 == 0 then return true end
   local notes = call('HGET', jobs, id .. 'n')
   if not notes or #notes < 6 then return false end
   local memo, result = struct.unpack('>I2I4', notes)
-  return #notes >= 6 + memo + result
+  if memo < weir.redis_more then return #notes >= 6 + memo + result end
+  if #notes < 12 then return false end
+  local progress, checkpoint = struct.unpack('>I2I4', notes, 7)
+  return #notes >= 12 + memo - weir.redis_more + result + progress + checkpoint
 end
 
 ---@part record
@@ -144,26 +153,41 @@ end
 --- After `queue`.
 local function erase(id) call('HDEL', jobs, id, id .. 'b', id .. 'n') end
 
+---@part note
+--- Writes what is given of a job's notes; the job is to be saved after it. After `record`.
+local function note(j, memo, result, reason, progress, checkpoint)
+  local has, m, r, p, c, w = j.extras % 2 == 1, '', '', '', '', ''
+  if has then
+    local v = call('HGET', jobs, j.id .. 'n')
+    local a, b, at = struct.unpack('>I2I4', v)
+    local d, e = 0, 0
+    if a >= weir.redis_more then
+      a = a - weir.redis_more
+      d, e, at = struct.unpack('>I2I4', v, at)
+    end
+    m, r = v:sub(at, at + a - 1), v:sub(at + a, at + a + b - 1)
+    at = at + a + b
+    p, c, w = v:sub(at, at + d - 1), v:sub(at + d, at + d + e - 1), v:sub(at + d + e)
+  end
+  m, r, p, c, w = memo or m, result or r, progress or p, checkpoint or c, reason or w
+  if has or #m + #r + #p + #c + #w > 0 then
+    local sizes
+    if #p + #c == 0 then
+      sizes = struct.pack('>I2I4', #m, #r)
+    else
+      sizes = struct.pack('>I2I4I2I4', #m + weir.redis_more, #r, #p, #c)
+    end
+    call('HSET', jobs, j.id .. 'n', sizes .. m .. r .. p .. c .. w)
+    if not has then j.extras = j.extras + 1 end
+  end
+end
+
 ---@part ends
---- How jobs end. After `index`, `unique` and `erase`.
+--- How jobs end. After `index`, `unique`, `erase` and `note`.
 local function count(what, n) return increase(what, n) end
 local function drop(j)
   if j.ended == DEAD then call('ZREM', dead, j.id) else call('ZREM', kept, 'j' .. j.id) end
   erase(j.id)
-end
--- To be saved.
-local function note(j, memo, result, reason)
-  local has, m, r, w = j.extras % 2 == 1, '', '', ''
-  if has then
-    local v = call('HGET', jobs, j.id .. 'n')
-    local a, b, at = struct.unpack('>I2I4', v)
-    m, r, w = v:sub(at, at + a - 1), v:sub(at + a, at + a + b - 1), v:sub(at + a + b)
-  end
-  m, r, w = memo or m, result or r, reason or w
-  if has or #m + #r + #w > 0 then
-    call('HSET', jobs, j.id .. 'n', struct.pack('>I2I4', #m, #r) .. m .. r .. w)
-    if not has then j.extras = j.extras + 1 end
-  end
 end
 -- The job's record may be gone after this.
 local function finish(j, how)

@@ -7,7 +7,7 @@
 ---   head is found in O(log n), and empty levels cost nothing
 --- - `jobs`: a hash; for each job its id, with its `record`; and what few jobs have besides: its id
 ---   and "b", with a body that is too long to be written anew at each step, its id and "n", with
----   its notes (memo, result, reason)
+---   its notes (memo, result, progress, checkpoint, reason)
 --- - `keys`: the enqueue keys, each with the job that has it, and its expiry (0: none)
 --- - `runs`: the run locks, each with the job that has it
 --- - `dead`: the dead letters, in the order of their deaths

@@ -1,0 +1,146 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_WORKER_NOTES_HPP
+#define WEIR_WORKER_NOTES_HPP
+
+#include "weir/error.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weir::detail {
+
+/// What a handler wants kept with its job, until a renewal of the lease has stored it. Handlers
+/// write it in any thread, the bookkeeping takes it on its strand. Most handlers never do, and pay
+/// for no more than an empty pointer and a mutex.
+class handler_notes {
+ public:
+  /// Called on the strand, once: it is stored, or why not.
+  using waiter = std::function<void(error_code)>;
+
+  /// What one renewal takes along.
+  struct load {
+    std::string progress;
+    std::string checkpoint;
+    std::vector<waiter> waiters;
+  };
+
+  /// For the worker, before the handler starts.
+  /// @param wanted called in any thread when there is something to be stored, with `job`
+  void kept_by(void* job, void (*wanted)(void*), boost::asio::any_io_executor const& on) noexcept {
+    job_ = job;
+    wanted_ = wanted;
+    executor_ = &on;
+  }
+  [[nodiscard]] boost::asio::any_io_executor get_executor() const {
+    if (executor_ == nullptr) return boost::asio::system_executor{};
+    return *executor_;
+  }
+
+  // ---------------------------------------------------------------------------------- any thread
+
+  void progress(std::string text) {
+    {
+      std::lock_guard const lock{mutex_};
+      auto& to = make();
+      bool const known = !to.waiting.progress.empty();
+      to.waiting.progress = std::move(text);
+      if (known) return;
+    }
+    tell();
+  }
+  /// @param done may be empty
+  void checkpoint(std::string bytes, waiter done) {
+    {
+      std::lock_guard const lock{mutex_};
+      auto& to = make();
+      if (!bytes.empty()) to.waiting.checkpoint = std::move(bytes);
+      if (done) to.waiting.waiters.push_back(std::move(done));
+      if (std::exchange(to.urgent, true)) return;
+    }
+    tell();
+    if (wanted_ == nullptr) end(take(), {});  // no worker: somebody tests a handler
+  }
+
+  // -------------------------------------------------------------------------------- on the strand
+
+  /// Is there anything that may not be stored yet?
+  [[nodiscard]] bool unstored() const {
+    std::lock_guard const lock{mutex_};
+    return body_ != nullptr && (body_->under_way || has_more(*body_));
+  }
+  /// Is there something to be stored, and may it not wait?
+  [[nodiscard]] bool waiting() const {
+    std::lock_guard const lock{mutex_};
+    return body_ != nullptr && has_more(*body_);
+  }
+  [[nodiscard]] bool urgent() const {
+    std::lock_guard const lock{mutex_};
+    return body_ != nullptr && body_->urgent;
+  }
+
+  [[nodiscard]] load take() {
+    std::lock_guard const lock{mutex_};
+    if (body_ == nullptr) return {};
+    body_->urgent = false;
+    body_->under_way = has_more(*body_);
+    return std::exchange(body_->waiting, {});
+  }
+  /// It is stored, or never will be.
+  void end(load taken, error_code ec) {
+    {
+      std::lock_guard const lock{mutex_};
+      if (body_ != nullptr) body_->under_way = false;
+    }
+    for (auto const& w : taken.waiters) w(ec);
+  }
+  /// It was not stored, and is to be tried again. What was noted meanwhile counts.
+  void put_back(load taken) {
+    std::lock_guard const lock{mutex_};
+    if (body_ == nullptr) return;
+    body_->under_way = false;
+    auto& to = body_->waiting;
+    if (to.progress.empty()) to.progress = std::move(taken.progress);
+    if (to.checkpoint.empty()) to.checkpoint = std::move(taken.checkpoint);
+    to.waiters.insert(to.waiters.begin(), std::make_move_iterator(taken.waiters.begin()),
+                      std::make_move_iterator(taken.waiters.end()));
+    body_->urgent = body_->urgent || !to.checkpoint.empty() || !to.waiters.empty();
+  }
+
+ private:
+  struct body {
+    load waiting;
+    bool urgent = false;     ///< more than progress
+    bool under_way = false;  ///< a renewal has taken some
+  };
+
+  [[nodiscard]] static bool has_more(body const& b) noexcept {
+    return b.urgent || !b.waiting.progress.empty() || !b.waiting.checkpoint.empty();
+  }
+  body& make() {
+    if (body_ == nullptr) body_ = std::make_unique<body>();
+    return *body_;
+  }
+  void tell() const {
+    if (wanted_ != nullptr) wanted_(job_);
+  }
+
+  void* job_ = nullptr;
+  void (*wanted_)(void*) = nullptr;
+  boost::asio::any_io_executor const* executor_ = nullptr;
+  mutable std::mutex mutex_;  ///< of what follows
+  std::unique_ptr<body> body_;
+};
+
+}  // namespace weir::detail
+
+#endif
