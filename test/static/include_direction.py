@@ -31,6 +31,7 @@ LAYERS = [
     ("weir/backoff/*", "backoff"),
     ("weir/detail/*", "detail"),
     ("weir/worker/*", "worker"),
+    ("weir/observe/*", "observe"),
     ("weir/lease/*", "primitive"),  # what limiter and uniqueness share
     ("weir/*/*", None),  # a folder that the house does not have
     ("weir/concept.hpp", "concept"),
@@ -68,6 +69,7 @@ MAY_INCLUDE = {
     "worker": "value leaf command rule schedule concept detail clock backoff primitive worker",
     "store": "value leaf command rule table concept detail clock backoff store",
     "adapt": "value leaf command rule concept detail clock backoff adapt",
+    "observe": "value leaf command concept detail clock observe",
     "testing": "*",
     # What judges the stores shares no code with the rules that they are made of (F66).
     "model": "value leaf command model",

@@ -3,6 +3,7 @@
 
 // How a worker starts, waits, keeps its leases, and ends.
 
+#include "weir/testing/faulty_store.hpp"
 #include "worker_fixture.hpp"
 
 #include <boost/asio/detached.hpp>
@@ -265,6 +266,20 @@ BOOST_AUTO_TEST_CASE(R7_destroying_the_context_with_everything_pending_is_clean)
   BOOST_TEST(alive.use_count() > 2);
   owned.reset();
   BOOST_TEST(alive.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_store_may_use_the_slot_of_a_hint_after_its_worker_has_ended) {
+  {
+    // It clears the slot of what was cancelled when that is answered, which is later.
+    weir::worker w{weir::testing::faulty_store{store, weir::testing::fault_injector{}, clock},
+                   weir::worker_options{}, clock, weir::constant_backoff{10s},
+                   weir::id_source::seeded(1)};
+    w.async_run([this](weir::error_code ec) { ended = ec; });
+    settle();
+    w.stop();
+  }
+  settle();
+  BOOST_TEST((ended == weir::error_code{}));
 }
 
 BOOST_AUTO_TEST_CASE(F39_a_tenant_with_a_thousand_jobs_does_not_starve_the_others) {

@@ -114,7 +114,8 @@ class lookout : public std::enable_shared_from_this<lookout> {
     for (std::size_t i = 0; i != listeners_.size(); ++i) {
       auto& at = listeners_[i];
       if (at.in_vain || std::exchange(at.armed, true)) continue;
-      auto heard = [weak = weak_from_this(), i](error_code ec, hint) {
+      // A store may look at the slot once more when all else is gone: its signal lives as long.
+      auto heard = [weak = weak_from_this(), i, signal = at.cancel](error_code ec, hint) {
         auto const self = weak.lock();
         if (!self) return;
         self->listeners_[i].armed = false;
@@ -126,11 +127,11 @@ class lookout : public std::enable_shared_from_this<lookout> {
       core_.store.start(
           command::await_jobs{at.shard, core_.fires_schedules},
           boost::asio::bind_cancellation_slot(
-              at.cancel.slot(), boost::asio::bind_executor(core_.strand, std::move(heard))));
+              at.cancel->slot(), boost::asio::bind_executor(core_.strand, std::move(heard))));
     }
   }
   void stop() {
-    for (auto& at : listeners_) at.cancel.emit(boost::asio::cancellation_type::terminal);
+    for (auto& at : listeners_) at.cancel->emit(boost::asio::cancellation_type::terminal);
   }
 
   boost::asio::awaitable<void> collect_pointers() {
@@ -145,7 +146,8 @@ class lookout : public std::enable_shared_from_this<lookout> {
  private:
   struct listener {
     std::uint32_t shard = 0;
-    boost::asio::cancellation_signal cancel{};
+    std::shared_ptr<boost::asio::cancellation_signal> cancel =
+        std::make_shared<boost::asio::cancellation_signal>();
     bool armed = false;
     bool heard = false;     ///< since the last look
     std::uint8_t vain = 0;  ///< hints in a row that led to nothing

@@ -1,0 +1,201 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_OBSERVE_OBSERVED_HPP
+#define WEIR_OBSERVE_OBSERVED_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/command/list.hpp"
+#include "weir/concept.hpp"
+#include "weir/detail/async_lift.hpp"
+#include "weir/detail/config.hpp"
+#include "weir/error.hpp"
+#include "weir/time.hpp"
+
+#include <boost/asio/associator.hpp>
+#include <boost/asio/async_result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace weir {
+
+/// Is told what became of each command of a store:
+///
+///     struct observer {
+///       template <class C>
+///       void executed(C const& command, error_code ec, typename C::result const& answer,
+///                     duration took) const;
+///     };
+///
+/// `took` is from the call to the answer, by a steady clock. Where there is an error, the answer is
+/// an empty one. It is called in whatever thread the answer comes to, in several at once, before
+/// who asked is told: it must be quick, and not throw.
+template <class O, class C>
+concept observes = requires(O const& o, C const& c, error_code ec, typename C::result const& answer,
+                            duration took) {
+  { o.executed(c, ec, answer, took) } noexcept;
+};
+
+namespace detail {
+
+template <class Store>
+struct observed_pin {};
+template <pins_buckets Store>
+struct observed_pin<Store> {
+  using bucket_pin = typename Store::bucket_pin;  ///< the store's
+};
+
+/// The caller's handler, whose observer is told before it.
+template <class C, class Observer, class Clock, class Handler>
+struct observed_handler {
+  void operator()(error_code ec, typename C::result answer) {
+    observer.executed(command, ec, answer, saturating_sub(clock.steady_now(), began));
+    std::move(handler)(ec, std::move(answer));
+  }
+
+  C command;  ///< what it views lives until the handler is called
+  Observer observer;
+  [[no_unique_address]] Clock clock;
+  steady_time began;
+  Handler handler;
+};
+
+}  // namespace detail
+
+/// A store, and an observer of all that it is asked: for metrics, traces, an audit. What is asked
+/// by way of the store itself is not observed.
+///
+///     weir::observed store{weir::redis_store{…}, metrics};
+///     weir::limiter limiter{store, {.limit = 10}};
+///
+/// It executes what the other store executes, in the same ways. Commands that wait for an event are
+/// passed on unobserved: they are no steps. A store that nobody observes costs nothing; an observed
+/// one two readings of the clock for each command, and what its observer costs.
+///
+/// A handle, as the other is; thread-safe where the other and the observer are.
+///
+/// @tparam Observer see `observes`; copied
+/// @tparam Clock    what commands are timed by
+template <store Store, class Observer, clock Clock = system_clock>
+class observed : public detail::observed_pin<Store> {
+ public:
+  using executor_type = typename Store::executor_type;  ///< the other store's
+
+  /// @param store    what is observed; copied
+  /// @param observer is told; copied
+  /// @param clock    what commands are timed by; copied
+  explicit observed(Store store, Observer observer = Observer{}, Clock clock = Clock{})
+      : store_{std::move(store)},
+        observer_{std::move(observer)},
+        clock_{std::move(clock)} {}
+
+  /// The other store's.
+  [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
+  /// The other store: for its own operations.
+  [[nodiscard]] Store const& get_store() const noexcept { return store_; }
+  /// As it was given.
+  [[nodiscard]] Observer const& get_observer() const noexcept { return observer_; }
+  /// The other store's.
+  [[nodiscard]] std::uint32_t shard_count() const noexcept
+    requires requires(Store const& s) { s.shard_count(); }
+  {
+    return store_.shard_count();
+  }
+  /// The other store's.
+  [[nodiscard]] auto last_failure() const
+    requires requires(Store const& s) { s.last_failure(); }
+  {
+    return store_.last_failure();
+  }
+
+  /// Executes a command in the calling thread, and tells the observer.
+  template <class C>
+    requires executes_now<Store const, C> && observes<Observer, C>
+  result<typename C::result> execute(C const& c) const {
+    auto const began = clock_.steady_now();
+    auto answer = store_.execute(c);
+    tell(c, answer, began);
+    return answer;
+  }
+  /// The same, of a bucket whose place is remembered.
+  template <class Pin>
+    requires pins_buckets<Store> && std::same_as<Pin, typename Store::bucket_pin>
+  result<decision> execute(command::take const& c, Pin& pin) const {
+    auto const began = clock_.steady_now();
+    auto answer = store_.execute(c, pin);
+    tell(c, answer, began);
+    return answer;
+  }
+  /// Executes many commands, and tells the observer of each: that it took its share of the time.
+  template <class C>
+    requires executes_each<Store const, C> && observes<Observer, C>
+  void execute_each(std::span<C const> commands, std::span<result<typename C::result>> out) const {
+    auto const began = clock_.steady_now();
+    store_.execute_each(commands, out);
+    if (commands.empty()) return;
+    auto const each =
+        saturating_sub(clock_.steady_now(), began) / static_cast<duration::rep>(commands.size());
+    for (std::size_t i = 0; i != commands.size(); ++i) tell_of(commands[i], out[i], each);
+  }
+
+  /// Executes a command, and tells the observer before the handler.
+  template <class C, class Token>
+    requires executes<Store const, C> && (observes<Observer, C> || command::waits_for_event<C>)
+  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
+    if constexpr (command::waits_for_event<C>) {
+      return store_.async_execute(c, std::forward<Token>(token));
+    } else {
+      auto initiate = [self = *this](auto handler, C const& command) {
+        using handler_type = detail::observed_handler<C, Observer, Clock, decltype(handler)>;
+        self.store_.async_execute(command,
+                                  handler_type{command, self.observer_, self.clock_,
+                                               self.clock_.steady_now(), std::move(handler)});
+      };
+      return boost::asio::async_initiate<Token, void(error_code, typename C::result)>(
+          detail::bound_initiation{get_executor(), std::move(initiate)}, token, c);
+    }
+  }
+
+ private:
+  template <class C>
+  void tell(C const& c, result<typename C::result> const& answer, steady_time began) const {
+    tell_of(c, answer, saturating_sub(clock_.steady_now(), began));
+  }
+  template <class C>
+  void tell_of(C const& c, result<typename C::result> const& answer, duration took) const {
+    if (answer.has_value()) {
+      observer_.executed(c, error_code{}, answer.value(), took);
+    } else {
+      observer_.executed(c, answer.error(), typename C::result{}, took);
+    }
+  }
+
+  Store store_;
+  Observer observer_;
+  [[no_unique_address]] Clock clock_;
+};
+
+}  // namespace weir
+
+/// @cond  what Asio asks for: the associations are the caller's handler's
+template <template <class, class> class Associator, class C, class Observer, class Clock,
+          class Handler, class Default>
+struct boost::asio::associator<Associator,
+                               weir::detail::observed_handler<C, Observer, Clock, Handler>, Default>
+    : Associator<Handler, Default> {
+  using observed = weir::detail::observed_handler<C, Observer, Clock, Handler>;
+
+  static typename Associator<Handler, Default>::type get(observed const& h) noexcept {
+    return Associator<Handler, Default>::get(h.handler);
+  }
+  static auto get(observed const& h, Default const& d) noexcept
+      -> decltype(Associator<Handler, Default>::get(h.handler, d)) {
+    return Associator<Handler, Default>::get(h.handler, d);
+  }
+};
+/// @endcond
+
+#endif
