@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -126,20 +127,25 @@ class job_context {
   /// @param token completes with `void(error_code)`; the default is `deferred`, so
   ///        `co_await job.async_checkpoint(…)` works. Called on the handler's associated executor
   /// Errors: `invalid_option` (there are no bytes), `payload_too_large`, both at once and with
-  /// nothing handed over; `lease_lost`, and that of a store that refuses it (`store_full`): then
-  /// the next attempt has an earlier one; `operation_aborted`: cancelled, and still handed over.
+  /// nothing handed over; `lease_lost`, and that of a store that refuses it (`store_full`,
+  /// `disk_full`): then the next attempt has an earlier one; `operation_aborted`: cancelled, and
+  /// still handed over.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_checkpoint(std::string bytes, Token&& token = Token{}) {
+    auto initiate = [this](auto handler, std::string text) {
+      auto const op = detail::park<error_code>(notes_.get_executor(), std::move(handler));
+      try {
+        if (auto const ec = refusal_of(text)) {
+          op->resume(ec);
+        } else {
+          notes_.checkpoint(std::move(text), [op](error_code stored) { op->resume(stored); });
+        }
+      } catch (std::bad_alloc const&) {
+        op->resume(make_error_code(boost::system::errc::not_enough_memory));
+      }
+    };
     return boost::asio::async_initiate<Token, void(error_code)>(
-        [this](auto handler, std::string text) {
-          auto const op = detail::park<error_code>(notes_.get_executor(), std::move(handler));
-          if (auto const ec = refusal_of(text)) {
-            op->resume(ec);
-          } else {
-            notes_.checkpoint(std::move(text), [op](error_code stored) { op->resume(stored); });
-          }
-        },
-        token, std::move(bytes));
+        detail::bound_initiation{notes_.get_executor(), initiate}, token, std::move(bytes));
   }
 
   /// Since the enqueue, when it was claimed.

@@ -89,7 +89,7 @@ class schedules {
   ///                   for unique keys: what is done with jobs that overlap, `definition` says. Its
   ///                   JSON form has up to `limits::scheduled_payload_size` bytes
   /// @param options    its queue and priority; a schedule in another queue is moved, and no tick is
-  ///                   lost or doubled by that
+  ///                   lost or doubled by that. No headers (`invalid_option`)
   /// @param token      completes with `void(error_code, put_outcome)`
   /// @return what has become of it
   /// Errors: `invalid_key` (its name), `invalid_option` (its expression, its zone, a tick that
@@ -105,6 +105,9 @@ class schedules {
     stored_schedule wanted;
     wanted.definition = std::move(definition);
     error_code problem;
+    if (!options.headers.text().empty()) {
+      problem = detail::explained(errc::invalid_option, "a schedule keeps no headers");
+    }
     // In the schedule's own record, which is JSON.
     auto payload = detail::encode_json(job);
     if (payload.has_value()) {
@@ -115,7 +118,7 @@ class schedules {
                     policy::max_attempts(),
                     policy::deadline(),
                     policy::retention()};
-    } else {
+    } else if (!problem) {
       problem = payload.error();
     }
     return ask<put_outcome>(

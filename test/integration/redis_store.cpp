@@ -476,6 +476,8 @@ BOOST_AUTO_TEST_CASE(F61_what_needs_no_room_goes_on_while_a_server_is_full) {
   auto const id = [&](std::size_t i) { return claimed[i].id; };
   auto const fence = [&](std::size_t i) { return claimed[i].fence; };
   BOOST_TEST(on(command::extend_lease{"queue", id(0), fence(0), lasting}).has_value());
+  BOOST_TEST(refused(command::extend_lease{"queue", id(0), fence(0), lasting, "1/2", {}}));
+  BOOST_TEST(refused(command::extend_lease{"queue", id(0), fence(0), lasting, {}, "here"}));
   BOOST_TEST(on(command::start_job{"queue", id(0), fence(0)}).has_value());
   BOOST_TEST(on(command::requeue_job{"queue", id(1), fence(1), {}, "reason"}).has_value());
   BOOST_TEST(on(command::snooze_job{"queue", id(2), fence(2), {}, "memo"}).has_value());

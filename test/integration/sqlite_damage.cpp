@@ -362,4 +362,33 @@ BOOST_AUTO_TEST_CASE(F93_a_file_of_the_schema_before_is_migrated_with_what_is_da
   BOOST_TEST(db.number("SELECT count(*) FROM weir_locks WHERE NOT sound") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(F93_a_damaged_job_of_an_earlier_schema_does_not_keep_the_file_from_opening) {
+  for (std::size_t const made : {3U, 4U}) {
+    BOOST_TEST_CONTEXT("a file of schema " << made) {
+      directory const home;
+      {
+        connection db{home.file()};
+        for (std::size_t i = 0; i != made; ++i) db.must(detail::sqlite_migrations[i]);
+        auto const number = std::to_string(made);
+        db.must("PRAGMA application_id = 2003134834; PRAGMA user_version = " + number);
+        db.must("INSERT INTO weir_state (one, schema, shards, time, fence, forgotten, jobs) "
+                "VALUES (1, " +
+                number + ", 1, 0, 7, -9223372036854775808, 1)");
+        db.must("PRAGMA ignore_check_constraints = ON");
+        db.must("INSERT INTO weir_jobs (queue, id, priority, vesting, state, attempts, "
+                "max_attempts, snoozes, fence, sequence, unclaimed, strategy, policy, enqueued, "
+                "deadline_from, deadline, retention, unique_key, kind, memo, reason, result, "
+                "payload) VALUES (1, x'00', 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, x'', x'', "
+                "x'', x'', x'', x'')");
+      }
+      boost::asio::io_context io;
+      sqlite_store const store{io.get_executor(), home.file(), quick()};
+      BOOST_TEST(ask(io, store, enqueue("other", std::array{job_of(1)})).has_value());
+      connection db{home.file()};
+      BOOST_TEST(db.number("SELECT count(*) FROM weir_jobs WHERE NOT sound") == 1);
+      BOOST_TEST(db.number("SELECT schema FROM weir_state") == detail::sqlite_schema);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -81,6 +81,12 @@ struct full_fixture {
       if (got->jobs.empty()) break;
       auto const& job = got->jobs.front();
       BOOST_TEST((ask(io, store, command::extend_lease{"q", job.id, job.fence, 1h}).has_value()));
+      // A checkpoint needs room, and takes none of the reserve.
+      std::string const checkpoint(limits::checkpoint_size, 'c');
+      if (count == 0) {
+        command::extend_lease const noted{"q", job.id, job.fence, 1h, {}, checkpoint};
+        BOOST_TEST((ask(io, store, noted).error() == errc::disk_full));
+      }
       finished_job const f{job.id, job.fence, {}};
       auto const ended = ask(io, store, command::complete_jobs{"q", {&f, 1}});
       BOOST_TEST_REQUIRE(ended.has_value(), ended.error().message());

@@ -93,6 +93,10 @@ def assert_number(name, kind, value):
     return f"static_assert({name} == {'-' if value < 0 else ''}({kind}{{1}} << {shift}));"
 
 
+# Columns of a job that who claims it does not read: they are not sent.
+NOT_OF_A_LEASE = ("progress", "reason", "result")
+
+
 class Definitions:
     """What scripts may name: {path: (text, assertions)}."""
 
@@ -122,6 +126,9 @@ class Definitions:
         for name, body in COLUMNS.findall(text):
             each = [e.strip() for e in body.split(",") if e.strip()]
             self.add(f"{name}.columns", ", ".join("j." + e for e in each[1:]),
+                     *(f"static_assert({name}::{e} == {i});" for i, e in enumerate(each)))
+            self.add(f"{name}.of_a_lease",
+                     ", ".join("''::bytea" if e in NOT_OF_A_LEASE else "j." + e for e in each[1:]),
                      *(f"static_assert({name}::{e} == {i});" for i, e in enumerate(each)))
         structs = STRUCT.findall(text)
         for indent, kind, name, value in CONSTANT.findall(text):

@@ -294,6 +294,14 @@ BOOST_AUTO_TEST_CASE(only_what_version_1_cannot_say_is_written_in_version_2) {
   BOOST_TEST((headers == std::vector<std::string>{"", "1:a,1:b,"}));
   BOOST_TEST(checkpoint == "here");
 
+  // Who knows version 1 only does not read it there, and so nobody does.
+  auto earlier = written(second);
+  earlier.erase(7, 8);
+  earlier.at(6) = 1;
+  nats_batch_reader both{earlier};
+  BOOST_TEST((both.what() == nats_batch_reader::kind::ours));
+  BOOST_TEST(!both.for_each([](auto const&, auto) { BOOST_TEST(false); }));
+
   auto damaged = message;
   damaged.back() ^= 1;
   BOOST_TEST((nats_batch_reader{damaged}.what() == nats_batch_reader::kind::damaged));

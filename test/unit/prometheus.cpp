@@ -283,6 +283,22 @@ BOOST_AUTO_TEST_CASE(a_reading_that_fails_changes_nothing) {
   BOOST_TEST(sample("weir_queue_jobs{queue=\"mail\",state=\"pending\"}") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(what_the_observer_has_no_word_for_is_passed_on) {
+  weir::command::at<weir::command::find_job> const told{
+      .command = {.queue = "default", .id = ids.job()}, .time = {}};
+  BOOST_TEST(seen.execute(told).has_value());
+  BOOST_TEST(!has("weir_commands_total{command=\"find_job\""));
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_is_back_in_another_run_is_back) {
+  auto const observer = metrics.watch_worker();
+  weir::leased_job const job;
+  observer({.kind = weir::worker_event_kind::store_failed, .error = weir::errc::store_unavailable});
+  BOOST_TEST(sample("weir_workers_without_store") == 1);
+  observer({.kind = weir::worker_event_kind::started, .queue = "q", .job = &job});
+  BOOST_TEST(sample("weir_workers_without_store") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(limits_are_noted_by_who_reads_them) {
   metrics.set_limit("gpt", {.in_use = 3, .waiting = 7, .holders = {}});
   BOOST_TEST(sample("weir_limit_permits_in_use{limit=\"gpt\"}") == 3);
@@ -356,6 +372,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_queues_has_few_series) {
              990);
   BOOST_TEST(all.at("weir_queue_jobs{queue=\"other\",state=\"pending\"}") == 2 * 990);
   BOOST_TEST(all.at("weir_jobs_enqueued_total{queue=\"other\",outcome=\"enqueued\"}") == 960);
+  BOOST_TEST(all.at("weir_limits_left_out_total") == 990);
 }
 
 BOOST_AUTO_TEST_CASE(queues_of_a_template_are_one_series) {

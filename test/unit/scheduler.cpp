@@ -813,9 +813,11 @@ BOOST_AUTO_TEST_CASE(schedules_are_listed_page_by_page) {
 }
 
 BOOST_AUTO_TEST_CASE(R8_bad_jobs_of_schedules_are_refused_before_anything_is_done) {
-  auto const refused = [&](report const& job, std::string_view queue) {
+  auto const refused = [&](report const& job, std::string_view queue,
+                           weir::job_headers const& headers = {}) {
     weir::enqueue_options options;
     options.queue = queue;
+    options.headers = headers;
     weir::error_code out;
     schedules.async_put(hourly(), job, options,
                         [&](weir::error_code ec, weir::put_outcome) { out = ec; });
@@ -825,6 +827,7 @@ BOOST_AUTO_TEST_CASE(R8_bad_jobs_of_schedules_are_refused_before_anything_is_don
   BOOST_TEST((refused({"x", ""}, "weir.schedules/reports") == weir::errc::invalid_queue));
   report const large{std::string(weir::limits::scheduled_payload_size, 'x'), ""};
   BOOST_TEST((refused(large, "reports") == weir::errc::payload_too_large));
+  BOOST_TEST((refused({"x", ""}, "reports", {{"tenant", "acme"}}) == weir::errc::invalid_option));
   BOOST_TEST(!find("hourly").has_value());
 }
 

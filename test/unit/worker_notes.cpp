@@ -8,6 +8,8 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancel_after.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 #include <boost/test/unit_test.hpp>
@@ -56,6 +58,39 @@ class full_store {
 
  private:
   memory store_;
+};
+
+/// A store that is overloaded until then: it refuses whatever extends a lease.
+class refusing_store {
+ public:
+  using executor_type = memory::executor_type;
+
+  refusing_store(memory store, weir::manual_clock clock, weir::steady_time until)
+      : store_{std::move(store)},
+        clock_{std::move(clock)},
+        until_{until} {}
+  [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
+  [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_.shard_count(); }
+
+  template <class C, class Token>
+    requires weir::executes<memory, C>
+  auto async_execute(C const& c, Token&& token) const {
+    if constexpr (std::is_same_v<C, weir::command::extend_lease>) {
+      auto answer = [self = *this, c]() -> weir::result<weir::lease_renewal> {
+        if (self.clock_.steady_now() < self.until_) return weir::errc::store_full;
+        return self.store_.execute(c);
+      };
+      return weir::detail::async_lift<weir::lease_renewal>(get_executor(), answer,
+                                                           std::forward<Token>(token));
+    } else {
+      return store_.async_execute(c, std::forward<Token>(token));
+    }
+  }
+
+ private:
+  memory store_;
+  weir::manual_clock clock_;
+  weir::steady_time until_;
 };
 
 }  // namespace test
@@ -115,6 +150,7 @@ struct notes_fixture : worker_fixture {
   }
 
   slow_store<memory> slow{store, clock, 4ms};
+  weir::steady_time refuses_all_until{};
   std::vector<weir::error_code> failures;
   std::optional<std::string> found;
 };
@@ -285,6 +321,111 @@ BOOST_AUTO_TEST_CASE(a_store_without_room_for_a_checkpoint_keeps_the_lease) {
   BOOST_TEST((told[0] == weir::errc::store_full));
   BOOST_TEST(failures.size() == 2U);
   BOOST_TEST((find(id).value().state == weir::job_state::completed));
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_is_not_lost_to_checkpoints_that_are_refused_again_and_again) {
+  auto w = make_worker_on(full_store{store});
+  w.handle<note>([&](note const&, weir::job_context& job) -> asio::awaitable<void> {
+    for (int i = 0; i != 90; ++i) {
+      job.progress(1, 2);
+      job.checkpoint("as far as here");
+      co_await sleep(1s);
+    }
+  });
+  auto const id = enqueue("note", one);
+  run(w);
+  pass(100s);
+  BOOST_TEST(events[kind::lease_lost] == 0);
+  BOOST_TEST((find(id).value().state == weir::job_state::completed));
+  BOOST_TEST(stats().leased == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(F104_a_store_that_is_overloaded_for_a_moment_gets_the_checkpoint_later) {
+  refuses_all_until = clock.steady_now() + 1s;
+  auto w = make_worker_on(refusing_store{store, clock, refuses_all_until});
+  w.handle<note>([&](note const&, weir::job_context& job) -> asio::awaitable<void> {
+    if (job.attempt() != 1) {
+      found = std::string{job.last_checkpoint()};
+      co_return;
+    }
+    job.checkpoint("as far as here");
+    co_await sleep(5s);
+    throw std::runtime_error{"failed"};
+  });
+  enqueue("note", one);
+  run(w);
+  pass(30s);
+  BOOST_TEST((found == "as far as here"));
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_failed_has_failed_whatever_comes_while_its_notes_are_stored) {
+  weir::testing::fault_injector faults;
+  weir::worker w{weir::testing::faulty_store{store, faults, clock},
+                 weir::worker_options{.drain = 1s}, clock, weir::constant_backoff{10s},
+                 weir::id_source::seeded(1)};
+  w.on_event([this](weir::worker_event const& e) { ++events[e.kind]; });
+  faults.next_of<weir::command::extend_lease>(weir::testing::fault::late_answer, 1500ms);
+  w.handle<note>([&](note const&, weir::job_context& job) {
+    job.checkpoint("as far as here");
+    throw std::runtime_error{"failed"};
+  });
+  auto const id = enqueue("note", one);
+  w.async_run([this](weir::error_code ec) { ended = ec; });
+  settle();
+  w.stop();
+  pass(5s);
+  BOOST_TEST(ended.has_value());
+  BOOST_TEST(events[kind::returned] == 0);
+  BOOST_TEST(events[kind::retried] == 1);
+  BOOST_TEST(find(id).value().attempts == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_renewal_that_is_never_answered_holds_up_no_end) {
+  weir::testing::fault_injector faults;
+  auto w = make_worker_on(weir::testing::faulty_store{store, faults, clock});
+  faults.next_of<weir::command::extend_lease>(weir::testing::fault::silence);
+  w.handle<note>([&](note const&, weir::job_context& job) {
+    job.checkpoint("as far as here");
+    throw std::runtime_error{"failed"};
+  });
+  enqueue("note", one);
+  run(w);
+  pass(1s);
+  w.stop();
+  pass(40s);
+  BOOST_TEST(ended.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_checkpoint_is_tried_again_soon_however_long_the_lease_is) {
+  weir::testing::fault_injector faults;
+  weir::worker w{weir::testing::faulty_store{store, faults, clock},
+                 weir::worker_options{.lease = 10h}, clock, weir::constant_backoff{1h},
+                 weir::id_source::seeded(1)};
+  for (int i = 0; i != 3; ++i) {
+    faults.next_of<weir::command::extend_lease>(weir::testing::fault::fail_before);
+  }
+  bool stored = false;
+  w.handle<note>([&](note const&, weir::job_context& job) -> asio::awaitable<void> {
+    co_await job.async_checkpoint("as far as here");
+    stored = true;
+  });
+  enqueue("note", one);
+  w.async_run([](weir::error_code) {});
+  pass(4s);
+  BOOST_TEST(stored);
+  w.stop();
+  pass(1s);
+}
+
+BOOST_AUTO_TEST_CASE(a_checkpoint_can_be_waited_for_for_some_time) {
+  auto w = make_worker();
+  w.handle<note>([&](note const&, weir::job_context& job) -> asio::awaitable<void> {
+    co_await job.async_checkpoint("as far as here", asio::cancel_after(1h, await));
+  });
+  auto const id = enqueue("note", one);
+  start(w);
+  BOOST_TEST((find(id).value().state == weir::job_state::completed));
+  BOOST_TEST(find(id).value().checkpoint == "as far as here");
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_that_is_lost_stores_nothing) {

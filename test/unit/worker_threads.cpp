@@ -14,6 +14,7 @@
 #include <atomic>
 #include <functional>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 using namespace test;
@@ -29,6 +30,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(endless, number)
 
 struct timed : endless {};
 struct limited : endless {};
+/// Leaves checkpoints, and fails at its first attempt.
+struct noting : endless {};
+/// Leaves checkpoints until its time is over.
+struct noting_for_ever : endless {};
 
 }  // namespace threads
 
@@ -50,6 +55,16 @@ struct weir::job_traits<limited> {
   static std::string concurrency_key(limited const&) { return "key"; }
 };
 
+template <>
+struct weir::job_traits<noting> {
+  static constexpr std::string_view kind = "noting";
+};
+template <>
+struct weir::job_traits<noting_for_ever> {
+  static constexpr std::string_view kind = "noting for ever";
+  static constexpr duration timeout = std::chrono::milliseconds{5};
+};
+
 namespace {
 
 auto const permit_key = weir::job_policy<limited>::concurrency_key(limited{});
@@ -65,6 +80,24 @@ struct crowd {
     worker.handle<endless>([](endless const&) { return wait_for_ever(); });
     worker.handle<timed>([](timed const&) { return wait_for_ever(); });
     worker.handle<limited>([](limited const&) { return wait_for_ever(); });
+    worker.handle<noting>([this](noting const&, weir::job_context& c) -> asio::awaitable<void> {
+      if (c.attempt() != 1) {
+        found += c.last_checkpoint() == "last" ? 1 : 0;
+        co_return;
+      }
+      c.progress(1, 2);
+      co_await c.async_checkpoint("first");
+      c.progress(2, 2);
+      c.checkpoint("last");
+      throw std::runtime_error{"failed"};
+    });
+    worker.handle<noting_for_ever>(
+        [](noting_for_ever const&, weir::job_context& c) -> asio::awaitable<void> {
+          for (std::uint64_t i = 1;; ++i) {
+            c.progress(i, 0);
+            co_await c.async_checkpoint("so far");
+          }
+        });
     worker.on_event([this](weir::worker_event const& e) {
       ++events.at(static_cast<std::size_t>(e.kind));
       if (on_event) on_event(e);
@@ -113,6 +146,7 @@ struct crowd {
   weir::error_code error;
   std::function<void(weir::worker_event const&)> on_event;
   std::array<std::atomic<int>, 16> events{};
+  std::atomic<int> found{0};  ///< second attempts that had the last checkpoint of the first
   worker_type worker;
 };
 
@@ -182,6 +216,28 @@ BOOST_AUTO_TEST_CASE(F56_handlers_that_a_shutdown_stops_on_other_threads) {
     c.run();
     BOOST_TEST(c.count(kind::returned) == c.count(kind::started));
   }
+}
+
+BOOST_AUTO_TEST_CASE(F104_checkpoints_of_handlers_that_fail_on_other_threads) {
+  crowd c{{.concurrency = 64, .lease = 24h}};
+  c.enqueue("noting", 2);
+  c.on_event = [&](weir::worker_event const& e) {
+    if (e.kind == kind::completed && c.count(kind::completed) == crowd::jobs) c.worker.stop();
+  };
+  c.run();
+  BOOST_TEST(c.found == crowd::jobs);
+}
+
+BOOST_AUTO_TEST_CASE(F56_handlers_that_time_out_while_they_wait_for_a_checkpoint) {
+  crowd c{{.concurrency = 64, .lease = 24h}};
+  c.enqueue("noting for ever");
+  c.on_event = [&](weir::worker_event const& e) {
+    if (e.kind == kind::dead_lettered && c.count(kind::dead_lettered) == crowd::jobs) {
+      c.worker.stop();
+    }
+  };
+  c.run();
+  BOOST_TEST(c.count(kind::dead_lettered) == crowd::jobs);
 }
 
 BOOST_AUTO_TEST_CASE(F56_handlers_of_a_run_that_another_thread_cancels) {

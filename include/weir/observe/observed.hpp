@@ -72,8 +72,9 @@ struct observed_handler {
 ///     weir::limiter limiter{store, {.limit = 10}};
 ///
 /// It executes what the other store executes, in the same ways. Commands that wait for an event are
-/// passed on unobserved: they are no steps. A store that nobody observes costs nothing; an observed
-/// one two readings of the clock for each command, and what its observer costs.
+/// passed on unobserved, since they are no steps; so are those that the observer has no word for. A
+/// store that nobody observes costs nothing; an observed one two readings of the clock for each
+/// command, and what its observer costs.
 ///
 /// A handle, as the other is; thread-safe where the other and the observer are.
 ///
@@ -113,12 +114,16 @@ class observed : public detail::observed_pin<Store> {
 
   /// Executes a command in the calling thread, and tells the observer.
   template <class C>
-    requires executes_now<Store const, C> && observes<Observer, C>
+    requires executes_now<Store const, C>
   result<typename C::result> execute(C const& c) const {
-    auto const began = clock_.steady_now();
-    auto answer = store_.execute(c);
-    tell(c, answer, began);
-    return answer;
+    if constexpr (observes<Observer, C>) {
+      auto const began = clock_.steady_now();
+      auto answer = store_.execute(c);
+      tell(c, answer, began);
+      return answer;
+    } else {
+      return store_.execute(c);
+    }
   }
   /// The same, of a bucket whose place is remembered.
   template <class Pin>
@@ -143,9 +148,9 @@ class observed : public detail::observed_pin<Store> {
 
   /// Executes a command, and tells the observer before the handler.
   template <class C, class Token>
-    requires executes<Store const, C> && (observes<Observer, C> || command::waits_for_event<C>)
+    requires executes<Store const, C>
   WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    if constexpr (command::waits_for_event<C>) {
+    if constexpr (command::waits_for_event<C> || !observes<Observer, C>) {
       return store_.async_execute(c, std::forward<Token>(token));
     } else {
       auto initiate = [self = *this](auto handler, C const& command) {

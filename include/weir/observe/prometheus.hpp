@@ -57,8 +57,8 @@ struct metrics_options {
                                std::chrono::milliseconds{500}, std::chrono::seconds{1},
                                std::chrono::seconds{5},        std::chrono::seconds{10},
                                std::chrono::seconds{60},       std::chrono::minutes{10}};
-  /// How many queues, pairs of a queue and a kind, and limits have series of their own; what comes
-  /// later is counted together, as `other`. 1…100,000.
+  /// How many queues, pairs of a queue and a kind, and limits have series of their own: 1…100,000.
+  /// What comes later is counted together, as `other`; limits are left out.
   std::uint32_t most_series = 200;
   /// The label of a queue: for example `tenant/*` for every queue of a tenant, so that a thousand
   /// tenants are one series. Empty: its name. Called in any thread; must not throw.
@@ -188,9 +188,10 @@ struct metrics_state {
   std::map<std::string, queue_gauges> queues;
   std::map<std::string, limit_gauges> limits;
   std::uint64_t queues_left_out = 0;
+  std::uint64_t limits_left_out = 0;
 };
 
-/// Counts the events of one worker, on its strand.
+/// Counts the events of one worker.
 class worker_metrics {
  public:
   worker_metrics(std::shared_ptr<metrics_state> to, worker_observer next)
@@ -204,7 +205,10 @@ class worker_metrics {
   }
 
   void operator()(worker_event const& e) {
-    count(e);
+    {
+      std::lock_guard const lock{mutex_};  // of several runs of one worker
+      count(e);
+    }
     if (next_) next_(e);
   }
 
@@ -235,11 +239,14 @@ class worker_metrics {
     auto& s = series(e);
     s.events[place(e.kind)].add();
     s.age.add(e.job->age);
-    began_.insert_or_assign(e.job, clock_.steady_now());
-    to_->running.fetch_add(1, std::memory_order_relaxed);
+    if (began_.insert_or_assign(e.job, clock_.steady_now()).second) {
+      to_->running.fetch_add(1, std::memory_order_relaxed);
+    }
+    is_away(false);
   }
   void end(worker_event const& e) {
     auto& s = series(e);
+    if (e.kind == kind::completed) is_away(false);
     s.events[place(e.kind)].add(e.count);
     auto const at = began_.find(e.job);
     if (at == began_.end()) return;  // its handler had not started
@@ -257,6 +264,7 @@ class worker_metrics {
     std::string_view const of =
         e.job == nullptr ? std::string_view{} : std::string_view{e.job->kind};
     if (last_ == nullptr || e.queue != queue_ || of != kind_) {
+      last_ = nullptr;  // if there is no memory for another
       queue_ = e.queue;
       kind_ = of;
       last_ = &to_->series_of(e.queue, of);
@@ -268,6 +276,7 @@ class worker_metrics {
   std::shared_ptr<metrics_state> to_;
   worker_observer next_;
   system_clock clock_;
+  std::mutex mutex_;  ///< of what follows
   std::string queue_;
   std::string kind_;
   metrics_state::job_series* last_ = nullptr;
@@ -394,6 +403,7 @@ class prometheus_metrics {
 
   /// Counts a command: what `observed` calls.
   template <class C>
+    requires(detail::every_command::place_of<C>() < detail::every_command::size)
   void executed([[maybe_unused]] C const& c, error_code ec,
                 [[maybe_unused]] typename C::result const& answer, duration took) const noexcept {
     auto& series = *state_->commands[detail::every_command::place_of<C>()];
@@ -441,7 +451,10 @@ class prometheus_metrics {
     auto label = detail::printable(name, 100);
     std::lock_guard const lock{state_->mutex};
     auto& limits = state_->limits;
-    if (!limits.contains(label) && limits.size() >= state_->options.most_series) label = "other";
+    if (!limits.contains(label) && limits.size() >= state_->options.most_series) {
+      ++state_->limits_left_out;
+      return;
+    }
     limits[std::move(label)] = {census.in_use, census.waiting};
   }
 
@@ -563,6 +576,9 @@ class prometheus_metrics {
     for (auto const& [name, g] : state_->limits) to.sample({{"limit", name}}, g.in_use);
     to.family("weir_limit_waiting", "gauge", "Who waits for a permit, as it was read last.");
     for (auto const& [name, g] : state_->limits) to.sample({{"limit", name}}, g.waiting);
+    to.family("weir_limits_left_out_total", "counter",
+              "How often a limit beyond those with a series was to be noted.");
+    to.sample({}, state_->limits_left_out);
   }
 
   [[nodiscard]] static bool of_jobs(worker_event_kind k) noexcept {

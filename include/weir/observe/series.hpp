@@ -118,10 +118,11 @@ class metric_writer {
     return std::to_string(n);
   }
   [[nodiscard]] static std::string text_of(double value) {
-    std::array<char, 32> text{};
-    auto const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    std::array<char, 400> text{};  // the longest that there is
+    auto const end =
+        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
     std::string out{text.data(), end};
-    if (out.find_first_of(".e") == out.npos) out += ".0";  // OpenMetrics wants a bound to be one
+    if (out.find('.') == out.npos) out += ".0";  // OpenMetrics wants a bound to be one
     return out;
   }
 

@@ -156,8 +156,7 @@ class job_machine : public job_moves<Rows> {
   result<lease_renewal> apply(command::extend_lease const& c, time_point now) {
     return on_lease(c, now, [&](queue& q, record& r) {
       auto const vesting = saturating_add(now, c.lease);
-      if (!c.progress.empty()) r.note_progress(c.progress);
-      if (!c.checkpoint.empty()) r.note_checkpoint(c.checkpoint);
+      r.note_progress(c.progress, c.checkpoint);
       rows_.extend(q, r, vesting);
       rows_.no_later_than(q, vesting, now);
       return lease_renewal{c.lease};

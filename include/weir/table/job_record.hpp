@@ -93,8 +93,15 @@ struct job_record : job_set_hook<records_tag>,
   void note_result(std::string_view text) { note(&job_notes::result, text); }
   void note_reason(std::string_view text) { note(&job_notes::reason, text); }
   void note_headers(std::string_view text) { note(&job_notes::headers, text); }
-  void note_progress(std::string_view text) { note(&job_notes::progress, text); }
-  void note_checkpoint(std::string_view text) { note(&job_notes::checkpoint, text); }
+  /// Each, unless it is empty; both, or none.
+  void note_progress(std::string_view progress, std::string_view checkpoint) {
+    if (progress.empty() && checkpoint.empty()) return;
+    std::string first{progress};
+    std::string second{checkpoint};
+    auto& to = notes();
+    if (!first.empty()) to.progress = std::move(first);
+    if (!second.empty()) to.checkpoint = std::move(second);
+  }
   [[nodiscard]] std::string_view holder_name() const noexcept { return holder->name; }
 
   /// As `rule::bytes_of` the job that is described from it.

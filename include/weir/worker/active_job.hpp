@@ -103,7 +103,9 @@ struct active_job : std::enable_shared_from_this<active_job> {
   bool finishing = false;  ///< its handler has ended, and it has no hand any more
   bool settled = false;
 
-  steady_time noted_at = steady_time::min();  ///< when notes of its handler were last stored
+  steady_time noted_at = steady_time::min();  ///< when notes of its handler were last stored, or
+                                              ///< refused
+  std::uint32_t failed_renewals = 0;          ///< in a row
 
   std::optional<active_permit> permit;
   steady_time permit_deadline = steady_time::max();  ///< from here on the permit may be over

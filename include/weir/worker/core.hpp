@@ -349,12 +349,14 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
                                                 ///< from here on
 
  private:
-  /// In the handler's thread, while it runs: what runs it keeps the job and this.
-  static void notes_are_wanted(void* of) {
+  /// In the handler's thread, while it runs: what runs it keeps the job and this. Without memory
+  /// for it the next renewal takes along what there is.
+  static void notes_are_wanted(void* of) noexcept try {
     auto const job = static_cast<active_job*>(of)->shared_from_this();
     boost::asio::post(job->core->strand, [job, core = job->core->shared_from_this()] {
       if (!job->settled && core->keep_notes) core->keep_notes(*job);
     });
+  } catch (...) {
   }
 
   void tell_of_job(worker_event_kind kind, active_job const& job, std::string_view reason,
@@ -384,7 +386,9 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   void heed(any_question const& what) {
     auto const ec = what.error;
     if (!ec) recovered();
-    if (!ec || what.queue.empty() || ec == errc::lease_lost || ec == condition::bad_input) return;
+    if (!ec || !what.heeded || what.queue.empty() || ec == errc::lease_lost ||
+        ec == condition::bad_input)
+      return;
     back_off(what.queue);
   }
 

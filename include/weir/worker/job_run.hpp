@@ -227,7 +227,11 @@ class job_run {
   static boost::asio::awaitable<void> conclude(std::shared_ptr<job_run> self,
                                                std::shared_ptr<active_job> job) {
     auto& outcome = job->outcome;
-    if (!succeeded(outcome)) co_await self->keep_notes(job);
+    auto cause = job->cause;  // why it ended, whatever comes while its notes are stored
+    if (!succeeded(outcome)) {
+      co_await self->keep_notes(job);
+      if (job->cause == stop_cause::lease_lost) cause = job->cause;
+    }
     switch (outcome.how) {
       case ending::done:
       case ending::unstorable:
@@ -245,12 +249,11 @@ class job_run {
       case ending::not_started: co_await self->stopped(job); co_return;
       case ending::failed: break;
     }
-    if (job->cause != stop_cause::none && job->cause != stop_cause::timeout) {
+    if (cause != stop_cause::none && cause != stop_cause::timeout) {
       co_await self->stopped(job);
       co_return;
     }
-    auto reason =
-        job->cause == stop_cause::timeout ? std::string{"timed out"} : std::move(outcome.text);
+    auto reason = cause == stop_cause::timeout ? std::string{"timed out"} : std::move(outcome.text);
     co_await self->requeue(job, std::move(reason), self->retry_delay(*job));
   }
 
@@ -259,9 +262,20 @@ class job_run {
   boost::asio::awaitable<void> keep_notes(std::shared_ptr<active_job> job) {
     auto& notes = job->context.notes();
     if (!notes.unstored() || job->cause == stop_cause::lease_lost) co_return;
-    auto const ended = std::make_shared<wakeup>(core_->strand);
-    notes.checkpoint({}, [ended](error_code) { ended->notify(); });
-    co_await ended->wait();
+    auto const over = std::make_shared<wakeup>(core_->strand);
+    auto const told = std::make_shared<bool>(false);
+    notes.checkpoint({}, [over, told](error_code) {
+      *told = true;
+      over->notify();
+    });
+    // A renewal that hangs is not waited for, no more than by anybody else.
+    while (!*told && job->cause != stop_cause::lease_lost) {
+      auto const now = core_->clock.steady_now();
+      auto const until = std::min(job->deadline, core_->give_up_at);
+      if (now >= until) break;
+      co_await over->wait_until(core_->clock,
+                                std::min(until, saturating_add(now, core_->options.poll)));
+    }
   }
 
   /// Tells the handler how much time it has, and to stop at its time-out.

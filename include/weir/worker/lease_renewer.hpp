@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -69,7 +70,9 @@ class lease_renewer {
           log_late_renewals("worker", saturating_sub(now, job->renew_at),
                             self->core_->options.lease, "bookkeeping_on");
           job->renewing = true;
-          self->core_->begin(renew(self, job));
+          self->core_->begin(renew(self, job), [self, job](std::exception_ptr const& failed) {
+            if (failed) self->end_renewal(*job, false);  // out of memory
+          });
         }
         next =
             std::min(next, job->renewing ? job->deadline : std::min(job->renew_at, job->deadline));
@@ -115,16 +118,50 @@ class lease_renewer {
     return notes.urgent() ? now : std::max(now, saturating_add(job.noted_at, progress_pace));
   }
 
-  /// What a renewal took along is stored, or not.
-  void end_notes(active_job& job, handler_notes::load taken, error_code ec) const {
-    auto& notes = job.context.notes();
-    // A store without room for them has room for a renewal alone.
-    bool const again = ec == condition::transient && ec != errc::store_full &&
-                       core_->clock.steady_now() < core_->give_up_at;
-    if (again) return notes.put_back(std::move(taken));
-    if (!ec) job.noted_at = core_->clock.steady_now();
-    notes.end(std::move(taken), ec);
-    if (ec == errc::lease_lost && notes.waiting()) notes.end(notes.take(), ec);
+  /// Renews the lease and stores what its handler noted. A store may refuse that and not a renewal
+  /// alone, for which there is room: then the notes are dropped, and the lease is not lost for
+  /// them.
+  static boost::asio::awaitable<void> extend(std::shared_ptr<lease_renewer> self,
+                                             std::shared_ptr<active_job> job, error_code& answer,
+                                             duration& left, steady_time& asked_at) {
+    auto& core = *self->core_;
+    auto& notes = job->context.notes();
+    auto taken = notes.take();
+    command::extend_lease plain{.queue = job->queue,
+                                .id = job->job.id,
+                                .fence = job->job.fence,
+                                .lease = core.options.lease};
+    auto noted = plain;
+    noted.progress = taken.progress;
+    noted.checkpoint = taken.checkpoint;
+    question<command::extend_lease> both{noted};
+    both.heeded = taken.empty();
+    co_await core.ask_once(both);
+    error_code const refused = both.error;
+    bool const away = refused == errc::store_unavailable || refused == errc::outcome_unknown;
+    if (taken.empty() || !refused || refused == errc::lease_lost || away) {
+      answer = refused;
+      asked_at = both.asked_at;
+      if (!answer) left = both.answer->expires_in;
+    } else {
+      question<command::extend_lease> alone{plain};
+      co_await core.ask_once(alone);
+      answer = alone.error;
+      asked_at = alone.asked_at;
+      if (!answer) {
+        left = alone.answer->expires_in;
+        core.tell_failure(refused, job->queue);
+      }
+    }
+    if (taken.empty()) co_return;
+    bool const again = answer && answer != errc::lease_lost;
+    if (again && core.clock.steady_now() < core.give_up_at) {
+      notes.put_back(std::move(taken));
+      co_return;
+    }
+    job->noted_at = core.clock.steady_now();
+    notes.end(std::move(taken), answer ? answer : refused);
+    if (answer == errc::lease_lost && notes.waiting()) notes.end(notes.take(), answer);
   }
 
   /// One renewal. Its hanging is no harm: `run` looks at the deadline all the same.
@@ -135,25 +172,18 @@ class lease_renewer {
     bool lost = false;
     bool renewed = false;
 
-    auto notes = job->context.notes().take();
-    bool const noted =
-        !notes.progress.empty() || !notes.checkpoint.empty() || !notes.waiters.empty();
-    question<command::extend_lease> extend{{.queue = job->queue,
-                                            .id = job->job.id,
-                                            .fence = job->job.fence,
-                                            .lease = lease,
-                                            .progress = notes.progress,
-                                            .checkpoint = notes.checkpoint}};
-    co_await core.ask_once(extend);
-    if (noted) self->end_notes(*job, std::move(notes), extend.error);
-    if (!extend.error) {
+    error_code answer;
+    duration left{};
+    steady_time asked_at{};
+    co_await extend(self, job, answer, left, asked_at);
+    if (!answer) {
       renewed = true;
-      job->deadline = worker_core::lease_deadline(extend.asked_at, extend.answer->expires_in);
-    } else if (extend.error == errc::lease_lost) {
+      job->deadline = worker_core::lease_deadline(asked_at, left);
+    } else if (answer == errc::lease_lost) {
       lost = true;
       job->stop(stop_cause::lease_lost);
     } else {
-      core.tell_failure(extend.error);
+      core.tell_failure(answer);
     }
 
     if (!lost && job->permit) {
@@ -175,10 +205,24 @@ class lease_renewer {
       }
     }
 
-    job->renewing = false;
-    auto const soon = core.clock.steady_now() + lease / 12;
-    job->renew_at = renewed ? std::min(extend.asked_at + lease / 3, self->notes_at(*job)) : soon;
-    self->poke_->notify();
+    self->end_renewal(*job, renewed, asked_at);
+  }
+
+  /// @param asked_at before it was asked for
+  void end_renewal(active_job& job, bool renewed, steady_time asked_at = {}) {
+    auto const lease = core_->options.lease;
+    job.renewing = false;
+    if (renewed) {
+      job.failed_renewals = 0;
+      job.renew_at = std::min(saturating_add(asked_at, lease / 3), notes_at(job));
+    } else {
+      // Who waits for a checkpoint does not wait for so long.
+      auto const urgent = job.context.notes().urgent();
+      auto const pause = core_->pause_after(job.failed_renewals++, {});
+      job.renew_at = saturating_add(core_->clock.steady_now(),
+                                    urgent ? std::min(lease / 12, pause) : lease / 12);
+    }
+    poke_->notify();
   }
 
   std::shared_ptr<worker_core> core_;

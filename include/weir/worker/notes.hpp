@@ -32,15 +32,21 @@ class handler_notes {
     std::string progress;
     std::string checkpoint;
     std::vector<waiter> waiters;
+
+    [[nodiscard]] bool empty() const noexcept {
+      return progress.empty() && checkpoint.empty() && waiters.empty();
+    }
   };
 
   /// For the worker, before the handler starts.
   /// @param wanted called in any thread when there is something to be stored, with `job`
-  void kept_by(void* job, void (*wanted)(void*), boost::asio::any_io_executor const& on) noexcept {
+  void kept_by(void* job, void (*wanted)(void*) noexcept,
+               boost::asio::any_io_executor const& on) noexcept {
     job_ = job;
     wanted_ = wanted;
     executor_ = &on;
   }
+  /// The bookkeeping's; where handlers without an executor are called.
   [[nodiscard]] boost::asio::any_io_executor get_executor() const {
     if (executor_ == nullptr) return boost::asio::system_executor{};
     return *executor_;
@@ -101,7 +107,12 @@ class handler_notes {
       std::lock_guard const lock{mutex_};
       if (body_ != nullptr) body_->under_way = false;
     }
-    for (auto const& w : taken.waiters) w(ec);
+    for (auto const& w : taken.waiters) {
+      try {
+        w(ec);
+      } catch (...) {  // no memory to tell it: it is told when it is destroyed
+      }
+    }
   }
   /// It was not stored, and is to be tried again. What was noted meanwhile counts.
   void put_back(load taken) {
@@ -135,7 +146,7 @@ class handler_notes {
   }
 
   void* job_ = nullptr;
-  void (*wanted_)(void*) = nullptr;
+  void (*wanted_)(void*) noexcept = nullptr;
   boost::asio::any_io_executor const* executor_ = nullptr;
   mutable std::mutex mutex_;  ///< of what follows
   std::unique_ptr<body> body_;

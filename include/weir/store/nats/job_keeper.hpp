@@ -319,11 +319,14 @@ class nats_job_keeper final : public nats_job_feed {
     nats_batch_reader batch{message.data};
     std::vector<call> calls;
     bool const ours = batch.what() == nats_batch_reader::kind::ours && batch.id().sender == sender_;
-    if (ours) {
-      if (auto const at = flights_.find(batch.id().number); at != flights_.end()) {
-        calls = std::move(at->second.calls);
-        flights_.erase(at);
-      }
+    auto at = ours ? flights_.find(batch.id().number) : flights_.end();
+    if (batch.what() == nats_batch_reader::kind::damaged) {  // whose it was it may not say
+      at = std::ranges::find_if(flights_,
+                                [&](auto const& f) { return f.second.stored == message.sequence; });
+    }
+    if (at != flights_.end()) {
+      calls = std::move(at->second.calls);
+      flights_.erase(at);
     }
     std::size_t i = 0;
     auto const before = to.since_image();

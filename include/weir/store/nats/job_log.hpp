@@ -164,7 +164,8 @@ class nats_batch_reader {
     std::uint32_t version = 0;
     from_(version);
     if (!from_.good() || version == 0) return;
-    if (version > 1) {
+    extended_ = version > 1;
+    if (extended_) {
       nats_reader rest{from_.rest()};
       auto const checksum = rest.number();
       if (!rest.good() || checksum != nats_log_checksum(rest.rest())) return;
@@ -222,6 +223,7 @@ class nats_batch_reader {
     } else {
       using logged = std::variant_alternative_t<Number, nats_job_command>;
       constexpr bool extended = is_nats_extended<logged>;
+      if (extended && !extended_) return false;  // who knows version 1 only reads no such command
       typename nats_plain<logged>::type c{};
       job_command_fields<extended>(from_, c);
       if constexpr (requires { c.jobs; }) {
@@ -248,6 +250,7 @@ class nats_batch_reader {
 
   compact_reader from_;
   kind kind_ = kind::damaged;
+  bool extended_ = false;
   nats_batch_id id_;
   nats_notice notice_ = nats_notice::none;
   std::uint64_t image_ = 0;

@@ -72,7 +72,7 @@ struct postgres_type<job_id> {
 /// A call of one of the schema's functions, with its arguments as they are sent. It views nothing.
 class postgres_call {
  public:
-  static constexpr std::size_t most = 22;  // of relay_job
+  static constexpr std::size_t most = 23;  // of relay_job
 
   /// @param function its name, a constant
   explicit postgres_call(char const* function) noexcept : function_{function} {}

@@ -117,8 +117,11 @@ struct sqlite_job : rule::job_fields<std::optional<std::string>> {
   void note_memo(std::string_view text) noexcept { new_memo = text; }
   void note_reason(std::string_view text) noexcept { new_reason = text; }
   void note_result(std::string_view text) noexcept { new_result = text; }
-  void note_progress(std::string_view text) noexcept { new_progress = text; }
-  void note_checkpoint(std::string_view text) noexcept { new_checkpoint = text; }
+  /// Each, unless it is empty.
+  void note_progress(std::string_view progress, std::string_view checkpoint) noexcept {
+    if (!progress.empty()) new_progress = progress;
+    if (!checkpoint.empty()) new_checkpoint = checkpoint;
+  }
 };
 
 /// Each of its texts can be moved to the job that is described from it.

@@ -44,6 +44,13 @@ template <class T>
   return bytes;
 }
 
+/// Bytes of what an extension of a lease keeps with its job.
+template <class C>
+[[nodiscard]] std::size_t sqlite_notes_of([[maybe_unused]] C const& c) noexcept {
+  if constexpr (requires { c.checkpoint; }) return c.progress.size() + c.checkpoint.size();
+  return 0;
+}
+
 /// One command on its way to the thread of a store, and its operation. Everything but making it is
 /// done in that thread.
 class sqlite_request {
@@ -131,7 +138,9 @@ class sqlite_command final : public sqlite_operation<typename C::result> {
         time_{time} {}
 
   [[nodiscard]] bool reads_only() const noexcept override { return command::reads_only<C>; }
-  [[nodiscard]] bool needs_room() const noexcept override { return command::needs_room<C>; }
+  [[nodiscard]] bool needs_room() const noexcept override {
+    return command::needs_room<C> || sqlite_notes_of(command_.get()) != 0;
+  }
   void refuse(error_code ec) noexcept override { answer_ = ec; }
 
   void run(sqlite_tables& tables) override {
@@ -145,7 +154,7 @@ class sqlite_command final : public sqlite_operation<typename C::result> {
 
   [[nodiscard]] std::size_t bytes() const noexcept override {
     auto const answer = answer_.has_value() ? sqlite_bytes_of(*answer_) : std::size_t{0};
-    return sqlite_bytes_of(command_.get()) + answer;
+    return sqlite_bytes_of(command_.get()) + sqlite_notes_of(command_.get()) + answer;
   }
 
   void complete() noexcept override {

@@ -218,17 +218,20 @@ PRAGMA ignore_check_constraints = OFF;
 
     // The queues of schedules, whose names begin with weir.schedules/, have scans of their own.
     R"sql(
+PRAGMA ignore_check_constraints = ON;
 ALTER TABLE weir_queues ADD COLUMN scan INTEGER AS (
   shard + 1024 * (name >= x'776569722e7363686564756c65732f'
                   AND name < x'776569722e7363686564756c657330')
 );
 DROP INDEX weir_queues_due;
 CREATE INDEX weir_queues_due ON weir_queues (scan, due, name) WHERE due IS NOT NULL;
+PRAGMA ignore_check_constraints = OFF;
 )sql",
 
     // What goes with a job, and how far its handler has come. `carried` is to these what `sound` is
     // to the others.
     R"sql(
+PRAGMA ignore_check_constraints = ON;
 ALTER TABLE weir_jobs ADD COLUMN headers BLOB NOT NULL DEFAULT x'';
 ALTER TABLE weir_jobs ADD COLUMN progress BLOB NOT NULL DEFAULT x'';
 ALTER TABLE weir_jobs ADD COLUMN checkpoint BLOB NOT NULL DEFAULT x'';
@@ -236,6 +239,7 @@ ALTER TABLE weir_jobs ADD COLUMN carried INTEGER AS (
   length(headers) <= 4096 AND length(progress) <= 1024 AND length(checkpoint) <= 65536
   AND typeof(headers) = 'blob' AND typeof(progress) = 'blob' AND typeof(checkpoint) = 'blob'
 ) CHECK (carried);
+PRAGMA ignore_check_constraints = OFF;
 )sql",
 };
 

@@ -65,7 +65,7 @@ BEGIN
                     false);
   IF sequence_ <> 0 THEN
     IF last = sequence_ THEN
-      RETURN QUERY SELECT now_, weir.postgres_job_row.columns FROM weir.jobs j --\
+      RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease FROM weir.jobs j --\
           WHERE j.queue = queue_ AND j.holder = holder_
         AND j.sequence = sequence_ AND j.state = weir.job_state.pending --\
             AND j.vesting > now_ ORDER BY j.fence;
@@ -138,7 +138,7 @@ BEGIN
               FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
                 WITH ORDINALITY c(tid, fence, place)
               WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
-          SELECT now_, weir.postgres_job_row.columns FROM claimed j ORDER BY j.place;
+          SELECT now_, weir.postgres_job_row.of_a_lease FROM claimed j ORDER BY j.place;
         GET DIAGNOSTICS more = ROW_COUNT;
         n := n + more;
       END IF;
@@ -193,7 +193,7 @@ BEGIN
   early_ := early_ AND j.vesting > now_;
   IF j.vesting > now_ AND (j.holder IS NOT NULL OR NOT early_) THEN
     IF j.holder = holder_ THEN
-      RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+      RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease;
     END IF;
     RETURN;
   END IF;
@@ -211,7 +211,7 @@ BEGIN
   IF early_ THEN
     PERFORM weir.touch(queue_, shard_, j.vesting, own_);
   END IF;
-  RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+  RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease;
 END $$;
 
 -- Locks a job with its live lease, and its key before it, if what is done may take it again. No

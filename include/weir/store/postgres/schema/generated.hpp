@@ -418,7 +418,7 @@ BEGIN
                     false);
   IF sequence_ <> 0 THEN
     IF last = sequence_ THEN
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint FROM ~.jobs j WHERE j.queue = queue_ AND j.holder = holder_
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint FROM ~.jobs j WHERE j.queue = queue_ AND j.holder = holder_
         AND j.sequence = sequence_ AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
@@ -485,7 +485,7 @@ BEGIN
               FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
                 WITH ORDINALITY c(tid, fence, place)
               WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
-          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint FROM claimed j ORDER BY j.place;
+          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint FROM claimed j ORDER BY j.place;
         GET DIAGNOSTICS more = ROW_COUNT;
         n := n + more;
       END IF;
@@ -540,7 +540,7 @@ BEGIN
   early_ := early_ AND j.vesting > now_;
   IF j.vesting > now_ AND (j.holder IS NOT NULL OR NOT early_) THEN
     IF j.holder = holder_ THEN
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint;
     END IF;
     RETURN;
   END IF;
@@ -558,7 +558,7 @@ BEGIN
   IF early_ THEN
     PERFORM ~.touch(queue_, shard_, j.vesting, own_);
   END IF;
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint;
 END $$;
 
 -- Locks a job with its live lease, and its key before it, if what is done may take it again. No

@@ -1,6 +1,15 @@
---- ARGV: its new end; then, if any, its progress and its checkpoint.
----@use common, tell, queue, form, sound, record, find, leased, lease, drains, typed, index, flags, holds
----@use no_later_than
+--- ARGV: its new end; then, if any, its progress and its checkpoint: these need room, and a
+--- renewal alone does not.
+---@use common, tell, queue, form, sound, record, find, leased, lease
+if ARGV[7] then
+
+---@use grows
+else
+
+---@use drains
+end
+
+---@use typed, index, flags, holds, no_later_than
 remove(j)
 j.vesting = now + ARGV[6]
 put(j)

@@ -1273,7 +1273,13 @@ return {}
 }
 
 inline redis_script const& extend_lease() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, R"lua(
+if ARGV[7] then
+)lua", part_grows, R"lua(
+else
+)lua", part_drains, R"lua(
+end
+)lua", part_typed, part_index, part_flags, part_holds, part_no_later_than, R"lua(
 remove(j)
 j.vesting = now + ARGV[6]
 put(j)

@@ -36,10 +36,14 @@ inline void headers_go_with_their_job(job_bench& b) {
   auto const peeked = b.must(command::peek_jobs{"queue", 10});
   expect(peeked.size() == 3, "three jobs wait");
   for (std::uint32_t n = 1; n <= 3; ++n) of(peeked[n - 1], n, "a job that waits");
+  std::array<leased_job, 3> claimed;
   for (std::uint32_t n = 1; n <= 3; ++n) {
-    auto const j = claim(b, "queue", n);
+    auto const& j = claimed[n - 1] = claim(b, "queue", n);
     of(j, n, "a leased job");
     of(expect_state(b, "queue", n, job_state::leased), n, "a job that is looked at");
+  }
+  for (std::uint32_t n = 1; n <= 3; ++n) {
+    auto const& j = claimed[n - 1];
     if (n == 1) {
       expect(complete(b, "queue", j.id, j.fence, "result") == complete_outcome::completed,
              "it is completed");
