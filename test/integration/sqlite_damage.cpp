@@ -383,7 +383,8 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_job_of_an_earlier_schema_does_not_keep_the_fi
       }
       boost::asio::io_context io;
       sqlite_store const store{io.get_executor(), home.file(), quick()};
-      BOOST_TEST(ask(io, store, enqueue("other", std::array{job_of(1)})).has_value());
+      auto const job = job_of(1);
+      BOOST_TEST(ask(io, store, command::enqueue_jobs{"other", {&job, 1}}).has_value());
       connection db{home.file()};
       BOOST_TEST(db.number("SELECT count(*) FROM weir_jobs WHERE NOT sound") == 1);
       BOOST_TEST(db.number("SELECT schema FROM weir_state") == detail::sqlite_schema);

@@ -26,7 +26,7 @@ class engine_with {
 
   engine_with(memory_engine store, int defect)
       : store_{std::move(store)},
-        defects_{defect < 0 ? nullptr : std::make_shared<Defects>(defect)} {}
+        defects_{defect < 0 && !always ? nullptr : std::make_shared<Defects>(defect)} {}
 
   [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_.shard_count(); }
@@ -48,6 +48,9 @@ class engine_with {
   }
 
  private:
+  /// Does it change something without any defect, too?
+  static constexpr bool always = requires { Defects::always; };
+
   memory_engine store_;
   std::shared_ptr<Defects> defects_;
 };

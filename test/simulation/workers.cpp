@@ -106,7 +106,7 @@ class workers final : public program<engine_type> {
     on.keep(p);
     on.spawn(producer(p));
     on.spawn(work(p));
-    if (done_) p->worker.stop();
+    if (done_) p->stop();
   }
   bool holds_lease(node<engine>& on) override {
     return std::any_of(running_.begin(), running_.end(),
@@ -127,7 +127,7 @@ class workers final : public program<engine_type> {
     }
     if (!std::exchange(done_, true)) {
       for (auto const& p : processes_) {
-        if (auto const alive = p.lock()) alive->worker.stop();
+        if (auto const alive = p.lock()) alive->stop();
       }
     }
     for (auto const& n : in_.nodes) {
@@ -196,7 +196,11 @@ class workers final : public program<engine_type> {
                  weir::default_retry_backoff{
                      weir::capped_backoff{weir::exponential_backoff{200ms}, 5s}},
                  ids} {
-      worker.on_event([&all = all](weir::worker_event const& e) { all.heard(e); });
+      worker.on_event([this](weir::worker_event const& e) { all.heard(e, stopping); });
+    }
+    void stop() {
+      stopping = true;
+      worker.stop();
     }
     workers& all;
     node<engine>& on;
@@ -204,6 +208,7 @@ class workers final : public program<engine_type> {
     weir::id_source ids;
     weir::job_queue<store_type> queue;
     worker_type worker;
+    bool stopping = false;
   };
   using process_pointer = std::shared_ptr<process>;
 
@@ -276,15 +281,23 @@ class workers final : public program<engine_type> {
     std::uint64_t last = 0;
     std::uint64_t kept = 0;  ///< at least this one is to be found by the next attempt
     std::map<std::uint64_t, std::uint64_t> of_attempt;  ///< the last one, by fence
+
+    void begin_anew() {
+      kept = 0;
+      of_attempt.clear();
+    }
   };
 
   void check_checkpoint(weir::job_context const& c) {
-    auto const& known = checkpoints_[{std::string{c.queue()}, c.id()}];
+    auto& known = checkpoints_[{std::string{c.queue()}, c.id()}];
+    // An enqueue that was on its way for long makes a job anew whose record is gone.
+    if (c.attempt() == 1 && c.snoozes() == 0 && c.last_checkpoint().empty()) known.begin_anew();
     auto const found = c.last_checkpoint().empty() ? std::uint64_t{0}
                                                    : std::stoull(std::string{c.last_checkpoint()});
     in_.in.expect(found >= known.kept && found <= known.last, "F104", [&] {
-      return "an attempt finds checkpoint " + std::to_string(found) + " of " +
-             std::to_string(known.last) + ", and " + std::to_string(known.kept) + " was kept";
+      return "an attempt of " + weir::testing::to_text(c.id()) + " finds checkpoint " +
+             std::to_string(found) + " of " + std::to_string(known.last) + ", and " +
+             std::to_string(known.kept) + " was kept";
     });
   }
   /// Hands over a checkpoint, and waits until it is stored or does not.
@@ -292,16 +305,17 @@ class workers final : public program<engine_type> {
     auto& d = all.in_.in.choices;
     auto& known = all.checkpoints_[{std::string{c.queue()}, c.id()}];
     auto const number = ++known.last;
-    known.of_attempt[c.fence()] = number;
     if (d.chance(50)) {
+      known.of_attempt[c.fence()] = number;
       c.checkpoint(std::to_string(number));
       co_return;
     }
+    // A handler that was told to stop is not let in here any more: nothing is handed over then.
     auto [ec] = co_await c.async_checkpoint(std::to_string(number), token);
     if (!ec) known.kept = std::max(known.kept, number);
   }
 
-  void heard(weir::worker_event const& e) {
+  void heard(weir::worker_event const& e, bool stopping) {
     auto& w = in_.in;
     using kind = weir::worker_event_kind;
     w.tell([&] {
@@ -312,9 +326,11 @@ class workers final : public program<engine_type> {
     switch (e.kind) {
       case kind::lease_lost: w.reach(rare_state::job_lease_lost); break;
       case kind::returned: w.reach(rare_state::job_returned); break;
+      case kind::completed: checkpoints_[{std::string{e.queue}, e.job->id}].begin_anew(); break;
       case kind::retried:
+        // One that stops does not wait for long for a store that does not answer.
         if (auto const job = checkpoints_.find({std::string{e.queue}, e.job->id});
-            job != checkpoints_.end()) {
+            job != checkpoints_.end() && !stopping) {
           auto& known = job->second;
           known.kept = std::max(known.kept, known.of_attempt[e.job->fence]);
         }

@@ -81,6 +81,11 @@ void auditor::feed(std::uint32_t process, record const& r) {
     if (auto* const h = find_hold(process, r.op)) h->dropped = r.at;
   } else if (r.kind == "run") {
     start(r);
+  } else if (r.kind == "kept" || r.kind == "found") {
+    auto& j = jobs_[r.key];
+    (r.kind == "kept" ? j.kept : j.found).push_back({r.at, r.fence, r.n});
+    if (r.kind == "kept") ++counts_["kept"];
+    to_check_.insert(r.key);
   } else if (r.kind == "ran") {
     auto& j = jobs_[r.key];
     if (r.detail == "ok" || r.detail == "gave-up") {
@@ -309,6 +314,15 @@ void auditor::check_job(std::string const& id, job& j) {
   auto const first = std::ranges::min(j.runs, {}, &run::at);
   if (first.at < j.asked + j.delay - precision_) {
     return tell("R4", "was run " + in_seconds(j.asked + j.delay - first.at) + " before its time");
+  }
+  for (auto const& k : j.kept) {
+    if (k.at < forgotten_) continue;
+    for (auto const& f : j.found) {
+      if (f.fence <= k.fence || f.n >= k.n) continue;
+      return tell("F104", "found checkpoint " + std::to_string(f.n) + " under fence " +
+                              std::to_string(f.fence) + ", and " + std::to_string(k.n) +
+                              " was acknowledged under " + std::to_string(k.fence));
+    }
   }
   for (auto const& r : j.runs) {
     if (j.completed != never && r.fence > j.completed_fence) {

@@ -96,9 +96,17 @@ class auditor {
     std::uint64_t fence = 0;
     std::int64_t attempt = 0;
   };
+  /// A checkpoint that was acknowledged, or that an attempt has found.
+  struct checkpoint {
+    std::int64_t at = 0;  // when that was seen
+    std::uint64_t fence = 0;
+    std::int64_t n = 0;
+  };
   struct job {
     std::string queue;
     std::string unique;
+    std::vector<checkpoint> kept;
+    std::vector<checkpoint> found;
     std::int64_t delay = 0;
     std::int64_t asked = never;  // first
     std::int64_t acked = never;  // first

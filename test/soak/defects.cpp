@@ -155,6 +155,17 @@ class spoiled final : public engine_on<passing> {
     }
     pass(changed, std::move(h));
   }
+  void run(extend_lease const& c, handler_of<extend_lease> h) override {
+    auto forget = [&](auto changed) {
+      if constexpr (requires { changed.checkpoint; }) {
+        if (defect_ == "lost-checkpoint" && !changed.checkpoint.empty() && due(3)) {
+          changed.checkpoint = {};
+        }
+      }
+      return changed;
+    };
+    pass(forget(c), std::move(h));
+  }
   void run(requeue_job const& c, handler_of<requeue_job> h) override {
     auto changed = c;
     if (defect_ == "stuck-job" && due(3)) changed.delay = std::chrono::hours{1};
@@ -219,6 +230,7 @@ std::vector<known_defect> const& defects() {
       {"double-run", "R4", "a completed job is run again"},
       {"lost-tick", "R4", "a schedule's tick is booked and its job is not enqueued"},
       {"doubled-tick", "R4", "a schedule's tick has two jobs"},
+      {"lost-checkpoint", "F104", "a checkpoint is acknowledged and not kept"},
       {"repeated-fence", "R5", "a lock is granted under the fence of the grant before"},
       {"leaked-permit", "R6", "a permit is never free again"},
       {"stuck-job", "R6", "a failed job waits for an hour"},

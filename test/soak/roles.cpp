@@ -310,6 +310,30 @@ awaitable<> enqueue_client(process& p) {
   }
 }
 
+/// Says which checkpoint an attempt finds. They are instants, so that each is higher than all
+/// before it. (Versions of weir without any are soaked without.)
+template <class Context>
+void note_checkpoint(process& p, Context const& job) {
+  if constexpr (requires { job.last_checkpoint(); }) {
+    std::string const found{job.last_checkpoint()};
+    p.log.write({.kind = "found",
+                 .key = text(job.id()),
+                 .fence = job.fence(),
+                 .n = found.empty() ? 0 : std::stoll(found)});
+  }
+}
+/// Leaves one, and says so when it is acknowledged.
+template <class Context>
+awaitable<> leave_checkpoint(process& p, Context& job) {
+  if constexpr (requires { job.async_checkpoint(std::string{}); }) {
+    auto const now = boot_now();
+    auto const [ec] = co_await job.async_checkpoint(std::to_string(now), token);
+    if (ec) co_return;
+    p.log.write({.kind = "kept", .key = text(job.id()), .fence = job.fence(), .n = now});
+  }
+  co_return;
+}
+
 /// What every handler does: a little, now and then badly.
 awaitable<> handle(process& p, weir::job_context& job) {
   p.log.write({.kind = "run",
@@ -318,7 +342,9 @@ awaitable<> handle(process& p, weir::job_context& job) {
                .fence = job.fence(),
                .n = job.attempt(),
                .detail = std::string{job.queue()}});
+  note_checkpoint(p, job);
   auto const fate = p.chance.below(100);
+  if (p.chance.below(100) < 30) co_await leave_checkpoint(p, job);
   co_await p.pause(std::chrono::milliseconds{fate < 3 ? 4'000 : 1 + p.chance.below(15)});
   auto const ran = [&](char const* how) {
     p.log.write({.kind = "ran", .key = text(job.id()), .fence = job.fence(), .detail = how});

@@ -15,6 +15,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <map>
@@ -227,10 +228,14 @@ class job_run {
   static boost::asio::awaitable<void> conclude(std::shared_ptr<job_run> self,
                                                std::shared_ptr<active_job> job) {
     auto& outcome = job->outcome;
-    auto cause = job->cause;  // why it ended, whatever comes while its notes are stored
+    auto const cause = job->cause;  // why it ended, whatever comes while its notes are stored
     if (!succeeded(outcome)) {
-      co_await self->keep_notes(job);
-      if (job->cause == stop_cause::lease_lost) cause = job->cause;
+      bool const kept = co_await self->keep_notes(job);
+      if (!kept) {
+        co_await self->gate_.leave(job);
+        self->give_up_lease(job);
+        co_return;
+      }
     }
     switch (outcome.how) {
       case ending::done:
@@ -258,24 +263,29 @@ class job_run {
   }
 
   /// What its handler noted is stored before its attempt ends, so that the next one finds it
-  /// (F104).
-  boost::asio::awaitable<void> keep_notes(std::shared_ptr<active_job> job) {
+  /// (F104). False: the lease is over before that.
+  boost::asio::awaitable<bool> keep_notes(std::shared_ptr<active_job> job) {
     auto& notes = job->context.notes();
-    if (!notes.unstored() || job->cause == stop_cause::lease_lost) co_return;
+    if (job->cause == stop_cause::lease_lost || notes.lost()) co_return false;
+    if (!notes.unstored()) co_return true;
     auto const over = std::make_shared<wakeup>(core_->strand);
     auto const told = std::make_shared<bool>(false);
     notes.checkpoint({}, [over, told](error_code) {
       *told = true;
       over->notify();
     });
-    // A renewal that hangs is not waited for, no more than by anybody else.
-    while (!*told && job->cause != stop_cause::lease_lost) {
+    // A renewal that hangs is not waited for, no more than by anybody else; but a worker that stops
+    // asks once more, too.
+    auto const patience = saturating_add(core_->clock.steady_now(), std::chrono::seconds{1});
+    while (!*told) {
       auto const now = core_->clock.steady_now();
-      auto const until = std::min(job->deadline, core_->give_up_at);
+      auto const until = std::min(job->deadline, std::max(core_->give_up_at, patience));
       if (now >= until) break;
       co_await over->wait_until(core_->clock,
                                 std::min(until, saturating_add(now, core_->options.poll)));
     }
+    if (core_->clock.steady_now() >= job->deadline) co_return false;
+    co_return job->cause != stop_cause::lease_lost && !notes.lost();
   }
 
   /// Tells the handler how much time it has, and to stop at its time-out.

@@ -84,7 +84,12 @@ class handler_notes {
     std::lock_guard const lock{mutex_};
     return body_ != nullptr && (body_->under_way || has_more(*body_));
   }
-  /// Is there something to be stored, and may it not wait?
+  /// Was a checkpoint not stored because the lease was over, as far as it is known here?
+  [[nodiscard]] bool lost() const {
+    std::lock_guard const lock{mutex_};
+    return body_ != nullptr && body_->lost;
+  }
+  /// Is there something to be stored? `urgent`: more than progress, which may wait.
   [[nodiscard]] bool waiting() const {
     std::lock_guard const lock{mutex_};
     return body_ != nullptr && has_more(*body_);
@@ -105,7 +110,10 @@ class handler_notes {
   void end(load taken, error_code ec) {
     {
       std::lock_guard const lock{mutex_};
-      if (body_ != nullptr) body_->under_way = false;
+      if (body_ != nullptr) {
+        body_->under_way = false;
+        body_->lost = body_->lost || (ec == errc::lease_lost && !taken.checkpoint.empty());
+      }
     }
     for (auto const& w : taken.waiters) {
       try {
@@ -132,6 +140,7 @@ class handler_notes {
     load waiting;
     bool urgent = false;     ///< more than progress
     bool under_way = false;  ///< a renewal has taken some
+    bool lost = false;       ///< a checkpoint: the lease was over
   };
 
   [[nodiscard]] static bool has_more(body const& b) noexcept {
