@@ -23,7 +23,7 @@ struct job_progress {
   std::uint64_t total = 0;  ///< of so much; 0: nobody knows
   std::string note{};       ///< for people
 
-  friend bool operator==(job_progress const&, job_progress const&) = default;
+  friend bool operator==(job_progress const&, job_progress const&) = default;  ///< all of it
 
   /// As a store keeps it. The note is cut so that it has at most `limits::progress_size` bytes,
   /// never within a character of UTF-8.
