@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What a service shows to Prometheus: it is printed here; serve it by HTTP, as `/metrics`.
+// The metrics of a service, for Prometheus: printed here; serve them by HTTP, as `/metrics`.
 //
 // usage: metrics [openmetrics]
 #include "weir/job_queue.hpp"

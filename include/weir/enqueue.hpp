@@ -45,7 +45,7 @@ struct enqueue_options {
   /// and by however many they are enqueued, for as long as their record stands (`retention`).
   std::span<job_id const> ids{};
 
-  /// What goes with each of the jobs beside its payload; copied. `job_headers` makes them.
+  /// Headers of each of the jobs, beside its payload; copied. `job_headers` makes them.
   job_headers_view headers{};
 };
 

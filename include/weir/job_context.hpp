@@ -92,7 +92,7 @@ class job_context {
   /// lower ones.
   [[nodiscard]] std::uint64_t fence() const noexcept { return job_.fence; }
 
-  /// What came with the job beside its payload. A view, good as long as the handler runs.
+  /// The headers of the job. A view, good as long as the handler runs.
   [[nodiscard]] job_headers_view headers() const noexcept { return job_headers_view{job_.headers}; }
 
   /// The last checkpoint that an earlier attempt has stored; empty: there is none.

@@ -50,7 +50,7 @@ struct job_wait_options {
                                             ///< `limits::span`]; sooner at first
 };
 
-/// What `extend_lease` keeps with a job.
+/// Notes of a handler, which `async_extend_lease` keeps with its job.
 struct lease_notes {
   std::string progress{};    ///< as `job_progress` writes it, up to `limits::progress_size` bytes;
                              ///< empty: as it was

@@ -47,7 +47,7 @@
 
 namespace weir {
 
-/// What `prometheus_metrics` counts by.
+/// Bounds and labels of `prometheus_metrics`.
 struct metrics_options {
   /// Upper bounds of the buckets of every histogram, growing; 1…100 of them.
   std::vector<duration> bounds{std::chrono::microseconds{100}, std::chrono::milliseconds{1},
@@ -58,7 +58,7 @@ struct metrics_options {
                                std::chrono::seconds{5},        std::chrono::seconds{10},
                                std::chrono::seconds{60},       std::chrono::minutes{10}};
   /// How many queues, pairs of a queue and a kind, and limits have series of their own: 1…100,000.
-  /// What comes later is counted together, as `other`; limits are left out.
+  /// Later ones are counted together, as `other`; later limits are left out.
   std::uint32_t most_series = 200;
   /// The label of a queue: for example `tenant/*` for every queue of a tenant, so that a thousand
   /// tenants are one series. Empty: its name. Called in any thread; must not throw.
@@ -96,7 +96,7 @@ struct joined_commands<command::list_of<Cs...>> {
 using every_command = joined_commands<command::permit_commands::list, command::lock_commands::list,
                                       command::bucket_commands::list, command::job_commands::list>;
 
-/// What became of a command, as a label.
+/// The outcome of a command, as a label.
 enum class command_ending : std::uint8_t { ok, refused, transient, bad_input, cancelled, other };
 inline constexpr std::array<std::string_view, 6> command_ending_names{
     "ok", "refused", "transient", "bad_input", "cancelled", "other"};

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-// What is counted, and how Prometheus wants to read it.
+// Counters and histograms, and the text that Prometheus reads of them.
 namespace weir::detail {
 
 /// A number that only grows. Any number of threads.

@@ -262,7 +262,7 @@ class job_run {
     co_await self->requeue(job, std::move(reason), self->retry_delay(*job));
   }
 
-  /// What its handler noted is stored before its attempt ends, so that the next one finds it
+  /// Stores the notes of its handler before its attempt ends, so that the next one finds them
   /// (F104). False: the lease is over before that.
   boost::asio::awaitable<bool> keep_notes(std::shared_ptr<active_job> job) {
     auto& notes = job->context.notes();

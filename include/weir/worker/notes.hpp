@@ -19,7 +19,7 @@
 
 namespace weir::detail {
 
-/// What a handler wants kept with its job, until a renewal of the lease has stored it. Handlers
+/// Notes that a handler wants kept with its job, until a renewal has stored them. Handlers
 /// write it in any thread, the bookkeeping takes it on its strand. Most handlers never do, and pay
 /// for no more than an empty pointer and a mutex.
 class handler_notes {
@@ -27,7 +27,7 @@ class handler_notes {
   /// Called on the strand, once: it is stored, or why not.
   using waiter = std::function<void(error_code)>;
 
-  /// What one renewal takes along.
+  /// The notes that one renewal takes along.
   struct load {
     std::string progress;
     std::string checkpoint;

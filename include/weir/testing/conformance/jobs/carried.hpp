@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-// What goes with a job beside its payload: headers, and what its handler notes.
+// Headers, progress and checkpoints: the texts of a job beside its payload.
 namespace weir::testing::conformance {
 
 inline void headers_go_with_their_job(job_bench& b) {
