@@ -25,7 +25,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/core/type_name.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <array>
@@ -200,7 +199,7 @@ class worker_metrics {
   worker_metrics(worker_metrics const&) = delete;
   worker_metrics& operator=(worker_metrics const&) = delete;
   ~worker_metrics() {
-    to_->running.fetch_sub(static_cast<std::int64_t>(began_.size()), std::memory_order_relaxed);
+    to_->running.fetch_sub(running_, std::memory_order_relaxed);
     if (away_) to_->stores_away.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -239,19 +238,17 @@ class worker_metrics {
     auto& s = series(e);
     s.events[place(e.kind)].add();
     s.age.add(e.job->age);
-    if (began_.insert_or_assign(e.job, clock_.steady_now()).second) {
-      to_->running.fetch_add(1, std::memory_order_relaxed);
-    }
+    ++running_;
+    to_->running.fetch_add(1, std::memory_order_relaxed);
     is_away(false);
   }
   void end(worker_event const& e) {
     auto& s = series(e);
     if (e.kind == kind::completed) is_away(false);
     s.events[place(e.kind)].add(e.count);
-    auto const at = began_.find(e.job);
-    if (at == began_.end()) return;  // its handler had not started
-    s.ran.add(saturating_sub(clock_.steady_now(), at->second));
-    began_.erase(at);
+    if (e.took < duration::zero()) return;  // its handler had not started
+    s.ran.add(e.took);
+    --running_;
     to_->running.fetch_sub(1, std::memory_order_relaxed);
   }
   void is_away(bool now) noexcept {
@@ -275,12 +272,11 @@ class worker_metrics {
 
   std::shared_ptr<metrics_state> to_;
   worker_observer next_;
-  system_clock clock_;
   std::mutex mutex_;  ///< of what follows
   std::string queue_;
   std::string kind_;
   metrics_state::job_series* last_ = nullptr;
-  boost::unordered_flat_map<leased_job const*, steady_time> began_;
+  std::int64_t running_ = 0;
   bool away_ = false;
 };
 

@@ -94,6 +94,7 @@ struct active_job : std::enable_shared_from_this<active_job> {
   stop_cause cause = stop_cause::none;
 
   steady_time claimed_at;  ///< read before the claim was sent
+  steady_time started_at = steady_time::min();  ///< its handler; min(): it has not started
   steady_time deadline{};  ///< from here on the lease may be over
   steady_time renew_at{};
   turns::entry entry = 0;          ///< that serves its queue, where that is counted

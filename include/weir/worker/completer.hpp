@@ -135,10 +135,11 @@ class completer {
   }
 
   void settle(std::span<done> batch, outcome_list const& outcomes) {
-    for (std::size_t i = 0; i != batch.size(); ++i) settle(batch[i], outcomes, i);
+    auto now = steady_time::min();
+    for (std::size_t i = 0; i != batch.size(); ++i) settle(batch[i], outcomes, i, now);
   }
 
-  void settle(done& d, outcome_list const& outcomes, std::size_t i) {
+  void settle(done& d, outcome_list const& outcomes, std::size_t i, steady_time& now) {
     auto& core = *core_;
     if (outcomes.has_error()) {
       core.tell(worker_event_kind::lease_lost, *d.job, outcomes.error().message());
@@ -154,6 +155,7 @@ class completer {
       event.queue = d.job->queue;
       event.job = &d.job->job;
       event.result = d.stored;
+      event.took = core.took(*d.job, now);
       core.tell(event);
     }
     core.settle(*d.job);

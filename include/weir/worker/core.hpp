@@ -236,6 +236,13 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
       tell_failure_of("worker: its observer", std::current_exception());
     }
   }
+  /// Since the job's handler started, for whoever is told of it; negative: it has not. Events of a
+  /// batch share the time that is read for the first of them.
+  [[nodiscard]] duration took(active_job const& job, steady_time& now) const noexcept {
+    if (!observer_ || job.started_at == steady_time::min()) return duration{-1};
+    if (now == steady_time::min()) now = clock.steady_now();
+    return saturating_sub(now, job.started_at);
+  }
   void tell_failure(error_code ec, std::string_view queue = {}) noexcept {
     worker_event event;
     if (ec == errc::store_unavailable && !away_since_) away_since_ = clock.steady_now();
@@ -367,6 +374,8 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
     event.job = &job.job;
     event.reason = reason;
     event.delay = delay;
+    auto now = steady_time::min();
+    event.took = took(job, now);
     tell(event);
   }
 

@@ -146,13 +146,15 @@ class job_run {
     }
   }
 
-  /// May its handler start, or start after all? If not, the job has a cause to stop.
+  /// Does its handler start, now or after all? If not, the job has a cause to stop.
   [[nodiscard]] bool may_start(active_job& job) const {
     auto const now = core_->clock.steady_now();
     if (now >= job.deadline) job.stop(stop_cause::lease_lost);
     if (now >= job.permit_deadline) job.stop(stop_cause::permit_lost);
     if (core_->stopping) job.stop(stop_cause::shutdown);
-    return job.cause == stop_cause::none;
+    if (job.cause != stop_cause::none) return false;
+    job.started_at = now;
+    return true;
   }
 
   static void launch(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job) {
