@@ -1,0 +1,224 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "output.hpp"
+
+#include "../printable.hpp"
+
+#include <boost/algorithm/hex.hpp>
+#include <boost/locale/utf.hpp>
+#include <sys/ioctl.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace console {
+
+namespace {
+
+constexpr std::size_t gap = 2;     // between two columns
+constexpr std::size_t narrow = 6;  // no column is cut to less, as long as others can be
+
+/// How many columns standard output has; as many as one likes where it is no terminal.
+std::size_t terminal_width() {
+  struct winsize size{};
+  if (::isatty(STDOUT_FILENO) == 0) return std::numeric_limits<std::size_t>::max();
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+bool is_utf8(std::string_view text) {
+  using utf8 = boost::locale::utf::utf_traits<char>;
+  auto const* const end = text.data() + text.size();
+  for (auto const* at = text.data(); at != end;) {
+    auto const character = utf8::decode(at, end);
+    if (character == boost::locale::utf::illegal || character == boost::locale::utf::incomplete) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string title_of(std::string name) {
+  if (name == "attempts") return "TRIES";  // so that other columns have more room
+  for (auto& c : name) c = c == '_' ? ' ' : static_cast<char>(std::toupper(c));
+  return name;
+}
+
+/// Columns from left to right, each as wide as its widest cell, and, where they do not fit into the
+/// line, the widest ones less.
+std::vector<std::size_t> widths_of(std::vector<row> const& table, std::size_t line) {
+  std::vector<std::size_t> out;
+  for (auto const& c : table.front()) out.push_back(c.name.size());
+  for (auto const& r : table) {
+    for (std::size_t i = 0; i != r.size(); ++i) out[i] = std::max(out[i], r[i].text.size());
+  }
+  for (bool const whole : {false, true}) {  // if nothing else helps, what should stay whole
+    while (std::accumulate(out.begin(), out.end(), gap * (out.size() - 1)) > line) {
+      std::size_t widest = out.size();
+      for (std::size_t i = 0; i != out.size(); ++i) {
+        bool const may = out[i] > narrow && (whole || !table.front()[i].whole);
+        if (may && (widest == out.size() || out[i] > out[widest])) widest = i;
+      }
+      if (widest == out.size()) break;
+      --out[widest];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+cell text_cell(std::string name, std::string_view text) {
+  return {std::move(name), std::string{text}, std::string{text}};
+}
+cell word_cell(std::string name, std::string_view text) {
+  return {std::move(name), std::string{text}, std::string{text}, true};
+}
+cell number_cell(std::string name, std::uint64_t number) {
+  return {std::move(name), number, count_text(number), true};
+}
+cell flag_cell(std::string name, bool flag) {
+  return {std::move(name), flag, flag ? "yes" : "", true};
+}
+cell time_cell(std::string name, std::optional<weir::duration> time) {
+  if (!time) return {std::move(name), nullptr, "", true};
+  return {std::move(name), std::chrono::duration<double>{*time}.count(), time_text(*time), true};
+}
+cell due_cell(std::string name, std::optional<weir::duration> in,
+              std::string (*to_text)(weir::duration)) {
+  auto out = time_cell(std::move(name), in);
+  if (in) out.text = *in > weir::duration{} ? "in " + to_text(*in) : to_text(-*in) + " ago";
+  return out;
+}
+cell hidden(cell c) {
+  c.hidden = true;
+  return c;
+}
+
+std::string time_text(weir::duration time) {
+  using namespace std::chrono;
+  auto const number = [](auto n) { return std::to_string(n); };
+  auto const two = [&](auto n) { return (n < 10 ? "0" : "") + number(n); };
+  auto const ms = duration_cast<milliseconds>(time).count();
+  if (ms < 0) return "-" + time_text(time == weir::duration::min() ? -(time + 1ns) : -time);
+  auto const s = ms / 1000;
+  if (ms < 1000) return number(ms) + "ms";
+  if (s < 10) return number(s) + "." + number(ms / 100 % 10) + "s";
+  if (s < 60) return number(s) + "s";
+  if (s < 3600) return number(s / 60) + "m" + two(s % 60) + "s";
+  if (s < 86'400) return number(s / 3600) + "h" + two(s / 60 % 60) + "m";
+  return number(s / 86'400) + "d" + two(s / 3600 % 24) + "h";
+}
+
+std::string brief_text(weir::duration time) {
+  auto text = time_text(time);
+  auto const unit = text.find_first_of("mhd");
+  return unit == text.npos || text[unit + 1] == 's' ? text : text.substr(0, unit + 1);
+}
+
+std::string count_text(std::uint64_t n) {
+  auto text = std::to_string(n);
+  for (auto at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+json json_of(row const& cells) {
+  auto out = json::object();
+  for (auto const& c : cells) {
+    out[c.name] = c.value;
+    if (!c.value.is_string() || is_utf8(c.value.get_ref<std::string const&>())) continue;
+    auto const& bytes = c.value.get_ref<std::string const&>();
+    std::string hex;
+    boost::algorithm::hex_lower(bytes.begin(), bytes.end(), std::back_inserter(hex));
+    out[c.name + "_hex"] = std::move(hex);
+  }
+  return out;
+}
+
+output::output(bool as_json) : json_{as_json}, width_{terminal_width()} {}
+
+void output::print(json const& object) {
+  std::cout << object.dump(-1, ' ', true, json::error_handler_t::replace) << std::endl;
+}
+
+std::string output::cut(std::string text, std::size_t width) const {
+  if (text.size() <= width) return text;
+  return text.substr(0, width - 1) + "\u2026";
+}
+
+void output::add(row cells) {
+  if (json_) return print(json_of(cells));
+  std::erase_if(cells, [](cell const& c) { return c.hidden; });
+  for (auto& c : cells) c.text = example::printable(c.text);
+  table_.push_back(std::move(cells));
+}
+
+void output::end_table() {
+  auto const rows = std::exchange(table_, {});
+  if (rows.empty()) return;
+  auto const widths = widths_of(rows, width_);
+  auto const print_row = [&](row const& cells, auto text_of) {
+    std::string line;
+    for (std::size_t i = 0; i != cells.size(); ++i) {
+      auto const text = text_of(cells[i]);
+      std::string const space(widths[i] - std::min(widths[i], text.size()), ' ');
+      bool const right = cells[i].value.is_number_integer();
+      line +=
+          (i == 0 ? "" : "  ") + (right ? space : "") + cut(text, widths[i]) + (right ? "" : space);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::cout << line << '\n';
+  };
+  print_row(rows.front(), [](cell const& c) { return title_of(c.name); });
+  for (auto const& r : rows) print_row(r, [](cell const& c) { return c.text; });
+  std::cout.flush();
+}
+
+void output::show(row const& cells) {
+  if (json_) return print(json_of(cells));
+  std::size_t widest = 0;
+  for (auto const& c : cells) widest = std::max(widest, c.name.size());
+  for (auto const& c : cells) {
+    if (c.text.empty()) continue;
+    auto name = c.name;
+    std::ranges::replace(name, '_', ' ');
+    paragraph(name + std::string(widest - name.size() + gap, ' '), c.text);
+  }
+}
+
+void output::line(std::string_view text, json const& object) {
+  if (json_) return print(object);
+  std::cout << cut(example::printable(text), width_) << std::endl;
+}
+
+void output::paragraph(std::string_view mark, std::string_view text) {
+  auto rest = example::printable(text);
+  std::string begin{mark};
+  for (; begin.size() + rest.size() > width_; begin.assign(mark.size(), ' ')) {
+    auto const room = width_ - begin.size();
+    auto const space = rest.rfind(' ', room);
+    bool const words = space != rest.npos && space != 0;  // a word may be longer than a line
+    std::cout << begin << rest.substr(0, words ? space : room) << '\n';
+    rest.erase(0, words ? space + 1 : room);
+  }
+  std::cout << begin << rest << std::endl;
+}
+
+void output::more(std::string const& cursor) {
+  if (cursor.empty()) return;
+  if (json_) return print(json{{"cursor", cursor}});
+  std::cout << "more: --cursor " << cursor << std::endl;
+}
+
+}  // namespace console

@@ -1,0 +1,322 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "session.hpp"
+#include "weir/command/locks.hpp"
+#include "weir/command/permits.hpp"
+#include "weir/execute.hpp"
+#include "weir/job_headers.hpp"
+#include "weir/job_progress.hpp"
+#include "weir/schedules.hpp"
+
+#include <boost/algorithm/hex.hpp>
+#include <boost/uuid/uuid_io.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <variant>
+
+// The commands that change nothing. Each asks for a page at a time.
+namespace console {
+
+namespace {
+
+constexpr std::size_t shown_bytes = 200;  // of a text, unless it is wanted whole
+constexpr int most_pages = 20;            // asked for by one listing, of 1,000 records each
+
+constexpr std::array states{weir::job_state::pending, weir::job_state::leased,
+                            weir::job_state::dead, weir::job_state::completed,
+                            weir::job_state::cancelled};
+
+weir::job_state to_state(std::string_view name) {
+  auto const* const found =
+      std::ranges::find(states, name, [](auto state) { return to_string(state); });
+  if (found == states.end()) throw failure{wrong_usage, "--cursor is none that a page gave"};
+  return *found;
+}
+
+/// When it vests, or its lease ends; empty: it has ended.
+std::optional<weir::duration> due_of(weir::job const& j) {
+  if (weir::is_terminal(j.state)) return std::nullopt;
+  return j.vests_in;
+}
+
+/// The text of a job that is most worth a look in a list.
+std::string note_of(weir::job const& j) {
+  if (j.state == weir::job_state::leased && !j.progress.empty()) return j.progress;
+  if (!j.reason.empty()) return j.reason;
+  return j.memo.empty() ? j.result : j.memo;
+}
+
+row row_of(weir::job const& j) {
+  return {word_cell("id", to_string(j.id)),       text_cell("kind", j.kind),
+          word_cell("state", to_string(j.state)), number_cell("attempts", j.attempts),
+          due_cell("due", due_of(j), brief_text), hidden(time_cell("age", j.age)),
+          text_cell("note", note_of(j))};
+}
+
+asio::awaitable<bool> is_known(session& s, std::string const& name) {
+  auto const [ec, stats] = co_await s.queue.async_stats(name, as_value);
+  co_return ec || stats.enqueued != 0 || stats.paused;
+}
+
+cell long_cell(std::string name, std::string_view text, bool whole) {
+  auto shown = text;
+  if (!whole && text.size() > shown_bytes) {
+    auto end = shown_bytes;  // not within a character
+    while (end != 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    shown = text.substr(0, end);
+  }
+  auto out = text_cell(std::move(name), shown);
+  out.whole = whole;
+  if (shown.size() != text.size()) out.text += " (of " + count_text(text.size()) + " bytes)";
+  return out;
+}
+
+std::string progress_text(std::string const& stored) {
+  auto const p = weir::job_progress::of(stored);
+  if (!p) return stored;
+  auto text = count_text(p->done) + (p->total == 0 ? "" : " of " + count_text(p->total));
+  return p->note.empty() ? text : text + ": " + p->note;
+}
+
+row everything_of(weir::job const& j, bool whole) {
+  bool const leased = j.state == weir::job_state::leased;
+  row out{word_cell("id", to_string(j.id)),
+          text_cell("kind", j.kind),
+          word_cell("state", to_string(j.state)),
+          number_cell("priority", j.priority),
+          number_cell("attempts", j.attempts),
+          number_cell("max_attempts", j.max_attempts),
+          number_cell("snoozes", j.snoozes),
+          due_cell("due", leased ? std::nullopt : due_of(j)),
+          text_cell("holder", j.holder),
+          due_cell("lease_ends", leased ? due_of(j) : std::nullopt),
+          time_cell("age", j.age),
+          due_cell("deadline", j.deadline_in),
+          word_cell("unique", to_string(j.strategy)),
+          text_cell("unique_key", j.unique_key),
+          word_cell("on_conflict", to_string(j.on_conflict))};
+  if (leased) {
+    out.push_back({"fence", j.fence, std::to_string(j.fence)});
+  }
+  if (j.strategy == weir::unique_strategy::none) {
+    for (auto& c : out) {
+      if (c.name == "unique" || c.name == "on_conflict") c.text.clear();
+    }
+  }
+  auto headers = json::object();
+  std::string header_text;
+  for (auto const& [name, value] : weir::job_headers_view{j.headers}) {
+    headers[std::string{name}] = value;
+    header_text.append(header_text.empty() ? "" : ", ").append(name).append(": ").append(value);
+  }
+  out.push_back({"headers", std::move(headers), std::move(header_text)});
+  auto progress = text_cell("progress", j.progress);
+  progress.text = progress_text(j.progress);
+  out.push_back(std::move(progress));
+  auto checkpoint = number_cell("checkpoint_bytes", j.checkpoint.size());
+  if (j.checkpoint.empty()) checkpoint.text.clear();
+  out.push_back(std::move(checkpoint));
+  out.push_back(long_cell("memo", j.memo, true));
+  out.push_back(long_cell("reason", j.reason, true));
+  out.push_back(long_cell("result", j.result, whole));
+  out.push_back(number_cell("payload_bytes", j.payload.size()));
+  out.push_back(long_cell("payload", j.payload, whole));
+  return out;
+}
+
+}  // namespace
+
+answer list_jobs(session& s) {
+  auto const& o = s.o;
+  // A cursor names the state that it is in, since all are listed one after the other.
+  auto const colon = o.cursor.find('.');
+  auto const* state = std::ranges::find(
+      states, o.cursor.empty() ? (o.state.empty() ? states.front() : to_state(o.state))
+                               : to_state(o.cursor.substr(0, colon)));
+  auto cursor = colon == o.cursor.npos ? std::string{} : o.cursor.substr(colon + 1);
+  auto const* const end = o.state.empty() ? states.end() : state + 1;
+  std::uint32_t shown = 0;
+  for (int pages = 0; state != end && shown != o.limit && pages != most_pages; ++pages) {
+    auto const [ec, page] =
+        co_await s.queue.async_list(o.queue, *state, o.limit - shown, cursor, as_value);
+    if (ec) co_return s.fail(ec);
+    for (auto const& j : page.jobs) s.out.add(row_of(j));
+    shown += static_cast<std::uint32_t>(page.jobs.size());
+    cursor = page.cursor;
+    if (cursor.empty()) ++state;
+  }
+  s.out.end_table();
+  if (state != end) s.out.more(std::string{to_string(*state)} + "." + cursor);
+  if (shown != 0 || state != end || co_await is_known(s, o.queue)) co_return done;
+  co_return s.refuse("there is no queue '" + o.queue + "'");
+}
+
+answer list_dead(session& s) {
+  auto const& o = s.o;
+  auto const [ec, page] =
+      co_await s.queue.async_list_dead_letters(o.queue, o.limit, o.cursor, as_value);
+  if (ec) co_return s.fail(ec);
+  for (auto const& j : page.jobs) {
+    s.out.add({word_cell("id", to_string(j.id)), text_cell("kind", j.kind),
+               number_cell("attempts", j.attempts), time_cell("age", j.age),
+               text_cell("reason", j.reason)});
+  }
+  s.out.end_table();
+  s.out.more(page.cursor);
+  if (!page.jobs.empty() || co_await is_known(s, o.queue)) co_return done;
+  co_return s.refuse("there is no queue '" + o.queue + "'");
+}
+
+answer show_job(session& s) {
+  auto const id = to_id(s.o.ids.front());
+  auto const [ec, found] = co_await s.queue.async_find(s.o.queue, id, as_value);
+  if (ec) co_return s.fail(ec);
+  if (!found) co_return s.refuse("there is no record of it in this queue: see weirctl explain");
+  s.out.show(everything_of(*found, s.o.payload));
+  co_return done;
+}
+
+answer list_queues(session& s) {
+  auto const& o = s.o;
+  // A cursor is the number of a shard and the last name of the page before, in hexadecimal digits.
+  std::uint32_t shard = 0;
+  std::string after;
+  auto const dot = o.cursor.find('.');
+  try {
+    if (dot != o.cursor.npos)
+      boost::algorithm::unhex(o.cursor.substr(dot + 1), std::back_inserter(after));
+  } catch (boost::algorithm::hex_decode_error const&) {
+    throw failure{wrong_usage, "--cursor is none that a page gave"};
+  }
+  std::from_chars(o.cursor.data(), o.cursor.data() + std::min(dot, o.cursor.size()), shard);
+  // Stores go on behind the name that a cursor is, which need not be a queue's: so what is before
+  // the prefix is not listed.
+  auto before = o.under;
+  if (!before.empty() && before.back()-- == '\0') before.pop_back();
+  if (!o.under.empty() && before.size() == o.under.size()) before += '\xff';
+  bool const with_schedules = o.under.starts_with("weir.");
+
+  std::uint32_t shown = 0;
+  int pages = 0;
+  for (; shard < s.store.shard_count() && shown != o.limit && pages != most_pages; ++pages) {
+    auto const [ec, page] = co_await s.queue.async_list_queues(
+        shard, o.limit - shown, after.empty() ? before : after, as_value);
+    if (ec) co_return s.fail(ec);
+    after = page.cursor;
+    std::vector<std::string> names;
+    for (auto const& name : page.queues) {
+      if (!name.starts_with(o.under)) {
+        if (name > o.under) after.clear();  // nothing more of this shard
+      } else if (with_schedules || !name.starts_with(weir::companion_prefix)) {
+        names.push_back(name);
+      }
+    }
+    for (std::size_t i = 0; i < names.size(); i += in_flight) {
+      std::vector<std::string> const some(
+          names.begin() + static_cast<std::ptrdiff_t>(i),
+          names.begin() + static_cast<std::ptrdiff_t>(std::min(i + in_flight, names.size())));
+      auto const [errors, stats] = co_await together<weir::queue_stats>(
+          some, [&](std::string const& name) { return s.queue.async_stats(name, asio::deferred); });
+      for (std::size_t k = 0; k != some.size(); ++k) {
+        if (errors[k]) co_return s.fail(errors[k]);
+        auto const& q = stats[k];
+        s.out.add({text_cell("queue", some[k]), number_cell("pending", q.pending),
+                   number_cell("leased", q.leased), number_cell("dead", q.dead),
+                   number_cell("completed", q.completed), number_cell("cancelled", q.cancelled),
+                   flag_cell("paused", q.paused), due_cell("due", q.next_in, brief_text)});
+      }
+    }
+    shown += static_cast<std::uint32_t>(names.size());
+    if (after.empty()) ++shard;
+  }
+  s.out.end_table();
+  if (shard < s.store.shard_count()) {
+    s.out.more(std::to_string(shard) + "." + boost::algorithm::hex_lower(after));
+  }
+  if (shown == 0 && shard == s.store.shard_count() && o.cursor.empty()) {
+    co_return s.refuse(o.under.empty() ? "there is no queue in this store"
+                                       : "there is no queue under '" + o.under + "'");
+  }
+  co_return done;
+}
+
+answer show_limits(session& s) {
+  for (auto const& key : s.o.names) {
+    weir::command::inspect_permits const look{.key = key, .limit = s.o.limit};
+    auto const [ec, census] = co_await weir::async_execute(s.store, look, as_value);
+    if (ec) co_return s.fail(ec);
+    auto const head = row{text_cell("key", key), number_cell("in_use", census.in_use),
+                          number_cell("waiting", census.waiting)};
+    auto holders = census.holders;
+    if (holders.empty()) holders.emplace_back();  // a row for the key all the same
+    for (auto const& h : holders) {
+      auto cells = head;
+      bool const nobody = h.holder.empty();
+      cells.push_back(text_cell("holder", h.holder));
+      cells.push_back(due_cell("expires", nobody ? std::nullopt : std::optional{h.expires_in}));
+      s.out.add(std::move(cells));
+    }
+  }
+  s.out.end_table();
+  co_return done;
+}
+
+answer show_locks(session& s) {
+  for (auto const& key : s.o.names) {
+    weir::command::inspect_lock const look{.key = key};
+    auto const [ec, lock] = co_await weir::async_execute(s.store, look, as_value);
+    if (ec) co_return s.fail(ec);
+    auto held = flag_cell("held", lock.held);
+    if (!lock.held) held.text = "no";
+    s.out.add({text_cell("key", key), std::move(held), text_cell("holder", lock.holder),
+               due_cell("expires", lock.held ? std::optional{lock.expires_in} : std::nullopt)});
+  }
+  s.out.end_table();
+  co_return done;
+}
+
+namespace {
+
+std::string when_text(weir::cron const& c) { return c.expression + " " + c.zone; }
+std::string when_text(weir::every const& e) { return "every " + time_text(e.period); }
+std::string when_text(weir::instants const& i) { return count_text(i.at.size()) + " instants"; }
+
+}  // namespace
+
+answer list_schedules(session& s) {
+  weir::schedules<any_store> const schedules{s.store};
+  auto cursor = s.o.cursor;
+  std::size_t shown = 0;
+  do {
+    auto const [ec, page] = co_await schedules.async_list(cursor, as_value);
+    if (ec) co_return s.fail(ec);
+    cursor = page.cursor;
+    auto const now = weir::system_clock::system_now();
+    for (auto const& x : page.schedules) {
+      std::optional<weir::duration> next;
+      if (x.progress.next && !x.paused) next = weir::saturating_sub(*x.progress.next, now);
+      s.out.add({text_cell("name", x.definition.name),
+                 text_cell("when", std::visit([](auto const& w) { return when_text(w); },
+                                              x.definition.when)),
+                 due_cell("next", next, brief_text), flag_cell("paused", x.paused),
+                 text_cell("queue", x.job.queue), hidden(text_cell("kind", x.job.kind)),
+                 number_cell("fired", x.progress.fired),
+                 hidden(number_cell("skipped", x.progress.skipped)),
+                 number_cell("missed", x.progress.missed)});
+    }
+    shown += page.schedules.size();
+  } while (!cursor.empty() && shown < s.o.limit);
+  s.out.end_table();
+  s.out.more(cursor);
+  if (shown != 0 || !s.o.cursor.empty()) co_return done;
+  co_return s.refuse("there is no schedule in this store");
+}
+
+}  // namespace console
