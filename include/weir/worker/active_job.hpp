@@ -93,9 +93,9 @@ struct active_job : std::enable_shared_from_this<active_job> {
   boost::asio::cancellation_signal end_of_timer;
   stop_cause cause = stop_cause::none;
 
-  steady_time claimed_at;  ///< read before the claim was sent
+  steady_time claimed_at;                       ///< read before the claim was sent
   steady_time started_at = steady_time::min();  ///< its handler; min(): it has not started
-  steady_time deadline{};  ///< from here on the lease may be over
+  steady_time deadline{};                       ///< from here on the lease may be over
   steady_time renew_at{};
   turns::entry entry = 0;          ///< that serves its queue, where that is counted
   std::uint64_t claim = 0;         ///< which of the worker's; 0: it was brought forward
