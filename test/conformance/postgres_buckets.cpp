@@ -10,8 +10,8 @@ namespace weir::testing {
 namespace {
 
 constexpr sql_mutant defects[] = {
-    {"F19", "WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;",
-     "WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;"},
+    {"F19", "FROM \"weir\".buckets k WHERE k.key = key_ FOR UPDATE",
+     "FROM \"weir\".buckets k WHERE k.key = key_"},
     {"F24", "(div(units_, gain_) + (mod(units_, gain_) > 0)::integer)", "div(units_, gain_)"},
     {"R3", "a[i + 1] := greatest(a[i + 1],", "a[i + 1] := least(a[i + 1],"},
     {"F23", "IF a[i + 1] <> \"weir\".units_of(mark_[i + 1], mark_high_[i + 1]) OR", "IF"},

@@ -263,20 +263,6 @@ BOOST_AUTO_TEST_CASE(F79_a_cycle_costs_the_same_under_an_old_snapshot) {
   backup.must("COMMIT");
 }
 
-BOOST_AUTO_TEST_CASE(F79_a_take_costs_the_same_under_an_old_snapshot) {
-  bed b;
-  std::string const take =
-      "SELECT allowed FROM weir.take('k', 'q', ARRAY[1000000, 1, 1]::bigint[], 1, 0, true, NULL)";
-  BOOST_TEST_REQUIRE(b.db.must(take) == "t");
-  connection backup{the_server().conninfo(b.database)};
-  backup.must("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM weir.buckets");
-  for (int i = 0; i < 3000; ++i) BOOST_TEST_REQUIRE(b.db.must(take) == "t");
-  std::int64_t most = 0;
-  for (int i = 0; i < 50; ++i) most = std::max(most, entries(b.db, take));
-  BOOST_TEST(most < 50);
-  backup.must("COMMIT");
-}
-
 BOOST_AUTO_TEST_CASE(F79_no_job_is_lost_behind_a_floor) {
   BOOST_TEST(late("READ COMMITTED", {}));
   BOOST_TEST(late("REPEATABLE READ", {}));

@@ -101,20 +101,13 @@ DECLARE
 BEGIN
   LOOP
     IF takes_ THEN
-      SELECT k.quotas, k.scales, k.arrival, k.number, k.uses & 4611686018427387903 AS uses
-        INTO b FROM weir.buckets k WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM weir.buckets k WHERE k.key = key_ FOR UPDATE;
     ELSE
-      SELECT k.quotas, k.scales, k.arrival, k.number INTO b FROM weir.buckets k
-        WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM weir.buckets k WHERE k.key = key_;
     END IF;
-    EXIT WHEN FOUND AND NOT (made AND b.number > 0) OR NOT takes_;
-    IF made THEN  -- another had made it, and has used it since it was looked for
-      DELETE FROM weir.buckets k WHERE k.key = key_ AND k.number = 0;
-      made := false;
-    ELSE
-      INSERT INTO weir.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
-      made := FOUND;
-    END IF;
+    EXIT WHEN FOUND OR NOT takes_;
+    INSERT INTO weir.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
+    made := FOUND;
   END LOOP;
   now := weir.bucket_time(at_);
   IF NOT made AND b.quotas IS NOT NULL
@@ -138,7 +131,7 @@ BEGIN
   END IF;
   IF NOT allowed THEN
     IF made THEN
-      DELETE FROM weir.buckets k WHERE k.key = key_ AND k.number = 0;
+      DELETE FROM weir.buckets k WHERE k.key = key_;
     END IF;
     RETURN;
   END IF;
@@ -147,12 +140,11 @@ BEGIN
                 + cost_::numeric * s_[3 * i + 3];
   END LOOP;
   IF NOT made AND b.quotas = quotas_ THEN
-    UPDATE weir.buckets k SET arrival = a, uses = b.uses + 1, number = (b.uses + 1) >> 5
-      WHERE k.key = key_ AND k.number = b.number;
+    UPDATE weir.buckets k SET arrival = a WHERE k.key = key_;
   ELSE
     UPDATE weir.buckets k SET quotas = quotas_, scales = s_, arrival = a, --\
         due = weir.full_from(s_, a)
-      WHERE k.key = key_ AND k.number = b.number;
+      WHERE k.key = key_;
   END IF;
 END $$;
 
@@ -167,8 +159,7 @@ DECLARE
   price bigint;
   rest numeric;
 BEGIN
-  SELECT k.scales AS s, k.arrival, k.due, k.number INTO b FROM weir.buckets k WHERE k.key = key_
-    ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
+  SELECT k.scales AS s, k.arrival, k.due INTO b FROM weir.buckets k WHERE k.key = key_ FOR UPDATE;
   IF NOT FOUND OR b.s = '{}' THEN
     RETURN 0;
   ELSIF NOT (weir.sound_arrivals(b.arrival) AND weir.sound_scales(b.s)) THEN
@@ -194,8 +185,8 @@ BEGIN
     a[i + 1] := CASE WHEN before_instant_
       THEN least(weir.units_of(before_[i + 1], before_high_[i + 1]), rest) ELSE rest END;
   END LOOP;
-  UPDATE weir.buckets k SET arrival = a, due = least(b.due, weir.full_from(b.s, a))
-    WHERE k.key = key_ AND k.number = b.number;
+  UPDATE weir.buckets k SET arrival = a, due = least(b.due, weir.full_from(b.s, a)) --\
+      WHERE k.key = key_;
   RETURN back;
 END $$;
 
@@ -225,19 +216,17 @@ DECLARE
   b record;
 BEGIN
   looked := 0; removed := 0;
-  FOR b IN SELECT k.ctid AS place, k.scales, k.arrival FROM weir.buckets k WHERE k.due <= now_
+  FOR b IN SELECT k.key, k.scales, k.arrival FROM weir.buckets k WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     looked := looked + 1;
     IF NOT (weir.sound_arrivals(b.arrival) AND weir.sound_scales(b.scales)) THEN
-      UPDATE weir.buckets k SET due = 9223372036854775807  -- left for a reset
-        WHERE k.ctid = b.place;
+      UPDATE weir.buckets k SET due = 9223372036854775807 WHERE k.key = b.key;  -- left for a reset
     ELSIF weir.full_bucket(b.scales, b.arrival, now_) THEN
-      DELETE FROM weir.buckets k WHERE k.ctid = b.place;
+      DELETE FROM weir.buckets k WHERE k.key = b.key;
       latest := greatest(latest, weir.full_from(b.scales, b.arrival));
       removed := removed + 1;
     ELSE
-      UPDATE weir.buckets k SET due = weir.full_from(b.scales, b.arrival)
-        WHERE k.ctid = b.place;
+      UPDATE weir.buckets k SET due = weir.full_from(b.scales, b.arrival) WHERE k.key = b.key;
     END IF;
   END LOOP;
   IF removed > 0 THEN

@@ -210,20 +210,13 @@ DECLARE
 BEGIN
   LOOP
     IF takes_ THEN
-      SELECT k.quotas, k.scales, k.arrival, k.number, k.uses & 4611686018427387903 AS uses
-        INTO b FROM ~.buckets k WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
     ELSE
-      SELECT k.quotas, k.scales, k.arrival, k.number INTO b FROM ~.buckets k
-        WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k WHERE k.key = key_;
     END IF;
-    EXIT WHEN FOUND AND NOT (made AND b.number > 0) OR NOT takes_;
-    IF made THEN  -- another had made it, and has used it since it was looked for
-      DELETE FROM ~.buckets k WHERE k.key = key_ AND k.number = 0;
-      made := false;
-    ELSE
-      INSERT INTO ~.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
-      made := FOUND;
-    END IF;
+    EXIT WHEN FOUND OR NOT takes_;
+    INSERT INTO ~.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
+    made := FOUND;
   END LOOP;
   now := ~.bucket_time(at_);
   IF NOT made AND b.quotas IS NOT NULL
@@ -247,7 +240,7 @@ BEGIN
   END IF;
   IF NOT allowed THEN
     IF made THEN
-      DELETE FROM ~.buckets k WHERE k.key = key_ AND k.number = 0;
+      DELETE FROM ~.buckets k WHERE k.key = key_;
     END IF;
     RETURN;
   END IF;
@@ -256,11 +249,10 @@ BEGIN
                 + cost_::numeric * s_[3 * i + 3];
   END LOOP;
   IF NOT made AND b.quotas = quotas_ THEN
-    UPDATE ~.buckets k SET arrival = a, uses = b.uses + 1, number = (b.uses + 1) >> 5
-      WHERE k.key = key_ AND k.number = b.number;
+    UPDATE ~.buckets k SET arrival = a WHERE k.key = key_;
   ELSE
     UPDATE ~.buckets k SET quotas = quotas_, scales = s_, arrival = a, due = ~.full_from(s_, a)
-      WHERE k.key = key_ AND k.number = b.number;
+      WHERE k.key = key_;
   END IF;
 END $$;
 
@@ -275,8 +267,7 @@ DECLARE
   price bigint;
   rest numeric;
 BEGIN
-  SELECT k.scales AS s, k.arrival, k.due, k.number INTO b FROM ~.buckets k WHERE k.key = key_
-    ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
+  SELECT k.scales AS s, k.arrival, k.due INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
   IF NOT FOUND OR b.s = '{}' THEN
     RETURN 0;
   ELSIF NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.s)) THEN
@@ -302,8 +293,7 @@ BEGIN
     a[i + 1] := CASE WHEN before_instant_
       THEN least(~.units_of(before_[i + 1], before_high_[i + 1]), rest) ELSE rest END;
   END LOOP;
-  UPDATE ~.buckets k SET arrival = a, due = least(b.due, ~.full_from(b.s, a))
-    WHERE k.key = key_ AND k.number = b.number;
+  UPDATE ~.buckets k SET arrival = a, due = least(b.due, ~.full_from(b.s, a)) WHERE k.key = key_;
   RETURN back;
 END $$;
 
@@ -330,19 +320,17 @@ DECLARE
   b record;
 BEGIN
   looked := 0; removed := 0;
-  FOR b IN SELECT k.ctid AS place, k.scales, k.arrival FROM ~.buckets k WHERE k.due <= now_
+  FOR b IN SELECT k.key, k.scales, k.arrival FROM ~.buckets k WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     looked := looked + 1;
     IF NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.scales)) THEN
-      UPDATE ~.buckets k SET due = 9223372036854775807  -- left for a reset
-        WHERE k.ctid = b.place;
+      UPDATE ~.buckets k SET due = 9223372036854775807 WHERE k.key = b.key;  -- left for a reset
     ELSIF ~.full_bucket(b.scales, b.arrival, now_) THEN
-      DELETE FROM ~.buckets k WHERE k.ctid = b.place;
+      DELETE FROM ~.buckets k WHERE k.key = b.key;
       latest := greatest(latest, ~.full_from(b.scales, b.arrival));
       removed := removed + 1;
     ELSE
-      UPDATE ~.buckets k SET due = ~.full_from(b.scales, b.arrival)
-        WHERE k.ctid = b.place;
+      UPDATE ~.buckets k SET due = ~.full_from(b.scales, b.arrival) WHERE k.key = b.key;
     END IF;
   END LOOP;
   IF removed > 0 THEN
@@ -1941,7 +1929,7 @@ BEGIN
                    FROM ~.floors k WHERE k.scan = -1 AND k.queue = queue_
                    ORDER BY k.number DESC LIMIT 1), 0)
                ORDER BY p.number DESC LIMIT 1);
-    IF last <= vesting_ AND (NOT ahead_ OR last > now_) THEN
+    IF last <= vesting_ THEN
       RETURN false;
     END IF;
   END IF;
@@ -2309,16 +2297,12 @@ CREATE TABLE ~.locks (
 ) WITH ({hot_table});
 CREATE INDEX locks_until ON ~.locks (until);
 
--- See counters for the number.
 CREATE TABLE ~.buckets (
-  key     bytea NOT NULL,
+  key     bytea PRIMARY KEY,
   quotas  bytea NOT NULL,                -- as they were asked for
   scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price
   arrival numeric[] NOT NULL,            -- of each quota, in its units
-  due     bigint NOT NULL,               -- it is not full before; a lower bound
-  number  bigint NOT NULL DEFAULT 0,
-  uses    bigint NOT NULL DEFAULT 0,
-  PRIMARY KEY (key, number)
+  due     bigint NOT NULL                -- it is not full before; a lower bound
 ) WITH (fillfactor = 70, {hot_table});
 CREATE INDEX buckets_due ON ~.buckets (due);
 

@@ -249,7 +249,7 @@ BEGIN
                    FROM weir.floors k WHERE k.scan = -1 AND k.queue = queue_
                    ORDER BY k.number DESC LIMIT 1), 0)
                ORDER BY p.number DESC LIMIT 1);
-    IF last <= vesting_ AND (NOT ahead_ OR last > now_) THEN
+    IF last <= vesting_ THEN
       RETURN false;
     END IF;
   END IF;

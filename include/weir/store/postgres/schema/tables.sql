@@ -58,16 +58,12 @@ CREATE TABLE weir.locks (
 ) WITH (weir.hot_table);
 CREATE INDEX locks_until ON weir.locks (until);
 
--- See counters for the number.
 CREATE TABLE weir.buckets (
-  key     bytea NOT NULL,
+  key     bytea PRIMARY KEY,
   quotas  bytea NOT NULL,                -- as they were asked for
   scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price
   arrival numeric[] NOT NULL,            -- of each quota, in its units
-  due     bigint NOT NULL,               -- it is not full before; a lower bound
-  number  bigint NOT NULL DEFAULT 0,
-  uses    bigint NOT NULL DEFAULT 0,
-  PRIMARY KEY (key, number)
+  due     bigint NOT NULL                -- it is not full before; a lower bound
 ) WITH (fillfactor = 70, weir.hot_table);
 CREATE INDEX buckets_due ON weir.buckets (due);
 
