@@ -841,13 +841,10 @@ void damaged_rows(dice& d, hostile::campaign& campaign) {
     }
     expect(columns.size() > 50, "no tables");
   }
-  t.run(
-      "DELETE FROM weir.permit_lines; DELETE FROM weir.permits; DELETE FROM weir.locks; "
-      "DELETE FROM weir.buckets; DELETE FROM weir.queues; DELETE FROM weir.pointers; "
-      "DELETE FROM weir.counters; DELETE FROM weir.jobs; DELETE FROM weir.dequeues; "
-      "DELETE FROM weir.keys; DELETE FROM weir.hints; DELETE FROM weir.floors; "
-      "INSERT INTO weir.floors VALUES (-1, 'q', 1, '{0}', '{1}', '{2}', 0, 0, '3', weir.clock()), "
-      "(0, '', 1, '{0}', '{1}', '{2}', 0, 0, NULL, weir.clock())");
+  t.run("DELETE FROM weir.permit_lines; DELETE FROM weir.permits; DELETE FROM weir.locks; "
+        "DELETE FROM weir.buckets; DELETE FROM weir.queues; DELETE FROM weir.pointers; "
+        "DELETE FROM weir.counters; DELETE FROM weir.jobs; DELETE FROM weir.dequeues; "
+        "DELETE FROM weir.keys; DELETE FROM weir.hints");
   if (d.chance(3)) t.run("VACUUM");
   // Something in every table.
   std::vector<new_job> jobs{job_of(1, "k"), job_of(2), job_of(3, "l"), job_of(4)};

@@ -76,9 +76,8 @@ class connection {
 inline void empty_tables(connection& db) {
   std::string sql = "SELECT setval('weir.fences', 1)";
   std::string names;
-  for (std::string const table :
-       {"permit_lines", "permits", "locks", "buckets", "queues", "pointers", "floors", "counters",
-        "jobs", "dequeues", "keys", "hints"}) {
+  for (std::string const table : {"permit_lines", "permits", "locks", "buckets", "queues",
+                                  "pointers", "counters", "jobs", "dequeues", "keys", "hints"}) {
     sql += "; DELETE FROM weir." + table;
     names += (names.empty() ? "weir." : ", weir.") + table;
   }

@@ -122,7 +122,7 @@ class postgres_target final : public target {
   void hold() {
     held_ = connect();
     run(*held_, "begin isolation level repeatable read");
-    run(*held_, "select 1");  // one that writes has a number, too, and floors wait for it
+    run(*held_, "select txid_current()");
   }
   /// The server is several processes.
   void stop() {

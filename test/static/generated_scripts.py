@@ -322,7 +322,7 @@ class Sql:
         script = Script(self.definitions, self.asserted)
         files = sorted((include / SQL).glob("*.sql"))
         made = {name for path in files
-                for name in re.findall(r"^CREATE (?:UNLOGGED )?(?:\w+ weir\.|INDEX )(\w+)", read(path), re.M)}
+                for name in re.findall(r"^CREATE (?:UNLOGGED )?\w+ weir\.(\w+)", read(path), re.M)}
         settings = {name for path in files
                     for name in re.findall(r"_(?:setting|config)\('weir\.(\w+)'", read(path))}
 

@@ -114,8 +114,8 @@ struct postgres_queues {
   static result<hint> answer(of<command::resume_queue>, postgres_rows const&) { return hint{}; }
 
   static postgres_call call(command::read_queue_stats const& c, postgres_scope const& in) {
-    auto out = whole("read_queue_stats", c.queue, in);
-    out.add(in.at);
+    postgres_call out{"read_queue_stats"};
+    out.add(c.queue).add(in.at);
     return out;
   }
   static result<queue_stats> answer(of<command::read_queue_stats>, postgres_rows const& r) {

@@ -43,25 +43,14 @@ DECLARE
   done boolean;
   v weir.jobs;
   h record;
-  f weir.floors;  -- with no queue: looks begin at the beginning, and go on to the end
-  before bigint;
-  ends bigint;
-  visible_ boolean := false;
-  least_ bigint;
-  moved boolean := false;
-  asked tid;
-  used integer[] := '{}';
-  stale boolean := false;
-  seen tid[];
   tail weir.job_row;
 BEGIN
   IF sequence_ <> 0 THEN
     LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
-      SELECT d.sequence, d.ctid INTO last, asked FROM weir.dequeues d
-        WHERE d.queue = queue_ AND d.holder = holder_ ORDER BY d.number DESC LIMIT 1 FOR UPDATE;
+      SELECT d.sequence INTO last FROM weir.dequeues d
+        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
       EXIT WHEN FOUND;
-      INSERT INTO weir.dequeues (queue, holder, sequence, day) VALUES (queue_, holder_, 0, 0)
-        ON CONFLICT DO NOTHING;
+      INSERT INTO weir.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
     END LOOP;
   ELSIF cardinality(limits_) > 1 THEN
     limit_ := 0;
@@ -83,42 +72,25 @@ BEGIN
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
     IF n = 0 THEN
-      UPDATE weir.dequeues d SET sequence = sequence_, day = now_ / 86400000000000,
-          uses = (d.uses & 4611686018427387903) + 1, number = (d.uses & 4611686018427387903) >> 5
-        WHERE d.ctid = asked;
+      UPDATE weir.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
+        WHERE d.queue = queue_ AND d.holder = holder_;
       UPDATE weir.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
         WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
           AND j.sequence = sequence_;
     END IF;
   END IF;
 
-  IF at_ IS NULL THEN
-    before := weir.walked();
-    SELECT k.* INTO f FROM weir.floors k WHERE k.scan = -1 AND k.queue = queue_
-      ORDER BY k.number DESC LIMIT 1;
-    IF NOT weir.relied_on(f.since, f.floors, now_) THEN
-      f := NULL;
-      stale := true;
-    END IF;
-  END IF;
-
   LOOP
     EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= weir.rule.burials_per_dequeue --\
         OR n > 0 AND level < -32768;
-    IF f.queue IS NULL THEN
-      SELECT j2.priority, j2.vesting INTO level, vests FROM weir.jobs j2
-        WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
-        ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
-    ELSE
-      h := weir.next_head(queue_, level, f, now_);
-      level := h.level; vests := h.vests;
-    END IF;
-    EXIT WHEN level IS NULL;
+    SELECT j2.priority, j2.vesting INTO level, vests FROM weir.jobs j2
+      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
+      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
     IF first IS NULL THEN
       first := level; start := vests;
     END IF;
     CONTINUE WHEN vests > now_;
-    used := used || level;
     LOOP
       IF nextval('weir.fences') < now_ / 1000 THEN
         PERFORM weir.raise_fences(now_);
@@ -144,8 +116,6 @@ BEGIN
                   AND j2.vesting >= vests AND j2.vesting <= now_
                 ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
       EXIT WHEN places IS NULL;
-      -- Not before the time at which this transaction has got its number: see raise_floor().
-      ends := greatest(now_ + lease_, CASE WHEN at_ IS NULL THEN weir.clock() END);
       IF total > room THEN
         total := 0;
         FOR i IN 1 .. cardinality(places) LOOP
@@ -164,7 +134,7 @@ BEGIN
         RETURN QUERY WITH claimed AS (
             UPDATE weir.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
                 holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
-                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = ends
+                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
               FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
                 WITH ORDINALITY c(tid, fence, place)
               WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
@@ -195,53 +165,16 @@ BEGIN
     done := weir.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
   END IF;
 
-  IF f.queue IS NULL THEN
-    h := weir.heads(queue_, now_, first, start, false);
-    visible_ := h.visible; least_ := h.least_;
-    IF NOT visible_ AND own_ AND EXISTS (SELECT 1 FROM weir.pointers p WHERE p.queue = queue_
-        AND (p.pointer IS DISTINCT FROM least_ OR NOT p.ahead)) THEN
-      h := weir.move_pointer(queue_, shard_, now_, own_);
-      moved := h.moved;
-    END IF;
-  ELSE
-    -- What vests later is not looked for: as much of it is dead as was claimed within a lease. It has
-    -- pointers that are ahead.
-    least_ := weir.first_of(queue_, f, now_);
-    visible_ := coalesce(least_ <= now_, false);
-    IF NOT visible_ THEN
-      IF own_ AND EXISTS (SELECT 1 FROM weir.pointers p
-          WHERE p.queue = queue_ AND p.ahead AND (p.pointer <= now_) IS TRUE) THEN
-        h := weir.move_pointer(queue_, shard_, now_, own_);
-        moved := h.moved;
-      ELSIF own_ AND pg_try_advisory_xact_lock(weir.queue_lock(queue_)) THEN
-        seen := ARRAY(SELECT p.ctid FROM weir.pointers p WHERE p.queue = queue_ AND NOT p.ahead
-                        AND p.number > f.pointer AND (p.pointer <= now_) IS TRUE);
-        least_ := weir.first_of(queue_, f, now_);
-        visible_ := coalesce(least_ <= now_, false);
-        IF NOT visible_ THEN
-          DELETE FROM weir.pointers p WHERE p.ctid = ANY (seen);
-        END IF;
-      END IF;
-      IF least_ > now_ THEN
-        done := weir.touch(queue_, shard_, least_, now_, own_);
-      END IF;
-      least_ := least(least_, (SELECT min(p.pointer) FROM weir.pointers p
-        WHERE p.queue = queue_ AND p.ahead AND (p.pointer > now_) IS TRUE));
-    END IF;
-  END IF;
-  IF ends IS NOT NULL AND NOT moved THEN
-    done := weir.touch(queue_, shard_, ends, now_, own_);
-  END IF;
-  IF own_ AND (stale OR before IS NOT NULL --\
-      AND weir.worth_a_floor(weir.walked() - before - 3 * n - buried)) THEN
-    PERFORM weir.raise_floor(-1, queue_, used);
-    PERFORM weir.raise_scan(weir.scan_of(queue_, shard_));
+  h := weir.heads(queue_, now_, first, start);
+  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM weir.pointers p
+      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
+    PERFORM weir.move_pointer(queue_, shard_, now_, own_);
   END IF;
   tail.attempts := buried - damaged;
   tail.max_attempts := damaged;
-  tail.snoozes := (visible_ AND NOT held_)::integer;
+  tail.snoozes := (h.visible AND NOT held_)::integer;
   tail.state := held_::integer;
-  tail.vesting := weir.span(least_, now_);
+  tail.vesting := weir.span(h.least_, now_);
   RETURN NEXT tail;
 END $$;
 
@@ -275,7 +208,9 @@ BEGIN
   UPDATE weir.jobs k SET fence = weir.next_fence(now_, k.fence), holder = holder_, sequence = 0,
       attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
     WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
-  PERFORM weir.touch(queue_, shard_, j.vesting, now_, own_);
+  IF early_ THEN
+    PERFORM weir.touch(queue_, shard_, j.vesting, own_);
+  END IF;
   RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease;
 END $$;
 
@@ -317,7 +252,7 @@ BEGIN
         checkpoint = CASE WHEN checkpoint_ = '' THEN k.checkpoint ELSE checkpoint_ END
       WHERE k.queue = queue_ AND k.id = id_;
   END IF;
-  PERFORM weir.touch(queue_, shard_, l.now + lease_, l.now, own_);
+  PERFORM weir.touch(queue_, shard_, l.now + lease_, own_);
   RETURN lease_;
 END $$;
 
@@ -437,7 +372,7 @@ BEGIN
   UPDATE weir.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
       snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
     WHERE k.queue = j.queue AND k.id = j.id;
-  PERFORM weir.touch(j.queue, shard_, greatest(vesting_, now_), now_, own_);
+  PERFORM weir.touch(j.queue, shard_, vesting_, own_);
 END $$;
 
 -- Ends a lease: 0: failed, and vests after the delay or is dead (1 is answered); 1: snoozed;
@@ -465,8 +400,7 @@ BEGIN
     PERFORM weir.wait_again(j, shard_, l.now + delay_, greatest(j.attempts - 1, 0), j.snoozes + 1,
                          text_, NULL, l.now, own_);
   ELSE
-    PERFORM weir.wait_again(j, shard_, CASE WHEN at_ IS NULL THEN
-        weir.floor_for(queue_, j.priority, j.unclaimed, l.now) ELSE j.unclaimed END, greatest(j.attempts - 1, 0), j.snoozes, --\
+    PERFORM weir.wait_again(j, shard_, j.unclaimed, greatest(j.attempts - 1, 0), j.snoozes, --\
         NULL, NULL,
                          l.now, own_);
   END IF;
@@ -516,21 +450,17 @@ BEGIN
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.dequeues k
       WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM weir.dequeues d USING o WHERE d.ctid = o.place;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.floors k
-      WHERE k.since NOT BETWEEN now_ - 600000000000 AND now_ LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM weir.floors f USING o WHERE f.ctid = o.place;
   -- Of some pages: a queue with many rows is met there soon enough.
   FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM weir.counters c
           TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 --\
               + pg_relation_size('weir.counters'))))) o,
-      LATERAL (SELECT count(*) AS rows FROM weir.counters k
-        WHERE k.shard = o.shard AND k.queue = o.queue) l
+      LATERAL (SELECT count(*) AS rows FROM weir.counters k WHERE k.queue = o.queue) l
       WHERE l.rows > 32 LIMIT 100 LOOP
-    WITH gone AS (DELETE FROM weir.counters c USING (SELECT k.ctid AS place FROM weir.counters k
-          WHERE k.shard = r.shard AND k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
-        WHERE c.ctid = o.place RETURNING c.*)
-      INSERT INTO weir.counters
-        SELECT r.shard, r.queue, max(number), max(uses), weir.held_within(sum(enqueued)), weir.held_within(sum(completed)),
+    WITH gone AS (DELETE FROM weir.counters c USING (SELECT k.queue, k.stripe FROM weir.counters k
+          WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+        WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
+      INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+        SELECT r.queue, r.shard, weir.held_within(sum(enqueued)), weir.held_within(sum(completed)),
             weir.held_within(sum(cancelled)), weir.held_within(sum(purged)), --\
                 weir.held_within(sum(dead))
           FROM gone HAVING count(*) > 0;

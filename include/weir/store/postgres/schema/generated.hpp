@@ -396,25 +396,14 @@ DECLARE
   done boolean;
   v ~.jobs;
   h record;
-  f ~.floors;  -- with no queue: looks begin at the beginning, and go on to the end
-  before bigint;
-  ends bigint;
-  visible_ boolean := false;
-  least_ bigint;
-  moved boolean := false;
-  asked tid;
-  used integer[] := '{}';
-  stale boolean := false;
-  seen tid[];
   tail ~.job_row;
 BEGIN
   IF sequence_ <> 0 THEN
     LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
-      SELECT d.sequence, d.ctid INTO last, asked FROM ~.dequeues d
-        WHERE d.queue = queue_ AND d.holder = holder_ ORDER BY d.number DESC LIMIT 1 FOR UPDATE;
+      SELECT d.sequence INTO last FROM ~.dequeues d
+        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
       EXIT WHEN FOUND;
-      INSERT INTO ~.dequeues (queue, holder, sequence, day) VALUES (queue_, holder_, 0, 0)
-        ON CONFLICT DO NOTHING;
+      INSERT INTO ~.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
     END LOOP;
   ELSIF cardinality(limits_) > 1 THEN
     limit_ := 0;
@@ -434,41 +423,24 @@ BEGIN
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
     IF n = 0 THEN
-      UPDATE ~.dequeues d SET sequence = sequence_, day = now_ / 86400000000000,
-          uses = (d.uses & 4611686018427387903) + 1, number = (d.uses & 4611686018427387903) >> 5
-        WHERE d.ctid = asked;
+      UPDATE ~.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
+        WHERE d.queue = queue_ AND d.holder = holder_;
       UPDATE ~.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
         WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
           AND j.sequence = sequence_;
     END IF;
   END IF;
 
-  IF at_ IS NULL THEN
-    before := ~.walked();
-    SELECT k.* INTO f FROM ~.floors k WHERE k.scan = -1 AND k.queue = queue_
-      ORDER BY k.number DESC LIMIT 1;
-    IF NOT ~.relied_on(f.since, f.floors, now_) THEN
-      f := NULL;
-      stale := true;
-    END IF;
-  END IF;
-
   LOOP
     EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < -32768;
-    IF f.queue IS NULL THEN
-      SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
-        WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
-        ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
-    ELSE
-      h := ~.next_head(queue_, level, f, now_);
-      level := h.level; vests := h.vests;
-    END IF;
-    EXIT WHEN level IS NULL;
+    SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
+      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
+      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
     IF first IS NULL THEN
       first := level; start := vests;
     END IF;
     CONTINUE WHEN vests > now_;
-    used := used || level;
     LOOP
       IF nextval('~.fences') < now_ / 1000 THEN
         PERFORM ~.raise_fences(now_);
@@ -491,8 +463,6 @@ BEGIN
                   AND j2.vesting >= vests AND j2.vesting <= now_
                 ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
       EXIT WHEN places IS NULL;
-      -- Not before the time at which this transaction has got its number: see raise_floor().
-      ends := greatest(now_ + lease_, CASE WHEN at_ IS NULL THEN ~.clock() END);
       IF total > room THEN
         total := 0;
         FOR i IN 1 .. cardinality(places) LOOP
@@ -511,7 +481,7 @@ BEGIN
         RETURN QUERY WITH claimed AS (
             UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
                 holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
-                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = ends
+                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
               FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
                 WITH ORDINALITY c(tid, fence, place)
               WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
@@ -542,52 +512,16 @@ BEGIN
     done := ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
   END IF;
 
-  IF f.queue IS NULL THEN
-    h := ~.heads(queue_, now_, first, start, false);
-    visible_ := h.visible; least_ := h.least_;
-    IF NOT visible_ AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_
-        AND (p.pointer IS DISTINCT FROM least_ OR NOT p.ahead)) THEN
-      h := ~.move_pointer(queue_, shard_, now_, own_);
-      moved := h.moved;
-    END IF;
-  ELSE
-    -- What vests later is not looked for: as much of it is dead as was claimed within a lease. It has
-    -- pointers that are ahead.
-    least_ := ~.first_of(queue_, f, now_);
-    visible_ := coalesce(least_ <= now_, false);
-    IF NOT visible_ THEN
-      IF own_ AND EXISTS (SELECT 1 FROM ~.pointers p
-          WHERE p.queue = queue_ AND p.ahead AND (p.pointer <= now_) IS TRUE) THEN
-        h := ~.move_pointer(queue_, shard_, now_, own_);
-        moved := h.moved;
-      ELSIF own_ AND pg_try_advisory_xact_lock(~.queue_lock(queue_)) THEN
-        seen := ARRAY(SELECT p.ctid FROM ~.pointers p WHERE p.queue = queue_ AND NOT p.ahead
-                        AND p.number > f.pointer AND (p.pointer <= now_) IS TRUE);
-        least_ := ~.first_of(queue_, f, now_);
-        visible_ := coalesce(least_ <= now_, false);
-        IF NOT visible_ THEN
-          DELETE FROM ~.pointers p WHERE p.ctid = ANY (seen);
-        END IF;
-      END IF;
-      IF least_ > now_ THEN
-        done := ~.touch(queue_, shard_, least_, now_, own_);
-      END IF;
-      least_ := least(least_, (SELECT min(p.pointer) FROM ~.pointers p
-        WHERE p.queue = queue_ AND p.ahead AND (p.pointer > now_) IS TRUE));
-    END IF;
-  END IF;
-  IF ends IS NOT NULL AND NOT moved THEN
-    done := ~.touch(queue_, shard_, ends, now_, own_);
-  END IF;
-  IF own_ AND (stale OR before IS NOT NULL AND ~.worth_a_floor(~.walked() - before - 3 * n - buried)) THEN
-    PERFORM ~.raise_floor(-1, queue_, used);
-    PERFORM ~.raise_scan(~.scan_of(queue_, shard_));
+  h := ~.heads(queue_, now_, first, start);
+  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
+      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
+    PERFORM ~.move_pointer(queue_, shard_, now_, own_);
   END IF;
   tail.attempts := buried - damaged;
   tail.max_attempts := damaged;
-  tail.snoozes := (visible_ AND NOT held_)::integer;
+  tail.snoozes := (h.visible AND NOT held_)::integer;
   tail.state := held_::integer;
-  tail.vesting := ~.span(least_, now_);
+  tail.vesting := ~.span(h.least_, now_);
   RETURN NEXT tail;
 END $$;
 
@@ -621,7 +555,9 @@ BEGIN
   UPDATE ~.jobs k SET fence = ~.next_fence(now_, k.fence), holder = holder_, sequence = 0,
       attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
     WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
-  PERFORM ~.touch(queue_, shard_, j.vesting, now_, own_);
+  IF early_ THEN
+    PERFORM ~.touch(queue_, shard_, j.vesting, own_);
+  END IF;
   RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint;
 END $$;
 
@@ -661,7 +597,7 @@ BEGIN
         checkpoint = CASE WHEN checkpoint_ = '' THEN k.checkpoint ELSE checkpoint_ END
       WHERE k.queue = queue_ AND k.id = id_;
   END IF;
-  PERFORM ~.touch(queue_, shard_, l.now + lease_, l.now, own_);
+  PERFORM ~.touch(queue_, shard_, l.now + lease_, own_);
   RETURN lease_;
 END $$;
 
@@ -776,7 +712,7 @@ BEGIN
   UPDATE ~.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
       snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
     WHERE k.queue = j.queue AND k.id = j.id;
-  PERFORM ~.touch(j.queue, shard_, greatest(vesting_, now_), now_, own_);
+  PERFORM ~.touch(j.queue, shard_, vesting_, own_);
 END $$;
 
 -- Ends a lease: 0: failed, and vests after the delay or is dead (1 is answered); 1: snoozed;
@@ -804,8 +740,7 @@ BEGIN
     PERFORM ~.wait_again(j, shard_, l.now + delay_, greatest(j.attempts - 1, 0), j.snoozes + 1,
                          text_, NULL, l.now, own_);
   ELSE
-    PERFORM ~.wait_again(j, shard_, CASE WHEN at_ IS NULL THEN
-        ~.floor_for(queue_, j.priority, j.unclaimed, l.now) ELSE j.unclaimed END, greatest(j.attempts - 1, 0), j.snoozes, NULL, NULL,
+    PERFORM ~.wait_again(j, shard_, j.unclaimed, greatest(j.attempts - 1, 0), j.snoozes, NULL, NULL,
                          l.now, own_);
   END IF;
   RETURN 0;
@@ -852,20 +787,16 @@ BEGIN
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.dequeues k
       WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM ~.dequeues d USING o WHERE d.ctid = o.place;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.floors k
-      WHERE k.since NOT BETWEEN now_ - 600000000000 AND now_ LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM ~.floors f USING o WHERE f.ctid = o.place;
   -- Of some pages: a queue with many rows is met there soon enough.
   FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM ~.counters c
           TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 + pg_relation_size('~.counters'))))) o,
-      LATERAL (SELECT count(*) AS rows FROM ~.counters k
-        WHERE k.shard = o.shard AND k.queue = o.queue) l
+      LATERAL (SELECT count(*) AS rows FROM ~.counters k WHERE k.queue = o.queue) l
       WHERE l.rows > 32 LIMIT 100 LOOP
-    WITH gone AS (DELETE FROM ~.counters c USING (SELECT k.ctid AS place FROM ~.counters k
-          WHERE k.shard = r.shard AND k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
-        WHERE c.ctid = o.place RETURNING c.*)
-      INSERT INTO ~.counters
-        SELECT r.shard, r.queue, max(number), max(uses), ~.held_within(sum(enqueued)), ~.held_within(sum(completed)),
+    WITH gone AS (DELETE FROM ~.counters c USING (SELECT k.queue, k.stripe FROM ~.counters k
+          WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+        WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
+      INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+        SELECT r.queue, r.shard, ~.held_within(sum(enqueued)), ~.held_within(sum(completed)),
             ~.held_within(sum(cancelled)), ~.held_within(sum(purged)), ~.held_within(sum(dead))
           FROM gone HAVING count(*) > 0;
   END LOOP;
@@ -1082,8 +1013,6 @@ DECLARE
   cancelled integer := 0;
   buried integer := 0;
   gives_way boolean;
-  later bigint;
-  own_number xid8 := pg_current_xact_id();  -- before the time is read: see raise_floor()
 BEGIN
   IF plain_ THEN
     now_ := coalesce(at_, ~.clock());
@@ -1101,9 +1030,7 @@ BEGIN
                 retentions_[i], now_, now_, headers_[i]
               FROM unnest(order_) i
             ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
-        SELECT count(*), least(vests, min(a.vesting)),
-            least(later, min(a.vesting) FILTER (WHERE a.vesting > now_))
-          INTO added_, vests, later FROM added a;
+        SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
       n := coalesce(n, 0) + added_;
       EXIT WHEN n = cardinality(ids_);
       WITH old AS MATERIALIZED (SELECT l.place FROM (SELECT DISTINCT u.id FROM unnest(ids_) u(id)
@@ -1114,10 +1041,7 @@ BEGIN
       EXIT WHEN NOT FOUND;
     END LOOP;
     IF n > 0 THEN
-      done := ~.touch(queue_, shard_, vests, now_, own_);
-      IF later > vests THEN
-        done := ~.touch(queue_, shard_, later, now_, own_);
-      END IF;
+      done := ~.touch(queue_, shard_, vests, own_);
       done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
     END IF;
     outcome := 0;
@@ -1204,16 +1128,10 @@ BEGIN
       CONTINUE;
     END IF;
     vests := least(vests, now_ + delays_[i]);
-    IF delays_[i] > 0 THEN
-      later := least(later, now_ + delays_[i]);
-    END IF;
     RETURN NEXT;
   END LOOP;
   IF vests IS NOT NULL THEN
-    done := ~.touch(queue_, shard_, vests, now_, own_);
-    IF later > vests THEN
-      done := ~.touch(queue_, shard_, later, now_, own_);
-    END IF;
+    PERFORM ~.touch(queue_, shard_, vests, own_);
     PERFORM ~.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
   END IF;
 END $$;
@@ -1336,7 +1254,7 @@ BEGIN
   END IF;
   UPDATE ~.jobs k SET state = 0, death = NULL, attempts = 0, snoozes = 0, deadline_from = now_,
       vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
-  PERFORM ~.touch(queue_, shard_, now_ + delay_, now_, own_);
+  PERFORM ~.touch(queue_, shard_, now_ + delay_, own_);
   IF buried = 0 THEN
     PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
   END IF;
@@ -1697,255 +1615,31 @@ CREATE FUNCTION ~.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE
   RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = '\x776569722e7363686564756c65732f'
                     THEN 1024 ELSE 0 END;
 
--- Rows that the server's indexes of jobs and of queues' pointers have led to, dead ones included,
--- since it last counted them, which it never does within a command.
-CREATE FUNCTION ~.walked() RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN pg_stat_get_xact_tuples_returned('~.jobs_order'::regclass)
-       + pg_stat_get_xact_tuples_returned('~.pointers_queue'::regclass);
-
--- Is it worth a floor to go through so many rows that are not there any more?
-CREATE FUNCTION ~.worth_a_floor(dead_ bigint) RETURNS boolean LANGUAGE sql VOLATILE
-  RETURN dead_ > 100;
-
--- Can floors be relied on? Not if the clock went backwards. And now and then a look begins at the
--- beginning all the same, whatever has been put before a floor.
-CREATE FUNCTION ~.relied_on(since_ bigint, floors_ bigint[], now_ bigint) RETURNS boolean
-  LANGUAGE sql IMMUTABLE
-  RETURN since_ BETWEEN now_ - 60000000000 AND now_ AND now_ >= ALL (floors_);
-
--- The row of a queue's floors, or of a scan's; with nothing in it where looks are to begin at the
--- beginning: there is none, or somebody has told the time.
-CREATE FUNCTION ~.floors_of(scan_ integer, queue_ bytea, now_ bigint, at_ bigint)
-  RETURNS ~.floors LANGUAGE plpgsql AS $$
-DECLARE
-  f ~.floors;
-BEGIN
-  IF at_ IS NULL THEN
-    SELECT k.* INTO f FROM ~.floors k WHERE k.scan = scan_ AND k.queue = queue_
-      ORDER BY k.number DESC LIMIT 1;
-    IF ~.relied_on(f.since, f.floors, now_) THEN
-      RETURN f;
-    END IF;
-  END IF;
-  RETURN NULL;
-END $$;
-
--- The first job of the first level after `after_` that has one, or one that vests up to `upto_`.
-CREATE FUNCTION ~.next_head(queue_ bytea, after_ integer, f ~.floors, upto_ bigint,
-    OUT level integer, OUT vests bigint) LANGUAGE plpgsql AS $$
-DECLARE
-  above integer := after_;
-BEGIN
-  FOR i IN 1 .. coalesce(cardinality(f.levels), 0) LOOP
-    CONTINUE WHEN f.levels[i] <= after_;
-    SELECT j.priority, j.vesting INTO level, vests FROM ~.jobs j
-      WHERE j.queue = queue_ AND j.priority > above AND j.priority < f.levels[i]
-        AND j.vesting <= upto_
-      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
-    IF NOT FOUND THEN
-      SELECT j.priority, j.vesting INTO level, vests FROM ~.jobs j
-        WHERE j.queue = queue_ AND j.priority = f.levels[i] AND j.vesting >= f.floors[i]
-          AND j.vesting <= upto_
-        ORDER BY j.vesting, j.id LIMIT 1;
-    END IF;
-    IF FOUND THEN
-      RETURN;
-    END IF;
-    above := f.levels[i];
-  END LOOP;
-  SELECT j.priority, j.vesting INTO level, vests FROM ~.jobs j
-    WHERE j.queue = queue_ AND j.priority > above AND j.vesting <= upto_
-    ORDER BY j.priority, j.vesting, j.id LIMIT 1;
-END $$;
-
--- When the first job vests that is visible, or soon will be: a clock may be a little behind the one
--- that it was enqueued by, and then it has no pointer that is ahead. NULL: there is none.
-CREATE FUNCTION ~.first_of(queue_ bytea, f ~.floors, now_ bigint, OUT least_ bigint)
-  LANGUAGE plpgsql AS $$
-DECLARE
-  h record;
-  level integer := -32769;
-BEGIN
-  LOOP
-    h := ~.next_head(queue_, level, f, now_ + 50000000);
-    level := h.level;
-    least_ := least(least_, h.vests);
-    EXIT WHEN level IS NULL OR least_ <= now_;
-  END LOOP;
-END $$;
-
--- Raises the floors of a queue (scan_ -1), or of a scan (queue_ ''), in three steps, each in a
--- transaction of its own: they are proposed; once that is committed, it is noted which transactions
--- may have begun before (a snapshot does not say that: numbers beyond it may be in use); once these have ended, what they left is there to be seen, and the floors
--- are what was proposed, or the first of what lives, and higher ones are proposed.
---
--- A transaction that begins after the proposal puts nothing before it: it has its number before it
--- reads the clock, and a time that is proposed is over. Who gives a job back its place, which may be
--- before that, asks floor_for() first. `used_`: levels of which jobs were claimed.
-CREATE FUNCTION ~.raise_floor(scan_ integer, queue_ bytea, used_ integer[]) RETURNS void
-  LANGUAGE plpgsql AS $$
-DECLARE
-  f ~.floors;
-  from_ ~.floors;
-  taken boolean := true;
-  h record;
-  level_ integer := -32769;
-  levels_ smallint[];
-  lives bigint[];
-  first_ bigint;
-  least_ bigint := -9223372036854775808;
-  now_ bigint;
-  known boolean;
-  outer_ bigint := pg_current_xact_id()::text::bigint;
-  inner_ bigint;
-BEGIN
-  SELECT k.* INTO f FROM ~.floors k WHERE k.scan = scan_ AND k.queue = queue_
-    ORDER BY k.number DESC LIMIT 1;
-  known := FOUND;
-  now_ := ~.clock();
-  IF known THEN
-    IF now_ < f.since OR NOT now_ >= ALL (f.proposed) THEN  -- the clock went backwards
-      f.levels := '{}'; f.floors := '{}'; f.proposed := '{}'; f.proposed_pointer := f.pointer;
-      f.horizon := '0'; f.since := least_;
-    END IF;
-    IF ~.relied_on(f.since, f.floors, now_) THEN
-      from_ := f;
-      IF f.horizon > pg_snapshot_xmin(pg_current_snapshot()) THEN
-        RETURN;
-      END IF;
-    END IF;
-    PERFORM 1 FROM ~.floors k
-      WHERE k.scan = scan_ AND k.queue = queue_ AND k.number = f.number FOR UPDATE SKIP LOCKED;
-    IF NOT FOUND THEN
-      RETURN;
-    END IF;
-    taken := coalesce(f.horizon <= pg_snapshot_xmin(pg_current_snapshot()), false);
-    IF f.horizon IS NULL AND from_.queue IS NOT NULL THEN
-      BEGIN  -- an inner transaction: its number is the next one now, which nothing else tells
-        UPDATE ~.floors k SET number = (k.number & 4611686018427387903) + 1
-          WHERE k.scan = scan_ AND k.queue = queue_ AND k.number = f.number
-          RETURNING k.number, k.xmin::text::bigint INTO f.number, inner_;
-      EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
-        NULL;
-      END;
-      inner_ := inner_ + (outer_ & -4294967296);
-      UPDATE ~.floors k SET horizon = (inner_
-          + CASE WHEN inner_ < outer_ THEN 4294967296 ELSE 0 END)::text::xid8
-        WHERE k.scan = scan_ AND k.queue = queue_ AND k.number = f.number;
-      RETURN;
-    END IF;
-  END IF;
-  IF scan_ = -1 THEN
-    LOOP
-      h := ~.next_head(queue_, level_, from_, now_);
-      EXIT WHEN h.level IS NULL;
-      level_ := h.level;
-      levels_ := levels_ || level_::smallint;
-      lives := lives || h.vests;
-    END LOOP;
-    first_ := (SELECT p.number FROM ~.pointers p WHERE p.queue = queue_ AND NOT p.ahead
-                 AND p.number > coalesce(from_.pointer, 0) ORDER BY p.number LIMIT 1) - 1;
-  ELSE
-    levels_ := '{0}';
-    lives := ARRAY[(SELECT p.pointer FROM ~.pointers p WHERE p.scan = scan_
-      AND p.pointer BETWEEN coalesce(from_.floors[1], least_) AND now_ ORDER BY p.pointer LIMIT 1)];
-  END IF;
-  SELECT array_agg(u.level ORDER BY u.level), array_agg(u.floor ORDER BY u.level),
-      array_agg(u.proposed ORDER BY u.level)
-    INTO from_.levels, from_.floors, from_.proposed
-    FROM (SELECT coalesce(o.level, l.level) AS level,
-              CASE WHEN o.level IS NULL THEN least_
-                ELSE least(CASE WHEN taken THEN o.proposed ELSE o.floor END, l.vests) END AS floor,
-              CASE WHEN taken THEN least(l.vests, now_)
-                WHEN o.level IS NULL THEN least_ ELSE o.proposed END AS proposed
-            FROM unnest(f.levels, f.floors, f.proposed) o(level, floor, proposed)
-              FULL JOIN (SELECT l.level, min(l.vests) AS vests
-                  FROM unnest(levels_ || used_::smallint[], lives) l(level, vests)
-                  GROUP BY l.level) l ON l.level = o.level) u;
-  from_ := (scan_, queue_, (coalesce(f.number, 0) & 4611686018427387903) + 1,
-    coalesce(from_.levels, '{}'), coalesce(from_.floors, '{}'), coalesce(from_.proposed, '{}'),
-    least(CASE WHEN taken THEN coalesce(f.proposed_pointer, 0) ELSE f.pointer END, first_),
-    CASE WHEN taken THEN coalesce(pg_sequence_last_value('~.numbers'), 0)
-      ELSE f.proposed_pointer END,
-    CASE WHEN NOT taken THEN f.horizon END,
-    CASE WHEN ~.relied_on(f.since, f.floors, now_) THEN f.since ELSE now_ END);
-  IF known THEN
-    UPDATE ~.floors k SET number = from_.number, levels = from_.levels, floors = from_.floors,
-        proposed = from_.proposed, pointer = from_.pointer,
-        proposed_pointer = from_.proposed_pointer, horizon = from_.horizon, since = from_.since
-      WHERE k.scan = scan_ AND k.queue = queue_ AND k.number = f.number;
-  ELSIF pg_try_advisory_xact_lock(~.queue_lock(queue_)) THEN  -- or another is adding it
-    INSERT INTO ~.floors SELECT from_.* ON CONFLICT DO NOTHING;
-  END IF;
-END $$;
-
--- Raises the floor of a scan if there is much before its first pointer.
-CREATE FUNCTION ~.raise_scan(scan_ integer) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  now_ bigint := ~.clock();
-  floor_ bigint := coalesce((~.floors_of(scan_, '', now_, NULL)).floors[1],
-                            -9223372036854775808);
-  before bigint := pg_stat_get_xact_tuples_returned('~.pointers_due'::regclass);
-BEGIN
-  PERFORM 1 FROM ~.pointers p WHERE p.scan = scan_ AND p.pointer BETWEEN floor_ AND now_
-    ORDER BY p.pointer LIMIT 1;
-  IF ~.worth_a_floor(pg_stat_get_xact_tuples_returned('~.pointers_due'::regclass) - before) THEN
-    PERFORM ~.raise_floor(scan_, '', '{}');
-  END IF;
-END $$;
-
--- Where a job that was claimed waits again that waited from `vesting_` on: there, or at the floor
--- that its level has or is to have. Its transaction has its number.
-CREATE FUNCTION ~.floor_for(queue_ bytea, level_ integer, vesting_ bigint, now_ bigint)
-  RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  f ~.floors;
-  i integer;
-BEGIN
-  SELECT k.* INTO f FROM ~.floors k WHERE k.scan = -1 AND k.queue = queue_
-    ORDER BY k.number DESC LIMIT 1;
-  i := array_position(f.levels, level_::smallint);
-  IF i IS NULL THEN
-    RETURN vesting_;
-  END IF;
-  RETURN greatest(vesting_, least(now_, greatest(f.floors[i], f.proposed[i])));
-END $$;
-
 -- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
--- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48). Only
--- the last one of its kind is looked at: that costs the same however many were removed.
--- Returns whether it added one. (A function that returns something is called for less by an
--- assignment than by PERFORM, which is a statement to execute.)
-CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, now_ bigint, own_ boolean)
+-- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
+-- Returns whether it did. (A function that returns something is called for less by an assignment
+-- than by PERFORM, which is a statement to execute.)
+CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  ahead_ boolean := vesting_ > now_;
-  last bigint;
   scan_ integer;
 BEGIN
   IF own_ AND pg_try_advisory_xact_lock_shared(~.queue_lock(queue_)) THEN
-    last := (SELECT p.pointer FROM ~.pointers p WHERE p.queue = queue_ AND p.ahead = ahead_
-               AND p.number > coalesce((SELECT CASE WHEN NOT ahead_ THEN k.pointer END
-                   FROM ~.floors k WHERE k.scan = -1 AND k.queue = queue_
-                   ORDER BY k.number DESC LIMIT 1), 0)
-               ORDER BY p.number DESC LIMIT 1);
-    IF last <= vesting_ THEN
+    IF EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
       RETURN false;
     END IF;
   END IF;
   scan_ := ~.scan_of(queue_, shard_);
-  INSERT INTO ~.pointers VALUES (scan_, vesting_, queue_, ahead_);
+  INSERT INTO ~.pointers VALUES (scan_, vesting_, queue_);
   PERFORM ~.tell('j' || scan_, own_);
   RETURN true;
 END $$;
 
--- The least of the heads, one probe for each level that is in use, whether any is visible, and, if
--- it is asked for, the least that vests later than now. Who has just looked at the first level says
--- where its head was: what is dead before it, and not yet removed by a vacuum, is not gone through
--- once more.
+-- The least of the heads, one probe for each level that is in use, and whether any is visible. Who
+-- has just looked at the first level says where its head was: what is dead before it, and not yet
+-- removed by a vacuum, is not gone through once more.
 CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, first_ integer, from_ bigint,
-    with_later_ boolean, OUT least_ bigint, OUT visible boolean, OUT later bigint)
-  LANGUAGE plpgsql AS $$
+    OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
 DECLARE
   level integer := coalesce(first_, -32769);
   vests bigint;
@@ -1963,11 +1657,6 @@ BEGIN
     EXIT WHEN NOT FOUND;
     least_ := least(least_, vests);
     visible := visible OR vests <= now_;
-    IF with_later_ THEN
-      later := least(later, CASE WHEN vests > now_ THEN vests ELSE (SELECT j.vesting FROM ~.jobs j
-        WHERE j.queue = queue_ AND j.priority = level AND j.vesting > now_
-        ORDER BY j.vesting, j.id LIMIT 1) END);
-    END IF;
   END LOOP;
 END $$;
 
@@ -1975,57 +1664,45 @@ END $$;
 -- committed yet holds the lock shared, or has a pointer of its own. Each statement sees what was
 -- committed before it began. So the pointers are looked up before the jobs are, and no other is
 -- removed: one that is committed in between belongs to a job that was not seen (F57).
-CREATE FUNCTION ~.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean,
-    OUT least_ bigint, OUT moved boolean) LANGUAGE plpgsql AS $$
+CREATE FUNCTION ~.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean)
+  RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   h record;
   seen tid[];
 BEGIN
-  moved := own_ AND pg_try_advisory_xact_lock(~.queue_lock(queue_));
-  IF NOT moved THEN
-    h := ~.heads(queue_, now_, NULL, NULL, false);
-    least_ := h.least_;
-    RETURN;
+  IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.queue_lock(queue_)) THEN
+    h := ~.heads(queue_, now_, NULL, NULL);
+    RETURN h.least_;
   END IF;
   seen := ARRAY(SELECT p.ctid FROM ~.pointers p WHERE p.queue = queue_);
-  h := ~.heads(queue_, now_, NULL, NULL, true);
-  least_ := h.least_;
-  DELETE FROM ~.pointers p WHERE p.ctid = ANY (seen)
-    AND NOT (CASE WHEN p.ahead THEN p.pointer IN (h.least_, h.later)
-               ELSE h.visible AND p.pointer = h.least_ END IS TRUE);
-  IF h.visible AND NOT EXISTS (SELECT 1 FROM ~.pointers p
-      WHERE p.queue = queue_ AND (p.pointer <= h.least_) IS TRUE) THEN
-    INSERT INTO ~.pointers VALUES (~.scan_of(queue_, shard_), h.least_, queue_, false);
+  h := ~.heads(queue_, now_, NULL, NULL);
+  DELETE FROM ~.pointers p
+    WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
+  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
+      WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
+    INSERT INTO ~.pointers VALUES (~.scan_of(queue_, shard_), h.least_, queue_);
   END IF;
-  IF h.later IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
-      WHERE p.queue = queue_ AND p.ahead AND (p.pointer <= h.later) IS TRUE) THEN
-    INSERT INTO ~.pointers VALUES (~.scan_of(queue_, shard_), h.later, queue_, true);
-  END IF;
+  RETURN h.least_;
 END $$;
 
 CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
     cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  last bigint := greatest(0, (SELECT c.number FROM ~.counters c
-    WHERE c.shard = shard_ AND c.queue = queue_ ORDER BY c.number DESC LIMIT 1));
 BEGIN
-  IF own_ THEN  -- of the last ones: those before may lie among many that are dead
+  IF own_ THEN
     UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_,
-        cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_,
-        uses = c.uses + 1, number = (c.uses + 1) >> 5  -- a number for 32 uses
-      WHERE c.ctid = (SELECT f.ctid FROM ~.counters f
-        WHERE f.shard = shard_ AND f.queue = queue_ AND f.number > last - 4
-          AND greatest(f.enqueued, f.completed, f.cancelled, f.purged, f.dead, f.uses) < 4611686018427387904
+        cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
+      WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
+        FROM ~.counters f WHERE f.shard = shard_ AND f.queue = queue_
+          AND greatest(f.enqueued, f.completed, f.cancelled, f.purged, f.dead) < 4611686018427387904
           AND f.dead > -4611686018427387904
-        ORDER BY f.number DESC LIMIT 1 FOR UPDATE SKIP LOCKED);
+        LIMIT 1 FOR UPDATE SKIP LOCKED);
     IF FOUND THEN
       RETURN false;
     END IF;
   END IF;
-  last := least(last, 72057594037927936);
-  INSERT INTO ~.counters VALUES (shard_, queue_, last, last << 5,
-    enqueued_, completed_, cancelled_, purged_, dead_);
+  INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+    VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
   RETURN true;
 END $$;
 
@@ -2037,7 +1714,7 @@ CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN ~.span((~.heads(queue_, now_, NULL, NULL, false)).least_, now_);
+  RETURN ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
 END $$;
 
 CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
@@ -2045,7 +1722,7 @@ CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolea
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN ~.span((~.move_pointer(queue_, shard_, now_, own_)).least_, now_);
+  RETURN ~.span(~.move_pointer(queue_, shard_, now_, own_), now_);
 END $$;
 
 -- First, with no queue, when the next pointer after these is due.
@@ -2053,10 +1730,8 @@ CREATE FUNCTION ~.scan_visible_queues(scan_ integer, limit_ integer, entropy_ bi
   RETURNS TABLE (queue bytea, next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
-  floor_ bigint := coalesce((~.floors_of(scan_, '', now_, at_)).floors[1],
-                            -9223372036854775808);
-  first bigint := greatest((SELECT min(p.pointer) FROM ~.pointers p
-    WHERE p.scan = scan_ AND p.pointer >= floor_), -4611686018427387904);
+  first bigint := greatest((SELECT min(p.pointer) FROM ~.pointers p WHERE p.scan = scan_),
+                           -4611686018427387904);
   start bigint;
   p record;
   found_ bytea[] := '{}';
@@ -2078,8 +1753,7 @@ BEGIN
     UNION ALL
     (SELECT k.pointer, k.queue, q.paused, q.snoozed
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
-       WHERE k.scan = scan_ AND k.pointer >= floor_ AND k.pointer < start
-       ORDER BY k.pointer, k.queue)
+       WHERE k.scan = scan_ AND k.pointer < start ORDER BY k.pointer, k.queue)
     UNION ALL
     (SELECT k.pointer, k.queue, q.paused, q.snoozed
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
@@ -2216,7 +1890,7 @@ BEGIN
 END $$;
 
 -- In one statement, so from one snapshot; what is pending is what is left of what came in.
-CREATE FUNCTION ~.read_queue_stats(queue_ bytea, shard_ integer, at_ bigint, OUT enqueued bigint,
+CREATE FUNCTION ~.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint,
     OUT leased bigint, OUT completed bigint, OUT dead bigint, OUT cancelled bigint,
     OUT purged bigint, OUT paused boolean, OUT next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
@@ -2229,8 +1903,8 @@ BEGIN
          WHERE j.queue = queue_ AND j.holder IS NOT NULL AND j.state = 0 AND j.vesting > now_),
       coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
-    FROM ~.counters c WHERE c.shard = shard_ AND c.queue = queue_;
-  next_in := ~.span((~.heads(queue_, now_, NULL, NULL, false)).least_, now_);
+    FROM ~.counters c WHERE c.queue = queue_;
+  next_in := ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
 END $$;
 
 -- The last one may be more than fits the answer: it says that there are more.
@@ -2265,7 +1939,7 @@ CREATE SEQUENCE ~.fences;
 CREATE SEQUENCE ~.seed;                  -- of the numbers of advisory locks: never drawn from
 SELECT setval('~.seed',
   1 + (hashtextextended(gen_random_uuid()::text, 0) & 4611686018427387903));
-CREATE SEQUENCE ~.numbers;                -- of pointers
+CREATE SEQUENCE ~.stripes;
 CREATE SEQUENCE ~.deaths;
 
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
@@ -2319,58 +1993,27 @@ CREATE TABLE ~.queues (
 
 -- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
 -- for anybody; they are removed only by who has the queue's advisory lock to itself.
---
--- A job that vests later relies on a pointer that is `ahead`, one that is visible on one that is
--- not. So those that are not ahead can be removed when no job is visible, whatever vests later.
---
--- Pointers of a queue are looked up in the index that begins with it. Where a comparison of their
--- times says IS TRUE, it cannot be looked up in the other one: a planner that knows of few rows would
--- go through all of that.
 CREATE TABLE ~.pointers (
   scan    integer NOT NULL,
   pointer bigint NOT NULL,
-  queue   bytea NOT NULL,
-  ahead   boolean NOT NULL DEFAULT false, -- it was not due yet when it was added
-  number  bigint NOT NULL DEFAULT nextval('~.numbers')
+  queue   bytea NOT NULL
 ) WITH ({hot_table});
-CREATE INDEX pointers_due ON ~.pointers (scan, pointer);
-CREATE INDEX pointers_queue ON ~.pointers (queue, ahead, number);
+CREATE INDEX pointers_due ON ~.pointers (scan, pointer, queue);
+CREATE INDEX pointers_queue ON ~.pointers (queue, pointer);
 
--- Rows that are dead and cannot be vacuumed, since somebody holds an old snapshot, still lie in the
--- indexes: who looks for the first one that lives goes through all of them. Nothing that lives, or
--- will, is before a floor, so looks begin there. See raise_floor().
-CREATE TABLE ~.floors (
-  scan     integer NOT NULL,             -- of pointers; -1: of a queue's jobs
-  queue    bytea NOT NULL,               -- of jobs; of a scan: ''
-  number   bigint NOT NULL,              -- grows, so that the row is found before what it was
-  levels   smallint[] NOT NULL,          -- priorities that are known to be in use, in order;
-  floors   bigint[] NOT NULL,            -- of each, the time
-  proposed bigint[] NOT NULL,            -- that is to be its floor
-  pointer  bigint NOT NULL,              -- numbers of pointers that are not ahead: its floor
-  proposed_pointer bigint NOT NULL,
-  horizon  xid8,                         -- transactions before it may not know what is proposed
-  since    bigint NOT NULL,              -- the last look that began at the beginning
-  PRIMARY KEY (scan, queue, number),
-  CHECK (cardinality(levels) = cardinality(floors) AND cardinality(levels) = cardinality(proposed)
-    AND array_position(levels, NULL) IS NULL AND array_position(floors || proposed, NULL) IS NULL)
-) WITH ({hot_table});
-CREATE INDEX floors_since ON ~.floors (since);
-
--- A queue's counters are the sums of its rows. A step takes any of them that nobody else has. The
--- number of a row grows now and then: it is found before the dead ones that it was, and between two
--- numbers an update touches no index.
+-- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.
 CREATE TABLE ~.counters (
-  shard     integer NOT NULL,
   queue     bytea NOT NULL,
-  number    bigint NOT NULL DEFAULT 0,
-  uses      bigint NOT NULL DEFAULT 0,
+  stripe    bigint NOT NULL DEFAULT nextval('~.stripes'),
+  shard     integer NOT NULL,
   enqueued  bigint NOT NULL,
   completed bigint NOT NULL,
   cancelled bigint NOT NULL,
   purged    bigint NOT NULL,
-  dead      bigint NOT NULL
+  dead      bigint NOT NULL,
+  PRIMARY KEY (queue, stripe)
 ) WITH (fillfactor = 50, {hot_table});
-CREATE INDEX counters_queue ON ~.counters (shard, queue, number);
+CREATE INDEX counters_shard ON ~.counters (shard, queue);
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
 -- letters (death), or of the records that are kept until their retention is over (kept).
@@ -2411,15 +2054,13 @@ CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence) WHERE holder IS NO
 CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
 CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
 
--- A holder's latest numbered dequeue of a queue. See counters for its number.
+-- A holder's latest numbered dequeue of a queue.
 CREATE TABLE ~.dequeues (
   queue    bytea NOT NULL,
   holder   bytea NOT NULL,
-  number   bigint NOT NULL DEFAULT 0,
-  uses     bigint NOT NULL DEFAULT 0,
   sequence bigint NOT NULL,
   day      bigint NOT NULL,
-  PRIMARY KEY (queue, holder, number)
+  PRIMARY KEY (queue, holder)
 ) WITH (fillfactor = 50, {hot_table});
 CREATE INDEX dequeues_day ON ~.dequeues (day);
 

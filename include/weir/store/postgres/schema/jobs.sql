@@ -159,8 +159,6 @@ DECLARE
   cancelled integer := 0;
   buried integer := 0;
   gives_way boolean;
-  later bigint;
-  own_number xid8 := pg_current_xact_id();  -- before the time is read: see raise_floor()
 BEGIN
   IF plain_ THEN
     now_ := coalesce(at_, weir.clock());
@@ -179,9 +177,7 @@ BEGIN
                 retentions_[i], now_, now_, headers_[i]
               FROM unnest(order_) i
             ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
-        SELECT count(*), least(vests, min(a.vesting)),
-            least(later, min(a.vesting) FILTER (WHERE a.vesting > now_))
-          INTO added_, vests, later FROM added a;
+        SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
       n := coalesce(n, 0) + added_;
       EXIT WHEN n = cardinality(ids_);
       WITH old AS MATERIALIZED (SELECT l.place FROM (SELECT DISTINCT u.id FROM unnest(ids_) u(id)
@@ -192,10 +188,7 @@ BEGIN
       EXIT WHEN NOT FOUND;
     END LOOP;
     IF n > 0 THEN
-      done := weir.touch(queue_, shard_, vests, now_, own_);
-      IF later > vests THEN
-        done := weir.touch(queue_, shard_, later, now_, own_);
-      END IF;
+      done := weir.touch(queue_, shard_, vests, own_);
       done := weir.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
     END IF;
     outcome := weir.enqueue_outcome.enqueued;
@@ -284,16 +277,10 @@ BEGIN
       CONTINUE;
     END IF;
     vests := least(vests, now_ + delays_[i]);
-    IF delays_[i] > 0 THEN
-      later := least(later, now_ + delays_[i]);
-    END IF;
     RETURN NEXT;
   END LOOP;
   IF vests IS NOT NULL THEN
-    done := weir.touch(queue_, shard_, vests, now_, own_);
-    IF later > vests THEN
-      done := weir.touch(queue_, shard_, later, now_, own_);
-    END IF;
+    PERFORM weir.touch(queue_, shard_, vests, own_);
     PERFORM weir.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
   END IF;
 END $$;
@@ -423,7 +410,7 @@ BEGIN
   UPDATE weir.jobs k SET state = weir.job_state.pending, death = NULL, attempts = 0, --\
       snoozes = 0, deadline_from = now_,
       vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
-  PERFORM weir.touch(queue_, shard_, now_ + delay_, now_, own_);
+  PERFORM weir.touch(queue_, shard_, now_ + delay_, own_);
   IF buried = 0 THEN
     PERFORM weir.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
   END IF;

@@ -26,7 +26,7 @@ CREATE SEQUENCE weir.fences;
 CREATE SEQUENCE weir.seed;                  -- of the numbers of advisory locks: never drawn from
 SELECT setval('weir.seed',
   1 + (hashtextextended(gen_random_uuid()::text, 0) & 4611686018427387903));
-CREATE SEQUENCE weir.numbers;                -- of pointers
+CREATE SEQUENCE weir.stripes;
 CREATE SEQUENCE weir.deaths;
 
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
@@ -80,58 +80,27 @@ CREATE TABLE weir.queues (
 
 -- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
 -- for anybody; they are removed only by who has the queue's advisory lock to itself.
---
--- A job that vests later relies on a pointer that is `ahead`, one that is visible on one that is
--- not. So those that are not ahead can be removed when no job is visible, whatever vests later.
---
--- Pointers of a queue are looked up in the index that begins with it. Where a comparison of their
--- times says IS TRUE, it cannot be looked up in the other one: a planner that knows of few rows would
--- go through all of that.
 CREATE TABLE weir.pointers (
   scan    integer NOT NULL,
   pointer bigint NOT NULL,
-  queue   bytea NOT NULL,
-  ahead   boolean NOT NULL DEFAULT false, -- it was not due yet when it was added
-  number  bigint NOT NULL DEFAULT nextval('weir.numbers')
+  queue   bytea NOT NULL
 ) WITH (weir.hot_table);
-CREATE INDEX pointers_due ON weir.pointers (scan, pointer);
-CREATE INDEX pointers_queue ON weir.pointers (queue, ahead, number);
+CREATE INDEX pointers_due ON weir.pointers (scan, pointer, queue);
+CREATE INDEX pointers_queue ON weir.pointers (queue, pointer);
 
--- Rows that are dead and cannot be vacuumed, since somebody holds an old snapshot, still lie in the
--- indexes: who looks for the first one that lives goes through all of them. Nothing that lives, or
--- will, is before a floor, so looks begin there. See raise_floor().
-CREATE TABLE weir.floors (
-  scan     integer NOT NULL,             -- of pointers; -1: of a queue's jobs
-  queue    bytea NOT NULL,               -- of jobs; of a scan: ''
-  number   bigint NOT NULL,              -- grows, so that the row is found before what it was
-  levels   smallint[] NOT NULL,          -- priorities that are known to be in use, in order;
-  floors   bigint[] NOT NULL,            -- of each, the time
-  proposed bigint[] NOT NULL,            -- that is to be its floor
-  pointer  bigint NOT NULL,              -- numbers of pointers that are not ahead: its floor
-  proposed_pointer bigint NOT NULL,
-  horizon  xid8,                         -- transactions before it may not know what is proposed
-  since    bigint NOT NULL,              -- the last look that began at the beginning
-  PRIMARY KEY (scan, queue, number),
-  CHECK (cardinality(levels) = cardinality(floors) AND cardinality(levels) = cardinality(proposed)
-    AND array_position(levels, NULL) IS NULL AND array_position(floors || proposed, NULL) IS NULL)
-) WITH (weir.hot_table);
-CREATE INDEX floors_since ON weir.floors (since);
-
--- A queue's counters are the sums of its rows. A step takes any of them that nobody else has. The
--- number of a row grows now and then: it is found before the dead ones that it was, and between two
--- numbers an update touches no index.
+-- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.
 CREATE TABLE weir.counters (
-  shard     integer NOT NULL,
   queue     bytea NOT NULL,
-  number    bigint NOT NULL DEFAULT 0,
-  uses      bigint NOT NULL DEFAULT 0,
+  stripe    bigint NOT NULL DEFAULT nextval('weir.stripes'),
+  shard     integer NOT NULL,
   enqueued  bigint NOT NULL,
   completed bigint NOT NULL,
   cancelled bigint NOT NULL,
   purged    bigint NOT NULL,
-  dead      bigint NOT NULL
+  dead      bigint NOT NULL,
+  PRIMARY KEY (queue, stripe)
 ) WITH (fillfactor = 50, weir.hot_table);
-CREATE INDEX counters_queue ON weir.counters (shard, queue, number);
+CREATE INDEX counters_shard ON weir.counters (shard, queue);
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
 -- letters (death), or of the records that are kept until their retention is over (kept).
@@ -172,15 +141,13 @@ CREATE INDEX jobs_claimed ON weir.jobs (queue, holder, sequence) WHERE holder IS
 CREATE INDEX jobs_dead ON weir.jobs (queue, death) WHERE death IS NOT NULL;
 CREATE INDEX jobs_kept ON weir.jobs (kept) WHERE kept IS NOT NULL;
 
--- A holder's latest numbered dequeue of a queue. See counters for its number.
+-- A holder's latest numbered dequeue of a queue.
 CREATE TABLE weir.dequeues (
   queue    bytea NOT NULL,
   holder   bytea NOT NULL,
-  number   bigint NOT NULL DEFAULT 0,
-  uses     bigint NOT NULL DEFAULT 0,
   sequence bigint NOT NULL,
   day      bigint NOT NULL,
-  PRIMARY KEY (queue, holder, number)
+  PRIMARY KEY (queue, holder)
 ) WITH (fillfactor = 50, weir.hot_table);
 CREATE INDEX dequeues_day ON weir.dequeues (day);
 
