@@ -72,7 +72,7 @@ struct worker_event {
   duration delay{};    ///< retried and snoozed: until it vests again; starved: how late
                        ///< renewals are; store_recovered: for how long the store was
                        ///< away
-  duration took{-1};   ///< of a job: since its handler started; negative: it has not
+  duration took{-1};   ///< how long ago the job's handler started; negative: it has not
   error_code error{};  ///< store_failed: the store's error
 };
 

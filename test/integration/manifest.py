@@ -26,6 +26,7 @@ import time
 import unittest
 
 from servers import IDENTITY, LIMIT, NatsServer, PostgresServer, RedisServer
+from terminal import read_terminal
 
 PROGRAM = ""  # a copy that an ordinary user can reach
 
@@ -769,15 +770,7 @@ class Terminal(ManifestTest):
         process = subprocess.Popen(self.command(*arguments), cwd=self.work, stdin=subprocess.DEVNULL, stdout=slave,
                                    stderr=slave, env={**os.environ, "TERM": "xterm"}, **IDENTITY)
         os.close(slave)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(master, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            shown += piece
+        shown = read_terminal(master)
         os.close(master)
         self.assertIn(process.wait(timeout=LIMIT), (0, 1))
         return shown

@@ -28,6 +28,7 @@ import time
 import unittest
 
 from servers import LIMIT, NatsServer, PostgresServer, RedisServer
+from terminal import read_terminal
 
 PROGRAM = FILL = ""
 
@@ -55,20 +56,6 @@ def finish(process):
         process.kill()
         raise
     return Result(process.returncode, out, err)
-
-
-def read_terminal(master, until=None):
-    """Output of a program to a terminal: to its end, or until a pattern is seen."""
-    shown = b""
-    while until is None or not re.search(until, shown):
-        try:
-            piece = os.read(master, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        shown += piece
-    return shown
 
 
 class Place:

@@ -236,8 +236,8 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
       tell_failure_of("worker: its observer", std::current_exception());
     }
   }
-  /// Since the job's handler started, for whoever is told of it; negative: it has not. Events of a
-  /// batch share the time that is read for the first of them.
+  /// How long ago the job's handler started, where somebody is told; negative: it has not started.
+  /// Events of a batch share the time that is read for the first of them.
   [[nodiscard]] duration took(active_job const& job, steady_time& now) const noexcept {
     if (!observer_ || job.started_at == steady_time::min()) return duration{-1};
     if (now == steady_time::min()) now = clock.steady_now();

@@ -19,8 +19,8 @@
 
 namespace weir::detail {
 
-/// Notes that a handler wants kept with its job, until a renewal has stored them. Handlers
-/// write it in any thread, the bookkeeping takes it on its strand. Most handlers never do, and pay
+/// Notes that a handler wants kept with its job, until a renewal has stored them. Handlers write
+/// them in any thread, the bookkeeping takes them on its strand. Most handlers never do, and pay
 /// for no more than an empty pointer and a mutex.
 class handler_notes {
  public:
