@@ -233,7 +233,7 @@ std::string spoiled(dice& d, std::vector<std::string> messages) {
         auto const one = there ? *place : strange_message(d);
         constexpr std::size_t most = std::size_t{4} << 20U;  // it is the attacker's memory, too
         auto const times =
-            d.chance(10) ? std::min<std::size_t>(20'000, most / (one.size() + 1)) : d.below(50);
+            std::min<std::size_t>(d.chance(10) ? 20'000 : d.below(50), most / (one.size() + 1));
         std::string all;
         for (std::uint64_t i = 0; i != times; ++i) all += one;
         messages.insert(place, all);
