@@ -119,7 +119,6 @@ class program {
     for (auto& a : arguments) pointers.push_back(a.data());
     pointers.push_back(nullptr);
     auto const log = (home_ / "log").string();
-    auto const full = (home_ / "full").string();
     pid_ = ::fork();
     if (pid_ != 0) return;
     int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -133,10 +132,7 @@ class program {
     ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
 #endif
     ::signal(SIGQUIT, SIG_DFL);  // what runs in the background of a shell was told to ignore it
-    if (!preload.empty()) {
-      ::setenv("LD_PRELOAD", preload.c_str(), 1);
-      ::setenv("WEIR_TEST_FULL", full.c_str(), 1);
-    }
+    server_test::load_first(preload, home_);
     ::execvp(pointers[0], pointers.data());
     ::_exit(1);
   }
@@ -214,6 +210,7 @@ class server {
   server() : server{kind{}} {}
   explicit server(kind k) : kind_{std::move(k)} {
     if (kind_.megabytes != 0 && !program_.mount("data", kind_.megabytes)) throw not_permitted{};
+    move_clock(0);
     if (kind_.primary != nullptr) {
       program_.must({program::find("pg_basebackup"), "-D", data(), "-R", "-X", "stream", "-c",
                      "fast", "-d", kind_.primary->conninfo()});
@@ -244,6 +241,9 @@ class server {
     }
     throw std::runtime_error{"the server does not start"};
   }
+
+  /// Has its clock show so many seconds more than the date, if it was loaded with what moves it.
+  void move_clock(std::int64_t seconds) const { server_test::move_clock(home(), seconds); }
 
   /// Ends it: SIGQUIT as soon as may be, SIGKILL at once.
   void kill(int how) noexcept { program_.kill(how); }

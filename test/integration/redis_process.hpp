@@ -36,10 +36,14 @@ using namespace std::chrono_literals;
 class server {
  public:
   /// @param options as on the command line: "--appendonly", "yes"
-  explicit server(std::vector<std::string> options = {}) : options_{std::move(options)} {
+  /// @param clock   the library by which its clock is moved; empty: it is the machine's
+  explicit server(std::vector<std::string> options = {}, std::string clock = {})
+      : options_{std::move(options)},
+        clock_{std::move(clock)} {
     std::string name = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
     directory_ = name;
+    if (!clock_.empty()) move_clock(0);
     start();
   }
   server(server const&) = delete;
@@ -52,6 +56,11 @@ class server {
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] redis_address address() const { return redis_address{"127.0.0.1", port_}; }
+
+  /// Has its clock show so many seconds more than the date.
+  void move_clock(std::int64_t seconds) const {
+    server_test::move_clock(directory_, seconds);
+  }
 
   /// Where it keeps its files.
   [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
@@ -118,7 +127,8 @@ class server {
     auto const* const asked = std::getenv("WEIR_TEST_REDIS_SERVER");
     std::vector<char const*> programs{"redis-server", "redis-check-rdb"};
     if (asked != nullptr) programs = {asked};
-    pid_ = server_test::start(programs, std::move(words));
+    pid_ = server_test::start(programs, std::move(words),
+clock_, directory_);
     bool const settled = weir_test::happens([&] {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
         pid_ = 0;
@@ -133,6 +143,7 @@ class server {
   }
 
   std::vector<std::string> options_;
+  std::string clock_;
   std::string directory_;
   std::uint16_t port_ = 0;
   ::pid_t pid_ = 0;

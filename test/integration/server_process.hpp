@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
@@ -15,6 +17,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -44,12 +47,33 @@ namespace server_test {
   throw std::runtime_error{"no port is free"};
 }
 
+/// Has the clock of servers that have loaded preload/moved_clock.cpp, with this folder, show so many
+/// seconds more than the date.
+inline void move_clock(std::filesystem::path const& folder, std::int64_t seconds) {
+  int const out = ::open((folder / "clock").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  bool const written = ::pwrite(out, &seconds, sizeof(seconds), 0) == sizeof(seconds);
+  ::close(out);
+  if (!written) throw std::runtime_error{"a clock cannot be moved"};
+}
+
+/// Has this process, which is about to become a program, load a library of preload/ first, which
+/// does what files of this folder tell it. @param library empty: none
+inline void load_first(std::string const& library, std::filesystem::path const& folder) {
+  if (library.empty()) return;
+  ::setenv("LD_PRELOAD", library.c_str(), 1);
+  ::setenv("WEIR_TEST_FULL", (folder / "full").c_str(), 1);
+  ::setenv("WEIR_TEST_CLOCK", (folder / "clock").c_str(), 1);
+}
+
 /// Starts the first of these programs that there is; it ends with the thread that starts it,
 /// however that comes about.
-/// @param words its arguments, the first of which is what it is called
-/// @return      its process, which ends at once if there is none of them
+/// @param words   its arguments, the first of which is what it is called
+/// @param library as load_first has it, and the folder
+/// @return        its process, which ends at once if there is none of them
 [[nodiscard]] inline ::pid_t start(std::vector<char const*> const& programs,
-                                   std::vector<std::string> words) {
+                                   std::vector<std::string> words,
+                                   std::string const& library = {},
+                                   std::filesystem::path const& folder = {}) {
   std::vector<char*> arguments;
   for (auto& w : words) arguments.push_back(w.data());
   arguments.push_back(nullptr);
@@ -59,6 +83,7 @@ namespace server_test {
 #if defined(__linux__)
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
+  load_first(library, folder);
   for (auto const* const program : programs) ::execvp(program, arguments.data());
   ::_exit(127);
 }

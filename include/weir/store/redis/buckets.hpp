@@ -31,7 +31,7 @@ result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
   if (!scales) return errc::quota_too_large;
   redis_call out{lua::take()};
   auto const shard = names.shard_of(c.key);
-  out.key(names, shard, "b", c.key).arg(now).arg(redis_quota_text(*scales));
+  out.key(names, shard, "b", c.key).time(names, now).arg(redis_quota_text(*scales));
   redis_numbers request;
   request.add(std::is_same_v<C, command::take> ? 1 : 0).add(c.max_wait);
   for (auto const& s : scales->span()) {
@@ -87,7 +87,7 @@ inline result<redis_call> encode(redis_names const& names, command::refund const
   if (!scales) return errc::quota_too_large;
   redis_call out{lua::refund()};
   auto const shard = names.shard_of(c.key);
-  out.key(names, shard, "b", c.key).arg(now).arg(redis_quota_text(*scales));
+  out.key(names, shard, "b", c.key).time(names, now).arg(redis_quota_text(*scales));
   out.arg(c.cost).arg(c.before_instant ? 1 : 0);
   for (std::size_t i = 0; i != scales->size; ++i) {
     auto const& s = scales->each[i];
@@ -108,7 +108,7 @@ inline result<redis_call> encode(redis_names const& names, command::reset_bucket
                                  redis_now now) {
   redis_call out{lua::reset_bucket()};
   auto const shard = names.shard_of(c.key);
-  out.key(names, shard, "b", c.key).arg(now);
+  out.key(names, shard, "b", c.key).time(names, now);
   return out;
 }
 inline result<hint> decode(command::reset_bucket const&, redis_reply& r) {

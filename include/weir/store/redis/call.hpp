@@ -36,9 +36,8 @@ using redis_now = std::optional<std::int64_t>;
 /// Microseconds since 1970 within what the scripts can count with: from 1970 to 2223.
 [[nodiscard]] constexpr redis_now redis_time(std::optional<time_point> t) noexcept {
   if (!t) return std::nullopt;
-  constexpr std::int64_t latest = 8'000'000'000'000'000;
   auto const micros = std::chrono::floor<std::chrono::microseconds>(t->time_since_epoch()).count();
-  return std::clamp<std::int64_t>(micros, 0, latest);
+  return std::clamp<std::int64_t>(micros, 0, redis_latest);
 }
 
 /// How the store's keys are called: `{PREFIX:SHARD}:KIND:USER`. The braces are the tag by which a
@@ -207,7 +206,11 @@ class redis_call {
   redis_call& arg(duration d) {
     return arg(std::chrono::floor<std::chrono::microseconds>(d).count());
   }
-  redis_call& arg(redis_now now) { return now ? arg(*now) : arg(""); }
+  /// Ends the keys, of which there was one, with that of the shard's time. What time it is.
+  redis_call& time(redis_names const& names, redis_now now) {
+    if (now) return arg(*now);
+    return key(names, shard_, "time").arg("");
+  }
 
   /// An argument of several pieces.
   template <class... Pieces>

@@ -45,7 +45,7 @@ redis_call queue_call(redis_script const& script, redis_names const& names, C co
     add_redis_queue(out, names, shard, to);
     out.key(names, shard, names.due(rule::holds_schedules(to)));
   }
-  out.arg(now).arg(c.queue).whole(names.head(shard), "hints");
+  out.time(names, now).arg(c.queue).whole(names.head(shard), "hints");
   return out;
 }
 

@@ -20,7 +20,7 @@ redis_call lock_call(redis_script const& script, redis_names const& names, C con
                      redis_now now) {
   redis_call out{script};
   auto const shard = names.shard_of(c.key);
-  out.key(names, shard, "l", c.key).key(names, shard, "fence").arg(now);
+  out.key(names, shard, "l", c.key).key(names, shard, "fence").time(names, now);
   if constexpr (requires { c.holder; }) out.arg(c.holder);
   return out;
 }

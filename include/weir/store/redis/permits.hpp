@@ -33,7 +33,7 @@ redis_call permit_call(redis_script const& script, redis_names const& names, C c
     out.key(names, shard, kind, c.key);
   }
   out.key(names, shard, "fence");
-  out.arg(now);
+  out.time(names, now);
   if constexpr (requires { c.holder; }) {
     out.arg(c.holder);
   } else {

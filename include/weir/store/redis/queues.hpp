@@ -27,7 +27,7 @@ namespace weir::detail {
 inline redis_call shard_call(redis_script const& script, redis_names const& names,
                              std::uint32_t shard, redis_now now, bool schedules = false) {
   redis_call out{script};
-  out.key(names, shard, names.due(schedules)).key(names, shard, "names").arg(now);
+  out.key(names, shard, names.due(schedules)).key(names, shard, "names").time(names, now);
   return out;
 }
 

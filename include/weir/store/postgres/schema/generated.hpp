@@ -2091,9 +2091,6 @@ CREATE UNLOGGED TABLE ~.guards (
   name    bigint PRIMARY KEY
 ) WITH ({hot_table});
 
-CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
-
 -- How far off a time is. Times of damaged rows are held where they can be counted with.
 CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN CASE WHEN time_ < -4611686018427387904 THEN -4611686018427387904 ELSE time_ END - now_;
@@ -2111,6 +2108,51 @@ BEGIN
     SELECT array_agg(g.ctid) INTO places FROM g;
   DELETE FROM ~.guards g WHERE g.ctid = ANY (places);
 END $$;
+
+-- The server's clock may be set back, or be another server's after a failover. Time goes on from
+-- where it was all the same (F99, F102): it is the clock, and what it is ahead of it. Both numbers
+-- are values of sequences, which every step sees as they are now, whatever its transaction sees.
+-- They end in the year 2096: with a later time weir could not reckon.
+CREATE SEQUENCE ~.ahead MINVALUE 0 MAXVALUE 4000000000000000000;  -- in nanoseconds
+CREATE SEQUENCE ~.seen MINVALUE 0 MAXVALUE 4000000000000000000;   -- noted once in a second
+SELECT setval('~.ahead', 0), setval('~.seen', 0);
+
+CREATE FUNCTION ~.server_clock() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
+
+-- Notes the time; where the clock is more than a second behind what was noted, after having it go on
+-- from there. Who does so does it alone: see raise_fences. Where nothing can be written it is only
+-- held there.
+CREATE FUNCTION ~.note_time() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  seen_ bigint;
+  now_ bigint;
+BEGIN
+  IF current_setting('transaction_read_only')::boolean THEN
+    RETURN greatest(~.server_clock() + pg_sequence_last_value('~.ahead'),
+                    pg_sequence_last_value('~.seen'));
+  END IF;
+  PERFORM ~.guard('{1}');
+  seen_ := pg_sequence_last_value('~.seen');
+  now_ := ~.server_clock() + pg_sequence_last_value('~.ahead');
+  IF now_ < seen_ - 1000000000 THEN
+    RAISE LOG 'weir: the clock is % s behind; time goes on from where it was',
+      (seen_ - now_) / 1000000000;
+    PERFORM setval('~.ahead', pg_sequence_last_value('~.ahead') + seen_ - now_);
+    now_ := seen_;
+  ELSIF now_ > seen_ + 1000000000 THEN  -- and nobody has noted it meanwhile
+    PERFORM setval('~.seen', now_);
+  END IF;
+  RAISE SQLSTATE 'WEIR0';
+EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
+  RETURN now_;
+END $$;
+
+CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN CASE WHEN ~.server_clock() + pg_sequence_last_value('~.ahead')
+                - pg_sequence_last_value('~.seen') BETWEEN -1000000000 AND 1000000000
+           THEN ~.server_clock() + pg_sequence_last_value('~.ahead')
+           ELSE ~.note_time() END;
 
 -- The name of a unique key: 1: of an enqueue; 2: of a start.
 CREATE FUNCTION ~.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint

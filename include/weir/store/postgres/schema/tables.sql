@@ -1,6 +1,5 @@
---- What is in the schema. All times are nanoseconds since 1970 by
---- the server's clock, and all keys and texts are bytes, so that two different keys never are the
---- same (F27).
+--- What is in the schema. All times are nanoseconds since 1970 by weir.clock(), and all keys and
+--- texts are bytes, so that two different keys never are the same (F27).
 ---
 --- Order of locks: a step takes the guards of its unique keys first, in order, then the rows of
 --- its jobs, in the order of their ids, and nothing that can be waited for after these. So steps of
@@ -178,9 +177,6 @@ CREATE UNLOGGED TABLE weir.guards (
   name    bigint PRIMARY KEY
 ) WITH (weir.hot_table);
 
-CREATE FUNCTION weir.clock() RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
-
 -- How far off a time is. Times of damaged rows are held where they can be counted with.
 CREATE FUNCTION weir.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN CASE WHEN time_ < -4611686018427387904 THEN -4611686018427387904 ELSE time_ END - now_;
@@ -199,6 +195,51 @@ BEGIN
     SELECT array_agg(g.ctid) INTO places FROM g;
   DELETE FROM weir.guards g WHERE g.ctid = ANY (places);
 END $$;
+
+-- The server's clock may be set back, or be another server's after a failover. Time goes on from
+-- where it was all the same (F99, F102): it is the clock, and what it is ahead of it. Both numbers
+-- are values of sequences, which every step sees as they are now, whatever its transaction sees.
+-- They end in the year 2096: with a later time weir could not reckon.
+CREATE SEQUENCE weir.ahead MINVALUE 0 MAXVALUE 4000000000000000000;  -- in nanoseconds
+CREATE SEQUENCE weir.seen MINVALUE 0 MAXVALUE 4000000000000000000;   -- noted once in a second
+SELECT setval('weir.ahead', 0), setval('weir.seen', 0);
+
+CREATE FUNCTION weir.server_clock() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
+
+-- Notes the time; where the clock is more than a second behind what was noted, after having it go on
+-- from there. Who does so does it alone: see raise_fences. Where nothing can be written it is only
+-- held there.
+CREATE FUNCTION weir.note_time() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  seen_ bigint;
+  now_ bigint;
+BEGIN
+  IF current_setting('transaction_read_only')::boolean THEN
+    RETURN greatest(weir.server_clock() + pg_sequence_last_value('weir.ahead'),
+                    pg_sequence_last_value('weir.seen'));
+  END IF;
+  PERFORM weir.guard('{1}');
+  seen_ := pg_sequence_last_value('weir.seen');
+  now_ := weir.server_clock() + pg_sequence_last_value('weir.ahead');
+  IF now_ < seen_ - 1000000000 THEN
+    RAISE LOG 'weir: the clock is % s behind; time goes on from where it was',
+      (seen_ - now_) / 1000000000;
+    PERFORM setval('weir.ahead', pg_sequence_last_value('weir.ahead') + seen_ - now_);
+    now_ := seen_;
+  ELSIF now_ > seen_ + 1000000000 THEN  -- and nobody has noted it meanwhile
+    PERFORM setval('weir.seen', now_);
+  END IF;
+  RAISE SQLSTATE 'WEIR0';
+EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
+  RETURN now_;
+END $$;
+
+CREATE FUNCTION weir.clock() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN CASE WHEN weir.server_clock() + pg_sequence_last_value('weir.ahead')
+                - pg_sequence_last_value('weir.seen') BETWEEN -1000000000 AND 1000000000
+           THEN weir.server_clock() + pg_sequence_last_value('weir.ahead')
+           ELSE weir.note_time() END;
 
 -- The name of a unique key: 1: of an enqueue; 2: of a start.
 CREATE FUNCTION weir.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint

@@ -1,7 +1,9 @@
 ---@part common
 --- `now`, and `slack`: for how many milliseconds more than it is needed the server keeps a key. A
---- minute, so that a clock that steps back finds it; and a hundred years where the time was told,
---- which the server's clock knows nothing of. Each run of a script pays for making its functions,
+--- minute, and a hundred years where the time was told, which the server's clock knows nothing of.
+--- The clock may be set back, or be another server's after a failover. Time goes on from where it
+--- was all the same (F99, F102): the last key has what it is ahead of the clock, and the time that
+--- was last noted, which happens once in a second. Each run of a script pays for making its functions,
 --- for each of its keys and arguments, and for the bytes of each of its strings, which Lua hashes:
 --- of all these, it has as few as it can.
 local call = redis.call
@@ -9,6 +11,20 @@ local now, slack = tonumber(ARGV[1]), 3155760000000
 if not now then
   local t = call('TIME')
   now, slack = t[1] * 1000000 + t[2], 60000
+  local clock, ahead, seen = KEYS[#KEYS], 0, 0
+  local noted = call('GET', clock)
+  if noted and #noted == 16 then ahead, seen = struct.unpack('>i8i8', noted) end
+  if ahead < 0 or math.max(now + ahead, seen) > weir.redis_latest then ahead, seen = 0, 0 end
+  now = now + ahead
+  if math.abs(now - seen) > 1000000 then
+    if now < seen then
+      redis.log(redis.LOG_WARNING, 'weir: the clock is ' .. math.floor((seen - now) / 1000000) ..
+        ' s behind; time goes on from where it was')
+      ahead, now = ahead + seen - now, seen
+      redis.pcall('PERSIST', clock)  -- a full server takes what is written after this
+    end
+    redis.pcall('SET', clock, struct.pack('>i8i8', ahead, now))
+  end
 end
 local function decimal(number) return string.format('%d', number) end
 

@@ -1,0 +1,127 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// The store on servers whose clocks are wrong (F99, F102).
+
+#include "clock_steps.hpp"
+#include "redis_nodes.hpp"
+#include "redis_server.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace redis_test;
+using weir_test::an_hour;
+
+std::string log_of(server const& s) {
+  std::ifstream in{s.directory() + "/log"};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+/// A store on a server whose clock is moved.
+struct moved {
+  explicit moved(std::vector<std::string> options = {})
+      : there{std::move(options), WEIR_MOVED_CLOCK},
+        on{there} {}
+
+  auto ask() {
+    return [this](auto const& c) { return on(c); };
+  }
+  auto move() {
+    return [this](std::int64_t seconds) { there.move_clock(seconds); };
+  }
+
+  server there;
+  bed on;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_time)
+
+BOOST_AUTO_TEST_CASE(F99_time_goes_on_when_the_clock_is_set_back) {
+  moved m;
+  weir_test::set_back(m.ask(), m.move());
+  BOOST_TEST(log_of(m.there).find("time goes on from where it was") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(F99_nothing_waits_for_a_clock_that_was_ahead) {
+  moved m;
+  weir_test::ahead_for_a_moment(m.ask(), m.move());
+}
+
+BOOST_AUTO_TEST_CASE(F102_time_goes_on_at_a_replica_that_is_behind) {
+  server const master{{"--repl-diskless-sync-delay", "0"}, WEIR_MOVED_CLOCK};
+  server const replica{{"--replicaof", "127.0.0.1 " + std::to_string(master.port()),
+                        "--repl-diskless-sync-delay", "0"},
+                       WEIR_MOVED_CLOCK};
+  replica.move_clock(-an_hour);
+  bed at_master{master.address(), unhurried()};
+  bed at_replica{replica.address(), unhurried()};
+  bool promoted = false;
+  weir_test::set_back(
+      [&](auto const& c) { return promoted ? at_replica(c) : at_master(c); },
+      [&](std::int64_t) {
+        if (promoted) return;
+        cluster::wait("replica that is up to date", [&] {
+          return replication_offset(master) == replication_offset(replica);
+        });
+        replica.ask("replicaof no one");
+        promoted = true;
+      });
+}
+
+// A server without room can write no time: that is told to nobody, and what drains it goes on.
+BOOST_AUTO_TEST_CASE(F99_a_full_server_is_drained_after_its_clock_was_set_back) {
+  moved m;
+  auto const ask = m.ask();
+  std::vector<new_job> jobs(100);
+  for (std::size_t i = 0; i != jobs.size(); ++i) {
+    jobs[i].id.data()[0] = static_cast<std::uint8_t>(i + 1);
+    jobs[i].kind = "kind";
+  }
+  BOOST_TEST_REQUIRE(ask(command::enqueue_jobs{"q", jobs}).has_value());
+  auto const lease = ask(command::dequeue_jobs{"q", "gone", 1, 50, 500ms});
+  BOOST_TEST(lease->jobs.size() == 50U);
+  m.there.ask("config set maxmemory 1");
+  m.there.move_clock(-an_hour);
+  std::size_t done = 0;
+  BOOST_TEST(weir_test::happens([&] {
+    auto const some = ask(command::dequeue_jobs{"q", "drains", 0, 100, 1h});
+    std::vector<finished_job> ends;
+    for (auto const& j : some->jobs) ends.push_back({j.id, j.fence, {}});
+    if (!ends.empty()) done += ask(command::complete_jobs{"q", ends})->size();
+    return done == jobs.size();
+  }));
+}
+
+// What another program has left there is no time.
+BOOST_AUTO_TEST_CASE(F97_a_noted_time_that_is_damaged_is_noted_anew) {
+  moved m;
+  auto const ask = m.ask();
+  for (std::string const value : {"''", "sixteen-bytes-16", "'\\x7f\\xff\\xff\\xff\\xff\\xff\\xff\\xff"
+                                  "\\x7f\\xff\\xff\\xff\\xff\\xff\\xff\\xff'"}) {
+    for (int shard = 0; shard != 8; ++shard) {
+      m.there.ask("set '{weir:" + std::to_string(shard) + "}:time' " + value);
+    }
+    auto const name = "key" + value.substr(0, 3);
+    auto const lock = ask(command::acquire_lock{name, "me", 200ms});
+    BOOST_TEST_REQUIRE(lock.has_value(), lock.error().message());
+    BOOST_TEST(lock->granted);
+    BOOST_TEST(weir_test::happens(
+        [&] { return ask(command::acquire_lock{name, "other", 1h})->granted; }));
+  }
+  m.there.ask("del '{weir:0}:time'");
+  m.there.ask("lpush '{weir:0}:time' x");
+  auto const wrong = ask(command::await_jobs{});
+  BOOST_TEST((wrong.error() == errc::store_foreign), wrong.error().message());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
