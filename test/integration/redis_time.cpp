@@ -106,12 +106,12 @@ BOOST_AUTO_TEST_CASE(F99_a_full_server_is_drained_after_its_clock_was_set_back) 
 BOOST_AUTO_TEST_CASE(F97_a_noted_time_that_is_damaged_is_noted_anew) {
   moved m;
   auto const ask = m.ask();
-  for (std::string const value : {"''", "sixteen-bytes-16", "'\\x7f\\xff\\xff\\xff\\xff\\xff\\xff\\xff"
-                                  "\\x7f\\xff\\xff\\xff\\xff\\xff\\xff\\xff'"}) {
+  for (std::string const value :
+       {"''", "nan", "inf", "-1", "9007199254740993", "1+9007199254740993", "1795752539356178+x"}) {
     for (int shard = 0; shard != 8; ++shard) {
       m.there.ask("set '{weir:" + std::to_string(shard) + "}:time' " + value);
     }
-    auto const name = "key" + value.substr(0, 3);
+    auto const name = "key" + value;
     auto const lock = ask(command::acquire_lock{name, "me", 200ms});
     BOOST_TEST_REQUIRE(lock.has_value(), lock.error().message());
     BOOST_TEST(lock->granted);

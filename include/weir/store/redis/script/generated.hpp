@@ -177,19 +177,24 @@ local now, slack = tonumber(ARGV[1]), 3155760000000
 if not now then
   local t = call('TIME')
   now, slack = t[1] * 1000000 + t[2], 60000
-  local clock, ahead, seen = KEYS[#KEYS], 0, 0
-  local noted = call('GET', clock)
-  if noted and #noted == 16 then ahead, seen = struct.unpack('>i8i8', noted) end
-  if ahead < 0 or math.max(now + ahead, seen) > 8000000000000000 then ahead, seen = 0, 0 end
-  now = now + ahead
-  if math.abs(now - seen) > 1000000 then
-    if now < seen then
-      redis.log(redis.LOG_WARNING, 'weir: the clock is ' .. math.floor((seen - now) / 1000000) ..
-        ' s behind; time goes on from where it was')
-      ahead, now = ahead + seen - now, seen
-      redis.pcall('PERSIST', clock)  -- a full server takes what is written after this
+  local noted = call('GET', KEYS[#KEYS])
+  local seen = tonumber(noted or nil)
+  if not (seen and seen - now <= 1000000 and now - seen <= 1000000) then  -- or it is no number
+    -- The time that was noted, and what it was ahead of the clock, if it was.
+    local ahead
+    seen, ahead = (noted or ''):match('^(%d+)%+?(%d*)$')
+    seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
+    if math.max(now + ahead, seen) > 8000000000000000 then seen, ahead = 0, 0 end
+    now = now + ahead
+    if math.abs(now - seen) > 1000000 then
+      if now < seen then
+        redis.log(redis.LOG_WARNING, 'weir: the clock is ' .. math.floor((seen - now) / 1000000) ..
+          ' s behind; time goes on from where it was')
+        ahead, now = ahead + seen - now, seen
+        redis.pcall('PERSIST', KEYS[#KEYS])  -- a full server takes what is written after this
+      end
+      redis.pcall('SET', KEYS[#KEYS], string.format(ahead > 0 and '%d+%d' or '%d', now, ahead))
     end
-    redis.pcall('SET', clock, struct.pack('>i8i8', ahead, now))
   end
 end
 local function decimal(number) return string.format('%d', number) end
