@@ -35,9 +35,7 @@ class owner {
  public:
   /// @param name what is owned, and by whom
   /// @param span how long it lasts
-  owner(Ask ask, std::string name, duration span)
-      : ask_{std::move(ask)},
-        name_{std::move(name)} {
+  owner(Ask ask, std::string name, duration span) : ask_{std::move(ask)}, name_{std::move(name)} {
     auto const lock = ask_(command::acquire_lock{name_, name_, span});
     BOOST_TEST_REQUIRE(lock->granted);
     lock_ = lock->fence;
@@ -146,6 +144,19 @@ void ahead_for_a_moment(Ask ask, Move move) {
   before.loses_it();
   before.works();
   meanwhile.loses_it();
+  meanwhile.works();
+}
+
+/// A clock is an hour behind for a moment: nobody loses anything, then or when it is right again.
+template <class Ask, class Move>
+void behind_for_a_moment(Ask ask, Move move) {
+  owner lives{ask, "lives", std::chrono::minutes{30}};
+  move(-an_hour);
+  lives.has_it();
+  owner meanwhile{ask, "meanwhile", std::chrono::minutes{30}};
+  move(0);
+  lives.has_it();
+  meanwhile.has_it();
   meanwhile.works();
 }
 

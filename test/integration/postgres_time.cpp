@@ -52,6 +52,11 @@ BOOST_AUTO_TEST_CASE(F99_nothing_waits_for_a_clock_that_was_ahead) {
   weir_test::ahead_for_a_moment(m.ask(), m.move());
 }
 
+BOOST_AUTO_TEST_CASE(F99_nothing_ends_when_a_clock_that_was_behind_is_right_again) {
+  moved m;
+  weir_test::behind_for_a_moment(m.ask(), m.move());
+}
+
 // What an application's transaction sees is older than the step, and time is not.
 BOOST_AUTO_TEST_CASE(F99_time_goes_on_within_a_transaction_that_began_before) {
   moved m;
@@ -74,6 +79,38 @@ BOOST_AUTO_TEST_CASE(F99_time_goes_on_within_a_transaction_that_began_before) {
   app.must("COMMIT");
 }
 
+// A stranger who may write, a restored schema without its data, or a session that stands still.
+BOOST_AUTO_TEST_CASE(F97_a_noted_time_that_is_damaged_is_noted_anew) {
+  moved m;
+  auto const ask = m.ask();
+  int n = 0;
+  for (std::string const damage :
+       {"setval('weir.seen', 4000000000000000000)", "setval('weir.ahead', 4000000000000000000)",
+        "setval('weir.seen', 0)",
+        "setval('weir.seen', 1, false), setval('weir.ahead', 1, false)"}) {
+    m.b.db.must("SELECT " + damage);
+    auto const name = "key" + std::to_string(++n);
+    auto const lock = ask(command::acquire_lock{name, "me", 200ms});
+    BOOST_TEST_REQUIRE(lock.has_value(), lock.error().message());
+    BOOST_TEST(lock->granted);
+    BOOST_TEST(
+        weir_test::happens([&] { return ask(command::acquire_lock{name, "other", 1h})->granted; }));
+    m.there.move_clock(-an_hour * n);
+    BOOST_TEST(!ask(command::acquire_lock{name, "third", 1h})->granted);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F94_who_stands_still_while_noting_the_time_stops_nobody) {
+  moved m;
+  m.b.db.must("SELECT setval('weir.seen', weir.clock() - 2000000000)");
+  connection still{m.there.conninfo(m.b.database)};
+  still.must("BEGIN; SELECT weir.guard('{1}')");
+  auto const lock = m.b(command::acquire_lock{"key", "me", 1h});
+  BOOST_TEST_REQUIRE(lock.has_value(), lock.error().message());
+  BOOST_TEST(lock->granted);
+  still.must("ROLLBACK");
+}
+
 BOOST_AUTO_TEST_CASE(F102_time_goes_on_at_a_standby_that_is_behind) {
   server const primary{{.preload = WEIR_MOVED_CLOCK}};
   bed b{quick(), "", primary};
@@ -91,8 +128,8 @@ BOOST_AUTO_TEST_CASE(F102_time_goes_on_at_a_standby_that_is_behind) {
           return there.must("SELECT pg_last_wal_replay_lsn() >= '" + written + "'") == "t";
         }));
         there.must("SELECT pg_promote()");
-        BOOST_TEST_REQUIRE(weir_test::happens(
-            [&] { return there.must("SELECT pg_is_in_recovery()") == "f"; }));
+        BOOST_TEST_REQUIRE(
+            weir_test::happens([&] { return there.must("SELECT pg_is_in_recovery()") == "f"; }));
         promoted = true;
       });
 }

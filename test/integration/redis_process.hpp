@@ -58,9 +58,7 @@ class server {
   [[nodiscard]] redis_address address() const { return redis_address{"127.0.0.1", port_}; }
 
   /// Has its clock show so many seconds more than the date.
-  void move_clock(std::int64_t seconds) const {
-    server_test::move_clock(directory_, seconds);
-  }
+  void move_clock(std::int64_t seconds) const { server_test::move_clock(directory_, seconds); }
 
   /// Where it keeps its files.
   [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
@@ -127,8 +125,7 @@ class server {
     auto const* const asked = std::getenv("WEIR_TEST_REDIS_SERVER");
     std::vector<char const*> programs{"redis-server", "redis-check-rdb"};
     if (asked != nullptr) programs = {asked};
-    pid_ = server_test::start(programs, std::move(words),
-clock_, directory_);
+    pid_ = server_test::start(programs, std::move(words), clock_, directory_);
     bool const settled = weir_test::happens([&] {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
         pid_ = 0;

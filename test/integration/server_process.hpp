@@ -47,8 +47,8 @@ namespace server_test {
   throw std::runtime_error{"no port is free"};
 }
 
-/// Has the clock of servers that have loaded preload/moved_clock.cpp, with this folder, show so many
-/// seconds more than the date.
+/// Has the clock of servers that have loaded preload/moved_clock.cpp, with this folder, show so
+/// many seconds more than the date.
 inline void move_clock(std::filesystem::path const& folder, std::int64_t seconds) {
   int const out = ::open((folder / "clock").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   bool const written = ::pwrite(out, &seconds, sizeof(seconds), 0) == sizeof(seconds);
@@ -71,8 +71,7 @@ inline void load_first(std::string const& library, std::filesystem::path const& 
 /// @param library as load_first has it, and the folder
 /// @return        its process, which ends at once if there is none of them
 [[nodiscard]] inline ::pid_t start(std::vector<char const*> const& programs,
-                                   std::vector<std::string> words,
-                                   std::string const& library = {},
+                                   std::vector<std::string> words, std::string const& library = {},
                                    std::filesystem::path const& folder = {}) {
   std::vector<char*> arguments;
   for (auto& w : words) arguments.push_back(w.data());

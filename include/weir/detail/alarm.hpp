@@ -34,14 +34,10 @@ class alarm {
     stop();
     auto const wait = std::make_shared<waiting>();
     current_ = wait;
-    auto on_time = [wait, wake = std::move(wake)](error_code ec) mutable {
-      wait->signal.slot().clear();
-      if (!ec && !std::exchange(wait->over, true)) wake();
-    };
     Clock{}.async_wait_until(
         strand, until,
         boost::asio::bind_cancellation_slot(
-            wait->signal.slot(), boost::asio::bind_executor(strand, std::move(on_time))));
+            wait->signal.slot(), boost::asio::bind_executor(strand, waker{wait, std::move(wake)})));
   }
 
   void stop() {
@@ -54,6 +50,27 @@ class alarm {
   struct waiting {
     boost::asio::cancellation_signal signal;
     bool over = false;
+  };
+
+  /// What a wait ends with. One that goes with its executor is over, too: there is nothing any more
+  /// that could be cancelled.
+  struct waker {
+    waker(std::shared_ptr<waiting> w, std::function<void()> f)
+        : wait{std::move(w)},
+          wake{std::move(f)} {}
+    waker(waker&&) = default;
+    waker& operator=(waker&&) = delete;
+    ~waker() {
+      if (wait) wait->over = true;
+    }
+
+    void operator()(error_code ec) {
+      wait->signal.slot().clear();
+      if (!ec && !std::exchange(wait->over, true)) wake();
+    }
+
+    std::shared_ptr<waiting> wait;
+    std::function<void()> wake;
   };
 
   std::shared_ptr<waiting> current_;

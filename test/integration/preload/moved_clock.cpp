@@ -1,9 +1,10 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Loaded into a server by LD_PRELOAD: its date is what a test makes it. The file $WEIR_TEST_CLOCK has
-// how many seconds it is ahead, eight bytes, which may change while the server runs. Clocks that
-// are no date go on as they do. (libfaketime and jemalloc, which redis-server uses, do not get along.)
+// Loaded into a server by LD_PRELOAD: its date is what a test makes it. The file $WEIR_TEST_CLOCK
+// has how many seconds it is ahead, eight bytes, which may change while the server runs. Clocks
+// that are no date go on as they do. (libfaketime and jemalloc, which redis-server uses, do not get
+// along.)
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -5,6 +5,7 @@
 #define WEIR_STORE_POSTGRES_SOCKET_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
@@ -13,9 +14,6 @@
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/ip/basic_resolver.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -52,50 +50,23 @@ struct postgres_clear {
 };
 using postgres_result = std::unique_ptr<PGresult, postgres_clear>;
 
-/// A timer that is set, set anew and stopped, and keeps nobody busy while it is stopped. On a
-/// strand.
+/// An alarm on a strand, and the time that it goes by.
 class postgres_timer {
  public:
   explicit postgres_timer(postgres_strand strand) : strand_{std::move(strand)} {}
-  postgres_timer(postgres_timer const&) = delete;
-  postgres_timer& operator=(postgres_timer const&) = delete;
 
   /// Calls `expired` at `t`, unless it is stopped or set anew by then. `expired` keeps alive
   /// whatever owns this.
-  template <class Expired>
-  void set(steady_time t, Expired expired) {
-    stop();
-    auto const mine = std::make_shared<alarm>();
-    alarm_ = mine;
-    clock_.async_wait_until(
-        strand_, t,
-        boost::asio::bind_cancellation_slot(
-            mine->signal.slot(), [this, mine, expired = std::move(expired)](error_code ec) {
-              // It may have gone off right before it was stopped: then this may be no more.
-              if (ec || mine->stopped) return;
-              alarm_.reset();
-              expired();
-            }));
+  void set(steady_time t, std::function<void()> expired) {
+    alarm_.start(strand_, t, std::move(expired));
   }
+  void stop() { alarm_.stop(); }
 
-  void stop() {
-    if (auto const a = std::exchange(alarm_, nullptr)) {
-      a->stopped = true;
-      a->signal.emit(boost::asio::cancellation_type::terminal);
-    }
-  }
-
-  [[nodiscard]] steady_time now() const noexcept { return clock_.steady_now(); }
+  [[nodiscard]] steady_time now() const noexcept { return system_clock{}.steady_now(); }
 
  private:
-  struct alarm {
-    boost::asio::cancellation_signal signal{};
-    bool stopped = false;
-  };
-
   postgres_strand strand_;
-  system_clock clock_;
-  std::shared_ptr<alarm> alarm_;
+  alarm<system_clock> alarm_;
 };
 
 /// What a server may send beside whole answers, and what reading it may cost. libpq has no bound of

@@ -105,10 +105,10 @@ inline result<refund_receipt> decode(command::refund const& c, redis_reply& r) {
 }
 
 inline result<redis_call> encode(redis_names const& names, command::reset_bucket const& c,
-                                 redis_now now) {
+                                 redis_now) {
   redis_call out{lua::reset_bucket()};
   auto const shard = names.shard_of(c.key);
-  out.key(names, shard, "b", c.key).time(names, now);
+  out.key(names, shard, "b", c.key).arg(0);
   return out;
 }
 inline result<hint> decode(command::reset_bucket const&, redis_reply& r) {

@@ -36,8 +36,9 @@ using redis_now = std::optional<std::int64_t>;
 /// Microseconds since 1970 within what the scripts can count with: from 1970 to 2223.
 [[nodiscard]] constexpr redis_now redis_time(std::optional<time_point> t) noexcept {
   if (!t) return std::nullopt;
+  constexpr std::int64_t latest = 8'000'000'000'000'000;
   auto const micros = std::chrono::floor<std::chrono::microseconds>(t->time_since_epoch()).count();
-  return std::clamp<std::int64_t>(micros, 0, redis_latest);
+  return std::clamp<std::int64_t>(micros, 0, latest);
 }
 
 /// How the store's keys are called: `{PREFIX:SHARD}:KIND:USER`. The braces are the tag by which a
@@ -209,7 +210,20 @@ class redis_call {
   /// Ends the keys, of which there was one, with that of the shard's time. What time it is.
   redis_call& time(redis_names const& names, redis_now now) {
     if (now) return arg(*now);
-    return key(names, shard_, "time").arg("");
+    auto const from = wire_.size();
+    key(names, shard_, "time");
+    if (keys_ == 2) time_ = {from, wire_.size() - from};
+    return arg("");
+  }
+  /// Leaves it with one key, if it can do without the shard's time: while a slot moves its keys may
+  /// be in two places. False: it cannot, or had no other.
+  bool leave_time_out() {
+    auto const [from, size] = std::exchange(time_, {});
+    if (size == 0) return false;
+    wire_.erase(from, size);
+    --keys_;
+    --parts_;
+    return true;
   }
 
   /// An argument of several pieces.
@@ -237,6 +251,7 @@ class redis_call {
   std::uint32_t shard_ = 0;
   std::size_t keys_ = 0;
   std::size_t parts_ = 0;
+  std::pair<std::size_t, std::size_t> time_{};  // where its key is, and how long, if it may go
   std::string wire_;
 };
 

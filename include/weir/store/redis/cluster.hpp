@@ -186,6 +186,10 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
       return true;
     }
     r->anew();
+    if (text.starts_with("TRYAGAIN") && r->leave_time_out()) {
+      route(r);
+      return true;
+    }
     auto const to = later ? std::nullopt : redis_redirection(text, by.address().host());
     if (moved || later) look_soon();
     auto* const node = to ? this->node(*to) : nullptr;

@@ -69,6 +69,8 @@ class redis_request {
     attempts_ = 0;
     by_source_ = asking_ = false;
   }
+  /// As redis_call has it.
+  bool leave_time_out() { return call_.leave_time_out(); }
   /// It is for a node that takes a slot over: such a node executes only what asks for that right
   /// before. With its source, so that nothing has to be said in between.
   void ask_first() noexcept { by_source_ = asking_ = true; }

@@ -31,8 +31,9 @@ namespace weir::detail {
 
 /// The largest number that scripts count with: below it, a double is exact.
 inline constexpr std::int64_t redis_exact = std::int64_t{1} << 53;
-/// The latest time that scripts reckon from, in microseconds since 1970: in the year 2223.
-inline constexpr std::int64_t redis_latest = 8'000'000'000'000'000;
+/// How far ahead of the clock a time may have been noted, in microseconds: ten years. One that is
+/// farther was not.
+inline constexpr std::int64_t redis_farthest = 315'360'000'000'000;
 
 /// A number behind a letter, such as how many bytes or elements follow, and the end of its line.
 inline void redis_count(std::string& to, char kind, std::size_t n) {

@@ -197,49 +197,69 @@ BEGIN
 END $$;
 
 -- The server's clock may be set back, or be another server's after a failover. Time goes on from
--- where it was all the same (F99, F102): it is the clock, and what it is ahead of it. Both numbers
--- are values of sequences, which every step sees as they are now, whatever its transaction sees.
--- They end in the year 2096: with a later time weir could not reckon.
-CREATE SEQUENCE weir.ahead MINVALUE 0 MAXVALUE 4000000000000000000;  -- in nanoseconds
-CREATE SEQUENCE weir.seen MINVALUE 0 MAXVALUE 4000000000000000000;   -- noted once in a second
+-- where it was all the same (F99, F102): it is the clock, and what it is ahead of it until the clock
+-- has come there by itself. Both numbers are values of sequences, which every step sees as they are
+-- now, whatever its transaction sees.
+CREATE SEQUENCE weir.ahead MINVALUE 0;  -- in nanoseconds
+CREATE SEQUENCE weir.seen MINVALUE 0;   -- the time that was last noted: once in a second
 SELECT setval('weir.ahead', 0), setval('weir.seen', 0);
 
 CREATE FUNCTION weir.server_clock() RETURNS bigint LANGUAGE sql VOLATILE
   RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
 
--- Notes the time; where the clock is more than a second behind what was noted, after having it go on
--- from there. Who does so does it alone: see raise_fences. Where nothing can be written it is only
--- held there.
+-- Notes the time; where it would be more than a second behind what was noted, after having it go on
+-- from there. Who does so does it alone: see raise_fences. Where nothing can be written, or somebody
+-- stands still who does so, the time is only held there. What is ten years ahead was not noted.
 CREATE FUNCTION weir.note_time() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  seen_ bigint;
-  now_ bigint;
+  ahead_ bigint := coalesce(pg_sequence_last_value('weir.ahead'), 0);
+  seen_ bigint := coalesce(pg_sequence_last_value('weir.seen'), 0);
+  clock_ bigint := weir.server_clock();
+  now_ bigint := CASE WHEN clock_ >= seen_ THEN clock_ ELSE greatest(clock_ + ahead_, seen_) END;
+  was bigint;
 BEGIN
   IF current_setting('transaction_read_only')::boolean THEN
-    RETURN greatest(weir.server_clock() + pg_sequence_last_value('weir.ahead'),
-                    pg_sequence_last_value('weir.seen'));
+    RETURN now_;
   END IF;
   PERFORM weir.guard('{1}');
-  seen_ := pg_sequence_last_value('weir.seen');
-  now_ := weir.server_clock() + pg_sequence_last_value('weir.ahead');
+  was := coalesce(pg_sequence_last_value('weir.ahead'), 0);
+  ahead_ := was;
+  seen_ := coalesce(pg_sequence_last_value('weir.seen'), 0);
+  clock_ := weir.server_clock();
+  IF greatest(seen_ - clock_, ahead_) > 315360000000000000 THEN
+    seen_ := 0;
+  END IF;
+  IF clock_ >= seen_ THEN
+    ahead_ := 0;
+  END IF;
+  now_ := clock_ + ahead_;
   IF now_ < seen_ - 1000000000 THEN
     RAISE LOG 'weir: the clock is % s behind; time goes on from where it was',
       (seen_ - now_) / 1000000000;
-    PERFORM setval('weir.ahead', pg_sequence_last_value('weir.ahead') + seen_ - now_);
+    ahead_ := ahead_ + seen_ - now_;
     now_ := seen_;
-  ELSIF now_ > seen_ + 1000000000 THEN  -- and nobody has noted it meanwhile
+  END IF;
+  IF ahead_ <> was THEN
+    PERFORM setval('weir.ahead', ahead_);
+  END IF;
+  IF now_ > seen_ + 1000000000 THEN  -- and nobody has noted it meanwhile
     PERFORM setval('weir.seen', now_);
   END IF;
   RAISE SQLSTATE 'WEIR0';
-EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
+EXCEPTION WHEN SQLSTATE 'WEIR0' OR lock_not_available THEN
   RETURN now_;
 END $$;
 
-CREATE FUNCTION weir.clock() RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN CASE WHEN weir.server_clock() + pg_sequence_last_value('weir.ahead')
-                - pg_sequence_last_value('weir.seen') BETWEEN -1000000000 AND 1000000000
-           THEN weir.server_clock() + pg_sequence_last_value('weir.ahead')
-           ELSE weir.note_time() END;
+-- The clock is read first: what has changed since makes it too far from what was noted.
+CREATE FUNCTION weir.clock() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := weir.server_clock() + pg_sequence_last_value('weir.ahead');
+BEGIN
+  IF abs(now_ - pg_sequence_last_value('weir.seen')) <= 1000000000 THEN
+    RETURN now_;
+  END IF;
+  RETURN weir.note_time();
+END $$;
 
 -- The name of a unique key: 1: of an enqueue; 2: of a start.
 CREATE FUNCTION weir.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint

@@ -60,7 +60,7 @@ static_assert(offsetof(redis_record, strategy) == 55);
 static_assert(offsetof(redis_record, unclaimed) == 12);
 static_assert(offsetof(redis_record, vesting) == 4);
 static_assert(redis_exact == 9007199254740992);
-static_assert(redis_latest == 8000000000000000);
+static_assert(redis_farthest == 315360000000000);
 static_assert(redis_more == 32768);
 static_assert(result_had_no_room == "its result had no room");
 static_assert(rule::burials_per_dequeue == 100);
@@ -141,6 +141,7 @@ local function write(to, known, ...)
     -- A bucket that is there needs no room; a full server refuses it unless something was written.
     if value then call('PEXPIRE', key, math.max(call('PTTL', key), 1)) end
     call('SET', key, bytes, ...)
+    if unnoted then call('SET', KEYS[#KEYS], unnoted) end
   end
 end
 
@@ -173,28 +174,33 @@ end
 
 inline constexpr char part_common[] = R"lua(
 local call = redis.call
-local now, slack = tonumber(ARGV[1]), 3155760000000
+local now, slack, unnoted = tonumber(ARGV[1]), 3155760000000
 if not now then
-  local t = call('TIME')
+  local t, clock = call('TIME'), KEYS[2] and KEYS[#KEYS]
   now, slack = t[1] * 1000000 + t[2], 60000
-  local noted = call('GET', KEYS[#KEYS])
+  local noted = clock and call('GET', clock)
   local seen = tonumber(noted or nil)
-  if not (seen and seen - now <= 1000000 and now - seen <= 1000000) then  -- or it is no number
-    -- The time that was noted, and what it was ahead of the clock, if it was.
+  if clock and not (seen and seen - now <= 1000000 and now - seen <= 1000000) then
     local ahead
     seen, ahead = (noted or ''):match('^(%d+)%+?(%d*)$')
     seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
-    if math.max(now + ahead, seen) > 8000000000000000 then seen, ahead = 0, 0 end
+    local was = ahead
+    if math.max(seen - now, ahead) > 315360000000000 then seen, ahead = 0, 0 end
+    if now >= seen then ahead = 0 end
     now = now + ahead
-    if math.abs(now - seen) > 1000000 then
-      if now < seen then
-        redis.log(redis.LOG_WARNING, 'weir: the clock is ' .. math.floor((seen - now) / 1000000) ..
-          ' s behind; time goes on from where it was')
-        ahead, now = ahead + seen - now, seen
-        redis.pcall('PERSIST', KEYS[#KEYS])  -- a full server takes what is written after this
+    local behind = seen - now
+    if math.abs(behind) > 1000000 or ahead ~= was then
+      if behind > 1000000 then ahead, now = ahead + behind, seen end
+      unnoted = string.format(ahead > 0 and '%d+%d' or '%d', now, ahead)
+      if not redis.pcall('SET', clock, unnoted).err then
+        unnoted = nil
+        if behind > 1000000 then
+          redis.log(redis.LOG_WARNING, 'weir: the clock is ' .. math.floor(behind / 1000000) ..
+            ' s behind; time goes on from where it was')
+        end
       end
-      redis.pcall('SET', KEYS[#KEYS], string.format(ahead > 0 and '%d+%d' or '%d', now, ahead))
     end
+    slack = slack + math.ceil(ahead / 1000)
   end
 end
 local function decimal(number) return string.format('%d', number) end
@@ -694,6 +700,7 @@ end
 
 inline constexpr char part_drains[] = R"lua(
 call('HDEL', KEYS[1], '')
+if unnoted then call('SET', KEYS[#KEYS], unnoted) end
 )lua";
 
 inline constexpr char part_grows[] = R"lua(
@@ -1964,6 +1971,7 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
       -- A bucket that is there needs no room; a full server refuses it unless something was written.
       if value then call('PERSIST', key) end
       call('SET', key, bytes, 'PX', till)
+      if unnoted then call('SET', KEYS[#KEYS], unnoted) end
     end
   end
   return {1, now, q, r}

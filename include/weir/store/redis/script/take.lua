@@ -27,6 +27,7 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
       -- A bucket that is there needs no room; a full server refuses it unless something was written.
       if value then call('PERSIST', key) end
       call('SET', key, bytes, 'PX', till)
+      if unnoted then call('SET', KEYS[#KEYS], unnoted) end
     end
   end
   return {1, now, q, r}

@@ -45,6 +45,7 @@ local function write(to, known, ...)
     -- A bucket that is there needs no room; a full server refuses it unless something was written.
     if value then call('PEXPIRE', key, math.max(call('PTTL', key), 1)) end
     call('SET', key, bytes, ...)
+    if unnoted then call('SET', KEYS[#KEYS], unnoted) end
   end
 end
 

@@ -1,34 +1,42 @@
 ---@part common
 --- `now`, and `slack`: for how many milliseconds more than it is needed the server keeps a key. A
---- minute, and a hundred years where the time was told, which the server's clock knows nothing of.
+--- minute, longer where its clock is behind and may be set right, and a hundred years where the time
+--- was told, which that clock knows nothing of.
 --- The clock may be set back, or be another server's after a failover. Time goes on from where it
---- was all the same (F99, F102): the last key has what it is ahead of the clock, and the time that
---- was last noted, which happens once in a second. Each run of a script pays for making its functions,
---- for each of its keys and arguments, and for the bytes of each of its strings, which Lua hashes:
---- of all these, it has as few as it can.
+--- was all the same (F99, F102): the last key has the time that was last noted, once in a second,
+--- and what it was ahead of the clock, until the clock has come there by itself. A note that a full
+--- server did not take is `unnoted`, for who writes anyway. A bucket's key may be alone, where a slot
+--- moves: then it is the clock's time, with which nothing is given that is not there.
+--- Each run of a script pays for making its functions, for each of its keys and arguments, and for
+--- the bytes of each of its strings, which Lua hashes: of all these, it has as few as it can.
 local call = redis.call
-local now, slack = tonumber(ARGV[1]), 3155760000000
+local now, slack, unnoted = tonumber(ARGV[1]), 3155760000000
 if not now then
-  local t = call('TIME')
+  local t, clock = call('TIME'), KEYS[2] and KEYS[#KEYS]
   now, slack = t[1] * 1000000 + t[2], 60000
-  local noted = call('GET', KEYS[#KEYS])
+  local noted = clock and call('GET', clock)
   local seen = tonumber(noted or nil)
-  if not (seen and seen - now <= 1000000 and now - seen <= 1000000) then  -- or it is no number
-    -- The time that was noted, and what it was ahead of the clock, if it was.
+  if clock and not (seen and seen - now <= 1000000 and now - seen <= 1000000) then
     local ahead
     seen, ahead = (noted or ''):match('^(%d+)%+?(%d*)$')
     seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
-    if math.max(now + ahead, seen) > weir.redis_latest then seen, ahead = 0, 0 end
+    local was = ahead
+    if math.max(seen - now, ahead) > weir.redis_farthest then seen, ahead = 0, 0 end
+    if now >= seen then ahead = 0 end
     now = now + ahead
-    if math.abs(now - seen) > 1000000 then
-      if now < seen then
-        redis.log(redis.LOG_WARNING, 'weir: the clock is ' .. math.floor((seen - now) / 1000000) ..
-          ' s behind; time goes on from where it was')
-        ahead, now = ahead + seen - now, seen
-        redis.pcall('PERSIST', KEYS[#KEYS])  -- a full server takes what is written after this
+    local behind = seen - now
+    if math.abs(behind) > 1000000 or ahead ~= was then
+      if behind > 1000000 then ahead, now = ahead + behind, seen end
+      unnoted = string.format(ahead > 0 and '%d+%d' or '%d', now, ahead)
+      if not redis.pcall('SET', clock, unnoted).err then
+        unnoted = nil
+        if behind > 1000000 then
+          redis.log(redis.LOG_WARNING, 'weir: the clock is ' .. math.floor(behind / 1000000) ..
+            ' s behind; time goes on from where it was')
+        end
       end
-      redis.pcall('SET', KEYS[#KEYS], string.format(ahead > 0 and '%d+%d' or '%d', now, ahead))
     end
+    slack = slack + math.ceil(ahead / 1000)
   end
 end
 local function decimal(number) return string.format('%d', number) end

@@ -37,6 +37,7 @@ end
 --- What needs no room goes on where memory is full. A full server refuses a command that may need
 --- room, unless the script has written already: so this writes, and changes nothing.
 call('HDEL', KEYS[1], '')
+if unnoted then call('SET', KEYS[#KEYS], unnoted) end
 
 ---@part grows
 --- The opposite, before a step that needs room begins with something that frees some: an error
