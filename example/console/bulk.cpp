@@ -32,9 +32,10 @@ namespace {
 
 constexpr std::uint32_t page_size = 10 * in_flight;
 
-/// Outcome for one job; the text says why it was refused.
-enum class verdict { done, refused, gone };
-using judgement = std::pair<verdict, std::string>;
+using weir::detail::count_of;
+using weir::detail::judge;
+using weir::detail::judgement;
+using weir::detail::verdict;
 
 struct tally {
   std::uint64_t done = 0;
@@ -152,15 +153,10 @@ class sweep {
     auto const& o = s_.o;
     weir::job_page page;
     do {
-      weir::error_code ec;
-      if (state == weir::job_state::dead) {
-        std::tie(ec, page) =
-            co_await s_.queue.async_list_dead_letters(o.queue, page_size, page.cursor, as_value);
-      } else {
-        std::tie(ec, page) =
-            co_await s_.queue.async_list(o.queue, state, page_size, page.cursor, as_value);
-      }
-      if (ec) co_return ec;
+      auto listed =
+          co_await weir::detail::list_state(s_.queue, o.queue, state, page_size, page.cursor);
+      if (listed.has_error()) co_return listed.error();
+      page = std::move(*listed);
       std::vector<weir::job_id> ids;
       for (auto const& j : page.jobs) {
         if (bound == 0) break;
@@ -191,17 +187,6 @@ class sweep {
   session& s_;
   clock::time_point begin_ = clock::now();
 };
-
-/// How many there are in this state, or were.
-std::uint64_t count_of(weir::queue_stats const& q, weir::job_state state) {
-  switch (state) {
-    case weir::job_state::pending: return q.pending;
-    case weir::job_state::leased: return q.leased;
-    case weir::job_state::completed: return q.completed;
-    case weir::job_state::dead: return q.dead;
-    default: return q.cancelled;
-  }
-}
 
 /// Does it to all jobs in these states that there are when it begins.
 template <class Verb>
@@ -262,27 +247,9 @@ answer carry_out(session& s, Verb v, std::vector<weir::job_state> states) {
 }
 
 judgement judge_cancel(weir::cancel_outcome const& o) {
-  switch (o) {
-    case weir::cancel_outcome::cancelled: return {verdict::done, {}};
-    case weir::cancel_outcome::running:
-      return {verdict::refused, "it is leased; --running cancels it, too"};
-    case weir::cancel_outcome::ended: return {verdict::refused, "it has ended another way"};
-    default: return {verdict::gone, "there is no record of it in this queue"};
-  }
-}
-
-judgement judge_replay(weir::replayed const& r) {
-  switch (r.outcome) {
-    case weir::replay_outcome::replayed: return {verdict::done, {}};
-    case weir::replay_outcome::conflict:
-      return {verdict::refused, "its unique key was taken meanwhile, by job " + to_string(r.other)};
-    default: return {verdict::gone, "there is no such dead letter in this queue"};
-  }
-}
-
-judgement judge_purge(bool const& there) {
-  if (there) return {verdict::done, {}};
-  return {verdict::gone, "there is no record of such a job that has ended"};
+  auto out = judge(o);
+  if (o == weir::cancel_outcome::running) out.second += "; --running cancels it, too";
+  return out;
 }
 
 }  // namespace
@@ -301,7 +268,7 @@ answer replay_jobs(session& s) {
   auto begin = [&s](weir::job_id const& id) {
     return s.queue.async_replay(s.o.queue, id, {}, asio::deferred);
   };
-  verb<weir::replayed, decltype(begin)> const v{"replayed", begin, judge_replay};
+  verb<weir::replayed, decltype(begin)> const v{"replayed", begin, judge};
   return carry_out(s, v, {weir::job_state::dead});
 }
 
@@ -309,7 +276,7 @@ answer purge_jobs(session& s) {
   auto begin = [&s](weir::job_id const& id) {
     return s.queue.async_purge(s.o.queue, id, asio::deferred);
   };
-  verb<bool, decltype(begin)> const v{"purged", begin, judge_purge};
+  verb<bool, decltype(begin)> const v{"purged", begin, judge};
   auto const state = s.o.state == "dead"        ? weir::job_state::dead
                      : s.o.state == "completed" ? weir::job_state::completed
                                                 : weir::job_state::cancelled;

@@ -83,6 +83,7 @@ answer run_command(session& s) {
       {"replay", replay_jobs},
       {"purge", purge_jobs},
       {"tail", tail_queues},
+      {"serve", serve_pages},
   };
   return commands.at(s.o.command)(s);
 }

@@ -4,6 +4,7 @@
 #include "options.hpp"
 
 #include "completions.hpp"
+#include "weir/console/options.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -28,6 +29,7 @@ constexpr auto footer = R"(Examples:
   weirctl replay mail --all --yes         all of it again
   weirctl purge mail --all --state dead --kind newsletter --max 1000
   weirctl --json jobs mail --state leased | jq -r .holder
+  weirctl serve --allow replay,pause      the same in a browser
   weirctl tail mail reports               what changes, once a second
 
 A name that begins with a dash is given behind --. A store on a server is asked as any other program asks it. A
@@ -127,6 +129,25 @@ void add_commands(CLI::App& app, options& o) {
   tail->add_option("--count", o.count, "ends after so many looks")
       ->check(CLI::Range(1, 1'000'000'000).description(""));
   add_names(tail, o, "QUEUE");
+
+  auto* const serve = app.add_subcommand("serve", "a page in a browser, to read only unless it is "
+                                                  "told otherwise");
+  serve->add_option("--listen", o.listen,
+                    "HOST:PORT (default: 127.0.0.1:8047; port 0: one that is free)");
+  std::vector<std::string> actions{"all"};
+  for (auto const each : weir::console_actions) actions.emplace_back(to_string(each));
+  serve
+      ->add_option("--allow", o.allow,
+                   "what may be done there: all, or some of replay, cancel, "
+                   "cancel_running, purge, pause, resume, pause_schedule, "
+                   "resume_schedule, trigger_schedule")
+      ->delimiter(',')
+      ->take_all()
+      ->check(CLI::IsMember(actions).description(""));
+  serve
+      ->add_option("--host", o.hosts,
+                   "a name by which browsers call it, besides those of this host")
+      ->take_all();
 
   auto* const completions = app.add_subcommand("completions", "prints a script for a shell");
   completions->require_subcommand(1);

@@ -53,6 +53,10 @@ struct options {
   bool payload = false;  ///< whole
   weir::duration every = std::chrono::seconds{1};
   std::optional<std::uint64_t> count;  ///< intervals
+  std::string listen = "127.0.0.1:8047";
+  std::vector<std::string> allow;  ///< names of actions, or `all`
+  std::vector<std::string> hosts;  ///< names by which the page is called, besides those of this
+                                   ///< host
 };
 
 /// Reads the command line. Where it asks for help, or for completions, prints that and ends the

@@ -98,39 +98,12 @@ cell time_cell(std::string name, std::optional<weir::duration> time) {
 cell due_cell(std::string name, std::optional<weir::duration> in,
               std::string (*to_text)(weir::duration)) {
   auto out = time_cell(std::move(name), in);
-  if (in) out.text = *in > weir::duration{} ? "in " + to_text(*in) : to_text(-*in) + " ago";
+  if (in) out.text = weir::detail::due_text(*in, to_text);
   return out;
 }
 cell hidden(cell c) {
   c.hidden = true;
   return c;
-}
-
-std::string time_text(weir::duration time) {
-  using namespace std::chrono;
-  auto const number = [](auto n) { return std::to_string(n); };
-  auto const two = [&](auto n) { return (n < 10 ? "0" : "") + number(n); };
-  auto const ms = duration_cast<milliseconds>(time).count();
-  if (ms < 0) return "-" + time_text(time == weir::duration::min() ? -(time + 1ns) : -time);
-  auto const s = ms / 1000;
-  if (ms < 1000) return number(ms) + "ms";
-  if (s < 10) return number(s) + "." + number(ms / 100 % 10) + "s";
-  if (s < 60) return number(s) + "s";
-  if (s < 3600) return number(s / 60) + "m" + two(s % 60) + "s";
-  if (s < 86'400) return number(s / 3600) + "h" + two(s / 60 % 60) + "m";
-  return number(s / 86'400) + "d" + two(s / 3600 % 24) + "h";
-}
-
-std::string brief_text(weir::duration time) {
-  auto text = time_text(time);
-  auto const unit = text.find_first_of("mhd");
-  return unit == text.npos || text[unit + 1] == 's' ? text : text.substr(0, unit + 1);
-}
-
-std::string count_text(std::uint64_t n) {
-  auto text = std::to_string(n);
-  for (auto at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
-  return text;
 }
 
 json json_of(row const& cells) {

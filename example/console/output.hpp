@@ -4,6 +4,7 @@
 #ifndef WEIR_EXAMPLE_CONSOLE_OUTPUT_HPP
 #define WEIR_EXAMPLE_CONSOLE_OUTPUT_HPP
 
+#include "weir/console/text.hpp"
 #include "weir/time.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,10 +29,9 @@ struct cell {
 };
 using row = std::vector<cell>;
 
-/// "1.5s", "3m20s", "4d03h"
-[[nodiscard]] std::string time_text(weir::duration time);
-/// The same with the largest unit only: for tables.
-[[nodiscard]] std::string brief_text(weir::duration time);
+using weir::detail::brief_text;
+using weir::detail::count_text;
+using weir::detail::time_text;
 
 /// Text of others: any bytes.
 [[nodiscard]] cell text_cell(std::string name, std::string_view text);
@@ -45,9 +45,6 @@ using row = std::vector<cell>;
                             std::string (*to_text)(weir::duration) = time_text);
 /// For programs only, in a table.
 [[nodiscard]] cell hidden(cell c);
-
-/// "10,000"
-[[nodiscard]] std::string count_text(std::uint64_t n);
 
 /// As JSON. A text that is not UTF-8 has U+FFFD in place of what is not, and its bytes stand in
 /// one more member, NAME_hex.

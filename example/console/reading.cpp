@@ -6,20 +6,15 @@
 #include "weir/command/permits.hpp"
 #include "weir/execute.hpp"
 #include "weir/job_headers.hpp"
-#include "weir/job_progress.hpp"
 #include "weir/schedules.hpp"
 
-#include <boost/algorithm/hex.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <iterator>
 #include <optional>
-#include <variant>
 
 // The commands that change nothing. Each asks for a page at a time.
 namespace console {
@@ -40,24 +35,15 @@ weir::job_state to_state(std::string_view name) {
   return *found;
 }
 
-/// When it vests, or its lease ends; empty: it has ended.
-std::optional<weir::duration> due_of(weir::job const& j) {
-  if (weir::is_terminal(j.state)) return std::nullopt;
-  return j.vests_in;
-}
-
-/// The text of a job that is most worth a look in a list.
-std::string note_of(weir::job const& j) {
-  if (j.state == weir::job_state::leased && !j.progress.empty()) return j.progress;
-  if (!j.reason.empty()) return j.reason;
-  return j.memo.empty() ? j.result : j.memo;
-}
+using weir::detail::due_of;
+using weir::detail::note_text;
+using weir::detail::progress_text;
 
 row row_of(weir::job const& j) {
   return {word_cell("id", to_string(j.id)),       text_cell("kind", j.kind),
           word_cell("state", to_string(j.state)), number_cell("attempts", j.attempts),
           due_cell("due", due_of(j), brief_text), hidden(time_cell("age", j.age)),
-          text_cell("note", note_of(j))};
+          text_cell("note", note_text(j))};
 }
 
 asio::awaitable<bool> is_known(session& s, std::string const& name) {
@@ -76,13 +62,6 @@ cell long_cell(std::string name, std::string_view text, bool whole) {
   out.whole = whole;
   if (shown.size() != text.size()) out.text += " (of " + count_text(text.size()) + " bytes)";
   return out;
-}
-
-std::string progress_text(std::string const& stored) {
-  auto const p = weir::job_progress::of(stored);
-  if (!p) return stored;
-  auto text = count_text(p->done) + (p->total == 0 ? "" : " of " + count_text(p->total));
-  return p->note.empty() ? text : text + ": " + p->note;
 }
 
 row everything_of(weir::job const& j, bool whole) {
@@ -185,62 +164,20 @@ answer show_job(session& s) {
 
 answer list_queues(session& s) {
   auto const& o = s.o;
-  // A cursor is the number of a shard and the last name of the page before, in hexadecimal digits.
-  std::uint32_t shard = 0;
-  std::string after;
-  auto const dot = o.cursor.find('.');
-  try {
-    if (dot != o.cursor.npos)
-      boost::algorithm::unhex(o.cursor.substr(dot + 1), std::back_inserter(after));
-  } catch (boost::algorithm::hex_decode_error const&) {
+  auto const page = co_await weir::detail::list_queues(s.queue, o.under, o.limit, o.cursor);
+  if (page.has_error() && page.error() == weir::errc::invalid_option && !o.cursor.empty()) {
     throw failure{wrong_usage, "--cursor is none that a page gave"};
   }
-  std::from_chars(o.cursor.data(), o.cursor.data() + std::min(dot, o.cursor.size()), shard);
-  // Stores go on behind the name that a cursor is, which need not be a queue's: so what is before
-  // the prefix is not listed.
-  auto before = o.under;
-  if (!before.empty() && before.back()-- == '\0') before.pop_back();
-  if (!o.under.empty() && before.size() == o.under.size()) before += '\xff';
-  bool const with_schedules = o.under.starts_with("weir.");
-
-  std::uint32_t shown = 0;
-  int pages = 0;
-  for (; shard < s.store.shard_count() && shown != o.limit && pages != most_pages; ++pages) {
-    auto const [ec, page] = co_await s.queue.async_list_queues(
-        shard, o.limit - shown, after.empty() ? before : after, as_value);
-    if (ec) co_return s.fail(ec);
-    after = page.cursor;
-    std::vector<std::string> names;
-    for (auto const& name : page.queues) {
-      if (!name.starts_with(o.under)) {
-        if (name > o.under) after.clear();  // nothing more of this shard
-      } else if (with_schedules || !name.starts_with(weir::companion_prefix)) {
-        names.push_back(name);
-      }
-    }
-    for (std::size_t i = 0; i < names.size(); i += in_flight) {
-      std::vector<std::string> const some(
-          names.begin() + static_cast<std::ptrdiff_t>(i),
-          names.begin() + static_cast<std::ptrdiff_t>(std::min(i + in_flight, names.size())));
-      auto const [errors, stats] = co_await together<weir::queue_stats>(
-          some, [&](std::string const& name) { return s.queue.async_stats(name, asio::deferred); });
-      for (std::size_t k = 0; k != some.size(); ++k) {
-        if (errors[k]) co_return s.fail(errors[k]);
-        auto const& q = stats[k];
-        s.out.add({text_cell("queue", some[k]), number_cell("pending", q.pending),
-                   number_cell("leased", q.leased), number_cell("dead", q.dead),
-                   number_cell("completed", q.completed), number_cell("cancelled", q.cancelled),
-                   flag_cell("paused", q.paused), due_cell("due", q.next_in, brief_text)});
-      }
-    }
-    shown += static_cast<std::uint32_t>(names.size());
-    if (after.empty()) ++shard;
+  if (page.has_error()) co_return s.fail(page.error());
+  for (auto const& [name, q] : page->queues) {
+    s.out.add({text_cell("queue", name), number_cell("pending", q.pending),
+               number_cell("leased", q.leased), number_cell("dead", q.dead),
+               number_cell("completed", q.completed), number_cell("cancelled", q.cancelled),
+               flag_cell("paused", q.paused), due_cell("due", q.next_in, brief_text)});
   }
   s.out.end_table();
-  if (shard < s.store.shard_count()) {
-    s.out.more(std::to_string(shard) + "." + boost::algorithm::hex_lower(after));
-  }
-  if (shown == 0 && shard == s.store.shard_count() && o.cursor.empty()) {
+  s.out.more(page->cursor);
+  if (page->queues.empty() && page->cursor.empty() && o.cursor.empty()) {
     co_return s.refuse(o.under.empty() ? "there is no queue in this store"
                                        : "there is no queue under '" + o.under + "'");
   }
@@ -282,14 +219,6 @@ answer show_locks(session& s) {
   co_return done;
 }
 
-namespace {
-
-std::string when_text(weir::cron const& c) { return c.expression + " " + c.zone; }
-std::string when_text(weir::every const& e) { return "every " + time_text(e.period); }
-std::string when_text(weir::instants const& i) { return count_text(i.at.size()) + " instants"; }
-
-}  // namespace
-
 answer list_schedules(session& s) {
   weir::schedules<any_store> const schedules{s.store};
   auto cursor = s.o.cursor;
@@ -303,8 +232,7 @@ answer list_schedules(session& s) {
       std::optional<weir::duration> next;
       if (x.progress.next && !x.paused) next = weir::saturating_sub(*x.progress.next, now);
       s.out.add({text_cell("name", x.definition.name),
-                 text_cell("when", std::visit([](auto const& w) { return when_text(w); },
-                                              x.definition.when)),
+                 text_cell("when", weir::detail::when_text(x.definition)),
                  due_cell("next", next, brief_text), flag_cell("paused", x.paused),
                  text_cell("queue", x.job.queue), hidden(text_cell("kind", x.job.kind)),
                  number_cell("fired", x.progress.fired),

@@ -7,26 +7,23 @@
 #include "any_store.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "weir/console/asking.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/job_queue.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
-#include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace console {
 
-constexpr auto as_value = asio::as_tuple(asio::use_awaitable);
+using weir::detail::as_value;
+using weir::detail::in_flight;
+using weir::detail::together;
 
 /// The state that all commands share.
 struct session {
@@ -59,23 +56,6 @@ void say(std::string const& text);
 /// The jobs' ids, as they were given. Throws `failure`.
 [[nodiscard]] weir::job_id to_id(std::string const& text);
 
-/// Commands under way at once, at most.
-inline constexpr std::size_t in_flight = 32;
-
-/// Asks for each of up to `in_flight` things at once: `begin` makes an operation that completes
-/// with `void(error_code, T)`.
-template <class T, class Things, class Begin>
-asio::awaitable<std::pair<std::vector<weir::error_code>, std::vector<T>>> together(
-    Things const& things, Begin begin) {
-  namespace experimental = asio::experimental;
-  std::vector<decltype(begin(*things.begin()))> operations;
-  for (auto const& thing : things) operations.push_back(begin(thing));
-  auto group = experimental::make_parallel_group(std::move(operations));
-  auto all = group.async_wait(experimental::wait_for_all(), asio::use_awaitable);
-  auto [order, errors, values] = co_await std::move(all);
-  co_return std::pair{std::move(errors), std::move(values)};
-}
-
 // The commands, each in the file of its kind.
 answer list_queues(session& s);
 answer list_jobs(session& s);
@@ -90,6 +70,7 @@ answer hold_queues(session& s);
 answer cancel_jobs(session& s);
 answer replay_jobs(session& s);
 answer purge_jobs(session& s);
+answer serve_pages(session& s);
 answer tail_queues(session& s);
 
 }  // namespace console

@@ -38,8 +38,14 @@ response reply_with(status code, json const& body) {
   return reply;
 }
 
+response refusal_of(status code, std::string_view why) {
+  json body;
+  body["error"] = why;
+  return reply_with(code, body);
+}
+
 response retry_later(status code, std::string_view why) {
-  auto reply = refusal(code, why);
+  auto reply = refusal_of(code, why);
   reply.set(field::retry_after, "1");
   return reply;
 }
@@ -63,14 +69,13 @@ void complain(std::string_view what, weir::error_code const& ec) {
 
 }  // namespace
 
-response refusal(status code, std::string_view why) {
-  json body;
-  body["error"] = why;
-  return reply_with(code, body);
-}
+response answers::refusal(status code, std::string_view why) const { return refusal_of(code, why); }
 
-answers::answers(gate& way, backend& model, weir::quota limit) : gate_{way}, backend_{model} {
-  weir::http::named_quota const quota{quota_name, limit};
+answers::answers(gate& way, backend& model, options const& o)
+    : gate_{way},
+      backend_{model},
+      console_{o.console} {
+  weir::http::named_quota const quota{quota_name, o.rate};
   policy_ = weir::http::ratelimit_policy(std::span{&quota, 1});
 }
 
@@ -78,6 +83,9 @@ asio::awaitable<response> answers::answer(request const& asked) {
   std::string_view const target = asked.target();
   auto const path = target.substr(0, target.find('?'));
   bool const get = asked.method() == http::verb::get;
+  if (console_ && (path == console_prefix || path.starts_with(std::string{console_prefix} + "/"))) {
+    co_return co_await gate_.page(asked);
+  }
   if (path == "/v1/answer") {
     if (get || asked.method() == http::verb::post) co_return co_await ask_the_backend(asked);
   } else if (path == "/status") {

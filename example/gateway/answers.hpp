@@ -4,6 +4,7 @@
 #ifndef WEIR_EXAMPLE_GATEWAY_ANSWERS_HPP
 #define WEIR_EXAMPLE_GATEWAY_ANSWERS_HPP
 
+#include "../serving/service.hpp"
 #include "backend.hpp"
 #include "gate.hpp"
 
@@ -17,17 +18,19 @@
 // From a request to its response; nothing here knows a connection.
 namespace gateway {
 
-using request = boost::beast::http::request<boost::beast::http::string_body>;
-using response = boost::beast::http::response<boost::beast::http::string_body>;
+using serving::request;
+using serving::response;
 
 /// Answers requests. Thread-safety: `answer` may be called by any number of threads at once.
-class answers {
+class answers final : public serving::service {
  public:
-  /// @param limit what `gate` holds each key to: it is told to clients
-  answers(gate& way, backend& model, weir::quota limit);
+  /// @param o its rate is what `gate` holds each key to: it is told to clients
+  answers(gate& way, backend& model, options const& o);
 
   /// Throws only if it is cancelled.
-  asio::awaitable<response> answer(request const& asked);
+  asio::awaitable<response> answer(request const& asked) override;
+  [[nodiscard]] response refusal(boost::beast::http::status status,
+                                 std::string_view why) const override;
 
  private:
   asio::awaitable<response> ask_the_backend(request const& asked);
@@ -36,11 +39,9 @@ class answers {
 
   gate& gate_;
   backend& backend_;
+  bool console_;
   std::string policy_;  ///< the RateLimit-Policy field
 };
-
-/// A response that says what is wrong.
-[[nodiscard]] response refusal(boost::beast::http::status status, std::string_view why);
 
 }  // namespace gateway
 

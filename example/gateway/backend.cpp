@@ -56,7 +56,7 @@ class http_backend final : public backend {
     asio::ip::tcp::resolver resolver{io};
     weir::error_code ec;
     places_ = resolver.resolve(host_, std::to_string(port), ec);
-    if (ec) throw place_error{host_, port, ec.message()};
+    if (ec) throw serving::place_error{host_, port, ec.message()};
   }
 
   asio::awaitable<weir::result<std::string>> ask(std::string const& question) override {

@@ -23,6 +23,8 @@ namespace gateway {
 
 namespace asio = boost::asio;
 
+inline constexpr std::string_view console_prefix = "/console";
+
 /// What is to be done in turn: asks the backend. Cancelled if the client goes, or the permit is
 /// lost.
 using work = std::function<asio::awaitable<weir::result<std::string>>()>;
@@ -63,6 +65,9 @@ class gate {
 
   /// How many run and wait now, over all gateways on the store. Throws the store's error.
   virtual asio::awaitable<occupancy> look() = 0;
+
+  /// A page about the store, below `console_prefix`: see `weir::console`.
+  virtual asio::awaitable<serving::response> page(serving::request const& asked) = 0;
 
   /// Ends when every turn has been given back. Nothing may be under way, or come after.
   virtual asio::awaitable<void> close() = 0;

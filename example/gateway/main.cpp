@@ -6,11 +6,11 @@
 // came to: any number of gateways on one store share the limits.
 
 #include "../printable.hpp"
+#include "../serving/server.hpp"
 #include "answers.hpp"
 #include "backend.hpp"
 #include "gate.hpp"
 #include "options.hpp"
-#include "server.hpp"
 #include "weir/log.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -39,7 +39,7 @@ namespace asio = boost::asio;
 enum exit_code { all_answered = 0, some_cut_off = 1, wrong_usage = 2, failed = 3 };
 
 /// Serves until the first signal; a second one then ends the process, as if there were no handler.
-asio::awaitable<exit_code> serve(gateway::server& server, gateway::gate& gate,
+asio::awaitable<exit_code> serve(serving::server& server, gateway::gate& gate,
                                  asio::signal_set& signals, gateway::options const& options) {
   asio::co_spawn(server.get_executor(), server.accept(), weir::log::failures{"accept"});
   std::cout << "gateway: listening on " << server.local() << std::endl;
@@ -76,8 +76,8 @@ int run(gateway::options const& options) {
   auto const backend = gateway::make_backend(options);
   auto const gate = gateway::open_gate(io.get_executor(), options);
   examine(io, *gate, options.store);
-  gateway::answers answers{*gate, *backend, options.rate};
-  gateway::server server{io.get_executor(), options, answers};
+  gateway::answers answers{*gate, *backend, options};
+  serving::server server{io.get_executor(), options.listen, answers};
 
   exit_code code = failed;
   auto serving = serve(server, *gate, signals, options);

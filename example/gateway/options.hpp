@@ -4,6 +4,7 @@
 #ifndef WEIR_EXAMPLE_GATEWAY_OPTIONS_HPP
 #define WEIR_EXAMPLE_GATEWAY_OPTIONS_HPP
 
+#include "../serving/service.hpp"
 #include "weir/limits.hpp"
 #include "weir/quota.hpp"
 #include "weir/time.hpp"
@@ -42,6 +43,7 @@ through at once, over all gateways on the same store.
       --think TIME         how long the model that only pretends takes (default: 200ms)
       --drain TIME         how long requests may go on after the first SIGINT or SIGTERM (default: 10s)
       --connections N      clients at once, at most; the others queue (default: 1000)
+      --console            a page about the store at /console, to read only, for browsers on this host
       --threads N          (default: one per core)
   -h, --help               this text
 
@@ -54,8 +56,7 @@ exit codes: 0 ended by a signal, every request answered; 1 some were cut off aft
 )";
 
 struct options {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;
+  serving::place listen{};
   std::string store = "memory";
   weir::quota rate = weir::quota::per_second(10);
   std::uint32_t limit = 4;
@@ -65,20 +66,14 @@ struct options {
   std::uint16_t backend_port = 0;
   weir::duration think = std::chrono::milliseconds{200};
   weir::duration drain = std::chrono::seconds{10};
-  std::uint32_t connections = 1000;
   std::uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 1U, 64U);
+  bool console = false;
   bool help = false;
 };
 
 /// A command line that cannot be followed; `what` says why.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
-};
-
-/// A place that was given and cannot be used.
-struct place_error : std::runtime_error {
-  place_error(std::string const& host, std::uint16_t port, std::string const& why)
-      : runtime_error{host + ':' + std::to_string(port) + ": " + why} {}
 };
 
 namespace detail {
@@ -168,6 +163,10 @@ inline void parse_place(std::string_view name, std::string_view text, std::strin
       parsed.help = true;
       continue;
     }
+    if (argument == "--console") {
+      parsed.console = true;
+      continue;
+    }
     auto const equals = argument.find('=');
     std::string_view const name = argument.substr(0, equals);
     constexpr std::array known{"--listen",  "--store", "--rate",    "--burst",
@@ -182,7 +181,7 @@ inline void parse_place(std::string_view name, std::string_view text, std::strin
     std::string_view const value =
         equals == std::string_view::npos ? arguments[++i] : argument.substr(equals + 1);
 
-    if (name == "--listen") parse_place(name, value, parsed.host, parsed.port);
+    if (name == "--listen") parse_place(name, value, parsed.listen.host, parsed.listen.port);
     if (name == "--store") parsed.store = value;
     if (name == "--rate") parsed.rate = parse_rate(value);
     if (name == "--burst") burst = parse_count(name, value, 1'000'000);
@@ -191,7 +190,7 @@ inline void parse_place(std::string_view name, std::string_view text, std::strin
     if (name == "--ttl") parsed.ttl = parse_time(name, value, 1ms);
     if (name == "--think") parsed.think = parse_time(name, value, 0ms);
     if (name == "--drain") parsed.drain = parse_time(name, value, 0ms);
-    if (name == "--connections") parsed.connections = parse_count(name, value, 100'000);
+    if (name == "--connections") parsed.listen.connections = parse_count(name, value, 100'000);
     if (name == "--threads") parsed.threads = parse_count(name, value, 64);
     if (name == "--backend") {
       parse_place(name, value, parsed.backend_host, parsed.backend_port);

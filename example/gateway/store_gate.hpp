@@ -6,6 +6,7 @@
 
 #include "gate.hpp"
 #include "options.hpp"
+#include "weir/console.hpp"
 #include "weir/limiter.hpp"
 #include "weir/rate_limiter.hpp"
 
@@ -24,6 +25,7 @@ class store_gate final : public gate {
       : store_{std::move(store)},
         rate_{store_, o.rate},  // the store sees the keys' SHA-256 only
         turns_{store_, {.limit = o.limit, .ttl = o.ttl}},
+        console_{store_, {.title = "gateway", .prefix = std::string{console_prefix}}},
         wait_{o.wait} {}
 
   asio::awaitable<passage> pass(std::string_view api_key, work const& what) override {
@@ -60,6 +62,10 @@ class store_gate final : public gate {
     co_return occupancy{census.in_use, census.waiting};
   }
 
+  asio::awaitable<serving::response> page(serving::request const& asked) override {
+    return console_.async_handle(asked, asio::use_awaitable);
+  }
+
   asio::awaitable<void> close() override {
     co_await turns_.async_drain(asio::use_awaitable);
     if constexpr (requires { store_.close(); }) store_.close();
@@ -88,6 +94,7 @@ class store_gate final : public gate {
   Store store_;
   weir::rate_limiter<Store> rate_;
   weir::limiter<Store> turns_;
+  weir::console console_;
   weir::duration wait_;
 };
 

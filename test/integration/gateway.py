@@ -184,6 +184,16 @@ class Responses(GatewayTest):
             client.sendall(b"what is this\r\n\r\n")
             self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 400 "))
 
+    def test_its_page_is_there_if_it_is_wanted(self):
+        self.assertEqual(self.start().ask(path="/console/", method="GET").status, 404)
+        gateway = self.start("--console")
+        response = gateway.ask(path="/console/limits?noun=limiter&key=backend", method="GET")
+        self.assertEqual(response.status, 200)
+        self.assertIn("In use", response.text)
+        self.assertIn('href="/console/page.css"', response.text)
+        self.assertEqual(gateway.ask(path="/consoles", method="GET").status, 404)
+        self.assertEqual(gateway.ask(path="/console", method="GET", headers={"Host": "evil.test"}).status, 421)
+
     def test_F98_a_body_whose_end_is_not_certain_is_refused(self):
         self.backend.open.set()
         gateway = self.start()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the headers of the engines' scripts from the .lua and .sql files beside them.
+"""Makes the headers of the engines' scripts from the .lua and .sql files beside them, and of the
+console's style and script from its .css and .js.
 
 usage: generated_scripts.py              check that the headers are what the files say
        generated_scripts.py --fix        write the headers
@@ -32,7 +33,7 @@ import sys
 import tempfile
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include" / "weir"
-LUA, SQL = "store/redis/script", "store/postgres/schema"
+LUA, SQL, WEB = "store/redis/script", "store/postgres/schema", "console/web"
 # A migration makes these, in this order.
 SCHEMA = ["tables", "leases", "buckets", "queues", "jobs", "claims"]
 # What append_sql fills in.
@@ -348,9 +349,23 @@ class Sql:
         return header(SQL, ".sql", self.definitions.headers, self.asserted, ("pgsql", lines))
 
 
+class Web:
+    """The style and the script of the console's page, as they are."""
+
+    def __init__(self, include):
+        self.texts = {path.name.replace(".", "_"): (read(path), path.suffix[1:])
+                      for path in sorted((include / WEB).glob("page.*"))}
+
+    def header(self):
+        lines = []
+        for name, (text, kind) in self.texts.items():
+            lines += [f"inline constexpr char {name}[] = {literal(text, kind)};", ""]
+        return header(WEB, ".css and .js", [], {}, ("web", lines))
+
+
 def check(include, fix):
     wrong = []
-    for made, folder in (Lua, LUA), (Sql, SQL):
+    for made, folder in (Lua, LUA), (Sql, SQL), (Web, WEB):
         try:
             text = made(include).header()
         except Wrong as problem:
@@ -387,6 +402,7 @@ DEFECTS = [
     (f"{SQL}/jobs.sql", "weir.limits.memo_size", "weir.limits.memory",
      "there is no weir.limits.memory"),
     (f"{SQL}/jobs.sql", "weir.keys", "weir.locks_and_keys", "there is no weir.locks_and_keys"),
+    (f"{WEB}/page.js", "'use strict';", "", "is not what the files"),
     (f"{SQL}/jobs.sql", "-- Ends", "-- Breaks", "is not what the files"),
 ]
 

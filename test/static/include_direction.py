@@ -32,6 +32,7 @@ LAYERS = [
     ("weir/detail/*", "detail"),
     ("weir/worker/*", "worker"),
     ("weir/observe/*", "observe"),
+    ("weir/console/*", "console"),
     ("weir/lease/*", "primitive"),  # what limiter and uniqueness share
     ("weir/*/*", None),  # a folder that the house does not have
     ("weir/concept.hpp", "concept"),
@@ -46,6 +47,7 @@ LAYERS = [
     ("weir/job_context.hpp", "worker"),  # what it hands over goes with the worker's renewals
     ("weir/schedules.hpp", "worker"),
     ("weir/scheduler.hpp", "worker"),
+    ("weir/console.hpp", "console"),
     ("weir/*", "value"),
     ("*", None),
 ]
@@ -70,6 +72,7 @@ MAY_INCLUDE = {
     "store": "value leaf command rule table concept detail clock backoff store",
     "adapt": "value leaf command rule concept detail clock backoff adapt",
     "observe": "value leaf command concept detail clock observe",
+    "console": "value leaf command schedule concept detail clock primitive worker console",
     "testing": "*",
     # What judges the stores shares no code with the rules that they are made of (F66).
     "model": "value leaf command model",

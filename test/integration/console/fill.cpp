@@ -5,7 +5,7 @@
 // letters, schedules, permits and locks. Prints the jobs' ids by name, as JSON.
 //
 // usage: fill URL states | fill URL dead COUNT CONFLICTS | fill URL waiting COUNT | fill URL kill |
-//        fill URL empty
+//        fill URL empty | fill URL markup
 
 #include "../../../example/console/any_store.hpp"
 #include "weir/command/permits.hpp"
@@ -196,6 +196,28 @@ class filler {
     if (failed) throw boost::system::system_error{failed};
   }
 
+  /// What would be a script if a page took a text for HTML.
+  void markup() {
+    std::string const evil = "\"'><script>document.title='owned'</script><img src=x "
+                             "onerror=\"document.title='owned'\"><!-- ${7*7} javascript:alert(1)";
+    auto const id = add("dead", evil,
+                        {.kind = evil,
+                         .payload = evil,
+                         .unique_key = evil,
+                         .strategy = weir::unique_strategy::until_executed,
+                         .headers = weir::job_headers{{evil, evil}}.text()});
+    ask(command::bury_job{evil, id, lease(evil, id).fence, evil});
+    auto const held = add("leased", evil, {.kind = evil});
+    auto const l = ask(command::obtain_lease{evil, held, evil, 1h, true}).value();
+    ask(command::extend_lease{evil, held, l.fence, 1h, evil, evil});
+    auto const off = add("put off", evil, {});
+    ask(command::snooze_job{evil, off, lease(evil, off).fence, 1h, evil});
+    weir::schedules<full_store> const schedules{store_};
+    put(schedules, {.name = evil, .when = weir::every{1h}});
+    ask(command::acquire_permit{evil, evil, 2, 1h});
+    ask(command::acquire_lock{evil, evil, 1h});
+  }
+
   /// Dead letters, of which the first so many cannot be replayed: another job has their unique key.
   void dead(std::size_t count, std::size_t conflicts) {
     std::string_view const q = "bulk";
@@ -328,6 +350,7 @@ int main(int argc, char** argv) try {
   if (what == "dead") f.dead(number(3), number(4));
   if (what == "waiting") f.waiting(number(3));
   if (what == "kill") f.kill();
+  if (what == "markup") f.markup();
   if (what == "empty") f.ask(command::read_queue_stats{"none"});
   std::cout << f.names().dump() << std::endl;
   filling.reset();

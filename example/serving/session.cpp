@@ -10,9 +10,12 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/chunk_encode.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
@@ -25,7 +28,7 @@
 #include <tuple>
 #include <utility>
 
-namespace gateway {
+namespace serving {
 
 namespace {
 
@@ -38,18 +41,18 @@ constexpr std::uint64_t largest_question = 64 * 1024;
 constexpr std::chrono::seconds client_patience{30};  // for a request to come, or a response to go
 
 /// What a request is answered with that cannot be read; nothing if nobody is there to be told.
-std::optional<response> objection(beast::error_code const& ec) {
+std::optional<response> objection(service const& by, beast::error_code const& ec) {
   if (ec == http::error::body_limit) {
-    return refusal(http::status::payload_too_large, "64 KiB at most");
+    return by.refusal(http::status::payload_too_large, "64 KiB at most");
   }
   if (ec == http::error::header_limit) {
-    return refusal(http::status::request_header_fields_too_large, "8 KiB at most");
+    return by.refusal(http::status::request_header_fields_too_large, "8 KiB at most");
   }
   bool const malformed = ec.category() == http::make_error_code(http::error::bad_value).category();
   if (!malformed || ec == http::error::end_of_stream || ec == http::error::partial_message) {
     return std::nullopt;
   }
-  return refusal(http::status::bad_request, ec.message());
+  return by.refusal(http::status::bad_request, ec.message());
 }
 
 /// Is the body sent in a way other than the one that is known here? Where it ends is then anybody's
@@ -63,7 +66,7 @@ bool coding_is_unknown(request const& head) {
 
 }  // namespace
 
-session::session(tcp::socket socket, answers& how) : stream_{std::move(socket)}, answers_{how} {}
+session::session(tcp::socket socket, service& how) : stream_{std::move(socket)}, service_{how} {}
 
 void session::start(std::function<void(bool)> ended) {
   auto done = [self = shared_from_this(), ended = std::move(ended)](std::exception_ptr) {
@@ -80,6 +83,7 @@ void session::finish() {
   asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
     self->finishing_ = true;
     if (!self->working_) self->stream_.cancel();
+    if (self->streaming_) self->cut_off_.emit(asio::cancellation_type::terminal);
   });
 }
 
@@ -115,6 +119,11 @@ asio::awaitable<session::after> session::serve_one() {
   auto const asked = parser.release();
   stream_.expires_never();
   working_ = true;
+  if (auto endless = service_.open(asked)) {
+    co_await stream(std::move(*endless));
+    working_ = false;
+    co_return after::end;
+  }
   auto reply = co_await answer_unless_gone(asked);
   if (!reply) co_return after::end;
   auto const next = co_await send(std::move(*reply), asked.keep_alive());
@@ -128,13 +137,13 @@ asio::awaitable<bool> session::read_into(request_parser& parser) {
       co_await http::async_read_header(stream_, buffer_, parser, as_answer);
   std::optional<response> reply;
   if (no_head) {
-    reply = objection(no_head);
+    reply = objection(service_, no_head);
   } else if (coding_is_unknown(parser.get())) {
-    reply = refusal(http::status::not_implemented, "Transfer-Encoding: chunked, or none");
+    reply = service_.refusal(http::status::not_implemented, "Transfer-Encoding: chunked, or none");
   } else {
     auto const [unread, size] = co_await http::async_read(stream_, buffer_, parser, as_answer);
     if (!unread) co_return true;
-    reply = objection(unread);
+    reply = objection(service_, unread);
   }
   if (reply) co_await send(std::move(*reply), false);
   if (reply) co_await linger();
@@ -151,6 +160,20 @@ asio::awaitable<session::after> session::send(response reply, bool keep_alive) {
 
 /// Who closes what has not been read breaks the connection, and the client may never see its
 /// response.
+asio::awaitable<void> session::stream(endless_response reply) {
+  streaming_ = true;
+  http::response_serializer<http::empty_body> head{reply.head};
+  stream_.expires_after(client_patience);
+  auto [ec, size] = co_await http::async_write_header(stream_, head, as_answer);
+  while (!ec && !finishing_) {
+    stream_.expires_never();
+    auto const next = co_await reply.next();
+    stream_.expires_after(client_patience);
+    std::tie(ec, size) = co_await asio::async_write(
+        stream_, http::make_chunk(asio::buffer(next.data(), next.size())), as_answer);
+  }
+}
+
 asio::awaitable<void> session::linger() {
   beast::error_code ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -175,7 +198,7 @@ asio::awaitable<std::optional<response>> session::answer_unless_gone(request con
 /// Empty if there is nothing to be said, since it was cancelled.
 asio::awaitable<std::optional<response>> session::answer(request const& asked) {
   try {
-    co_return co_await answers_.answer(asked);
+    co_return co_await service_.answer(asked);
   } catch (std::exception const&) {
     co_return std::nullopt;
   }
@@ -198,4 +221,4 @@ asio::awaitable<void> session::client_gone() {
   }
 }
 
-}  // namespace gateway
+}  // namespace serving

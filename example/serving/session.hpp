@@ -1,10 +1,10 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_EXAMPLE_GATEWAY_SESSION_HPP
-#define WEIR_EXAMPLE_GATEWAY_SESSION_HPP
+#ifndef WEIR_EXAMPLE_SERVING_SESSION_HPP
+#define WEIR_EXAMPLE_SERVING_SESSION_HPP
 
-#include "answers.hpp"
+#include "service.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -20,7 +20,7 @@
 #include <memory>
 #include <optional>
 
-namespace gateway {
+namespace serving {
 
 /// One client's connection: one request after the other, each watched for that the client goes.
 ///
@@ -28,7 +28,7 @@ namespace gateway {
 /// executor of the socket, a strand.
 class session : public std::enable_shared_from_this<session> {
  public:
-  session(asio::ip::tcp::socket socket, answers& how);
+  session(asio::ip::tcp::socket socket, service& how);
 
   /// @param ended is called on the socket's executor, and told whether a request was cut off; must
   /// not throw
@@ -58,6 +58,7 @@ class session : public std::enable_shared_from_this<session> {
   asio::awaitable<after> serve_one();
   asio::awaitable<bool> read_into(request_parser& parser);
   asio::awaitable<after> send(response reply, bool keep_alive);
+  asio::awaitable<void> stream(endless_response reply);
   asio::awaitable<std::optional<response>> answer_unless_gone(request const& asked);
   asio::awaitable<std::optional<response>> answer(request const& asked);
   asio::awaitable<void> client_gone();
@@ -65,14 +66,15 @@ class session : public std::enable_shared_from_this<session> {
 
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer buffer_;
-  answers& answers_;
+  service& service_;
   asio::cancellation_signal cut_off_;
   std::atomic<time_point> waits_since_{time_point::max()};
   bool finishing_ = false;
   bool working_ = false;  ///< on a request, until its response is sent
+  bool streaming_ = false;
   bool unanswered_ = false;
 };
 
-}  // namespace gateway
+}  // namespace serving
 
 #endif

@@ -1,12 +1,12 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_EXAMPLE_GATEWAY_SERVER_HPP
-#define WEIR_EXAMPLE_GATEWAY_SERVER_HPP
+#ifndef WEIR_EXAMPLE_SERVING_SERVER_HPP
+#define WEIR_EXAMPLE_SERVING_SERVER_HPP
 
-#include "answers.hpp"
-#include "options.hpp"
+#include "service.hpp"
 #include "session.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -18,7 +18,7 @@
 #include <list>
 #include <memory>
 
-namespace gateway {
+namespace serving {
 
 /// Accepts clients until it is told to end.
 ///
@@ -29,7 +29,7 @@ class server {
   using strand = asio::strand<asio::any_io_executor>;
 
   /// Listens. Throws `place_error` if it cannot.
-  server(asio::any_io_executor const& executor, options const& options, answers& how);
+  server(asio::any_io_executor const& executor, place const& where, service& how);
 
   [[nodiscard]] strand const& get_executor() const noexcept { return strand_; }
   [[nodiscard]] asio::ip::tcp::endpoint local() const { return acceptor_.local_endpoint(); }
@@ -52,12 +52,12 @@ class server {
   strand strand_;
   asio::ip::tcp::acceptor acceptor_;
   asio::steady_timer left_;  ///< somebody: it is cancelled then
-  answers& answers_;
+  service& service_;
   std::size_t most_;
   sessions sessions_;
   std::size_t cut_off_ = 0;
 };
 
-}  // namespace gateway
+}  // namespace serving
 
 #endif

@@ -13,30 +13,30 @@
 #include <string>
 #include <utility>
 
-namespace gateway {
+namespace serving {
 
 namespace {
 
 using tcp = asio::ip::tcp;
 constexpr auto as_answer = asio::as_tuple(asio::use_awaitable);
 
-tcp::acceptor listen(server::strand const& strand, options const& options) try {
+tcp::acceptor listen(server::strand const& strand, place const& where) try {
   tcp::resolver resolver{strand};
   auto const places =
-      resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive);
+      resolver.resolve(where.host, std::to_string(where.port), tcp::resolver::passive);
   return tcp::acceptor{strand, *places.begin()};  // sets SO_REUSEADDR
 } catch (boost::system::system_error const& e) {
-  throw place_error{options.host, options.port, e.code().message()};
+  throw place_error{where.host, where.port, e.code().message()};
 }
 
 }  // namespace
 
-server::server(asio::any_io_executor const& executor, options const& options, answers& how)
+server::server(asio::any_io_executor const& executor, place const& where, service& how)
     : strand_{asio::make_strand(executor)},
-      acceptor_{listen(strand_, options)},
+      acceptor_{listen(strand_, where)},
       left_{strand_},
-      answers_{how},
-      most_{options.connections} {}
+      service_{how},
+      most_{where.connections} {}
 
 asio::awaitable<void> server::accept() {
   while (acceptor_.is_open()) {
@@ -60,7 +60,7 @@ asio::awaitable<void> server::accept() {
 
 void server::welcome(tcp::socket socket) {
   auto const place =
-      sessions_.insert(sessions_.end(), std::make_shared<session>(std::move(socket), answers_));
+      sessions_.insert(sessions_.end(), std::make_shared<session>(std::move(socket), service_));
   (*place)->start([this, place](bool cut_off) {
     asio::dispatch(strand_, [this, place, cut_off] {
       sessions_.erase(place);
@@ -97,4 +97,4 @@ asio::awaitable<void> server::until_somebody_left(asio::steady_timer::time_point
   co_await left_.async_wait(as_answer);
 }
 
-}  // namespace gateway
+}  // namespace serving

@@ -1,0 +1,511 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "weir/console.hpp"
+
+#include "weir/clock/manual.hpp"
+#include "weir/id_source.hpp"
+#include "weir/job_headers.hpp"
+#include "weir/store/memory.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+#include <boost/uuid/uuid_io.hpp>
+
+#include <chrono>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+namespace web = weir::detail::web;
+namespace command = weir::command;
+using namespace std::chrono_literals;
+using web::operator""_html;
+using action = weir::console_action;
+using fields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+constexpr std::string_view markup =
+    "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\xff";
+constexpr fields own{{"Sec-Fetch-Site", "same-origin"}};
+
+struct fixture {
+  explicit fixture(weir::console_options o = {}) {
+    if (!o.audit) {
+      o.audit = [this](weir::console_audit const& a) {
+        audit.push_back(std::string{to_string(a.action)} + " " + std::string{a.on} + ": " +
+                        std::string{a.outcome} + " by " + std::string{a.who});
+      };
+    }
+    page.emplace(store, std::move(o), clock);
+  }
+
+  web::response ask(http::verb method, std::string_view target, fields with = {},
+                    std::string body = {}) {
+    web::request asked{method, target, 11};
+    asked.set(http::field::host, "localhost:8047");
+    for (auto const& [name, value] : with) asked.set(name, value);
+    asked.body() = std::move(body);
+    std::optional<web::response> out;
+    page->async_handle(asked, [&](weir::error_code ec, web::response reply) {
+      BOOST_TEST(!ec);
+      out = std::move(reply);
+    });
+    io.restart();
+    io.run();
+    BOOST_TEST_REQUIRE(out.has_value());
+    return std::move(*out);
+  }
+  web::response get(std::string_view target, fields with = {}) {
+    return ask(http::verb::get, target, with);
+  }
+  web::response post(std::string_view target, fields with = own) {
+    return ask(http::verb::post, target, with);
+  }
+
+  weir::job_id add(std::string_view queue, weir::new_job job) {
+    job.id = ids.job();
+    if (job.kind.empty()) job.kind = "kind";
+    BOOST_TEST_REQUIRE(
+        store.execute(command::enqueue_jobs{.queue = queue, .jobs = {&job, 1}}).has_value());
+    return job.id;
+  }
+  weir::job_id bury(std::string_view queue, weir::new_job const& job, std::string_view reason) {
+    auto const id = add(queue, job);
+    auto const lease = store.execute(command::obtain_lease{queue, id, "worker", 1h, true});
+    BOOST_TEST_REQUIRE(lease.value().has_value());
+    auto const done = store.execute(command::bury_job{queue, id, (*lease)->fence, reason});
+    BOOST_TEST_REQUIRE(done.has_value());
+    return id;
+  }
+  weir::queue_stats stats(std::string_view queue) {
+    return store.execute(command::read_queue_stats{queue}).value();
+  }
+
+  asio::io_context io;
+  weir::manual_clock clock;
+  weir::basic_memory_store<weir::manual_clock> store{io.get_executor(), {}, clock};
+  weir::id_source ids;
+  std::vector<std::string> audit;
+  std::optional<weir::console> page;
+};
+
+weir::console_options allowing(std::vector<action> allow) {
+  weir::console_options o;
+  o.allow = std::move(allow);
+  return o;
+}
+weir::console_options allowing_all() {
+  return allowing({std::begin(weir::console_actions), std::end(weir::console_actions)});
+}
+
+weir::new_job of_kind(std::string_view kind) {
+  weir::new_job job;
+  job.kind = kind;
+  return job;
+}
+
+bool has(web::response const& r, std::string_view text) {
+  return r.body().find(text) != std::string::npos;
+}
+std::string target_of_job(std::string_view path, std::string_view queue, weir::job_id id) {
+  return web::target_of(path, {{"queue", queue}, {"id", to_string(id)}});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_is_written_means_itself) {
+  web::html h;
+  h << "<b>"_html << "<b>&\"'" << "</b>"_html << 12345
+    << std::string{"\x1b[\xff\xe2\x80\xae\n\xc3\xbc"};
+  BOOST_TEST(h.text() == "<b>&lt;b&gt;&amp;&quot;&#39;</b>12,345\\x1B[\\xFF\\u202E\\x0A\xc3\xbc");
+  BOOST_TEST(web::html{}.lines("a\n\t<\r\v").text() == "a\n\t&lt;\\x0D\\x0B");
+  BOOST_TEST((web::html{} << "\xf3\xa0\x80\x81" << "\xc3").text() == "\\uE0001\\xC3");  // a tag;
+                                                                                        // cut
+}
+
+BOOST_AUTO_TEST_CASE(any_bytes_come_back_from_a_target) {
+  std::string all;
+  for (int i = 0; i != 256; ++i) all += static_cast<char>(i);
+  auto const read = web::query::parse(web::target_of("/queue", {{"queue", all}, {"id", ""}}));
+  BOOST_TEST_REQUIRE(read.has_value());
+  BOOST_TEST(read->at("queue") == all);
+  BOOST_TEST(read->path() == "/queue");
+  BOOST_TEST(web::query::parse("/a?x=1+2&y=%41")->at("x") == "1 2");
+  for (auto const* const wrong :
+       {"", "a", "http://x/", "/?x", "/?x=%", "/?x=%4", "/?x=%4g", "/?x=%+4", "/?x=1&x=2", "*"}) {
+    BOOST_TEST(!web::query::parse(wrong).has_value(), wrong);
+  }
+  std::string many = "/?";
+  for (int i = 0; i != 17; ++i) many += "p" + std::to_string(i) + "=1&";
+  BOOST_TEST(!web::query::parse(many).has_value());
+  BOOST_TEST(!web::query::parse("/" + std::string(9000, 'a')).has_value());
+  BOOST_TEST(web::query::parse("/?n=18446744073709551616")->number("n") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(every_page_is_there_and_shows_no_text_as_markup) {
+  fixture f{allowing_all()};
+  weir::job_headers const headers{{std::string{markup}, std::string{markup}}};
+  weir::new_job job;
+  job.kind = job.payload = markup;
+  job.headers = headers.text();
+  job.unique_key = markup;
+  job.strategy = weir::unique_strategy::until_executed;
+  auto const id = f.bury(markup, job, markup);
+  auto const held = f.add(markup, of_kind(markup));
+  BOOST_TEST(
+      f.store.execute(command::obtain_lease{markup, held, markup, 1h, true}).value().has_value());
+  BOOST_TEST(f.store.execute(command::acquire_permit{markup, markup, 1, 1h}).has_value());
+  auto const in_queue = [](std::string_view state) {
+    return web::target_of("/queue", {{"queue", markup}, {"state", state}});
+  };
+  for (auto const& target :
+       {std::string{"/"}, std::string{"/queues"}, std::string{"/dead"}, std::string{"/leases"},
+        in_queue("dead"), in_queue("leased"), in_queue("pending"),
+        target_of_job("/job", markup, id), web::target_of("/queues", {{"under", markup}}),
+        web::target_of("/limits", {{"noun", "limiter"}, {"key", markup}}),
+        web::target_of(
+            "/confirm",
+            {{"action", "purge"}, {"queue", markup}, {"state", "dead"}, {"kind", markup}}),
+        target_of_job("/confirm?action=replay", markup, id)
+            .replace(std::string_view{"/confirm?action=replay"}.size(), 1, "&")}) {
+    auto const reply = f.get(target);
+    BOOST_TEST(reply.result_int() == 200U, target);
+    BOOST_TEST(!has(reply, "<script>alert"), target);
+    BOOST_TEST(!has(reply, "<img"), target);
+    BOOST_TEST(has(reply, "&lt;script&gt;alert(1)&lt;/script&gt;"), target);
+    BOOST_TEST(reply["Content-Security-Policy"].find("default-src 'none'") == 0U);
+    BOOST_TEST(reply["X-Content-Type-Options"] == "nosniff");
+  }
+  BOOST_TEST(f.get("/schedules").result_int() == 200U);
+  BOOST_TEST(f.get("/limits?noun=bucket&key=k&tokens=5&seconds=1").body().find("5 of 5") !=
+             std::string::npos);
+  BOOST_TEST(f.get("/limits?noun=bucket&key=k&tokens=0").result_int() == 400U);
+  // It goes with a script of its own file, and none within.
+  BOOST_TEST(f.get("/page.js")["Content-Type"] == "text/javascript; charset=utf-8");
+  BOOST_TEST(f.get("/page.js").body().size() < 20'000U);
+  BOOST_TEST(f.get("/page.css").body().size() < 20'000U);
+}
+
+BOOST_AUTO_TEST_CASE(methods_and_places_that_are_not_there) {
+  fixture f{allowing_all()};
+  f.add("mail", {});
+  BOOST_TEST(f.get("/nothing").result_int() == 404U);
+  BOOST_TEST(f.get("/queue?queue=none").result_int() == 404U);
+  BOOST_TEST(f.get("/queue?queue=").result_int() == 400U);
+  BOOST_TEST(f.get("/job?queue=mail&id=7").result_int() == 400U);
+  BOOST_TEST(f.get(target_of_job("/job", "mail", f.ids.job())).result_int() == 404U);
+  BOOST_TEST(f.get("/queue?queue=mail&cursor=%FF").result_int() == 400U);
+  BOOST_TEST(f.get("/act?action=pause&queue=mail", own).result_int() == 405U);
+  BOOST_TEST(f.post("/queues").result_int() == 405U);
+  BOOST_TEST(f.post("/act?action=pause&queue=none").result_int() == 404U);
+  for (auto const* const wrong :
+       {"/act?action=nothing&queue=mail", "/act?action=replay&queue=mail&id=7",
+        "/act?action=replay&queue=mail&state=pending", "/act?action=pause",
+        "/act?action=cancel&queue=weir.schedules/mail&state=pending", "/act"}) {
+    BOOST_TEST(f.post(wrong).result_int() == 400U, wrong);
+  }
+  auto const head = f.ask(http::verb::head, "/");
+  BOOST_TEST(head.result_int() == 200U);
+  BOOST_TEST(head.body().empty());
+  BOOST_TEST(f.ask(http::verb::post, "/act?action=pause&queue=mail", own, std::string(5000, 'x'))
+                 .result_int() == 413U);
+  BOOST_TEST(f.post("/act?action=pause&queue=mail",
+                    {{"Sec-Fetch-Site", "same-origin"}, {"Content-Type", "text/plain"}})
+                 .result_int() == 415U);
+  BOOST_TEST(!f.stats("mail").paused);
+}
+
+BOOST_AUTO_TEST_CASE(a_prefix_is_of_every_link) {
+  auto o = allowing_all();
+  o.prefix = "/ops/weir";
+  fixture f{o};
+  f.add("mail", {});
+  auto const reply = f.get("/ops/weir");
+  BOOST_TEST(has(reply, "href=\"/ops/weir/page.css\""));
+  BOOST_TEST(has(reply, "href=\"/ops/weir/queue?queue=mail\""));
+  BOOST_TEST(!has(reply, "href=\"/q"));
+  BOOST_TEST(f.get("/queues").result_int() == 400U);
+  BOOST_TEST(f.post("/ops/weir/act?action=pause&queue=mail")["Location"] ==
+             "/ops/weir/queue?queue=mail");
+  for (auto const* const wrong : {"ops", "/ops/", "//evil", "/a\"b", "/"}) {
+    weir::console_options bad;
+    bad.prefix = wrong;
+    BOOST_CHECK_THROW((weir::console{f.store, bad}), std::invalid_argument);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_changed_without_its_right) {
+  fixture f{allowing({action::pause})};
+  auto const dead = f.bury("mail", {}, "broken");
+  auto const waits = f.add("mail", {});
+  BOOST_TEST(!has(f.get(target_of_job("/job", "mail", dead)), "/confirm"));
+  for (auto const& [name, id] :
+       {std::pair{"replay", dead}, std::pair{"purge", dead}, std::pair{"cancel", waits}}) {
+    auto const with =
+        web::target_of("", {{"action", name}, {"queue", "mail"}, {"id", to_string(id)}});
+    BOOST_TEST(f.post("/act" + with).result_int() == 403U);
+    BOOST_TEST(f.get("/confirm" + with).result_int() == 403U);
+  }
+  BOOST_TEST(f.post("/act?action=replay&queue=mail&state=dead").result_int() == 403U);
+  BOOST_TEST(f.post("/act?action=resume&queue=mail").result_int() == 403U);
+  BOOST_TEST(f.post("/act?action=trigger_schedule&name=x").result_int() == 403U);
+  BOOST_TEST((f.stats("mail").dead == 1 && f.stats("mail").pending == 1));
+  BOOST_TEST(f.audit.size() == 6U);
+  BOOST_TEST(f.audit.front() == "replay mail: refused: not allowed by ");
+  BOOST_TEST(f.post("/act?action=pause&queue=mail").result_int() == 303U);
+  BOOST_TEST(f.stats("mail").paused);
+  BOOST_TEST(f.audit.back() == "pause mail: done by ");
+}
+
+BOOST_AUTO_TEST_CASE(who_asks_is_in_the_audit) {
+  auto o = allowing_all();
+  o.who = [](http::request_header<> const& asked) { return std::string{asked["X-User"]}; };
+  fixture f{o};
+  f.add("mail", {});
+  f.post("/act?action=pause&queue=mail", {{"Sec-Fetch-Site", "same-origin"}, {"X-User", "ann"}});
+  f.post("/act?action=pause&queue=mail", {{"Sec-Fetch-Site", "cross-site"}, {"X-User", "eve"}});
+  BOOST_TEST(f.audit.front() == "pause mail: done by ann");
+  BOOST_TEST(f.audit.back() ==
+             "pause : refused: This did not come from a page of this console. by eve");
+}
+
+BOOST_AUTO_TEST_CASE(only_its_own_pages_change_something) {
+  fixture f{allowing_all()};
+  f.add("mail", {});
+  auto const act = "/act?action=pause&queue=mail";
+  for (fields const& wrong : std::initializer_list<fields>{
+           {},
+           {{"Sec-Fetch-Site", "none"}},
+           {{"Sec-Fetch-Site", "same-site"}},
+           {{"Sec-Fetch-Site", "cross-site"}},
+           {{"Sec-Fetch-Site", "Same-Origin"}},
+           {{"Origin", "null"}},
+           {{"Origin", "http://evil.test"}},
+           {{"Origin", "http://localhost"}},
+           {{"Origin", "ftp://localhost:8047"}},
+           {{"Origin", "http://localhost:8047"}, {"Sec-Fetch-Site", "cross-site"}}}) {
+    BOOST_TEST(f.post(act, wrong).result_int() == 403U);
+  }
+  BOOST_TEST(!f.stats("mail").paused);
+  BOOST_TEST(f.post(act, {{"Origin", "http://localhost:8047"}}).result_int() == 303U);  // an old
+                                                                                        // browser
+  BOOST_TEST(f.post(act, {{"Origin", "https://localhost:8047"}}).result_int() == 303U);
+  // Others read nothing, but for a link that an operator follows, and have no stream.
+  fields const link{{"Sec-Fetch-Site", "cross-site"},
+                    {"Sec-Fetch-Mode", "navigate"},
+                    {"Sec-Fetch-Dest", "document"}};
+  fields const frame{{"Sec-Fetch-Site", "cross-site"},
+                     {"Sec-Fetch-Mode", "navigate"},
+                     {"Sec-Fetch-Dest", "iframe"}};
+  BOOST_TEST(f.get("/queues", link).result_int() == 200U);
+  BOOST_TEST(f.get("/events?view=/", link).result_int() == 403U);
+  BOOST_TEST(f.get("/confirm?action=pause&queue=mail", link).result_int() == 403U);  // or a key
+                                                                                     // answers it
+  BOOST_TEST(f.get("/queues", frame).result_int() == 403U);
+  BOOST_TEST(f.get("/queues", {{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Mode", "cors"}})
+                 .result_int() == 403U);
+}
+
+BOOST_AUTO_TEST_CASE(it_answers_to_its_names_only) {
+  auto o = allowing_all();
+  o.hosts.emplace_back("ops.example");
+  fixture f{o};
+  for (auto const* const good :
+       {"localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]:8047", "[::1]", "ops.example"}) {
+    BOOST_TEST(f.get("/", {{"Host", good}}).result_int() == 200U, good);
+  }
+  for (auto const* const wrong :
+       {"evil.test", "localhost.evil.test", "127.0.0.1.evil.test:80", "::1", "[::2]", "localhos",
+        "localhost:80@evil.test", "[::1]evil.test:1"}) {
+    BOOST_TEST(f.get("/", {{"Host", wrong}}).result_int() == 421U, wrong);
+    BOOST_TEST(
+        f.post("/act?action=pause&queue=mail", {{"Host", wrong}, {"Sec-Fetch-Site", "same-origin"}})
+            .result_int() == 421U);
+  }
+  BOOST_TEST(f.get("/", {{"Host", ""}}).result_int() == 400U);
+  web::request twice{http::verb::get, "/", 11};
+  twice.insert(http::field::host, "localhost");
+  twice.insert(http::field::host, "evil.test");
+  BOOST_TEST(web::refused(twice, o.hosts, false, true)->code == http::status::bad_request);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_to_be_seen_is_on_no_page) {
+  auto o = allowing_all();
+  o.redact = [](weir::job const&, std::string_view field, std::string text) -> std::string {
+    if (field == "memo") throw std::runtime_error{"broken"};
+    return field == "payload" ? text.substr(0, 2) + "***" : "[" + std::string{field} + "]";
+  };
+  fixture f{o};
+  weir::job_headers const headers{{"token", "secret"}};
+  weir::new_job job;
+  job.payload = job.unique_key = "secret";
+  job.strategy = weir::unique_strategy::until_executed;
+  job.headers = headers.text();
+  auto const dead = f.bury("mail", job, "secret");
+  job.unique_key = "secret2";
+  auto const waits = f.add("mail", job);
+  auto const l = f.store.execute(command::obtain_lease{"mail", waits, "w", 1h, true}).value();
+  BOOST_TEST(f.store.execute(command::extend_lease{"mail", waits, l->fence, 1h, "secret", "secret"})
+                 .has_value());
+  for (auto const& target :
+       {target_of_job("/job", "mail", dead), target_of_job("/job", "mail", waits),
+        std::string{"/dead"}, std::string{"/leases"}, std::string{"/queue?queue=mail&state=dead"},
+        std::string{"/queue?queue=mail&state=leased"}}) {
+    BOOST_TEST(!has(f.get(target), "secret"), target);
+  }
+  BOOST_TEST(
+      f.store.execute(command::snooze_job{"mail", waits, l->fence, 1h, "secret"}).has_value());
+  auto const reply = f.get(target_of_job("/job", "mail", waits));
+  BOOST_TEST(!has(reply, "secret"));
+  BOOST_TEST(has(reply, "(redacted)"));
+  BOOST_TEST(has(reply, "se***"));
+  BOOST_TEST(has(reply, "[header token]"));
+}
+
+BOOST_AUTO_TEST_CASE(pages_lead_to_each_other_and_none_is_long) {
+  weir::console_options o;
+  o.page_size = 10;
+  fixture f{o};
+  for (int i = 0; i != 1500; ++i) f.add("mail", of_kind(i == 1400 ? "rare" : "usual"));
+  std::string target = "/queue?queue=mail";
+  std::size_t rows = 0;
+  std::size_t pages = 0;
+  auto const walk = [&] {
+    rows = pages = 0;
+    while (!target.empty()) {
+      auto const text = f.get(target).body();
+      ++pages;
+      std::size_t here = 0;
+      for (auto at = text.find("data-label=\"Job\""); at != text.npos;
+           at = text.find("data-label=\"Job\"", at + 1))
+        ++here;
+      BOOST_TEST_REQUIRE(here <= 20U);
+      rows += here;
+      auto const next = text.find("\">Next page");
+      auto const begin = text.rfind("href=\"", next) + 6;
+      target = next == text.npos ? "" : text.substr(begin, next - begin);
+      for (auto at = target.find("&amp;"); at != target.npos; at = target.find("&amp;"))
+        target.erase(at + 1, 4);
+    }
+  };
+  walk();
+  BOOST_TEST(rows == 1500U);
+  BOOST_TEST(pages == 150U);
+  target = "/queue?queue=mail&filter=rare";
+  walk();
+  BOOST_TEST(rows == 1U);
+  BOOST_TEST(pages == 2U);  // of a thousand records each
+}
+
+BOOST_AUTO_TEST_CASE(many_are_replayed_by_bounded_steps) {
+  fixture f{allowing_all()};
+  for (int i = 0; i != 1100; ++i) f.bury("bulk", of_kind(i % 2 == 0 ? "even" : "odd"), "broken");
+  weir::new_job job;
+  job.unique_key = "taken";
+  job.strategy = weir::unique_strategy::until_executed;
+  f.bury("bulk", job, "broken");
+  f.add("bulk", job);
+  std::string target = "/act?action=replay&queue=bulk&state=dead";
+  std::vector<std::uint64_t> left;
+  web::response reply;
+  while (!target.empty() && left.size() != 10) {
+    reply = f.post(target);
+    BOOST_TEST_REQUIRE(reply.result_int() == 200U);
+    left.push_back(f.stats("bulk").dead);
+    f.bury("bulk", {}, "died meanwhile");  // is none of those that there were
+    auto const text = reply.body();
+    auto const begin = text.find("data-auto action=\"");
+    target =
+        begin == text.npos ? "" : text.substr(begin + 18, text.find('"', begin + 18) - begin - 18);
+    for (auto at = target.find("&amp;"); at != target.npos; at = target.find("&amp;"))
+      target.erase(at + 1, 4);
+  }
+  BOOST_TEST((left == std::vector<std::uint64_t>{601, 102, 3}));
+  BOOST_TEST(has(reply, "<b id=done>1,100</b> of 1,101"));
+  BOOST_TEST(has(reply, "its unique key was taken meanwhile"));
+  BOOST_TEST(f.audit.size() == 3U);
+  BOOST_TEST(f.audit.front() == "replay bulk: 500 done, 500 in all, 0 refused by ");
+}
+
+BOOST_AUTO_TEST_CASE(an_action_says_why_it_is_not_done) {
+  fixture f{allowing_all()};
+  auto const id = f.add("mail", {});
+  BOOST_TEST(f.store.execute(command::obtain_lease{"mail", id, "w", 1h, true}).value().has_value());
+  auto const reply = f.post(target_of_job("/act?action=cancel", "mail", id).replace(18, 1, "&"));
+  BOOST_TEST(reply.result_int() == 409U);
+  BOOST_TEST(has(reply, "it is leased"));
+  BOOST_TEST(f.post(target_of_job("/act?action=cancel_running", "mail", id).replace(26, 1, "&"))
+                 .result_int() == 303U);
+  BOOST_TEST(f.stats("mail").cancelled == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_tells_what_changes_and_there_are_few) {
+  weir::console_options o;
+  o.streams = 1;
+  fixture f{o};
+  f.add("mail", {});
+  web::request asked{http::verb::get, "/events?view=%2Fqueue%3Fqueue%3Dmail", 11};
+  asked.set(http::field::host, "localhost");
+  auto stream = f.page->open_stream(asked);
+  BOOST_TEST_REQUIRE(stream.has_value());
+  BOOST_TEST(!f.page->open_stream(asked).has_value());
+  BOOST_TEST(f.get(asked.target()).body().starts_with("retry: 10000\ndata: "));  // asks again
+                                                                                 // instead
+  std::vector<std::string> told;
+  weir::error_code ended;
+  asio::cancellation_signal stop;
+  auto const next = [&] {
+    stream->async_next(
+        asio::bind_cancellation_slot(stop.slot(), [&](weir::error_code ec, std::string text) {
+          ended = ec;
+          if (!ec) told.push_back(std::move(text));
+        }));
+    f.io.restart();
+    f.io.poll();
+  };
+  next();
+  BOOST_TEST_REQUIRE(told.size() == 1U);
+  BOOST_TEST(told.back().find("pending <b>1</b>") != std::string::npos);
+  BOOST_TEST(told.back().ends_with("\n\n"));
+  f.add("mail", {});
+  next();
+  BOOST_TEST(told.size() == 1U);  // not before its time
+  f.clock.advance(2s);
+  f.io.restart();
+  f.io.poll();
+  BOOST_TEST_REQUIRE(told.size() == 2U);
+  BOOST_TEST(told.back().find("pending <b>2</b>") != std::string::npos);
+  next();
+  stop.emit(asio::cancellation_type::terminal);
+  f.io.restart();
+  f.io.poll();
+  BOOST_TEST((ended == asio::error::operation_aborted));
+  stream.reset();
+  BOOST_TEST(f.page->open_stream(asked).has_value());
+  for (auto const* const wrong :
+       {"/events", "/events?view=/act", "/events?view=nonsense", "/queues"}) {
+    asked.target(wrong);
+    BOOST_TEST(!f.page->open_stream(asked).has_value(), wrong);
+  }
+  asked.target("/events?view=/");
+  asked.set("Sec-Fetch-Site", "same-site");
+  BOOST_TEST(!f.page->open_stream(asked).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_is_full_of_trouble_is_told_on_the_page) {
+  fixture f{allowing_all()};
+  BOOST_TEST(f.get("/queue?queue=" + std::string(2000, 'q')).result_int() == 400U);
+  auto const failed = web::failed(make_error_code(weir::errc::store_unavailable));
+  BOOST_TEST((failed.code == http::status::service_unavailable));
+}
