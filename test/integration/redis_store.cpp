@@ -1072,7 +1072,7 @@ BOOST_AUTO_TEST_CASE(F11_what_is_over_leaves_nothing_behind) {
     BOOST_TEST(on(command::complete_jobs{"queue", std::span{&f, 1}}).has_value());
   }
   std::set<std::string> const stay{"{weir:0}:shards", "{weir:0}:fence", "{weir:0}:names",
-                                   "{weir:0}:q:queue"};
+                                   "{weir:0}:time", "{weir:0}:q:queue"};
   auto const all = keys_of(s);
   BOOST_TEST(all.size() > stay.size());
   for (auto const& [key, ttl] : all) {

@@ -28,7 +28,7 @@ local function add(to, of, first, n)
 end
 local n, other = tonumber(ARGV[8]), {}
 for i = 1, 8 do other[i] = KEYS[11 + i] end
-other[9], other[10], other[11] = fence, KEYS[20], names
+other[9], other[10], other[11], other[12] = fence, KEYS[20], names, KEYS[#KEYS]
 local there = add(other, ARGV[9], 10, n)
 if ARGV[7] ~= '' and j.retention > 0 then note(j, nil, ARGV[7]) end
 finish(j, COMPLETED)
