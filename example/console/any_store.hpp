@@ -12,8 +12,8 @@ namespace asio = boost::asio;
 
 using weir::detail::erased_store;
 
-/// What the commands of weirctl are compiled for, once. Its `close` ends what keeps the executor
-/// busy.
+/// The store that the commands of weirctl are compiled for, once. Its `close` ends what keeps the
+/// executor busy.
 using any_store = weir::detail::console_store;
 
 }  // namespace console

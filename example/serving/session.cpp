@@ -40,7 +40,7 @@ constexpr auto as_answer = asio::as_tuple(asio::use_awaitable);
 constexpr std::uint64_t largest_question = 64 * 1024;
 constexpr std::chrono::seconds client_patience{30};  // for a request to come, or a response to go
 
-/// What a request is answered with that cannot be read; nothing if nobody is there to be told.
+/// The answer to a request that cannot be read; nothing if nobody is there to be told.
 std::optional<response> objection(service const& by, beast::error_code const& ec) {
   if (ec == http::error::body_limit) {
     return by.refusal(http::status::payload_too_large, "64 KiB at most");
@@ -158,7 +158,7 @@ asio::awaitable<session::after> session::send(response reply, bool keep_alive) {
   co_return unsent || !reply.keep_alive() ? after::end : after::next_request;
 }
 
-/// Who closes what has not been read breaks the connection, and the client may never see its
+/// Closing what has not been read breaks the connection, and the client may never see its
 /// response.
 asio::awaitable<void> session::stream(endless_response reply) {
   streaming_ = true;

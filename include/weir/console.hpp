@@ -36,7 +36,7 @@ class console;
 class console_stream {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
+  /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// The store's: where handlers without an executor of their own are called.
@@ -109,11 +109,11 @@ class console_stream {
 class console {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
+  /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
-  /// What is asked.
+  /// A request, whole.
   using request_type = boost::beast::http::request<boost::beast::http::string_body>;
-  /// What is answered.
+  /// The answer to one.
   using response_type = boost::beast::http::response<boost::beast::http::string_body>;
 
   /// @param store   what the pages are about; copied

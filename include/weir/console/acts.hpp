@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-// What a console changes. It asks first, and goes on by steps that are bounded.
+// The actions of a console. It asks first, and goes on by steps that are bounded.
 namespace weir::detail::web {
 
-/// What an action is about: the parameters of its request.
+/// The subject of an action: the parameters of its request.
 struct subject {
   explicit subject(query const& q, std::string queue_name)
       : words{find_action(q.at("action"))},
@@ -259,7 +259,7 @@ inline pages::answer pages::act_on_all(action_words const& words, query q, std::
   auto const before = t.done;
   auto const failure = co_await act_on(words.action, name, ids, t);
   changed += t.done - before;
-  // What waits moves about and may be missed: it is looked for until a pass finds nothing.
+  // Jobs that wait move about and may be missed: they are looked for until a pass finds nothing.
   if (listed->cursor.empty()) ended = ended || !waits || std::exchange(changed, 0) == 0;
   auto const about = count_text(t.done - before) + " done, " + count_text(t.done) + " in all, " +
                      count_text(t.refused) + " refused";

@@ -80,7 +80,7 @@ template <class... Cs>
 erased_store<command::inspect_permits, command::inspect_lock, command::peek_bucket, Cs...>
     console_store_for(command::list_of<Cs...>);
 
-/// What a console asks a store.
+/// The commands that a console asks a store.
 using console_store = decltype(console_store_for(command::job_commands::list{}));
 static_assert(job_store<console_store>);
 

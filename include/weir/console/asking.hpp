@@ -52,7 +52,7 @@ boost::asio::awaitable<std::pair<std::vector<error_code>, std::vector<T>>> toget
   co_return std::pair{std::move(errors), std::move(values)};
 }
 
-/// What became of one job: done, refused and left as it is, or not there, as others were faster.
+/// The outcome for one job: done, refused and left as it is, or not there, as others were faster.
 enum class verdict { done, refused, gone };
 /// A verdict, and why.
 using judgement = std::pair<verdict, std::string>;

@@ -18,7 +18,7 @@
 
 namespace weir {
 
-/// What a console may change. Each is a right of its own.
+/// The changes that a console may make. Each is a right of its own.
 enum class console_action : std::uint8_t {
   replay,            ///< makes dead letters pending again
   cancel,            ///< ends jobs that wait
@@ -77,7 +77,7 @@ struct console_options {
   /// Of its targets, where it is mounted, such as `/console`, or nothing: letters, digits, dashes,
   /// underscores, dots and slashes.
   std::string prefix{};
-  /// What may be done. Nothing: it can only be read.
+  /// The actions that may be done. None: the store can only be read.
   std::vector<console_action> allow{};
   /// The names, without ports, by which it is called. Any other is refused, so that no site can
   /// have its own name lead here.

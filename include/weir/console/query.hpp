@@ -70,7 +70,7 @@ using parameter = std::pair<std::string_view, std::string_view>;
   return out;
 }
 
-/// What a target asks for.
+/// A target, read: its path and its parameters.
 class query {
  public:
   /// Reads a target. Empty: it is too long, not well-formed, or ambiguous.

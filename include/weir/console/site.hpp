@@ -5,7 +5,9 @@
 #define WEIR_CONSOLE_SITE_HPP
 
 #include "weir/console/acts.hpp"
+#include "weir/console/limit_pages.hpp"
 #include "weir/console/pages.hpp"
+#include "weir/console/queue_pages.hpp"
 #include "weir/console/web/generated.hpp"
 #include "weir/error.hpp"
 
@@ -112,8 +114,8 @@ class site {
     co_return out;
   }
 
-  /// What is to be kept up to date, if the request asks for that and may. Empty: it does not, or
-  /// may not, or so many are kept up to date already.
+  /// The page that is to be kept up to date, if the request asks for one and may. Empty: it does
+  /// not, or may not, or so many are kept up to date already.
   [[nodiscard]] static std::shared_ptr<query const> watched(std::shared_ptr<site> const& self,
                                                             request_header const& asked) {
     auto const q = self->within(asked);

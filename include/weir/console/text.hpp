@@ -76,7 +76,7 @@ namespace weir::detail {
   return p->note.empty() ? text : text + ": " + p->note;
 }
 
-/// What is most worth knowing about a job, in a list.
+/// The note on a job in a list: the one thing most worth knowing.
 [[nodiscard]] inline std::string note_text(job const& j) {
   if (j.state == job_state::leased && !j.progress.empty()) return j.progress;
   if (!j.reason.empty()) return j.reason;
