@@ -10,7 +10,8 @@ namespace weir::testing {
 namespace {
 
 constexpr sql_mutant defects[] = {
-    {"F28", "AND j2.vesting <= now_\n", "AND j2.vesting <= now_ AND j2.holder IS NULL\n"},
+    {"F28", "AND j.vesting >= vests AND j.vesting <= now_\n",
+     "AND j.vesting >= vests AND j.vesting <= now_ AND j.holder IS NULL\n"},
     {"F36", "attempts = j2.attempts + 1, unclaimed", "attempts = j2.attempts, unclaimed"},
     {"F33", "greatest(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"},
     {"F14", "IF j.strategy IN (1, 2, 4) THEN\n    DELETE", "IF false THEN\n    DELETE"},
@@ -25,11 +26,11 @@ constexpr sql_mutant defects[] = {
     {"F39", "THEN 1024 ELSE 0 END", "THEN 0 ELSE 0 END"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
     {"F48", "WHERE p.queue = queue_ AND p.pointer <= vesting_)", "WHERE p.queue = queue_)"},
-    {"F54", "IF last = sequence_ THEN", "IF false THEN"},
+    {"F54", "IF again THEN", "IF false THEN"},
     {"F106", "AND (k.until IS NULL OR j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3))", ""},
     {"F106", "AND (until_ IS NULL OR k.unique_key = j.unique_key AND k.strategy NOT IN (0, 3))",
      ""},
-    {"R4", "ORDER BY j2.vesting, j2.id LIMIT limit_ - n", "ORDER BY j2.id LIMIT limit_ - n"},
+    {"R4", "ORDER BY j.vesting, j.id LIMIT limit_ - n", "ORDER BY j.id LIMIT limit_ - n"},
     {"R4", "l.reason IS NOT NULL OR l.runs", "l.runs"},
     {"R4", "(k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_", "(k.state = 0"},
     {"R4", "AND f.until > now_ RETURNING", "RETURNING"},

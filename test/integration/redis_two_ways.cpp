@@ -162,7 +162,8 @@ void ask_for_jobs(two_ways& ask, testing::dice& random, std::vector<finished_job
   } else if (random.chance(50)) {
     auto const limit = static_cast<std::uint32_t>(1 + random.below(3));
     held.clear();  // those of before are nearly over
-    for (auto const& j : ask(command::dequeue_jobs{"queue", "me", 0, limit, 100ms})->jobs) {
+    auto const got = ask(command::dequeue_jobs{"queue", "me", 0, limit, 100ms});
+    for (auto const& j : got->jobs) {
       held.push_back({j.id, j.fence, random.chance(50) ? "done" : ""});
       ask(command::start_job{"queue", j.id, j.fence});
     }

@@ -35,7 +35,7 @@ import tempfile
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include" / "weir"
 LUA, SQL, WEB = "store/redis/script", "store/postgres/schema", "console/web"
 # A migration makes these, in this order.
-SCHEMA = ["tables", "leases", "buckets", "queues", "jobs", "claims"]
+SCHEMA = ["tables", "leases", "buckets", "queues", "jobs", "claims", "dequeue"]
 # What append_sql fills in.
 FILLED = ["job_bytes", "function_settings", "hot_table", "jobs_table"]
 # Where scripts find definitions: (header, which generated headers include it).
@@ -126,11 +126,12 @@ class Definitions:
             self.known[f"{path}{name}.last"] = self.known[f"{path}{name}.{each[-1]}"]
         for name, body in COLUMNS.findall(text):
             each = [e.strip() for e in body.split(",") if e.strip()]
-            self.add(f"{name}.columns", ", ".join("j." + e for e in each[1:]),
-                     *(f"static_assert({name}::{e} == {i});" for i, e in enumerate(each)))
-            self.add(f"{name}.of_a_lease",
-                     ", ".join("''::bytea" if e in NOT_OF_A_LEASE else "j." + e for e in each[1:]),
-                     *(f"static_assert({name}::{e} == {i});" for i, e in enumerate(each)))
+            asserted = [f"static_assert({name}::{e} == {i});" for i, e in enumerate(each)]
+            for form, left_out, part in (("columns", (), "NULL::integer"),
+                                         ("of_a_lease", NOT_OF_A_LEASE, "NULL::integer"),
+                                         ("of_a_part", NOT_OF_A_LEASE, "j.part")):
+                columns = ("''::bytea" if e in left_out else "j." + e for e in each[1:-1])
+                self.add(f"{name}.{form}", ", ".join((*columns, part)), *asserted)
         structs = STRUCT.findall(text)
         for indent, kind, name, value in CONSTANT.findall(text):
             full, dotted = scope + name, path + name

@@ -17,8 +17,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,13 +35,11 @@ struct postgres_type;
 template <>
 struct postgres_type<bool> {
   static constexpr Oid number = 16;
-  static constexpr Oid array = 1000;
   static void put(std::string& out, bool v) { out += v ? '\1' : '\0'; }
 };
 template <>
 struct postgres_type<std::int32_t> {
   static constexpr Oid number = 23;
-  static constexpr Oid array = 1007;
   static void put(std::string& out, std::int32_t v) {
     std::array<unsigned char, sizeof(v)> bytes;
     boost::endian::store_big_s32(bytes.data(), v);
@@ -49,7 +49,6 @@ struct postgres_type<std::int32_t> {
 template <>
 struct postgres_type<std::int64_t> {
   static constexpr Oid number = 20;
-  static constexpr Oid array = 1016;
   static void put(std::string& out, std::int64_t v) {
     std::array<unsigned char, sizeof(v)> bytes;
     boost::endian::store_big_s64(bytes.data(), v);
@@ -59,14 +58,32 @@ struct postgres_type<std::int64_t> {
 template <>
 struct postgres_type<std::string_view> {
   static constexpr Oid number = 17;
-  static constexpr Oid array = 1001;
   static void put(std::string& out, std::string_view v) { out += v; }
 };
 template <>
 struct postgres_type<job_id> {
   static constexpr Oid number = 2950;
-  static constexpr Oid array = 2951;
   static void put(std::string& out, job_id const& v) { out.append(v.begin(), v.end()); }
+};
+
+/// The number of the type of arrays of a type.
+constexpr Oid postgres_array_of(Oid element) noexcept {
+  switch (element) {
+    case postgres_type<bool>::number: return 1000;
+    case postgres_type<std::int32_t>::number: return 1007;
+    case postgres_type<std::int64_t>::number: return 1016;
+    case postgres_type<std::string_view>::number: return 1001;
+    default: return 2951;  // of ids
+  }
+}
+
+class postgres_rows;
+
+/// Whose rows are which in the answer to several calls that were made as one.
+enum class postgres_division : std::uint8_t {
+  in_turn,    ///< each has as many as it may have, as long as there are any
+  with_tail,  ///< the same; and one more row follows, which is everybody's
+  by_part     ///< each row says in its last column whose it is, counted from 1
 };
 
 /// A call of one of the schema's functions, with its arguments as they are sent. It views nothing.
@@ -115,17 +132,11 @@ class postgres_call {
   /// An array of what `of(element)` gives, for each element of a range that is not empty.
   template <class T, class Range, class Of>
   postgres_call& add_each(Range const& range, Of&& of) {
-    using number = postgres_type<std::int32_t>;
-    begin(postgres_type<T>::array);
-    auto const n = static_cast<std::int32_t>(range.size());
-    count_[size_] = n;
-    for (auto const v : {std::int32_t{1}, std::int32_t{0},
-                         static_cast<std::int32_t>(postgres_type<T>::number), n, std::int32_t{1}}) {
-      number::put(bytes_, v);
-    }
+    begin(postgres_array_of(postgres_type<T>::number));
+    begin_array(postgres_type<T>::number, range.size());
     for (auto const& element : range) {
       auto const at = bytes_.size();
-      number::put(bytes_, 0);
+      postgres_type<std::int32_t>::put(bytes_, 0);
       postgres_type<T>::put(bytes_, T{of(element)});
       auto const length = bytes_.size() - at - sizeof(std::int32_t);
       boost::endian::store_big_s32(reinterpret_cast<unsigned char*>(bytes_.data() + at),
@@ -137,23 +148,35 @@ class postgres_call {
   /// Says that such calls may be made as one, where all but their arrays is the same: by one call,
   /// whose arrays are theirs behind one another.
   ///
-  /// @param rows how many rows of the answer are this call's, at most
-  /// @param tail one more row follows, which is everybody's
-  void let_join(std::size_t rows, bool tail) noexcept {
+  /// @param rows     how many rows of the answer are this call's, at most
+  /// @param division whose rows are which
+  void let_join(std::size_t rows, postgres_division division) noexcept {
     rows_ = static_cast<int>(rows);
-    tail_ = tail;
+    division_ = division;
+  }
+  /// By a function of its own, for which these arguments are arrays, too.
+  void join_by(char const* function, std::initializer_list<std::size_t> each) noexcept {
+    together_ = function;
+    for (auto const i : each) each_.set(i);
+  }
+  /// The last argument says whether it is one of several.
+  void tell_of_others() noexcept { tells_ = size_ - 1; }
+  /// A part of a common answer for which this is so is none: the call is then made by itself.
+  void leave_out(bool (*if_so)(postgres_rows const&) noexcept) noexcept { left_out_ = if_so; }
+  [[nodiscard]] bool left_out(postgres_rows const& part) const noexcept {
+    return left_out_ != nullptr && left_out_(part);
   }
   [[nodiscard]] bool joinable() const noexcept { return rows_ != 0; }
   [[nodiscard]] int rows() const noexcept { return rows_; }
-  [[nodiscard]] bool tail() const noexcept { return tail_; }
+  [[nodiscard]] postgres_division division() const noexcept { return division_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.size(); }
 
   /// What calls that may be made as one have in common.
   [[nodiscard]] std::string common() const {
-    std::string out{function_};
+    std::string out{together_ != nullptr ? together_ : function_};
     for (std::size_t i = 0; i != size_; ++i) {
       out += null_[i] ? '-' : '+';
-      if (count_[i] != 0) continue;
+      if (count_[i] != 0 || each_.test(i)) continue;
       postgres_type<std::int32_t>::put(out, static_cast<std::int32_t>(argument(i).size()));
       out += argument(i);
     }
@@ -164,16 +187,28 @@ class postgres_call {
   template <class Range, class Of>
   [[nodiscard]] static postgres_call joined(Range const& range, Of&& of) {
     postgres_call const& first = of(*range.begin());
-    postgres_call out{first.function_};
-    out.types_ = first.types_;
-    out.null_ = first.null_;
-    out.tail_ = first.tail_;
+    if (range.size() == 1) return first;
+    postgres_call out{first};
+    if (first.together_ != nullptr) out.function_ = first.together_;
+    out.bytes_.clear();
+    out.size_ = 0;
+    out.rows_ = 0;
     for (auto const& each : range) out.rows_ += of(each).rows_;
     for (std::size_t i = 0; i != first.size_; ++i) {
       auto const at = out.bytes_.size();
-      out.bytes_ += first.argument(i);
-      if (first.count_[i] != 0) {
-        out.bytes_.resize(at + array_header);
+      if (i == first.tells_) {
+        postgres_type<bool>::put(out.bytes_, true);
+      } else if (first.each_.test(i)) {
+        out.types_[i] = postgres_array_of(first.types_[i]);
+        out.begin_array(first.types_[i], range.size());
+        for (auto const& each : range) {
+          auto const bytes = of(each).argument(i);
+          postgres_type<std::int32_t>::put(out.bytes_, static_cast<std::int32_t>(bytes.size()));
+          out.bytes_ += bytes;
+        }
+      } else if (first.count_[i] != 0) {
+        out.bytes_ += first.argument(i).substr(0, array_header);
+        out.count_[i] = 0;
         for (auto const& each : range) {
           postgres_call const& c = of(each);
           out.bytes_ += c.argument(i).substr(array_header);
@@ -181,6 +216,8 @@ class postgres_call {
         }
         boost::endian::store_big_s32(
             reinterpret_cast<unsigned char*>(out.bytes_.data() + at + array_count), out.count_[i]);
+      } else {
+        out.bytes_ += first.argument(i);
       }
       out.end();
     }
@@ -219,6 +256,13 @@ class postgres_call {
   static constexpr std::size_t array_header = 5 * sizeof(std::int32_t);
   static constexpr std::size_t array_count = 3 * sizeof(std::int32_t);
 
+  /// Of the argument that is being added, from its beginning on.
+  void begin_array(Oid of, std::size_t size) {
+    using number = postgres_type<std::int32_t>;
+    auto const n = static_cast<std::int32_t>(size);
+    count_[size_] = n;
+    for (auto const v : {1, 0, static_cast<std::int32_t>(of), n, 1}) number::put(bytes_, v);
+  }
   void begin(Oid type) noexcept {
     types_[size_] = type;
     null_[size_] = false;
@@ -239,8 +283,12 @@ class postgres_call {
   std::array<std::int32_t, most> count_{};  // of an array's elements; 0: it is none
   std::array<bool, most> null_{};
   std::size_t size_ = 0;
+  char const* together_ = nullptr;
+  bool (*left_out_)(postgres_rows const&) noexcept = nullptr;
+  std::size_t tells_ = most;  // which argument; most: none
+  std::bitset<most> each_{};
   int rows_ = 0;
-  bool tail_ = false;
+  postgres_division division_{};
   bool may_wait_ = false;
 };
 

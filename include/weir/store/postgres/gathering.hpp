@@ -24,8 +24,8 @@ namespace weir::detail {
 /// Who is told how calls end that were gathered.
 class postgres_gatherer {
  public:
-  /// The server refused the call, so none of its commands was executed: each is to be tried by
-  /// itself.
+  /// The server refused the call, or left these of its commands out, so none of them was executed:
+  /// each is to be tried by itself.
   virtual void refused(std::vector<std::unique_ptr<postgres_request>> parts) = 0;
   /// A call of this kind is not under way any more.
   virtual void ended(std::string const& kind) noexcept = 0;
@@ -65,11 +65,9 @@ class postgres_joined final : public postgres_request {
       }
       return;
     }
-    int from = 0;
-    for (auto const& r : parts_) {
-      int const n = r->call().rows();
-      r->finish(ec, rows.part(from, n, call().tail()));
-      from += n;
+    try {
+      divide(ec, rows);
+    } catch (...) {  // no memory: whoever was not answered is aborted
     }
   }
 
@@ -78,6 +76,44 @@ class postgres_joined final : public postgres_request {
   }
 
  private:
+  /// Answers each with its part, but for those that were left out.
+  void divide(error_code ec, postgres_rows const& rows) {
+    if (parts_.size() == 1) return parts_.front()->finish(ec, rows);
+    auto const numbers = shares(rows);
+    std::vector<std::unique_ptr<postgres_request>> left_out;
+    for (std::size_t i = 0; i != parts_.size(); ++i) {
+      auto const part = rows.part(numbers[i], i == 0);
+      if (!ec && parts_[i]->call().left_out(part)) {
+        left_out.push_back(std::move(parts_[i]));
+      } else {
+        parts_[i]->finish(ec, part);
+      }
+    }
+    if (!left_out.empty()) gatherer_.refused(std::move(left_out));
+  }
+
+  /// The numbers of each part's rows.
+  [[nodiscard]] std::vector<std::vector<int>> shares(postgres_rows const& rows) const {
+    std::vector<std::vector<int>> out(parts_.size());
+    auto const division = call().division();
+    if (division == postgres_division::by_part) {
+      for (int row = 0; row != rows.size(); ++row) {
+        auto const part = rows.whose(row);
+        if (part < parts_.size()) out[part].push_back(row);
+      }
+      return out;
+    }
+    int const tail = division == postgres_division::with_tail ? 1 : 0;
+    int row = 0;
+    for (std::size_t i = 0; i != parts_.size(); ++i) {
+      for (int n = parts_[i]->call().rows(); n != 0 && row < rows.size() - tail; --n) {
+        out[i].push_back(row++);
+      }
+      if (tail != 0 && rows.size() != 0) out[i].push_back(rows.size() - 1);
+    }
+    return out;
+  }
+
   postgres_gatherer& gatherer_;
   std::string const kind_;
   std::vector<std::unique_ptr<postgres_request>> parts_;

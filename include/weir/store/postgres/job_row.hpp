@@ -107,7 +107,8 @@ class postgres_job_row {
     result,
     headers,
     progress,
-    checkpoint
+    checkpoint,
+    part  // the last one: of several dequeues, which one it is of
   };
 
  private:

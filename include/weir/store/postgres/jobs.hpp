@@ -49,7 +49,7 @@ struct postgres_jobs {
     add_jobs(out, c.jobs);
     out.add(in.own).add(in.at);
     if (plain) {
-      out.let_join(c.jobs.size(), false);
+      out.let_join(c.jobs.size(), postgres_division::in_turn);
     } else {
       out.expect_to_wait();
     }
@@ -84,7 +84,15 @@ struct postgres_jobs {
     out.add_each<std::string_view>(std::array{c.holder}, std::identity{});
     out.add_each<std::int32_t>(std::array{static_cast<std::int32_t>(c.limit)}, std::identity{});
     out.add(c.sequence).add(c.lease).add(in.own).add(in.at);
-    if (c.sequence == 0) out.let_join(c.limit, true);
+    if (c.sequence == 0) {
+      out.let_join(c.limit, postgres_division::with_tail);
+    } else {
+      out.let_join(c.limit, postgres_division::by_part);
+      out.join_by("dequeue_each", {0, 1, 4});  // queue, shard, sequence
+      out.leave_out([](postgres_rows const& r) noexcept {
+        return r.says(r.size() - 1, postgres_job_row::priority);
+      });
+    }
     return out;
   }
   static result<dequeued> answer(of<command::dequeue_jobs>, postgres_rows const& r) {
@@ -140,13 +148,19 @@ struct postgres_jobs {
 
   static postgres_call call(command::complete_jobs const& c, postgres_scope const& in) {
     postgres_call out{"complete_jobs"};
-    out.add(c.queue).add(postgres_shard(c.queue, in));
+    auto const shard = static_cast<std::int32_t>(postgres_shard(c.queue, in));
+    out.add_each<std::string_view>(c.jobs, [&](finished_job const&) { return c.queue; });
+    out.add_each<std::int32_t>(c.jobs, [&](finished_job const&) { return shard; });
     out.add_each<job_id>(c.jobs, [](finished_job const& j) { return j.id; });
     out.add_each<std::int64_t>(
         c.jobs, [](finished_job const& j) { return static_cast<std::int64_t>(j.fence); });
     out.add_each<std::string_view>(c.jobs, [](finished_job const& j) { return j.result; });
+    out.add(false);
+    out.tell_of_others();
     out.add(in.own).add(in.at);
-    out.let_join(c.jobs.size(), false);
+    out.let_join(c.jobs.size(), postgres_division::in_turn);
+    out.leave_out([](postgres_rows const& r) noexcept { return r.lacks(0); });
+    out.expect_to_wait();
     return out;
   }
   static result<command::complete_jobs::result> answer(of<command::complete_jobs>,

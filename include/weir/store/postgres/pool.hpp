@@ -135,10 +135,14 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       gathered_.add(std::move(r));
       return gather();
     }
-    auto& to = lanes_[r->call().may_wait() && options_.connections > 1 ? 1 : 0];
+    auto& to = lane_of(r->call());
     if (to.pending.size() >= options_.max_pending) return r->finish(errc::store_full, {});
     to.pending.push_back(std::move(r));
     pump();
+  }
+
+  [[nodiscard]] lane& lane_of(postgres_call const& c) noexcept {
+    return lanes_[c.may_wait() && options_.connections > 1 ? 1 : 0];
   }
 
   /// Sends what was gathered, once those have run who are about to add to it. Not by way of the
@@ -160,7 +164,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
         each->finish(ec, {});
       } else {
         each->stays();
-        lanes_[0].pending.push_back(std::move(each));
+        lane_of(each->call()).pending.push_back(std::move(each));
       }
     }
   }

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -36,16 +37,14 @@ class postgres_rows {
   postgres_rows() = default;
   explicit postgres_rows(PGresult const* r) noexcept : result_{r}, size_{PQntuples(r)} {}
 
-  /// The part of up to `n` rows from that one on.
+  /// These of its rows, by their numbers, which outlive the part.
   ///
-  /// @param tail the answer's last row is not one of them, but the last one of each part
-  [[nodiscard]] postgres_rows part(int from, int n, bool tail) const noexcept {
+  /// @param leads is it the first part?
+  [[nodiscard]] postgres_rows part(std::span<int const> rows, bool leads) const noexcept {
     postgres_rows out{*this};
-    int const rows = std::max(size_ - (tail ? 1 : 0), 0);
-    out.leads_ = from == 0;
-    out.from_ = std::min(from, rows);
-    out.size_ = std::min(n, rows - out.from_);
-    if (tail && size_ > 0) out.tail_ = out.size_++;
+    out.rows_ = rows;
+    out.size_ = static_cast<int>(rows.size());
+    out.leads_ = leads;
     return out;
   }
 
@@ -53,6 +52,33 @@ class postgres_rows {
   [[nodiscard]] bool leads() const noexcept { return leads_; }
 
   [[nodiscard]] int size() const noexcept { return size_; }
+  /// Is there a number in this place that is not 0?
+  [[nodiscard]] bool says(int row, int column) const noexcept {
+    try {
+      return integer(row, column) != 0;
+    } catch (postgres_malformed const&) {
+      return false;
+    }
+  }
+  /// Is there no value in this column of any row?
+  [[nodiscard]] bool lacks(int column) const noexcept {
+    try {
+      for (int row = 0; row != size_; ++row) {
+        if (null(row, column)) return true;
+      }
+    } catch (postgres_malformed const&) {
+    }
+    return false;
+  }
+
+  /// Whose a row is: the last column says so, counted from 1. A large number: it is nobody's.
+  [[nodiscard]] std::size_t whose(int row) const noexcept {
+    try {
+      return as<std::uint32_t>(row, PQnfields(result_) - 1) - std::size_t{1};
+    } catch (postgres_malformed const&) {
+      return static_cast<std::size_t>(-1);
+    }
+  }
 
   [[nodiscard]] bool null(int row, int column) const {
     return PQgetisnull(result_, at(row, column), column) != 0;
@@ -113,13 +139,12 @@ class postgres_rows {
  private:
   [[nodiscard]] int at(int row, int column) const {
     if (row < 0 || row >= size_ || column >= PQnfields(result_)) throw postgres_malformed{};
-    return row == tail_ ? PQntuples(result_) - 1 : from_ + row;
+    return rows_.empty() ? row : rows_[static_cast<std::size_t>(row)];
   }
 
   PGresult const* result_ = nullptr;
-  int from_ = 0;
+  std::span<int const> rows_{};  // empty: all of them
   int size_ = 0;
-  int tail_ = -1;
   bool leads_ = true;
 };
 

@@ -1,183 +1,6 @@
 --- Claims and what is done under a lease, as rule/jobs.hpp has it. See queues.sql for `own_`, and
 --- jobs.sql for why several jobs are looked up one by one.
 
--- Why a visible job may not be claimed any more; NULL: it may.
-CREATE FUNCTION weir.unclaimable(attempts_ integer, max_ integer, from_ bigint, deadline_ bigint,
-    now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE
-  RETURN CASE WHEN attempts_ >= max_ THEN
-                'weir.rule.reason_spent'
-              WHEN deadline_ <> 0 AND from_ + deadline_ < now_ THEN
-                'weir.rule.reason_missed' END;
-
--- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
--- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
--- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
--- (snoozes), whether the queue is held (state), and when the next job vests (vesting).
-CREATE FUNCTION weir.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
-    sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF weir.job_row
-  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
-DECLARE
-  now_ bigint;
-  held_ boolean;
-  holder_ bytea := holders_[1];
-  limit_ integer := limits_[1];
-  whose bytea[];  -- NULL: all of it is the first one's
-  last bigint;
-  n integer := 0;
-  more integer;
-  buried integer := 0;  -- damaged ones included
-  damaged integer := 0;
-  level integer := -32769;
-  vests bigint;
-  first integer;
-  start bigint;
-  places tid[];
-  fences_ bigint[];
-  candidates uuid[];
-  sizes bigint[];
-  total bigint;
-  room bigint := weir.limits.answer_bytes;
-  full_ boolean := false;
-  odd integer;
-  how integer;
-  done boolean;
-  v weir.jobs;
-  h record;
-  tail weir.job_row;
-BEGIN
-  IF sequence_ <> 0 THEN
-    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
-      SELECT d.sequence INTO last FROM weir.dequeues d
-        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
-      EXIT WHEN FOUND;
-      INSERT INTO weir.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
-    END LOOP;
-  ELSIF cardinality(limits_) > 1 THEN
-    limit_ := 0;
-    FOR i IN 1 .. cardinality(limits_) LOOP
-      whose := whose || array_fill(holders_[i], ARRAY[limits_[i]]);
-      limit_ := limit_ + limits_[i];
-    END LOOP;
-  END IF;
-  now_ := coalesce(at_, weir.clock());
-  -- As held() has it, which would be parsed and planned once more for each call.
-  held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM weir.queues q WHERE q.queue = queue_),
-                    false);
-  IF sequence_ <> 0 THEN
-    IF last = sequence_ THEN
-      RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease FROM weir.jobs j --\
-          WHERE j.queue = queue_ AND j.holder = holder_
-        AND j.sequence = sequence_ AND j.state = weir.job_state.pending --\
-            AND j.vesting > now_ ORDER BY j.fence;
-      GET DIAGNOSTICS n = ROW_COUNT;
-    END IF;
-    IF n = 0 THEN
-      UPDATE weir.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
-        WHERE d.queue = queue_ AND d.holder = holder_;
-      UPDATE weir.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
-        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
-          AND j.sequence = sequence_;
-    END IF;
-  END IF;
-
-  LOOP
-    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= weir.rule.burials_per_dequeue --\
-        OR n > 0 AND level < -32768;
-    SELECT j2.priority, j2.vesting INTO level, vests FROM weir.jobs j2
-      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
-      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF first IS NULL THEN
-      first := level; start := vests;
-    END IF;
-    CONTINUE WHEN vests > now_;
-    LOOP
-      IF nextval('weir.fences') < now_ / 1000 THEN
-        PERFORM weir.raise_fences(now_);
-      END IF;
-      -- The best ones that nobody else has locked, in their order, which that of their fences is,
-      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
-      -- run lock of its last lease behind. And before the one that is too large for the answer, which
-      -- never is the first (F60).
-      SELECT array_agg(l.place), array_agg(nextval('weir.fences')), array_agg(l.id),
-          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
-          array_agg(l.size), sum(l.size)
-        INTO places, fences_, candidates, odd, sizes, total
-        FROM (SELECT j2.ctid AS place, j2.id,
-                  octet_length(j2.kind)::bigint + octet_length(j2.payload) --\
-                      + octet_length(j2.unique_key)
-                    + octet_length(j2.memo) + octet_length(j2.headers) --\
-                    + octet_length(j2.checkpoint) AS size,
-                  j2.holder IS NOT NULL --\
-                      AND j2.strategy IN (weir.holds_while_running.strategies) AS runs,
-                  CASE WHEN weir.damaged(j2) THEN 'weir.damaged_record' ELSE weir.unclaimable(
-                    j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_) END AS reason
-                FROM weir.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
-                  AND j2.vesting >= vests AND j2.vesting <= now_
-                ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
-      EXIT WHEN places IS NULL;
-      IF total > room THEN
-        total := 0;
-        FOR i IN 1 .. cardinality(places) LOOP
-          full_ := total + sizes[i] > room;
-          IF full_ THEN
-            places := places[:i - 1]; fences_ := fences_[:i - 1]; candidates := candidates[:i - 1];
-            odd := CASE WHEN odd < i THEN odd END;
-            full_ := odd IS NULL;
-            EXIT;
-          END IF;
-          total := total + sizes[i];
-        END LOOP;
-        EXIT WHEN cardinality(places) = 0;
-      END IF;
-      IF odd IS NULL OR odd > 1 THEN
-        RETURN QUERY WITH claimed AS (
-            UPDATE weir.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
-                holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
-                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
-              FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
-                WITH ORDINALITY c(tid, fence, place)
-              WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
-          SELECT now_, weir.postgres_job_row.of_a_lease FROM claimed j ORDER BY j.place;
-        GET DIAGNOSTICS more = ROW_COUNT;
-        n := n + more;
-      END IF;
-      room := room - CASE WHEN odd IS NULL THEN total
-        ELSE coalesce((SELECT sum(s.size) FROM unnest(sizes[:odd - 1]) s(size)), 0) END;
-      EXIT WHEN odd IS NULL;
-      FOR i IN odd .. cardinality(candidates) LOOP
-        SELECT j2.* INTO v FROM weir.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
-        CONTINUE WHEN buried >= weir.rule.burials_per_dequeue;
-        how := weir.bury(v, now_);
-        IF how > 0 THEN
-          buried := buried + 1;
-          damaged := damaged + (how = 2)::integer;
-        ELSIF v.holder IS NOT NULL AND v.strategy IN (weir.holds_while_running.strategies) THEN
-          PERFORM weir.free_run(queue_, v);
-          UPDATE weir.jobs j2 SET holder = NULL, sequence = 0
-            WHERE j2.queue = queue_ AND j2.id = v.id;
-        END IF;
-      END LOOP;
-      EXIT WHEN buried >= weir.rule.burials_per_dequeue;
-    END LOOP;
-  END LOOP;
-  IF buried > 0 THEN
-    done := weir.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
-  END IF;
-
-  h := weir.heads(queue_, now_, first, start);
-  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM weir.pointers p
-      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
-    PERFORM weir.move_pointer(queue_, shard_, now_, own_);
-  END IF;
-  tail.attempts := buried - damaged;
-  tail.max_attempts := damaged;
-  tail.snoozes := (h.visible AND NOT held_)::integer;
-  tail.state := held_::integer;
-  tail.vesting := weir.span(h.least_, now_);
-  RETURN NEXT tail;
-END $$;
-
 CREATE FUNCTION weir.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ bytea,
     lease_ bigint, early_ boolean, own_ boolean, at_ bigint) RETURNS SETOF weir.job_row
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
@@ -293,69 +116,87 @@ BEGIN
   left_ := -1;
 END $$;
 
-CREATE FUNCTION weir.complete_jobs(queue_ bytea, shard_ integer, ids_ uuid[], fences_ bigint[],
-    results_ bytea[], own_ boolean, at_ bigint) RETURNS SETOF boolean
+-- Jobs of any queues. NULL: somebody else has it locked, and it is not waited for, because others
+-- are asked together with it. As a lease is lost where there is no such job, that is NULL, too.
+CREATE FUNCTION weir.complete_jobs(queues_ bytea[], shards_ integer[], ids_ uuid[], fences_ bigint[],
+    results_ bytea[], together_ boolean, own_ boolean, at_ bigint) RETURNS SETOF boolean
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   now_ bigint;
   j weir.jobs;
-  n integer := 0;
-  plain_ boolean;
+  free_ integer[];
   places tid[];
   ends bigint[];
   numbers bigint[];
+  others bigint[];
   ended bigint[];
-  counted boolean;
   done boolean[];
+  counted boolean;
 BEGIN
+  IF together_ THEN
+    free_ := ARRAY(SELECT u.n FROM (SELECT * FROM unnest(queues_, ids_) WITH ORDINALITY o(queue, id, n)
+        ORDER BY o.id, o.n) u,
+      LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = u.queue AND k.id = u.id
+                 FOR UPDATE SKIP LOCKED) l);
+  END IF;
   -- Those of other fences are lost, and whatever becomes of them.
-  SELECT bool_and(l.plain), array_agg(l.place), array_agg(l.until), array_agg(u.i)
-    INTO plain_, places, ends, numbers
-    FROM (SELECT * FROM unnest(ids_, fences_) WITH ORDINALITY o(id, fence, i)
-            WHERE o.fence <> 0 ORDER BY o.id, o.i) u,
+  SELECT array_agg(l.place) FILTER (WHERE l.plain), array_agg(l.until) FILTER (WHERE l.plain),
+      array_agg(u.n) FILTER (WHERE l.plain), array_agg(u.n) FILTER (WHERE NOT l.plain)
+    INTO places, ends, numbers, others
+    FROM (SELECT * FROM unnest(queues_, ids_, fences_) WITH ORDINALITY o(queue, id, fence, n)
+            WHERE o.fence <> 0 AND (free_ IS NULL OR o.n = ANY (free_)) ORDER BY o.id, o.n) u,
       LATERAL (SELECT k.ctid AS place, k.retention = 0 AND --\
                    k.strategy IN (weir.unique_strategy.none, --\
                        weir.unique_strategy.until_expired) AS plain,
                    CASE WHEN k.state = weir.job_state.pending AND k.holder IS NOT NULL --\
                        THEN k.vesting END AS until
-                 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = u.id AND k.fence = u.fence
+                 FROM weir.jobs k WHERE k.queue = u.queue AND k.id = u.id AND k.fence = u.fence
                  FOR UPDATE) l;
   now_ := coalesce(at_, weir.clock());
-  IF plain_ THEN  -- no record is kept, and no key freed: all at once, and the rows stay in place
+  -- Of the plain ones no record is kept, and no key freed: all at once, and the rows stay in place.
+  IF places IS NOT NULL THEN
     WITH gone AS (
-        DELETE FROM weir.jobs k USING unnest(places, ends, numbers) f(place, until, i)
-          WHERE k.ctid = f.place AND f.until > now_ RETURNING f.i)
-      SELECT array_agg(g.i) INTO ended FROM gone g;
-    n := coalesce(cardinality(ended), 0);
+        DELETE FROM weir.jobs k USING unnest(places, ends, numbers) f(place, until, n)
+          WHERE k.ctid = f.place AND f.until > now_ RETURNING f.n)
+      SELECT array_agg(g.n) INTO ended FROM gone g;
   END IF;
-  IF n < cardinality(ids_) THEN
+  IF coalesce(cardinality(ended), 0) < cardinality(ids_) THEN
     done := array_fill(false, ARRAY[cardinality(ids_)]);
-    FOR i IN 1 .. n LOOP
+    FOR i IN 1 .. coalesce(cardinality(ended), 0) LOOP
       done[ended[i]] := true;
     END LOOP;
-  END IF;
-  IF NOT plain_ THEN
-    FOR i IN 1 .. cardinality(ids_) LOOP
+    FOR i IN 1 .. coalesce(cardinality(others), 0) LOOP
       SELECT k.* INTO j FROM weir.jobs k
-        WHERE k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i] AND fences_[i] <> 0
+        WHERE k.queue = queues_[others[i]] AND k.id = ids_[others[i]]
+          AND k.fence = fences_[others[i]]
           AND (k.state = weir.job_state.pending AND k.holder IS NOT NULL AND k.vesting > now_
                OR k.state = weir.job_state.completed AND k.kept > now_);
       IF FOUND THEN
-        done[i] := true;
+        done[others[i]] := true;
         IF j.state = weir.job_state.pending THEN
-          n := n + 1;
-          PERFORM weir.end_job(j, weir.job_state.completed::smallint, now_, nullif(results_[i], --\
-              ''), NULL);
+          ended := ended || others[i];
+          PERFORM weir.end_job(j, weir.job_state.completed::smallint, now_, --\
+            nullif(results_[others[i]], ''), NULL);
         END IF;
       END IF;
     END LOOP;
+    IF together_ THEN
+      FOR i IN 1 .. cardinality(ids_) LOOP
+        done[i] := done[i] OR CASE WHEN i = ANY (free_) THEN false END;
+      END LOOP;
+    END IF;
   END IF;
-  IF n > 0 THEN
-    counted := weir.count_jobs(queue_, shard_, 0, n, 0, 0, 0, own_);
+  IF queues_[1] <> ANY (queues_[2:]) THEN
+    PERFORM weir.count_completed(array_agg(queues_[e.n]), array_agg(shards_[e.n]))
+      FROM unnest(ended) e(n);
+  ELSIF ended IS NOT NULL THEN
+    counted := weir.count_jobs(queues_[1], shards_[1], 0, cardinality(ended), 0, 0, 0, own_);
   END IF;
-  FOR i IN 1 .. cardinality(ids_) LOOP
-    RETURN NEXT coalesce(done[i], true);
-  END LOOP;
+  IF done IS NULL THEN
+    RETURN QUERY SELECT true FROM unnest(ids_);
+  ELSE
+    RETURN QUERY SELECT d FROM unnest(done) d;
+  END IF;
 END $$;
 
 -- The job waits again, with the enqueue key that its start gave up, if that is free.

@@ -65,6 +65,7 @@ static_assert(postgres_job_row::kind == 17);
 static_assert(postgres_job_row::max_attempts == 7);
 static_assert(postgres_job_row::memo == 19);
 static_assert(postgres_job_row::now == 0);
+static_assert(postgres_job_row::part == 25);
 static_assert(postgres_job_row::payload == 18);
 static_assert(postgres_job_row::policy == 5);
 static_assert(postgres_job_row::priority == 2);
@@ -354,177 +355,6 @@ END $$;
 )sql";
 
 inline constexpr char claims[] = R"sql(
--- Why a visible job may not be claimed any more; NULL: it may.
-CREATE FUNCTION ~.unclaimable(attempts_ integer, max_ integer, from_ bigint, deadline_ bigint,
-    now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE
-  RETURN CASE WHEN attempts_ >= max_ THEN
-                'its attempts are spent: the last holder let its lease end'
-              WHEN deadline_ <> 0 AND from_ + deadline_ < now_ THEN
-                'its deadline was missed' END;
-
--- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
--- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
--- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
--- (snoozes), whether the queue is held (state), and when the next job vests (vesting).
-CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
-    sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
-  LANGUAGE plpgsql {function_settings} AS $$
-DECLARE
-  now_ bigint;
-  held_ boolean;
-  holder_ bytea := holders_[1];
-  limit_ integer := limits_[1];
-  whose bytea[];  -- NULL: all of it is the first one's
-  last bigint;
-  n integer := 0;
-  more integer;
-  buried integer := 0;  -- damaged ones included
-  damaged integer := 0;
-  level integer := -32769;
-  vests bigint;
-  first integer;
-  start bigint;
-  places tid[];
-  fences_ bigint[];
-  candidates uuid[];
-  sizes bigint[];
-  total bigint;
-  room bigint := 4194304;
-  full_ boolean := false;
-  odd integer;
-  how integer;
-  done boolean;
-  v ~.jobs;
-  h record;
-  tail ~.job_row;
-BEGIN
-  IF sequence_ <> 0 THEN
-    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
-      SELECT d.sequence INTO last FROM ~.dequeues d
-        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
-      EXIT WHEN FOUND;
-      INSERT INTO ~.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
-    END LOOP;
-  ELSIF cardinality(limits_) > 1 THEN
-    limit_ := 0;
-    FOR i IN 1 .. cardinality(limits_) LOOP
-      whose := whose || array_fill(holders_[i], ARRAY[limits_[i]]);
-      limit_ := limit_ + limits_[i];
-    END LOOP;
-  END IF;
-  now_ := coalesce(at_, ~.clock());
-  -- As held() has it, which would be parsed and planned once more for each call.
-  held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM ~.queues q WHERE q.queue = queue_),
-                    false);
-  IF sequence_ <> 0 THEN
-    IF last = sequence_ THEN
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint FROM ~.jobs j WHERE j.queue = queue_ AND j.holder = holder_
-        AND j.sequence = sequence_ AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
-      GET DIAGNOSTICS n = ROW_COUNT;
-    END IF;
-    IF n = 0 THEN
-      UPDATE ~.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
-        WHERE d.queue = queue_ AND d.holder = holder_;
-      UPDATE ~.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
-        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
-          AND j.sequence = sequence_;
-    END IF;
-  END IF;
-
-  LOOP
-    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < -32768;
-    SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
-      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
-      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF first IS NULL THEN
-      first := level; start := vests;
-    END IF;
-    CONTINUE WHEN vests > now_;
-    LOOP
-      IF nextval('~.fences') < now_ / 1000 THEN
-        PERFORM ~.raise_fences(now_);
-      END IF;
-      -- The best ones that nobody else has locked, in their order, which that of their fences is,
-      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
-      -- run lock of its last lease behind. And before the one that is too large for the answer, which
-      -- never is the first (F60).
-      SELECT array_agg(l.place), array_agg(nextval('~.fences')), array_agg(l.id),
-          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
-          array_agg(l.size), sum(l.size)
-        INTO places, fences_, candidates, odd, sizes, total
-        FROM (SELECT j2.ctid AS place, j2.id,
-                  octet_length(j2.kind)::bigint + octet_length(j2.payload) + octet_length(j2.unique_key)
-                    + octet_length(j2.memo) + octet_length(j2.headers) + octet_length(j2.checkpoint) AS size,
-                  j2.holder IS NOT NULL AND j2.strategy IN (3, 4) AS runs,
-                  CASE WHEN ~.damaged(j2) THEN 'the record is damaged' ELSE ~.unclaimable(
-                    j2.attempts, j2.max_attempts, j2.deadline_from, j2.deadline, now_) END AS reason
-                FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.priority = level
-                  AND j2.vesting >= vests AND j2.vesting <= now_
-                ORDER BY j2.vesting, j2.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
-      EXIT WHEN places IS NULL;
-      IF total > room THEN
-        total := 0;
-        FOR i IN 1 .. cardinality(places) LOOP
-          full_ := total + sizes[i] > room;
-          IF full_ THEN
-            places := places[:i - 1]; fences_ := fences_[:i - 1]; candidates := candidates[:i - 1];
-            odd := CASE WHEN odd < i THEN odd END;
-            full_ := odd IS NULL;
-            EXIT;
-          END IF;
-          total := total + sizes[i];
-        END LOOP;
-        EXIT WHEN cardinality(places) = 0;
-      END IF;
-      IF odd IS NULL OR odd > 1 THEN
-        RETURN QUERY WITH claimed AS (
-            UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
-                holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
-                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
-              FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
-                WITH ORDINALITY c(tid, fence, place)
-              WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
-          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint FROM claimed j ORDER BY j.place;
-        GET DIAGNOSTICS more = ROW_COUNT;
-        n := n + more;
-      END IF;
-      room := room - CASE WHEN odd IS NULL THEN total
-        ELSE coalesce((SELECT sum(s.size) FROM unnest(sizes[:odd - 1]) s(size)), 0) END;
-      EXIT WHEN odd IS NULL;
-      FOR i IN odd .. cardinality(candidates) LOOP
-        SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
-        CONTINUE WHEN buried >= 100;
-        how := ~.bury(v, now_);
-        IF how > 0 THEN
-          buried := buried + 1;
-          damaged := damaged + (how = 2)::integer;
-        ELSIF v.holder IS NOT NULL AND v.strategy IN (3, 4) THEN
-          PERFORM ~.free_run(queue_, v);
-          UPDATE ~.jobs j2 SET holder = NULL, sequence = 0
-            WHERE j2.queue = queue_ AND j2.id = v.id;
-        END IF;
-      END LOOP;
-      EXIT WHEN buried >= 100;
-    END LOOP;
-  END LOOP;
-  IF buried > 0 THEN
-    done := ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
-  END IF;
-
-  h := ~.heads(queue_, now_, first, start);
-  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
-      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
-    PERFORM ~.move_pointer(queue_, shard_, now_, own_);
-  END IF;
-  tail.attempts := buried - damaged;
-  tail.max_attempts := damaged;
-  tail.snoozes := (h.visible AND NOT held_)::integer;
-  tail.state := held_::integer;
-  tail.vesting := ~.span(h.least_, now_);
-  RETURN NEXT tail;
-END $$;
-
 CREATE FUNCTION ~.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ bytea,
     lease_ bigint, early_ boolean, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
   LANGUAGE plpgsql {function_settings} AS $$
@@ -540,7 +370,7 @@ BEGIN
   early_ := early_ AND j.vesting > now_;
   IF j.vesting > now_ AND (j.holder IS NOT NULL OR NOT early_) THEN
     IF j.holder = holder_ THEN
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer;
     END IF;
     RETURN;
   END IF;
@@ -558,7 +388,7 @@ BEGIN
   IF early_ THEN
     PERFORM ~.touch(queue_, shard_, j.vesting, own_);
   END IF;
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint;
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer;
 END $$;
 
 -- Locks a job with its live lease, and its key before it, if what is done may take it again. No
@@ -638,65 +468,83 @@ BEGIN
   left_ := -1;
 END $$;
 
-CREATE FUNCTION ~.complete_jobs(queue_ bytea, shard_ integer, ids_ uuid[], fences_ bigint[],
-    results_ bytea[], own_ boolean, at_ bigint) RETURNS SETOF boolean
+-- Jobs of any queues. NULL: somebody else has it locked, and it is not waited for, because others
+-- are asked together with it. As a lease is lost where there is no such job, that is NULL, too.
+CREATE FUNCTION ~.complete_jobs(queues_ bytea[], shards_ integer[], ids_ uuid[], fences_ bigint[],
+    results_ bytea[], together_ boolean, own_ boolean, at_ bigint) RETURNS SETOF boolean
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint;
   j ~.jobs;
-  n integer := 0;
-  plain_ boolean;
+  free_ integer[];
   places tid[];
   ends bigint[];
   numbers bigint[];
+  others bigint[];
   ended bigint[];
-  counted boolean;
   done boolean[];
+  counted boolean;
 BEGIN
+  IF together_ THEN
+    free_ := ARRAY(SELECT u.n FROM (SELECT * FROM unnest(queues_, ids_) WITH ORDINALITY o(queue, id, n)
+        ORDER BY o.id, o.n) u,
+      LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = u.queue AND k.id = u.id
+                 FOR UPDATE SKIP LOCKED) l);
+  END IF;
   -- Those of other fences are lost, and whatever becomes of them.
-  SELECT bool_and(l.plain), array_agg(l.place), array_agg(l.until), array_agg(u.i)
-    INTO plain_, places, ends, numbers
-    FROM (SELECT * FROM unnest(ids_, fences_) WITH ORDINALITY o(id, fence, i)
-            WHERE o.fence <> 0 ORDER BY o.id, o.i) u,
+  SELECT array_agg(l.place) FILTER (WHERE l.plain), array_agg(l.until) FILTER (WHERE l.plain),
+      array_agg(u.n) FILTER (WHERE l.plain), array_agg(u.n) FILTER (WHERE NOT l.plain)
+    INTO places, ends, numbers, others
+    FROM (SELECT * FROM unnest(queues_, ids_, fences_) WITH ORDINALITY o(queue, id, fence, n)
+            WHERE o.fence <> 0 AND (free_ IS NULL OR o.n = ANY (free_)) ORDER BY o.id, o.n) u,
       LATERAL (SELECT k.ctid AS place, k.retention = 0 AND k.strategy IN (0, 5) AS plain,
                    CASE WHEN k.state = 0 AND k.holder IS NOT NULL THEN k.vesting END AS until
-                 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = u.id AND k.fence = u.fence
+                 FROM ~.jobs k WHERE k.queue = u.queue AND k.id = u.id AND k.fence = u.fence
                  FOR UPDATE) l;
   now_ := coalesce(at_, ~.clock());
-  IF plain_ THEN  -- no record is kept, and no key freed: all at once, and the rows stay in place
+  -- Of the plain ones no record is kept, and no key freed: all at once, and the rows stay in place.
+  IF places IS NOT NULL THEN
     WITH gone AS (
-        DELETE FROM ~.jobs k USING unnest(places, ends, numbers) f(place, until, i)
-          WHERE k.ctid = f.place AND f.until > now_ RETURNING f.i)
-      SELECT array_agg(g.i) INTO ended FROM gone g;
-    n := coalesce(cardinality(ended), 0);
+        DELETE FROM ~.jobs k USING unnest(places, ends, numbers) f(place, until, n)
+          WHERE k.ctid = f.place AND f.until > now_ RETURNING f.n)
+      SELECT array_agg(g.n) INTO ended FROM gone g;
   END IF;
-  IF n < cardinality(ids_) THEN
+  IF coalesce(cardinality(ended), 0) < cardinality(ids_) THEN
     done := array_fill(false, ARRAY[cardinality(ids_)]);
-    FOR i IN 1 .. n LOOP
+    FOR i IN 1 .. coalesce(cardinality(ended), 0) LOOP
       done[ended[i]] := true;
     END LOOP;
-  END IF;
-  IF NOT plain_ THEN
-    FOR i IN 1 .. cardinality(ids_) LOOP
+    FOR i IN 1 .. coalesce(cardinality(others), 0) LOOP
       SELECT k.* INTO j FROM ~.jobs k
-        WHERE k.queue = queue_ AND k.id = ids_[i] AND k.fence = fences_[i] AND fences_[i] <> 0
+        WHERE k.queue = queues_[others[i]] AND k.id = ids_[others[i]]
+          AND k.fence = fences_[others[i]]
           AND (k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
                OR k.state = 2 AND k.kept > now_);
       IF FOUND THEN
-        done[i] := true;
+        done[others[i]] := true;
         IF j.state = 0 THEN
-          n := n + 1;
-          PERFORM ~.end_job(j, 2::smallint, now_, nullif(results_[i], ''), NULL);
+          ended := ended || others[i];
+          PERFORM ~.end_job(j, 2::smallint, now_, nullif(results_[others[i]], ''), NULL);
         END IF;
       END IF;
     END LOOP;
+    IF together_ THEN
+      FOR i IN 1 .. cardinality(ids_) LOOP
+        done[i] := done[i] OR CASE WHEN i = ANY (free_) THEN false END;
+      END LOOP;
+    END IF;
   END IF;
-  IF n > 0 THEN
-    counted := ~.count_jobs(queue_, shard_, 0, n, 0, 0, 0, own_);
+  IF queues_[1] <> ANY (queues_[2:]) THEN
+    PERFORM ~.count_completed(array_agg(queues_[e.n]), array_agg(shards_[e.n]))
+      FROM unnest(ended) e(n);
+  ELSIF ended IS NOT NULL THEN
+    counted := ~.count_jobs(queues_[1], shards_[1], 0, cardinality(ended), 0, 0, 0, own_);
   END IF;
-  FOR i IN 1 .. cardinality(ids_) LOOP
-    RETURN NEXT coalesce(done[i], true);
-  END LOOP;
+  IF done IS NULL THEN
+    RETURN QUERY SELECT true FROM unnest(ids_);
+  ELSE
+    RETURN QUERY SELECT d FROM unnest(done) d;
+  END IF;
 END $$;
 
 -- The job waits again, with the enqueue key that its start gave up, if that is free.
@@ -866,11 +714,302 @@ BEGIN
 END $$;
 )sql";
 
+inline constexpr char dequeue[] = R"sql(
+-- Notes the numbers of dequeues, each of another queue or holder. The same dequeue, asked before, may
+-- still be under way: then it is waited for. Returns the places of those that were asked before;
+-- NULL: none was.
+CREATE FUNCTION ~.number_dequeues(queues_ bytea[], holders_ bytea[], sequences_ bigint[],
+    at_ bigint) RETURNS integer[] LANGUAGE plpgsql AS $$
+DECLARE
+  day_ bigint := coalesce(at_, ~.clock()) / 86400000000000;
+  again bytea[];
+  queues_anew bytea[];
+  holders_anew bytea[];
+BEGIN
+  WITH asked AS (
+      INSERT INTO ~.dequeues AS d (queue, holder, sequence, day)
+        SELECT u.queue, u.holder, u.sequence, day_
+          FROM unnest(queues_, holders_, sequences_) u(queue, holder, sequence)
+          ORDER BY u.queue, u.holder
+        ON CONFLICT (queue, holder) DO UPDATE
+          SET sequence = excluded.sequence, day = excluded.day, before = d.sequence
+        RETURNING d.*)
+    SELECT array_agg(a.queue) FILTER (WHERE a.before = a.sequence),
+        array_agg(a.queue) FILTER (WHERE a.before > a.sequence),
+        array_agg(a.holder) FILTER (WHERE a.before > a.sequence)
+      INTO again, queues_anew, holders_anew FROM asked a;
+  IF queues_anew IS NOT NULL THEN
+    -- The holder begins to count, perhaps anew: what it has under numbers that are to come is not
+    -- of those dequeues.
+    UPDATE ~.jobs j SET sequence = 0
+      FROM unnest(queues_anew, holders_anew) u(queue, holder), LATERAL (
+        SELECT k.ctid AS place FROM ~.jobs k
+          WHERE k.queue = u.queue AND k.holder = u.holder AND k.sequence <> 0 OFFSET 0) k
+      WHERE j.ctid = k.place;
+  END IF;
+  IF again IS NULL THEN
+    RETURN NULL;
+  END IF;
+  RETURN ARRAY(SELECT u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
+    WHERE u.queue = ANY (again));
+END $$;
+
+-- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
+-- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
+-- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
+-- (snoozes), whether the queue is held (state), and when the next job vests (vesting).
+CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
+    sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
+  LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint;
+  held_ boolean;
+  holder_ bytea := holders_[1];
+  limit_ integer := limits_[1];
+  whose bytea[];  -- NULL: all of it is the first one's
+  again boolean := false;
+  n integer := 0;
+  more integer;
+  buried integer := 0;  -- damaged ones included
+  damaged integer := 0;
+  level integer := -32769;
+  vests bigint;
+  first integer;
+  start bigint;
+  places tid[];
+  fences_ bigint[];
+  candidates uuid[];
+  sizes bigint[];
+  total bigint;
+  room bigint := 4194304;
+  full_ boolean := false;
+  odd integer;
+  how integer;
+  done boolean;
+  v ~.jobs;
+  h record;
+  tail ~.job_row;
+BEGIN
+  IF sequence_ <> 0 THEN
+    again := ~.number_dequeues(ARRAY[queue_], ARRAY[holder_], ARRAY[sequence_], at_) IS NOT NULL;
+  ELSIF cardinality(limits_) > 1 THEN
+    limit_ := 0;
+    FOR i IN 1 .. cardinality(limits_) LOOP
+      whose := whose || array_fill(holders_[i], ARRAY[limits_[i]]);
+      limit_ := limit_ + limits_[i];
+    END LOOP;
+  END IF;
+  now_ := coalesce(at_, ~.clock());
+  -- As held() has it, which would be parsed and planned once more for each call.
+  held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM ~.queues q WHERE q.queue = queue_),
+                    false);
+  IF again THEN
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.holder = holder_ AND j.sequence = sequence_
+        AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
+    GET DIAGNOSTICS n = ROW_COUNT;
+  END IF;
+
+  LOOP
+    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < -32768;
+    SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
+      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
+      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    IF first IS NULL THEN
+      first := level; start := vests;
+    END IF;
+    CONTINUE WHEN vests > now_;
+    LOOP
+      IF nextval('~.fences') < now_ / 1000 THEN
+        PERFORM ~.raise_fences(now_);
+      END IF;
+      -- The best ones that nobody else has locked, in their order, which that of their fences is,
+      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
+      -- run lock of its last lease behind. And before the one that is too large for the answer, which
+      -- never is the first (F60).
+      SELECT array_agg(l.place), array_agg(nextval('~.fences')), array_agg(l.id),
+          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
+          array_agg(l.size), sum(l.size)
+        INTO places, fences_, candidates, odd, sizes, total
+        FROM (SELECT j.ctid AS place, j.id,
+                  ~.claim_bytes(j) AS size, ~.leaves_run(j) AS runs,
+                  ~.unclaimable(j, now_) AS reason
+                FROM ~.jobs j WHERE j.queue = queue_ AND j.priority = level
+                  AND j.vesting >= vests AND j.vesting <= now_
+                ORDER BY j.vesting, j.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
+      EXIT WHEN places IS NULL;
+      IF total > room THEN
+        total := 0;
+        FOR i IN 1 .. cardinality(places) LOOP
+          full_ := total + sizes[i] > room;
+          IF full_ THEN
+            places := places[:i - 1]; fences_ := fences_[:i - 1]; candidates := candidates[:i - 1];
+            odd := CASE WHEN odd < i THEN odd END;
+            full_ := odd IS NULL;
+            EXIT;
+          END IF;
+          total := total + sizes[i];
+        END LOOP;
+        EXIT WHEN cardinality(places) = 0;
+      END IF;
+      IF odd IS NULL OR odd > 1 THEN
+        RETURN QUERY WITH claimed AS (
+            UPDATE ~.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
+                holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
+                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
+              FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
+                WITH ORDINALITY c(tid, fence, place)
+              WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
+          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM claimed j ORDER BY j.place;
+        GET DIAGNOSTICS more = ROW_COUNT;
+        n := n + more;
+      END IF;
+      room := room - CASE WHEN odd IS NULL THEN total
+        ELSE coalesce((SELECT sum(s.size) FROM unnest(sizes[:odd - 1]) s(size)), 0) END;
+      EXIT WHEN odd IS NULL;
+      FOR i IN odd .. cardinality(candidates) LOOP
+        SELECT j2.* INTO v FROM ~.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
+        CONTINUE WHEN buried >= 100;
+        how := ~.bury(v, now_);
+        IF how > 0 THEN
+          buried := buried + 1;
+          damaged := damaged + (how = 2)::integer;
+        ELSIF ~.leaves_run(v) THEN
+          PERFORM ~.free_run(queue_, v);
+          UPDATE ~.jobs j2 SET holder = NULL, sequence = 0
+            WHERE j2.queue = queue_ AND j2.id = v.id;
+        END IF;
+      END LOOP;
+      EXIT WHEN buried >= 100;
+    END LOOP;
+  END LOOP;
+  IF buried > 0 THEN
+    done := ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
+  END IF;
+
+  h := ~.heads(queue_, now_, first, start);
+  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
+      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
+    PERFORM ~.move_pointer(queue_, shard_, now_, own_);
+  END IF;
+  tail.attempts := buried - damaged;
+  tail.max_attempts := damaged;
+  tail.snoozes := (h.visible AND NOT held_)::integer;
+  tail.state := held_::integer;
+  tail.vesting := ~.span(h.least_, now_);
+  RETURN NEXT tail;
+END $$;
+
+-- Numbered dequeues of many queues. Each statement is for all of them, so that what it costs by itself
+-- is shared: one after the other they take six times as long. The rows of each bear its number
+-- (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is. Where it says so
+-- (priority), the dequeue is to be asked by itself, and has changed nothing but its number: it was
+-- asked before, is of a queue of an earlier one, or not all of it is plain.
+CREATE FUNCTION ~.dequeue_each(queues_ bytea[], shards_ integer[], holders_ bytea[],
+    limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
+  RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  again integer[] := ~.number_dequeues(queues_, holders_, sequences_, at_);
+  now_ bigint := coalesce(at_, ~.clock());
+  places tid[];
+  fences_ bigint[];
+  parts integer[];
+  sizes bigint[];
+  total bigint := 0;
+  levels smallint[];
+  starts bigint[];
+  held_ boolean[];
+  moved integer[] := '{}';
+  r record;
+  tail ~.job_row;
+BEGIN
+  IF nextval('~.fences') < now_ / 1000 THEN
+    PERFORM ~.raise_fences(now_);
+  END IF;
+  -- Of each queue those that may be claimed, if all of them are plain; those of one level after those
+  -- of another.
+  SELECT array_agg(c.place) FILTER (WHERE c.plain),
+      array_agg(nextval('~.fences')) FILTER (WHERE c.plain),
+      array_agg(q.part) FILTER (WHERE c.plain), array_agg(c.size) FILTER (WHERE c.plain),
+      array_agg(CASE WHEN c.level = 1 THEN c.priority END) FILTER (WHERE c.nth > 1 IS NOT TRUE),
+      array_agg(CASE WHEN c.level = 1 THEN c.vesting END) FILTER (WHERE c.nth > 1 IS NOT TRUE),
+      array_agg(q.held) FILTER (WHERE c.nth > 1 IS NOT TRUE)
+    INTO places, fences_, parts, sizes, levels, starts, held_
+    FROM (SELECT u.queue, u.most, u.part, EXISTS (SELECT 1 FROM ~.queues k
+              WHERE k.queue = u.queue AND (k.paused OR now_ < k.snoozed)) AS held
+            FROM unnest(queues_, limits_) WITH ORDINALITY u(queue, most, part)) q
+      LEFT JOIN LATERAL (SELECT l.*, row_number() OVER () AS nth, bool_and(l.sound) OVER () AS plain
+          FROM (SELECT h.nth AS level, s.* FROM ~.level_heads(q.queue, NULL, NULL) h, LATERAL (
+                  SELECT j.ctid AS place, j.priority, j.vesting, j.id, ~.claim_bytes(j) AS size,
+                      ~.unclaimable(j, now_) IS NULL AND NOT ~.leaves_run(j) AS sound
+                    FROM ~.jobs j WHERE j.queue = q.queue AND j.priority = h.priority
+                      AND j.vesting >= h.vesting AND j.vesting <= now_
+                    ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) s
+                WHERE NOT q.held AND array_position(queues_, q.queue) = q.part
+                  AND q.part = ANY (again) IS NOT TRUE
+                ORDER BY s.priority, s.vesting, s.id LIMIT q.most) l) c ON true;
+  -- All that an answer has room for.
+  FOR i IN 1 .. coalesce(cardinality(sizes), 0) LOOP
+    total := total + sizes[i];
+    IF total > 4194304 THEN
+      places := places[:array_position(parts, parts[i]) - 1];
+      EXIT;
+    END IF;
+  END LOOP;
+  RETURN QUERY WITH claimed AS (
+      UPDATE ~.jobs j SET fence = greatest(c.fence, j.fence + 1), holder = holders_[c.part],
+          sequence = sequences_[c.part], attempts = j.attempts + 1, unclaimed = j.vesting,
+          vesting = now_ + lease_
+        FROM unnest(places, fences_[:cardinality(places)], parts[:cardinality(places)])
+          WITH ORDINALITY c(place, fence, part, nth)
+        WHERE j.ctid = c.place RETURNING j.*, c.part, c.nth)
+    SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, j.part FROM claimed j ORDER BY j.nth;
+
+  parts := parts[:cardinality(places)];
+  FOR r IN
+    SELECT q.part, q.held, h.least, h.visible,
+        q.part = ANY (again) IS TRUE OR array_position(queues_, q.queue) < q.part
+          OR h.visible AND NOT q.held AND q.part = ANY (parts) IS NOT TRUE AS alone,
+        own_ AND NOT h.visible AND EXISTS (SELECT 1 FROM ~.pointers p
+          WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM h.least) AS moves
+      FROM unnest(queues_, levels, starts, held_) WITH ORDINALITY q(queue, level, start, held, part),
+        LATERAL (SELECT min(l.vesting) AS least, coalesce(bool_or(l.vesting <= now_), false) AS visible
+          FROM ~.level_heads(q.queue, q.level, q.start) l) h
+  LOOP
+    tail.part := r.part;
+    tail.priority := r.alone::integer;
+    tail.attempts := 0;
+    tail.max_attempts := 0;
+    tail.snoozes := (r.visible AND NOT r.held)::integer;
+    tail.state := r.held::integer;
+    tail.vesting := ~.span(r.least, now_);
+    RETURN NEXT tail;
+    IF r.moves AND NOT r.alone THEN
+      moved := moved || r.part::integer;
+    END IF;
+  END LOOP;
+  IF cardinality(moved) > 0 THEN
+    PERFORM ~.move_pointers(array_agg(queues_[m.part]), array_agg(shards_[m.part]))
+      FROM unnest(moved) m(part);
+  END IF;
+END $$;
+)sql";
+
 inline constexpr char jobs[] = R"sql(
+-- May the last lease of a job have left a run lock behind?
+CREATE FUNCTION ~.leaves_run(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN j.holder IS NOT NULL AND j.strategy IN (3, 4);
+
+-- What a job takes in an answer that claims it.
+CREATE FUNCTION ~.claim_bytes(j ~.jobs) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN octet_length(j.kind)::bigint + octet_length(j.payload) + octet_length(j.unique_key)
+    + octet_length(j.memo) + octet_length(j.headers) + octet_length(j.checkpoint);
+
 -- Ends the lease of a job that is locked, over or not, and with it the run lock.
 CREATE FUNCTION ~.free_run(queue_ bytea, j ~.jobs) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF j.holder IS NOT NULL AND j.strategy IN (3, 4) THEN
+  IF ~.leaves_run(j) THEN
     DELETE FROM ~.keys k
       WHERE k.queue = queue_ AND k.run AND k.key = j.unique_key AND k.owner = j.id;
   END IF;
@@ -947,18 +1086,23 @@ CREATE FUNCTION ~.damaged(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
     AND octet_length(j.progress) <= 1024
     AND octet_length(j.checkpoint) <= 65536);
 
+-- Why a visible job may not be claimed any more; NULL: it may.
+CREATE FUNCTION ~.unclaimable(j ~.jobs, now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE
+  RETURN CASE WHEN ~.damaged(j) THEN 'the record is damaged'
+              WHEN j.attempts >= j.max_attempts THEN 'its attempts are spent: the last holder let its lease end'
+              WHEN j.deadline <> 0 AND j.deadline_from + j.deadline < now_ THEN
+                'its deadline was missed' END;
+
 -- Buries a job that waits, and is locked, if it may not be claimed any more (1), or if its record is
 -- damaged (2), which makes it a dead letter that can be read. 0: neither. The counters are the
 -- caller's.
 CREATE FUNCTION ~.bury(j ~.jobs, now_ bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
-  reason_ text;
+  reason_ text := ~.unclaimable(j, now_);
 BEGIN
-  IF NOT ~.damaged(j) THEN
-    reason_ := ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
-    IF reason_ IS NULL THEN
-      RETURN 0;
-    END IF;
+  IF reason_ IS NULL THEN
+    RETURN 0;
+  ELSIF reason_ <> 'the record is damaged' THEN
     PERFORM ~.end_job(j, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
     RETURN 1;
   END IF;
@@ -986,8 +1130,8 @@ END $$;
 -- claimed. False: it cannot, but its key is held until_expired, and it is left as it is.
 CREATE FUNCTION ~.bury_unclaimable(j ~.jobs, now_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-  IF j.strategy = 5 AND NOT ~.damaged(j) AND
-      ~.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_) IS NOT NULL THEN
+  IF j.strategy = 5
+      AND ~.unclaimable(j, now_) <> 'the record is damaged' THEN
     RETURN false;
   END IF;
   RETURN nullif(~.bury(j, now_) > 0, false);
@@ -1158,7 +1302,7 @@ BEGIN
               FROM (SELECT k.* FROM ~.jobs k
                       WHERE k.queue = queue_ AND k.priority = level AND k.vesting <= now_
                       ORDER BY k.vesting, k.id LIMIT left_) j) s;
-    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint FROM ~.jobs j
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.jobs j
       WHERE j.queue = queue_ AND j.priority = level AND j.vesting <= now_
       ORDER BY j.vesting, j.id LIMIT fits;
     EXIT WHEN fits < n;
@@ -1172,7 +1316,7 @@ CREATE FUNCTION ~.find_job(queue_ bytea, id_ uuid, at_ bigint) RETURNS SETOF ~.j
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint FROM ~.jobs j
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.jobs j
     WHERE j.queue = queue_ AND j.id = id_ AND (j.kept IS NULL OR j.kept > now_);
 END $$;
 
@@ -1183,7 +1327,7 @@ DECLARE
   now_ bigint := coalesce(at_, ~.clock());
   settled bigint := ~.settled_deaths();
 BEGIN
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer
     FROM (SELECT l.*, sum(l.size) OVER (ORDER BY l.death ROWS UNBOUNDED PRECEDING) AS upto
             FROM (SELECT j.*, {job_bytes} AS size FROM ~.jobs j
                     WHERE j.queue = queue_ AND j.death > after_ AND j.death <= settled
@@ -1293,7 +1437,7 @@ BEGIN
     IF looks = 1000 OR n = limit_ THEN
       j := NULL;
       j.payload := uuid_send(last_);
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
       RETURN;
     END IF;
     IF (CASE state_
@@ -1304,11 +1448,11 @@ BEGIN
       IF room < 0 THEN
         j := NULL;
         j.payload := uuid_send(last_);
-        RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
+        RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
         RETURN;
       END IF;
       n := n + 1;
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
     END IF;
     last_ := j.id;
     looks := looks + 1;
@@ -1608,7 +1752,8 @@ CREATE TYPE ~.job_row AS (
   attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
   fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
   unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
-  headers bytea, progress bytea, checkpoint bytea);
+  headers bytea, progress bytea, checkpoint bytea,
+  part integer);  -- of several dequeues: which one it is of
 
 -- The number of the scan that finds the queue: those of schedules have one of their own.
 CREATE FUNCTION ~.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
@@ -1635,29 +1780,30 @@ BEGIN
   RETURN true;
 END $$;
 
--- The least of the heads, one probe for each level that is in use, and whether any is visible. Who
--- has just looked at the first level says where its head was: what is dead before it, and not yet
--- removed by a vacuum, is not gone through once more.
+-- The head of each level that is in use, one probe for each. Who has just looked at the first level
+-- says where its head was: what is dead before it, and not yet removed by a vacuum, is not gone
+-- through once more.
+CREATE FUNCTION ~.level_heads(queue_ bytea, first_ integer, from_ bigint)
+  RETURNS TABLE (nth integer, priority smallint, vesting bigint) LANGUAGE sql STABLE BEGIN ATOMIC
+  WITH RECURSIVE heads AS (
+      (SELECT 1 AS nth, j.priority, j.vesting FROM ~.jobs j
+         WHERE j.queue = queue_ AND j.vesting IS NOT NULL
+           AND (j.priority, j.vesting) >= (coalesce(first_, -32769), coalesce(from_, 0))
+         ORDER BY j.priority, j.vesting, j.id LIMIT 1)
+    UNION ALL
+      SELECT h.nth + 1, n.priority, n.vesting FROM heads h, LATERAL (
+        SELECT j.priority, j.vesting FROM ~.jobs j
+          WHERE j.queue = queue_ AND j.vesting IS NOT NULL AND j.priority > h.priority
+          ORDER BY j.priority, j.vesting, j.id LIMIT 1) n)
+    SELECT h.nth, h.priority, h.vesting FROM heads h;
+END;
+
+-- The least of the heads, and whether any is visible.
 CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, first_ integer, from_ bigint,
     OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
-DECLARE
-  level integer := coalesce(first_, -32769);
-  vests bigint;
 BEGIN
-  IF first_ IS NOT NULL THEN
-    SELECT j.vesting INTO least_ FROM ~.jobs j
-      WHERE j.queue = queue_ AND j.priority = first_ AND j.vesting >= from_
-      ORDER BY j.vesting, j.id LIMIT 1;
-  END IF;
-  visible := coalesce(least_ <= now_, false);
-  LOOP
-    SELECT j.priority, j.vesting INTO level, vests FROM ~.jobs j
-      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
-      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    least_ := least(least_, vests);
-    visible := visible OR vests <= now_;
-  END LOOP;
+  SELECT min(h.vesting), coalesce(bool_or(h.vesting <= now_), false) INTO least_, visible
+    FROM ~.level_heads(queue_, first_, from_) h;
 END $$;
 
 -- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
@@ -1685,6 +1831,35 @@ BEGIN
   RETURN h.least_;
 END $$;
 
+-- The same for several queues, from where nobody relies on what is returned.
+CREATE FUNCTION ~.move_pointers(queues_ bytea[], shards_ integer[]) RETURNS void
+  LANGUAGE plpgsql AS $$
+DECLARE
+  alone integer[];  -- the queues that it has to itself, once for each pointer
+  seen tid[];
+  leasts bigint[];
+BEGIN
+  SELECT array_agg(q.n), array_agg(p.ctid) INTO alone, seen
+    FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
+            WHERE pg_try_advisory_xact_lock(~.queue_lock(u.queue)) OFFSET 0) q
+      LEFT JOIN ~.pointers p ON p.queue = q.queue;
+  leasts := ARRAY(SELECT CASE WHEN u.n = ANY (alone) THEN
+      (SELECT min(h.vesting) FROM ~.level_heads(u.queue, NULL, NULL) h) END
+    FROM unnest(queues_) WITH ORDINALITY u(queue, n));
+  WITH gone AS (DELETE FROM ~.pointers p USING unnest(seen, alone) s(place, n)
+      WHERE p.ctid = s.place AND p.pointer IS DISTINCT FROM leasts[s.n])
+    INSERT INTO ~.pointers SELECT ~.scan_of(u.queue, u.shard), u.least, u.queue
+      FROM unnest(queues_, shards_, leasts) u(queue, shard, least)
+      WHERE u.least IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
+        WHERE p.queue = u.queue AND p.pointer <= u.least
+          AND (p.pointer = u.least OR NOT p.ctid = ANY (coalesce(seen, '{}'))));
+END $$;
+
+-- Has a row of counters room for more? One that is damaged may not.
+CREATE FUNCTION ~.counts_on(c ~.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
+    AND c.dead > -4611686018427387904;
+
 CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
     cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
@@ -1694,9 +1869,7 @@ BEGIN
         cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
       WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
         FROM ~.counters f WHERE f.shard = shard_ AND f.queue = queue_
-          AND greatest(f.enqueued, f.completed, f.cancelled, f.purged, f.dead) < 4611686018427387904
-          AND f.dead > -4611686018427387904
-        LIMIT 1 FOR UPDATE SKIP LOCKED);
+          AND ~.counts_on(f) LIMIT 1 FOR UPDATE SKIP LOCKED);
     IF FOUND THEN
       RETURN false;
     END IF;
@@ -1704,6 +1877,22 @@ BEGIN
   INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
     VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
   RETURN true;
+END $$;
+
+-- Counts jobs of any queues as completed: a queue and its shard for each job.
+CREATE FUNCTION ~.count_completed(queues_ bytea[], shards_ integer[]) RETURNS void
+  LANGUAGE plpgsql AS $$
+BEGIN
+  WITH n AS (SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
+               GROUP BY u.queue, u.shard),
+    counted AS (UPDATE ~.counters c SET completed = c.completed + n.jobs
+      FROM n, LATERAL (SELECT f.stripe FROM ~.counters f
+        WHERE f.shard = n.shard AND f.queue = n.queue
+          AND ~.counts_on(f) LIMIT 1 FOR UPDATE SKIP LOCKED) f
+      WHERE c.queue = n.queue AND c.stripe = f.stripe RETURNING c.queue)
+    INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+      SELECT n.queue, n.shard, 0, n.jobs, 0, 0, 0 FROM n
+        WHERE NOT EXISTS (SELECT 1 FROM counted k WHERE k.queue = n.queue);
 END $$;
 
 CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE
@@ -2060,6 +2249,7 @@ CREATE TABLE ~.dequeues (
   holder   bytea NOT NULL,
   sequence bigint NOT NULL,
   day      bigint NOT NULL,
+  before   bigint NOT NULL DEFAULT 9223372036854775807,  -- the number before it
   PRIMARY KEY (queue, holder)
 ) WITH (fillfactor = 50, {hot_table});
 CREATE INDEX dequeues_day ON ~.dequeues (day);
@@ -2247,7 +2437,7 @@ BEGIN
 END $$;
 )sql";
 
-inline constexpr char const* whole[] = {tables, leases, buckets, queues, jobs, claims};
+inline constexpr char const* whole[] = {tables, leases, buckets, queues, jobs, claims, dequeue};
 
 }  // namespace weir::detail::pgsql
 

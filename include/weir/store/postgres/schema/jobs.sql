@@ -4,10 +4,19 @@
 --- the server knows of a table's size may be old when it plans, and it is not to go through all of a
 --- queue instead.
 
+-- May the last lease of a job have left a run lock behind?
+CREATE FUNCTION weir.leaves_run(j weir.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN j.holder IS NOT NULL AND j.strategy IN (weir.holds_while_running.strategies);
+
+-- What a job takes in an answer that claims it.
+CREATE FUNCTION weir.claim_bytes(j weir.jobs) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN octet_length(j.kind)::bigint + octet_length(j.payload) + octet_length(j.unique_key)
+    + octet_length(j.memo) + octet_length(j.headers) + octet_length(j.checkpoint);
+
 -- Ends the lease of a job that is locked, over or not, and with it the run lock.
 CREATE FUNCTION weir.free_run(queue_ bytea, j weir.jobs) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF j.holder IS NOT NULL AND j.strategy IN (weir.holds_while_running.strategies) THEN
+  IF weir.leaves_run(j) THEN
     DELETE FROM weir.keys k
       WHERE k.queue = queue_ AND k.run AND k.key = j.unique_key AND k.owner = j.id;
   END IF;
@@ -86,18 +95,23 @@ CREATE FUNCTION weir.damaged(j weir.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
     AND octet_length(j.progress) <= weir.limits.progress_size
     AND octet_length(j.checkpoint) <= weir.limits.checkpoint_size);
 
+-- Why a visible job may not be claimed any more; NULL: it may.
+CREATE FUNCTION weir.unclaimable(j weir.jobs, now_ bigint) RETURNS text LANGUAGE sql IMMUTABLE
+  RETURN CASE WHEN weir.damaged(j) THEN 'weir.damaged_record'
+              WHEN j.attempts >= j.max_attempts THEN 'weir.rule.reason_spent'
+              WHEN j.deadline <> 0 AND j.deadline_from + j.deadline < now_ THEN
+                'weir.rule.reason_missed' END;
+
 -- Buries a job that waits, and is locked, if it may not be claimed any more (1), or if its record is
 -- damaged (2), which makes it a dead letter that can be read. 0: neither. The counters are the
 -- caller's.
 CREATE FUNCTION weir.bury(j weir.jobs, now_ bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
-  reason_ text;
+  reason_ text := weir.unclaimable(j, now_);
 BEGIN
-  IF NOT weir.damaged(j) THEN
-    reason_ := weir.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_);
-    IF reason_ IS NULL THEN
-      RETURN 0;
-    END IF;
+  IF reason_ IS NULL THEN
+    RETURN 0;
+  ELSIF reason_ <> 'weir.damaged_record' THEN
     PERFORM weir.end_job(j, weir.job_state.dead::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
     RETURN 1;
   END IF;
@@ -130,9 +144,8 @@ END $$;
 CREATE FUNCTION weir.bury_unclaimable(j weir.jobs, now_ bigint) RETURNS boolean --\
     LANGUAGE plpgsql AS $$
 BEGIN
-  IF j.strategy = weir.unique_strategy.until_expired AND NOT weir.damaged(j) AND
-      weir.unclaimable(j.attempts, j.max_attempts, j.deadline_from, j.deadline, now_) --\
-          IS NOT NULL THEN
+  IF j.strategy = weir.unique_strategy.until_expired
+      AND weir.unclaimable(j, now_) <> 'weir.damaged_record' THEN
     RETURN false;
   END IF;
   RETURN nullif(weir.bury(j, now_) > 0, false);

@@ -9,7 +9,8 @@ CREATE TYPE weir.job_row AS (
   attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
   fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
   unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
-  headers bytea, progress bytea, checkpoint bytea);
+  headers bytea, progress bytea, checkpoint bytea,
+  part integer);  -- of several dequeues: which one it is of
 
 -- The number of the scan that finds the queue: those of schedules have one of their own.
 CREATE FUNCTION weir.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
@@ -36,29 +37,30 @@ BEGIN
   RETURN true;
 END $$;
 
--- The least of the heads, one probe for each level that is in use, and whether any is visible. Who
--- has just looked at the first level says where its head was: what is dead before it, and not yet
--- removed by a vacuum, is not gone through once more.
+-- The head of each level that is in use, one probe for each. Who has just looked at the first level
+-- says where its head was: what is dead before it, and not yet removed by a vacuum, is not gone
+-- through once more.
+CREATE FUNCTION weir.level_heads(queue_ bytea, first_ integer, from_ bigint)
+  RETURNS TABLE (nth integer, priority smallint, vesting bigint) LANGUAGE sql STABLE BEGIN ATOMIC
+  WITH RECURSIVE heads AS (
+      (SELECT 1 AS nth, j.priority, j.vesting FROM weir.jobs j
+         WHERE j.queue = queue_ AND j.vesting IS NOT NULL
+           AND (j.priority, j.vesting) >= (coalesce(first_, -32769), coalesce(from_, 0))
+         ORDER BY j.priority, j.vesting, j.id LIMIT 1)
+    UNION ALL
+      SELECT h.nth + 1, n.priority, n.vesting FROM heads h, LATERAL (
+        SELECT j.priority, j.vesting FROM weir.jobs j
+          WHERE j.queue = queue_ AND j.vesting IS NOT NULL AND j.priority > h.priority
+          ORDER BY j.priority, j.vesting, j.id LIMIT 1) n)
+    SELECT h.nth, h.priority, h.vesting FROM heads h;
+END;
+
+-- The least of the heads, and whether any is visible.
 CREATE FUNCTION weir.heads(queue_ bytea, now_ bigint, first_ integer, from_ bigint,
     OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
-DECLARE
-  level integer := coalesce(first_, -32769);
-  vests bigint;
 BEGIN
-  IF first_ IS NOT NULL THEN
-    SELECT j.vesting INTO least_ FROM weir.jobs j
-      WHERE j.queue = queue_ AND j.priority = first_ AND j.vesting >= from_
-      ORDER BY j.vesting, j.id LIMIT 1;
-  END IF;
-  visible := coalesce(least_ <= now_, false);
-  LOOP
-    SELECT j.priority, j.vesting INTO level, vests FROM weir.jobs j
-      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
-      ORDER BY j.priority, j.vesting, j.id LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    least_ := least(least_, vests);
-    visible := visible OR vests <= now_;
-  END LOOP;
+  SELECT min(h.vesting), coalesce(bool_or(h.vesting <= now_), false) INTO least_, visible
+    FROM weir.level_heads(queue_, first_, from_) h;
 END $$;
 
 -- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
@@ -86,6 +88,35 @@ BEGIN
   RETURN h.least_;
 END $$;
 
+-- The same for several queues, from where nobody relies on what is returned.
+CREATE FUNCTION weir.move_pointers(queues_ bytea[], shards_ integer[]) RETURNS void
+  LANGUAGE plpgsql AS $$
+DECLARE
+  alone integer[];  -- the queues that it has to itself, once for each pointer
+  seen tid[];
+  leasts bigint[];
+BEGIN
+  SELECT array_agg(q.n), array_agg(p.ctid) INTO alone, seen
+    FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
+            WHERE pg_try_advisory_xact_lock(weir.queue_lock(u.queue)) OFFSET 0) q
+      LEFT JOIN weir.pointers p ON p.queue = q.queue;
+  leasts := ARRAY(SELECT CASE WHEN u.n = ANY (alone) THEN
+      (SELECT min(h.vesting) FROM weir.level_heads(u.queue, NULL, NULL) h) END
+    FROM unnest(queues_) WITH ORDINALITY u(queue, n));
+  WITH gone AS (DELETE FROM weir.pointers p USING unnest(seen, alone) s(place, n)
+      WHERE p.ctid = s.place AND p.pointer IS DISTINCT FROM leasts[s.n])
+    INSERT INTO weir.pointers SELECT weir.scan_of(u.queue, u.shard), u.least, u.queue
+      FROM unnest(queues_, shards_, leasts) u(queue, shard, least)
+      WHERE u.least IS NOT NULL AND NOT EXISTS (SELECT 1 FROM weir.pointers p
+        WHERE p.queue = u.queue AND p.pointer <= u.least
+          AND (p.pointer = u.least OR NOT p.ctid = ANY (coalesce(seen, '{}'))));
+END $$;
+
+-- Has a row of counters room for more? One that is damaged may not.
+CREATE FUNCTION weir.counts_on(c weir.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
+    AND c.dead > -4611686018427387904;
+
 CREATE FUNCTION weir.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
     cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
@@ -96,9 +127,7 @@ BEGIN
         cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
       WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
         FROM weir.counters f WHERE f.shard = shard_ AND f.queue = queue_
-          AND greatest(f.enqueued, f.completed, f.cancelled, f.purged, f.dead) < 4611686018427387904
-          AND f.dead > -4611686018427387904
-        LIMIT 1 FOR UPDATE SKIP LOCKED);
+          AND weir.counts_on(f) LIMIT 1 FOR UPDATE SKIP LOCKED);
     IF FOUND THEN
       RETURN false;
     END IF;
@@ -106,6 +135,22 @@ BEGIN
   INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
     VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
   RETURN true;
+END $$;
+
+-- Counts jobs of any queues as completed: a queue and its shard for each job.
+CREATE FUNCTION weir.count_completed(queues_ bytea[], shards_ integer[]) RETURNS void
+  LANGUAGE plpgsql AS $$
+BEGIN
+  WITH n AS (SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
+               GROUP BY u.queue, u.shard),
+    counted AS (UPDATE weir.counters c SET completed = c.completed + n.jobs
+      FROM n, LATERAL (SELECT f.stripe FROM weir.counters f
+        WHERE f.shard = n.shard AND f.queue = n.queue
+          AND weir.counts_on(f) LIMIT 1 FOR UPDATE SKIP LOCKED) f
+      WHERE c.queue = n.queue AND c.stripe = f.stripe RETURNING c.queue)
+    INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+      SELECT n.queue, n.shard, 0, n.jobs, 0, 0, 0 FROM n
+        WHERE NOT EXISTS (SELECT 1 FROM counted k WHERE k.queue = n.queue);
 END $$;
 
 CREATE FUNCTION weir.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE

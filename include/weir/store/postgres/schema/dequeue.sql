@@ -1,0 +1,282 @@
+--- Dequeues: of one queue, which may have any kind of job, and of many queues at once.
+
+-- Notes the numbers of dequeues, each of another queue or holder. The same dequeue, asked before, may
+-- still be under way: then it is waited for. Returns the places of those that were asked before;
+-- NULL: none was.
+CREATE FUNCTION weir.number_dequeues(queues_ bytea[], holders_ bytea[], sequences_ bigint[],
+    at_ bigint) RETURNS integer[] LANGUAGE plpgsql AS $$
+DECLARE
+  day_ bigint := coalesce(at_, weir.clock()) / 86400000000000;
+  again bytea[];
+  queues_anew bytea[];
+  holders_anew bytea[];
+BEGIN
+  WITH asked AS (
+      INSERT INTO weir.dequeues AS d (queue, holder, sequence, day)
+        SELECT u.queue, u.holder, u.sequence, day_
+          FROM unnest(queues_, holders_, sequences_) u(queue, holder, sequence)
+          ORDER BY u.queue, u.holder
+        ON CONFLICT (queue, holder) DO UPDATE
+          SET sequence = excluded.sequence, day = excluded.day, before = d.sequence
+        RETURNING d.*)
+    SELECT array_agg(a.queue) FILTER (WHERE a.before = a.sequence),
+        array_agg(a.queue) FILTER (WHERE a.before > a.sequence),
+        array_agg(a.holder) FILTER (WHERE a.before > a.sequence)
+      INTO again, queues_anew, holders_anew FROM asked a;
+  IF queues_anew IS NOT NULL THEN
+    -- The holder begins to count, perhaps anew: what it has under numbers that are to come is not
+    -- of those dequeues.
+    UPDATE weir.jobs j SET sequence = 0
+      FROM unnest(queues_anew, holders_anew) u(queue, holder), LATERAL (
+        SELECT k.ctid AS place FROM weir.jobs k
+          WHERE k.queue = u.queue AND k.holder = u.holder AND k.sequence <> 0 OFFSET 0) k
+      WHERE j.ctid = k.place;
+  END IF;
+  IF again IS NULL THEN
+    RETURN NULL;
+  END IF;
+  RETURN ARRAY(SELECT u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
+    WHERE u.queue = ANY (again));
+END $$;
+
+-- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
+-- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
+-- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
+-- (snoozes), whether the queue is held (state), and when the next job vests (vesting).
+CREATE FUNCTION weir.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], limits_ integer[],
+    sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint) RETURNS SETOF weir.job_row
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  now_ bigint;
+  held_ boolean;
+  holder_ bytea := holders_[1];
+  limit_ integer := limits_[1];
+  whose bytea[];  -- NULL: all of it is the first one's
+  again boolean := false;
+  n integer := 0;
+  more integer;
+  buried integer := 0;  -- damaged ones included
+  damaged integer := 0;
+  level integer := -32769;
+  vests bigint;
+  first integer;
+  start bigint;
+  places tid[];
+  fences_ bigint[];
+  candidates uuid[];
+  sizes bigint[];
+  total bigint;
+  room bigint := weir.limits.answer_bytes;
+  full_ boolean := false;
+  odd integer;
+  how integer;
+  done boolean;
+  v weir.jobs;
+  h record;
+  tail weir.job_row;
+BEGIN
+  IF sequence_ <> 0 THEN
+    again := weir.number_dequeues(ARRAY[queue_], ARRAY[holder_], ARRAY[sequence_], at_) IS NOT NULL;
+  ELSIF cardinality(limits_) > 1 THEN
+    limit_ := 0;
+    FOR i IN 1 .. cardinality(limits_) LOOP
+      whose := whose || array_fill(holders_[i], ARRAY[limits_[i]]);
+      limit_ := limit_ + limits_[i];
+    END LOOP;
+  END IF;
+  now_ := coalesce(at_, weir.clock());
+  -- As held() has it, which would be parsed and planned once more for each call.
+  held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM weir.queues q WHERE q.queue = queue_),
+                    false);
+  IF again THEN
+    RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease FROM weir.jobs j
+      WHERE j.queue = queue_ AND j.holder = holder_ AND j.sequence = sequence_
+        AND j.state = weir.job_state.pending AND j.vesting > now_ ORDER BY j.fence;
+    GET DIAGNOSTICS n = ROW_COUNT;
+  END IF;
+
+  LOOP
+    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= weir.rule.burials_per_dequeue --\
+        OR n > 0 AND level < -32768;
+    SELECT j2.priority, j2.vesting INTO level, vests FROM weir.jobs j2
+      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
+      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    IF first IS NULL THEN
+      first := level; start := vests;
+    END IF;
+    CONTINUE WHEN vests > now_;
+    LOOP
+      IF nextval('weir.fences') < now_ / 1000 THEN
+        PERFORM weir.raise_fences(now_);
+      END IF;
+      -- The best ones that nobody else has locked, in their order, which that of their fences is,
+      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
+      -- run lock of its last lease behind. And before the one that is too large for the answer, which
+      -- never is the first (F60).
+      SELECT array_agg(l.place), array_agg(nextval('weir.fences')), array_agg(l.id),
+          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
+          array_agg(l.size), sum(l.size)
+        INTO places, fences_, candidates, odd, sizes, total
+        FROM (SELECT j.ctid AS place, j.id,
+                  weir.claim_bytes(j) AS size, weir.leaves_run(j) AS runs,
+                  weir.unclaimable(j, now_) AS reason
+                FROM weir.jobs j WHERE j.queue = queue_ AND j.priority = level
+                  AND j.vesting >= vests AND j.vesting <= now_
+                ORDER BY j.vesting, j.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
+      EXIT WHEN places IS NULL;
+      IF total > room THEN
+        total := 0;
+        FOR i IN 1 .. cardinality(places) LOOP
+          full_ := total + sizes[i] > room;
+          IF full_ THEN
+            places := places[:i - 1]; fences_ := fences_[:i - 1]; candidates := candidates[:i - 1];
+            odd := CASE WHEN odd < i THEN odd END;
+            full_ := odd IS NULL;
+            EXIT;
+          END IF;
+          total := total + sizes[i];
+        END LOOP;
+        EXIT WHEN cardinality(places) = 0;
+      END IF;
+      IF odd IS NULL OR odd > 1 THEN
+        RETURN QUERY WITH claimed AS (
+            UPDATE weir.jobs j2 SET fence = greatest(c.fence, j2.fence + 1),
+                holder = coalesce(whose[(n + c.place)::integer], holder_), sequence = sequence_,
+                attempts = j2.attempts + 1, unclaimed = j2.vesting, vesting = now_ + lease_
+              FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
+                WITH ORDINALITY c(tid, fence, place)
+              WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
+          SELECT now_, weir.postgres_job_row.of_a_lease FROM claimed j ORDER BY j.place;
+        GET DIAGNOSTICS more = ROW_COUNT;
+        n := n + more;
+      END IF;
+      room := room - CASE WHEN odd IS NULL THEN total
+        ELSE coalesce((SELECT sum(s.size) FROM unnest(sizes[:odd - 1]) s(size)), 0) END;
+      EXIT WHEN odd IS NULL;
+      FOR i IN odd .. cardinality(candidates) LOOP
+        SELECT j2.* INTO v FROM weir.jobs j2 WHERE j2.queue = queue_ AND j2.id = candidates[i];
+        CONTINUE WHEN buried >= weir.rule.burials_per_dequeue;
+        how := weir.bury(v, now_);
+        IF how > 0 THEN
+          buried := buried + 1;
+          damaged := damaged + (how = 2)::integer;
+        ELSIF weir.leaves_run(v) THEN
+          PERFORM weir.free_run(queue_, v);
+          UPDATE weir.jobs j2 SET holder = NULL, sequence = 0
+            WHERE j2.queue = queue_ AND j2.id = v.id;
+        END IF;
+      END LOOP;
+      EXIT WHEN buried >= weir.rule.burials_per_dequeue;
+    END LOOP;
+  END LOOP;
+  IF buried > 0 THEN
+    done := weir.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
+  END IF;
+
+  h := weir.heads(queue_, now_, first, start);
+  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM weir.pointers p
+      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
+    PERFORM weir.move_pointer(queue_, shard_, now_, own_);
+  END IF;
+  tail.attempts := buried - damaged;
+  tail.max_attempts := damaged;
+  tail.snoozes := (h.visible AND NOT held_)::integer;
+  tail.state := held_::integer;
+  tail.vesting := weir.span(h.least_, now_);
+  RETURN NEXT tail;
+END $$;
+
+-- Numbered dequeues of many queues. Each statement is for all of them, so that what it costs by itself
+-- is shared: one after the other they take six times as long. The rows of each bear its number
+-- (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is. Where it says so
+-- (priority), the dequeue is to be asked by itself, and has changed nothing but its number: it was
+-- asked before, is of a queue of an earlier one, or not all of it is plain.
+CREATE FUNCTION weir.dequeue_each(queues_ bytea[], shards_ integer[], holders_ bytea[],
+    limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
+  RETURNS SETOF weir.job_row LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  again integer[] := weir.number_dequeues(queues_, holders_, sequences_, at_);
+  now_ bigint := coalesce(at_, weir.clock());
+  places tid[];
+  fences_ bigint[];
+  parts integer[];
+  sizes bigint[];
+  total bigint := 0;
+  levels smallint[];
+  starts bigint[];
+  held_ boolean[];
+  moved integer[] := '{}';
+  r record;
+  tail weir.job_row;
+BEGIN
+  IF nextval('weir.fences') < now_ / 1000 THEN
+    PERFORM weir.raise_fences(now_);
+  END IF;
+  -- Of each queue those that may be claimed, if all of them are plain; those of one level after those
+  -- of another.
+  SELECT array_agg(c.place) FILTER (WHERE c.plain),
+      array_agg(nextval('weir.fences')) FILTER (WHERE c.plain),
+      array_agg(q.part) FILTER (WHERE c.plain), array_agg(c.size) FILTER (WHERE c.plain),
+      array_agg(CASE WHEN c.level = 1 THEN c.priority END) FILTER (WHERE c.nth > 1 IS NOT TRUE),
+      array_agg(CASE WHEN c.level = 1 THEN c.vesting END) FILTER (WHERE c.nth > 1 IS NOT TRUE),
+      array_agg(q.held) FILTER (WHERE c.nth > 1 IS NOT TRUE)
+    INTO places, fences_, parts, sizes, levels, starts, held_
+    FROM (SELECT u.queue, u.most, u.part, EXISTS (SELECT 1 FROM weir.queues k
+              WHERE k.queue = u.queue AND (k.paused OR now_ < k.snoozed)) AS held
+            FROM unnest(queues_, limits_) WITH ORDINALITY u(queue, most, part)) q
+      LEFT JOIN LATERAL (SELECT l.*, row_number() OVER () AS nth, bool_and(l.sound) OVER () AS plain
+          FROM (SELECT h.nth AS level, s.* FROM weir.level_heads(q.queue, NULL, NULL) h, LATERAL (
+                  SELECT j.ctid AS place, j.priority, j.vesting, j.id, weir.claim_bytes(j) AS size,
+                      weir.unclaimable(j, now_) IS NULL AND NOT weir.leaves_run(j) AS sound
+                    FROM weir.jobs j WHERE j.queue = q.queue AND j.priority = h.priority
+                      AND j.vesting >= h.vesting AND j.vesting <= now_
+                    ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) s
+                WHERE NOT q.held AND array_position(queues_, q.queue) = q.part
+                  AND q.part = ANY (again) IS NOT TRUE
+                ORDER BY s.priority, s.vesting, s.id LIMIT q.most) l) c ON true;
+  -- All that an answer has room for.
+  FOR i IN 1 .. coalesce(cardinality(sizes), 0) LOOP
+    total := total + sizes[i];
+    IF total > weir.limits.answer_bytes THEN
+      places := places[:array_position(parts, parts[i]) - 1];
+      EXIT;
+    END IF;
+  END LOOP;
+  RETURN QUERY WITH claimed AS (
+      UPDATE weir.jobs j SET fence = greatest(c.fence, j.fence + 1), holder = holders_[c.part],
+          sequence = sequences_[c.part], attempts = j.attempts + 1, unclaimed = j.vesting,
+          vesting = now_ + lease_
+        FROM unnest(places, fences_[:cardinality(places)], parts[:cardinality(places)])
+          WITH ORDINALITY c(place, fence, part, nth)
+        WHERE j.ctid = c.place RETURNING j.*, c.part, c.nth)
+    SELECT now_, weir.postgres_job_row.of_a_part FROM claimed j ORDER BY j.nth;
+
+  parts := parts[:cardinality(places)];
+  FOR r IN
+    SELECT q.part, q.held, h.least, h.visible,
+        q.part = ANY (again) IS TRUE OR array_position(queues_, q.queue) < q.part
+          OR h.visible AND NOT q.held AND q.part = ANY (parts) IS NOT TRUE AS alone,
+        own_ AND NOT h.visible AND EXISTS (SELECT 1 FROM weir.pointers p
+          WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM h.least) AS moves
+      FROM unnest(queues_, levels, starts, held_) WITH ORDINALITY q(queue, level, start, held, part),
+        LATERAL (SELECT min(l.vesting) AS least, coalesce(bool_or(l.vesting <= now_), false) AS visible
+          FROM weir.level_heads(q.queue, q.level, q.start) l) h
+  LOOP
+    tail.part := r.part;
+    tail.priority := r.alone::integer;
+    tail.attempts := 0;
+    tail.max_attempts := 0;
+    tail.snoozes := (r.visible AND NOT r.held)::integer;
+    tail.state := r.held::integer;
+    tail.vesting := weir.span(r.least, now_);
+    RETURN NEXT tail;
+    IF r.moves AND NOT r.alone THEN
+      moved := moved || r.part::integer;
+    END IF;
+  END LOOP;
+  IF cardinality(moved) > 0 THEN
+    PERFORM weir.move_pointers(array_agg(queues_[m.part]), array_agg(shards_[m.part]))
+      FROM unnest(moved) m(part);
+  END IF;
+END $$;
