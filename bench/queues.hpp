@@ -94,13 +94,19 @@ void report_queues(report& out, std::string const& store, std::string const& dis
   out.add({.name = of + ", asked for each", .unit = "", .ours = counted.asked});
 }
 
-/// All rows of a store on a server: 4 ms away, for which there is a goal, and near.
+/// The rows of a store on a server: 4 ms away, for which there is a goal, and near.
 template <class Bed>
-int report_queues_of_server(char const* program, target goal) {
-  report out{program};
+void report_server_queues(report& out, target goal) {
   report_queues(out, Bed::name, ", 4 ms away", 20'000, goal,
                 [] { return std::make_unique<Bed>(std::chrono::milliseconds{4}); });
   report_queues(out, Bed::name, "", 20'000, {}, [] { return std::make_unique<Bed>(); });
+}
+
+/// All rows of a store on a server.
+template <class Bed>
+int report_queues_of_server(char const* program, target goal) {
+  report out{program};
+  report_server_queues<Bed>(out, goal);
   out.finish();
   return 0;
 }

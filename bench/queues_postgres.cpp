@@ -6,7 +6,19 @@
 #include "postgres_bed.hpp"
 #include "queues.hpp"
 
+#include <cstdlib>
+#include <memory>
+
 int main() {
   using namespace weir_bench;
-  return report_queues_of_server<postgres_bed>("queues_postgres", at_least(2000));
+  // Not in /tmp, which may be memory, unless somebody says so.
+  ::setenv("TMPDIR", "/var/tmp", 0);
+  postgres_test::server const durable{{.settings = {"fsync=on"}}};
+  report out{"queues_postgres"};
+  report_server_queues<postgres_bed>(out, at_least(2000));
+  report_queues(out, postgres_bed::name, ", fsync on", 10'000, at_least(5000), [&durable] {
+    return std::make_unique<postgres_bed>(durable, "synchronous_commit = on");
+  });
+  out.finish();
+  return 0;
 }

@@ -100,7 +100,8 @@ class server {
       }
       if (again) std::this_thread::sleep_for(std::chrono::milliseconds{100});
     }
-    throw std::runtime_error{"nats-server does not start: is 2.12 or later installed?"};
+    throw std::runtime_error{"nats-server does not start: is 2.12 or later installed?\n" +
+                             server_test::last_words(directory_ + "/log")};
   }
 
  private:

@@ -87,7 +87,8 @@ class server {
       }
       if (again) std::this_thread::sleep_for(std::chrono::milliseconds{100});
     }
-    throw std::runtime_error{"redis-server does not start: is it installed?"};
+    throw std::runtime_error{"redis-server does not start: is it installed?\n" +
+                             server_test::last_words(directory_ + "/log")};
   }
 
   /// The same, without waiting until it has read its data.

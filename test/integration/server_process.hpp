@@ -18,6 +18,8 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -27,24 +29,40 @@
 namespace server_test {
 
 /// A port of the loopback interface that nobody has. It is below those that systems give to
-/// connections, so that none gets it before the server does, or while the server is started again.
+/// connections, so that none gets it before the server does, or while the server is started again;
+/// and other tests do not get it while this process lives: it keeps the port of the same number of
+/// another protocol.
 [[nodiscard]] inline std::uint16_t free_port() {
   static std::mt19937 chance{std::random_device{}()};
   std::uniform_int_distribution<int> any{10'000, 29'999};
   for (int attempt = 0; attempt != 1000; ++attempt) {
     auto const port = static_cast<std::uint16_t>(any(chance));
-    int const s = ::socket(AF_INET, SOCK_STREAM, 0);
     ::sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_port = htons(port);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto const got = [&at](int s) {
+      return ::bind(s, reinterpret_cast<::sockaddr const*>(&at), sizeof(at)) == 0;
+    };
+    int const kept = ::socket(AF_INET, SOCK_DGRAM, 0);
+    ::fcntl(kept, F_SETFD, FD_CLOEXEC);
+    int const s = ::socket(AF_INET, SOCK_STREAM, 0);
     int const on = 1;  // as servers do: what was somebody's a minute ago is free
     ::setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    bool const free = ::bind(s, reinterpret_cast<::sockaddr const*>(&at), sizeof(at)) == 0;
+    bool const free = got(kept) && got(s);
     ::close(s);
     if (free) return port;
+    ::close(kept);
   }
   throw std::runtime_error{"no port is free"};
+}
+
+/// The end of what a server has written to its log, which says why it did not start.
+[[nodiscard]] inline std::string last_words(std::filesystem::path const& log) {
+  std::ifstream in{log};
+  std::string all{std::istreambuf_iterator<char>{in}, {}};
+  constexpr std::size_t most = 1000;
+  return all.size() > most ? all.substr(all.size() - most) : all;
 }
 
 /// Has the clock of servers that have loaded preload/moved_clock.cpp, with this folder, show so
