@@ -254,6 +254,30 @@ BOOST_DATA_TEST_CASE(whatever_goes_together_ends_as_it_would_by_itself,
   BOOST_TEST(one.kept() == other.kept());
 }
 
+// F54: what it had under a number is not given under the same one for the second time it counts to it.
+BOOST_AUTO_TEST_CASE(a_holder_that_counts_anew_gets_nothing_again) {
+  bed b;
+  std::vector<new_job> jobs;
+  for (std::uint8_t n = 1; n != 4; ++n) jobs.push_back(job_of(n));
+  BOOST_TEST_REQUIRE(b(command::enqueue_jobs{name(1), jobs}).has_value());
+  BOOST_TEST_REQUIRE(b(command::enqueue_jobs{name(2), jobs}).has_value());
+  auto const ask = [&](std::uint64_t number) {
+    auto const queues = std::array{name(1), name(2)};
+    together<command::dequeue_jobs> both{b.io, b.store};
+    for (auto const& q : queues) both.add({q, "h", number, 1, 1h});
+    std::string out;
+    for (auto const& got : both.all()) {
+      for (auto const& j : got.jobs) out += std::to_string(*(j.id.end() - 1));
+    }
+    return out;
+  };
+  BOOST_TEST(ask(2) == "11");
+  BOOST_TEST(ask(1) == "22");
+  BOOST_TEST(ask(1) == "22");
+  BOOST_TEST(ask(2) == "33");
+  BOOST_TEST(ask(2) == "33");
+}
+
 BOOST_AUTO_TEST_CASE(what_many_queues_are_asked_for_is_one_step) {
   bed b;
   constexpr std::size_t many = 60;

@@ -86,7 +86,9 @@ void race(server const& on) {
     for (auto const& q : queues) {
       all.push_back(start(mover, command::update_queue_pointer{q}));
       all.push_back(start(enqueuer, command::enqueue_jobs{q, jobs}));
-      all.push_back(start(b.store, command::dequeue_jobs{q, "h", 0, 1, 1h}));
+      // Numbered ones go together.
+      auto const number = i % 2 == 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(i);
+      all.push_back(start(b.store, command::dequeue_jobs{q, "h", number, 1, 1h}));
       all.push_back(start(collector, command::gc_stale_pointers{0, 10, duration::zero()}));
     }
     for (auto const& each : all) {
@@ -118,6 +120,26 @@ BOOST_AUTO_TEST_CASE(F57_a_dequeue_deletes_no_pointer_of_a_job_that_it_did_not_s
   command::dequeue_jobs const dequeue{"q", "h", 0, 1, 1min};
   misses_nothing(dequeue);
   misses_nothing(dequeue, 1h, 2h, true);
+}
+
+BOOST_AUTO_TEST_CASE(F57_dequeues_of_many_queues_delete_no_pointer_of_a_job_that_they_did_not_see) {
+  for (bool const own : {false, true}) {
+    bed b;
+    let_locks_take_long(b.db);
+    connection other{the_server().conninfo(b.database)};
+    b.db.must(stale);
+    other.must("BEGIN; LOCK TABLE weir.pointers IN SHARE MODE");
+    auto const done = start(b.store, command::dequeue_jobs{"q", "h", 1, 1, 1min});
+    auto const beside = start(b.store, command::dequeue_jobs{"other", "h", 1, 1, 1min});
+    until_somebody_waits(b.io, b.database);
+    other.must(enqueue(2, 1h, own));
+    other.must("COMMIT");
+    finish(b.io, *done);
+    finish(b.io, *beside);
+    BOOST_TEST(!**done, (*done)->message());
+    BOOST_TEST(lost_jobs(b.db) == 0);
+    BOOST_TEST(b.db.number("SELECT count(*) FROM weir.dequeues") == 2);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(F57_gc_with_an_old_snapshot_deletes_nothing) {

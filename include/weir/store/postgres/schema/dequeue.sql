@@ -177,7 +177,7 @@ BEGIN
   h := weir.heads(queue_, now_, first, start);
   IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM weir.pointers p
       WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
-    PERFORM weir.move_pointer(queue_, shard_, now_, own_);
+    PERFORM weir.move_pointers(ARRAY[queue_], ARRAY[shard_]);
   END IF;
   tail.attempts := buried - damaged;
   tail.max_attempts := damaged;

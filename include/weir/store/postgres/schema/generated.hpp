@@ -891,7 +891,7 @@ BEGIN
   h := ~.heads(queue_, now_, first, start);
   IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
       WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
-    PERFORM ~.move_pointer(queue_, shard_, now_, own_);
+    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_]);
   END IF;
   tail.attempts := buried - damaged;
   tail.max_attempts := damaged;
@@ -1806,32 +1806,10 @@ BEGIN
     FROM ~.level_heads(queue_, first_, from_) h;
 END $$;
 
--- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
--- committed yet holds the lock shared, or has a pointer of its own. Each statement sees what was
--- committed before it began. So the pointers are looked up before the jobs are, and no other is
--- removed: one that is committed in between belongs to a job that was not seen (F57).
-CREATE FUNCTION ~.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean)
-  RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  h record;
-  seen tid[];
-BEGIN
-  IF NOT own_ OR NOT pg_try_advisory_xact_lock(~.queue_lock(queue_)) THEN
-    h := ~.heads(queue_, now_, NULL, NULL);
-    RETURN h.least_;
-  END IF;
-  seen := ARRAY(SELECT p.ctid FROM ~.pointers p WHERE p.queue = queue_);
-  h := ~.heads(queue_, now_, NULL, NULL);
-  DELETE FROM ~.pointers p
-    WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
-  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
-      WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
-    INSERT INTO ~.pointers VALUES (~.scan_of(queue_, shard_), h.least_, queue_);
-  END IF;
-  RETURN h.least_;
-END $$;
-
--- The same for several queues, from where nobody relies on what is returned.
+-- Puts the pointers of these queues where the first of their jobs is, where nobody is enqueueing: a
+-- step that is not committed yet holds the lock shared, or has a pointer of its own. Each statement
+-- sees what was committed before it began. So the pointers are looked up before the jobs are, and no
+-- other is removed: one that is committed in between belongs to a job that was not seen (F57).
 CREATE FUNCTION ~.move_pointers(queues_ bytea[], shards_ integer[]) RETURNS void
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -1911,7 +1889,10 @@ CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolea
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN ~.span(~.move_pointer(queue_, shard_, now_, own_), now_);
+  IF own_ THEN
+    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_]);
+  END IF;
+  RETURN ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
 END $$;
 
 -- First, with no queue, when the next pointer after these is due.

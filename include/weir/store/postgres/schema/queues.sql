@@ -63,32 +63,10 @@ BEGIN
     FROM weir.level_heads(queue_, first_, from_) h;
 END $$;
 
--- Puts the pointer where the first of the jobs is, if nobody is enqueueing: a step that is not
--- committed yet holds the lock shared, or has a pointer of its own. Each statement sees what was
--- committed before it began. So the pointers are looked up before the jobs are, and no other is
--- removed: one that is committed in between belongs to a job that was not seen (F57).
-CREATE FUNCTION weir.move_pointer(queue_ bytea, shard_ integer, now_ bigint, own_ boolean)
-  RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  h record;
-  seen tid[];
-BEGIN
-  IF NOT own_ OR NOT pg_try_advisory_xact_lock(weir.queue_lock(queue_)) THEN
-    h := weir.heads(queue_, now_, NULL, NULL);
-    RETURN h.least_;
-  END IF;
-  seen := ARRAY(SELECT p.ctid FROM weir.pointers p WHERE p.queue = queue_);
-  h := weir.heads(queue_, now_, NULL, NULL);
-  DELETE FROM weir.pointers p
-    WHERE p.ctid = ANY (seen) AND p.pointer IS DISTINCT FROM h.least_;
-  IF h.least_ IS NOT NULL AND NOT EXISTS (SELECT 1 FROM weir.pointers p
-      WHERE p.queue = queue_ AND p.pointer <= h.least_) THEN
-    INSERT INTO weir.pointers VALUES (weir.scan_of(queue_, shard_), h.least_, queue_);
-  END IF;
-  RETURN h.least_;
-END $$;
-
--- The same for several queues, from where nobody relies on what is returned.
+-- Puts the pointers of these queues where the first of their jobs is, where nobody is enqueueing: a
+-- step that is not committed yet holds the lock shared, or has a pointer of its own. Each statement
+-- sees what was committed before it began. So the pointers are looked up before the jobs are, and no
+-- other is removed: one that is committed in between belongs to a job that was not seen (F57).
 CREATE FUNCTION weir.move_pointers(queues_ bytea[], shards_ integer[]) RETURNS void
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -169,7 +147,10 @@ CREATE FUNCTION weir.update_queue_pointer(queue_ bytea, shard_ integer, own_ boo
 DECLARE
   now_ bigint := coalesce(at_, weir.clock());
 BEGIN
-  RETURN weir.span(weir.move_pointer(queue_, shard_, now_, own_), now_);
+  IF own_ THEN
+    PERFORM weir.move_pointers(ARRAY[queue_], ARRAY[shard_]);
+  END IF;
+  RETURN weir.span((weir.heads(queue_, now_, NULL, NULL)).least_, now_);
 END $$;
 
 -- First, with no queue, when the next pointer after these is due.
