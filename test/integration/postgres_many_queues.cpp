@@ -147,8 +147,10 @@ class world {
     }
     if (one_in(8)) (*this)(command::pause_queue{queue});
     if (one_in(8)) {
-      bed_.db.must("UPDATE weir.jobs SET kind = '' WHERE id = (SELECT id FROM weir.jobs WHERE queue "
-                   "= '" + queue + "' ORDER BY id LIMIT 1)");
+      bed_.db.must(
+          "UPDATE weir.jobs SET kind = '' WHERE id = (SELECT id FROM weir.jobs WHERE queue "
+          "= '" +
+          queue + "' ORDER BY id LIMIT 1)");
     }
   }
 
@@ -198,7 +200,8 @@ std::deque<ended_job> ends_of(std::vector<asked_dequeue> const& asked,
   for (std::size_t i = 0; i != got.size(); ++i) {
     for (auto const& j : got[i].jobs) {
       out.push_back({asked[i].queue, {finished_job{j.id, j.fence, "1"}}});
-      if (out.size() % 5 == 0) out.push_back({asked[i].queue, {finished_job{j.id, j.fence + 1, {}}}});
+      if (out.size() % 5 == 0)
+        out.push_back({asked[i].queue, {finished_job{j.id, j.fence + 1, {}}}});
       if (out.size() % 7 == 0) out.push_back(out[out.size() / 2]);
     }
   }
@@ -232,7 +235,8 @@ BOOST_DATA_TEST_CASE(whatever_goes_together_ends_as_it_would_by_itself,
         other(command::dequeue_jobs{a.queue, a.holder, a.sequence, a.limit, 1h}, later));
   }
   for (std::size_t i = 0; i != asked.size(); ++i) {
-    BOOST_TEST_CONTEXT(asked[i].queue << " for " << asked[i].holder << ", up to " << asked[i].limit) {
+    BOOST_TEST_CONTEXT(asked[i].queue << " for " << asked[i].holder << ", up to "
+                                      << asked[i].limit) {
       BOOST_TEST(text_of(at_once[i]) == text_of(in_turn[i]));
     }
     for (std::size_t k = 1; k < at_once[i].jobs.size(); ++k) {
@@ -254,7 +258,8 @@ BOOST_DATA_TEST_CASE(whatever_goes_together_ends_as_it_would_by_itself,
   BOOST_TEST(one.kept() == other.kept());
 }
 
-// F54: what it had under a number is not given under the same one for the second time it counts to it.
+// F54: what it had under a number is not given under the same one for the second time it counts to
+// it.
 BOOST_AUTO_TEST_CASE(a_holder_that_counts_anew_gets_nothing_again) {
   bed b;
   std::vector<new_job> jobs;
@@ -331,7 +336,7 @@ BOOST_AUTO_TEST_CASE(large_jobs_of_many_queues_are_all_given) {
   }
 }
 
-// F71: who has locked a job holds up who ends it, and nobody else.
+// F50: who has locked a job holds up who ends it, and nobody else.
 BOOST_AUTO_TEST_CASE(a_job_that_is_locked_holds_up_no_other_queue) {
   bed b;
   let_locks_take_long(b.db);
@@ -373,7 +378,8 @@ BOOST_AUTO_TEST_CASE(processes_that_ask_for_the_same_queues_share_their_jobs) {
   constexpr std::size_t each = 5;
   for (std::size_t i = 0; i != queues; ++i) {
     std::vector<new_job> jobs;
-    for (std::size_t k = 0; k != each; ++k) jobs.push_back(job_of(static_cast<std::uint8_t>(k + 1)));
+    for (std::size_t k = 0; k != each; ++k)
+      jobs.push_back(job_of(static_cast<std::uint8_t>(k + 1)));
     BOOST_TEST_REQUIRE(b(command::enqueue_jobs{name(i), jobs}).has_value());
   }
   constexpr std::size_t processes = 4;
@@ -397,9 +403,8 @@ BOOST_AUTO_TEST_CASE(processes_that_ask_for_the_same_queues_share_their_jobs) {
                 if (d.jobs.empty()) return;
                 ++given[p][queue + std::to_string(*(d.jobs[0].id.end() - 1))];
                 store.async_execute(
-                    command::complete_jobs{
-                        queue, ended.emplace_back(std::vector{
-                                   finished_job{d.jobs[0].id, d.jobs[0].fence, {}}})},
+                    command::complete_jobs{queue, ended.emplace_back(std::vector{finished_job{
+                                                      d.jobs[0].id, d.jobs[0].fence, {}}})},
                     [&](error_code e, command::complete_jobs::result const& r) {
                       failed[p] = failed[p] || e || r[0] != complete_outcome::completed;
                     });
