@@ -371,6 +371,97 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_locked_holds_up_no_other_queue) {
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 0);
 }
 
+// R4: the others of its command wait with it, and end with it.
+BOOST_AUTO_TEST_CASE(a_command_with_a_job_that_is_locked_ends_all_of_its_jobs_or_none) {
+  bed b;
+  let_locks_take_long(b.db);
+  std::vector<new_job> jobs;
+  for (std::uint8_t n = 1; n != 4; ++n) jobs.push_back(job_of(n));
+  for (auto const i : {1U, 2U}) {
+    BOOST_TEST_REQUIRE(b(command::enqueue_jobs{name(i), jobs}).has_value());
+  }
+  std::deque<std::vector<finished_job>> ended;
+  std::deque<std::string> const names{name(1), name(2)};
+  for (auto const& queue : names) {
+    auto const got = b(command::dequeue_jobs{queue, "h", 1, 3, 1h}).value();
+    auto& each = ended.emplace_back();
+    for (auto const& j : got.jobs) each.push_back({j.id, j.fence, {}});
+    // What is lost is no reason to wait.
+    each.push_back({id(99), 1, {}});
+  }
+  connection own{the_server().conninfo(b.database)};
+  own.must("BEGIN");
+  own.must("SELECT 1 FROM weir.jobs WHERE queue = 'tenant/1' ORDER BY id LIMIT 1 FOR UPDATE");
+  together<command::complete_jobs> ends{b.io, b.store};
+  for (std::size_t i = 0; i != 2; ++i) ends.add({names[i], ended[i]});
+  until_somebody_waits(b.io, b.database);
+  BOOST_TEST(weir_test::happens(b.io, [&] { return ends.answered(1); }));
+  BOOST_TEST(!ends.answered(0));
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 3);
+  own.must("ROLLBACK");
+  for (auto const& e : ends.all()) {
+    BOOST_TEST_REQUIRE(e.size() == 4U);
+    for (std::size_t i = 0; i != 4; ++i) {
+      BOOST_TEST((e[i] == complete_outcome::completed) == (i != 3), i);
+    }
+  }
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 0);
+}
+
+// What is counted does not depend on what the server knows of its tables.
+BOOST_AUTO_TEST_CASE(ends_are_counted_once_whatever_rows_there_are) {
+  for (int const rows : {1, 2, 4}) {
+    bed b;
+    std::deque<std::string> const names{name(1), name(2)};
+    std::deque<std::vector<finished_job>> ended;
+    for (auto const& queue : names) {
+      std::vector<new_job> jobs;
+      for (std::uint8_t n = 1; n != 6; ++n) jobs.push_back(job_of(n));
+      BOOST_TEST_REQUIRE(b(command::enqueue_jobs{queue, jobs}).has_value());
+      auto const got = b(command::dequeue_jobs{queue, "h", 1, 5, 1h}).value();
+      auto& each = ended.emplace_back();
+      for (auto const& j : got.jobs) each.push_back({j.id, j.fence, {}});
+      for (int i = 1; i < rows; ++i) {
+        b.db.must(
+            "INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, "
+            "dead) SELECT queue, shard, 0, 0, 0, 0, 0 FROM weir.counters WHERE queue = '" +
+            queue + "' LIMIT 1");
+      }
+    }
+    b.db.must("ANALYZE weir.counters");
+    together<command::complete_jobs> ends{b.io, b.store};
+    for (std::size_t i = 0; i != 2; ++i) ends.add({names[i], ended[i]});
+    (void)ends.all();
+    for (auto const& queue : names) {
+      BOOST_TEST(b(command::read_queue_stats{queue})->completed == 5U, rows);
+    }
+    BOOST_TEST(b.db.number("SELECT count(*) FROM weir.counters") == 2 * rows);
+  }
+}
+
+// F50: others' locks are no reason to say that there is nothing more.
+BOOST_AUTO_TEST_CASE(what_others_have_locked_is_there_all_the_same) {
+  bed b;
+  std::vector<new_job> jobs;
+  for (std::uint8_t n = 1; n != 3; ++n) jobs.push_back(job_of(n));
+  std::deque<std::string> const names{name(1), name(2)};
+  for (auto const& queue : names) {
+    BOOST_TEST_REQUIRE(b(command::enqueue_jobs{queue, jobs}).has_value());
+  }
+  connection own{the_server().conninfo(b.database)};
+  own.must("BEGIN");
+  own.must(
+      "SELECT 1 FROM weir.jobs WHERE queue = 'tenant/1' ORDER BY vesting, id LIMIT 1 FOR UPDATE");
+  together<command::dequeue_jobs> both{b.io, b.store};
+  for (auto const& queue : names) both.add({queue, "h", 1, 2, 1h});
+  auto const got = both.all();
+  BOOST_TEST(got[0].jobs.size() == 1U);
+  BOOST_TEST(got[0].more);
+  BOOST_TEST(got[1].jobs.size() == 2U);
+  BOOST_TEST(!got[1].more);
+  own.must("ROLLBACK");
+}
+
 // R4: of several processes each job is given to one.
 BOOST_AUTO_TEST_CASE(processes_that_ask_for_the_same_queues_share_their_jobs) {
   bed b;

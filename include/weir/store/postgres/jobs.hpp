@@ -155,6 +155,8 @@ struct postgres_jobs {
     out.add_each<std::int64_t>(
         c.jobs, [](finished_job const& j) { return static_cast<std::int64_t>(j.fence); });
     out.add_each<std::string_view>(c.jobs, [](finished_job const& j) { return j.result; });
+    out.add_each<std::int32_t>(std::array{static_cast<std::int32_t>(c.jobs.size())},
+                               std::identity{});
     out.add(false);
     out.tell_of_others();
     out.add(in.own).add(in.at);

@@ -138,7 +138,9 @@ class postgres_rows {
 
  private:
   [[nodiscard]] int at(int row, int column) const {
-    if (row < 0 || row >= size_ || column >= PQnfields(result_)) throw postgres_malformed{};
+    if (row < 0 || row >= size_ || column < 0 || column >= PQnfields(result_)) {
+      throw postgres_malformed{};
+    }
     return rows_.empty() ? row : rows_[static_cast<std::size_t>(row)];
   }
 

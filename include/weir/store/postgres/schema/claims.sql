@@ -116,15 +116,18 @@ BEGIN
   left_ := -1;
 END $$;
 
--- Jobs of any queues. NULL: somebody else has it locked, and it is not waited for, because others
--- are asked together with it. As a lease is lost where there is no such job, that is NULL, too.
+-- Jobs of any queues, of several commands, which have so many each. NULL: the command is to be asked by
+-- itself, and has ended none of its jobs: somebody else has one of them locked, and it is not waited
+-- for, because others are asked together with it.
 CREATE FUNCTION weir.complete_jobs(queues_ bytea[], shards_ integer[], ids_ uuid[], fences_ bigint[],
-    results_ bytea[], together_ boolean, own_ boolean, at_ bigint) RETURNS SETOF boolean
-  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+    results_ bytea[], commands_ integer[], together_ boolean, own_ boolean, at_ bigint)
+  RETURNS SETOF boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   now_ bigint;
   j weir.jobs;
   free_ integer[];
+  whose integer[];
+  alone integer[] := '{}';  -- jobs of commands that are to be asked by themselves
   places tid[];
   ends bigint[];
   numbers bigint[];
@@ -138,13 +141,21 @@ BEGIN
         ORDER BY o.id, o.n) u,
       LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = u.queue AND k.id = u.id
                  FOR UPDATE SKIP LOCKED) l);
+    IF cardinality(free_) < cardinality(ids_) THEN
+      whose := ARRAY(SELECT c.n FROM unnest(commands_) WITH ORDINALITY c(jobs, n),
+        generate_series(1, c.jobs) ORDER BY c.n);
+      alone := ARRAY(SELECT u.n FROM unnest(whose) WITH ORDINALITY u(command, n)
+        WHERE u.command IN (SELECT whose[k.n] FROM unnest(queues_, ids_) WITH ORDINALITY k(queue, id, n)
+          WHERE k.n <> ALL (free_)
+            AND EXISTS (SELECT 1 FROM weir.jobs l WHERE l.queue = k.queue AND l.id = k.id)));
+    END IF;
   END IF;
   -- Those of other fences are lost, and whatever becomes of them.
   SELECT array_agg(l.place) FILTER (WHERE l.plain), array_agg(l.until) FILTER (WHERE l.plain),
       array_agg(u.n) FILTER (WHERE l.plain), array_agg(u.n) FILTER (WHERE NOT l.plain)
     INTO places, ends, numbers, others
     FROM (SELECT * FROM unnest(queues_, ids_, fences_) WITH ORDINALITY o(queue, id, fence, n)
-            WHERE o.fence <> 0 AND (free_ IS NULL OR o.n = ANY (free_)) ORDER BY o.id, o.n) u,
+            WHERE o.fence <> 0 AND o.n <> ALL (alone) ORDER BY o.id, o.n) u,
       LATERAL (SELECT k.ctid AS place, k.retention = 0 AND --\
                    k.strategy IN (weir.unique_strategy.none, --\
                        weir.unique_strategy.until_expired) AS plain,
@@ -180,11 +191,9 @@ BEGIN
         END IF;
       END IF;
     END LOOP;
-    IF together_ THEN
-      FOR i IN 1 .. cardinality(ids_) LOOP
-        done[i] := done[i] OR CASE WHEN i = ANY (free_) THEN false END;
-      END LOOP;
-    END IF;
+    FOR i IN 1 .. cardinality(alone) LOOP
+      done[alone[i]] := NULL;
+    END LOOP;
   END IF;
   IF queues_[1] <> ANY (queues_[2:]) THEN
     PERFORM weir.count_completed(array_agg(queues_[e.n]), array_agg(shards_[e.n]))

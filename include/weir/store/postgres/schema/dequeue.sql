@@ -1,44 +1,5 @@
 --- Dequeues: of one queue, which may have any kind of job, and of many queues at once.
 
--- Notes the numbers of dequeues, each of another queue or holder. The same dequeue, asked before, may
--- still be under way: then it is waited for. Returns the places of those that were asked before;
--- NULL: none was.
-CREATE FUNCTION weir.number_dequeues(queues_ bytea[], holders_ bytea[], sequences_ bigint[],
-    at_ bigint) RETURNS integer[] LANGUAGE plpgsql AS $$
-DECLARE
-  day_ bigint := coalesce(at_, weir.clock()) / 86400000000000;
-  again bytea[];
-  queues_anew bytea[];
-  holders_anew bytea[];
-BEGIN
-  WITH asked AS (
-      INSERT INTO weir.dequeues AS d (queue, holder, sequence, day)
-        SELECT u.queue, u.holder, u.sequence, day_
-          FROM unnest(queues_, holders_, sequences_) u(queue, holder, sequence)
-          ORDER BY u.queue, u.holder
-        ON CONFLICT (queue, holder) DO UPDATE
-          SET sequence = excluded.sequence, day = excluded.day, before = d.sequence
-        RETURNING d.*)
-    SELECT array_agg(a.queue) FILTER (WHERE a.before = a.sequence),
-        array_agg(a.queue) FILTER (WHERE a.before > a.sequence),
-        array_agg(a.holder) FILTER (WHERE a.before > a.sequence)
-      INTO again, queues_anew, holders_anew FROM asked a;
-  IF queues_anew IS NOT NULL THEN
-    -- The holder begins to count, perhaps anew: what it has under numbers that are to come is not
-    -- of those dequeues.
-    UPDATE weir.jobs j SET sequence = 0
-      FROM unnest(queues_anew, holders_anew) u(queue, holder), LATERAL (
-        SELECT k.ctid AS place FROM weir.jobs k
-          WHERE k.queue = u.queue AND k.holder = u.holder AND k.sequence <> 0 OFFSET 0) k
-      WHERE j.ctid = k.place;
-  END IF;
-  IF again IS NULL THEN
-    RETURN NULL;
-  END IF;
-  RETURN ARRAY(SELECT u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
-    WHERE u.queue = ANY (again));
-END $$;
-
 -- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
 -- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
 -- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
@@ -52,7 +13,7 @@ DECLARE
   holder_ bytea := holders_[1];
   limit_ integer := limits_[1];
   whose bytea[];  -- NULL: all of it is the first one's
-  again boolean := false;
+  last bigint;
   n integer := 0;
   more integer;
   buried integer := 0;  -- damaged ones included
@@ -76,7 +37,12 @@ DECLARE
   tail weir.job_row;
 BEGIN
   IF sequence_ <> 0 THEN
-    again := weir.number_dequeues(ARRAY[queue_], ARRAY[holder_], ARRAY[sequence_], at_) IS NOT NULL;
+    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
+      SELECT d.sequence INTO last FROM weir.dequeues d
+        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
+      EXIT WHEN FOUND;
+      INSERT INTO weir.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
+    END LOOP;
   ELSIF cardinality(limits_) > 1 THEN
     limit_ := 0;
     FOR i IN 1 .. cardinality(limits_) LOOP
@@ -88,11 +54,20 @@ BEGIN
   -- As held() has it, which would be parsed and planned once more for each call.
   held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM weir.queues q WHERE q.queue = queue_),
                     false);
-  IF again THEN
-    RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease FROM weir.jobs j
-      WHERE j.queue = queue_ AND j.holder = holder_ AND j.sequence = sequence_
-        AND j.state = weir.job_state.pending AND j.vesting > now_ ORDER BY j.fence;
-    GET DIAGNOSTICS n = ROW_COUNT;
+  IF sequence_ <> 0 THEN
+    IF last = sequence_ THEN
+      RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease FROM weir.jobs j
+        WHERE j.queue = queue_ AND j.holder = holder_ AND j.sequence = sequence_
+          AND j.state = weir.job_state.pending AND j.vesting > now_ ORDER BY j.fence;
+      GET DIAGNOSTICS n = ROW_COUNT;
+    END IF;
+    IF n = 0 THEN
+      UPDATE weir.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
+        WHERE d.queue = queue_ AND d.holder = holder_;
+      UPDATE weir.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
+        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
+          AND j.sequence = sequence_;
+    END IF;
   END IF;
 
   LOOP
@@ -188,16 +163,16 @@ BEGIN
 END $$;
 
 -- Numbered dequeues of many queues. Each statement is for all of them, so that what it costs by itself
--- is shared: one after the other they take six times as long. The rows of each bear its number
--- (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is. Where it says so
--- (priority), the dequeue is to be asked by itself, and has changed nothing but its number: it was
--- asked before, is of a queue of an earlier one, or not all of it is plain.
+-- is shared: one after the other they take the server eight times as long. The rows of each bear its
+-- place among them (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is.
+-- Where it says so (priority), the dequeue is to be asked by itself, and has claimed nothing: it does
+-- not go on counting, is of a queue of another one here, or not all of it is plain.
 CREATE FUNCTION weir.dequeue_each(queues_ bytea[], shards_ integer[], holders_ bytea[],
     limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF weir.job_row LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
-  again integer[] := weir.number_dequeues(queues_, holders_, sequences_, at_);
   now_ bigint := coalesce(at_, weir.clock());
+  counted bytea[];
   places tid[];
   fences_ bigint[];
   parts integer[];
@@ -210,31 +185,47 @@ DECLARE
   r record;
   tail weir.job_row;
 BEGIN
+  WITH asked AS (
+      INSERT INTO weir.dequeues AS d (queue, holder, sequence, day)
+        SELECT u.queue, u.holder, u.sequence, now_ / 86400000000000
+          FROM unnest(queues_, holders_, sequences_) WITH ORDINALITY u(queue, holder, sequence, part)
+          WHERE array_position(queues_, u.queue) = u.part
+            AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = u.queue
+              AND j.holder = u.holder AND j.sequence >= u.sequence)
+          ORDER BY u.queue
+        ON CONFLICT (queue, holder) DO UPDATE SET sequence = excluded.sequence, day = excluded.day
+          WHERE d.sequence < excluded.sequence
+        RETURNING d.queue)
+    SELECT coalesce(array_agg(a.queue), '{}') INTO counted FROM asked a;
+  now_ := coalesce(at_, weir.clock());
   IF nextval('weir.fences') < now_ / 1000 THEN
     PERFORM weir.raise_fences(now_);
   END IF;
-  -- Of each queue those that may be claimed, if all of them are plain; those of one level after those
-  -- of another.
+  -- Of each queue the visible jobs of the first level that has any, if all of them are plain, and no
+  -- other level is to give the rest.
   SELECT array_agg(c.place) FILTER (WHERE c.plain),
       array_agg(nextval('weir.fences')) FILTER (WHERE c.plain),
       array_agg(q.part) FILTER (WHERE c.plain), array_agg(c.size) FILTER (WHERE c.plain),
-      array_agg(CASE WHEN c.level = 1 THEN c.priority END) FILTER (WHERE c.nth > 1 IS NOT TRUE),
-      array_agg(CASE WHEN c.level = 1 THEN c.vesting END) FILTER (WHERE c.nth > 1 IS NOT TRUE),
+      array_agg(h.first) FILTER (WHERE c.nth > 1 IS NOT TRUE),
+      array_agg(h.start) FILTER (WHERE c.nth > 1 IS NOT TRUE),
       array_agg(q.held) FILTER (WHERE c.nth > 1 IS NOT TRUE)
     INTO places, fences_, parts, sizes, levels, starts, held_
     FROM (SELECT u.queue, u.most, u.part, EXISTS (SELECT 1 FROM weir.queues k
               WHERE k.queue = u.queue AND (k.paused OR now_ < k.snoozed)) AS held
-            FROM unnest(queues_, limits_) WITH ORDINALITY u(queue, most, part)) q
-      LEFT JOIN LATERAL (SELECT l.*, row_number() OVER () AS nth, bool_and(l.sound) OVER () AS plain
-          FROM (SELECT h.nth AS level, s.* FROM weir.level_heads(q.queue, NULL, NULL) h, LATERAL (
-                  SELECT j.ctid AS place, j.priority, j.vesting, j.id, weir.claim_bytes(j) AS size,
-                      weir.unclaimable(j, now_) IS NULL AND NOT weir.leaves_run(j) AS sound
-                    FROM weir.jobs j WHERE j.queue = q.queue AND j.priority = h.priority
-                      AND j.vesting >= h.vesting AND j.vesting <= now_
-                    ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) s
-                WHERE NOT q.held AND array_position(queues_, q.queue) = q.part
-                  AND q.part = ANY (again) IS NOT TRUE
-                ORDER BY s.priority, s.vesting, s.id LIMIT q.most) l) c ON true;
+            FROM unnest(queues_, limits_) WITH ORDINALITY u(queue, most, part)) q,
+      LATERAL (SELECT min(l.priority) AS first, min(l.vesting) FILTER (WHERE l.nth = 1) AS start,
+            min(l.priority) FILTER (WHERE l.vesting <= now_) AS level,
+            count(*) FILTER (WHERE l.vesting <= now_) AS levels
+          FROM weir.level_heads(q.queue, NULL, NULL) l) h
+      LEFT JOIN LATERAL (SELECT l.place, l.size, row_number() OVER () AS nth,
+            bool_and(l.sound) OVER () AND (h.levels = 1 OR count(*) OVER () = q.most) AS plain
+          FROM (SELECT j.ctid AS place, weir.claim_bytes(j) AS size,
+                    weir.unclaimable(j, now_) IS NULL AND NOT weir.leaves_run(j) AS sound
+                  FROM weir.jobs j WHERE NOT q.held AND q.queue = ANY (counted)
+                    AND array_position(queues_, q.queue) = q.part
+                    AND j.queue = q.queue AND j.priority = h.level AND j.vesting <= now_
+                    AND (j.priority > h.first OR j.vesting >= h.start)
+                  ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) l) c ON true;
   -- All that an answer has room for.
   FOR i IN 1 .. coalesce(cardinality(sizes), 0) LOOP
     total := total + sizes[i];
@@ -243,19 +234,19 @@ BEGIN
       EXIT;
     END IF;
   END LOOP;
+  parts := parts[:cardinality(places)];
   RETURN QUERY WITH claimed AS (
       UPDATE weir.jobs j SET fence = greatest(c.fence, j.fence + 1), holder = holders_[c.part],
           sequence = sequences_[c.part], attempts = j.attempts + 1, unclaimed = j.vesting,
           vesting = now_ + lease_
-        FROM unnest(places, fences_[:cardinality(places)], parts[:cardinality(places)])
+        FROM unnest(places, fences_[:cardinality(places)], parts)
           WITH ORDINALITY c(place, fence, part, nth)
         WHERE j.ctid = c.place RETURNING j.*, c.part, c.nth)
     SELECT now_, weir.postgres_job_row.of_a_part FROM claimed j ORDER BY j.nth;
 
-  parts := parts[:cardinality(places)];
   FOR r IN
     SELECT q.part, q.held, h.least, h.visible,
-        q.part = ANY (again) IS TRUE OR array_position(queues_, q.queue) < q.part
+        NOT q.queue = ANY (counted) OR array_position(queues_, q.queue) < q.part
           OR h.visible AND NOT q.held AND q.part = ANY (parts) IS NOT TRUE AS alone,
         own_ AND NOT h.visible AND EXISTS (SELECT 1 FROM weir.pointers p
           WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM h.least) AS moves

@@ -468,15 +468,18 @@ BEGIN
   left_ := -1;
 END $$;
 
--- Jobs of any queues. NULL: somebody else has it locked, and it is not waited for, because others
--- are asked together with it. As a lease is lost where there is no such job, that is NULL, too.
+-- Jobs of any queues, of several commands, which have so many each. NULL: the command is to be asked by
+-- itself, and has ended none of its jobs: somebody else has one of them locked, and it is not waited
+-- for, because others are asked together with it.
 CREATE FUNCTION ~.complete_jobs(queues_ bytea[], shards_ integer[], ids_ uuid[], fences_ bigint[],
-    results_ bytea[], together_ boolean, own_ boolean, at_ bigint) RETURNS SETOF boolean
-  LANGUAGE plpgsql {function_settings} AS $$
+    results_ bytea[], commands_ integer[], together_ boolean, own_ boolean, at_ bigint)
+  RETURNS SETOF boolean LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint;
   j ~.jobs;
   free_ integer[];
+  whose integer[];
+  alone integer[] := '{}';  -- jobs of commands that are to be asked by themselves
   places tid[];
   ends bigint[];
   numbers bigint[];
@@ -490,13 +493,21 @@ BEGIN
         ORDER BY o.id, o.n) u,
       LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = u.queue AND k.id = u.id
                  FOR UPDATE SKIP LOCKED) l);
+    IF cardinality(free_) < cardinality(ids_) THEN
+      whose := ARRAY(SELECT c.n FROM unnest(commands_) WITH ORDINALITY c(jobs, n),
+        generate_series(1, c.jobs) ORDER BY c.n);
+      alone := ARRAY(SELECT u.n FROM unnest(whose) WITH ORDINALITY u(command, n)
+        WHERE u.command IN (SELECT whose[k.n] FROM unnest(queues_, ids_) WITH ORDINALITY k(queue, id, n)
+          WHERE k.n <> ALL (free_)
+            AND EXISTS (SELECT 1 FROM ~.jobs l WHERE l.queue = k.queue AND l.id = k.id)));
+    END IF;
   END IF;
   -- Those of other fences are lost, and whatever becomes of them.
   SELECT array_agg(l.place) FILTER (WHERE l.plain), array_agg(l.until) FILTER (WHERE l.plain),
       array_agg(u.n) FILTER (WHERE l.plain), array_agg(u.n) FILTER (WHERE NOT l.plain)
     INTO places, ends, numbers, others
     FROM (SELECT * FROM unnest(queues_, ids_, fences_) WITH ORDINALITY o(queue, id, fence, n)
-            WHERE o.fence <> 0 AND (free_ IS NULL OR o.n = ANY (free_)) ORDER BY o.id, o.n) u,
+            WHERE o.fence <> 0 AND o.n <> ALL (alone) ORDER BY o.id, o.n) u,
       LATERAL (SELECT k.ctid AS place, k.retention = 0 AND k.strategy IN (0, 5) AS plain,
                    CASE WHEN k.state = 0 AND k.holder IS NOT NULL THEN k.vesting END AS until
                  FROM ~.jobs k WHERE k.queue = u.queue AND k.id = u.id AND k.fence = u.fence
@@ -528,11 +539,9 @@ BEGIN
         END IF;
       END IF;
     END LOOP;
-    IF together_ THEN
-      FOR i IN 1 .. cardinality(ids_) LOOP
-        done[i] := done[i] OR CASE WHEN i = ANY (free_) THEN false END;
-      END LOOP;
-    END IF;
+    FOR i IN 1 .. cardinality(alone) LOOP
+      done[alone[i]] := NULL;
+    END LOOP;
   END IF;
   IF queues_[1] <> ANY (queues_[2:]) THEN
     PERFORM ~.count_completed(array_agg(queues_[e.n]), array_agg(shards_[e.n]))
@@ -715,45 +724,6 @@ END $$;
 )sql";
 
 inline constexpr char dequeue[] = R"sql(
--- Notes the numbers of dequeues, each of another queue or holder. The same dequeue, asked before, may
--- still be under way: then it is waited for. Returns the places of those that were asked before;
--- NULL: none was.
-CREATE FUNCTION ~.number_dequeues(queues_ bytea[], holders_ bytea[], sequences_ bigint[],
-    at_ bigint) RETURNS integer[] LANGUAGE plpgsql AS $$
-DECLARE
-  day_ bigint := coalesce(at_, ~.clock()) / 86400000000000;
-  again bytea[];
-  queues_anew bytea[];
-  holders_anew bytea[];
-BEGIN
-  WITH asked AS (
-      INSERT INTO ~.dequeues AS d (queue, holder, sequence, day)
-        SELECT u.queue, u.holder, u.sequence, day_
-          FROM unnest(queues_, holders_, sequences_) u(queue, holder, sequence)
-          ORDER BY u.queue, u.holder
-        ON CONFLICT (queue, holder) DO UPDATE
-          SET sequence = excluded.sequence, day = excluded.day, before = d.sequence
-        RETURNING d.*)
-    SELECT array_agg(a.queue) FILTER (WHERE a.before = a.sequence),
-        array_agg(a.queue) FILTER (WHERE a.before > a.sequence),
-        array_agg(a.holder) FILTER (WHERE a.before > a.sequence)
-      INTO again, queues_anew, holders_anew FROM asked a;
-  IF queues_anew IS NOT NULL THEN
-    -- The holder begins to count, perhaps anew: what it has under numbers that are to come is not
-    -- of those dequeues.
-    UPDATE ~.jobs j SET sequence = 0
-      FROM unnest(queues_anew, holders_anew) u(queue, holder), LATERAL (
-        SELECT k.ctid AS place FROM ~.jobs k
-          WHERE k.queue = u.queue AND k.holder = u.holder AND k.sequence <> 0 OFFSET 0) k
-      WHERE j.ctid = k.place;
-  END IF;
-  IF again IS NULL THEN
-    RETURN NULL;
-  END IF;
-  RETURN ARRAY(SELECT u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
-    WHERE u.queue = ANY (again));
-END $$;
-
 -- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
 -- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
 -- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
@@ -767,7 +737,7 @@ DECLARE
   holder_ bytea := holders_[1];
   limit_ integer := limits_[1];
   whose bytea[];  -- NULL: all of it is the first one's
-  again boolean := false;
+  last bigint;
   n integer := 0;
   more integer;
   buried integer := 0;  -- damaged ones included
@@ -791,7 +761,12 @@ DECLARE
   tail ~.job_row;
 BEGIN
   IF sequence_ <> 0 THEN
-    again := ~.number_dequeues(ARRAY[queue_], ARRAY[holder_], ARRAY[sequence_], at_) IS NOT NULL;
+    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
+      SELECT d.sequence INTO last FROM ~.dequeues d
+        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
+      EXIT WHEN FOUND;
+      INSERT INTO ~.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
+    END LOOP;
   ELSIF cardinality(limits_) > 1 THEN
     limit_ := 0;
     FOR i IN 1 .. cardinality(limits_) LOOP
@@ -803,11 +778,20 @@ BEGIN
   -- As held() has it, which would be parsed and planned once more for each call.
   held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM ~.queues q WHERE q.queue = queue_),
                     false);
-  IF again THEN
-    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM ~.jobs j
-      WHERE j.queue = queue_ AND j.holder = holder_ AND j.sequence = sequence_
-        AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
-    GET DIAGNOSTICS n = ROW_COUNT;
+  IF sequence_ <> 0 THEN
+    IF last = sequence_ THEN
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM ~.jobs j
+        WHERE j.queue = queue_ AND j.holder = holder_ AND j.sequence = sequence_
+          AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
+      GET DIAGNOSTICS n = ROW_COUNT;
+    END IF;
+    IF n = 0 THEN
+      UPDATE ~.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
+        WHERE d.queue = queue_ AND d.holder = holder_;
+      UPDATE ~.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
+        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
+          AND j.sequence = sequence_;
+    END IF;
   END IF;
 
   LOOP
@@ -902,16 +886,16 @@ BEGIN
 END $$;
 
 -- Numbered dequeues of many queues. Each statement is for all of them, so that what it costs by itself
--- is shared: one after the other they take six times as long. The rows of each bear its number
--- (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is. Where it says so
--- (priority), the dequeue is to be asked by itself, and has changed nothing but its number: it was
--- asked before, is of a queue of an earlier one, or not all of it is plain.
+-- is shared: one after the other they take the server eight times as long. The rows of each bear its
+-- place among them (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is.
+-- Where it says so (priority), the dequeue is to be asked by itself, and has claimed nothing: it does
+-- not go on counting, is of a queue of another one here, or not all of it is plain.
 CREATE FUNCTION ~.dequeue_each(queues_ bytea[], shards_ integer[], holders_ bytea[],
     limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
-  again integer[] := ~.number_dequeues(queues_, holders_, sequences_, at_);
   now_ bigint := coalesce(at_, ~.clock());
+  counted bytea[];
   places tid[];
   fences_ bigint[];
   parts integer[];
@@ -924,31 +908,47 @@ DECLARE
   r record;
   tail ~.job_row;
 BEGIN
+  WITH asked AS (
+      INSERT INTO ~.dequeues AS d (queue, holder, sequence, day)
+        SELECT u.queue, u.holder, u.sequence, now_ / 86400000000000
+          FROM unnest(queues_, holders_, sequences_) WITH ORDINALITY u(queue, holder, sequence, part)
+          WHERE array_position(queues_, u.queue) = u.part
+            AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = u.queue
+              AND j.holder = u.holder AND j.sequence >= u.sequence)
+          ORDER BY u.queue
+        ON CONFLICT (queue, holder) DO UPDATE SET sequence = excluded.sequence, day = excluded.day
+          WHERE d.sequence < excluded.sequence
+        RETURNING d.queue)
+    SELECT coalesce(array_agg(a.queue), '{}') INTO counted FROM asked a;
+  now_ := coalesce(at_, ~.clock());
   IF nextval('~.fences') < now_ / 1000 THEN
     PERFORM ~.raise_fences(now_);
   END IF;
-  -- Of each queue those that may be claimed, if all of them are plain; those of one level after those
-  -- of another.
+  -- Of each queue the visible jobs of the first level that has any, if all of them are plain, and no
+  -- other level is to give the rest.
   SELECT array_agg(c.place) FILTER (WHERE c.plain),
       array_agg(nextval('~.fences')) FILTER (WHERE c.plain),
       array_agg(q.part) FILTER (WHERE c.plain), array_agg(c.size) FILTER (WHERE c.plain),
-      array_agg(CASE WHEN c.level = 1 THEN c.priority END) FILTER (WHERE c.nth > 1 IS NOT TRUE),
-      array_agg(CASE WHEN c.level = 1 THEN c.vesting END) FILTER (WHERE c.nth > 1 IS NOT TRUE),
+      array_agg(h.first) FILTER (WHERE c.nth > 1 IS NOT TRUE),
+      array_agg(h.start) FILTER (WHERE c.nth > 1 IS NOT TRUE),
       array_agg(q.held) FILTER (WHERE c.nth > 1 IS NOT TRUE)
     INTO places, fences_, parts, sizes, levels, starts, held_
     FROM (SELECT u.queue, u.most, u.part, EXISTS (SELECT 1 FROM ~.queues k
               WHERE k.queue = u.queue AND (k.paused OR now_ < k.snoozed)) AS held
-            FROM unnest(queues_, limits_) WITH ORDINALITY u(queue, most, part)) q
-      LEFT JOIN LATERAL (SELECT l.*, row_number() OVER () AS nth, bool_and(l.sound) OVER () AS plain
-          FROM (SELECT h.nth AS level, s.* FROM ~.level_heads(q.queue, NULL, NULL) h, LATERAL (
-                  SELECT j.ctid AS place, j.priority, j.vesting, j.id, ~.claim_bytes(j) AS size,
-                      ~.unclaimable(j, now_) IS NULL AND NOT ~.leaves_run(j) AS sound
-                    FROM ~.jobs j WHERE j.queue = q.queue AND j.priority = h.priority
-                      AND j.vesting >= h.vesting AND j.vesting <= now_
-                    ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) s
-                WHERE NOT q.held AND array_position(queues_, q.queue) = q.part
-                  AND q.part = ANY (again) IS NOT TRUE
-                ORDER BY s.priority, s.vesting, s.id LIMIT q.most) l) c ON true;
+            FROM unnest(queues_, limits_) WITH ORDINALITY u(queue, most, part)) q,
+      LATERAL (SELECT min(l.priority) AS first, min(l.vesting) FILTER (WHERE l.nth = 1) AS start,
+            min(l.priority) FILTER (WHERE l.vesting <= now_) AS level,
+            count(*) FILTER (WHERE l.vesting <= now_) AS levels
+          FROM ~.level_heads(q.queue, NULL, NULL) l) h
+      LEFT JOIN LATERAL (SELECT l.place, l.size, row_number() OVER () AS nth,
+            bool_and(l.sound) OVER () AND (h.levels = 1 OR count(*) OVER () = q.most) AS plain
+          FROM (SELECT j.ctid AS place, ~.claim_bytes(j) AS size,
+                    ~.unclaimable(j, now_) IS NULL AND NOT ~.leaves_run(j) AS sound
+                  FROM ~.jobs j WHERE NOT q.held AND q.queue = ANY (counted)
+                    AND array_position(queues_, q.queue) = q.part
+                    AND j.queue = q.queue AND j.priority = h.level AND j.vesting <= now_
+                    AND (j.priority > h.first OR j.vesting >= h.start)
+                  ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) l) c ON true;
   -- All that an answer has room for.
   FOR i IN 1 .. coalesce(cardinality(sizes), 0) LOOP
     total := total + sizes[i];
@@ -957,19 +957,19 @@ BEGIN
       EXIT;
     END IF;
   END LOOP;
+  parts := parts[:cardinality(places)];
   RETURN QUERY WITH claimed AS (
       UPDATE ~.jobs j SET fence = greatest(c.fence, j.fence + 1), holder = holders_[c.part],
           sequence = sequences_[c.part], attempts = j.attempts + 1, unclaimed = j.vesting,
           vesting = now_ + lease_
-        FROM unnest(places, fences_[:cardinality(places)], parts[:cardinality(places)])
+        FROM unnest(places, fences_[:cardinality(places)], parts)
           WITH ORDINALITY c(place, fence, part, nth)
         WHERE j.ctid = c.place RETURNING j.*, c.part, c.nth)
     SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, j.part FROM claimed j ORDER BY j.nth;
 
-  parts := parts[:cardinality(places)];
   FOR r IN
     SELECT q.part, q.held, h.least, h.visible,
-        q.part = ANY (again) IS TRUE OR array_position(queues_, q.queue) < q.part
+        NOT q.queue = ANY (counted) OR array_position(queues_, q.queue) < q.part
           OR h.visible AND NOT q.held AND q.part = ANY (parts) IS NOT TRUE AS alone,
         own_ AND NOT h.visible AND EXISTS (SELECT 1 FROM ~.pointers p
           WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM h.least) AS moves
@@ -1836,7 +1836,7 @@ END $$;
 -- Has a row of counters room for more? One that is damaged may not.
 CREATE FUNCTION ~.counts_on(c ~.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
   RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
-    AND c.dead > -4611686018427387904;
+    AND least(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) > -4611686018427387904;
 
 CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
     cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
@@ -1857,20 +1857,23 @@ BEGIN
   RETURN true;
 END $$;
 
--- Counts jobs of any queues as completed: a queue and its shard for each job.
+-- Counts jobs of any queues as completed: a queue and its shard for each job. A row is chosen once for
+-- each queue, before any is changed: what has been changed would be skipped.
 CREATE FUNCTION ~.count_completed(queues_ bytea[], shards_ integer[]) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
-  WITH n AS (SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
-               GROUP BY u.queue, u.shard),
-    counted AS (UPDATE ~.counters c SET completed = c.completed + n.jobs
-      FROM n, LATERAL (SELECT f.stripe FROM ~.counters f
-        WHERE f.shard = n.shard AND f.queue = n.queue
-          AND ~.counts_on(f) LIMIT 1 FOR UPDATE SKIP LOCKED) f
-      WHERE c.queue = n.queue AND c.stripe = f.stripe RETURNING c.queue)
+  WITH ended AS MATERIALIZED (
+      SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
+        GROUP BY u.queue, u.shard),
+    chosen AS MATERIALIZED (SELECT e.queue, e.jobs, f.stripe FROM ended e, LATERAL (
+      SELECT c.stripe FROM ~.counters c
+        WHERE c.shard = e.shard AND c.queue = e.queue AND ~.counts_on(c)
+        LIMIT 1 FOR UPDATE SKIP LOCKED) f),
+    counted AS (UPDATE ~.counters c SET completed = c.completed + f.jobs
+      FROM chosen f WHERE c.queue = f.queue AND c.stripe = f.stripe)
     INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
-      SELECT n.queue, n.shard, 0, n.jobs, 0, 0, 0 FROM n
-        WHERE NOT EXISTS (SELECT 1 FROM counted k WHERE k.queue = n.queue);
+      SELECT e.queue, e.shard, 0, e.jobs, 0, 0, 0 FROM ended e
+        WHERE NOT EXISTS (SELECT 1 FROM chosen f WHERE f.queue = e.queue);
 END $$;
 
 CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE
@@ -2230,7 +2233,6 @@ CREATE TABLE ~.dequeues (
   holder   bytea NOT NULL,
   sequence bigint NOT NULL,
   day      bigint NOT NULL,
-  before   bigint NOT NULL DEFAULT 9223372036854775807,  -- the number before it
   PRIMARY KEY (queue, holder)
 ) WITH (fillfactor = 50, {hot_table});
 CREATE INDEX dequeues_day ON ~.dequeues (day);

@@ -93,7 +93,7 @@ END $$;
 -- Has a row of counters room for more? One that is damaged may not.
 CREATE FUNCTION weir.counts_on(c weir.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
   RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
-    AND c.dead > -4611686018427387904;
+    AND least(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) > -4611686018427387904;
 
 CREATE FUNCTION weir.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
     cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
@@ -115,20 +115,23 @@ BEGIN
   RETURN true;
 END $$;
 
--- Counts jobs of any queues as completed: a queue and its shard for each job.
+-- Counts jobs of any queues as completed: a queue and its shard for each job. A row is chosen once for
+-- each queue, before any is changed: what has been changed would be skipped.
 CREATE FUNCTION weir.count_completed(queues_ bytea[], shards_ integer[]) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
-  WITH n AS (SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
-               GROUP BY u.queue, u.shard),
-    counted AS (UPDATE weir.counters c SET completed = c.completed + n.jobs
-      FROM n, LATERAL (SELECT f.stripe FROM weir.counters f
-        WHERE f.shard = n.shard AND f.queue = n.queue
-          AND weir.counts_on(f) LIMIT 1 FOR UPDATE SKIP LOCKED) f
-      WHERE c.queue = n.queue AND c.stripe = f.stripe RETURNING c.queue)
+  WITH ended AS MATERIALIZED (
+      SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
+        GROUP BY u.queue, u.shard),
+    chosen AS MATERIALIZED (SELECT e.queue, e.jobs, f.stripe FROM ended e, LATERAL (
+      SELECT c.stripe FROM weir.counters c
+        WHERE c.shard = e.shard AND c.queue = e.queue AND weir.counts_on(c)
+        LIMIT 1 FOR UPDATE SKIP LOCKED) f),
+    counted AS (UPDATE weir.counters c SET completed = c.completed + f.jobs
+      FROM chosen f WHERE c.queue = f.queue AND c.stripe = f.stripe)
     INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
-      SELECT n.queue, n.shard, 0, n.jobs, 0, 0, 0 FROM n
-        WHERE NOT EXISTS (SELECT 1 FROM counted k WHERE k.queue = n.queue);
+      SELECT e.queue, e.shard, 0, e.jobs, 0, 0, 0 FROM ended e
+        WHERE NOT EXISTS (SELECT 1 FROM chosen f WHERE f.queue = e.queue);
 END $$;
 
 CREATE FUNCTION weir.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE

@@ -146,7 +146,6 @@ CREATE TABLE weir.dequeues (
   holder   bytea NOT NULL,
   sequence bigint NOT NULL,
   day      bigint NOT NULL,
-  before   bigint NOT NULL DEFAULT 9223372036854775807,  -- the number before it
   PRIMARY KEY (queue, holder)
 ) WITH (fillfactor = 50, weir.hot_table);
 CREATE INDEX dequeues_day ON weir.dequeues (day);
