@@ -157,7 +157,8 @@ class PageTest(weirctl.ConsoleTest):
         self.click(words, "dialog[open]")
 
     def count(self, place, queue, name):
-        return next(row[name] for row in place.json("queues", "--under", queue) if row["queue"] == queue)
+        rows = place.json("queues", "--under", queue)
+        return next((row[name] for row in rows if row["queue"] == queue), None)  # None: not yet there
 
 
 class Driving(PageTest):
@@ -228,7 +229,7 @@ class Driving(PageTest):
             self.see("paused", "Resume")
             self.click("Resume")
             self.confirm("Resume")
-            self.wait(lambda: not self.count(place, "mail", "paused"), "resumed")
+            self.wait(lambda: self.count(place, "mail", "paused") is False, "resumed")
             self.go(serving, "schedules")
             self.click("Run now")
             self.confirm("Run now")
