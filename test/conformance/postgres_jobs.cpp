@@ -26,7 +26,7 @@ constexpr sql_mutant defects[] = {
     {"F39", "THEN 1024 ELSE 0 END", "THEN 0 ELSE 0 END"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
     {"F48", "WHERE p.queue = queue_ AND p.pointer <= vesting_)", "WHERE p.queue = queue_)"},
-    {"F54", "IF again THEN", "IF false THEN"},
+    {"F54", "IF last = sequence_ THEN", "IF false THEN"},
     {"F106", "AND (k.until IS NULL OR j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3))", ""},
     {"F106", "AND (until_ IS NULL OR k.unique_key = j.unique_key AND k.strategy NOT IN (0, 3))",
      ""},
