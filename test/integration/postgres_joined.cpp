@@ -5,6 +5,7 @@
 
 #include "patience.hpp"
 #include "postgres_bed.hpp"
+#include "postgres_together.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -25,38 +26,6 @@
 namespace {
 
 using namespace postgres_test;
-
-/// Commands, all of which are issued before any is answered.
-template <class C>
-class together {
- public:
-  explicit together(bed& b) : bed_{b} {}
-
-  void add(C const& c) {
-    auto& place = answers_.emplace_back();
-    bed_.store.async_execute(c, [&place](error_code ec, typename C::result r) {
-      if (ec) {
-        place.emplace(ec);
-      } else {
-        place.emplace(std::move(r));
-      }
-    });
-  }
-
-  /// What was answered, in the order of the commands.
-  std::vector<result<typename C::result>> all() {
-    std::vector<result<typename C::result>> out;
-    for (auto& a : answers_) {
-      BOOST_TEST_REQUIRE(weir_test::happens(bed_.io, [&] { return a.has_value(); }));
-      out.push_back(*a);
-    }
-    return out;
-  }
-
- private:
-  bed& bed_;
-  std::deque<std::optional<result<typename C::result>>> answers_;
-};
 
 using enqueues = together<command::enqueue_jobs>;
 using dequeues = together<command::dequeue_jobs>;

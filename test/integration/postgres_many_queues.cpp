@@ -5,6 +5,7 @@
 
 #include "patience.hpp"
 #include "postgres_bed.hpp"
+#include "postgres_together.hpp"
 #include "weir/command/at.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
@@ -17,10 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
-#include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -31,41 +29,6 @@ namespace {
 using namespace postgres_test;
 
 constexpr time_point noon{24h * 20'000 + 12h};
-
-/// Commands that are answered when all of them have been issued.
-template <class C>
-class together {
- public:
-  explicit together(boost::asio::io_context& io, postgres_store const& store)
-      : io_{io},
-        store_{store} {}
-
-  void add(C const& c) {
-    auto& place = answers_.emplace_back();
-    store_.async_execute(c, [&place](error_code ec, typename C::result r) {
-      if (ec) {
-        place.emplace(ec);
-      } else {
-        place.emplace(std::move(r));
-      }
-    });
-  }
-  [[nodiscard]] bool answered(std::size_t i) const { return answers_[i].has_value(); }
-  [[nodiscard]] std::vector<typename C::result> all() {
-    std::vector<typename C::result> out;
-    for (auto& a : answers_) {
-      BOOST_TEST_REQUIRE(weir_test::happens(io_, [&] { return a.has_value(); }));
-      BOOST_TEST_REQUIRE(a->has_value(), a->error().message());
-      out.push_back(std::move(**a));
-    }
-    return out;
-  }
-
- private:
-  boost::asio::io_context& io_;
-  postgres_store const& store_;
-  std::deque<std::optional<result<typename C::result>>> answers_;
-};
 
 struct asked_dequeue {
   std::string queue;
@@ -92,7 +55,7 @@ class world {
   }
   [[nodiscard]] bed& on() noexcept { return bed_; }
 
-  /// What somebody asks, of queues that may come twice.
+  /// Dequeues of most queues, and of some of them twice.
   std::vector<asked_dequeue> questions() {
     std::vector<asked_dequeue> out;
     for (std::size_t i = 0; i != queues; ++i) {
@@ -164,7 +127,7 @@ class world {
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(chance_() % n); }
   bool one_in(std::uint32_t n) { return below(n) == 0; }
 
-  /// What is asked by itself after all is asked in its order: by one connection.
+  /// One connection executes what is asked by itself after all, so that it goes in order.
   static postgres_options in_order() {
     auto o = quick();
     o.connections = 2;
@@ -224,11 +187,11 @@ BOOST_DATA_TEST_CASE(whatever_goes_together_ends_as_it_would_by_itself,
   auto const asked = one.questions();
   BOOST_TEST_REQUIRE(asked.size() == other.questions().size());
 
-  together<dequeue> all{one.on().io, one.on().store};
+  together<dequeue> all{one.on()};
   for (auto const& a : asked) {
     all.add({{a.queue, a.holder, a.sequence, a.limit, 1h}, noon + later});
   }
-  auto const at_once = all.all();
+  auto const at_once = all.values();
   std::vector<dequeued> in_turn;
   for (auto const& a : asked) {
     in_turn.push_back(
@@ -245,10 +208,10 @@ BOOST_DATA_TEST_CASE(whatever_goes_together_ends_as_it_would_by_itself,
   }
   BOOST_TEST(one.kept() == other.kept());
 
-  together<complete> ends{one.on().io, one.on().store};
+  together<complete> ends{one.on()};
   auto const mine = ends_of(asked, at_once);
   for (auto const& e : mine) ends.add({{e.queue, e.job}, noon + later + 1s});
-  auto const ended_at_once = ends.all();
+  auto const ended_at_once = ends.values();
   auto const others = ends_of(asked, in_turn);
   BOOST_TEST_REQUIRE(mine.size() == others.size());
   for (std::size_t i = 0; i != others.size(); ++i) {
@@ -268,10 +231,10 @@ BOOST_AUTO_TEST_CASE(a_holder_that_counts_anew_gets_nothing_again) {
   BOOST_TEST_REQUIRE(b(command::enqueue_jobs{name(2), jobs}).has_value());
   auto const ask = [&](std::uint64_t number) {
     auto const queues = std::array{name(1), name(2)};
-    together<command::dequeue_jobs> both{b.io, b.store};
+    together<command::dequeue_jobs> both{b};
     for (auto const& q : queues) both.add({q, "h", number, 1, 1h});
     std::string out;
-    for (auto const& got : both.all()) {
+    for (auto const& got : both.values()) {
       for (auto const& j : got.jobs) out += std::to_string(*(j.id.end() - 1));
     }
     return out;
@@ -291,11 +254,11 @@ BOOST_AUTO_TEST_CASE(what_many_queues_are_asked_for_is_one_step) {
     BOOST_TEST_REQUIRE(b(command::enqueue_jobs{name(i), {&j, 1}}).has_value());
   }
   std::deque<std::string> names;
-  together<command::dequeue_jobs> all{b.io, b.store};
+  together<command::dequeue_jobs> all{b};
   for (std::size_t i = 0; i != many; ++i) {
     all.add({names.emplace_back(name(i)), "h", 1, 1, 1h});
   }
-  auto const got = all.all();
+  auto const got = all.values();
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs WHERE holder IS NOT NULL") == 60);
   BOOST_TEST(b.db.number("SELECT count(DISTINCT xmin::text) FROM weir.jobs") <= 3);
   // Each pointer is where the lease ends.
@@ -304,13 +267,13 @@ BOOST_AUTO_TEST_CASE(what_many_queues_are_asked_for_is_one_step) {
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.pointers") == 60);
 
   std::deque<std::array<finished_job, 1>> ended;
-  together<command::complete_jobs> ends{b.io, b.store};
+  together<command::complete_jobs> ends{b};
   for (std::size_t i = 0; i != many; ++i) {
     BOOST_TEST_REQUIRE(got[i].jobs.size() == 1U);
     auto const& j = got[i].jobs[0];
     ends.add({names[i], ended.emplace_back(std::array{finished_job{j.id, j.fence, {}}})});
   }
-  for (auto const& e : ends.all()) BOOST_TEST((e[0] == complete_outcome::completed));
+  for (auto const& e : ends.values()) BOOST_TEST((e[0] == complete_outcome::completed));
   BOOST_TEST(b.db.number("SELECT count(DISTINCT xmin::text) FROM weir.counters") <= 3);
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.counters") == 60);
   BOOST_TEST(b.db.number("SELECT sum(completed) FROM weir.counters") == 60);
@@ -327,9 +290,9 @@ BOOST_AUTO_TEST_CASE(large_jobs_of_many_queues_are_all_given) {
     BOOST_TEST_REQUIRE(b(command::enqueue_jobs{name(i), {&j, 1}}).has_value());
   }
   std::deque<std::string> names;
-  together<command::dequeue_jobs> all{b.io, b.store};
+  together<command::dequeue_jobs> all{b};
   for (std::size_t i = 0; i != many; ++i) all.add({names.emplace_back(name(i)), "h", 1, 1, 1h});
-  for (auto const& got : all.all()) {
+  for (auto const& got : all.values()) {
     BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
     BOOST_TEST(got.jobs[0].payload == payload);
     BOOST_TEST(got.jobs[0].attempt == 1U);
@@ -352,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_locked_holds_up_no_other_queue) {
   connection own{the_server().conninfo(b.database)};
   own.must("BEGIN");
   own.must("SELECT 1 FROM weir.jobs WHERE queue = 'tenant/7' FOR UPDATE");
-  together<command::complete_jobs> ends{b.io, b.store};
+  together<command::complete_jobs> ends{b};
   for (std::size_t i = 0; i != many; ++i) ends.add({names[i], ended[i]});
   until_somebody_waits(b.io, b.database);
   for (std::size_t i = 0; i != many; ++i) {
@@ -367,7 +330,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_locked_holds_up_no_other_queue) {
   BOOST_TEST(b(command::complete_jobs{"later", last}).has_value());
   BOOST_TEST(!ends.answered(7));
   own.must("ROLLBACK");
-  for (auto const& e : ends.all()) BOOST_TEST((e[0] == complete_outcome::completed));
+  for (auto const& e : ends.values()) BOOST_TEST((e[0] == complete_outcome::completed));
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 0);
 }
 
@@ -386,20 +349,20 @@ BOOST_AUTO_TEST_CASE(a_command_with_a_job_that_is_locked_ends_all_of_its_jobs_or
     auto const got = b(command::dequeue_jobs{queue, "h", 1, 3, 1h}).value();
     auto& each = ended.emplace_back();
     for (auto const& j : got.jobs) each.push_back({j.id, j.fence, {}});
-    // What is lost is no reason to wait.
+    // A lost lease is no reason to wait.
     each.push_back({id(99), 1, {}});
   }
   connection own{the_server().conninfo(b.database)};
   own.must("BEGIN");
   own.must("SELECT 1 FROM weir.jobs WHERE queue = 'tenant/1' ORDER BY id LIMIT 1 FOR UPDATE");
-  together<command::complete_jobs> ends{b.io, b.store};
+  together<command::complete_jobs> ends{b};
   for (std::size_t i = 0; i != 2; ++i) ends.add({names[i], ended[i]});
   until_somebody_waits(b.io, b.database);
   BOOST_TEST(weir_test::happens(b.io, [&] { return ends.answered(1); }));
   BOOST_TEST(!ends.answered(0));
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 3);
   own.must("ROLLBACK");
-  for (auto const& e : ends.all()) {
+  for (auto const& e : ends.values()) {
     BOOST_TEST_REQUIRE(e.size() == 4U);
     for (std::size_t i = 0; i != 4; ++i) {
       BOOST_TEST((e[i] == complete_outcome::completed) == (i != 3), i);
@@ -408,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_command_with_a_job_that_is_locked_ends_all_of_its_jobs_or
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.jobs") == 0);
 }
 
-// What is counted does not depend on what the server knows of its tables.
+// Counters do not depend on what the server knows of its tables.
 BOOST_AUTO_TEST_CASE(ends_are_counted_once_whatever_rows_there_are) {
   for (int const rows : {1, 2, 4}) {
     bed b;
@@ -429,9 +392,9 @@ BOOST_AUTO_TEST_CASE(ends_are_counted_once_whatever_rows_there_are) {
       }
     }
     b.db.must("ANALYZE weir.counters");
-    together<command::complete_jobs> ends{b.io, b.store};
+    together<command::complete_jobs> ends{b};
     for (std::size_t i = 0; i != 2; ++i) ends.add({names[i], ended[i]});
-    (void)ends.all();
+    (void)ends.values();
     for (auto const& queue : names) {
       BOOST_TEST(b(command::read_queue_stats{queue})->completed == 5U, rows);
     }
@@ -452,9 +415,9 @@ BOOST_AUTO_TEST_CASE(what_others_have_locked_is_there_all_the_same) {
   own.must("BEGIN");
   own.must(
       "SELECT 1 FROM weir.jobs WHERE queue = 'tenant/1' ORDER BY vesting, id LIMIT 1 FOR UPDATE");
-  together<command::dequeue_jobs> both{b.io, b.store};
+  together<command::dequeue_jobs> both{b};
   for (auto const& queue : names) both.add({queue, "h", 1, 2, 1h});
-  auto const got = both.all();
+  auto const got = both.values();
   BOOST_TEST(got[0].jobs.size() == 1U);
   BOOST_TEST(got[0].more);
   BOOST_TEST(got[1].jobs.size() == 2U);

@@ -79,7 +79,7 @@ constexpr Oid postgres_array_of(Oid element) noexcept {
 
 class postgres_rows;
 
-/// Whose rows are which in the answer to several calls that were made as one.
+/// How the answer to several calls that were made as one is divided among them.
 enum class postgres_division : std::uint8_t {
   in_turn,    ///< each has as many as it may have, as long as there are any
   with_tail,  ///< the same; and one more row follows, which is everybody's
@@ -149,19 +149,19 @@ class postgres_call {
   /// whose arrays are theirs behind one another.
   ///
   /// @param rows     how many rows of the answer are this call's, at most
-  /// @param division whose rows are which
+  /// @param division which rows are its own
   void let_join(std::size_t rows, postgres_division division) noexcept {
     rows_ = static_cast<int>(rows);
     division_ = division;
   }
-  /// By a function of its own, for which these arguments are arrays, too.
+  /// Joined calls call this function instead, which takes arrays for these arguments, too.
   void join_by(char const* function, std::initializer_list<std::size_t> each) noexcept {
     together_ = function;
     for (auto const i : each) each_.set(i);
   }
-  /// The last argument says whether it is one of several.
+  /// The argument that was added last is true in a joined call.
   void tell_of_others() noexcept { tells_ = size_ - 1; }
-  /// A part of a common answer for which this is so is none: the call is then made by itself.
+  /// Where its part of a joined answer says so, nothing was done, and it is to be made by itself.
   void leave_out(bool (*if_so)(postgres_rows const&) noexcept) noexcept { left_out_ = if_so; }
   [[nodiscard]] bool left_out(postgres_rows const& part) const noexcept {
     return left_out_ != nullptr && left_out_(part);

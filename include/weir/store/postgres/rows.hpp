@@ -71,7 +71,8 @@ class postgres_rows {
     return false;
   }
 
-  /// Whose a row is: the last column says so, counted from 1. A large number: it is nobody's.
+  /// The part that a row belongs to, from 0 on: its last column says so, from 1 on. Out of range:
+  /// none.
   [[nodiscard]] std::size_t whose(int row) const noexcept {
     try {
       return as<std::uint32_t>(row, PQnfields(result_) - 1) - std::size_t{1};

@@ -888,8 +888,9 @@ END $$;
 -- Numbered dequeues of many queues. Each statement is for all of them, so that what it costs by itself
 -- is shared: one after the other they take the server eight times as long. The rows of each bear its
 -- place among them (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is.
--- Where it says so (priority), the dequeue is to be asked by itself, and has claimed nothing: it does
--- not go on counting, is of a queue of another one here, or not all of it is plain.
+-- Where it says so (priority), the dequeue has claimed nothing and is to be asked by itself: its number
+-- is not above the last one, another dequeue here is of the same queue, the answer has no room, or its
+-- jobs are of several levels, damaged, spent or late, or may have left a run lock.
 CREATE FUNCTION ~.dequeue_each(queues_ bytea[], shards_ integer[], holders_ bytea[],
     limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
