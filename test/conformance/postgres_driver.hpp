@@ -5,6 +5,7 @@
 #define WEIR_TEST_CONFORMANCE_POSTGRES_DRIVER_HPP
 
 #include "conformance/memory_driver.hpp"
+#include "documented.hpp"
 #include "integration/postgres_bed.hpp"
 #include "integration/postgres_pooler.hpp"
 #include "weir/command/jobs.hpp"
@@ -15,6 +16,7 @@
 #include "weir/testing/report.hpp"
 #include "weir/testing/settings.hpp"
 
+#include <boost/algorithm/string/replace.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -71,13 +73,11 @@ inline void advance_clock(postgres_test::connection& db, duration d) {
   db.must("UPDATE weir.stopped SET t = t + " + std::to_string(d.count()));
 }
 
-/// Makes the role `least`, that has what one is said to need, and nothing else.
+/// Makes the role `least`, that has what SECURITY.md says that one needs, and nothing else.
 inline void grant_least(postgres_test::connection& db) {
-  db.must("CREATE ROLE least NOLOGIN; GRANT USAGE ON SCHEMA weir TO least; "
-          "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA weir FROM PUBLIC; "
-          "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA weir TO least; "
-          "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA weir TO least; "
-          "GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA weir TO least");
+  db.must("CREATE ROLE least NOLOGIN");
+  db.must(boost::algorithm::replace_all_copy(
+      weir_test::documented("SECURITY.md", "GRANT USAGE ON SCHEMA weir"), "TO app", "TO least"));
 }
 
 /// Stores in a database of the driver's own, emptied before each. The server's time, as weir's

@@ -34,7 +34,7 @@ class redis_driver {
     } else {
       server_.emplace();
       server_->ask("acl setuser weir reset on '>secret' '~{test*' '&{test*' " +
-                   std::string{redis_test::least_rights});
+                   redis_test::least_rights());
     }
   }
   redis_driver(redis_driver const&) = delete;

@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_MISTAKES_HPP
 #define WEIR_TEST_INTEGRATION_MISTAKES_HPP
 
+#include "documented.hpp"
 #include "heard_log.hpp"
 #include "patience.hpp"
 #include "weir/error.hpp"
@@ -28,8 +29,6 @@
 // The rows of docs/errors.md are what users see first of a mistake. Each is produced here, and
 // compared with the page.
 namespace weir_test {
-
-extern char const* const project_folder;
 
 /// The first line that the page shows for a row, by the name in its last column.
 [[nodiscard]] inline std::string shown_line(std::string const& row) {

@@ -82,6 +82,48 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_job_is_set_aside_and_its_queue_goes_on) {
   }
 }
 
+// Of what a large value is stored in, a part is gone, so that the server itself cannot read the
+// job. It keeps what is left, and whoever claims others of the same queue is given them.
+BOOST_AUTO_TEST_CASE(F93_a_job_that_the_server_cannot_read_is_set_aside_and_its_queue_goes_on) {
+  for (auto const* const column : {"payload", "memo", "headers", "progress", "checkpoint"}) {
+    for (std::uint64_t const sequence : {0U, 1U}) {
+      BOOST_TEST_CONTEXT(column << ", " << sequence) {
+        bed b;
+        std::vector<new_job> const jobs{job_of(1, "key"), job_of(2), job_of(3)};
+        BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+        b.db.must("CREATE EXTENSION pg_surgery");
+        auto const toast = b.db.must("SELECT reltoastrelid::regclass FROM pg_class "
+                                     "WHERE oid = 'weir.jobs'::regclass");
+        b.db.must(std::string{"ALTER TABLE weir.jobs ALTER "} + column + " SET STORAGE EXTERNAL");
+        b.db.must(std::string{"UPDATE weir.jobs SET "} + column +
+                  " = convert_to(repeat('x', 4000), 'UTF8') WHERE unique_key <> ''");
+        b.db.must("SELECT heap_force_kill('" + toast + "', array_agg(ctid)) FROM " + toast +
+                  " WHERE chunk_seq = 1");
+
+        auto const taken = b(command::dequeue_jobs{"q", "h", sequence, 10, 1h});
+        BOOST_TEST_REQUIRE(taken.has_value(), taken.error().message());
+        BOOST_TEST(taken->damaged == 1U);
+        BOOST_TEST(taken->dead_lettered == 0U);
+        BOOST_TEST_REQUIRE(taken->jobs.size() == 2U);
+        BOOST_TEST((taken->jobs[0].id == id(2)));
+        auto const dead = b(command::list_dead_letters{"q", 10, {}});
+        BOOST_TEST_REQUIRE(dead->jobs.size() == 1U);
+        BOOST_TEST((dead->jobs[0].id == id(1)));
+        BOOST_TEST(dead->jobs[0].kind == jobs[0].kind);
+        BOOST_TEST(dead->jobs[0].payload.empty() == (column == std::string_view{"payload"}));
+        BOOST_TEST(dead->jobs[0].reason.starts_with(damaged_record));
+        BOOST_TEST(b(command::read_queue_stats{"q"})->dead == 1U);
+        std::vector<new_job> const again{job_of(4, "key")};
+        BOOST_TEST(
+            (b(command::enqueue_jobs{"q", again})->front().outcome == enqueue_outcome::enqueued));
+        auto const next = b(command::dequeue_jobs{"q", "h", 2 * sequence, 10, 1h});
+        BOOST_TEST_REQUIRE(next->jobs.size() == 1U);
+        BOOST_TEST((next->jobs[0].id == id(4)));
+      }
+    }
+  }
+}
+
 // More than a step sets aside.
 BOOST_AUTO_TEST_CASE(F93_many_damaged_jobs_are_set_aside_step_by_step) {
   bed b;

@@ -146,6 +146,84 @@ BOOST_AUTO_TEST_CASE(who_may_not_do_it_is_told_so) {
   BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
 }
 
+/// Makes a user of what SECURITY.md lists for everybody, and of what it says that one needs
+/// besides.
+redis_address least(server const& s, std::string const& besides) {
+  BOOST_TEST(s.ask("acl setuser app reset on '>secret' '~{weir:*' '&{weir:*' " +
+                   least_rights() + besides) == "OK");
+  return s.address().authenticate("secret", "app");
+}
+
+/// Takes a lock, and has a job enqueued, waited for, claimed and completed, on each of the shards.
+void use(bed& on, std::uint32_t shards = 1) {
+  for (std::uint32_t i = 0; i != 8 * shards; ++i) {
+    auto const name = "name" + std::to_string(i);
+    auto const lock = on(command::acquire_lock{name, "me", lasting});
+    BOOST_TEST_REQUIRE(lock.has_value(), lock.error().message());
+    new_job job;
+    job.id.data()[0] = static_cast<std::uint8_t>(i + 1);
+    job.kind = "kind";
+    std::vector<new_job> const jobs{job};
+    BOOST_TEST_REQUIRE(on(command::enqueue_jobs{name, jobs}).has_value());
+    auto const taken = on(command::dequeue_jobs{name, "me", 1, 1, lasting});
+    BOOST_TEST_REQUIRE((taken.has_value() && taken->jobs.size() == 1U));
+    std::vector<finished_job> const done{{job.id, taken->jobs[0].fence, {}}};
+    BOOST_TEST(on(command::complete_jobs{name, done}).has_value());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(users_of_databases_replicas_and_clusters_need_what_is_documented) {
+  auto const nobody_refused = [](server const& s) { BOOST_TEST(s.ask("acl log") == ""); };
+  {
+    server s;
+    bed on{least(s, " +select").database(1), patient()};
+    use(on);
+    nobody_refused(s);
+    (void)least(s, "");
+    BOOST_TEST(
+        (told(s.address().authenticate("secret", "app").database(1)) == errc::permission_denied));
+  }
+  {
+    server const master{{"--repl-diskless-sync-delay", "0"}};
+    server const replica{{"--replicaof", "127.0.0.1 " + std::to_string(master.port())}};
+    auto o = patient();
+    o.replicas = 1;
+    o.replica_timeout = 30s;
+    bed on{least(master, " +wait"), o};
+    use(on);
+    nobody_refused(master);
+    (void)least(master, "");
+    weir_test::heard_log const heard;
+    bed less{master.address().authenticate("secret", "app"), o};
+    BOOST_TEST(is_error(less(command::acquire_lock{"key", "me", lasting}), errc::outcome_unknown));
+    auto const said = heard.of(log::topic::settings);
+    BOOST_TEST_REQUIRE(said.size() == 1U);
+    BOOST_TEST(said.front().ends_with("the command wait"), said.front());
+  }
+  cluster nodes;
+  auto o = patient();
+  o.shards = 4;
+  for (std::size_t i = 0; i != cluster::size; ++i) {
+    (void)least(nodes[i], " '+cluster|slots' +asking");
+  }
+  bed on{nodes.addresses().authenticate("secret", "app"), o};
+  use(on, o.shards);
+  // A slot that is about to move: a bucket that was not there yet is made where it goes.
+  std::string const tag = "weir:1";
+  auto const slot = nodes[0].ask("cluster keyslot '{" + tag + "}'");
+  auto const from = nodes.serves(tag);
+  auto const to = (from + 1) % cluster::masters;
+  nodes[to].ask("cluster setslot " + slot + " importing " + nodes.id_of(from));
+  nodes[from].ask("cluster setslot " + slot + " migrating " + nodes.id_of(to));
+  std::vector<quota> const quotas{quota::per_second(10)};
+  for (int i = 0; i != 32; ++i) {
+    auto const name = "name" + std::to_string(i);
+    BOOST_TEST(on(command::take{name, quotas}).has_value());
+  }
+  BOOST_TEST(nodes.refusals("ASK") > 0);  // or this tests little
+  for (std::size_t i = 0; i != cluster::size; ++i) nobody_refused(nodes[i]);
+}
+
 BOOST_AUTO_TEST_CASE(F97_who_may_not_do_it_is_told_which_command_it_is) {
   weir_test::heard_log heard;
   auto const said = [&] { return heard.of(log::topic::settings); };

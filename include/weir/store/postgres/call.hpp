@@ -25,6 +25,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace weir::detail {
 
@@ -159,6 +160,14 @@ class postgres_call {
     together_ = function;
     for (auto const i : each) each_.set(i);
   }
+  /// Where the server cannot read a record that it has (`store_corrupt`), this function is called
+  /// instead, once, which takes the same arguments.
+  void repair_by(char const* function) noexcept { repairs_ = function; }
+  [[nodiscard]] bool repair() noexcept {
+    if (repairs_ == nullptr) return false;
+    function_ = std::exchange(repairs_, nullptr);
+    return true;
+  }
   /// The argument that was added last is true in a joined call.
   void tell_of_others() noexcept { tells_ = size_ - 1; }
   /// Where its part of a joined answer says so, nothing was done, and it is to be made by itself.
@@ -190,6 +199,7 @@ class postgres_call {
     if (range.size() == 1) return first;
     postgres_call out{first};
     if (first.together_ != nullptr) out.function_ = first.together_;
+    out.repairs_ = nullptr;
     out.bytes_.clear();
     out.size_ = 0;
     out.rows_ = 0;
@@ -284,6 +294,7 @@ class postgres_call {
   std::array<bool, most> null_{};
   std::size_t size_ = 0;
   char const* together_ = nullptr;
+  char const* repairs_ = nullptr;
   bool (*left_out_)(postgres_rows const&) noexcept = nullptr;
   std::size_t tells_ = most;  // which argument; most: none
   std::bitset<most> each_{};

@@ -84,6 +84,7 @@ struct postgres_jobs {
     out.add_each<std::string_view>(std::array{c.holder}, std::identity{});
     out.add_each<std::int32_t>(std::array{static_cast<std::int32_t>(c.limit)}, std::identity{});
     out.add(c.sequence).add(c.lease).add(in.own).add(in.at);
+    out.repair_by("dequeue_readable");
     if (c.sequence == 0) {
       out.let_join(c.limit, postgres_division::with_tail);
     } else {

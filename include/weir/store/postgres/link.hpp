@@ -38,6 +38,8 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
 
   /// The link may be used from now on.
   virtual void connected(bool waits) = 0;
+  /// A command was not done, and is to be sent once more, as it is now.
+  virtual void repeats(std::unique_ptr<postgres_request> r) = 0;
   /// Some link has room for more.
   virtual void progressed() = 0;
   /// The server of a link does not take writes any more, if it ever did.
@@ -324,6 +326,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     if (first.request->call().joinable()) --joined_;
     socket_.answered(postgres_bytes(first.answer.get()));
     if (!first.failed && !first.answer) first.failed = errc::store_corrupt;
+    if (first.failed == errc::store_corrupt && first.request->repair()) {
+      return owner_.repeats(std::move(first.request));
+    }
     first.request->finish(first.failed, postgres_rows{first.answer.get()});
   }
 

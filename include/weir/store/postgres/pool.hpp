@@ -157,16 +157,14 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
     });
   }
 
+  void repeats(std::unique_ptr<postgres_request> r) override {
+    if (closed_) return r->finish(boost::asio::error::operation_aborted, {});
+    r->stays();
+    lane_of(r->call()).pending.push_back(std::move(r));
+  }
+
   void refused(std::vector<std::unique_ptr<postgres_request>> parts) override {
-    auto const ec = closed_ ? boost::asio::error::operation_aborted : error_code{};
-    for (auto& each : parts) {
-      if (ec) {
-        each->finish(ec, {});
-      } else {
-        each->stays();
-        lane_of(each->call()).pending.push_back(std::move(each));
-      }
-    }
+    for (auto& each : parts) repeats(std::move(each));
   }
 
   void ended(std::string const& kind) noexcept override { gathered_.ended(kind); }

@@ -26,6 +26,7 @@ class postgres_request {
   virtual ~postgres_request() = default;
 
   [[nodiscard]] postgres_call const& call() const noexcept { return call_; }
+  [[nodiscard]] bool repair() noexcept { return call_.repair(); }
   [[nodiscard]] virtual std::string text(std::string_view schema) const {
     return call_.text(schema);
   }

@@ -287,6 +287,9 @@ class redis_link final : public redis_backend,
     wait->wire.push("WAIT", options_.replicas, timeout.count());
     session->execute(wait->wire, *wait, [self = shared_from_this(), wait, batch](error_code ec) {
       bool enough = false;
+      if (wait->is_refused() && redis_refused(wait->refusal()) == errc::permission_denied) {
+        self->denied(wait->refusal());
+      }
       if (!ec) {
         redis_reply reply{wait->answer()};
         auto const have = reply.number<std::uint32_t>();

@@ -885,6 +885,50 @@ BEGIN
   RETURN NEXT tail;
 END $$;
 
+-- Can a value be read? Of a large one, which is stored apart, a part may be gone.
+CREATE FUNCTION ~.readable(value bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM value || '';
+  RETURN true;
+EXCEPTION WHEN data_corrupted THEN
+  RETURN false;
+END $$;
+
+-- A dequeue after one that failed because of what cannot be read. Of the jobs that it would claim, what
+-- is lost becomes empty, and bury() takes those for damaged ones. It examines as many as it may meet.
+CREATE FUNCTION ~.dequeue_readable(queue_ bytea, shard_ integer, holders_ bytea[],
+    limits_ integer[], sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint)
+  RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  WITH met AS MATERIALIZED (
+      SELECT k.id, ~.readable(k.holder) AS holder, ~.readable(k.unique_key) AS unique_key,
+          ~.readable(k.kind) AS kind, ~.readable(k.payload) AS payload,
+          ~.readable(k.memo) AS memo, ~.readable(k.reason) AS reason,
+          ~.readable(k.headers) AS headers, ~.readable(k.progress) AS progress,
+          ~.readable(k.checkpoint) AS checkpoint
+        FROM ~.jobs k WHERE k.queue = queue_ AND k.vesting <= now_
+        ORDER BY k.priority, k.vesting, k.id
+        LIMIT 100 + (SELECT sum(l.most) FROM unnest(limits_) l(most))
+        FOR UPDATE SKIP LOCKED)
+    UPDATE ~.jobs j SET snoozes = -1,
+        holder = CASE WHEN m.holder THEN j.holder END,
+        unique_key = CASE WHEN m.unique_key THEN j.unique_key ELSE '' END,
+        kind = CASE WHEN m.kind THEN j.kind ELSE '' END,
+        payload = CASE WHEN m.payload THEN j.payload ELSE '' END,
+        memo = CASE WHEN m.memo THEN j.memo ELSE '' END,
+        reason = CASE WHEN m.reason THEN j.reason ELSE '' END,
+        headers = CASE WHEN m.headers THEN j.headers ELSE '' END,
+        progress = CASE WHEN m.progress THEN j.progress ELSE '' END,
+        checkpoint = CASE WHEN m.checkpoint THEN j.checkpoint ELSE '' END
+      FROM met m WHERE j.queue = queue_ AND j.id = m.id
+        AND NOT (m.holder AND m.unique_key AND m.kind AND m.payload AND m.memo AND m.reason
+          AND m.headers AND m.progress AND m.checkpoint);
+  RETURN QUERY SELECT * FROM ~.dequeue_jobs(queue_, shard_, holders_, limits_, sequence_, lease_,
+    own_, at_);
+END $$;
+
 -- Numbered dequeues of many queues. Each statement is for all of them, so that what it costs by itself
 -- is shared: one after the other they take the server eight times as long. The rows of each bear its
 -- place among them (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is.
