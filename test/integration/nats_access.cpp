@@ -3,13 +3,16 @@
 
 // Who may do what: users, tokens, TLS, and accounts with fewer rights than a store would like.
 
+#include "documented.hpp"
 #include "nats_job_steps.hpp"
 #include "nats_jwt.hpp"
+#include "nats_nodes.hpp"
 #include "nats_server.hpp"
 #include "patience.hpp"
 #include "weir/job_queue.hpp"
 #include "weir/worker.hpp"
 
+#include <boost/algorithm/string/replace.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -50,24 +53,30 @@ std::string users(std::string const& permissions, std::string const& others = {}
          permissions + "}" + others + " ] }\n";
 }
 
-/// What the store says that an account needs.
-std::string const documented =
-    R"({ publish: ["weir.k.>", "weir.h.>", "weir.r.>", "$JS.API.STREAM.INFO.weir-keys",)"
-    R"( "$JS.API.DIRECT.GET.weir-keys.>"], subscribe: ["weir.r.>", "weir.h.>"] })";
-
-/// The same for jobs.
-std::string const documented_for_jobs =
-    R"({ publish: ["weir.k.>", "weir.h.>", "weir.r.>", "$JS.API.STREAM.INFO.weir-keys",)"
-    R"( "$JS.API.DIRECT.GET.weir-keys.>", "weir.j.0", "$JS.API.STREAM.INFO.weir-jobs-0",)"
-    R"( "$JS.API.DIRECT.GET.weir-jobs-0", "$JS.API.STREAM.PURGE.weir-jobs-0",)"
-    R"( "$JS.API.STREAM.PURGE.weir-keys"], subscribe: ["weir.r.>", "weir.h.>", "weir.e.0"] })";
-
 /// Permissions without one of their subjects.
 std::string without(std::string permissions, std::string const& subject) {
   auto const quoted = '"' + subject + '"';
   auto const at = permissions.find(quoted);
   BOOST_TEST_REQUIRE(at != permissions.npos, subject);
   return permissions.replace(at, quoted.size(), R"("nothing")");
+}
+/// The same with one more to publish to.
+std::string with(std::string const& permissions, std::string const& subject) {
+  return boost::algorithm::replace_first_copy(permissions, "[", "[\"" + subject + "\", ");
+}
+
+/// What SECURITY.md says that a user needs, for jobs too.
+std::string documented_for_jobs() {
+  return "{ " + weir_test::documented("SECURITY.md", "publish: [") + " }";
+}
+std::string documented() {
+  auto out = documented_for_jobs();
+  for (std::string const subject :
+       {"weir.j.0", "$JS.API.STREAM.INFO.weir-jobs-0", "$JS.API.DIRECT.GET.weir-jobs-0",
+        "$JS.API.STREAM.PURGE.weir-jobs-0", "$JS.API.STREAM.PURGE.weir-keys", "weir.e.0"}) {
+    out = without(out, subject);
+  }
+  return out;
 }
 
 void make_stream(server const& s) {
@@ -168,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_jetstream_is_unavailable) {
 }
 
 BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough) {
-  configured restricted{users(documented)};
+  configured restricted{users(documented())};
   make_stream(*restricted.it);
   bed on{at(*restricted.it, "me:x@"), patient()};
   auto const got = on(command::acquire_permit{"key", "me", 1, lasting, {}});
@@ -181,7 +190,7 @@ BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough) {
 }
 
 BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough_for_jobs) {
-  configured restricted{users(documented_for_jobs)};
+  configured restricted{users(documented_for_jobs())};
   make_streams(*restricted.it);
   auto o = patient();
   o.image_interval = 4096;
@@ -200,8 +209,39 @@ BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough_for_jobs) {
   BOOST_TEST(stats(late).enqueued > 0U);
 }
 
+BOOST_AUTO_TEST_CASE(who_makes_the_streams_needs_what_is_documented_besides) {
+  auto const makes = with(with(documented_for_jobs(), "$JS.API.STREAM.CREATE.weir-keys"),
+                          "$JS.API.STREAM.CREATE.weir-jobs-0");
+  {
+    configured empty{users(makes)};
+    bed on{at(*empty.it, "me:x@"), patient()};
+    auto const ec = enqueue(on, 1);
+    BOOST_TEST_REQUIRE(!ec, ec.message());
+    complete(on, dequeue(on, 1).jobs.at(0));
+  }
+  auto const reads = with(makes, "$JS.API.STREAM.MSG.GET.weir-keys");
+  for (bool const may : {true, false}) {
+    // Nobody in particular may everything: so the test's own.
+    cluster nodes{users(may ? reads : makes) + "no_auth_user: root\n"};
+    auto o = patient();
+    o.replicas = cluster::size;
+    bed on{nats_address::parse("nats://me:x@127.0.0.1:" + std::to_string(nodes[0].port())).value(),
+           o};
+    auto const seen = on(command::inspect_lock{"key"});
+    if (!may) {
+      BOOST_TEST(is_error(seen, denied()));
+      continue;
+    }
+    BOOST_TEST_REQUIRE(seen.has_value(), seen.error().message());
+    BOOST_TEST(on(command::acquire_permit{"key", "me", 1, lasting, {}}).value().granted);
+    auto const ec = enqueue(on, 1);
+    BOOST_TEST_REQUIRE(!ec, ec.message());
+    complete(on, dequeue(on, 1).jobs.at(0));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F95_nobody_but_its_users_hears_what_the_store_says_or_is_told) {
-  configured shared{users(documented_for_jobs, curious)};
+  configured shared{users(documented_for_jobs(), curious)};
   make_streams(*shared.it);
   auto o = patient();
   o.image_interval = 4096;
@@ -317,7 +357,7 @@ BOOST_AUTO_TEST_CASE(F90_a_server_that_falls_silent_is_given_up) {
 }
 
 BOOST_AUTO_TEST_CASE(R6_without_the_right_to_listen_what_others_do_is_still_found) {
-  configured restricted{users(without(without(documented_for_jobs, "weir.h.>"), "weir.e.0"))};
+  configured restricted{users(without(without(documented_for_jobs(), "weir.h.>"), "weir.e.0"))};
   make_streams(*restricted.it);
   auto o = brisk();
   o.poll_interval = 20ms;
@@ -387,7 +427,7 @@ BOOST_AUTO_TEST_CASE(F46_what_is_not_permitted_of_jobs_is_denied_at_once) {
        {lack{"weir.j.0", true}, lack{"$JS.API.STREAM.INFO.weir-jobs-0", false},
         lack{"$JS.API.DIRECT.GET.weir-jobs-0", false}}) {
     BOOST_TEST_CONTEXT(subject) {
-      configured restricted{users(without(documented_for_jobs, subject))};
+      configured restricted{users(without(documented_for_jobs(), subject))};
       make_streams(*restricted.it);
       {
         bed root{at(*restricted.it, "root:x@")};
@@ -401,7 +441,7 @@ BOOST_AUTO_TEST_CASE(F46_what_is_not_permitted_of_jobs_is_denied_at_once) {
     }
   }
   // The log is not there, and may not be made.
-  configured unmade{users(documented_for_jobs)};
+  configured unmade{users(documented_for_jobs())};
   make_stream(*unmade.it);
   bed on{at(*unmade.it, "me:x@"), patient()};
   BOOST_TEST((enqueue(on, 1) == denied()));
@@ -430,7 +470,7 @@ BOOST_AUTO_TEST_CASE(F46_an_account_that_is_full_refuses_and_forgets_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_that_may_not_be_made_or_seen_is_denied_at_once) {
-  configured unmade{users(documented)};
+  configured unmade{users(documented())};
   bed one{at(*unmade.it, "me:x@"), patient()};
   BOOST_TEST(is_error(one(command::inspect_lock{"key"}), denied()));
 
@@ -446,7 +486,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_may_not_be_made_or_seen_is_denied_at_once) {
 }
 
 BOOST_AUTO_TEST_CASE(a_right_that_is_given_later_is_noticed) {
-  configured restricted{users(documented)};
+  configured restricted{users(documented())};
   auto o = brisk();
   o.health_check_interval = 500ms;
   bed on{at(*restricted.it, "me:x@"), o};

@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(who_may_not_do_it_is_told_so) {
 /// Makes a user of what SECURITY.md lists for everybody, and of what it says that one needs
 /// besides.
 redis_address least(server const& s, std::string const& besides) {
-  BOOST_TEST(s.ask("acl setuser app reset on '>secret' '~{weir:*' '&{weir:*' " +
-                   least_rights() + besides) == "OK");
+  BOOST_TEST(s.ask("acl setuser app reset on '>secret' '~{weir:*' '&{weir:*' " + least_rights() +
+                   besides) == "OK");
   return s.address().authenticate("secret", "app");
 }
 

@@ -107,13 +107,10 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void look(std::string const& subject, std::function<void(nats_record const&)> then) {
     auto const on = link_.lock();
     if (!on) return end();
-    bool const from_leader = on->replicated();
-    ask(from_leader ? on->names().leader_get() : on->names().direct_get(subject),
-        from_leader ? R"({"last_by_subj":")" + subject + R"("})" : std::string{},
-        [this, from_leader, then = std::move(then)](nats_reply const& r) {
-          auto const found = from_leader ? read_leader(r.data()) : read_direct(r);
-          found.has_error() ? end() : then(*found);
-        });
+    ask(on->names().direct_get(subject), {}, [this, then = std::move(then)](nats_reply const& r) {
+      auto const found = read_record(r);
+      found.has_error() ? end() : then(*found);
+    });
   }
 
   /// @param last what the last image holds

@@ -96,14 +96,11 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
   void need_record(std::string const& subject, std::function<void(nats_record&&)> then) {
     auto const on = link();
     if (!on) return;
-    bool const from_leader = on->replicated();
-    need(from_leader ? on->names().leader_get() : on->names().direct_get(subject),
-         from_leader ? R"({"last_by_subj":")" + subject + R"("})" : std::string{},
-         [this, from_leader, then = std::move(then)](nats_reply const& r) {
-           auto found = from_leader ? read_leader(r.data()) : read_direct(r);
-           if (found.has_error()) return begin_later();
-           then(std::move(found).value());
-         });
+    need(on->names().direct_get(subject), {}, [this, then = std::move(then)](nats_reply const& r) {
+      auto found = read_record(r);
+      if (found.has_error()) return begin_later();
+      then(std::move(found).value());
+    });
   }
   /// A message of the log.
   void need_message(std::uint64_t sequence,

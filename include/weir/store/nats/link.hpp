@@ -112,7 +112,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void submit(std::shared_ptr<nats_request> const& r) {
     if (closed_) return r->failed(errc::closed, false);
     if (refused_) return r->failed(refused_, false);
-    if (up_) return conversation_->give(r);
+    if (up_) {
+      address(*r);
+      return conversation_->give(r);
+    }
     waiting_.add(shared_from_this(), strand_, r, options_.offline_patience);
   }
 
@@ -152,9 +155,6 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     o.prefix = names_.prefix();
     return nats_log_config(o, shard);
   }
-
-  /// Reads may be answered by any server that has the stream.
-  [[nodiscard]] bool replicated() const noexcept { return replicated_; }
 
   [[nodiscard]] bool knows_time() const noexcept { return time_.known(); }
   /// Once it is known.
@@ -305,6 +305,16 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   /// The server tells a user's own bound once it knows the user; it may be below that of others.
   [[nodiscard]] bool large_enough() const noexcept { return max_payload() >= nats_least_payload; }
+
+  /// Of several servers that have the stream, only the one that leads is sure to have all of it.
+  /// How many they are is known once there is a connection.
+  void address(nats_request& r) const {
+    if (!replicated_) return;
+    auto const record = names_.record_in(r.subject);
+    if (record.empty()) return;
+    r.subject = names_.leader_get();
+    r.data = R"({"last_by_subj":")" + record + R"("})";
+  }
 
   void learn(nats_stream_info const& info, steady_time sent) {
     time_.learn(*info.time, sent, system_clock{}.steady_now());

@@ -85,6 +85,10 @@ class nats_names {
   /// that leads.
   [[nodiscard]] std::string direct_get(std::string const& record) const { return direct_ + record; }
   [[nodiscard]] std::string leader_get() const { return "$JS.API.STREAM.MSG.GET." + stream_; }
+  /// The record that is asked for at any server; empty: it is no such question.
+  [[nodiscard]] std::string record_in(std::string const& subject) const {
+    return subject.starts_with(direct_) ? subject.substr(direct_.size()) : std::string{};
+  }
   [[nodiscard]] std::string info() const { return "$JS.API.STREAM.INFO." + stream_; }
   [[nodiscard]] std::string create() const { return "$JS.API.STREAM.CREATE." + stream_; }
 

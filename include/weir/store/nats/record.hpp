@@ -158,9 +158,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
    public:
     explicit reading(std::shared_ptr<nats_keeper> keeper) : keeper_{std::move(keeper)} {}
     [[nodiscard]] bool wanted() const noexcept override { return keeper_->wanted(); }
-    void answered(nats_reply const& r) override {
-      keeper_->read(keeper_->from_leader_ ? read_leader(r.data()) : read_direct(r));
-    }
+    void answered(nats_reply const& r) override { keeper_->read(read_record(r)); }
     void failed(error_code why, bool given) override {
       // What only reads was not executed, whatever became of it, and may wait for another
       // connection.
@@ -226,13 +224,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     if (!link) return failed(make_error_code(errc::closed));
     for (auto const& s : steps_) s->stays();
     auto const r = std::make_shared<reading>(this->shared_from_this());
-    from_leader_ = link->replicated();
-    if (from_leader_) {
-      r->subject = link->names().leader_get();
-      r->data = R"({"last_by_subj":")" + subject_ + R"("})";
-    } else {
-      r->subject = link->names().direct_get(subject_);
-    }
+    r->subject = link->names().direct_get(subject_);
     link->submit(r);
   }
 
@@ -373,7 +365,6 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   bool known_ = true;  // of a key that was never seen: that it is new, until it is written
   bool busy_ = false;
   bool look_ = false;
-  bool from_leader_ = false;
 };
 
 }  // namespace weir::detail

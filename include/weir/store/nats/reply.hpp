@@ -147,20 +147,6 @@ struct nats_record {
   std::string value{};
 };
 
-/// As a server that has the stream answers.
-[[nodiscard]] inline result<nats_record> read_direct(nats_reply const& reply) {
-  nats_record out;
-  auto const digits = reply.header("Nats-Sequence");
-  auto const [end, ec] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), out.sequence);
-  if (ec == std::errc{} && end == digits.data() + digits.size() && out.sequence != 0) {
-    out.value = reply.data();
-    return out;
-  }
-  if (reply.header("Status") == "404") return nats_record{};
-  return make_error_code(errc::store_unavailable);
-}
-
 /// Standard base 64, with padding. Empty: it is none.
 [[nodiscard]] inline std::optional<std::string> nats_base64(std::string_view text) {
   static constexpr auto values = [] {
@@ -208,6 +194,22 @@ struct nats_record {
   if (out.sequence == 0 || !value) return make_error_code(errc::store_unavailable);
   out.value = std::move(*value);
   return out;
+}
+
+/// As any server that has the stream answers, by headers, or the one that leads it, without.
+[[nodiscard]] inline result<nats_record> read_record(nats_reply const& reply) {
+  nats_record out;
+  auto const digits = reply.header("Nats-Sequence");
+  auto const status = reply.header("Status");
+  if (digits.empty() && status.empty()) return read_leader(reply.data());
+  auto const [end, ec] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), out.sequence);
+  if (ec == std::errc{} && end == digits.data() + digits.size() && out.sequence != 0) {
+    out.value = reply.data();
+    return out;
+  }
+  if (status == "404") return nats_record{};
+  return make_error_code(errc::store_unavailable);
 }
 
 /// The error in what is said of a stream; 0: none. A server that is cut off from the others of its
