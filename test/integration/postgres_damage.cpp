@@ -19,6 +19,24 @@ using namespace postgres_test;
 
 constexpr char most[] = "9223372036854775807";
 
+/// Has large values stored apart, and jobs enqueued, of which the first one loses a part of this
+/// value, so that the server itself cannot read it.
+std::vector<new_job> lose_part(bed& b, std::string const& column, std::string_view key) {
+  b.db.must("CREATE EXTENSION pg_surgery; ALTER TABLE weir.jobs SET (toast_tuple_target = 128), "
+            "ALTER payload SET STORAGE EXTERNAL, ALTER unique_key SET STORAGE EXTERNAL, "
+            "ALTER headers SET STORAGE EXTERNAL, ALTER checkpoint SET STORAGE EXTERNAL");
+  std::vector<new_job> const jobs{job_of(1, key), job_of(2), job_of(3)};
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+  // A row is as large as that before any value of it is stored apart.
+  b.db.must("UPDATE weir.jobs SET " + (column == "unique_key" ? "headers" : column) +
+            " = convert_to(repeat('x', 4000), 'UTF8') WHERE unique_key <> ''");
+  auto const toast =
+      b.db.must("SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'weir.jobs'::regclass");
+  b.db.must("SELECT heap_force_kill('" + toast + "', array_agg(ctid)) FROM " + toast +
+            " WHERE chunk_seq = 0");
+  return jobs;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(postgres_damage)
@@ -82,24 +100,15 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_job_is_set_aside_and_its_queue_goes_on) {
   }
 }
 
-// Of what a large value is stored in, a part is gone, so that the server itself cannot read the
-// job. It keeps what is left, and whoever claims others of the same queue is given them.
+// It keeps what is left, and whoever claims others of the same queue is given them.
 BOOST_AUTO_TEST_CASE(F93_a_job_that_the_server_cannot_read_is_set_aside_and_its_queue_goes_on) {
-  for (auto const* const column : {"payload", "memo", "headers", "progress", "checkpoint"}) {
+  std::string const key(1000, 'k');
+  for (std::string const column : {"payload", "headers", "checkpoint", "unique_key"}) {
     for (std::uint64_t const sequence : {0U, 1U}) {
       BOOST_TEST_CONTEXT(column << ", " << sequence) {
         bed b;
-        std::vector<new_job> const jobs{job_of(1, "key"), job_of(2), job_of(3)};
-        BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
-        b.db.must("CREATE EXTENSION pg_surgery");
-        auto const toast = b.db.must("SELECT reltoastrelid::regclass FROM pg_class "
-                                     "WHERE oid = 'weir.jobs'::regclass");
-        b.db.must(std::string{"ALTER TABLE weir.jobs ALTER "} + column + " SET STORAGE EXTERNAL");
-        b.db.must(std::string{"UPDATE weir.jobs SET "} + column +
-                  " = convert_to(repeat('x', 4000), 'UTF8') WHERE unique_key <> ''");
-        b.db.must("SELECT heap_force_kill('" + toast + "', array_agg(ctid)) FROM " + toast +
-                  " WHERE chunk_seq = 1");
-
+        auto const jobs = lose_part(b, column, column == "unique_key" ? key : "key");
+        BOOST_TEST(b(command::list_jobs{"q", job_state::pending, 10, {}}).has_error());
         auto const taken = b(command::dequeue_jobs{"q", "h", sequence, 10, 1h});
         BOOST_TEST_REQUIRE(taken.has_value(), taken.error().message());
         BOOST_TEST(taken->damaged == 1U);
@@ -110,17 +119,56 @@ BOOST_AUTO_TEST_CASE(F93_a_job_that_the_server_cannot_read_is_set_aside_and_its_
         BOOST_TEST_REQUIRE(dead->jobs.size() == 1U);
         BOOST_TEST((dead->jobs[0].id == id(1)));
         BOOST_TEST(dead->jobs[0].kind == jobs[0].kind);
-        BOOST_TEST(dead->jobs[0].payload.empty() == (column == std::string_view{"payload"}));
+        BOOST_TEST(dead->jobs[0].payload.empty() == (column == "payload"));
         BOOST_TEST(dead->jobs[0].reason.starts_with(damaged_record));
         BOOST_TEST(b(command::read_queue_stats{"q"})->dead == 1U);
-        std::vector<new_job> const again{job_of(4, "key")};
-        BOOST_TEST(
-            (b(command::enqueue_jobs{"q", again})->front().outcome == enqueue_outcome::enqueued));
+        std::vector<new_job> const again{job_of(4, jobs[0].unique_key)};
+        auto const free = b(command::enqueue_jobs{"q", again});
+        BOOST_TEST_REQUIRE(free.has_value(), free.error().message());
+        BOOST_TEST((free->front().outcome == enqueue_outcome::enqueued));
         auto const next = b(command::dequeue_jobs{"q", "h", 2 * sequence, 10, 1h});
         BOOST_TEST_REQUIRE(next->jobs.size() == 1U);
         BOOST_TEST((next->jobs[0].id == id(4)));
       }
     }
+  }
+}
+
+// Dequeues of other queues that go together with such a one are answered, and a store may end while
+// it is asked for once more.
+BOOST_AUTO_TEST_CASE(F93_a_job_that_cannot_be_read_holds_up_no_other_queue_and_no_end) {
+  bed b;
+  (void)lose_part(b, "payload", "key");
+  constexpr int queues = 8;
+  std::vector<std::string> names;
+  for (int i = 0; i != queues; ++i) names.push_back("other" + std::to_string(i));
+  for (auto const& name : names) {
+    std::vector<new_job> const one{job_of(9)};
+    BOOST_TEST(b(command::enqueue_jobs{name, one}).has_value());
+  }
+  names.emplace_back("q");
+  std::size_t claimed = 0;
+  std::size_t answered = 0;
+  for (auto const& name : names) {
+    b.store.async_execute(command::dequeue_jobs{name, "h", 1, 10, 1h},
+                          [&](error_code ec, dequeued const& got) {
+                            BOOST_TEST(!ec, ec.message());
+                            claimed += got.jobs.size();
+                            ++answered;
+                          });
+  }
+  BOOST_TEST_REQUIRE(weir_test::happens(b.io, [&] { return answered == names.size(); }));
+  BOOST_TEST(claimed == queues + 2U);
+
+  for (int steps = 0; steps < 60; steps += 5) {
+    bed other;
+    (void)lose_part(other, "payload", "key");
+    boost::asio::io_context io;
+    postgres_store const store{io.get_executor(), the_server().conninfo(other.database), quick()};
+    store.async_execute(command::dequeue_jobs{"q", "h", 0, 10, 1h},
+                        [](error_code, dequeued const&) {});
+    for (int i = 0; i != steps; ++i) io.run_one_for(2ms);
+    if (steps % 2 == 0) store.close();
   }
 }
 

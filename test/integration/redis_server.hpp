@@ -41,13 +41,14 @@ using namespace std::chrono_literals;
   return o;
 }
 
-/// The rights of a user that a store works as, on a server of its own: besides its keys, those that
-/// begin with `{PREFIX:`, and its channels, which do too. As SECURITY.md has them, for a shell.
-[[nodiscard]] inline std::string least_rights() {
-  return "'" +
-         boost::algorithm::replace_all_copy(weir_test::documented("SECURITY.md", "-@all +hello"),
-                                            " ", "' '") +
-         "'";
+/// The rights of a user that a store works as, as SECURITY.md has them, for a shell.
+///
+/// @param prefix the store's, or a pattern for those of several
+[[nodiscard]] inline std::string least_rights(std::string const& prefix = "weir") {
+  using boost::algorithm::replace_all_copy;
+  auto const rights = replace_all_copy(weir_test::documented("SECURITY.md", "resetkeys"),
+                                       "{weir:", "{" + prefix + ":");
+  return "'" + replace_all_copy(rights, " ", "' '") + "'";
 }
 
 /// Executes one command and waits for it.

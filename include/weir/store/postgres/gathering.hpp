@@ -57,6 +57,15 @@ class postgres_joined final : public postgres_request {
     return std::ranges::any_of(parts_, [](auto const& r) { return r->waiting(); });
   }
 
+  [[nodiscard]] bool leaves() noexcept override {
+    std::size_t leaving = 0;
+    for (auto const& r : parts_) leaving += r->leaves() ? 1 : 0;
+    return leaving != 0;
+  }
+  void stays() noexcept override {
+    for (auto const& r : parts_) r->stays();
+  }
+
   void finish(error_code ec, postgres_rows const& rows) noexcept override {
     if (ec && ec != errc::outcome_unknown && parts_.size() > 1) {
       try {

@@ -34,6 +34,7 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -160,7 +161,11 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   void repeats(std::unique_ptr<postgres_request> r) override {
     if (closed_) return r->finish(boost::asio::error::operation_aborted, {});
     r->stays();
-    lane_of(r->call()).pending.push_back(std::move(r));
+    try {
+      lane_of(r->call()).pending.push_back(std::move(r));
+    } catch (std::bad_alloc const&) {
+      r->finish(make_error_code(boost::system::errc::not_enough_memory), {});
+    }
   }
 
   void refused(std::vector<std::unique_ptr<postgres_request>> parts) override {
@@ -364,8 +369,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   static constexpr duration demoted_interval = std::chrono::milliseconds{50};
   static constexpr duration prod_interval = std::chrono::milliseconds{20};
 
+  postgres_gathering gathered_;  // outlives what is in the lanes, some of which it is told of
   std::array<lane, 2> lanes_;
-  postgres_gathering gathered_;
   std::vector<std::shared_ptr<postgres_link>> links_;
   jittered_backoff<capped_backoff<exponential_backoff>, equal_jitter> backoff_{
       capped_backoff{exponential_backoff{std::chrono::milliseconds{20}}, std::chrono::seconds{2}}};

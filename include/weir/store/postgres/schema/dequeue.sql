@@ -167,41 +167,61 @@ CREATE FUNCTION weir.readable(value bytea) RETURNS boolean LANGUAGE plpgsql AS $
 BEGIN
   PERFORM value || '';
   RETURN true;
-EXCEPTION WHEN data_corrupted THEN
+EXCEPTION WHEN data_corrupted OR index_corrupted OR internal_error THEN
   RETURN false;
 END $$;
 
 -- A dequeue after one that failed because of what cannot be read. Of the jobs that it would claim, what
--- is lost becomes empty, and bury() takes those for damaged ones. It examines as many as it may meet.
+-- is lost becomes empty, and bury() takes those for damaged ones. It examines what it may meet: as much
+-- as it may claim, and as many as it may bury.
 CREATE FUNCTION weir.dequeue_readable(queue_ bytea, shard_ integer, holders_ bytea[],
     limits_ integer[], sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF weir.job_row LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
-  now_ bigint := coalesce(at_, weir.clock());
+  now_ bigint;
+  left_ bigint := (SELECT sum(l.most) FROM unnest(limits_) l(most));
+  room bigint := weir.limits.answer_bytes;
+  damaged integer := 0;
+  m record;
 BEGIN
-  WITH met AS MATERIALIZED (
-      SELECT k.id, weir.readable(k.holder) AS holder, weir.readable(k.unique_key) AS unique_key,
-          weir.readable(k.kind) AS kind, weir.readable(k.payload) AS payload,
-          weir.readable(k.memo) AS memo, weir.readable(k.reason) AS reason,
-          weir.readable(k.headers) AS headers, weir.readable(k.progress) AS progress,
-          weir.readable(k.checkpoint) AS checkpoint
-        FROM weir.jobs k WHERE k.queue = queue_ AND k.vesting <= now_
-        ORDER BY k.priority, k.vesting, k.id
-        LIMIT weir.rule.burials_per_dequeue + (SELECT sum(l.most) FROM unnest(limits_) l(most))
-        FOR UPDATE SKIP LOCKED)
-    UPDATE weir.jobs j SET snoozes = -1,
-        holder = CASE WHEN m.holder THEN j.holder END,
-        unique_key = CASE WHEN m.unique_key THEN j.unique_key ELSE '' END,
-        kind = CASE WHEN m.kind THEN j.kind ELSE '' END,
-        payload = CASE WHEN m.payload THEN j.payload ELSE '' END,
-        memo = CASE WHEN m.memo THEN j.memo ELSE '' END,
-        reason = CASE WHEN m.reason THEN j.reason ELSE '' END,
-        headers = CASE WHEN m.headers THEN j.headers ELSE '' END,
-        progress = CASE WHEN m.progress THEN j.progress ELSE '' END,
-        checkpoint = CASE WHEN m.checkpoint THEN j.checkpoint ELSE '' END
-      FROM met m WHERE j.queue = queue_ AND j.id = m.id
-        AND NOT (m.holder AND m.unique_key AND m.kind AND m.payload AND m.memo AND m.reason
-          AND m.headers AND m.progress AND m.checkpoint);
+  IF sequence_ <> 0 THEN  -- before the jobs, as dequeue_jobs has it
+    INSERT INTO weir.dequeues AS d VALUES (queue_, holders_[1], 0, 0)
+      ON CONFLICT (queue, holder) DO UPDATE SET day = d.day;
+  END IF;
+  now_ := coalesce(at_, weir.clock());
+  FOR m IN
+    SELECT j.* FROM weir.level_heads(queue_, NULL, NULL) h,
+      LATERAL (SELECT k.id, weir.claim_bytes(k) AS size, weir.readable(k.holder) AS holder,
+            weir.readable(k.unique_key) AS unique_key, weir.readable(k.kind) AS kind,
+            weir.readable(k.payload) AS payload, weir.readable(k.memo) AS memo,
+            weir.readable(k.reason) AS reason, weir.readable(k.headers) AS headers,
+            weir.readable(k.progress) AS progress, weir.readable(k.checkpoint) AS checkpoint
+          FROM weir.jobs k WHERE k.queue = queue_ AND k.priority = h.priority AND k.vesting <= now_
+          ORDER BY k.vesting, k.id FOR UPDATE SKIP LOCKED) j
+  LOOP
+    IF m.holder AND m.unique_key AND m.kind AND m.payload AND m.memo AND m.reason AND m.headers
+        AND m.progress AND m.checkpoint THEN
+      left_ := left_ - 1;
+      room := room - m.size;
+    ELSE
+      damaged := damaged + 1;
+      UPDATE weir.jobs j SET snoozes = -1,
+          holder = CASE WHEN m.holder THEN j.holder END,
+          unique_key = CASE WHEN m.unique_key THEN j.unique_key ELSE '' END,
+          kind = CASE WHEN m.kind THEN j.kind ELSE '' END,
+          payload = CASE WHEN m.payload THEN j.payload ELSE '' END,
+          memo = CASE WHEN m.memo THEN j.memo ELSE '' END,
+          reason = CASE WHEN m.reason THEN j.reason ELSE '' END,
+          headers = CASE WHEN m.headers THEN j.headers ELSE '' END,
+          progress = CASE WHEN m.progress THEN j.progress ELSE '' END,
+          checkpoint = CASE WHEN m.checkpoint THEN j.checkpoint ELSE '' END
+        WHERE j.queue = queue_ AND j.id = m.id;
+      IF NOT m.unique_key THEN
+        DELETE FROM weir.keys k WHERE k.queue = queue_ AND k.owner = m.id;
+      END IF;
+    END IF;
+    EXIT WHEN left_ <= 0 OR room < 0 OR damaged >= weir.rule.burials_per_dequeue;
+  END LOOP;
   RETURN QUERY SELECT * FROM weir.dequeue_jobs(queue_, shard_, holders_, limits_, sequence_, lease_,
     own_, at_);
 END $$;
