@@ -102,12 +102,12 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_job_is_set_aside_and_its_queue_goes_on) {
 
 // It keeps what is left, and whoever claims others of the same queue is given them.
 BOOST_AUTO_TEST_CASE(F93_a_job_that_the_server_cannot_read_is_set_aside_and_its_queue_goes_on) {
-  std::string const key(1000, 'k');
   for (std::string const column : {"payload", "headers", "checkpoint", "unique_key"}) {
     for (std::uint64_t const sequence : {0U, 1U}) {
       BOOST_TEST_CONTEXT(column << ", " << sequence) {
         bed b;
-        auto const jobs = lose_part(b, column, column == "unique_key" ? key : "key");
+        auto const key = column == "unique_key" ? std::string(1000, 'k') : std::string{"key"};
+        auto const jobs = lose_part(b, column, key);
         BOOST_TEST(b(command::list_jobs{"q", job_state::pending, 10, {}}).has_error());
         auto const taken = b(command::dequeue_jobs{"q", "h", sequence, 10, 1h});
         BOOST_TEST_REQUIRE(taken.has_value(), taken.error().message());
