@@ -15,8 +15,8 @@ namespace weir_test {
 
 extern char const* const project_folder;
 
-/// What a page shows its reader to copy: from this text on to the end of the block that it is in,
-/// with a space between any two words. So a page cannot say anything else than what is tested.
+/// Reads what a page shows for copying: from this text on to the end of its block, with one space
+/// between words. So the page cannot say anything else than what is tested.
 [[nodiscard]] inline std::string documented(std::string const& page, std::string const& from) {
   std::ifstream in{std::filesystem::path{project_folder} / page};
   std::string out{std::istreambuf_iterator<char>{in}, {}};

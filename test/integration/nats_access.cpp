@@ -65,7 +65,7 @@ std::string with(std::string const& permissions, std::string const& subject) {
   return boost::algorithm::replace_first_copy(permissions, "[", "[\"" + subject + "\", ");
 }
 
-/// What SECURITY.md says that a user needs, for jobs too.
+/// The permissions that SECURITY.md lists, those for jobs included.
 std::string documented_for_jobs() {
   return "{ " + weir_test::documented("SECURITY.md", "publish: [") + " }";
 }

@@ -146,8 +146,7 @@ BOOST_AUTO_TEST_CASE(who_may_not_do_it_is_told_so) {
   BOOST_TEST(on(command::inspect_lock{"key"}).value().held);
 }
 
-/// Makes a user of what SECURITY.md lists for everybody, and of what it says that one needs
-/// besides.
+/// Makes a user with the rights that SECURITY.md lists for everybody, and some more.
 redis_address least(server const& s, std::string const& besides) {
   BOOST_TEST(s.ask("acl setuser app reset on '>secret' " + least_rights() + besides) == "OK");
   return s.address().authenticate("secret", "app");

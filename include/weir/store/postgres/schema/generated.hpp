@@ -894,9 +894,9 @@ EXCEPTION WHEN data_corrupted OR index_corrupted OR internal_error THEN
   RETURN false;
 END $$;
 
--- A dequeue after one that failed because of what cannot be read. Of the jobs that it would claim, what
--- is lost becomes empty, and bury() takes those for damaged ones. It examines what it may meet: as much
--- as it may claim, and as many as it may bury.
+-- A dequeue after one that failed because a job could not be read. First it looks at the jobs that it may
+-- claim: what cannot be read of them becomes empty, and a negative count of snoozes has bury() take them
+-- for damaged. It looks at no more than it may claim, or bury.
 CREATE FUNCTION ~.dequeue_readable(queue_ bytea, shard_ integer, holders_ bytea[],
     limits_ integer[], sequence_ bigint, lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
