@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/erased.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/testing/faults.hpp"
@@ -21,10 +22,129 @@
 #include <boost/asio/bind_executor.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
 namespace weir::testing {
+
+namespace detail {
+
+/// A command with this answer under way, of any store. It is kept by whatever it waits for.
+template <class Answer>
+class faulty_operation : public std::enable_shared_from_this<faulty_operation<Answer>> {
+ public:
+  using handler = boost::asio::any_completion_handler<void(error_code, Answer)>;
+
+  /// The way to the store behind.
+  struct way {
+    std::function<void(handler)> execute;
+    boost::asio::any_io_executor executor;
+    weir::detail::any_clock clock;
+    fault_injector faults;
+  };
+
+  faulty_operation(way to, fault_injector::injected const& injected, handler h)
+      : to_{std::move(to)},
+        injected_{injected},
+        handler_{std::move(h)},
+        slot_{boost::asio::get_associated_cancellation_slot(handler_)} {}
+
+  void begin() {
+    switch (injected_.what) {
+      case fault::none: execute(&faulty_operation::deliver); break;
+      case fault::delay: wait(&faulty_operation::execute_late); break;
+      case fault::late_answer: execute(&faulty_operation::hold_back); break;
+      case fault::fail_before: finish(make_error_code(errc::store_unavailable), Answer{}); break;
+      case fault::fail_after: execute(&faulty_operation::lose); break;
+      case fault::duplicate: execute(&faulty_operation::repeat); break;
+      case fault::never: hang(); break;
+      case fault::silence: execute(&faulty_operation::ignore); break;
+    }
+  }
+
+ private:
+  using next_step = void (faulty_operation::*)(error_code, Answer);
+
+  /// Executes the command, then goes on with `next`.
+  void execute(next_step next) {
+    to_.execute(bound([self = this->shared_from_this(), next](error_code ec, Answer got) {
+      self->slot_.clear();
+      ((*self).*next)(ec, std::move(got));
+    }));
+  }
+
+  /// Waits for the delay, then goes on with `next`, unless cancelled.
+  void wait(void (faulty_operation::*next)()) {
+    auto step = [self = this->shared_from_this(), next](error_code ec) {
+      self->slot_.clear();
+      if (ec) {
+        self->finish(ec, Answer{});
+      } else {
+        ((*self).*next)();
+      }
+    };
+    to_.clock.async_wait_until(to_.executor,
+                               saturating_add(to_.clock.steady_now(), injected_.delay),
+                               bound(std::move(step)));
+  }
+
+  void execute_late() { execute(&faulty_operation::deliver); }
+  void deliver(error_code ec, Answer got) { finish(ec, std::move(got)); }
+
+  void hold_back(error_code ec, Answer got) {
+    first_error_ = ec;
+    first_ = std::move(got);
+    wait(&faulty_operation::deliver_first);
+  }
+  void deliver_first() { finish(first_error_, std::move(first_)); }
+
+  /// Bad input never leaves the client, so it is never unknown.
+  void lose(error_code ec, Answer) {
+    finish(ec == condition::bad_input ? ec : make_error_code(errc::outcome_unknown), Answer{});
+  }
+
+  void repeat(error_code ec, Answer got) {
+    first_error_ = ec;
+    first_ = std::move(got);
+    execute(&faulty_operation::choose);
+  }
+
+  void choose(error_code ec, Answer got) {
+    if (injected_.second) {
+      finish(ec, std::move(got));
+    } else {
+      deliver_first();
+    }
+  }
+
+  void ignore(error_code, Answer) { hang(); }
+
+  void hang() {
+    to_.faults.keep(weir::detail::park<error_code, Answer>(to_.executor, std::move(handler_)));
+  }
+
+  void finish(error_code ec, Answer got) {
+    weir::detail::post_completion(to_.executor, std::move(handler_), ec, std::move(got));
+  }
+
+  /// The step with the executor and the cancellation slot of the handler.
+  template <class Step>
+  auto bound(Step step) {
+    return boost::asio::bind_cancellation_slot(
+        slot_, boost::asio::bind_executor(
+                   boost::asio::get_associated_executor(handler_, to_.executor), std::move(step)));
+  }
+
+  way to_;
+  fault_injector::injected injected_;
+  handler handler_;
+  boost::asio::cancellation_slot slot_;
+  error_code first_error_{};
+  Answer first_{};
+};
+
+}  // namespace detail
 
 /// A store whose commands meet with faults on their way: another store, and something that decides
 /// what happens.
@@ -48,7 +168,8 @@ class faulty_store {
   faulty_store(Store store, fault_injector faults, Clock clock = Clock{})
       : store_{std::move(store)},
         faults_{std::move(faults)},
-        clock_{std::move(clock)} {}
+        clock_{std::move(clock)},
+        delays_{weir::detail::any_clock::of(clock_)} {}
 
   /// The other store's.
   [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
@@ -72,134 +193,25 @@ class faulty_store {
 
  private:
   template <class C>
-  class operation;
-
-  template <class C>
   struct initiation {
-    using handler = boost::asio::any_completion_handler<void(error_code, typename C::result)>;
-    void operator()(handler h, faulty_store self, C c) const {
+    using operation = detail::faulty_operation<typename C::result>;
+    void operator()(typename operation::handler h, faulty_store self, C c) const {
       auto const injected = self.faults_.template draw<C>();
-      auto const op = std::make_shared<operation<C>>(std::move(self), c, injected, std::move(h));
-      op->begin();
+      auto executor = self.get_executor();
+      auto clock = self.delays_;
+      auto faults = self.faults_;
+      typename operation::way to{[store = std::move(self.store_), c = std::move(c)](auto next) {
+                                   store.async_execute(c, std::move(next));
+                                 },
+                                 std::move(executor), std::move(clock), std::move(faults)};
+      std::make_shared<operation>(std::move(to), injected, std::move(h))->begin();
     }
   };
 
   Store store_;
   fault_injector faults_;
   Clock clock_;
-};
-
-/// One command under way. It is kept by whatever it waits for.
-template <store Store, clock Clock>
-template <class C>
-class faulty_store<Store, Clock>::operation : public std::enable_shared_from_this<operation<C>> {
- public:
-  using answer = typename C::result;
-  using handler = typename initiation<C>::handler;
-
-  operation(faulty_store store, C const& c, fault_injector::injected const& injected, handler h)
-      : store_{std::move(store)},
-        command_{c},
-        injected_{injected},
-        fallback_{store_.get_executor()},
-        handler_{std::move(h)},
-        slot_{boost::asio::get_associated_cancellation_slot(handler_)} {}
-
-  void begin() {
-    switch (injected_.what) {
-      case fault::none: execute(&operation::deliver); break;
-      case fault::delay: wait([](operation& self) { self.execute(&operation::deliver); }); break;
-      case fault::late_answer: execute(&operation::hold_back); break;
-      case fault::fail_before: finish(make_error_code(errc::store_unavailable), answer{}); break;
-      case fault::fail_after: execute(&operation::lose); break;
-      case fault::duplicate: execute(&operation::repeat); break;
-      case fault::never: hang(); break;
-      case fault::silence: execute(&operation::ignore); break;
-    }
-  }
-
- private:
-  using next_step = void (operation::*)(error_code, answer);
-
-  /// Executes the command, then goes on with `next`.
-  void execute(next_step next) {
-    auto step = [self = this->shared_from_this(), next](error_code ec, answer got) {
-      self->slot_.clear();
-      ((*self).*next)(ec, std::move(got));
-    };
-    store_.store_.async_execute(command_, bound(std::move(step)));
-  }
-
-  /// Waits for the delay, then goes on with `next`, unless cancelled.
-  template <class Next>
-  void wait(Next next) {
-    auto step = [self = this->shared_from_this(), next](error_code ec) {
-      self->slot_.clear();
-      if (ec) {
-        self->finish(ec, answer{});
-      } else {
-        next(*self);
-      }
-    };
-    store_.clock_.async_wait_until(fallback_,
-                                   saturating_add(store_.clock_.steady_now(), injected_.delay),
-                                   bound(std::move(step)));
-  }
-
-  void deliver(error_code ec, answer got) { finish(ec, std::move(got)); }
-
-  void hold_back(error_code ec, answer got) {
-    first_error_ = ec;
-    first_ = std::move(got);
-    wait([](operation& self) { self.finish(self.first_error_, std::move(self.first_)); });
-  }
-
-  /// Bad input never leaves the client, so it is never unknown.
-  void lose(error_code ec, answer) {
-    finish(ec == condition::bad_input ? ec : make_error_code(errc::outcome_unknown), answer{});
-  }
-
-  void repeat(error_code ec, answer got) {
-    first_error_ = ec;
-    first_ = std::move(got);
-    execute(&operation::choose);
-  }
-
-  void choose(error_code ec, answer got) {
-    if (injected_.second) {
-      finish(ec, std::move(got));
-    } else {
-      finish(first_error_, std::move(first_));
-    }
-  }
-
-  void ignore(error_code, answer) { hang(); }
-
-  void hang() {
-    auto op = weir::detail::park<error_code, answer>(fallback_, std::move(handler_));
-    store_.faults_.keep(std::move(op));
-  }
-
-  void finish(error_code ec, answer got) {
-    weir::detail::post_completion(fallback_, std::move(handler_), ec, std::move(got));
-  }
-
-  /// The step with the executor and the cancellation slot of the handler.
-  template <class Step>
-  auto bound(Step step) {
-    return boost::asio::bind_cancellation_slot(
-        slot_, boost::asio::bind_executor(boost::asio::get_associated_executor(handler_, fallback_),
-                                          std::move(step)));
-  }
-
-  faulty_store store_;
-  C command_;
-  fault_injector::injected injected_;
-  boost::asio::any_io_executor fallback_;
-  handler handler_;
-  boost::asio::cancellation_slot slot_;
-  error_code first_error_{};
-  answer first_{};
+  weir::detail::any_clock delays_;
 };
 
 }  // namespace weir::testing
