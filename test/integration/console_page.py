@@ -252,6 +252,68 @@ class Driving(PageTest):
         steps = [int(n) for n in re.findall(r"(\d+) done, ", serving.said.replace(",", "").replace(" done", " done,"))]
         self.assertTrue(max(steps) <= 500 and sum(steps) == weirctl.MANY - weirctl.CONFLICTS, serving.said)
 
+    def test_the_page_lives_by_a_stream_that_rests_when_hidden(self):
+        place = self.place()
+        place.fill("waiting", 3)
+        with self.served(place, *ALL) as serving:
+            self.go(serving, "queue", queue="waiting")
+            self.see("pending 3")
+            self.browser.execute_script("window.same = true")
+            place.fill("waiting", 2)
+            self.see("pending 5")
+            self.assertTrue(self.browser.execute_script("return window.same"))
+            hide = ("Object.defineProperty(document, 'hidden', {configurable: true, get: () => arguments[0]});"
+                    "document.dispatchEvent(new Event('visibilitychange')); return stream === null")
+            self.assertTrue(self.browser.execute_script(hide.replace("arguments[0]", "true")))
+            self.assertFalse(self.browser.execute_script(hide.replace("arguments[0]", "false")))
+            self.click("Live", "header")
+            self.assertTrue(self.browser.execute_script("return stream === null"))
+
+
+class Attacking(PageTest):
+    def test_nothing_can_be_done_where_nothing_is_allowed(self):
+        place = self.place()
+        ids = place.fill("states")
+        with self.served(place, "--allow", "pause") as serving:
+            self.go(serving, "job", queue="mail", id=ids["dead"])
+            self.see("no such address")
+            self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "[data-confirm]"), [])
+            for action in ("replay", "purge"):
+                status = self.browser.execute_script(
+                    "return fetch('/act?' + new URLSearchParams(arguments[0]), {method: 'POST'}).then(r => r.status)",
+                    {"action": action, "queue": "mail", "id": ids["dead"]})
+                self.assertEqual(status, 403)
+            self.assertEqual(serving.request("GET", f"/confirm?action=replay&queue=mail&id={ids['dead']}")[0], 403)
+        self.assertEqual(self.count(place, "mail", "dead"), 1)
+        self.assertIn("purge mail " + ids["dead"] + ": refused: not allowed", serving.said)
+
+    def test_texts_of_strangers_are_texts(self):
+        place = self.place()
+        ids = place.fill("markup")
+        with self.served(place, *ALL) as serving:
+            for path, more in (("", {}), ("queues", {}), ("queues", {"under": MARKUP}), ("dead", {}), ("leases", {}),
+                               ("schedules", {}), *(("queue", {"queue": MARKUP, "state": s})
+                                                    for s in ("pending", "leased", "dead")),
+                               ("queue", {"queue": MARKUP, "filter": MARKUP}),
+                               *(("job", {"queue": MARKUP, "id": i}) for i in ids.values()),
+                               ("limits", {"noun": "limiter", "key": MARKUP}), ("limits", {"noun": "lock", "key": MARKUP}),
+                               ("confirm", {"action": "purge", "queue": MARKUP, "id": ids["dead"]}),
+                               ("confirm", {"action": "purge", "queue": MARKUP, "state": "dead", "kind": MARKUP}),
+                               ("confirm", {"action": "pause_schedule", "name": MARKUP})):
+                self.go(serving, path, **more)
+                self.see("<script>document.title='owned'</script>") if path != "queues" or not more else None
+                odd = self.browser.execute_script("return document.querySelectorAll('body script, img, iframe').length")
+                self.assertEqual([odd, self.browser.execute_script("return document.title == 'owned'")], [0, False], path)
+            self.go(serving, "queue", queue=MARKUP, state="dead")  # and an action finds its way back to that name
+            self.click("Replay all")
+            self.confirm("Replay")
+            self.see("Done")
+        self.assertEqual(self.count(place, MARKUP, "dead"), 0)
+
+
+class Page(PageTest):
+    """What has nothing to do with the store: on one of them."""
+
     def test_it_works_without_script_and_is_stopped_between_two_steps(self):
         place = self.place()
         place.fill("dead", 1200, 0)
@@ -270,23 +332,6 @@ class Driving(PageTest):
         finally:
             self.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
         self.assertEqual(self.count(place, "bulk", "dead"), 200)
-
-    def test_the_page_lives_by_a_stream_that_rests_when_hidden(self):
-        place = self.place()
-        place.fill("waiting", 3)
-        with self.served(place, *ALL) as serving:
-            self.go(serving, "queue", queue="waiting")
-            self.see("pending 3")
-            self.browser.execute_script("window.same = true")
-            place.fill("waiting", 2)
-            self.see("pending 5")
-            self.assertTrue(self.browser.execute_script("return window.same"))
-            hide = ("Object.defineProperty(document, 'hidden', {configurable: true, get: () => arguments[0]});"
-                    "document.dispatchEvent(new Event('visibilitychange')); return stream === null")
-            self.assertTrue(self.browser.execute_script(hide.replace("arguments[0]", "true")))
-            self.assertFalse(self.browser.execute_script(hide.replace("arguments[0]", "false")))
-            self.click("Live", "header")
-            self.assertTrue(self.browser.execute_script("return stream === null"))
 
     def test_keys_lead_through_it(self):
         with self.served(self.states, *ALL) as serving:
@@ -330,47 +375,6 @@ class Driving(PageTest):
                         if PICTURES:
                             self.browser.save_screenshot(f"{PICTURES}/{self.KIND}-{name}-{width}-{scheme}.png")
             self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-class Attacking(PageTest):
-    def test_nothing_can_be_done_where_nothing_is_allowed(self):
-        place = self.place()
-        ids = place.fill("states")
-        with self.served(place, "--allow", "pause") as serving:
-            self.go(serving, "job", queue="mail", id=ids["dead"])
-            self.see("no such address")
-            self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "[data-confirm]"), [])
-            for action in ("replay", "purge"):
-                status = self.browser.execute_script(
-                    "return fetch('/act?' + new URLSearchParams(arguments[0]), {method: 'POST'}).then(r => r.status)",
-                    {"action": action, "queue": "mail", "id": ids["dead"]})
-                self.assertEqual(status, 403)
-            self.assertEqual(serving.request("GET", f"/confirm?action=replay&queue=mail&id={ids['dead']}")[0], 403)
-        self.assertEqual(self.count(place, "mail", "dead"), 1)
-        self.assertIn("purge mail " + ids["dead"] + ": refused: not allowed", serving.said)
-
-    def test_texts_of_strangers_are_texts(self):
-        place = self.place()
-        ids = place.fill("markup")
-        with self.served(place, *ALL) as serving:
-            for path, more in (("", {}), ("queues", {}), ("queues", {"under": MARKUP}), ("dead", {}), ("leases", {}),
-                               ("schedules", {}), *(("queue", {"queue": MARKUP, "state": s})
-                                                    for s in ("pending", "leased", "dead")),
-                               ("queue", {"queue": MARKUP, "filter": MARKUP}),
-                               *(("job", {"queue": MARKUP, "id": i}) for i in ids.values()),
-                               ("limits", {"noun": "limiter", "key": MARKUP}), ("limits", {"noun": "lock", "key": MARKUP}),
-                               ("confirm", {"action": "purge", "queue": MARKUP, "id": ids["dead"]}),
-                               ("confirm", {"action": "purge", "queue": MARKUP, "state": "dead", "kind": MARKUP}),
-                               ("confirm", {"action": "pause_schedule", "name": MARKUP})):
-                self.go(serving, path, **more)
-                self.see("<script>document.title='owned'</script>") if path != "queues" or not more else None
-                odd = self.browser.execute_script("return document.querySelectorAll('body script, img, iframe').length")
-                self.assertEqual([odd, self.browser.execute_script("return document.title == 'owned'")], [0, False], path)
-            self.go(serving, "queue", queue=MARKUP, state="dead")  # and an action finds its way back to that name
-            self.click("Replay all")
-            self.confirm("Replay")
-            self.see("Done")
-        self.assertEqual(self.count(place, MARKUP, "dead"), 0)
 
     def test_sites_of_others_reach_nothing(self):
         place = self.place()
@@ -447,10 +451,10 @@ if __name__ == "__main__":
         stores = [name for name in sys.argv[2].split(",") if name]
         del sys.argv[1:3]
     servers = {"sqlite": None, "redis": RedisServer, "postgres": PostgresServer, "nats": NatsServer}
-    of_all = [Driving, Attacking]
-    del Driving, Attacking, PageTest
+    of_all, of_one = [Driving, Attacking], [Page]
+    del Driving, Attacking, Page, PageTest
     for store in stores:
-        for part in of_all:
+        for part in of_all + (of_one if store == stores[0] else []):
             name = f"{part.__name__}_{store}"
             globals()[name] = type(name, (part,), {"KIND": store, "SERVER": servers[store]})
     del part
