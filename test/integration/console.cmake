@@ -30,7 +30,7 @@ if(NOT TARGET weirctl_fill AND WEIR_BUILD_EXAMPLES)
         COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/${name}.py $<TARGET_FILE:weirctl>
           $<TARGET_FILE:weirctl_fill> --stores "${stores}")
       set_tests_properties(integration.${name} PROPERTIES
-        LABELS integration TIMEOUT 600 COST 50 ENVIRONMENT "${environment}")
+        LABELS integration TIMEOUT 600 ENVIRONMENT "${environment}")
     endforeach()
     if(TEST integration.console_page)
       set_tests_properties(integration.console_page PROPERTIES TIMEOUT 1500)

@@ -37,5 +37,5 @@ if(Python3_FOUND)
     list(APPEND environment "WEIR_NATS_SERVER=${weir_nats_server}")
   endif()
   set_tests_properties(integration.manifest PROPERTIES
-    LABELS integration TIMEOUT 600 COST 100 ENVIRONMENT "${environment}") # long: begins first
+    LABELS integration TIMEOUT 600 ENVIRONMENT "${environment}")
 endif()
