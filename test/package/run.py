@@ -8,7 +8,7 @@ one program for each component that it asks for is built and run, header-only an
 component's library is missing, what is said is compared with what should be. The files that README.md and docs/install.md
 show are taken as they stand there, and the recipes for ConanCenter and vcpkg are made and used. --fast does one of each
 kind instead of all, and leaves those recipes out. Ways are taken side by side, as many as N compilers may run; what each
-has to say is told as a whole, in their order.
+has to say is told when it has ended.
 """
 
 import argparse
@@ -97,7 +97,7 @@ class Ways:
         self.work.mkdir(parents=True)
 
     def take(self, *ways):
-        """Takes the ways side by side, and tells what each said when it and those before it have ended."""
+        """Takes the ways side by side, and tells what each said when it has ended."""
         def one(way):
             self.told.lines = []
             try:
@@ -109,8 +109,9 @@ class Ways:
 
         taken = True
         with concurrent.futures.ThreadPoolExecutor(self.beside) as pool:
-            for lines, succeeded in pool.map(one, ways):
-                print("\n".join(lines), flush=True)
+            for done in concurrent.futures.as_completed([pool.submit(one, way) for way in ways]):
+                lines, succeeded = done.result()
+                print("".join(f"{line}\n" for line in lines), end="", flush=True)
                 taken = taken and succeeded
         return taken
 
