@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026 The weir authors
 # Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
-"""Drives the page of `weirctl serve` in Chromium, on each store that weirctl was built for.
+"""Drives the page of `weirctl serve` in Chromium: what a store has a part in, on each that weirctl was built for.
 
 usage: console_page.py WEIRCTL FILL [--stores sqlite,redis,postgres,nats] [unittest arguments]
 
@@ -312,7 +312,7 @@ class Attacking(PageTest):
 
 
 class Page(PageTest):
-    """What has nothing to do with the store: on one of them."""
+    """What has nothing to do with the store, but for its name: on the one whose name is the longest."""
 
     def test_it_works_without_script_and_is_stopped_between_two_steps(self):
         place = self.place()
@@ -454,7 +454,7 @@ if __name__ == "__main__":
     of_all, of_one = [Driving, Attacking], [Page]
     del Driving, Attacking, Page, PageTest
     for store in stores:
-        for part in of_all + (of_one if store == stores[0] else []):
+        for part in of_all + (of_one if store == max(stores, key=len) else []):
             name = f"{part.__name__}_{store}"
             globals()[name] = type(name, (part,), {"KIND": store, "SERVER": servers[store]})
     del part

@@ -3,12 +3,12 @@
 
 usage: run.py --work DIR [--fast] [--jobs N] [--conan CONAN] [--boost PREFIX] [--cxx COMPILER]
 
-Ways: an installation and find_package or pkg-config, add_subdirectory, plain -I, and (with --conan) a Conan package. In each,
-one program for each component that it asks for is built and run, header-only and with what is compiled once; and where a
-component's library is missing, what is said is compared with what should be. The files that README.md and docs/install.md
-show are taken as they stand there, and the recipes for ConanCenter and vcpkg are made and used. --fast does one of each
-kind instead of all, and leaves those recipes out. Ways are taken side by side, as many as N compilers may run; what each
-has to say is told when it has ended.
+Ways: an installation and find_package or pkg-config, add_subdirectory, plain -I, and (with --conan) a Conan package. In
+each, one program for each component that it asks for is built and run, header-only and with what is compiled once; and
+where a component's library is missing, what is said is compared with what should be. The files that README.md and
+docs/install.md show are taken as they stand there, and the recipes for ConanCenter and vcpkg are made and used. --fast
+does one of each kind instead of all, and leaves those recipes out. Up to four ways are taken side by side, which run N
+compilers together; what each has to say is told when it has ended.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -105,14 +106,21 @@ class Ways:
             except Failed as failure:
                 self.tell(f"FAILED: {failure}")
                 return self.told.lines, False
+            except Exception:
+                self.tell(f"FAILED: {traceback.format_exc()}")
+                return self.told.lines, False
             return self.told.lines, True
 
         taken = True
         with concurrent.futures.ThreadPoolExecutor(self.beside) as pool:
-            for done in concurrent.futures.as_completed([pool.submit(one, way) for way in ways]):
-                lines, succeeded = done.result()
-                print("".join(f"{line}\n" for line in lines), end="", flush=True)
-                taken = taken and succeeded
+            try:
+                for done in concurrent.futures.as_completed([pool.submit(one, way) for way in ways]):
+                    lines, succeeded = done.result()
+                    print("".join(f"{line}\n" for line in lines), end="", flush=True)
+                    taken = taken and succeeded
+            except BaseException:  # a signal: nothing more is begun
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return taken
 
     def tell(self, line):
@@ -146,10 +154,10 @@ class Ways:
 
     # ------------------------------------------------------------------------------------ the ways
 
-    def project(self, page, program, *blocks):
-        """A folder with a program, and what the page shows: the file of each kind of block."""
-        folder = self.work / page.replace("/", "-")
-        folder.mkdir(exist_ok=True)
+    def project(self, name, page, program, *blocks):
+        """A folder of this name with a program, and what the page shows: the file of each kind of block."""
+        folder = self.work / name
+        folder.mkdir()
         text = (ROOT / page).read_text(encoding="utf-8")
         for kind, file in blocks:
             shown = re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -167,14 +175,14 @@ class Ways:
 
     def readme(self):
         self.say("README.md, add_subdirectory, compiled", ["its first program"])
-        folder = self.project("README.md", README_PROGRAM, ("cmake", "CMakeLists.txt"))
+        folder = self.project("readme", "README.md", README_PROGRAM, ("cmake", "CMakeLists.txt"))
         (folder / "weir").symlink_to(ROOT)  # in place of a clone
         self.build_project(folder)
         run(sys.executable, ROOT / "test" / "integration" / "mail.py", folder / "plain" / "mail")
 
     def install_page(self):
         self.say("docs/install.md, find_package", ["the program for Redis"])
-        folder = self.project("docs/install.md", INSTALL_PROGRAM, ("cmake", "CMakeLists.txt"))
+        folder = self.project("install-page", "docs/install.md", INSTALL_PROGRAM, ("cmake", "CMakeLists.txt"))
         self.build_project(folder)
         run(folder / "plain" / "your_service", expect="usage: redis_limiter")
 
@@ -358,7 +366,8 @@ class Ways:
                 options += ["-o", f"libpq/*:include={header.parent}"]
         if not self.fast:
             self.say("docs/install.md, Conan", ["the program for Redis"])
-            folder = self.project("docs/install.md", INSTALL_PROGRAM, ("cmake", "CMakeLists.txt"), ("ini", "conanfile.txt"))
+            folder = self.project("install-page-conan", "docs/install.md", INSTALL_PROGRAM, ("cmake", "CMakeLists.txt"),
+                                  ("ini", "conanfile.txt"))
             conan("export", ROOT)
             conan("install", folder, "--build=missing", "-s", "compiler.cppstd=20", *options)
             run("cmake", "--preset", "conan-release", cwd=folder, env=env)

@@ -198,12 +198,11 @@ class faulty_store {
     void operator()(typename operation::handler h, faulty_store self, C c) const {
       auto const injected = self.faults_.template draw<C>();
       auto executor = self.get_executor();
-      auto clock = self.delays_;
-      auto faults = self.faults_;
-      typename operation::way to{[store = std::move(self.store_), c = std::move(c)](auto next) {
-                                   store.async_execute(c, std::move(next));
-                                 },
-                                 std::move(executor), std::move(clock), std::move(faults)};
+      auto execute = [store = std::move(self.store_), c = std::move(c)](auto next) mutable {
+        store.async_execute(c, std::move(next));
+      };
+      typename operation::way to{std::move(execute), std::move(executor), std::move(self.delays_),
+                                 std::move(self.faults_)};
       std::make_shared<operation>(std::move(to), injected, std::move(h))->begin();
     }
   };

@@ -185,8 +185,8 @@ class basic_memory_buckets {
             }
             // The slot may have got another tenant since we looked, whose arrival happened to be
             // the same. Then that one has paid, and this key has still to be asked. Nobody can tell
-            // that from a tenant who paid and then moved: it pays twice, once a thread at most for
-            // each time that the table moves it. Less is granted then, never more.
+            // that from a tenant who paid and was then moved, or given other quotas: it pays once
+            // more, each thread at most once for each such change. Less is granted, never more.
             if (slot.read_meta() != seen.meta) break;
           }
           return told{step};
