@@ -51,10 +51,11 @@ class WeirConan(ConanFile):
         cmake_layout(self)
 
     def requirements(self):
-        self.requires("boost/[>=1.88 <2]")
-        self.requires("nlohmann_json/[>=3.10 <4]")
+        # Also of a static library, whose headers Conan would take to need none of theirs.
+        self.requires("boost/[>=1.88 <2]", transitive_headers=True)
+        self.requires("nlohmann_json/[>=3.10 <4]", transitive_headers=True)
         for store in self.chosen():
-            self.requires(stores[store][0])
+            self.requires(stores[store][0], transitive_headers=True)
 
     def chosen(self):
         return [store for store in stores if self.options.get_safe(f"with_{store}")]
