@@ -49,10 +49,11 @@ void close_sqlite(sqlite_engine& engine) noexcept;
 ///     weir::job_queue queue{store, ...};
 ///
 /// A handle: copies share the state, and any number of threads may use them at once. SQLite blocks,
-/// so a store has a thread of its own, which alone touches the file; commands that come while one
-/// transaction is being committed are the next one. The file is opened by the first command, or by
-/// `async_open`. The last handle's destructor waits until the commands that were given are
-/// executed; those that wait for a hint end with `operation_aborted`.
+/// so a store has a thread of its own; commands that come while one transaction is being committed
+/// are the next one. A brief command that need not wait for the disk is executed by the thread that
+/// gives it, if nothing else is to be done (`sqlite_options::in_place`). The file is opened by the
+/// first command, or by `async_open`. The last handle's destructor waits until the commands that
+/// were given are executed; those that wait for a hint end with `operation_aborted`.
 ///
 /// Several stores, in any number of processes, may use one file at once: all on one host, for a
 /// write-ahead log does not work over a network, and all of one user, whoever only reads included:
@@ -74,10 +75,10 @@ void close_sqlite(sqlite_engine& engine) noexcept;
 /// Errors of every command, besides its own: `store_unavailable` when other processes keep the file
 /// for longer than `busy_timeout`, when it cannot be opened, or when the disk fails; `disk_full`;
 /// `store_read_only`; `store_foreign`, `schema_too_new` and `store_corrupt`, about which nothing is
-/// done; `invalid_option` when the file has another number of shards, or is where it cannot be
-/// shared; `outcome_unknown` when the disk failed in the commit itself; `store_full`, when
-/// `max_pending` commands wait; `closed`. In all cases but `outcome_unknown` nothing was changed,
-/// and the next command tries again, with what is there then.
+/// done; `invalid_option` when the file has another number of shards, is where it cannot be shared,
+/// or has 64 stores of this process already; `outcome_unknown` when the disk failed in the commit
+/// itself; `store_full`, when `max_pending` commands wait; `closed`. In all cases but
+/// `outcome_unknown` nothing was changed, and the next command tries again, with what is there then.
 ///
 /// Known: SQLite releases before 3.51.3 can, very rarely, damage a file that several connections
 /// write ("WAL-reset bug"). The store avoids what leads to it as far as it can: see
@@ -138,8 +139,8 @@ class basic_sqlite_store {
         detail::bound_initiation{executor_, initiate}, token, engine_);
   }
 
-  /// Executes a command in the store's thread and completes, once it is committed, by posting the
-  /// handler. Cancelling it (any kind) before its transaction has begun completes it with
+  /// Executes a command, in the store's thread or in place, and completes, once it is committed, by
+  /// posting the handler. Cancelling it (any kind) before its transaction has begun completes it with
   /// `operation_aborted`, and it is not executed; after that it completes as if it had not been
   /// cancelled.
   template <class C, class Token>
@@ -160,8 +161,9 @@ class basic_sqlite_store {
                                      std::forward<Token>(token));
   }
 
-  /// Waits for a hint: what this process commits gives one at once, what others do within
-  /// `poll_interval`. Cancelling it (any kind) completes it with `operation_aborted`.
+  /// Waits for a hint: what stores commit gives one at once; what an application commits by itself
+  /// does within `poll_interval`, and so does all of other processes where they cannot tell.
+  /// Cancelling it (any kind) completes it with `operation_aborted`.
   template <class C, class Token>
     requires command::waits_for_event<C>
   WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {

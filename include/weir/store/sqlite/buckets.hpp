@@ -140,6 +140,9 @@ class sqlite_buckets {
     return out.receipt;
   }
 
+  /// Forgets what was read.
+  void forget() noexcept { soonest_.forget(); }
+
   result<hint> apply(command::reset_bucket const& c, time_point) {
     erase(c.key);
     return hint{};
@@ -198,6 +201,7 @@ class sqlite_buckets {
       } else {
         sqlite_run(in_.db, sql::insert_bucket, c.key, quotas.bytes(), a[0], a[1], a[2], a[3], h[0],
                    h[1], h[2], h[3], full);
+        soonest_.add(full);
         ++in_.ledger.buckets;
       }
     }
@@ -251,6 +255,7 @@ class sqlite_buckets {
     using rule::low_of;
     sqlite_run(in_.db, sql::update_bucket, quotas, low_of(a[0]), low_of(a[1]), low_of(a[2]),
                low_of(a[3]), high_of(a[0]), high_of(a[1]), high_of(a[2]), high_of(a[3]), due, key);
+    soonest_.add(due);
   }
 
   template <class Key>
@@ -285,6 +290,7 @@ class sqlite_buckets {
 
   /// Returns how many rows it has removed or put behind `now`.
   std::uint64_t reap_some(duration now, std::size_t most, std::uint64_t& removed) {
+    if (!soonest_.over(now)) return 0;
     struct found {
       std::string key;
       bucket known;
@@ -301,6 +307,7 @@ class sqlite_buckets {
         }
       }
     }
+    if (due.empty() && !damaged) soonest_.learn(in_.db, sql::soonest_bucket);
     auto const before = removed;
     if (damaged) removed += erase(*damaged);
     std::uint64_t later = 0;
@@ -322,6 +329,7 @@ class sqlite_buckets {
   }
 
   sqlite_scope& in_;
+  sqlite_soonest<duration> soonest_;
 };
 
 }  // namespace weir::detail

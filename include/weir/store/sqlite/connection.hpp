@@ -135,6 +135,13 @@ class sqlite_connection {
   [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
   [[nodiscard]] std::int64_t last_rowid() const noexcept { return sqlite3_last_insert_rowid(db_); }
 
+  /// Changes with every commit of anybody. As the current transaction sees it, once it has read.
+  [[nodiscard]] unsigned version() const noexcept {
+    unsigned answer = 0;
+    sqlite3_file_control(db_, "main", SQLITE_FCNTL_DATA_VERSION, &answer);
+    return answer;
+  }
+
   /// Was the file deleted, or another put in its place? What is written to it now would be lost.
   [[nodiscard]] bool moved() const noexcept {
     int answer = 0;

@@ -23,6 +23,8 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/bind_executor.hpp>
 
 #include <memory>
 #include <string>
@@ -66,6 +68,11 @@ class sqlite_engine {
     if (auto const ec = rule::validate(c)) {
       return post_completion(executor_, std::move(handler), ec, answer{});
     }
+    if constexpr (!command::waits_for_event<C>) {
+      if (auto done = worker_->execute_here(c, terms.at)) {
+        return deliver(std::move(handler), std::move(*done));
+      }
+    }
     auto op = park<error_code, answer>(executor_, std::move(handler));
     if constexpr (command::waits_for_event<C>) {
       worker_->submit(
@@ -85,6 +92,24 @@ class sqlite_engine {
   [[nodiscard]] store_failure last_failure() const { return worker_->state().last(); }
 
  private:
+  struct delivery {
+    void operator()(sqlite_worker* to) const noexcept { to->delivered(); }
+  };
+
+  /// Completes with an answer that was made in place.
+  template <class Handler, class Answer>
+  void deliver(Handler handler, result<Answer> answer) {
+    auto const own = boost::asio::get_associated_executor(handler, executor_);
+    auto told = [worker = worker_, on_its_way = std::unique_ptr<sqlite_worker, delivery>{worker_.get()},
+                 handler = std::move(handler)](error_code ec, Answer a) mutable {
+      on_its_way.reset();
+      std::move(handler)(ec, std::move(a));
+    };
+    error_code const ec = answer.has_error() ? answer.error() : error_code{};
+    post_completion(executor_, boost::asio::bind_executor(own, std::move(told)), ec,
+                    answer.has_value() ? std::move(answer).value() : Answer{});
+  }
+
   /// A thread that is started meanwhile leaves the process's signals to the others.
   class no_signals {
    public:

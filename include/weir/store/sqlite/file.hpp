@@ -4,14 +4,17 @@
 #ifndef WEIR_STORE_SQLITE_FILE_HPP
 #define WEIR_STORE_SQLITE_FILE_HPP
 
+#include "weir/command/list.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/ledger.hpp"
+#include "weir/store/sqlite/openings.hpp"
 #include "weir/store/sqlite/options.hpp"
 #include "weir/store/sqlite/reserve.hpp"
 #include "weir/store/sqlite/schema.hpp"
+#include "weir/store/sqlite/size.hpp"
 #include "weir/store/sqlite/tables.hpp"
 #include "weir/time.hpp"
 
@@ -131,7 +134,9 @@ class sqlite_file {
 
   sqlite_file(std::string const& path, sqlite_options const& options, sqlite_clock clock)
       : options_{options},
+        path_{path},
         db_{path},
+        opening_{full_name(path)},
         reserve_{full_name(path), options_.reserve},
         tables_{db_, options_, std::move(clock)} {}
   sqlite_file(sqlite_file const&) = delete;
@@ -139,12 +144,30 @@ class sqlite_file {
 
   [[nodiscard]] sqlite_tables& tables() noexcept { return tables_; }
 
+  /// Of the database, whole: the process may change its folder.
+  [[nodiscard]] std::string name() const { return full_name(path_); }
+
+  /// Can a brief command be executed without waiting for the disk?
+  template <class C>
+  [[nodiscard]] bool is_brief(C const& c, bool writes) {
+    constexpr std::uint64_t most_occupants = 1000;  // all of a line may have to be read
+    if constexpr (sqlite_step_of<C, sqlite_permits>) {
+      if (tables_.occupants() > most_occupants) return false;
+    }
+    if (!writes) return true;
+    // The first commit to a log that begins anew waits for the disk, whatever it is to survive.
+    bool const needs_room = command::needs_room<C> || sqlite_notes_of(c) != 0;
+    return options_.durable == durability::process_crash && !log_is_new_ && !wants_write_back() &&
+           (!needs_room || (!beyond_limit_ && reserve_.is_whole()));
+  }
+
   /// Throws `sqlite_failure`; then no transaction has begun.
-  void begin(bool writes) {
+  /// @param look whether the file is still there; it is looked at again before a commit
+  void begin(bool writes, bool look = true) {
     sqlite_run(db_, writes ? sql::begin_write : sql::begin_read);
     writes_ = writes;
     try {
-      if (db_.moved()) throw sqlite_failure{SQLITE_CANTOPEN};
+      if (look && db_.moved()) throw sqlite_failure{SQLITE_CANTOPEN};
       if (!tables_.begin(writes)) {
         rollback();
         return begin(true);
@@ -195,15 +218,17 @@ class sqlite_file {
   /// those the others are kept from writing meanwhile. An application's own connections to the same
   /// file are not: give them `PRAGMA wal_autocheckpoint = 0`, or a SQLite that is repaired.
   void write_back() noexcept {
-    if (log_pages_ < write_back_at_) return;
+    if (!wants_write_back()) return;
     write_back_at_ = log_pages_ + most_log_pages;  // if readers keep it from being done now
     write_back_now();
   }
+  [[nodiscard]] bool wants_write_back() const noexcept { return log_pages_ >= write_back_at_; }
 
  private:
   static constexpr int most_log_pages = 1000;
 
   void write_back_now() noexcept {
+    log_is_new_ = true;
     if (sqlite3_libversion_number() >= 3'051'003) {
       sqlite3_wal_checkpoint_v2(db_.handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
       return;
@@ -217,7 +242,6 @@ class sqlite_file {
     sqlite3_busy_handler(db_.handle(), nullptr, nullptr);
   }
 
-  /// The process may change its folder.
   [[nodiscard]] std::string full_name(std::string const& path) const {
     auto const* const name = sqlite3_db_filename(db_.handle(), "main");
     return name != nullptr && *name != '\0' ? name : path;
@@ -225,6 +249,11 @@ class sqlite_file {
 
   /// What fails here closes the connection, and with it ends any transaction.
   error_code prepare() {
+    if (opening_.too_many()) {
+      return explained(errc::invalid_option,
+                       "this process has " + std::to_string(sqlite_opening::most) +
+                           " stores on it already: keep one, which its copies share");
+    }
     // Before anything is read: SQLite would make a log beside it, as read-only as the file.
     if (sqlite3_db_readonly(db_.handle(), "main") != 0) {
       return explained(errc::store_read_only, "this user may not write to it");
@@ -262,6 +291,7 @@ class sqlite_file {
 
   void log_has(int pages) noexcept {
     log_pages_ = pages;
+    log_is_new_ = false;
     if (pages < most_log_pages) write_back_at_ = most_log_pages;
   }
 
@@ -299,12 +329,15 @@ class sqlite_file {
   }
 
   sqlite_options options_;
+  std::string path_;
   sqlite_connection db_;
+  sqlite_opening opening_;
   sqlite_reserve reserve_;
   sqlite_tables tables_;
   std::int64_t page_size_ = 512;
   bool beyond_limit_ = false;
   int log_pages_ = 0;
+  bool log_is_new_ = true;
   int write_back_at_ = most_log_pages;
   bool writes_ = false;
 };

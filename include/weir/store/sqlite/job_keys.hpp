@@ -33,6 +33,9 @@ inline constexpr char delete_keys_of_job[] =
 inline constexpr char ended_key[] =
     "SELECT queue, run, key FROM weir_keys INDEXED BY weir_keys_until WHERE until <= ? "
     "ORDER BY until LIMIT 1";
+inline constexpr char soonest_key[] =
+    "SELECT until FROM weir_keys INDEXED BY weir_keys_until WHERE typeof(until) = 'integer' "
+    "AND until IS NOT NULL ORDER BY until LIMIT 1";
 
 }  // namespace sql
 
@@ -62,6 +65,7 @@ class sqlite_job_keys {
     std::optional<time_point> end;
     if (until != time_point::max()) {
       end = until;
+      soonest_.add(until);
       ++q.keys;
       ++in_.ledger.jobs;
     }
@@ -99,9 +103,12 @@ class sqlite_job_keys {
   /// Removes some of the keys whose time is over. Returns how many there were.
   std::size_t reap(sqlite_queues& queues, time_point now, std::size_t most) {
     std::size_t n = 0;
-    while (n != most) {
+    while (n != most && soonest_.over(now)) {
       auto const ended = sqlite_first<3>(in_.db, sql::ended_key, now);
-      if (!ended) break;
+      if (!ended) {
+        soonest_.learn(in_.db, sql::soonest_key);
+        break;
+      }
       auto const& [number, run, key] = *ended;
       sqlite_run(in_.db, sql::delete_key, number, run, key);
       if (in_.db.changes() == 0) break;
@@ -114,6 +121,9 @@ class sqlite_job_keys {
     }
     return n;
   }
+
+  /// Forgets what was read.
+  void forget() noexcept { soonest_.forget(); }
 
  private:
   static constexpr int enqueue_key = 0;
@@ -151,6 +161,7 @@ class sqlite_job_keys {
   }
 
   sqlite_scope& in_;
+  sqlite_soonest<time_point> soonest_;
 };
 
 }  // namespace weir::detail

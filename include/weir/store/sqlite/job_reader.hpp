@@ -130,6 +130,7 @@ class sqlite_job_reader : public sqlite_queue_table {
   struct head {
     std::uint8_t priority = 0;
     time_point vesting{};
+    std::optional<job_id> id{};             ///< empty: it is none
     std::optional<sqlite_value> damaged{};  ///< its id, if it stands there for no sound reason
     std::optional<sqlite_value> level{};    ///< damaged: where it stands
   };
@@ -190,6 +191,7 @@ class sqlite_job_reader : public sqlite_queue_table {
     try {
       out.priority = q.within<std::uint8_t>(0, 0, 255);
       out.vesting = q.time(1);
+      if (q.type(2) == SQLITE_BLOB && q.anything(2).size() == sizeof(job_id)) out.id = q.id(2);
     } catch (sqlite_damage const&) {
       out.level.emplace(q.value(0));
       out.damaged.emplace(q.value(2));

@@ -62,6 +62,7 @@ class sqlite_job_table : public sqlite_job_reader {
   }
   void retire(queue& q, record const& r) {
     ++(r.ended == job_state::dead ? q.dead : q.kept);
+    if (r.retained()) soonest_.add(r.vesting);
     rows_.write(q.number, r);
   }
   static void unretire(queue& q, record const& r) noexcept {
@@ -85,9 +86,11 @@ class sqlite_job_table : public sqlite_job_reader {
         h = first_head(q);
         continue;
       }
-      for (bool rest = rule::job_visible(h->vesting, now); rest && wants != 0;) {
+      auto first = h->id;
+      for (bool rest = rule::job_visible(h->vesting, now); rest && wants != 0; first.reset()) {
         auto const most = std::min(wants, page_size);
-        auto const found = visible(q, h->priority, now, most);
+        auto const found =
+            first && most == 1 ? page{.ids = {*first}} : visible(q, h->priority, now, most);
         rest = found.ids.size() == most || found.damaged;
         for (auto const& id : found.ids) {
           if (wants == 0) break;
@@ -103,7 +106,7 @@ class sqlite_job_table : public sqlite_job_reader {
         }
         if (found.damaged && wants != 0) pass_damaged(*found.damaged);
       }
-      h = head_after(q, *h);
+      if (wants != 0) h = head_after(q, *h);
     }
   }
 
@@ -227,6 +230,8 @@ class sqlite_job_table : public sqlite_job_reader {
 
   void forget() noexcept {
     work_ = 0;
+    soonest_.forget();
+    keys_.forget();
     queues_.forget();
   }
 
@@ -235,9 +240,12 @@ class sqlite_job_table : public sqlite_job_reader {
   /// were.
   std::size_t reap(time_point now, std::size_t most) {
     std::size_t n = 0;
-    while (n != most) {
+    while (n != most && soonest_.over(now)) {
       auto const over = sqlite_first<3>(in_.db, sql::kept_job, now);
-      if (!over) break;
+      if (!over) {
+        soonest_.learn(in_.db, sql::soonest_kept);
+        break;
+      }
       auto const& [number, id, body] = *over;
       if (!rows_.erase(number, id, body)) break;
       ++n;
@@ -279,6 +287,7 @@ class sqlite_job_table : public sqlite_job_reader {
   }
 
   sqlite_job_keys keys_;
+  sqlite_soonest<time_point> soonest_;  // record to be forgotten
   std::size_t work_ = 0;
 };
 

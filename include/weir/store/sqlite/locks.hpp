@@ -29,6 +29,9 @@ inline constexpr char delete_lock[] = "DELETE FROM weir_locks WHERE key IS ?";
 inline constexpr char ended_lock[] =
     "SELECT key FROM weir_locks INDEXED BY weir_locks_until WHERE until <= ? "
     "ORDER BY until LIMIT 1";
+inline constexpr char soonest_lock[] =
+    "SELECT until FROM weir_locks INDEXED BY weir_locks_until WHERE typeof(until) = 'integer' "
+    "ORDER BY until LIMIT 1";
 inline constexpr char delete_locks[] = "DELETE FROM weir_locks";
 
 }  // namespace sql
@@ -63,13 +66,17 @@ class sqlite_locks {
   /// Removes some of what is over. Returns how many there were.
   std::size_t reap(time_point now, std::size_t most) {
     std::size_t n = 0;
-    while (n != most) {
+    while (n != most && soonest_.over(now)) {
       auto const ended = sqlite_first<1>(in_.db, sql::ended_lock, now);
+      if (!ended) soonest_.learn(in_.db, sql::soonest_lock);
       if (!ended || !erase((*ended)[0])) break;
       ++n;
     }
     return n;
   }
+
+  /// Forgets what was read.
+  void forget() noexcept { soonest_.forget(); }
 
   /// Ends every lock.
   void end_all() {
@@ -86,6 +93,7 @@ class sqlite_locks {
     auto const until = lock.expiry();
     rule::expire(lock, now);
     result<typename C::result> answer = step(lock, stored);
+    if (lock.held()) soonest_.add(lock.expiry());
     if (!lock.held()) {
       if (stored) erase(c.key);
     } else if (!stored) {
@@ -124,6 +132,7 @@ class sqlite_locks {
   }
 
   sqlite_scope& in_;
+  sqlite_soonest<time_point> soonest_;
 };
 
 }  // namespace weir::detail

@@ -26,7 +26,7 @@ enum class durability : std::uint8_t {
 };
 
 /// How a SQLite store behaves. Durations and counts outside their ranges are held at the ends of
-/// them. All but `durable`, the times and `max_group` are properties of the file: its stores should
+/// them. All but `durable`, the times, `max_group`, `in_place` and `max_pending` are properties of the file: its stores should
 /// agree on them.
 struct sqlite_options {
   durability durable = durability::power_loss;  ///< what an acknowledged command survives
@@ -35,13 +35,22 @@ struct sqlite_options {
   /// `store_unavailable`; up to `limits::span`.
   duration busy_timeout = std::chrono::seconds{5};
 
-  /// How often the file is asked, while somebody waits for a hint, whether other processes have
-  /// changed it; from 1 ms to 10 s.
+  /// How often the file is asked, while somebody waits for a hint, whether others have changed it;
+  /// from 1 ms to 10 s. On Linux stores in other processes tell at once what they commit, and this
+  /// is for what an application commits by itself (`sqlite_transaction`), and for where it cannot be
+  /// told: without file descriptors for it, of which the log is told.
   duration poll_interval = std::chrono::milliseconds{10};
 
   /// Commands in one transaction, at most; from 1. It also ends when the jobs in its commands and
   /// answers have `limits::batch_bytes` together.
   std::uint32_t max_group = 256;
+
+  /// May a brief command be executed by the thread that starts it, when nothing else is to be done?
+  /// Only what does not wait for the disk is: what reads, and, with `process_crash`, what writes a
+  /// few rows. It takes tens of microseconds, and more where a page of the file is not in the
+  /// memory. false: that thread is never used for more than to hand over its command, which takes
+  /// about as long as to execute it four times.
+  bool in_place = true;
 
   /// Commands that wait for their turn; more are `store_full`.
   std::size_t max_pending = 100'000;

@@ -39,6 +39,9 @@ inline constexpr char delete_occupant[] =
 inline constexpr char ended_occupant[] =
     "SELECT key, ticket, number FROM weir_permits INDEXED BY weir_permits_until "
     "WHERE until <= ? ORDER BY until LIMIT 1";
+inline constexpr char soonest_occupant[] =
+    "SELECT until FROM weir_permits INDEXED BY weir_permits_until WHERE typeof(until) = 'integer' "
+    "ORDER BY until LIMIT 1";
 inline constexpr char delete_occupants[] = "DELETE FROM weir_permits";
 
 }  // namespace sql
@@ -87,9 +90,12 @@ class sqlite_permits {
   /// Removes some of what is over, wherever it is. Returns how many there were.
   std::size_t reap(time_point now, std::size_t most) {
     std::size_t n = 0;
-    while (n != most) {
+    while (n != most && soonest_.over(now)) {
       auto const ended = sqlite_first<3>(in_.db, sql::ended_occupant, now);
-      if (!ended) break;
+      if (!ended) {
+        soonest_.learn(in_.db, sql::soonest_occupant);
+        break;
+      }
       auto const& [key, ticket, number] = *ended;
       if (!erase(key, ticket, number)) break;
       std::string const text{key.bytes()};
@@ -110,18 +116,21 @@ class sqlite_permits {
   }
 
   /// Forgets what was read.
-  void forget() noexcept { lines_.clear(); }
+  void forget() noexcept {
+    soonest_.forget();
+    lines_.clear();
+  }
 
   /// Keeps memory bounded. Not within a step.
   void trim() noexcept {
     constexpr std::size_t most_lines = 4096;
     constexpr std::size_t most_occupants = 200'000;
     constexpr std::uint32_t steps_per_count = 256;
-    if (lines_.size() > most_lines) return forget();
+    if (lines_.size() > most_lines) return lines_.clear();
     if (++steps_ % steps_per_count != 0) return;
     std::size_t occupants = 0;
     for (auto const& [key, line] : lines_) occupants += line.size();
-    if (occupants > most_occupants) forget();
+    if (occupants > most_occupants) lines_.clear();
   }
 
  private:
@@ -162,6 +171,7 @@ class sqlite_permits {
   void write(std::string_view key, std::string_view holder, bool ticket,
              std::optional<entry> const& before, std::optional<entry> const& after) {
     if (before == after) return;
+    if (after) soonest_.add(after->until);
     if (before && after && before->number == after->number) {
       sqlite_run(in_.db, sql::update_occupant, after->until, after->limit, key, ticket,
                  after->number);
@@ -240,6 +250,7 @@ class sqlite_permits {
   }
 
   sqlite_scope& in_;
+  sqlite_soonest<time_point> soonest_;
   std::unordered_map<std::string, rule::permit_line, string_hash> lines_;  // its elements stay
                                                                            // where they are
   std::uint32_t steps_ = 0;

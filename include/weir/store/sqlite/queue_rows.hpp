@@ -53,8 +53,10 @@ inline constexpr char replace_queue[] =
     "lease_until, enqueued, completed, cancelled, purged, waiting, dead, kept, keys, deaths, "
     "queue, shard, name, due, idle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
     "?, ?)";
-inline constexpr char update_queue_due[] = "UPDATE weir_queues SET due = ? WHERE queue = ?";
-inline constexpr char update_queue_idle[] = "UPDATE weir_queues SET idle = ? WHERE queue = ?";
+inline constexpr char update_queue_whole[] =
+    "UPDATE weir_queues SET pointer = ?, snoozed = ?, paused = ?, lease_holder = ?, "
+    "lease_fence = ?, lease_until = ?, enqueued = ?, completed = ?, cancelled = ?, purged = ?, "
+    "waiting = ?, dead = ?, kept = ?, keys = ?, deaths = ?, due = ?, idle = ? WHERE queue = ?";
 inline constexpr char delete_queue[] = "DELETE FROM weir_queues WHERE queue = ?";
 inline constexpr char end_queue_leases[] =
     "UPDATE weir_queues SET lease_until = ?1 WHERE lease_until > ?1";
@@ -190,23 +192,19 @@ class sqlite_queues {
                    f.lease_fence, f.lease_expiry, f.enqueued, f.completed, f.cancelled, f.purged,
                    f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number, q->shard, q->name,
                    q->due(), q->idle);
-        q->stored = f;
-        q->stored_due = q->due();
-        q->stored_idle = q->idle;
+      } else if (q->due() != q->stored_due || q->idle != q->stored_idle) {
+        sqlite_run(in_.db, sql::update_queue_whole, f.pointer, f.snoozed_until, f.paused,
+                   f.lease_holder, f.lease_fence, f.lease_expiry, f.enqueued, f.completed,
+                   f.cancelled, f.purged, f.waiting, f.dead, f.kept, f.keys, f.deaths, q->due(),
+                   q->idle, q->number);
       } else if (f != *q->stored) {
         sqlite_run(in_.db, sql::update_queue, f.pointer, f.snoozed_until, f.paused, f.lease_holder,
                    f.lease_fence, f.lease_expiry, f.enqueued, f.completed, f.cancelled, f.purged,
                    f.waiting, f.dead, f.kept, f.keys, f.deaths, q->number);
-        q->stored = f;
       }
-      if (auto const due = q->due(); due != q->stored_due) {
-        sqlite_run(in_.db, sql::update_queue_due, due, q->number);
-        q->stored_due = due;
-      }
-      if (q->idle != q->stored_idle) {
-        sqlite_run(in_.db, sql::update_queue_idle, q->idle, q->number);
-        q->stored_idle = q->idle;
-      }
+      q->stored = *q;
+      q->stored_due = q->due();
+      q->stored_idle = q->idle;
     }
     used_.clear();
   }

@@ -8,7 +8,7 @@
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
-#include "weir/rule/bytes.hpp"
+#include "weir/store/sqlite/size.hpp"
 #include "weir/store/sqlite/tables.hpp"
 #include "weir/time.hpp"
 
@@ -18,38 +18,10 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace weir::detail {
-
-/// Bytes of the texts of the jobs or names in a command or an answer; 0 for all others, which are
-/// small.
-template <class T>
-[[nodiscard]] std::size_t sqlite_bytes_of(T const& all) noexcept {
-  std::size_t bytes = 0;
-  if constexpr (requires { all.jobs; }) {
-    bytes = sqlite_bytes_of(all.jobs);
-  } else if constexpr (requires { all.queues; }) {
-    bytes = sqlite_bytes_of(all.queues);
-  } else if constexpr (requires { rule::bytes_of(*all.begin()); }) {
-    for (auto const& row : all) bytes += rule::bytes_of(row);
-  } else if constexpr (requires { rule::bytes_of(*all); }) {
-    if (all) bytes = rule::bytes_of(*all);
-  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    for (auto const& name : all) bytes += name.size();
-  }
-  return bytes;
-}
-
-/// Bytes of what an extension of a lease keeps with its job.
-template <class C>
-[[nodiscard]] std::size_t sqlite_notes_of([[maybe_unused]] C const& c) noexcept {
-  if constexpr (requires { c.checkpoint; }) return c.progress.size() + c.checkpoint.size();
-  return 0;
-}
 
 /// One command on its way to the thread of a store, and its operation. Everything but making it is
 /// done in that thread.
@@ -64,6 +36,9 @@ class sqlite_request {
 
   /// Does it make records, which a store that is full refuses?
   [[nodiscard]] virtual bool needs_room() const noexcept { return false; }
+
+  /// Does it wait for what others commit?
+  [[nodiscard]] virtual bool waits() const noexcept { return false; }
 
   /// From now on it will be executed; may be called again. False: it was cancelled, or its context
   /// is gone; then nothing else is to be called.

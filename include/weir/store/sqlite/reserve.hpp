@@ -40,12 +40,19 @@ class sqlite_reserve {
 
   /// Takes what is missing from the disk. False: there is no such room, and the file is empty.
   [[nodiscard]] bool fill() noexcept {
-    if (bytes_ == 0) return true;
+    if (is_whole()) return true;
     if (!open(true)) return false;
-    if (size() >= bytes_) return true;
-    if (allocate(static_cast<::off_t>(bytes_))) return true;
+    if (is_whole() || allocate(static_cast<::off_t>(bytes_))) return true;
     static_cast<void>(give_up());
     return false;
+  }
+
+  /// Is it there, as far as is known without making it?
+  [[nodiscard]] bool is_whole() const noexcept {
+    if (bytes_ == 0) return true;
+    struct ::stat s{};
+    return ::fstat(file_, &s) == 0 && s.st_nlink != 0 &&
+           static_cast<std::uint64_t>(s.st_size) >= bytes_;
   }
 
   /// Gives its room back to the disk. False: there was none.
@@ -81,6 +88,7 @@ class sqlite_reserve {
   int file_ = -1;
 #else
   [[nodiscard]] bool fill() noexcept { return true; }
+  [[nodiscard]] bool is_whole() const noexcept { return true; }
   [[nodiscard]] bool give_up() noexcept { return false; }
 
  private:

@@ -13,6 +13,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,27 @@ struct sqlite_events {
     scans_watched.clear();
     first_due.clear();
   }
+};
+
+/// The first time in an index, as far as it is known: nothing in it is over before. Saves asking.
+template <class Time>
+class sqlite_soonest {
+ public:
+  /// Can anything be over?
+  [[nodiscard]] bool over(Time now) const noexcept { return !first_ || *first_ <= now; }
+  /// Asks for the first.
+  void learn(sqlite_connection& db, char const* text) {
+    sqlite_query q{db, text};
+    first_ = q.next() ? Time{duration{q.integer(0)}} : Time::max();
+  }
+  /// One more is in the index.
+  void add(Time t) noexcept {
+    if (first_) first_ = std::min(*first_, t);
+  }
+  void forget() noexcept { first_.reset(); }
+
+ private:
+  std::optional<Time> first_{};
 };
 
 /// What the commands of one transaction share: who they run against.

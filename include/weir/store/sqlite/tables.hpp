@@ -6,6 +6,7 @@
 
 #include "weir/command/list.hpp"
 #include "weir/concept.hpp"
+#include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
 #include "weir/store/sqlite/buckets.hpp"
 #include "weir/store/sqlite/connection.hpp"
@@ -72,13 +73,15 @@ class sqlite_tables {
   /// To be called first in a transaction. False: the file's time has not begun in this boot of the
   /// host, which takes a transaction that writes; nothing else is to be called then.
   [[nodiscard]] bool begin(bool writes) {
-    if (auto const version = data_version(); version != version_) {
+    if (!writes) static_cast<void>(data_version());  // it has read from here on
+    if (auto const version = scope_.db.version(); version != version_) {
       forget();
       version_ = version;
     }
     scope_.writes = writes;
     changes_ = scope_.db.total_changes();
     scope_.events.clear();
+    gives_ = gave_ = false;
     if (stored_) return true;
     scope_.ledger = sqlite_ledger::read(scope_.db);
     bool const runs = clock_.runs(scope_.ledger);
@@ -92,6 +95,7 @@ class sqlite_tables {
   result<typename C::result> apply(C const& c, time_point now) {
     if constexpr (!command::reads_only<C>) {
       latest_ = now;
+      gives_ = gives_ || gives<C>;
       if constexpr (sqlite_step_of<C, sqlite_permits>) {
         ++permit_steps_;
       } else if constexpr (sqlite_step_of<C, sqlite_locks>) {
@@ -125,6 +129,7 @@ class sqlite_tables {
     nouns_.table().flush();
     bool const changed = scope_.ledger != *stored_ || scope_.db.total_changes() != changes_;
     if (!changed) return;
+    gave_ = gives_;
     if (passed_) scope_.ledger.time = std::max(scope_.ledger.time, *passed_);
     scope_.ledger.write(scope_.db);
     for (auto const scan : scope_.events.scans_watched) {
@@ -135,6 +140,7 @@ class sqlite_tables {
   /// To be called after the commit.
   void committed() {
     stored_ = scope_.ledger;
+    version_ = scope_.db.version();
     nouns_.sqlite_permits::trim();
     nouns_.table().trim();
   }
@@ -146,6 +152,8 @@ class sqlite_tables {
     passed_.reset();
     permit_steps_ = lock_steps_ = bucket_steps_ = 0;
     nouns_.sqlite_permits::forget();
+    nouns_.sqlite_locks::forget();
+    nouns_.sqlite_buckets::forget();
     nouns_.table().forget();
   }
 
@@ -154,6 +162,12 @@ class sqlite_tables {
     sqlite_query q{scope_.db, sql::data_version};
     return q.next() ? q.integer(0) : 0;
   }
+
+  /// May the latest transaction have made something that others wait for?
+  [[nodiscard]] bool gave() const noexcept { return gave_; }
+
+  /// Permits and tickets of all keys, when the file was last read or written.
+  [[nodiscard]] std::uint64_t occupants() const noexcept { return scope_.ledger.permits; }
 
   /// When the latest command of this transaction that may have changed something was executed.
   [[nodiscard]] time_point latest() const noexcept { return latest_; }
@@ -164,6 +178,15 @@ class sqlite_tables {
   [[nodiscard]] std::uint32_t shards() const noexcept { return scope_.ledger.shards; }
 
  private:
+  /// All but those that are known to make nothing that anybody waits for.
+  template <class C>
+  static constexpr bool gives = !is_listed<C, command::lock_commands::list,
+                                           command::bucket_commands::list> &&
+                                !is_listed<C, command::list_of<
+                                                  command::renew_permit, command::dequeue_jobs,
+                                                  command::obtain_lease, command::extend_lease,
+                                                  command::start_job, command::complete_jobs>>;
+
   /// Begins the file's time. After a boot no process lives that had anything (F63).
   void begin_time() {
     bool const rebooted = clock_.rebooted(scope_.ledger);
@@ -197,11 +220,13 @@ class sqlite_tables {
   sqlite_nouns nouns_;
   sqlite_clock clock_;
   std::optional<sqlite_ledger> stored_;  // empty: nothing of what was read counts
-  std::optional<std::int64_t> version_;
+  std::optional<unsigned> version_;
   std::optional<time_point> passed_;  // the latest time that a command was executed at
   time_point latest_{};               // the same, or what its caller said
   std::optional<time_point> told_;    // the latest that a caller said
   std::int64_t changes_ = 0;
+  bool gives_ = false;
+  bool gave_ = false;
   std::size_t permit_steps_ = 0;
   std::size_t lock_steps_ = 0;
   std::size_t bucket_steps_ = 0;

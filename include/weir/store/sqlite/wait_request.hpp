@@ -34,6 +34,7 @@ class sqlite_wait_request final : public sqlite_request {
         waiters_{waiters} {}
 
   [[nodiscard]] bool reads_only() const noexcept override { return true; }
+  [[nodiscard]] bool waits() const noexcept override { return true; }
   [[nodiscard]] bool start() noexcept override { return operation_->waiting(); }
   void run(sqlite_tables& tables) override { join_ = plan(tables, command_.get(), tables.now()); }
 

@@ -8,16 +8,22 @@
 #include "weir/detail/outage.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
+#include "weir/log.hpp"
+#include "weir/store/sqlite/bell.hpp"
+#include "weir/store/sqlite/size.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/file.hpp"
 #include "weir/store/sqlite/ledger.hpp"
 #include "weir/store/sqlite/options.hpp"
 #include "weir/store/sqlite/request.hpp"
 #include "weir/store/sqlite/waiters.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +38,7 @@
 
 namespace weir::detail {
 
-/// What is shared by the handles of a store and its thread, which alone touches the file.
+/// The file of a store, the thread that works on it, and what the store's handles share with it.
 ///
 /// The thread takes what waits and executes it in one transaction, in the order of arrival: while
 /// one group is on its way to the disk, the next one gathers. A group ends when its commands and
@@ -41,6 +47,11 @@ namespace weir::detail {
 /// executed again, each command alone, so that each gets an answer of its own. Where a transaction
 /// cannot even begin, all are told so. A command that needs no room and meets a full disk is
 /// executed again with the reserve given up.
+///
+/// A brief command that finds nothing else to be done is executed by the thread that gives it, if
+/// that need not wait for the disk: handing it over and back takes several times as long. Whatever
+/// goes wrong there is the thread's to do again. Whoever works on the file, a thread or a caller,
+/// has the turn.
 class sqlite_worker {
  public:
   sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
@@ -60,8 +71,10 @@ class sqlite_worker {
   void submit(std::unique_ptr<sqlite_request> r) {
     error_code ec;
     bool first = false;
+    bool at_bell = false;
     {
       std::lock_guard const lock{mutex_};
+      at_bell = at_bell_;
       if (stopping_) {
         ec = errc::closed;
       } else if (queued_.size() >= options_.max_pending) {
@@ -72,38 +85,94 @@ class sqlite_worker {
       }
     }
     if (r) return r->fail(ec);
-    if (first) arrived_.notify_one();  // who is at work looks again by itself
+    if (first) wake(at_bell);  // who is at work looks again by itself
   }
 
   /// Lets `run` return once what is queued was executed. What comes later is `closed`.
   void stop() noexcept {
+    bool at_bell = false;
     {
       std::lock_guard const lock{mutex_};
       stopping_ = true;
+      at_bell = at_bell_;
     }
-    arrived_.notify_one();
+    wake(at_bell);
   }
+
+  /// Executes a command in the calling thread, if it can be done at once. Empty: it is to be
+  /// submitted. From here until `delivered` no other is executed like this, so that who gives
+  /// thousands at once is not kept from its other work.
+  template <class C>
+  std::optional<result<typename C::result>> execute_here(C const& c,
+                                                         std::optional<time_point> time) noexcept {
+    constexpr bool write = !command::reads_only<C>;
+    if (!options_.in_place || due_ || delivering_ || !sqlite_brief(c)) return std::nullopt;
+    std::unique_lock const turn{turn_, std::try_to_lock};
+    if (!turn || !file_ || broken_ || !file_->is_brief(c, write) || !is_quiet()) {
+      return std::nullopt;
+    }
+    result<typename C::result> answer =
+        make_error_code(boost::asio::error::operation_aborted);  // named: see CONTRIBUTING.md
+    try {
+      file_->begin(write, !write);
+      waiters_.watch(file_->tables().events());
+      answer = file_->tables().apply(c, file_->tables().now_or(time));
+      file_->commit();
+    } catch (sqlite_failure const& f) {
+      file_->rollback();
+      if (!f.committing() || f.busy() || f.full()) return std::nullopt;
+      broken_ = true;
+      answer = fails(explained(to_error(f), f.what()));
+    } catch (...) {  // no memory
+      file_->rollback();
+      return std::nullopt;
+    }
+    delivering_ = true;
+    if (!broken_) settle();
+    if (broken_ || file_->wants_write_back()) call_thread();
+    return answer;
+  }
+
+  /// The answer of `execute_here` has come to its handler.
+  void delivered() noexcept { delivering_ = false; }
 
   /// The body of the thread.
   void run() noexcept {
     requests batch;
-    while (next(batch)) {
+    std::unique_lock turn{turn_, std::defer_lock};
+    do {
+      await();
+      due_ = true;
+      turn.lock();
+      due_ = false;
+      if (std::exchange(broken_, false)) file_.reset();
+      take(batch);
+      bool const idle = batch.empty();
       for (std::span rest{batch}; !rest.empty();) {
         auto first = rest.first(std::min<std::size_t>(rest.size(), options_.max_group));
         auto const ec = serve(first);
         rest = rest.subspan(first.size());
         // Whoever stops is waiting: what cannot begin now is not tried time and again.
         if (ec && stops()) fail(std::exchange(rest, {}), ec);
+        if (rest.empty()) at_work(false);
+        turn.unlock();
+        answer(first);  // whoever goes on at once finds the file free
+        turn.lock();
+        if (file_) file_->write_back();
       }
-      bool const idle = batch.empty();
       batch.clear();
+      if (idle && file_) file_->write_back();
       look_around(idle);
-    }
+      listen_or_not();
+      turn.unlock();
+    } while (!is_over());
+    turn.lock();
     waiters_.fail(boost::asio::error::operation_aborted);
     file_.reset();
   }
 
  private:
+  using instant = std::chrono::steady_clock::time_point;
   using requests = std::vector<std::unique_ptr<sqlite_request>>;
   using group = std::span<std::unique_ptr<sqlite_request>>;
 
@@ -112,17 +181,62 @@ class sqlite_worker {
     return stopping_;
   }
 
-  /// Waits for requests, or for the time to look around. False: it is over.
-  bool next(requests& batch) {
+  /// Is there nothing that is to be done before what comes now?
+  [[nodiscard]] bool is_quiet() {
+    std::lock_guard const lock{mutex_};
+    return queued_.empty() && !at_work_ && !stopping_;
+  }
+  [[nodiscard]] bool is_over() {
+    std::lock_guard const lock{mutex_};
+    return queued_.empty() && stopping_;
+  }
+  void at_work(bool is) {
+    std::lock_guard const lock{mutex_};
+    at_work_ = is;
+  }
+
+  /// Waits for requests, or for the time to look around.
+  void await() {
     std::unique_lock lock{mutex_};
-    auto const come = [&] { return stopping_ || !queued_.empty(); };
-    if (waiters_.empty()) {
-      arrived_.wait(lock, come);
-    } else {
+    auto const come = [&] { return stopping_ || called_ || !queued_.empty(); };
+    if (!attentive_) return arrived_.wait(lock, come);
+    if (!by_bell_) {
       arrived_.wait_for(lock, options_.poll_interval, come);
+      return;
     }
+    if (come()) return;
+    at_bell_ = true;
+    lock.unlock();
+    // Others may commit all the time.
+    auto const soonest = looked_ + std::chrono::milliseconds{1};
+    auto const now = std::chrono::steady_clock::now();
+    bool const heed = now >= soonest;
+    bell_.wait(heed ? options_.poll_interval : duration{soonest - now}, heed);
+    lock.lock();
+    at_bell_ = false;
+  }
+
+  /// Wakes the thread. Its own mutex is not held.
+  void wake(bool at_bell) noexcept {
+    at_bell ? bell_.wake() : arrived_.notify_one();
+  }
+
+  /// Has the thread look after the file.
+  void call_thread() noexcept {
+    bool at_bell = false;
+    {
+      std::lock_guard const lock{mutex_};
+      called_ = true;
+      at_bell = at_bell_;
+    }
+    wake(at_bell);
+  }
+
+  void take(requests& batch) {
+    std::lock_guard const lock{mutex_};
+    called_ = false;
     batch.swap(queued_);
-    return !batch.empty() || !stopping_;
+    at_work_ = !batch.empty();
   }
 
   static bool writes(group all) noexcept {
@@ -130,21 +244,23 @@ class sqlite_worker {
   }
 
   static void fail(group all, error_code ec) noexcept {
-    for (auto const& r : all) {
+    for (auto& r : all) {
       if (r) r->fail(ec);
+      r.reset();
     }
   }
 
-  /// Executes a group and completes it. What is left over, because its bytes fill the group, is
+  /// Executes a group, and leaves of it what is to be answered. What is left over, because its bytes fill the group, is
   /// taken off its end. Returns why it could not begin, if it could not.
   error_code serve(group& all) noexcept {
+    attentive_ = attentive_ || std::ranges::any_of(all, [](auto const& r) { return r->waits(); });
     if (auto const ec = begin(writes(all))) {
       fail(all, ec);
       return ec;
     }
     auto const ec = execute(all);
     if (!ec) {
-      complete(all);
+      commit(all);
       return {};
     }
     if (all.size() != 1) return serve_each(all);
@@ -160,7 +276,7 @@ class sqlite_worker {
         return ec;
       }
       if (auto const ec = execute(one); !ec) {
-        complete(one);
+        commit(one);
       } else if (auto const again = serve_again(one, ec)) {
         return again;
       }
@@ -168,7 +284,7 @@ class sqlite_worker {
     return {};
   }
 
-  /// Completes one command, whose first execution failed.
+  /// Executes one command once more, whose first execution failed.
   error_code serve_again(group one, error_code ec) noexcept {
     if (ec == errc::disk_full && !one[0]->needs_room() && make_room()) {
       if (auto const cannot = begin(writes(one))) {
@@ -180,7 +296,7 @@ class sqlite_worker {
     if (ec) {
       fail(one, ec);
     } else {
-      complete(one);
+      commit(one);
     }
     return {};
   }
@@ -203,7 +319,9 @@ class sqlite_worker {
           if (opened.has_error()) return fails(opened.error());
           file_ = std::move(opened).value();
           looked_at_.reset();
+          bell_.hang(file_->name());
         }
+        if (attentive_) listen();  // before anything is read
         sqlite_patience{options_.busy_timeout}.until_free([&] { file_->begin(write); });
         waiters_.watch(file_->tables().events());
         state_.recovered();
@@ -270,15 +388,49 @@ class sqlite_worker {
     return ec;
   }
 
-  void complete(group all) noexcept {
+  /// After a commit: lets those wait who are to. The others are answered without the turn.
+  void commit(group all) noexcept {
+    for (auto& r : all) {
+      if (!r || !r->waits()) continue;
+      r->complete();
+      r.reset();
+    }
+    settle();
+  }
+  static void answer(group all) noexcept {
     for (auto const& r : all) {
       if (r) r->complete();
     }
+  }
+
+  /// Tells whom the latest commit may concern, in this process and in others.
+  void settle() noexcept {
+    if (file_->tables().gave()) bell_.ring();
     try {
       waiters_.settle(file_->tables());
     } catch (...) {  // hints promise nothing
     }
-    file_->write_back();
+  }
+
+  void listen() noexcept {
+    by_bell_ = bell_.listen();
+    if (by_bell_ || !sqlite_bell::is_possible || std::exchange(told_of_bell_, true)) return;
+    try {
+      tell_log(log::level::warning, log::topic::store,
+               "SQLite store in " + path_ + ": what other processes commit is noticed by polling: " +
+                   bell_.cause());
+    } catch (...) {  // no memory
+    }
+  }
+
+  void listen_or_not() noexcept {
+    attentive_ = !waiters_.empty();
+    if (attentive_) {
+      listen();
+    } else {
+      bell_.ignore();
+      by_bell_ = false;
+    }
   }
 
   /// Notices what other processes have committed, while somebody waits for that.
@@ -288,6 +440,7 @@ class sqlite_worker {
       if (idle) waiters_.prune();
       if (file_ && !look_again_ && file_->tables().data_version() == looked_at_) return;
       look_again_ = false;
+      looked_ = std::chrono::steady_clock::now();
       if (begin(false)) return;
       looked_at_ = file_->tables().data_version();
       look_again_ = waiters_.look_around(file_->tables());
@@ -302,16 +455,30 @@ class sqlite_worker {
   sqlite_clock const clock_;
   outage state_;
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // of what follows
   std::condition_variable arrived_;
   requests queued_;
   bool stopping_ = false;
+  bool at_work_ = false;  // the thread has commands that it has not executed
+  bool called_ = false;   // there is something to do, though nothing is queued
+  bool at_bell_ = false;  // the thread waits for the bell, not for `arrived_`
 
-  // The thread's own.
+  std::mutex turn_;  // of what follows; taken before `mutex_`
   std::unique_ptr<sqlite_file> file_;
   sqlite_waiters waiters_;
+  sqlite_bell bell_;
+  bool broken_ = false;  // the file is to be opened anew
+
+  std::atomic<bool> due_ = false;         // the thread waits for its turn
+  std::atomic<bool> delivering_ = false;  // an answer that was made in place is on its way
+
+  // The thread's own.
   std::optional<std::int64_t> looked_at_;
+  instant looked_{};
   bool look_again_ = false;
+  bool attentive_ = false;  // somebody waits for what others commit
+  bool by_bell_ = false;    // and is told of it
+  bool told_of_bell_ = false;
 };
 
 }  // namespace weir::detail

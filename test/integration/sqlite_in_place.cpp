@@ -1,0 +1,257 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Which commands are executed by the thread that gives them, and which by the store's own. A command
+// asks the clock once, and so the clock sees whose it is.
+
+#include "sqlite_bed.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+#include <sys/syscall.h>
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+std::atomic<std::uint64_t> syncs_here{0};
+std::atomic<std::uint64_t> syncs_elsewhere{0};
+std::atomic<std::thread::id> here{};
+
+}  // namespace
+
+// SQLite calls this one.
+extern "C" int fdatasync(int fd) {
+  ++(std::this_thread::get_id() == here.load() ? syncs_here : syncs_elsewhere);
+  return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+
+namespace {
+
+using namespace sqlite_test;
+
+/// The host's, which counts by whom it is asked.
+class seen_clock : public system_clock {
+ public:
+  [[nodiscard]] steady_time steady_now() const noexcept {
+    ++(std::this_thread::get_id() == here.load() ? *here_ : *elsewhere_);
+    return system_clock::steady_now();
+  }
+  [[nodiscard]] std::size_t asked_here() const noexcept { return here_->exchange(0); }
+  [[nodiscard]] std::size_t asked_elsewhere() const noexcept { return elsewhere_->exchange(0); }
+
+ private:
+  using count = std::shared_ptr<std::atomic<std::size_t>>;
+  count here_ = std::make_shared<std::atomic<std::size_t>>(0);
+  count elsewhere_ = std::make_shared<std::atomic<std::size_t>>(0);
+};
+
+struct place {
+  explicit place(sqlite_options const& o = quick()) : b{o, clock} {
+    here = std::this_thread::get_id();
+    // The first commands open the file, begin its log and take the reserve.
+    for (auto const* const key : {"one", "two"}) {
+      BOOST_TEST(b(command::acquire_lock{key, "h", 1h})->granted);
+    }
+    if (o.in_place) until_in_place(command::inspect_lock{"one"});
+    forget();
+  }
+  void forget() const {
+    static_cast<void>(clock.asked_here());
+    static_cast<void>(clock.asked_elsewhere());
+  }
+
+  /// Is it executed by this thread?
+  template <class C>
+  bool in_place(C const& c) {
+    forget();
+    BOOST_TEST(b(c).has_value());
+    auto const seen = clock.asked_here();
+    BOOST_TEST(seen + clock.asked_elsewhere() == 1U);
+    return seen != 0;
+  }
+
+  /// Once the store's thread has nothing else to do.
+  template <class C>
+  void until_in_place(C const& c) {
+    while (!in_place(c)) std::this_thread::yield();
+  }
+
+  seen_clock clock{};
+  basic_bed<seen_clock> b;
+};
+
+std::vector<new_job> jobs(std::uint64_t first, std::size_t n, std::string_view payload = "{}") {
+  std::vector<new_job> out;
+  for (std::size_t i = 0; i != n; ++i) out.push_back(job_of(first + i, payload));
+  return out;
+}
+
+std::array const quotas{quota::per_hour(5)};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sqlite_in_place)
+
+BOOST_AUTO_TEST_CASE(a_brief_command_is_executed_by_the_thread_that_gives_it) {
+  place p;
+  BOOST_TEST(p.in_place(command::take{"k", quotas, 1, {}}));
+  BOOST_TEST(p.in_place(command::acquire_permit{"k", "h", 1, 1h, {}}));
+  BOOST_TEST(p.in_place(command::release_permit{"k", "h", 0}));
+  auto const few = jobs(1, 16);
+  BOOST_TEST(p.in_place(command::enqueue_jobs{"q", few}));
+  BOOST_TEST(p.in_place(command::find_job{"q", few[0].id}));
+  auto const got = p.b(command::dequeue_jobs{"q", "h", 0, 16, 1h});
+  BOOST_TEST_REQUIRE(got->jobs.size() == 16U);
+  std::array const done{finished_job{got->jobs[0].id, got->jobs[0].fence, {}}};
+  BOOST_TEST(p.in_place(command::complete_jobs{"q", done}));
+}
+
+BOOST_AUTO_TEST_CASE(what_may_take_longer_is_not) {
+  place p;
+  BOOST_TEST(!p.in_place(command::enqueue_jobs{"q", jobs(1, 17)}));
+  std::string const large((16U << 10U) + 1, 'x');
+  BOOST_TEST(!p.in_place(command::enqueue_jobs{"q", jobs(20, 1, '"' + large + '"')}));
+  BOOST_TEST(!p.in_place(command::dequeue_jobs{"q", "h", 0, 17, 1h}));
+  BOOST_TEST(!p.in_place(command::list_jobs{"q", job_state::pending, 17, {}}));
+  BOOST_TEST(!p.in_place(command::inspect_permits{"k"}));
+  BOOST_TEST(!p.in_place(command::gc_stale_pointers{0, 1, {}}));
+  // A line of which all may have to be read.
+  for (int n = 0; n != 1001; ++n) {
+    BOOST_TEST(p.b(command::acquire_permit{"k", std::to_string(n), 1, 1h, 1h}).has_value());
+  }
+  BOOST_TEST(!p.in_place(command::acquire_permit{"other", "h", 1, 1h, {}}));
+  p.until_in_place(command::acquire_lock{"k", "h", 1h});
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_for_the_disk_is_not_but_what_reads_is) {
+  auto o = quick();
+  o.durable = durability::power_loss;
+  place p{o};
+  BOOST_TEST(!p.in_place(command::acquire_lock{"k", "h", 1h}));
+  p.until_in_place(command::inspect_lock{"k"});
+}
+
+BOOST_AUTO_TEST_CASE(where_it_is_not_wanted_nothing_is) {
+  auto o = quick();
+  o.in_place = false;
+  place p{o};
+  BOOST_TEST(!p.in_place(command::acquire_lock{"k", "h", 1h}));
+  BOOST_TEST(!p.in_place(command::inspect_lock{"k"}));
+}
+
+BOOST_AUTO_TEST_CASE(of_many_that_are_given_at_once_one_is_and_all_in_their_order) {
+  place p;
+  std::vector<std::uint64_t> seen;
+  BOOST_TEST(p.b(command::enqueue_jobs{"q", jobs(1, 1)}).has_value());
+  p.forget();
+  auto const give = [&](std::uint64_t n) {
+    auto const one = jobs(n, 1);
+    p.b.store.async_execute(command::enqueue_jobs{"q", one}, [&](error_code ec, auto const&) {
+      BOOST_TEST(!ec);
+      p.b.store.async_execute(command::read_queue_stats{"q"}, [&](error_code e, queue_stats s) {
+        BOOST_TEST(!e);
+        seen.push_back(s.pending);
+      });
+    });
+  };
+  boost::asio::post(p.b.io, [&] {
+    for (std::uint64_t n = 2; n != 102; ++n) give(n);
+    BOOST_TEST(p.clock.asked_here() == 1U);
+  });
+  p.b.io.restart();
+  p.b.io.run();
+  BOOST_TEST(seen.size() == 100U);
+  BOOST_TEST(std::ranges::is_sorted(seen));
+  BOOST_TEST(seen.front() >= 2U);
+  BOOST_TEST(seen.back() == 101U);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_waits_in_it_for_who_has_the_file) {
+  place p;
+  connection db{p.b.home.file()};
+  db.must("BEGIN IMMEDIATE");
+  std::optional<bool> granted;
+  p.b.store.async_execute(command::acquire_lock{"k", "h", 1h}, [&](error_code ec, auto const& g) {
+    BOOST_TEST(!ec);
+    granted = g.granted;
+  });
+  db.must("COMMIT");
+  p.b.io.restart();
+  p.b.io.run();
+  BOOST_TEST(granted.value_or(false));
+  BOOST_TEST(p.clock.asked_here() == 0U);
+  p.until_in_place(command::acquire_lock{"another", "h", 1h});
+}
+
+BOOST_AUTO_TEST_CASE(nothing_in_it_waits_for_the_disk) {
+  place p;
+  syncs_here = syncs_elsewhere = 0;
+  for (std::uint64_t n = 0; n != 3000; ++n) {
+    BOOST_TEST(p.b(command::acquire_lock{"k" + std::to_string(n), "h", 1h})->granted);
+  }
+  BOOST_TEST(syncs_here == 0U);
+  BOOST_TEST(syncs_elsewhere != 0U);  // the log was written back meanwhile
+  BOOST_TEST(p.clock.asked_here() > 1000U);
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_store_is_closed) {
+  place p;
+  p.b.store.close();
+  BOOST_TEST(p.b(command::inspect_lock{"k"}).error() == errc::closed);
+}
+
+BOOST_AUTO_TEST_CASE(threads_that_give_commands_at_once_do_not_meet) {
+  place p;
+  boost::asio::thread_pool threads{4};
+  std::atomic<int> inside{0};
+  std::atomic<int> collisions{0};
+  std::atomic<int> errors{0};
+  auto const use = [&](std::string holder) -> boost::asio::awaitable<void> {
+    constexpr auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+    for (int n = 0; n != 200;) {
+      auto [ec, g] =
+          co_await p.b.store.async_execute(command::acquire_permit{"k", holder, 1, 1h, 1h}, token);
+      if (ec) ++errors;
+      if (!g.granted) {
+        co_await p.b.store.async_execute(command::await_permit{"k", holder}, token);
+        continue;
+      }
+      if (inside++ != 0) ++collisions;
+      co_await p.b.store.async_execute(command::inspect_lock{"k"}, token);
+      --inside;
+      auto [failed, r] =
+          co_await p.b.store.async_execute(command::release_permit{"k", holder, g.fence}, token);
+      if (failed || !r.freed) ++errors;
+      ++n;
+    }
+  };
+  for (auto const* const holder : {"a", "b", "c", "d", "e", "f"}) {
+    boost::asio::co_spawn(threads, use(holder), boost::asio::detached);
+  }
+  p.b.io.restart();
+  auto const work = boost::asio::make_work_guard(p.b.io);
+  std::thread runs{[&] { p.b.io.run(); }};
+  threads.join();
+  p.b.io.stop();
+  runs.join();
+  BOOST_TEST(collisions == 0);
+  BOOST_TEST(errors == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
