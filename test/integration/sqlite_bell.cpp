@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What processes that share a file tell each other, and what each of them may have open. A hint that
-// does not come is a test that does not end.
+// What processes that share a file tell each other, and what each of them may have open. A hint
+// that does not come is a test that does not end.
 
 #include "heard_log.hpp"
 #include "sqlite_bed.hpp"
@@ -96,6 +96,8 @@ BOOST_AUTO_TEST_CASE(where_nobody_listens_nothing_is_touched) {
   directory const home;
   bell ringer{home};
   ringer.ring();
+  BOOST_TEST(!std::filesystem::exists(home.file() + "-bell"));
+  std::ofstream{home.file() + "-bell"};
   touches const file{home.file() + "-bell"};
   ringer.ring();
   BOOST_TEST(!file.any());
@@ -238,6 +240,36 @@ BOOST_AUTO_TEST_CASE(what_nobody_waits_for_rings_no_bell) {
   io.run();
 }
 
+BOOST_AUTO_TEST_CASE(an_application_s_transaction_rings_for_what_it_is_about_to_commit) {
+  directory const home;
+  boost::asio::io_context io;
+  sqlite_store const store{io.get_executor(), home.file(), quick()};
+  BOOST_TEST(ask(io, store, command::inspect_lock{"k"}).has_value());
+  bell listener{home};
+  BOOST_TEST(listener.listen());
+  touches const file{home.file() + "-bell"};
+  connection db{home.file()};
+  bool told = false;
+  {
+    sqlite_transaction tx{db.get()};
+    db.must("BEGIN IMMEDIATE");
+    BOOST_TEST(tx.execute(command::acquire_lock{"k", "h", 1h}).has_value());
+    BOOST_TEST(!file.any());
+    std::vector<new_job> const jobs{job_of(1)};
+    BOOST_TEST(tx.execute(command::enqueue_jobs{"q", jobs}).has_value());
+    BOOST_TEST(file.any());
+    store.async_execute(command::await_jobs{}, [&](error_code ec, hint) {
+      BOOST_TEST(!ec);
+      told = true;
+    });
+    db.must("COMMIT");
+  }
+  io.restart();
+  while (!told && io.run_one() != 0) {
+  }
+  BOOST_TEST(told);
+}
+
 BOOST_AUTO_TEST_CASE(without_a_bell_it_is_said_and_polled) {
   directory const home;
   std::filesystem::create_directory(home.file() + "-bell");
@@ -264,7 +296,6 @@ BOOST_AUTO_TEST_CASE(without_a_bell_it_is_said_and_polled) {
 BOOST_AUTO_TEST_CASE(without_descriptors_too) {
   directory const home;
   bell b{home};
-  b.ring();  // its file is open
   ::rlimit before{};
   BOOST_TEST_REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   auto few = before;
@@ -301,13 +332,14 @@ BOOST_AUTO_TEST_CASE(a_process_has_64_stores_on_a_file_and_no_more) {
   auto const copy = all.front();
   BOOST_TEST(ask(io, copy, command::inspect_lock{"k"}).has_value());
   // The database and its log; with a waiter a bell and two for what waits for it; with a write what
-  // is kept for a full disk. One of all, for the index; one that SQLite keeps for the next that opens
-  // it; and the other file's three.
+  // is kept for a full disk. One of all, for the index; one that SQLite keeps for the next that
+  // opens it; and the other file's three.
   constexpr std::size_t others = 5;
   BOOST_TEST(descriptors() - before <= 64U * 2 + others);
   for (auto const& s : all) s.async_execute(command::await_jobs{}, [](error_code, hint) {});
   BOOST_TEST(ask(io, all.front(), command::acquire_lock{"k", "h", 1h}).has_value());
-  for (auto const& s : all) BOOST_TEST(ask(io, s, command::acquire_lock{"k", "h", 1h}).has_value() != (&s == &all.back()));
+  for (auto const& s : all)
+    BOOST_TEST(ask(io, s, command::acquire_lock{"k", "h", 1h}).has_value() != (&s == &all.back()));
   BOOST_TEST(descriptors() - before <= 64U * 6 + others);
   all.pop_front();
   BOOST_TEST(ask(io, copy, command::inspect_lock{"k"}).has_value());

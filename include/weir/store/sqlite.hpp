@@ -53,7 +53,8 @@ void close_sqlite(sqlite_engine& engine) noexcept;
 /// are the next one. A brief command that need not wait for the disk is executed by the thread that
 /// gives it, if nothing else is to be done (`sqlite_options::in_place`). The file is opened by the
 /// first command, or by `async_open`. The last handle's destructor waits until the commands that
-/// were given are executed; those that wait for a hint end with `operation_aborted`.
+/// were given are executed; those that wait for a hint end with `operation_aborted`. Commands are
+/// executed in the order in which one thread gives them; their handlers may be called in another.
 ///
 /// Several stores, in any number of processes, may use one file at once: all on one host, for a
 /// write-ahead log does not work over a network, and all of one user, whoever only reads included:
@@ -78,7 +79,8 @@ void close_sqlite(sqlite_engine& engine) noexcept;
 /// done; `invalid_option` when the file has another number of shards, is where it cannot be shared,
 /// or has 64 stores of this process already; `outcome_unknown` when the disk failed in the commit
 /// itself; `store_full`, when `max_pending` commands wait; `closed`. In all cases but
-/// `outcome_unknown` nothing was changed, and the next command tries again, with what is there then.
+/// `outcome_unknown` nothing was changed, and the next command tries again, with what is there
+/// then.
 ///
 /// Known: SQLite releases before 3.51.3 can, very rarely, damage a file that several connections
 /// write ("WAL-reset bug"). The store avoids what leads to it as far as it can: see
@@ -140,9 +142,9 @@ class basic_sqlite_store {
   }
 
   /// Executes a command, in the store's thread or in place, and completes, once it is committed, by
-  /// posting the handler. Cancelling it (any kind) before its transaction has begun completes it with
-  /// `operation_aborted`, and it is not executed; after that it completes as if it had not been
-  /// cancelled.
+  /// posting the handler. Cancelling it (any kind) before its transaction has begun completes it
+  /// with `operation_aborted`, and it is not executed; after that it completes as if it had not
+  /// been cancelled.
   template <class C, class Token>
     requires detail::engine_step<C>
   WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {

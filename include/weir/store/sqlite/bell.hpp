@@ -38,7 +38,8 @@ namespace weir::detail {
 /// Who waits for others' commits listens: it watches the file, and holds a shared lock on it, which
 /// goes with its process. Who has committed looks whether anybody else has such a lock, and only
 /// then touches the file. Who begins to listen has its lock before it reads the database, so it
-/// either reads a commit or is told of it.
+/// either reads a commit or is told of it. Who works in an application's transaction rings before
+/// the commit, which is not its own: whoever hears a bell looks often for a while.
 ///
 /// It is Linux's: elsewhere, and where the file, its watch or its lock cannot be had, nobody
 /// listens, and whoever waits has to poll. All but `wake` is for one thread at a time; `wait` may
@@ -69,7 +70,7 @@ class sqlite_bell {
   /// Listens from here on, if it does not yet. False: it cannot be, and `cause` says why.
   [[nodiscard]] bool listen() noexcept {
     if (listens_ && is_there()) return true;
-    listens_ = open() && prepare() && lock(F_RDLCK);
+    listens_ = open(O_CREAT) && prepare() && lock(F_RDLCK);
     return listens_;
   }
 
@@ -80,7 +81,7 @@ class sqlite_bell {
 
   /// Tells the others who listen.
   void ring() noexcept {
-    if (!open()) return;
+    if (!open(0)) return;  // whoever listens has made it
     struct ::flock other = whole(F_WRLCK);
     bool const nobody = ::fcntl(file_, F_OFD_GETLK, &other) == 0 && other.l_type == F_UNLCK;
     if (!nobody) ::futimens(file_, nullptr);
@@ -88,19 +89,21 @@ class sqlite_bell {
 
   /// Waits until somebody rings, or `wake` is called, or the time is over. Only after `listen`.
   /// @param heed if not, it waits for `wake` alone; a ring is told by the next call
-  void wait(duration most, bool heed) const noexcept {
+  /// @returns whether somebody has rung
+  bool wait(duration most, bool heed) const noexcept {
     std::array<::pollfd, 2> on{{{event_, POLLIN, 0}, {inotify_, POLLIN, 0}}};
     auto const left = std::max(most, duration::zero());
     auto const whole = std::chrono::duration_cast<std::chrono::seconds>(left);
     ::timespec const time{static_cast<std::time_t>(whole.count()),
                           static_cast<long>(std::chrono::nanoseconds{left - whole}.count())};
-    if (::ppoll(on.data(), heed ? 2 : 1, &time, nullptr) <= 0) return;
+    if (::ppoll(on.data(), heed ? 2 : 1, &time, nullptr) <= 0) return false;
     // One event is as good as many.
     std::array<char, 4096> ignored;
     for (auto const& p : on) {
       while (p.revents != 0 && ::read(p.fd, ignored.data(), ignored.size()) > 0) {
       }
     }
+    return on[1].revents != 0;
   }
 
   /// Ends a `wait`, or the next one. Of any thread, once `listen` has succeeded.
@@ -136,11 +139,10 @@ class sqlite_bell {
     return file_ >= 0 && ::fstat(file_, &s) == 0 && s.st_nlink != 0;
   }
 
-  [[nodiscard]] bool open() noexcept {
+  [[nodiscard]] bool open(int make) noexcept {
     if (is_there()) return true;
     drop();
-    constexpr int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    file_ = ::open(path_.c_str(), flags, 0666);
+    file_ = ::open(path_.c_str(), O_RDWR | make | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (file_ < 0) return fails();
     struct ::stat s{};
     if (::fstat(file_, &s) == 0 && S_ISREG(s.st_mode)) return true;
@@ -176,7 +178,7 @@ class sqlite_bell {
   [[nodiscard]] bool listen() noexcept { return false; }
   void ignore() noexcept {}
   void ring() noexcept {}
-  void wait(duration, bool) const noexcept {}
+  bool wait(duration, bool) const noexcept { return false; }
   void wake() const noexcept {}
   [[nodiscard]] std::string cause() const { return {}; }
 #endif

@@ -47,7 +47,8 @@ inline constexpr char due_buckets[] =
     "SELECT quotas, a0, a1, a2, a3, h0, h1, h2, h3, due, key FROM weir_buckets "
     "INDEXED BY weir_buckets_due WHERE due <= ? ORDER BY due LIMIT ?";
 inline constexpr char soonest_bucket[] =
-    "SELECT due FROM weir_buckets INDEXED BY weir_buckets_due WHERE typeof(due) = 'integer' "
+    "SELECT CAST(due AS INTEGER) FROM weir_buckets INDEXED BY weir_buckets_due "
+    "WHERE due >= -9223372036854775807 AND typeof(due) IN ('integer', 'real') "
     "ORDER BY due LIMIT 1";
 
 }  // namespace sql

@@ -97,8 +97,9 @@ class sqlite_connection {
  public:
   /// Opens a file, which is made if it is not there. Reads nothing of it yet.
   explicit sqlite_connection(std::string const& path) {
-    constexpr int flags =
-        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    // A cache that is shared would count the commits of others as this one's own.
+    constexpr int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                          SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
     sqlite3* opened = nullptr;
     int const rc = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);
     own_.reset(opened);

@@ -98,9 +98,10 @@ class sqlite_engine {
 
   /// Completes with an answer that was made in place.
   template <class Handler, class Answer>
-  void deliver(Handler handler, result<Answer> answer) {
+  void deliver(Handler handler, result<Answer> answer) noexcept try {
     auto const own = boost::asio::get_associated_executor(handler, executor_);
-    auto told = [worker = worker_, on_its_way = std::unique_ptr<sqlite_worker, delivery>{worker_.get()},
+    auto told = [worker = worker_,
+                 on_its_way = std::unique_ptr<sqlite_worker, delivery>{worker_.get()},
                  handler = std::move(handler)](error_code ec, Answer a) mutable {
       on_its_way.reset();
       std::move(handler)(ec, std::move(a));
@@ -108,6 +109,7 @@ class sqlite_engine {
     error_code const ec = answer.has_error() ? answer.error() : error_code{};
     post_completion(executor_, boost::asio::bind_executor(own, std::move(told)), ec,
                     answer.has_value() ? std::move(answer).value() : Answer{});
+  } catch (...) {  // no memory to post it with: its handler is gone, but the command is done
   }
 
   /// A thread that is started meanwhile leaves the process's signals to the others.

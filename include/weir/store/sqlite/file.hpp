@@ -158,17 +158,19 @@ class sqlite_file {
     // The first commit to a log that begins anew waits for the disk, whatever it is to survive.
     bool const needs_room = command::needs_room<C> || sqlite_notes_of(c) != 0;
     return options_.durable == durability::process_crash && !log_is_new_ && !wants_write_back() &&
-           (!needs_room || (!beyond_limit_ && reserve_.is_whole()));
+           (!needs_room || (!beyond_limit_ && tables_.roomy() && reserve_.is_whole()));
   }
 
   /// Throws `sqlite_failure`; then no transaction has begun.
-  /// @param look whether the file is still there; it is looked at again before a commit
-  void begin(bool writes, bool look = true) {
+  /// @param in_place what would wait for the disk is busy instead
+  void begin(bool writes, bool in_place = false) {
     sqlite_run(db_, writes ? sql::begin_write : sql::begin_read);
     writes_ = writes;
     try {
-      if (look && db_.moved()) throw sqlite_failure{SQLITE_CANTOPEN};
+      // A commit that writes looks once more.
+      if (!(writes && in_place) && db_.moved()) throw sqlite_failure{SQLITE_CANTOPEN};
       if (!tables_.begin(writes)) {
+        if (in_place) throw sqlite_failure{SQLITE_BUSY};
         rollback();
         return begin(true);
       }

@@ -34,8 +34,9 @@ inline constexpr char ended_key[] =
     "SELECT queue, run, key FROM weir_keys INDEXED BY weir_keys_until WHERE until <= ? "
     "ORDER BY until LIMIT 1";
 inline constexpr char soonest_key[] =
-    "SELECT until FROM weir_keys INDEXED BY weir_keys_until WHERE typeof(until) = 'integer' "
-    "AND until IS NOT NULL ORDER BY until LIMIT 1";
+    "SELECT CAST(until AS INTEGER) FROM weir_keys INDEXED BY weir_keys_until "
+    "WHERE until >= -9223372036854775807 AND typeof(until) IN ('integer', 'real') "
+    "ORDER BY until LIMIT 1";
 
 }  // namespace sql
 

@@ -97,8 +97,9 @@ inline constexpr char kept_job[] =
     "SELECT queue, id, body FROM weir_jobs INDEXED BY weir_jobs_kept WHERE kept <= ? "
     "ORDER BY kept LIMIT 1";
 inline constexpr char soonest_kept[] =
-    "SELECT kept FROM weir_jobs INDEXED BY weir_jobs_kept WHERE typeof(kept) = 'integer' "
-    "AND kept IS NOT NULL ORDER BY kept LIMIT 1";
+    "SELECT CAST(kept AS INTEGER) FROM weir_jobs INDEXED BY weir_jobs_kept "
+    "WHERE kept >= -9223372036854775807 AND typeof(kept) IN ('integer', 'real') "
+    "ORDER BY kept LIMIT 1";
 
 }  // namespace sql
 

@@ -30,7 +30,8 @@ inline constexpr char ended_lock[] =
     "SELECT key FROM weir_locks INDEXED BY weir_locks_until WHERE until <= ? "
     "ORDER BY until LIMIT 1";
 inline constexpr char soonest_lock[] =
-    "SELECT until FROM weir_locks INDEXED BY weir_locks_until WHERE typeof(until) = 'integer' "
+    "SELECT CAST(until AS INTEGER) FROM weir_locks INDEXED BY weir_locks_until "
+    "WHERE until >= -9223372036854775807 AND typeof(until) IN ('integer', 'real') "
     "ORDER BY until LIMIT 1";
 inline constexpr char delete_locks[] = "DELETE FROM weir_locks";
 

@@ -26,8 +26,8 @@ enum class durability : std::uint8_t {
 };
 
 /// How a SQLite store behaves. Durations and counts outside their ranges are held at the ends of
-/// them. All but `durable`, the times, `max_group`, `in_place` and `max_pending` are properties of the file: its stores should
-/// agree on them.
+/// them. All but `durable`, the times, `max_group`, `in_place` and `max_pending` are properties of
+/// the file: its stores should agree on them.
 struct sqlite_options {
   durability durable = durability::power_loss;  ///< what an acknowledged command survives
 
@@ -36,9 +36,10 @@ struct sqlite_options {
   duration busy_timeout = std::chrono::seconds{5};
 
   /// How often the file is asked, while somebody waits for a hint, whether others have changed it;
-  /// from 1 ms to 10 s. On Linux stores in other processes tell at once what they commit, and this
-  /// is for what an application commits by itself (`sqlite_transaction`), and for where it cannot be
-  /// told: without file descriptors for it, of which the log is told.
+  /// from 1 ms to 10 s. On Linux stores tell those of other processes at once what they commit, and
+  /// an application's transaction (`sqlite_transaction`) tells what it is about to: then this is
+  /// for a second after such news, and otherwise it is ten times as long, up to a second. Where
+  /// nothing can be told, for want of descriptors say, the log is told so.
   duration poll_interval = std::chrono::milliseconds{10};
 
   /// Commands in one transaction, at most; from 1. It also ends when the jobs in its commands and
@@ -48,8 +49,8 @@ struct sqlite_options {
   /// May a brief command be executed by the thread that starts it, when nothing else is to be done?
   /// Only what does not wait for the disk is: what reads, and, with `process_crash`, what writes a
   /// few rows. It takes tens of microseconds, and more where a page of the file is not in the
-  /// memory. false: that thread is never used for more than to hand over its command, which takes
-  /// about as long as to execute it four times.
+  /// memory, or where the log begins anew after another process has written it back. false: that
+  /// thread does no more than to hand over its command.
   bool in_place = true;
 
   /// Commands that wait for their turn; more are `store_full`.

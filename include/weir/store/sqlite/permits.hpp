@@ -40,7 +40,8 @@ inline constexpr char ended_occupant[] =
     "SELECT key, ticket, number FROM weir_permits INDEXED BY weir_permits_until "
     "WHERE until <= ? ORDER BY until LIMIT 1";
 inline constexpr char soonest_occupant[] =
-    "SELECT until FROM weir_permits INDEXED BY weir_permits_until WHERE typeof(until) = 'integer' "
+    "SELECT CAST(until AS INTEGER) FROM weir_permits INDEXED BY weir_permits_until "
+    "WHERE until >= -9223372036854775807 AND typeof(until) IN ('integer', 'real') "
     "ORDER BY until LIMIT 1";
 inline constexpr char delete_occupants[] = "DELETE FROM weir_permits";
 

@@ -9,6 +9,7 @@
 #include "weir/detail/engine_way.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/validate.hpp"
+#include "weir/store/sqlite/bell.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/host.hpp"
 #include "weir/store/sqlite/options.hpp"
@@ -29,7 +30,9 @@ class sqlite_session {
   sqlite_session(sqlite3* db, sqlite_options const& options, sqlite_host host)
       : options_{options},
         db_{db},
-        tables_{db_, options_, std::move(host)} {}
+        tables_{db_, options_, std::move(host)} {
+    if (auto const* const name = sqlite3_db_filename(db, "main"); name != nullptr) bell_.hang(name);
+  }
 
   template <class C>
   result<typename C::result> execute(C const& c, told_time at) {
@@ -47,6 +50,7 @@ class sqlite_session {
         auto answer = tables_.apply(c, tables_.now_or(at));
         tables_.finish();
         db_.run("RELEASE weir_command");
+        if (tables_.gave()) bell_.ring();
         return answer;
       } catch (...) {
         undo();
@@ -83,6 +87,7 @@ class sqlite_session {
   sqlite_options options_;
   sqlite_connection db_;
   sqlite_tables tables_;
+  sqlite_bell bell_;
   std::optional<std::int64_t> looked_at_;  // the schema that was found to be weir's
 };
 

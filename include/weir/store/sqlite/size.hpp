@@ -46,16 +46,28 @@ template <class C>
 template <class C>
 [[nodiscard]] bool sqlite_brief(C const& c) noexcept {
   constexpr std::size_t rows = 16;
+  constexpr std::size_t names = 128;
   constexpr std::size_t bytes = std::size_t{16} << 10U;
-  if constexpr (std::same_as<C, command::reap_buckets> ||
-                std::same_as<C, command::gc_stale_pointers> ||
-                std::same_as<C, command::inspect_permits> || std::same_as<C, command::relay_job>) {
+  if constexpr (std::same_as<C, command::scan_visible_queues>) {
+    return c.limit <= names;
+  } else if constexpr (std::same_as<C, command::reap_buckets> ||
+                       std::same_as<C, command::gc_stale_pointers> ||
+                       std::same_as<C, command::inspect_permits> ||
+                       std::same_as<C, command::relay_job>) {
     return false;
   } else if constexpr (requires { c.jobs.size(); }) {
     return c.jobs.size() <= rows && sqlite_bytes_of(c) <= bytes;
   } else if constexpr (requires { c.quotas.size(); }) {
     return c.quotas.size() <= rows;
-  } else if constexpr (requires { c.queue; c.limit; } || requires { c.shard; c.limit; }) {
+  } else if constexpr (
+      requires {
+        c.queue;
+        c.limit;
+      } ||
+      requires {
+        c.shard;
+        c.limit;
+      }) {
     return c.limit <= rows;
   } else {
     return sqlite_notes_of(c) <= bytes;

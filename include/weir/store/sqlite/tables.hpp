@@ -138,8 +138,12 @@ class sqlite_tables {
   }
 
   /// To be called after the commit.
-  void committed() {
-    stored_ = scope_.ledger;
+  void committed() noexcept {
+    try {
+      stored_ = scope_.ledger;
+    } catch (...) {  // no memory: it is read again
+      return forget();
+    }
     version_ = scope_.db.version();
     nouns_.sqlite_permits::trim();
     nouns_.table().trim();
@@ -168,6 +172,15 @@ class sqlite_tables {
 
   /// Permits and tickets of all keys, when the file was last read or written.
   [[nodiscard]] std::uint64_t occupants() const noexcept { return scope_.ledger.permits; }
+  /// Can a few more records be made without looking for those that are over?
+  [[nodiscard]] bool roomy() const noexcept {
+    constexpr std::uint64_t few = 32;
+    auto const& l = scope_.ledger;
+    auto const& o = scope_.options;
+    return l.permits + few <= o.max_permits && l.locks + few <= o.max_locks &&
+           l.buckets + few <= o.max_buckets && l.jobs + few <= o.max_jobs &&
+           l.idle + few <= o.max_idle_queues;
+  }
 
   /// When the latest command of this transaction that may have changed something was executed.
   [[nodiscard]] time_point latest() const noexcept { return latest_; }
@@ -180,12 +193,11 @@ class sqlite_tables {
  private:
   /// All but those that are known to make nothing that anybody waits for.
   template <class C>
-  static constexpr bool gives = !is_listed<C, command::lock_commands::list,
-                                           command::bucket_commands::list> &&
-                                !is_listed<C, command::list_of<
-                                                  command::renew_permit, command::dequeue_jobs,
-                                                  command::obtain_lease, command::extend_lease,
-                                                  command::start_job, command::complete_jobs>>;
+  static constexpr bool gives =
+      !is_listed<C, command::lock_commands::list, command::bucket_commands::list> &&
+      !is_listed<
+          C, command::list_of<command::renew_permit, command::dequeue_jobs, command::obtain_lease,
+                              command::extend_lease, command::start_job, command::complete_jobs>>;
 
   /// Begins the file's time. After a boot no process lives that had anything (F63).
   void begin_time() {

@@ -10,12 +10,12 @@
 #include "weir/limits.hpp"
 #include "weir/log.hpp"
 #include "weir/store/sqlite/bell.hpp"
-#include "weir/store/sqlite/size.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/file.hpp"
 #include "weir/store/sqlite/ledger.hpp"
 #include "weir/store/sqlite/options.hpp"
 #include "weir/store/sqlite/request.hpp"
+#include "weir/store/sqlite/size.hpp"
 #include "weir/store/sqlite/waiters.hpp"
 #include "weir/time.hpp"
 
@@ -33,10 +33,34 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace weir::detail {
+
+/// Who works on a file: a mutex that its owner may try to lock, in vain. What is called with the
+/// turn (the application's log, destructors of its handlers) may come back to the store.
+class sqlite_turn {
+ public:
+  void lock() {
+    mutex_.lock();
+    owner_ = std::this_thread::get_id();
+  }
+  bool try_lock() noexcept {
+    if (owner_ == std::this_thread::get_id() || !mutex_.try_lock()) return false;
+    owner_ = std::this_thread::get_id();
+    return true;
+  }
+  void unlock() noexcept {
+    owner_ = std::thread::id{};
+    mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<std::thread::id> owner_{};
+};
 
 /// The file of a store, the thread that works on it, and what the store's handles share with it.
 ///
@@ -114,10 +138,11 @@ class sqlite_worker {
     result<typename C::result> answer =
         make_error_code(boost::asio::error::operation_aborted);  // named: see CONTRIBUTING.md
     try {
-      file_->begin(write, !write);
+      file_->begin(write, true);
       waiters_.watch(file_->tables().events());
       answer = file_->tables().apply(c, file_->tables().now_or(time));
       file_->commit();
+      state_.recovered();
     } catch (sqlite_failure const& f) {
       file_->rollback();
       if (!f.committing() || f.busy() || f.full()) return std::nullopt;
@@ -163,16 +188,16 @@ class sqlite_worker {
       batch.clear();
       if (idle && file_) file_->write_back();
       look_around(idle);
-      listen_or_not();
+      ignore_unless_waited_for();
       turn.unlock();
     } while (!is_over());
     turn.lock();
     waiters_.fail(boost::asio::error::operation_aborted);
+    bell_.ignore();
     file_.reset();
   }
 
  private:
-  using instant = std::chrono::steady_clock::time_point;
   using requests = std::vector<std::unique_ptr<sqlite_request>>;
   using group = std::span<std::unique_ptr<sqlite_request>>;
 
@@ -207,19 +232,25 @@ class sqlite_worker {
     if (come()) return;
     at_bell_ = true;
     lock.unlock();
-    // Others may commit all the time.
-    auto const soonest = looked_ + std::chrono::milliseconds{1};
+    // Others may ring all the time.
+    auto const soonest = heard_ + std::chrono::milliseconds{1};
     auto const now = std::chrono::steady_clock::now();
     bool const heed = now >= soonest;
-    bell_.wait(heed ? options_.poll_interval : duration{soonest - now}, heed);
+    bool const rung = bell_.wait(heed ? look_after(now - heard_) : duration{soonest - now}, heed);
+    if (rung) heard_ = std::chrono::steady_clock::now();
     lock.lock();
     at_bell_ = false;
   }
 
-  /// Wakes the thread. Its own mutex is not held.
-  void wake(bool at_bell) noexcept {
-    at_bell ? bell_.wake() : arrived_.notify_one();
+  /// How long until the file is looked at again that nobody has rung for.
+  [[nodiscard]] duration look_after(duration silence) const noexcept {
+    constexpr duration second = std::chrono::seconds{1};
+    auto const often = options_.poll_interval;
+    return silence < second ? often : std::max(often, std::min(10 * often, second));
   }
+
+  /// Wakes the thread. Its own mutex is not held.
+  void wake(bool at_bell) noexcept { at_bell ? bell_.wake() : arrived_.notify_one(); }
 
   /// Has the thread look after the file.
   void call_thread() noexcept {
@@ -250,8 +281,8 @@ class sqlite_worker {
     }
   }
 
-  /// Executes a group, and leaves of it what is to be answered. What is left over, because its bytes fill the group, is
-  /// taken off its end. Returns why it could not begin, if it could not.
+  /// Executes a group, and leaves of it what is to be answered. What is left over, because its
+  /// bytes fill the group, is taken off its end. Returns why it could not begin, if it could not.
   error_code serve(group& all) noexcept {
     attentive_ = attentive_ || std::ranges::any_of(all, [](auto const& r) { return r->waits(); });
     if (auto const ec = begin(writes(all))) {
@@ -317,9 +348,9 @@ class sqlite_worker {
         if (!file_) {
           auto opened = sqlite_file::open(path_, options_, clock_);
           if (opened.has_error()) return fails(opened.error());
+          bell_.hang(opened.value()->name());
           file_ = std::move(opened).value();
           looked_at_.reset();
-          bell_.hang(file_->name());
         }
         if (attentive_) listen();  // before anything is read
         sqlite_patience{options_.busy_timeout}.until_free([&] { file_->begin(write); });
@@ -414,33 +445,31 @@ class sqlite_worker {
 
   void listen() noexcept {
     by_bell_ = bell_.listen();
-    if (by_bell_ || !sqlite_bell::is_possible || std::exchange(told_of_bell_, true)) return;
+    bool const told = std::exchange(told_of_bell_, true);
+    if (by_bell_ || !sqlite_bell::is_possible || told) return;
     try {
       tell_log(log::level::warning, log::topic::store,
-               "SQLite store in " + path_ + ": what other processes commit is noticed by polling: " +
-                   bell_.cause());
+               "SQLite store in " + path_ +
+                   ": what other processes commit is noticed by polling: " + bell_.cause());
     } catch (...) {  // no memory
     }
   }
 
-  void listen_or_not() noexcept {
+  void ignore_unless_waited_for() noexcept {
     attentive_ = !waiters_.empty();
-    if (attentive_) {
-      listen();
-    } else {
-      bell_.ignore();
-      by_bell_ = false;
-    }
+    if (attentive_) return;
+    bell_.ignore();
+    by_bell_ = false;
   }
 
   /// Notices what other processes have committed, while somebody waits for that.
   void look_around(bool idle) noexcept {
     if (waiters_.empty()) return;
+    if (file_) listen();  // the file of the bell may be another one now
     try {
       if (idle) waiters_.prune();
       if (file_ && !look_again_ && file_->tables().data_version() == looked_at_) return;
       look_again_ = false;
-      looked_ = std::chrono::steady_clock::now();
       if (begin(false)) return;
       looked_at_ = file_->tables().data_version();
       look_again_ = waiters_.look_around(file_->tables());
@@ -463,7 +492,7 @@ class sqlite_worker {
   bool called_ = false;   // there is something to do, though nothing is queued
   bool at_bell_ = false;  // the thread waits for the bell, not for `arrived_`
 
-  std::mutex turn_;  // of what follows; taken before `mutex_`
+  sqlite_turn turn_;  // of what follows; taken before `mutex_`
   std::unique_ptr<sqlite_file> file_;
   sqlite_waiters waiters_;
   sqlite_bell bell_;
@@ -474,11 +503,11 @@ class sqlite_worker {
 
   // The thread's own.
   std::optional<std::int64_t> looked_at_;
-  instant looked_{};
+  std::chrono::steady_clock::time_point heard_{};  // when the bell was rung last
   bool look_again_ = false;
-  bool attentive_ = false;  // somebody waits for what others commit
-  bool by_bell_ = false;    // and is told of it
-  bool told_of_bell_ = false;
+  bool attentive_ = false;     // somebody waits for what others commit
+  bool by_bell_ = false;       // and is told of it
+  bool told_of_bell_ = false;  // whether it can be heard
 };
 
 }  // namespace weir::detail
