@@ -106,6 +106,9 @@ class sqlite_waiters {
     return again;
   }
 
+  /// Was anybody woken since it was asked last?
+  [[nodiscard]] bool woke() noexcept { return std::exchange(woke_, false); }
+
   /// Forgets who has been cancelled.
   void prune() {
     for (auto& [key, line] : lines_) {
@@ -147,15 +150,17 @@ class sqlite_waiters {
     std::optional<time_point> first_due{};
   };
 
-  static bool wake(parked<error_code, hint>& w, error_code ec = {}) noexcept {
+  bool wake(parked<error_code, hint>& w, error_code ec = {}) noexcept {
     try {
-      return w.resume(ec, hint{});
+      bool const woken = w.resume(ec, hint{});
+      woke_ = woke_ || woken;
+      return woken;
     } catch (...) {  // no memory to post it with: its handler is gone
       return false;
     }
   }
 
-  static void wake_one(waiting_scan& all) noexcept {
+  void wake_one(waiting_scan& all) noexcept {
     while (!all.waiting.empty()) {
       auto const first = std::move(all.waiting.front());
       all.waiting.pop_front();
@@ -197,6 +202,7 @@ class sqlite_waiters {
 
   lines lines_;
   std::map<std::uint32_t, waiting_scan> scans_;
+  bool woke_ = false;
 };
 
 }  // namespace weir::detail

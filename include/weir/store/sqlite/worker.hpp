@@ -232,8 +232,8 @@ class sqlite_worker {
     if (come()) return;
     at_bell_ = true;
     lock.unlock();
-    // Others may ring all the time.
-    auto const soonest = heard_ + std::chrono::milliseconds{1};
+    // Others may ring all the time, for what does not concern this process.
+    auto const soonest = heard_ + pace_;
     auto const now = std::chrono::steady_clock::now();
     bool const heed = now >= soonest;
     bool const rung = bell_.wait(heed ? look_after(now - heard_) : duration{soonest - now}, heed);
@@ -472,7 +472,9 @@ class sqlite_worker {
       look_again_ = false;
       if (begin(false)) return;
       looked_at_ = file_->tables().data_version();
+      static_cast<void>(waiters_.woke());
       look_again_ = waiters_.look_around(file_->tables());
+      pace_ = waiters_.woke() ? least_pace : std::min(2 * pace_, options_.poll_interval);
       file_->commit();
     } catch (...) {
       if (file_) file_->rollback();
@@ -503,6 +505,8 @@ class sqlite_worker {
 
   // The thread's own.
   std::optional<std::int64_t> looked_at_;
+  static constexpr duration least_pace = std::chrono::milliseconds{1};
+  duration pace_ = least_pace;                     // between rings that are heeded
   std::chrono::steady_clock::time_point heard_{};  // when the bell was rung last
   bool look_again_ = false;
   bool attentive_ = false;     // somebody waits for what others commit
