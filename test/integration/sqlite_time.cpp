@@ -125,6 +125,47 @@ BOOST_AUTO_TEST_CASE(F63_at_a_new_boot_leases_are_over_and_what_time_ends_goes_o
   }
 }
 
+// Housekeeping asks only when something can be over, as far as the store knows.
+BOOST_AUTO_TEST_CASE(what_is_over_is_removed_by_later_steps_of_its_kind) {
+  directory const home;
+  boot clock{"one", new_year};
+  process p{home.file(), clock};
+  BOOST_TEST(p.locks("first", "h", 1min));
+  connection db{home.file()};
+  auto const rows = [&](std::string const& of) { return db.number("SELECT count(*) FROM " + of); };
+  auto const use_all = [&](std::uint64_t n, duration until) {
+    auto const key = "key" + std::to_string(n);
+    BOOST_TEST(p.locks(key, "h", until));
+    BOOST_TEST(p(command::acquire_permit{key, "h", 1, until, {}})->granted);
+    std::array const quotas{quota::per(1, until)};
+    BOOST_TEST(p(command::take{key, quotas, 1, {}})->allowed);
+    std::vector<new_job> jobs{job_of(n)};
+    jobs[0].retention = until;
+    jobs[0].strategy = unique_strategy::until_expired;
+    jobs[0].unique_key = key;
+    jobs[0].unique_ttl = until;
+    BOOST_TEST(p(command::enqueue_jobs{"jobs", jobs}).has_value());
+    auto const d = *p(command::dequeue_jobs{"jobs", "h", 1, 1, 1h});
+    BOOST_TEST_REQUIRE(d.jobs.size() == 1U);
+    std::array const finished{finished_job{id(n), d.jobs[0].fence, {}}};
+    BOOST_TEST(p(command::complete_jobs{"jobs", finished}).has_value());
+  };
+  std::array const tables{"weir_locks", "weir_permits", "weir_buckets", "weir_jobs", "weir_keys"};
+  for (std::uint64_t n = 1; n != 9; ++n) {
+    // In turns one that is over later than the one before it, and one that is over earlier.
+    use_all(2 * n, 3h);
+    use_all(2 * n + 1, 1h);
+    for (auto const* const t : tables) BOOST_TEST(rows(t) >= 2, t);
+    clock.advance(2h);
+    use_all(100 + n, 1min);
+    for (auto const* const t : tables) BOOST_TEST(rows(t) == 2, t << ": " << rows(t));
+    clock.advance(2h);
+    use_all(200 + n, 1min);
+    for (auto const* const t : tables) BOOST_TEST(rows(t) == 1, t << ": " << rows(t));
+    clock.advance(1h);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F63_a_process_of_the_same_boot_ends_no_lease) {
   directory const home;
   boot const clock{"one", new_year};
