@@ -139,7 +139,9 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_due_wakes_one_who_waits_for_jobs) {
     auto const before = s.told.size();
     if (before < 3) {
       BOOST_TEST(s.in(s.there, command::enqueue_jobs{"q", more}).has_value());
-      s.until_told(before + 1);
+      // A job that nobody has taken yet is told to one more each time.
+      while (s.told.size() <= before && s.io.run_one() != 0) {
+      }
     }
     s.here.close();
     s.until_told(3);

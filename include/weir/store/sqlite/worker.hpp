@@ -229,24 +229,26 @@ class sqlite_worker {
       arrived_.wait_for(lock, options_.poll_interval, come);
       return;
     }
-    if (come()) return;
-    at_bell_ = true;
-    lock.unlock();
+    auto const wait = [&](duration most, bool heed) {
+      if (come()) return;
+      at_bell_ = true;
+      lock.unlock();
+      if (bell_.wait(most, heed)) heard_ = std::chrono::steady_clock::now();
+      lock.lock();
+      at_bell_ = false;
+    };
     // Others may ring all the time, for what does not concern this process.
-    auto const soonest = heard_ + pace_;
-    auto const now = std::chrono::steady_clock::now();
-    bool const heed = now >= soonest;
-    bool const rung = bell_.wait(heed ? look_after(now - heard_) : duration{soonest - now}, heed);
-    if (rung) heard_ = std::chrono::steady_clock::now();
-    lock.lock();
-    at_bell_ = false;
+    duration const silence = std::chrono::steady_clock::now() - heard_;
+    if (silence < pace_) wait(pace_ - silence, false);
+    wait(look_after(silence), true);
   }
 
   /// How long until the file is looked at again that nobody has rung for.
   [[nodiscard]] duration look_after(duration silence) const noexcept {
     constexpr duration second = std::chrono::seconds{1};
     auto const often = options_.poll_interval;
-    return silence < second ? often : std::max(often, std::min(10 * often, second));
+    if (silence < second || look_again_) return often;
+    return std::max(often, std::min(10 * often, second));
   }
 
   /// Wakes the thread. Its own mutex is not held.
