@@ -77,6 +77,10 @@ void report_two_processes(report& out, std::string const& file, ::pid_t other) {
     if (latencies.size() == jobs) worker.stop();
   });
   worker.async_run([&](weir::error_code) { io.stop(); });
+  boost::asio::steady_timer deadline{io, 2min};
+  deadline.async_wait([&](weir::error_code ec) {
+    if (!ec) throw std::runtime_error{"the other process's jobs did not come"};
+  });
   boost::asio::steady_timer timer{io};
   double before = 0;
   double share = 0;

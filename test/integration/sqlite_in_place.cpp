@@ -36,10 +36,14 @@ std::atomic<std::thread::id> here{};
 
 }  // namespace
 
-// SQLite calls this one.
+// SQLite calls one of these.
 extern "C" int fdatasync(int fd) {
   ++(std::this_thread::get_id() == here.load() ? syncs_here : syncs_elsewhere);
   return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+extern "C" int fsync(int fd) {
+  ++(std::this_thread::get_id() == here.load() ? syncs_here : syncs_elsewhere);
+  return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 
 namespace {
@@ -112,16 +116,17 @@ BOOST_AUTO_TEST_SUITE(sqlite_in_place)
 
 BOOST_AUTO_TEST_CASE(a_brief_command_is_executed_by_the_thread_that_gives_it) {
   place p;
-  BOOST_TEST(p.in_place(command::take{"k", quotas, 1, {}}));
-  BOOST_TEST(p.in_place(command::acquire_permit{"k", "h", 1, 1h, {}}));
-  BOOST_TEST(p.in_place(command::release_permit{"k", "h", 0}));
+  p.until_in_place(command::take{"k", quotas, 1, {}});
+  p.until_in_place(command::acquire_permit{"k", "h", 1, 1h, {}});
+  p.until_in_place(command::release_permit{"k", "h", 0});
   auto const few = jobs(1, 16);
-  BOOST_TEST(p.in_place(command::enqueue_jobs{"q", few}));
-  BOOST_TEST(p.in_place(command::find_job{"q", few[0].id}));
-  auto const got = p.b(command::dequeue_jobs{"q", "h", 0, 16, 1h});
+  p.until_in_place(command::enqueue_jobs{"q", few});
+  p.until_in_place(command::find_job{"q", few[0].id});
+  auto const got = p.b(command::dequeue_jobs{"q", "h", 1, 16, 1h});
   BOOST_TEST_REQUIRE(got->jobs.size() == 16U);
+  p.until_in_place(command::dequeue_jobs{"q", "h", 1, 16, 1h});
   std::array const done{finished_job{got->jobs[0].id, got->jobs[0].fence, {}}};
-  BOOST_TEST(p.in_place(command::complete_jobs{"q", done}));
+  p.until_in_place(command::complete_jobs{"q", done});
 }
 
 BOOST_AUTO_TEST_CASE(what_may_take_longer_is_not) {
@@ -172,14 +177,20 @@ BOOST_AUTO_TEST_CASE(of_many_that_are_given_at_once_one_is) {
       });
     });
   };
-  boost::asio::post(p.b.io, [&] {
-    for (std::uint64_t n = 2; n != 102; ++n) give(n);
-    BOOST_TEST(p.clock.asked_here() == 1U);
-  });
-  p.b.io.restart();
-  p.b.io.run();
-  BOOST_TEST(seen.size() == 100U);
-  BOOST_TEST(std::ranges::max(seen) == 101U);
+  std::size_t rounds = 0;
+  for (std::size_t most = 0; most != 1; ++rounds) {  // none, if the thread was at work just then
+    boost::asio::post(p.b.io, [&] {
+      for (std::uint64_t n = 0; n != 100; ++n) give(2 + 100 * rounds + n);
+      most = p.clock.asked_here();
+      BOOST_TEST(most <= 1U);
+    });
+    p.b.io.restart();
+    p.b.io.run();
+    p.forget();
+    BOOST_TEST_REQUIRE(most <= 1U);
+  }
+  BOOST_TEST(seen.size() == 100 * rounds);
+  BOOST_TEST(std::ranges::max(seen) == 1 + 100 * rounds);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_given_later_is_executed_later) {
@@ -203,7 +214,7 @@ BOOST_AUTO_TEST_CASE(at_a_bound_nothing_that_would_look_for_room_is) {
   auto o = quick();
   o.max_jobs = 40;
   place p{o};
-  BOOST_TEST(p.in_place(command::enqueue_jobs{"q", jobs(1, 1)}));
+  p.until_in_place(command::enqueue_jobs{"q", jobs(1, 1)});
   BOOST_TEST(p.b(command::enqueue_jobs{"q", jobs(2, 10)}).has_value());
   BOOST_TEST(!p.in_place(command::enqueue_jobs{"q", jobs(20, 1)}));
   p.until_in_place(command::find_job{"q", id(1)});

@@ -163,9 +163,9 @@ class basic_sqlite_store {
                                      std::forward<Token>(token));
   }
 
-  /// Waits for a hint: what stores commit gives one at once; what an application commits by itself
-  /// does within `poll_interval`, and so does all of other processes where they cannot tell.
-  /// Cancelling it (any kind) completes it with `operation_aborted`.
+  /// Waits for a hint: what stores commit gives one at once. What an application commits by itself
+  /// does within `poll_interval` or ten of them, see there, and so does all of other processes
+  /// where they cannot tell. Cancelling it (any kind) completes it with `operation_aborted`.
   template <class C, class Token>
     requires command::waits_for_event<C>
   WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {

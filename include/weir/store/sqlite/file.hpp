@@ -158,7 +158,7 @@ class sqlite_file {
     // The first commit to a log that begins anew waits for the disk, whatever it is to survive.
     bool const needs_room = command::needs_room<C> || sqlite_notes_of(c) != 0;
     return options_.durable == durability::process_crash && !log_is_new_ && !wants_write_back() &&
-           (!needs_room || (!beyond_limit_ && tables_.roomy() && reserve_.is_whole()));
+           (!needs_room || (!beyond_limit_ && tables_.has_room_for<C>() && reserve_.is_whole()));
   }
 
   /// Throws `sqlite_failure`; then no transaction has begun.

@@ -31,7 +31,8 @@ class sqlite_session {
       : options_{options},
         db_{db},
         tables_{db_, options_, std::move(host)} {
-    if (auto const* const name = sqlite3_db_filename(db, "main"); name != nullptr) bell_.hang(name);
+    auto const* const name = sqlite3_db_filename(db, "main");
+    if (name != nullptr && *name != '\0') bell_.hang(name);
   }
 
   template <class C>

@@ -172,14 +172,16 @@ class sqlite_tables {
 
   /// Permits and tickets of all keys, when the file was last read or written.
   [[nodiscard]] std::uint64_t occupants() const noexcept { return scope_.ledger.permits; }
-  /// Can a few more records be made without looking for those that are over?
-  [[nodiscard]] bool roomy() const noexcept {
+  /// Can a command's records be made without looking for those that are over?
+  template <sqlite_step C>
+  [[nodiscard]] bool has_room_for() const noexcept {
     constexpr std::uint64_t few = 32;
     auto const& l = scope_.ledger;
     auto const& o = scope_.options;
-    return l.permits + few <= o.max_permits && l.locks + few <= o.max_locks &&
-           l.buckets + few <= o.max_buckets && l.jobs + few <= o.max_jobs &&
-           l.idle + few <= o.max_idle_queues;
+    if constexpr (sqlite_step_of<C, sqlite_permits>) return l.permits + few <= o.max_permits;
+    if constexpr (sqlite_step_of<C, sqlite_locks>) return l.locks + few <= o.max_locks;
+    if constexpr (sqlite_step_of<C, sqlite_buckets>) return l.buckets + few <= o.max_buckets;
+    return l.jobs + few <= o.max_jobs;
   }
 
   /// When the latest command of this transaction that may have changed something was executed.

@@ -447,8 +447,7 @@ class sqlite_worker {
 
   void listen() noexcept {
     by_bell_ = bell_.listen();
-    bool const told = std::exchange(told_of_bell_, true);
-    if (by_bell_ || !sqlite_bell::is_possible || told) return;
+    if (by_bell_ || !sqlite_bell::is_possible || std::exchange(told_of_bell_, true)) return;
     try {
       tell_log(log::level::warning, log::topic::store,
                "SQLite store in " + path_ +
@@ -472,13 +471,14 @@ class sqlite_worker {
       if (idle) waiters_.prune();
       if (file_ && !look_again_ && file_->tables().data_version() == looked_at_) return;
       look_again_ = false;
-      if (begin(false)) return;
+      if (begin(false)) return looked_at_.reset();  // the next poll looks in any case
       looked_at_ = file_->tables().data_version();
       static_cast<void>(waiters_.woke());
       look_again_ = waiters_.look_around(file_->tables());
-      pace_ = waiters_.woke() ? least_pace : std::min(2 * pace_, options_.poll_interval);
+      pace_ = waiters_.woke() ? least_pace : std::min(2 * pace_, most_pace);
       file_->commit();
     } catch (...) {
+      looked_at_.reset();
       if (file_) file_->rollback();
     }
   }
@@ -508,12 +508,13 @@ class sqlite_worker {
   // The thread's own.
   std::optional<std::int64_t> looked_at_;
   static constexpr duration least_pace = std::chrono::milliseconds{1};
+  static constexpr duration most_pace = std::chrono::milliseconds{10};
   duration pace_ = least_pace;                     // between rings that are heeded
   std::chrono::steady_clock::time_point heard_{};  // when the bell was rung last
   bool look_again_ = false;
   bool attentive_ = false;     // somebody waits for what others commit
   bool by_bell_ = false;       // and is told of it
-  bool told_of_bell_ = false;  // whether it can be heard
+  bool told_of_bell_ = false;  // that it cannot be heard
 };
 
 }  // namespace weir::detail
