@@ -5,8 +5,13 @@
 
 #include "mistakes.hpp"
 #include "sqlite_bed.hpp"
+#include "weir/store/sqlite/bell.hpp"
 
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -50,6 +55,36 @@ BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
   other.must("BEGIN IMMEDIATE");
   row("sqlite.busy", on.home.file(), on.home, o);
   other.must("ROLLBACK");
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_that_never_ends_is_told_of) {
+  bed on;
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  connection reader{on.home.file()};
+  reader.must("BEGIN");
+  BOOST_TEST(reader.number("SELECT count(*) FROM weir_jobs") == 0);
+  heard_log const heard;
+  std::string const large = '"' + std::string(1 << 20, 'x').substr(2) + '"';
+  for (std::uint64_t n = 1; n != 70; ++n) {
+    std::vector<new_job> const jobs{job_of(n, large)};
+    BOOST_TEST(on(command::enqueue_jobs{"q", jobs}).has_value());
+  }
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  compare_row("sqlite.long_log", heard.first(), {{on.home.path().string(), "FOLDER"}});
+  BOOST_TEST(heard.count("its log") == 1U, heard.all());
+}
+
+BOOST_AUTO_TEST_CASE(that_nothing_is_heard_of_others_is_told) {
+  if (!detail::sqlite_bell::is_possible) return;
+  bed on;
+  std::filesystem::create_directory(on.home.file() + "-bell");
+  heard_log const heard;
+  on.store.async_execute(command::await_jobs{}, [](error_code, hint) {});
+  BOOST_TEST(on(command::acquire_lock{"key", "h", 1h}).has_value());
+  compare_row("sqlite.no_bell", heard.first(), {{on.home.path().string(), "FOLDER"}});
+  on.store.close();
+  on.io.restart();
+  on.io.run();
 }
 
 BOOST_AUTO_TEST_CASE(F87_calls_end_when_the_file_is_anothers) {

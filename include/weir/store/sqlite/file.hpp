@@ -8,6 +8,7 @@
 #include "weir/detail/explained.hpp"
 #include "weir/detail/os_entropy.hpp"
 #include "weir/error.hpp"
+#include "weir/log.hpp"
 #include "weir/store/sqlite/connection.hpp"
 #include "weir/store/sqlite/ledger.hpp"
 #include "weir/store/sqlite/openings.hpp"
@@ -223,11 +224,27 @@ class sqlite_file {
     if (!wants_write_back()) return;
     write_back_at_ = log_pages_ + most_log_pages;  // if readers keep it from being done now
     write_back_now();
+    tell_of_long_log();
   }
   [[nodiscard]] bool wants_write_back() const noexcept { return log_pages_ >= write_back_at_; }
 
  private:
   static constexpr int most_log_pages = 1000;
+
+  /// The log cannot begin anew while somebody reads what was there before.
+  void tell_of_long_log() noexcept {
+    constexpr std::int64_t mebibyte = 1 << 20;
+    auto const bytes = log_pages_ * page_size_;
+    if (bytes < long_log_) return;
+    try {
+      tell_log(log::level::warning, log::topic::store,
+               "SQLite store in " + path_ + ": its log has grown to " +
+                   std::to_string(long_log_ / mebibyte) +
+                   " MiB: a reader keeps it from being written back");
+    } catch (...) {  // no memory
+    }
+    while (long_log_ <= bytes) long_log_ *= 4;
+  }
 
   void write_back_now() noexcept {
     log_is_new_ = true;
@@ -294,7 +311,9 @@ class sqlite_file {
   void log_has(int pages) noexcept {
     log_pages_ = pages;
     log_is_new_ = false;
-    if (pages < most_log_pages) write_back_at_ = most_log_pages;
+    if (pages >= most_log_pages) return;
+    write_back_at_ = most_log_pages;
+    long_log_ = least_long_log;
   }
 
   void configure() {
@@ -340,6 +359,8 @@ class sqlite_file {
   bool beyond_limit_ = false;
   int log_pages_ = 0;
   bool log_is_new_ = true;
+  static constexpr std::int64_t least_long_log = std::int64_t{64} << 20;
+  std::int64_t long_log_ = least_long_log;  // bytes of which the log is told
   int write_back_at_ = most_log_pages;
   bool writes_ = false;
 };
