@@ -170,7 +170,7 @@ int make_manifest(options const& o) {
   auto const database = name.empty() ? name : fs::weakly_canonical(fs::absolute(name)).native();
   auto found = find_files(o.directory, [&](std::string const& path) {
     return output.is_mine(path) || path == database || path == database + "-wal" ||
-           path == database + "-shm" || path == database + "-reserve";
+           path == database + "-shm" || path == database + "-reserve" || path == database + "-bell";
   });
 
   display shown{o.plain};
