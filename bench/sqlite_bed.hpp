@@ -18,13 +18,13 @@ class sqlite_bed : public bed<weir::sqlite_store> {
   sqlite_bed() : store_{io().get_executor(), home_.file(), options()} {}
   [[nodiscard]] weir::sqlite_store const& store() const noexcept override { return store_; }
 
- private:
-  static weir::sqlite_options options() {
+  [[nodiscard]] static weir::sqlite_options options() {
     weir::sqlite_options o;
     o.durable = weir::durability::process_crash;
     return o;
   }
 
+ private:
   // Beside the program, for /tmp may be memory.
   weir_test::directory home_{std::filesystem::current_path()};
   weir::sqlite_store store_;

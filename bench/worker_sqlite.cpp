@@ -31,16 +31,10 @@ using namespace std::chrono_literals;
 constexpr std::size_t jobs = 300;
 constexpr auto idle_for = 3s;
 
-weir::sqlite_options crash_safe() {
-  weir::sqlite_options o;
-  o.durable = weir::durability::process_crash;
-  return o;
-}
-
 /// Enqueues jobs, with a pause before each in which the worker falls idle.
 void enqueue_all(std::string const& file) {
   boost::asio::io_context io;
-  weir::sqlite_store const store{io.get_executor(), file, crash_safe()};
+  weir::sqlite_store const store{io.get_executor(), file, sqlite_bed::options()};
   std::this_thread::sleep_for(2 * idle_for);
   for (std::size_t n = 0; n != jobs; ++n) {
     std::this_thread::sleep_for(10ms);
@@ -69,7 +63,7 @@ double processor_seconds() {
 /// @param other the process that enqueues
 void report_two_processes(report& out, std::string const& file, ::pid_t other) {
   boost::asio::io_context io;
-  weir::sqlite_store const store{io.get_executor(), file, crash_safe()};
+  weir::sqlite_store const store{io.get_executor(), file, sqlite_bed::options()};
   weir::worker<weir::sqlite_store> worker{store, hands(10, 10)};
   samples latencies;
   worker.handle<nothing>([&](nothing const& job) {

@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What processes that share a file tell each other, and what each of them may have open. A hint
-// that does not come is a test that does not end.
+// Processes that share a file: how they tell each other of commits, and what each may have open. A
+// hint that does not come is a test that does not end.
 
 #include "heard_log.hpp"
 #include "sqlite_bed.hpp"
@@ -61,6 +61,31 @@ sqlite_options patient() {
   auto o = quick();
   o.poll_interval = 10s;
   return o;
+}
+
+/// Waits for a hint that `give` is to bring about.
+template <class C, class Give>
+void heard(boost::asio::io_context& io, sqlite_store const& store, C const& wait, Give&& give) {
+  bool told = false;
+  store.async_execute(wait, [&](error_code ec, hint) {
+    BOOST_TEST(!ec);
+    told = true;
+  });
+  give();
+  io.restart();
+  while (!told && io.run_one() != 0) {
+  }
+  BOOST_TEST_REQUIRE(told);
+}
+
+/// The same of a job that another store enqueues, and claims it.
+void hears_of_job(boost::asio::io_context& io, sqlite_store const& here, sqlite_store const& there,
+                  std::uint64_t n) {
+  heard(io, here, command::await_jobs{}, [&] {
+    std::vector<new_job> const jobs{job_of(n)};
+    BOOST_TEST(ask(io, there, command::enqueue_jobs{"q", jobs}).has_value());
+  });
+  BOOST_TEST_REQUIRE(ask(io, here, command::dequeue_jobs{"q", "h", 0, 1, 1h})->jobs.size() == 1U);
 }
 
 [[nodiscard]] std::size_t descriptors() {
@@ -171,20 +196,8 @@ BOOST_AUTO_TEST_CASE(a_store_hears_another_one_long_before_it_would_look) {
   sqlite_store const here{io.get_executor(), home.file(), patient()};
   sqlite_store const there{io.get_executor(), home.file(), patient()};
   BOOST_TEST(ask(io, here, command::inspect_lock{"k"}).has_value());
-  for (std::uint64_t n = 1; n != 60; ++n) {  // ten minutes, if each were found by a look
-    bool told = false;
-    here.async_execute(command::await_jobs{}, [&](error_code ec, hint) {
-      BOOST_TEST(!ec);
-      told = true;
-    });
-    std::vector<new_job> const jobs{job_of(n)};
-    BOOST_TEST(ask(io, there, command::enqueue_jobs{"q", jobs}).has_value());
-    io.restart();
-    while (!told && io.run_one() != 0) {
-    }
-    auto const got = ask(io, here, command::dequeue_jobs{"q", "h", 0, 1, 1h});
-    BOOST_TEST_REQUIRE(got->jobs.size() == 1U);
-  }
+  // Ten minutes, if each were found by a look.
+  for (std::uint64_t n = 1; n != 60; ++n) hears_of_job(io, here, there, n);
 }
 
 BOOST_AUTO_TEST_CASE(a_permit_that_another_store_frees_is_heard_of_too) {
@@ -195,15 +208,8 @@ BOOST_AUTO_TEST_CASE(a_permit_that_another_store_frees_is_heard_of_too) {
   for (int n = 0; n != 60; ++n) {
     auto const fence = ask(io, there, command::acquire_permit{"k", "a", 1, 1h, {}})->fence;
     BOOST_TEST(!ask(io, here, command::acquire_permit{"k", "b", 1, 1h, 1h})->granted);
-    bool told = false;
-    here.async_execute(command::await_permit{"k", "b"}, [&](error_code ec, hint) {
-      BOOST_TEST(!ec);
-      told = true;
-    });
-    BOOST_TEST(ask(io, there, command::release_permit{"k", "a", fence})->freed);
-    io.restart();
-    while (!told && io.run_one() != 0) {
-    }
+    heard(io, here, command::await_permit{"k", "b"},
+          [&] { BOOST_TEST(ask(io, there, command::release_permit{"k", "a", fence})->freed); });
     auto const granted = ask(io, here, command::acquire_permit{"k", "b", 1, 1h, {}});
     BOOST_TEST_REQUIRE(granted->granted);
     BOOST_TEST(ask(io, here, command::release_permit{"k", "b", granted->fence})->freed);
@@ -251,48 +257,25 @@ BOOST_AUTO_TEST_CASE(an_application_s_transaction_rings_for_what_it_is_about_to_
   BOOST_TEST_REQUIRE(listener.listen());
   touches const file{home.file() + "-bell"};
   connection db{home.file()};
-  bool told = false;
-  {
-    sqlite_transaction tx{db.get()};
-    db.must("BEGIN IMMEDIATE");
-    BOOST_TEST(tx.execute(command::acquire_lock{"k", "h", 1h}).has_value());
-    BOOST_TEST(!file.any());
-    std::vector<new_job> const jobs{job_of(1)};
-    BOOST_TEST(tx.execute(command::enqueue_jobs{"q", jobs}).has_value());
-    BOOST_TEST(file.any());
-    store.async_execute(command::await_jobs{}, [&](error_code ec, hint) {
-      BOOST_TEST(!ec);
-      told = true;
-    });
-    db.must("COMMIT");
-  }
-  io.restart();
-  while (!told && io.run_one() != 0) {
-  }
-  BOOST_TEST(told);
+  sqlite_transaction tx{db.get()};
+  db.must("BEGIN IMMEDIATE");
+  BOOST_TEST(tx.execute(command::acquire_lock{"k", "h", 1h}).has_value());
+  BOOST_TEST(!file.any());
+  std::vector<new_job> const jobs{job_of(1)};
+  BOOST_TEST(tx.execute(command::enqueue_jobs{"q", jobs}).has_value());
+  BOOST_TEST(file.any());
+  heard(io, store, command::await_jobs{}, [&] { db.must("COMMIT"); });
 }
 
 BOOST_AUTO_TEST_CASE(without_a_bell_it_is_said_and_polled) {
   directory const home;
   std::filesystem::create_directory(home.file() + "-bell");
-  heard_log const heard;
+  heard_log const log;
   boost::asio::io_context io;
   sqlite_store const here{io.get_executor(), home.file(), quick()};
   sqlite_store const there{io.get_executor(), home.file(), quick()};
-  for (std::uint64_t n = 1; n != 3; ++n) {
-    bool told = false;
-    here.async_execute(command::await_jobs{}, [&](error_code ec, hint) {
-      BOOST_TEST(!ec);
-      told = true;
-    });
-    std::vector<new_job> const jobs{job_of(n)};
-    BOOST_TEST(ask(io, there, command::enqueue_jobs{"q", jobs}).has_value());
-    io.restart();
-    while (!told && io.run_one() != 0) {
-    }
-    BOOST_TEST(ask(io, here, command::dequeue_jobs{"q", "h", 0, 1, 1h})->jobs.size() == 1U);
-  }
-  BOOST_TEST(heard.count("is noticed by polling: Is a directory") == 1U, heard.all());
+  for (std::uint64_t n = 1; n != 3; ++n) hears_of_job(io, here, there, n);
+  BOOST_TEST(log.count("is noticed by polling: Is a directory") == 1U, log.all());
 }
 
 BOOST_AUTO_TEST_CASE(without_descriptors_too) {
@@ -321,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_process_has_64_stores_on_a_file_and_no_more) {
   auto const before = descriptors();
   for (int n = 0; n != 64; ++n) BOOST_TEST_REQUIRE(opens().has_value());
   {
-    heard_log const heard;
+    heard_log const log;
     auto const one_more = opens();
     BOOST_TEST(one_more.error() == errc::invalid_option);
     BOOST_TEST(one_more.error().message().find("64 stores on it already") != std::string::npos,

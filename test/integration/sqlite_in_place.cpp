@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Which commands are executed by the thread that gives them, and which by the store's own: a
-// command asks the clock, and so the clock sees by whom it is executed.
+// The thread that executes a command: the one that gives it, or the store's own. A command asks the
+// clock, and so the clock sees by whom it is executed.
 
 #include "sqlite_bed.hpp"
 

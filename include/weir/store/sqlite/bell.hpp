@@ -35,11 +35,11 @@ namespace weir::detail {
 /// How stores in several processes tell each other that something was committed: by an empty file
 /// beside the database, whose name ends in `-bell`.
 ///
-/// Who waits for others' commits listens: it watches the file, and holds a shared lock on it, which
-/// goes with its process. Who has committed looks whether anybody else has such a lock, and only
-/// then touches the file. Who begins to listen has its lock before it reads the database, so it
-/// either reads a commit or is told of it. Who works in an application's transaction rings before
-/// the commit, which is not its own: whoever hears a bell looks often for a while.
+/// A store that waits for others' commits listens: it watches the file, and holds a shared lock on
+/// it, which goes with its process. After a commit a store looks whether any other has such a lock,
+/// and only then touches the file. A listener has its lock before it reads the database, so it
+/// either reads a commit or is told of it. In an application's transaction the bell is rung before
+/// the commit, which is not weir's; therefore a listener that was rung for looks often for a while.
 ///
 /// It is Linux's: elsewhere, and where the file, its watch or its lock cannot be had, nobody
 /// listens, and whoever waits has to poll. All but `wake` is for one thread at a time; `wait` may
@@ -156,7 +156,7 @@ class sqlite_bell {
     listens_ = false;
   }
 
-  /// What there is to wait for. Watches of files that are gone go by themselves.
+  /// Makes the descriptors that `wait` waits for. Watches of files that are gone go by themselves.
   [[nodiscard]] bool prepare() noexcept {
     if (event_ < 0) event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (event_ < 0) return fails();

@@ -39,8 +39,8 @@
 
 namespace weir::detail {
 
-/// Who works on a file: a mutex that its owner may try to lock, in vain. What is called with the
-/// turn (the application's log, destructors of its handlers) may come back to the store.
+/// The right to work on a file: a mutex that its owner may try to lock, in vain. The application's
+/// code that is called by an owner (its log, destructors of its handlers) may use the store again.
 class sqlite_turn {
  public:
   void lock() {
@@ -113,15 +113,7 @@ class sqlite_worker {
   }
 
   /// Lets `run` return once what is queued was executed. What comes later is `closed`.
-  void stop() noexcept {
-    bool at_bell = false;
-    {
-      std::lock_guard const lock{mutex_};
-      stopping_ = true;
-      at_bell = at_bell_;
-    }
-    wake(at_bell);
-  }
+  void stop() noexcept { call_for(stopping_); }
 
   /// Executes a command in the calling thread, if it can be done at once. Empty: it is to be
   /// submitted. From here until `delivered` no other is executed like this, so that who gives
@@ -154,7 +146,7 @@ class sqlite_worker {
     }
     delivering_ = true;
     if (!broken_) settle();
-    if (broken_ || file_->wants_write_back()) call_thread();
+    if (broken_ || file_->wants_write_back()) call_for(called_);
     return answer;
   }
 
@@ -186,7 +178,7 @@ class sqlite_worker {
         if (file_) file_->write_back();
       }
       batch.clear();
-      if (idle && file_) file_->write_back();
+      if (file_) file_->write_back();  // that commands in place have asked for
       look_around(idle);
       ignore_unless_waited_for();
       turn.unlock();
@@ -254,12 +246,12 @@ class sqlite_worker {
   /// Wakes the thread. Its own mutex is not held.
   void wake(bool at_bell) noexcept { at_bell ? bell_.wake() : arrived_.notify_one(); }
 
-  /// Has the thread look after the file.
-  void call_thread() noexcept {
+  /// Wakes the thread for one of these.
+  void call_for(bool& reason) noexcept {
     bool at_bell = false;
     {
       std::lock_guard const lock{mutex_};
-      called_ = true;
+      reason = true;
       at_bell = at_bell_;
     }
     wake(at_bell);
