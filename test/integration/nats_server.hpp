@@ -25,6 +25,7 @@
 #include <functional>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -48,13 +49,15 @@ template <class T>
 }
 
 /// Goes on as soon as it can, and gives nobody up because a machine is slow: what a test shows of
-/// that is in its own options.
+/// that is in its own options. It owns nothing, and so does all by itself where nobody else does:
+/// a store of a test runs only while the test waits for it, and could not be asked.
 [[nodiscard]] inline nats_options brisk() {
   nats_options o;
   o.offline_patience = o.connect_timeout = o.request_timeout = 1min;
   o.health_check_interval = 10s;
   o.least_reconnect_wait = 1ms;
   o.longest_reconnect_wait = 20ms;
+  o.owner = false;
   return o;
 }
 
@@ -190,6 +193,32 @@ class stranger {
     return out;
   }
 
+  /// Listens to a subject, in order to give everything that comes this answer.
+  void answer(std::string const& subject, std::string said) {
+    answer_ = std::move(said);
+    write("SUB " + subject + " 3\r\n");
+  }
+  /// Answers what has come until now.
+  void answer_what_was_asked() {
+    write("PING\r\n");
+    for (auto said = line(); said != "PONG"; said = line()) {
+      if (!said.starts_with("MSG ")) continue;
+      std::istringstream words{said};
+      std::string word;
+      std::string to;
+      std::size_t size = 0;
+      words >> word >> word >> word >> to >> size;
+      skip(size);
+      write("PUB " + to + " " + std::to_string(answer_.size()) + "\r\n" + answer_ + "\r\n");
+    }
+  }
+  /// Asks, and waits for no reply.
+  void request(std::string const& subject, std::string_view data) {
+    write("PUB " + subject + " inbox " + std::to_string(data.size()) + "\r\n" + std::string{data} +
+          "\r\n");
+    (void)heard();
+  }
+
   /// The reply's data.
   [[nodiscard]] std::string ask(std::string const& subject, std::string_view data = {}) {
     write("PUB " + subject + " inbox " + std::to_string(data.size()) + "\r\n" + std::string{data} +
@@ -201,24 +230,32 @@ class stranger {
 
  private:
   void write(std::string const& text) { boost::asio::write(socket_, boost::asio::buffer(text)); }
+  void read_more() {
+    // Not Asio's, which waits however long it takes.
+    std::array<char, 4096> some{};
+    auto const n = ::recv(socket_.native_handle(), some.data(), some.size(), 0);
+    if (n <= 0) throw std::runtime_error{"the server says nothing"};
+    read_.append(some.data(), static_cast<std::size_t>(n));
+  }
   std::string line() {
     constexpr std::string_view end = "\r\n";
     auto at = read_.find(end);
-    for (; at == read_.npos; at = read_.find(end)) {
-      // Not Asio's, which waits however long it takes.
-      std::array<char, 4096> some{};
-      auto const n = ::recv(socket_.native_handle(), some.data(), some.size(), 0);
-      if (n <= 0) throw std::runtime_error{"the server says nothing"};
-      read_.append(some.data(), static_cast<std::size_t>(n));
-    }
+    for (; at == read_.npos; at = read_.find(end)) read_more();
     auto out = read_.substr(0, at);
     read_.erase(0, at + end.size());
     return out;
   }
 
+  /// Reads over so many bytes, and the end of the line behind them.
+  void skip(std::size_t size) {
+    while (read_.size() < size + 2) read_more();
+    read_.erase(0, size + 2);
+  }
+
   boost::asio::io_context io_{};
   boost::asio::ip::tcp::socket socket_{io_};
   std::string read_{};
+  std::string answer_{};
 };
 
 }  // namespace nats_test

@@ -12,6 +12,7 @@
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/buckets.hpp"
 #include "weir/store/nats/bytes.hpp"
+#include "weir/store/nats/errand.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -30,6 +31,7 @@ namespace weir::detail {
 class nats_bucket {
  public:
   static constexpr char kind = 'b';
+  static constexpr auto matter = nats_matter::buckets;
 
   /// Empty: it is none.
   [[nodiscard]] static std::optional<nats_bucket> read(std::string_view bytes) {

@@ -37,7 +37,7 @@ namespace weir::detail {
 /// that there was no answer in time; or that the connection has ended.
 class nats_conversation : public std::enable_shared_from_this<nats_conversation> {
  public:
-  /// @param patience how long an answer is waited for
+  /// @param patience how long an answer is waited for; `duration::max()`: as long as it takes
   /// @param inbox what the subjects of replies begin with, up to the number of the request
   nats_conversation(nats_strand strand, std::shared_ptr<nats_socket> socket, duration patience,
                     std::string inbox)
@@ -65,12 +65,16 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
       case nats_socket::sending::too_large: return r->failed(errc::store_full, false);
       case nats_socket::sending::refused: return r->failed(errc::store_unavailable, false);
     }
-    last_id_ = id;
+    last_id_ = r->number = id;
     given_.emplace(id, r);
     if (absence_.marking()) mark();
+    if (patience_ == duration::max()) return;
     deadlines_.emplace_back(saturating_add(system_clock{}.steady_now(), patience_), id);
     if (!watching_) watch_deadlines();
   }
+
+  /// Forgets one of them, whatever comes of it.
+  void drop(std::uint64_t number) { (void)take(number); }
 
   /// Takes the replies that have come.
   void read() {
@@ -140,7 +144,11 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
     std::uint64_t id = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), id);
     if (marker) return marked(id);
-    if (auto const r = take(id)) r->answered(nats_reply{message});
+    auto const found = given_.find(id);
+    if (found == given_.end()) return;
+    auto const r = found->second;
+    r->answered(nats_reply{message});
+    if (r->done()) drop(id);
   }
 
   [[nodiscard]] std::shared_ptr<nats_request> take(std::uint64_t id) {

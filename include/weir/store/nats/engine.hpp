@@ -25,18 +25,16 @@
 #include "weir/rule/bucket_scale.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/nats/address.hpp"
-#include "weir/store/nats/job_calls.hpp"
-#include "weir/store/nats/jobs.hpp"
+#include "weir/store/nats/home.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/options.hpp"
-#include "weir/store/nats/record.hpp"
-#include "weir/store/nats/table.hpp"
+#include "weir/store/nats/places.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 
+#include <concepts>
 #include <memory>
-#include <string>
 #include <utility>
 
 namespace weir::detail {
@@ -48,14 +46,13 @@ class nats_engine {
               nats_options const& options)
       : executor_{std::move(executor)},
         link_{std::make_shared<nats_link>(executor_, std::move(address), options)},
-        table_{std::make_shared<nats_table>(link_)},
-        jobs_{std::make_shared<nats_jobs>(link_)},
+        places_{std::make_shared<nats_places>(link_)},
         patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [state = link_->state()] { return state->gives_up(); })} {}
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
     auto op = park<error_code>(executor_, std::move(handler));
-    dispatch_task(link_->strand(), [link = link_, table = table_] { link->listen(table); });
+    dispatch_task(link_->strand(), [link = link_, places = places_] { link->listen(places->hinted()); });
     link_->run(std::move(op));
   }
   void close() { link_->close(); }
@@ -88,36 +85,21 @@ class nats_engine {
     return {};
   }
 
-  template <nats_key_command C>
+  template <class C>
   void start(C const& c, told_time told, waiting_for<C> op) {
-    using state = typename nats_state_of<C>::type;
-    auto const step =
-        std::make_shared<nats_command<state, C>>(std::move(op), c, told, link_->pending());
-    dispatch_task(link_->strand(), [table = table_, step] { table->template submit<C>(step); });
-  }
-
-  template <nats_job_step C>
-  void start(C const& c, told_time told, waiting_for<C> op) {
-    auto const call =
-        std::make_shared<nats_job_call_of<C>>(std::move(op), c, told, link_->pending());
-    dispatch_task(link_->strand(),
-                  [jobs = jobs_, shard = jobs_->shard_of(c), call] { jobs->submit(shard, call); });
-  }
-
-  void start(command::await_permit const& c, told_time, waiting_for<command::await_permit> op) {
-    dispatch_task(link_->strand(),
-                  [table = table_, key = std::string{c.key}, holder = std::string{c.holder},
-                   op = std::move(op)] { table->wait(key, holder, op); });
-  }
-
-  void start(command::await_jobs const& c, told_time, waiting_for<command::await_jobs> op) {
-    dispatch_task(link_->strand(), [jobs = jobs_, c, op = std::move(op)] { jobs->await(c, op); });
+    if constexpr (std::same_as<C, command::await_jobs>) {
+      dispatch_task(link_->strand(),
+                    [places = places_, c, op = std::move(op)] { places->await(c, op); });
+    } else {
+      auto errand = nats_errand_of(std::move(op), c, told, link_->pending());
+      dispatch_task(link_->strand(), [places = places_, part = places_->part_of(c),
+                                      errand = std::move(errand)] { places->submit(part, errand); });
+    }
   }
 
   boost::asio::any_io_executor executor_;
   std::shared_ptr<nats_link> link_;
-  std::shared_ptr<nats_table> table_;
-  std::shared_ptr<nats_jobs> jobs_;
+  std::shared_ptr<nats_places> places_;
   std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 

@@ -36,7 +36,8 @@ class nats_feed {
   virtual void closed() = 0;
 };
 
-/// Those who follow subjects, on one connection after the other. In the strand of the link.
+/// Those who follow subjects, on one connection after the other. Who follows none is told of the
+/// connection only. In the strand of the link.
 class nats_followers {
  public:
   /// As long as somebody listens.
@@ -45,6 +46,15 @@ class nats_followers {
   [[nodiscard]] bool add(std::string subject, std::weak_ptr<nats_feed> who, nats_socket* on) {
     all_.push_back({std::move(subject), std::move(who), nullptr});
     return on == nullptr || listen(all_.back(), *on);
+  }
+
+  /// Nothing is heard of it any more.
+  void remove(nats_feed const& who) {
+    for (auto& f : all_) {
+      if (f.who.lock().get() != &who) continue;
+      f.from.reset();
+      f.who.reset();
+    }
   }
 
   /// Listens on another connection. False: it has ended.
@@ -61,6 +71,7 @@ class nats_followers {
 
   /// Tells them what has come. They may end the connection, and add others.
   void hear() {
+    std::erase_if(all_, [](auto const& f) { return f.who.expired(); });
     natsMsg* next = nullptr;
     for (std::size_t i = 0; i < all_.size(); ++i) {
       while (all_[i].from && natsSubscription_NextMsg(&next, all_[i].from.get(), 0) == NATS_OK) {
@@ -85,6 +96,7 @@ class nats_followers {
   };
 
   [[nodiscard]] static bool listen(follower& f, nats_socket& on) {
+    if (f.subject.empty() || f.who.expired()) return true;
     f.from = on.subscribe(f.subject);
     return f.from != nullptr;
   }

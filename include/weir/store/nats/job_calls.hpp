@@ -8,9 +8,11 @@
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/job_fields.hpp"
 #include "weir/store/nats/job_log.hpp"
 #include "weir/store/nats/server_time.hpp"
+#include "weir/store/nats/wire.hpp"
 #include "weir/table/job_shard.hpp"
 #include "weir/time.hpp"
 
@@ -19,6 +21,8 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace weir::detail {
@@ -36,21 +40,9 @@ enum class nats_verdict : std::uint8_t {
 };
 
 /// A command that waits for its answer. Everything but making it is done in the strand of the link.
-class nats_job_call {
+class nats_job_call : public nats_errand {
  public:
-  nats_job_call() = default;
-  nats_job_call(nats_job_call const&) = delete;
-  nats_job_call& operator=(nats_job_call const&) = delete;
-  virtual ~nats_job_call() = default;
-
-  [[nodiscard]] virtual bool wanted() const noexcept = 0;
-  /// Is it to be written? False: nobody wants it any more. `stays`: it was not written.
-  [[nodiscard]] virtual bool leaves() noexcept = 0;
-  virtual void stays() noexcept = 0;
-  virtual void fail(error_code ec) noexcept = 0;
-  void fail(errc e) noexcept { fail(make_error_code(e)); }
-  /// It has waited for the shard until `give_up_at`.
-  void lose_patience(error_code why) noexcept { fail(why); }
+  [[nodiscard]] nats_matter matter() const noexcept final { return nats_matter::jobs; }
 
   /// It never changes anything.
   [[nodiscard]] virtual bool only_reads() const noexcept = 0;
@@ -64,8 +56,6 @@ class nats_job_call {
   virtual void write(nats_batch_writer& to) const = 0;
   /// Its number in the log.
   [[nodiscard]] virtual std::size_t number() const noexcept = 0;
-
-  steady_time give_up_at{};
 };
 
 template <nats_job_step C>
@@ -85,14 +75,23 @@ class nats_job_call_of final : public nats_job_call {
   }
   ~nats_job_call_of() override { --*pending_; }
 
+  [[nodiscard]] bool repeatable() const noexcept override { return C::repeatable; }
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
   [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
   void stays() noexcept override { operation_->stays(); }
-  using nats_job_call::fail;
+  using nats_errand::fail;
   void fail(error_code ec) noexcept override { complete(ec, result_type{}); }
   void answer(result<result_type> r) noexcept {
     if (r.has_error()) return fail(r.error());
     complete({}, std::move(r).value());
+  }
+
+  void ask(std::string& to) const override { nats_put_question(to, command_.get(), told_); }
+  [[nodiscard]] bool hear(std::string_view result) override {
+    result_type r{};
+    if (!nats_take_answer(result, r)) return false;
+    complete({}, std::move(r));
+    return true;
   }
 
   [[nodiscard]] bool only_reads() const noexcept override { return !nats_logged_command<C>; }

@@ -102,6 +102,16 @@ class nats_job_feed : public nats_job_requests {
   /// Looks at everything again.
   void begin_again() { begin_later(); }
 
+  /// Is good for nothing any more.
+  void forget() {
+    need_no_more();
+    later_.stop();
+    following_ = current_ = false;
+    replica_.reset();
+    reader_.reset();
+    ahead_.clear();
+  }
+
   /// The log ends before what it was read to, or begins after: begins again.
   void check(nats_log_info const& info) {
     if (!following_) return;

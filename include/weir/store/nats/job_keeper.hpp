@@ -77,6 +77,27 @@ class nats_job_keeper final : public nats_job_feed {
     all.waiting.push_back(std::move(w));
   }
 
+  /// Nobody will ask here again: what is known of the shard is forgotten once all is answered that
+  /// was asked.
+  void leave() {
+    for (auto& all : lines_) {
+      for (auto const& w : std::exchange(all.waiting, {})) wake(w);
+    }
+    auto const on = link();
+    if (!on) return;
+    if (!idle()) {
+      auto const soon = saturating_add(system_clock{}.steady_now(), std::chrono::milliseconds{100});
+      return leaving_.start(on->strand(), soon, [self = self()] { self->leave(); });
+    }
+    left_ = true;
+    on->unfollow(*this);
+    forget();
+  }
+  /// Somebody does ask.
+  void stay() { leaving_.stop(); }
+  /// Is that so?
+  [[nodiscard]] bool left() const noexcept { return left_; }
+
  private:
   static constexpr std::size_t most_flights = 4;  // messages that are not known to be stored
   static constexpr std::size_t batch_size = 128U << 10U;  // bytes, unless one command has more
@@ -93,6 +114,12 @@ class nats_job_keeper final : public nats_job_feed {
     std::deque<waiter> waiting;
     std::size_t crowded = 8;
   };
+
+  /// Nothing waits for an answer.
+  [[nodiscard]] bool idle() const noexcept {
+    return waiting_.empty() && outgoing_.empty() && flights_.empty() && reads_.empty() &&
+           asked_.empty() && due_.empty();
+  }
 
   [[nodiscard]] nats_now time() {
     auto const on = link();
@@ -318,7 +345,9 @@ class nats_job_keeper final : public nats_job_feed {
   bool read(nats_job_replica& to, nats_logged const& message) override {
     nats_batch_reader batch{message.data};
     std::vector<call> calls;
-    bool const ours = batch.what() == nats_batch_reader::kind::ours && batch.id().sender == sender_;
+    bool const known = batch.what() == nats_batch_reader::kind::ours;
+    bool const ours = known && batch.id().sender == sender_;
+    if (auto const on = link(); on && known && !ours && current()) on->overtaken();
     auto at = ours ? flights_.find(batch.id().number) : flights_.end();
     if (batch.what() == nats_batch_reader::kind::damaged) {  // whose it was it may not say
       at = std::ranges::find_if(flights_,
@@ -404,6 +433,8 @@ class nats_job_keeper final : public nats_job_feed {
   bool image_due_ = false;
   nats_image_writer images_;
   alarm<system_clock> doubts_;
+  alarm<system_clock> leaving_;
+  bool left_ = false;
 };
 
 }  // namespace weir::detail

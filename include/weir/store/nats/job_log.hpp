@@ -60,6 +60,69 @@ enum class nats_notice : std::uint8_t {
   image,  ///< an image was written, of the size that follows
 };
 
+/// Writes a command behind its number and, where it was told one, its time.
+template <bool Extended, class C>
+void nats_put_command(compact_writer& to, std::size_t number, C const& c,
+                      std::optional<time_point> told) {
+  auto const add_jobs = [&to](auto const& jobs) {
+    to(jobs.size());
+    for (auto const& j : jobs) job_fields<Extended>(to, j);
+  };
+  to(2 * number + (told ? 1 : 0));
+  if (told) to(*told);
+  job_command_fields<Extended>(to, c);
+  if constexpr (requires { c.jobs; }) add_jobs(c.jobs);
+  if constexpr (requires { c.next; }) add_jobs(c.next);
+}
+
+/// The same with the number that it has, which depends on what is in it. True: of version 2.
+template <nats_logged_command C>
+bool nats_put_command(compact_writer& to, C const& c, std::optional<time_point> told) {
+  if constexpr (nats_logged_command<nats_extended<C>>) {
+    if (needs_extension(c)) {
+      nats_put_command<true>(to, nats_job_number<nats_extended<C>>, c, told);
+      return true;
+    }
+  }
+  nats_put_command<false>(to, nats_job_number<C>, c, told);
+  return false;
+}
+
+/// Reads commands behind their numbers. Each views what it is read from, and this, until the next.
+class nats_command_reader {
+ public:
+  /// @return null: it cannot be read, or the rule does not allow it
+  template <class Logged>
+  [[nodiscard]] auto read(compact_reader& from) {
+    constexpr bool extended = is_nats_extended<Logged>;
+    std::optional<typename nats_plain<Logged>::type> out{std::in_place};
+    auto& c = *out;
+    job_command_fields<extended>(from, c);
+    if constexpr (requires { c.jobs; }) {
+      if constexpr (std::is_same_v<decltype(c.jobs), std::span<new_job const>>) {
+        read_jobs<extended>(from, c.jobs, new_);
+      } else {
+        read_jobs<extended>(from, c.jobs, finished_);
+      }
+    }
+    if constexpr (requires { c.next; }) read_jobs<extended>(from, c.next, next_);
+    if (!from.good() || rule::validate(c)) out.reset();
+    return out;
+  }
+
+ private:
+  template <bool Extended, class Job>
+  static void read_jobs(compact_reader& from, std::span<Job const>& to, std::vector<Job>& jobs) {
+    jobs.resize(std::min<std::size_t>(from.count(), limits::batch + 1));
+    for (auto& j : jobs) job_fields<Extended>(from, j);
+    to = jobs;
+  }
+
+  std::vector<new_job> new_;
+  std::vector<new_job> next_;
+  std::vector<finished_job> finished_;
+};
+
 /// Writes a message.
 class nats_batch_writer {
  public:
@@ -76,13 +139,9 @@ class nats_batch_writer {
     // Nobody keeps more of it, and so nobody need read more.
     if constexpr (requires { c.reason; }) c.reason = rule::kept_reason(c.reason);
     extended_before_ = extended_;
-    if constexpr (nats_logged_command<nats_extended<C>>) {
-      if (needs_extension(c)) {
-        extended_ = true;
-        return put<true>(nats_job_number<nats_extended<C>>, c, told);
-      }
-    }
-    put<false>(nats_job_number<C>, c, told);
+    compact_writer to{bytes_};
+    if (nats_put_command(to, c, told)) extended_ = true;
+    ++commands_;
   }
 
   /// Takes the last command off again.
@@ -116,22 +175,6 @@ class nats_batch_writer {
   }
 
  private:
-  template <bool Extended, class C>
-  void put(std::size_t number, C const& c, std::optional<time_point> told) {
-    compact_writer to{bytes_};
-    to(2 * number + (told ? 1 : 0));
-    if (told) to(*told);
-    job_command_fields<Extended>(to, c);
-    if constexpr (requires { c.jobs; }) add_jobs<Extended>(to, c.jobs);
-    if constexpr (requires { c.next; }) add_jobs<Extended>(to, c.next);
-    ++commands_;
-  }
-  template <bool Extended, class Job>
-  static void add_jobs(compact_writer& to, std::span<Job const> jobs) {
-    to(jobs.size());
-    for (auto const& j : jobs) job_fields<Extended>(to, j);
-  }
-
   void begin(nats_batch_id const& id, nats_notice notice) {
     bytes_ = nats_log_tag;
     compact_writer to{bytes_};
@@ -198,7 +241,7 @@ class nats_batch_reader {
       from_(number);
       std::optional<time_point> told;
       if (number % 2 != 0) from_(told.emplace());
-      if (!from_.good() || !dispatch(number / 2, told, f, std::make_index_sequence<commands>{})) {
+      if (!from_.good() || !dispatch(number / 2, told, f, std::make_index_sequence<kinds>{})) {
         return false;
       }
     }
@@ -206,7 +249,7 @@ class nats_batch_reader {
   }
 
  private:
-  static constexpr std::size_t commands = std::variant_size_v<nats_job_command>;
+  static constexpr std::size_t kinds = std::variant_size_v<nats_job_command>;
 
   template <class F, std::size_t... I>
   bool dispatch(std::size_t number, std::optional<time_point> told, F& f,
@@ -222,30 +265,13 @@ class nats_batch_reader {
       return false;
     } else {
       using logged = std::variant_alternative_t<Number, nats_job_command>;
-      constexpr bool extended = is_nats_extended<logged>;
-      if (extended && !extended_) return false;  // who knows version 1 only reads no such command
-      typename nats_plain<logged>::type c{};
-      job_command_fields<extended>(from_, c);
-      if constexpr (requires { c.jobs; }) {
-        if constexpr (std::is_same_v<decltype(c.jobs), std::span<new_job const>>) {
-          read_jobs<extended>(c.jobs, new_);
-        } else {
-          read_jobs<extended>(c.jobs, finished_);
-        }
-      }
-      if constexpr (requires { c.next; }) read_jobs<extended>(c.next, next_);
+      // Who knows version 1 only reads no such command.
+      if (is_nats_extended<logged> && !extended_) return false;
       // What the rule does not allow was never asked for: nobody executes it.
-      if (!from_.good() || rule::validate(c)) return false;
-      f(std::as_const(c), told);
-      return true;
+      auto const c = commands_.read<logged>(from_);
+      if (c) f(*c, told);
+      return c.has_value();
     }
-  }
-
-  template <bool Extended, class Job>
-  void read_jobs(std::span<Job const>& to, std::vector<Job>& jobs) {
-    jobs.resize(std::min<std::size_t>(from_.count(), limits::batch + 1));
-    for (auto& j : jobs) job_fields<Extended>(from_, j);
-    to = jobs;
   }
 
   compact_reader from_;
@@ -254,9 +280,7 @@ class nats_batch_reader {
   nats_batch_id id_;
   nats_notice notice_ = nats_notice::none;
   std::uint64_t image_ = 0;
-  std::vector<new_job> new_;
-  std::vector<new_job> next_;
-  std::vector<finished_job> finished_;
+  nats_command_reader commands_;
 };
 
 }  // namespace weir::detail

@@ -43,6 +43,16 @@ class nats_jobs {
     }
   }
 
+  [[nodiscard]] std::uint32_t count() const noexcept {
+    return static_cast<std::uint32_t>(keepers_.size());
+  }
+
+  /// Forgets a shard once nothing of it is under way, until it is asked for again. Who waits for a
+  /// hint of it is woken, so that it waits elsewhere.
+  void leave(std::uint32_t shard) {
+    if (shard < keepers_.size() && keepers_[shard]) keepers_[shard]->leave();
+  }
+
   void submit(std::uint32_t shard, std::shared_ptr<nats_job_call> call) {
     if (auto const error = wrong(shard)) return call->fail(error);
     of(shard).submit(std::move(call));
@@ -65,10 +75,11 @@ class nats_jobs {
   }
   [[nodiscard]] nats_job_keeper& of(std::uint32_t shard) {
     auto& at = keepers_[shard];
-    if (!at) {
+    if (!at || at->left()) {
       at = std::make_shared<nats_job_keeper>(link_.lock(), shard);
       at->start();
     }
+    at->stay();
     return *at;
   }
 

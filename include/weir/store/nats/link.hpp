@@ -119,6 +119,33 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     waiting_.add(shared_from_this(), strand_, r, options_.offline_patience);
   }
 
+  /// Nothing is heard of that any more.
+  void unfollow(nats_feed const& feed) { followers_.remove(feed); }
+
+  /// Asks an owner. What is asked has to end by itself, or is forgotten: nobody waits for so long
+  /// that it would be told.
+  void ask_owner(std::shared_ptr<nats_request> const& r) {
+    if (!up_ || refused_) return r->failed(errc::store_unavailable, false);
+    owners_->give(r);
+  }
+  void forget_question(nats_request const& r) {
+    if (owners_) owners_->drop(r.number);
+  }
+
+  /// Is this process the owner of a part, as far as it knows?
+  [[nodiscard]] bool owns(std::uint32_t part) const noexcept {
+    return part < owned_.size() && owned_[part];
+  }
+  void owns(std::uint32_t part, bool does) {
+    if (owned_.size() <= part) owned_.resize(part + 1);
+    owned_[part] = does;
+  }
+
+  /// Somebody else has done something where an owner is alone.
+  void overtaken() noexcept { ++overtaken_; }
+  /// How often.
+  [[nodiscard]] std::uint64_t times_overtaken() const noexcept { return overtaken_; }
+
   /// Does something in a moment, when what is refused now may be accepted. False: that would be
   /// after `until`, and it is not done.
   [[nodiscard]] bool later(steady_time until, std::function<void()> what) {
@@ -132,8 +159,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
 
   /// Says something to whoever listens, if there is a connection.
-  void tell(std::string const& subject) {
-    auto const message = up_ ? nats_message(subject) : nullptr;
+  void tell(std::string const& subject, std::string const& data = {}) {
+    auto const message = up_ ? nats_message(subject, data) : nullptr;
     if (message) (void)socket_->publish(message.get());
   }
 
@@ -175,6 +202,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     // First of all, since a server says again what it has stored before it says that it has.
     followers_.hear();
     if (auto const talk = conversation_) talk->read();
+    if (auto const talk = owners_) talk->read();
     natsMsg* next = nullptr;
     while (hints_ && natsSubscription_NextMsg(&next, hints_.get(), 0) == NATS_OK) {
       nats_owner<natsMsg> const message{next};
@@ -200,6 +228,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     heard_ = true;
     if (conversation_->is_deaf(said)) return open(nats_not_permitted());
     conversation_->not_permitted(said);
+    owners_->not_permitted(said);
   }
 
   // ---------------------------------------------------------------------------- the connection
@@ -240,10 +269,13 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       };
     };
     if (!socket_->start(then(&nats_link::read), then(&nats_link::ended))) return hang_up();
-    conversation_ = std::make_shared<nats_conversation>(
-        strand_, socket_, options_.request_timeout,
-        names_.replies(boost::uuids::to_string(id_source{}.job())));
-    if (!conversation_->start()) return hang_up();
+    auto const converse = [&](duration patience) {
+      return std::make_shared<nats_conversation>(
+          strand_, socket_, patience, names_.replies(boost::uuids::to_string(id_source{}.job())));
+    };
+    conversation_ = converse(options_.request_timeout);
+    owners_ = converse(duration::max());
+    if (!conversation_->start() || !owners_->start()) return hang_up();
     hints_ = socket_->subscribe(names_.hints());
     if (!hints_ || !followers_.listen(*socket_)) return hang_up();
     await_violations();
@@ -378,6 +410,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     refused_ = {};
     beat_.stop();
     if (auto const talk = std::exchange(conversation_, {})) talk->end();
+    if (auto const talk = std::exchange(owners_, {})) talk->end();
     if (was_up) followers_.for_each([](nats_feed& f) { f.disconnected(); });
     auto const cause = std::exchange(cause_, {});
     if (closed_) return finish();
@@ -456,7 +489,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::shared_ptr<parked<error_code>> running_;
   nats_dialer dialer_;
   std::shared_ptr<nats_socket> socket_;
-  std::shared_ptr<nats_conversation> conversation_;  // as long as there is the socket
+  std::shared_ptr<nats_conversation> conversation_;  // with JetStream, as long as there is the socket
+  std::shared_ptr<nats_conversation> owners_;        // with owners of parts, likewise
+  std::vector<bool> owned_;                          // parts
+  std::uint64_t overtaken_ = 0;
   nats_owner<natsSubscription> hints_;
   std::weak_ptr<nats_hinted> hinted_;
   nats_followers followers_;

@@ -9,6 +9,7 @@
 #include "weir/limits.hpp"
 #include "weir/rule/locks.hpp"
 #include "weir/store/nats/bytes.hpp"
+#include "weir/store/nats/errand.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ namespace weir::detail {
 class nats_lock {
  public:
   static constexpr char kind = 'l';
+  static constexpr auto matter = nats_matter::locks;
 
   /// Empty: it is none.
   [[nodiscard]] static std::optional<nats_lock> read(std::string_view bytes) {

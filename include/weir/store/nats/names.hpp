@@ -92,6 +92,17 @@ class nats_names {
   [[nodiscard]] std::string info() const { return "$JS.API.STREAM.INFO." + stream_; }
   [[nodiscard]] std::string create() const { return "$JS.API.STREAM.CREATE." + stream_; }
 
+  // Of a part: the record of its owner, and where an owner is asked. That is within what replies
+  // are, so that it needs no rights of its own.
+  [[nodiscard]] std::string owner(std::uint32_t part) const {
+    return prefix_ + ".k.owner." + std::to_string(part);
+  }
+  [[nodiscard]] std::string questions(std::string_view claim) const {
+    auto out = prefix_ + ".r.";
+    out += claim;
+    return out + ".owner";
+  }
+
   // Of the jobs of a shard: the stream of its log, the one subject of that, and where the server
   // says again what it has stored there.
   [[nodiscard]] std::string log_stream(std::uint32_t shard) const {

@@ -59,6 +59,15 @@ struct nats_options {
   /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s.
   duration poll_interval = std::chrono::milliseconds{100};
 
+  /// Executes the commands of other processes, too, where nobody else does: see `nats_store`. False
+  /// for programs that live for a moment, and for those that only enqueue: where nobody is there to
+  /// be asked, they do themselves what they want done.
+  bool owner = true;
+
+  /// How long an owner that is asked may say nothing before somebody takes its place; from 100 ms
+  /// to 1 h. One that has ended is found at once.
+  duration owner_patience = std::chrono::seconds{2};
+
   std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`
 
   /// Keys whose records are remembered, so that a command on one of them takes one round trip
@@ -97,6 +106,7 @@ namespace detail {
   o.least_reconnect_wait = std::clamp<duration>(o.least_reconnect_wait, 1ms, 1h);
   o.longest_reconnect_wait =
       std::clamp<duration>(o.longest_reconnect_wait, o.least_reconnect_wait, 1h);
+  o.owner_patience = std::clamp<duration>(o.owner_patience, 100ms, 1h);
   o.poll_interval = std::clamp<duration>(o.poll_interval, 1ms, 10s);
   o.max_pending = std::max(o.max_pending, least);
   o.max_remembered = std::max(o.max_remembered, least);

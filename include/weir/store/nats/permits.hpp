@@ -9,6 +9,7 @@
 #include "weir/limits.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/nats/bytes.hpp"
+#include "weir/store/nats/errand.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ namespace weir::detail {
 class nats_permits {
  public:
   static constexpr char kind = 'p';
+  static constexpr auto matter = nats_matter::permits;
 
   /// Empty: it is none.
   [[nodiscard]] static std::optional<nats_permits> read(std::string_view bytes) {

@@ -10,9 +10,11 @@
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/bytes.hpp"
+#include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/server_time.hpp"
+#include "weir/store/nats/wire.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -43,23 +45,15 @@ namespace weir::detail {
 
 /// A command that waits for its key. Everything but making it is done in the strand of the link.
 template <class State>
-class nats_step {
+class nats_step : public nats_errand {
  public:
-  nats_step() = default;
-  nats_step(nats_step const&) = delete;
-  nats_step& operator=(nats_step const&) = delete;
-  virtual ~nats_step() = default;
-
-  [[nodiscard]] virtual bool wanted() const noexcept = 0;
-  /// Is what it does to be written? False: nobody wants it any more. `stays`: it was not written.
-  [[nodiscard]] virtual bool leaves() noexcept = 0;
-  virtual void stays() noexcept = 0;
+  [[nodiscard]] nats_matter matter() const noexcept final { return State::matter; }
+  [[nodiscard]] virtual std::string_view key() const noexcept = 0;
   /// The time that it was told; empty: the server's counts.
   [[nodiscard]] virtual std::optional<time_point> told() const noexcept = 0;
   /// Finds its answer, and does to the state what it does.
   virtual void apply(State& state, nats_now now) = 0;
   virtual void answer() noexcept = 0;
-  virtual void fail(error_code ec) noexcept = 0;
 };
 
 template <class State, class C>
@@ -78,7 +72,8 @@ class nats_command final : public nats_step<State> {
   }
   ~nats_command() override { --*pending_; }
 
-  [[nodiscard]] C const& command() const noexcept { return command_.get(); }
+  [[nodiscard]] std::string_view key() const noexcept override { return command_.get().key; }
+  [[nodiscard]] bool repeatable() const noexcept override { return C::repeatable; }
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
   [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
   void stays() noexcept override { operation_->stays(); }
@@ -88,19 +83,27 @@ class nats_command final : public nats_step<State> {
   }
   void answer() noexcept override {
     if (answer_.has_error()) return fail(answer_.error());
-    try {
-      operation_->resume(error_code{}, std::move(answer_).value());
-    } catch (...) {  // no memory to post it with: its handler is gone
-    }
+    complete({}, std::move(answer_).value());
   }
-  void fail(error_code ec) noexcept override {
-    try {
-      operation_->resume(ec, result_type{});
-    } catch (...) {
-    }
+  using nats_errand::fail;
+  void fail(error_code ec) noexcept override { complete(ec, result_type{}); }
+
+  void ask(std::string& to) const override { nats_put_question(to, command_.get(), told_); }
+  [[nodiscard]] bool hear(std::string_view result) override {
+    result_type r{};
+    if (!nats_take_answer(result, r)) return false;
+    complete({}, std::move(r));
+    return true;
   }
 
  private:
+  void complete(error_code ec, result_type r) noexcept {
+    try {
+      operation_->resume(ec, std::move(r));
+    } catch (...) {  // no memory to post it with: its handler is gone
+    }
+  }
+
   std::shared_ptr<std::atomic<std::size_t>> pending_;
   std::shared_ptr<parked<error_code, result_type>> operation_;
   owned_command<C> command_;
@@ -112,9 +115,11 @@ class nats_command final : public nats_step<State> {
 template <class State>
 class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
  public:
-  nats_keeper(std::shared_ptr<nats_link> const& link, std::string subject)
+  /// @param part in which the record is
+  nats_keeper(std::shared_ptr<nats_link> const& link, std::string subject, std::uint32_t part)
       : link_{link},
-        subject_{std::move(subject)} {}
+        subject_{std::move(subject)},
+        part_{part} {}
   nats_keeper(nats_keeper const&) = delete;
   nats_keeper& operator=(nats_keeper const&) = delete;
   virtual ~nats_keeper() = default;
@@ -141,8 +146,20 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   /// The record was read just now; not called where it could not be.
   virtual void looked(State&, nats_now) {}
   virtual void look_failed(error_code) {}
-  /// All is done for now.
-  virtual void rests() {}
+  /// The record was written just now.
+  virtual void changed() {}
+
+  /// Are the commands of all processes executed by this one? Then what it remembers is the record,
+  /// for all who are only to be told something.
+  [[nodiscard]] bool owns() const noexcept {
+    auto const on = link_.lock();
+    return on && known_ && on->knows_time() && on->owns(part_);
+  }
+  [[nodiscard]] State& remembered() noexcept { return state_; }
+  [[nodiscard]] nats_now remembered_time() const {
+    auto const on = link_.lock();
+    return on ? nats_agreed(on->now(), seen_) : nats_now{};
+  }
 
  private:
   using steps = std::vector<std::shared_ptr<nats_step<State>>>;
@@ -211,7 +228,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       if (alone) break;
     }
     busy_ = !steps_.empty() || look_;
-    if (!busy_) return rests();
+    if (!busy_) return;
     if (auto const link = link_.lock()) {
       patient_until_ =
           saturating_add(system_clock{}.steady_now(), link->options().offline_patience);
@@ -295,6 +312,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   void written(nats_written const& w) {
     if (w.overtaken) {
       known_ = false;
+      if (auto const link = link_.lock()) link->overtaken();
       if (++tries_ == most_tries) return failed(make_error_code(errc::store_unavailable));
       return ask();
     }
@@ -303,9 +321,10 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     sequence_ = w.sequence;
     state_ = std::move(written_);
     seen_ = wrote_at_;
-    if (auto const link = link_.lock(); link && state_.news()) {
-      link->tell(link->names().hint(subject_));
+    if (state_.news() && !owns()) {
+      if (auto const link = link_.lock()) link->tell(link->names().hint(subject_));
     }
+    changed();
     answer();
   }
 
@@ -351,6 +370,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   // Requests belong to the link, and refer to their keepers.
   std::weak_ptr<nats_link> const link_;
   std::string const subject_;
+  std::uint32_t const part_;
   std::deque<std::shared_ptr<nats_step<State>>> queue_;
   steps steps_;
   std::size_t together_ = most;  // commands in the next exchange: fewer where a record is full

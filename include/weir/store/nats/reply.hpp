@@ -72,6 +72,11 @@ class nats_reply {
     if (size <= 0) return {};
     return {natsMsg_GetData(message_), static_cast<std::size_t>(size)};
   }
+  /// Where an answer goes; empty: none is wanted.
+  [[nodiscard]] std::string_view reply_to() const noexcept {
+    auto const* const to = natsMsg_GetReply(message_);
+    return to == nullptr ? std::string_view{} : std::string_view{to};
+  }
   /// The last one of that name, since a server puts its own behind those that a message was stored
   /// with; empty if there is none.
   [[nodiscard]] std::string_view header(char const* name) const noexcept {

@@ -29,6 +29,8 @@ class nats_request {
   /// Does somebody still want it?
   [[nodiscard]] virtual bool wanted() const noexcept = 0;
   virtual void answered(nats_reply const& reply) = 0;
+  /// Is that all of its answer? Otherwise it is told of more.
+  [[nodiscard]] virtual bool done() const noexcept { return true; }
   /// @param why `timed_out`: there was no answer in time; `outcome_unknown`: the connection ended
   /// @param given it was given to a connection: whatever it does may have been done
   virtual void failed(error_code why, bool given) = 0;
@@ -41,6 +43,7 @@ class nats_request {
   std::optional<std::uint64_t> expected{};
   std::uint64_t ttl = 0;  ///< of a write: seconds until the server forgets it; 0: never
   steady_time give_up_at{};
+  std::uint64_t number = 0;  ///< of the request, in its conversation, once it was given
 
   /// Bytes of the message, headers included, at most: what a server's `max_payload` bounds.
   [[nodiscard]] std::size_t size() const noexcept {

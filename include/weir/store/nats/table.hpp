@@ -9,6 +9,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/store/nats/buckets.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/locks.hpp"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,6 +60,13 @@ struct nats_state_of<command::reset_bucket> : std::type_identity<nats_bucket> {}
 
 template <class C> concept nats_key_command = requires { typename nats_state_of<C>::type; };
 
+/// Keys are in so many parts, each of which has an owner (place.hpp).
+inline constexpr std::uint32_t nats_key_parts = 8;
+
+[[nodiscard]] inline std::uint32_t nats_part_of(std::string_view key) noexcept {
+  return rule::shard_of(key, nats_key_parts);
+}
+
 /// The keepers of the records of one kind that this process has to do with.
 template <class Keeper>
 class nats_keepers {
@@ -68,7 +77,7 @@ class nats_keepers {
   }
 
   [[nodiscard]] std::shared_ptr<Keeper> of(std::shared_ptr<nats_link> const& link,
-                                           std::string subject) {
+                                           std::string subject, std::uint32_t part) {
     if (auto const found = find(subject)) return found;
     if (keepers_.size() >= crowded_) {
       boost::unordered::erase_if(keepers_, [](auto const& k) { return k.second->idle(); });
@@ -76,7 +85,7 @@ class nats_keepers {
       crowded_ = keepers_.size() + link->options().max_remembered;
     }
     if (crowded_ == 0) crowded_ = link->options().max_remembered;
-    auto made = std::make_shared<Keeper>(link, subject);
+    auto made = std::make_shared<Keeper>(link, subject, part);
     keepers_.emplace(std::move(subject), made);
     return made;
   }
@@ -90,29 +99,29 @@ class nats_keepers {
 class nats_table final : public nats_hinted, public std::enable_shared_from_this<nats_table> {
  private:
   template <class State>
-  [[nodiscard]] auto of(std::string subject) {
+  [[nodiscard]] auto of(std::string_view key) {
+    auto subject = link_->names().record(State::kind, key);
+    auto const part = nats_part_of(key);
     if constexpr (std::is_same_v<State, nats_permits>) {
-      return permits_.of(link_, std::move(subject));
+      return permits_.of(link_, std::move(subject), part);
     } else if constexpr (std::is_same_v<State, nats_lock>) {
-      return locks_.of(link_, std::move(subject));
+      return locks_.of(link_, std::move(subject), part);
     } else {
-      return buckets_.of(link_, std::move(subject));
+      return buckets_.of(link_, std::move(subject), part);
     }
   }
 
  public:
   explicit nats_table(std::shared_ptr<nats_link> link) : link_{std::move(link)} {}
 
-  template <class C>
-  void submit(std::shared_ptr<nats_command<typename nats_state_of<C>::type, C>> const& step) {
-    using state = typename nats_state_of<C>::type;
+  template <class State>
+  void submit(std::shared_ptr<nats_step<State>> step) {
     if (!link_->usable()) return step->fail(nats_bad_prefix());
-    of<state>(link_->names().record(state::kind, step->command().key))->submit(step);
+    of<State>(step->key())->submit(std::move(step));
   }
 
-  void wait(std::string const& key, std::string holder, nats_waiter op) {
-    of<nats_permits>(link_->names().record(nats_permits::kind, key))
-        ->wait(std::move(holder), std::move(op));
+  void wait(std::string_view key, std::string holder, nats_waiter op) {
+    of<nats_permits>(key)->wait(std::move(holder), std::move(op));
   }
 
   void hinted(std::string const& record) override {

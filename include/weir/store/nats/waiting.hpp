@@ -36,6 +36,8 @@ class nats_waiting {
     if (all_.size() == 1) sweep(std::move(owner), strand);
   }
 
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+
   /// All of them, who do not wait any more.
   [[nodiscard]] std::deque<std::shared_ptr<T>> take() {
     timer_.stop();

@@ -24,7 +24,8 @@ using nats_waiter = std::shared_ptr<parked<error_code, hint>>;
 
 /// The keeper of a key's permits, who also knows who waits for a hint. While somebody does, it
 /// looks at the poll interval, and at once when it is told to: so a lost message delays, and
-/// strands nobody. One look is for all who wait here.
+/// strands nobody. One look is for all who wait here. An owner looks at what it remembers, whenever
+/// that has changed.
 class nats_permit_keeper final : public nats_keeper<nats_permits> {
  public:
   using nats_keeper::nats_keeper;
@@ -34,8 +35,10 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
   }
 
   void wait(std::string holder, nats_waiter op) {
+    if (owns() && should_ask(remembered(), holder, remembered_time())) return wake(op, {});
     waiters_.emplace_back(std::move(holder), std::move(op));
-    look();
+    if (!owns()) return look();
+    if (waiters_.size() == 1) look_later();
   }
 
   void hinted() {
@@ -43,16 +46,25 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
   }
 
  private:
+  static bool should_ask(nats_permits& state, std::string const& holder, nats_now now) {
+    return state.should_ask(holder, now.earliest);
+  }
+  void changed() override {
+    if (!waiters_.empty() && owns()) looked(remembered(), remembered_time());
+  }
   void looked(nats_permits& state, nats_now now) override {
     sleep_.stop();
     std::erase_if(waiters_, [&](auto const& w) {
       if (!w.second->waiting()) return true;
-      if (!state.should_ask(w.first, now.earliest)) return false;
+      if (!should_ask(state, w.first, now)) return false;
       wake(w.second, {});
       return true;
     });
+    if (!waiters_.empty()) look_later();
+  }
+  void look_later() {
     auto const on = link();
-    if (waiters_.empty() || !on) return;
+    if (!on) return;
     auto const keeper = std::static_pointer_cast<nats_permit_keeper>(shared_from_this());
     sleep_.start(on->strand(),
                  saturating_add(system_clock{}.steady_now(), on->options().poll_interval),
@@ -64,7 +76,8 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
   }
   void again() {
     std::erase_if(waiters_, [](auto const& w) { return !w.second->waiting(); });
-    hinted();
+    if (waiters_.empty()) return;
+    owns() ? looked(remembered(), remembered_time()) : look();
   }
   static void wake(nats_waiter const& w, error_code ec) noexcept {
     try {

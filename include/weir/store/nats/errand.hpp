@@ -1,0 +1,60 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_ERRAND_HPP
+#define WEIR_STORE_NATS_ERRAND_HPP
+
+#include "weir/error.hpp"
+#include "weir/time.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace weir::detail {
+
+/// What a command is about, and so where it is executed.
+enum class nats_matter : std::uint8_t { permits, locks, buckets, jobs, wait_for_permit, wait_for_jobs };
+
+/// A command that waits for its answer: it is executed in this process, or its owner is asked.
+/// Everything but making it is done in the strand of the link.
+class nats_errand : public std::enable_shared_from_this<nats_errand> {
+ public:
+  nats_errand() = default;
+  nats_errand(nats_errand const&) = delete;
+  nats_errand& operator=(nats_errand const&) = delete;
+  virtual ~nats_errand() = default;
+
+  [[nodiscard]] virtual nats_matter matter() const noexcept = 0;
+  /// May it be asked again when it is not known whether it was executed?
+  [[nodiscard]] virtual bool repeatable() const noexcept = 0;
+  /// Does somebody still want its answer?
+  [[nodiscard]] virtual bool wanted() const noexcept = 0;
+  /// What it does is about to be given away. False: nobody wants it any more. `stays`: it was not
+  /// done.
+  [[nodiscard]] virtual bool leaves() noexcept = 0;
+  virtual void stays() noexcept = 0;
+  virtual void fail(error_code ec) noexcept = 0;
+  void fail(errc e) noexcept { fail(make_error_code(e)); }
+
+  /// Adds it to a question.
+  virtual void ask(std::string& to) const = 0;
+  /// Takes the result that an owner has found. False: it is none.
+  [[nodiscard]] virtual bool hear(std::string_view result) = 0;
+
+  /// It is not asked again.
+  void give_up(error_code why) noexcept {
+    fail(in_doubt ? make_error_code(errc::outcome_unknown) : why);
+  }
+  /// It has waited until `give_up_at`.
+  void lose_patience(error_code why) noexcept { give_up(why); }
+
+  steady_time give_up_at{};
+  int asked = 0;          ///< times that an owner was asked
+  bool in_doubt = false;  ///< one of them may have executed it
+};
+
+}  // namespace weir::detail
+
+#endif

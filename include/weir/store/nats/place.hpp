@@ -1,0 +1,591 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_PLACE_HPP
+#define WEIR_STORE_NATS_PLACE_HPP
+
+#include "weir/clock/system.hpp"
+#include "weir/command/jobs.hpp"
+#include "weir/detail/alarm.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/detail/task.hpp"
+#include "weir/error.hpp"
+#include "weir/id_source.hpp"
+#include "weir/store/nats/errand.hpp"
+#include "weir/store/nats/followers.hpp"
+#include "weir/store/nats/home.hpp"
+#include "weir/store/nats/link.hpp"
+#include "weir/store/nats/reply.hpp"
+#include "weir/store/nats/request.hpp"
+#include "weir/store/nats/service.hpp"
+#include "weir/store/nats/waiting.hpp"
+#include "weir/store/nats/wire.hpp"
+#include "weir/time.hpp"
+
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <boost/uuid/uuid_io.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// Records and logs are right whoever writes them: a record is written back only if nobody else has,
+// and a log has one order for all. But processes that write at the same time are in each other's
+// way: one is faster, and all others have done their work in vain (F58). So for each part of the
+// keys, and for each shard of the jobs, one process is the owner, and all others ask it to execute
+// their commands. It combines them, and nobody is faster.
+//
+// Who is the owner is a record, too, which is written with the same compare-and-set. It is advice: a
+// process that believes to be the owner and is not, since it stood still or was cut off, does no
+// harm; it is overtaken, looks, and asks like everybody else. So there is no lease to keep, no time
+// to agree on, and nothing to wait for when an owner dies: whoever asks it hears from the server at
+// once that nobody listens, or nothing for `owner_patience`, and takes its place.
+namespace weir::detail {
+
+class nats_place;
+
+/// What an owner is asked at once.
+class nats_asking final : public nats_request, public std::enable_shared_from_this<nats_asking> {
+ public:
+  explicit nats_asking(std::weak_ptr<nats_place> from) : from_{std::move(from)} {}
+
+  [[nodiscard]] bool wanted() const noexcept override { return true; }
+  [[nodiscard]] bool done() const noexcept override { return over || open == 0; }
+  inline void answered(nats_reply const& reply) override;
+  inline void failed(error_code why, bool given) override;
+
+  std::vector<std::shared_ptr<nats_errand>> errands{};  // null: it was answered
+  std::size_t open = 0;     // those that were not; a question without any has one
+  bool waits = false;       // for hints, which may come late or never
+  bool over = false;        // what is heard of it concerns nobody
+  std::uint32_t pieces = 0;  // that were heard
+  std::string heard{};       // a part of an answer
+
+ private:
+  std::weak_ptr<nats_place> const from_;
+};
+
+/// One part, as this process sees it: who its owner is, and what is to be done about it. In the
+/// strand of the link.
+class nats_place final : public nats_feed, public std::enable_shared_from_this<nats_place> {
+ public:
+  nats_place(std::shared_ptr<nats_link> const& link, std::shared_ptr<nats_home> home,
+             std::uint32_t part)
+      : link_{link},
+        home_{std::move(home)},
+        part_{part},
+        waiting_{link->state()} {}
+
+  /// Begins to listen to what happens to the connection.
+  void start() {
+    if (auto const on = link_.lock()) on->follow({}, shared_from_this());
+  }
+
+  void submit(std::shared_ptr<nats_errand> e) {
+    auto const on = link_.lock();
+    if (!on || on->closed()) return e->fail(errc::closed);
+    switch (state_) {
+      case state::mine:
+      case state::nobodys:
+        home_->execute(part_, e);
+        return look_again(*on);
+      case state::theirs:
+        outgoing_.push_back(std::move(e));
+        return flush_soon(*on);
+      case state::unknown:
+        waiting_.add(shared_from_this(), on->strand(), std::move(e),
+                     on->options().offline_patience);
+        return look();
+    }
+  }
+
+  /// Waits for jobs of the shard. One wait of this process is for all that wait here.
+  void await(command::await_jobs const& c, nats_operation<command::await_jobs> op) {
+    auto const on = link_.lock();
+    if (!on || on->closed()) return wake(op, errc::closed);
+    if (state_ == state::mine || state_ == state::nobodys) return await_here(c, std::move(op));
+    auto& line = line_of(c.schedules);
+    if (line.waiting.size() >= line.crowded) {
+      std::erase_if(line.waiting, [](auto const& w) { return !w->waiting(); });
+      line.crowded = 2 * line.waiting.size() + 8;
+    }
+    line.waiting.push_back(std::move(op));
+    if (state_ == state::theirs) arm(c.schedules);
+    if (state_ == state::unknown) look();
+  }
+
+ private:
+  friend class nats_asking;
+
+  enum class state : std::uint8_t {
+    unknown,  ///< who it is is to be found
+    mine,     ///< this process is the owner
+    theirs,   ///< another one is
+    nobodys,  ///< nobody is, and this one cannot be, or does not want to
+  };
+
+  static constexpr std::size_t most_open = 8;             // questions that are not answered
+  static constexpr std::size_t batch_size = 128U << 10U;  // bytes, unless one command has more
+  static constexpr std::size_t most_commands = 1000;      // in a question
+  static constexpr int most_asked = 16;  // of a command, each time with another outcome unknown
+  static constexpr std::string_view tag = "weir:o1 ";
+
+  // -------------------------------------------------------------------------------- the owner
+
+  class lookup final : public nats_request {
+   public:
+    explicit lookup(std::weak_ptr<nats_place> from) : from_{std::move(from)} {}
+    [[nodiscard]] bool wanted() const noexcept override { return true; }
+    void answered(nats_reply const& r) override {
+      if (auto const on = from_.lock()) on->found(read_record(r));
+    }
+    void failed(error_code why, bool given) override {
+      if (auto const on = from_.lock()) on->not_found(why, given);
+    }
+
+   private:
+    std::weak_ptr<nats_place> const from_;
+  };
+  class claim final : public nats_request {
+   public:
+    explicit claim(std::weak_ptr<nats_place> from) : from_{std::move(from)} {}
+    [[nodiscard]] bool wanted() const noexcept override { return true; }
+    void answered(nats_reply const& r) override {
+      if (auto const on = from_.lock()) on->claimed(read_written(r.data()));
+    }
+    void failed(error_code why, bool given) override {
+      if (auto const on = from_.lock()) on->not_found(why, given);
+    }
+
+   private:
+    std::weak_ptr<nats_place> const from_;
+  };
+
+  /// Asks who is the owner. What is asked for meanwhile goes where it went before.
+  void look() {
+    auto const on = link_.lock();
+    if (!on || std::exchange(looking_, true)) return;
+    auto const r = std::make_shared<lookup>(weak_from_this());
+    r->subject = on->names().direct_get(on->names().owner(part_));
+    on->submit(r);
+  }
+  /// Looks now and then, and where somebody else was seen to do the owner's work.
+  void look_again(nats_link const& on) {
+    auto const now = system_clock{}.steady_now();
+    bool const seen = seen_ != on.times_overtaken();
+    if (looking_ || now < look_at_ || (state_ == state::mine && !seen)) return;
+    seen_ = on.times_overtaken();
+    look_at_ = saturating_add(now, state_ == state::mine ? least_pause : pause);
+    look();
+  }
+  static constexpr duration least_pause = std::chrono::milliseconds{100};
+  static constexpr duration pause = std::chrono::seconds{1};
+
+  void found(result<nats_record> const& record) {
+    looking_ = false;
+    if (record.has_error()) return not_found(record.error(), false);
+    sequence_ = record->sequence;
+    std::string_view owner = record->value;
+    if (!owner.starts_with(tag)) return vacant();
+    owner.remove_prefix(tag.size());
+    if (service_ && owner == claim_) return become(state::mine);
+    if (owner == dead_) return vacant();
+    // A subject is made of it: strangers' bytes are none.
+    if (!std::ranges::all_of(owner, plain_in_nats)) return vacant();
+    owner_ = owner;
+    become(state::theirs);
+  }
+  /// What may pass is waited for; where we may not know, what is asked for is done here, and says
+  /// so itself if it may not be done either.
+  void not_found(error_code why, bool given) {
+    looking_ = false;
+    auto const on = link_.lock();
+    if (!on || on->closed()) return;
+    bool const passes = given || why == errc::store_unavailable || why == errc::outcome_unknown;
+    if (!passes) return become(state::nobodys);
+    if (waiting_.empty() && !anybody_waits() && !service_) return;
+    pause_.start(on->strand(), saturating_add(system_clock{}.steady_now(), moment),
+                 [self = shared_from_this()] { self->look(); });
+  }
+  static constexpr duration moment = std::chrono::milliseconds{50};
+
+  void vacant() {
+    auto const on = link_.lock();
+    if (!on) return;
+    if (!on->options().owner) return become(state::nobodys);
+    if (service_) on->unfollow(*service_);
+    claim_ = boost::uuids::to_string(id_source{}.job());
+    service_ = std::make_shared<nats_service>(on, home_, part_, [weak = weak_from_this()] {
+      if (auto const self = weak.lock()) self->look();
+    });
+    // It listens before others know of it.
+    on->follow(on->names().questions(claim_), service_);
+    auto const r = std::make_shared<claim>(weak_from_this());
+    r->subject = on->names().owner(part_);
+    r->data = std::string{tag} + claim_;
+    r->expected = sequence_;
+    looking_ = true;
+    on->submit(r);
+  }
+  void claimed(nats_written const& w) {
+    looking_ = false;
+    if (w.overtaken) return look();
+    if (w.failed) return not_found(w.failed, w.failed == errc::outcome_unknown);
+    become(state::mine);
+  }
+
+  void become(state s) {
+    auto const on = link_.lock();
+    if (!on || on->closed()) return;
+    auto const was = std::exchange(state_, s);
+    on->owns(part_, s == state::mine);
+    look_at_ = saturating_add(system_clock{}.steady_now(), s == state::mine ? least_pause : pause);
+    if (s != state::mine && service_) {
+      service_->resign();
+      on->unfollow(*service_);
+      service_.reset();
+    }
+    if (s == state::theirs) {
+      heard_ = system_clock{}.steady_now();
+      if (was != s) home_->leave(part_);
+      for (auto& e : waiting_.take()) outgoing_.push_back(std::move(e));
+      for (bool const schedules : {false, true}) arm(schedules);
+      return flush_soon(*on);
+    }
+    if (s == state::mine) service_->resume();
+    for (auto const& e : waiting_.take()) home_->execute(part_, e);
+    for (auto const& e : std::exchange(outgoing_, {})) home_->execute(part_, e);
+    for (bool const schedules : {false, true}) {
+      for (auto& w : std::exchange(line_of(schedules).waiting, {})) {
+        await_here({part_ - nats_key_parts, schedules}, std::move(w));
+      }
+    }
+  }
+
+  // --------------------------------------------------------------------------- the connection
+
+  void connected() override {
+    misses_ = 0;
+    if (state_ != state::nobodys && (!waiting_.empty() || service_ || anybody_waits())) look();
+  }
+  void disconnected() override {
+    looking_ = false;
+    pause_.stop();
+    forget_owner();
+  }
+  /// Nothing may go: what is asked for is done here, and is told why it cannot be.
+  void refused(error_code) override { become(state::nobodys); }
+  void closed() override {
+    pause_.stop();
+    forget_owner();
+    for (auto const& e : waiting_.take()) e->give_up(make_error_code(errc::closed));
+    for (auto& line : lines_) {
+      for (auto const& w : std::exchange(line.waiting, {})) wake(w, errc::closed);
+    }
+  }
+  void heard(nats_reply const&) override {}
+
+  /// Who the owner is is not known any more, and what it was asked is asked again.
+  void forget_owner() {
+    auto const on = link_.lock();
+    auto const open = std::exchange(open_, {});
+    state_ = state::unknown;
+    busy_ = 0;
+    pulse_.stop();
+    watching_ = false;
+    if (on) on->owns(part_, false);
+    for (auto const& q : open) {
+      q->over = true;
+      if (on) on->forget_question(*q);
+      ask_elsewhere(*q, false);
+    }
+    for (auto& e : std::exchange(outgoing_, {})) wait(std::move(e));
+  }
+  /// @param untouched it is certain that none of it was executed
+  void ask_elsewhere(nats_asking& q, bool untouched) {
+    for (auto& e : q.errands) {
+      if (!e || !e->wanted()) continue;
+      if (e->matter() == nats_matter::wait_for_jobs) {
+        e->fail(errc::timed_out);  // this process armed itself, and does so again
+        continue;
+      }
+      e->in_doubt = e->in_doubt || (!untouched && !is_wait(*e));
+      bool const again = (untouched || e->repeatable()) && e->asked < most_asked;
+      if (!again) {
+        e->give_up(make_error_code(errc::store_unavailable));
+        continue;
+      }
+      if (!e->in_doubt) e->stays();
+      wait(std::move(e));
+    }
+    q.errands.clear();
+  }
+  void wait(std::shared_ptr<nats_errand> e) {
+    auto const on = link_.lock();
+    if (!on || on->closed()) return e->give_up(make_error_code(errc::closed));
+    waiting_.add(shared_from_this(), on->strand(), std::move(e), on->options().offline_patience);
+  }
+
+  // -------------------------------------------------------------------------------- questions
+
+  void flush_soon(nats_link const& on) {
+    if (std::exchange(flushing_, true)) return;
+    post_task(on.strand(), [self = shared_from_this()] {
+      self->flushing_ = false;
+      self->flush();
+    });
+  }
+  void flush() {
+    auto const on = link_.lock();
+    auto const room = on ? on->max_payload() : 0;
+    if (room == 0 || state_ != state::theirs) return;
+    while (!outgoing_.empty() && state_ == state::theirs) {
+      auto const q = std::make_shared<nats_asking>(weak_from_this());
+      q->waits = is_wait(*outgoing_.front());
+      if (!q->waits && busy_ >= most_open) return;
+      nats_begin_question(q->data);
+      while (!outgoing_.empty() && q->errands.size() != most_commands &&
+             is_wait(*outgoing_.front()) == q->waits) {
+        auto e = std::move(outgoing_.front());
+        outgoing_.pop_front();
+        if (!e->leaves()) continue;
+        auto const before = q->data.size();
+        e->ask(q->data);
+        if (q->data.size() > room) {
+          q->data.resize(before);
+          e->stays();
+          if (q->errands.empty()) {  // it fits into no question: by ourselves it may
+            home_->execute(part_, e);
+            continue;
+          }
+          outgoing_.push_front(std::move(e));
+          break;
+        }
+        ++e->asked;
+        q->errands.push_back(std::move(e));
+        if (q->data.size() >= batch_size) break;
+      }
+      if (!q->errands.empty()) give(*on, q);
+    }
+  }
+  [[nodiscard]] static bool is_wait(nats_errand const& e) noexcept {
+    return e.matter() == nats_matter::wait_for_permit || e.matter() == nats_matter::wait_for_jobs;
+  }
+  void give(nats_link& on, std::shared_ptr<nats_asking> const& q) {
+    q->open = std::max<std::size_t>(q->errands.size(), 1);
+    q->subject = on.names().questions(owner_);
+    open_.insert(q);
+    if (!q->waits) ++busy_;
+    on.ask_owner(q);
+    watch(on);
+  }
+  void ended(std::shared_ptr<nats_asking> const& q) {
+    q->over = true;
+    if (open_.erase(q) != 0 && !q->waits) --busy_;
+  }
+
+  /// Something was heard of a question.
+  void heard(std::shared_ptr<nats_asking> const& q, nats_reply const& reply) {
+    compact_reader from{reply.data().substr(std::min(nats_answer_tag.size(), reply.data().size()))};
+    std::uint32_t version = 0;
+    nats_piece what{};
+    std::uint32_t number = 0;
+    from(version);
+    from(what, nats_piece::unknown);
+    from(number);
+    bool const ours = reply.data().starts_with(nats_answer_tag) && from.good();
+    if (!ours || number != q->pieces++) return lost(q, false);  // a piece of it was, too
+    heard_ = system_clock{}.steady_now();
+    misses_ = 0;
+    switch (what) {
+      case nats_piece::alive:
+        if (q->errands.empty()) ended(q);
+        return;
+      case nats_piece::part: q->heard += from.rest(); return;
+      case nats_piece::whole: return answered(q, from.rest());
+      case nats_piece::moved: lost(q, true); return;
+      case nats_piece::unknown:
+        // It is of another version: we do ourselves what it would not understand.
+        ended(q);
+        become(state::nobodys);
+        ask_elsewhere(*q, true);
+        for (auto const& e : waiting_.take()) home_->execute(part_, e);
+        return;
+    }
+  }
+  void answered(std::shared_ptr<nats_asking> const& q, std::string_view rest) {
+    auto const text = std::exchange(q->heard, {}).append(rest);
+    compact_reader from{text};
+    while (auto const a = nats_next_answer(from)) {
+      if (a->place >= q->errands.size() || !q->errands[a->place]) return lost(q, false);
+      auto const e = std::move(q->errands[a->place]);
+      q->errands[a->place].reset();
+      --q->open;
+      if (a->error) {
+        e->fail(a->error);
+      } else if (!e->hear(a->value)) {
+        e->fail(errc::outcome_unknown);
+      }
+    }
+    if (!from.complete()) return lost(q, false);
+    if (q->open == 0) ended(q);
+    if (auto const on = link_.lock(); on && !outgoing_.empty()) flush_soon(*on);
+  }
+
+  /// Of one question nothing more is to be expected.
+  void lost(std::shared_ptr<nats_asking> const& q, bool untouched) {
+    if (q->over) return;
+    ended(q);
+    if (auto const on = link_.lock()) on->forget_question(*q);
+    ask_elsewhere(*q, untouched);
+    forget_owner();
+    look();
+  }
+  /// Nobody listened. Where it is a matter of moments that another server knows who does, it is
+  /// asked once more.
+  void failed(std::shared_ptr<nats_asking> const& q, error_code why, bool given) {
+    if (q->over) return;
+    ended(q);
+    if (why == nats_not_permitted()) {  // then it is done here
+      become(state::nobodys);
+      ask_elsewhere(*q, true);
+      for (auto const& e : waiting_.take()) home_->execute(part_, e);
+      return;
+    }
+    ask_elsewhere(*q, !given);
+    if (given) return;  // the connection has ended: that is told to all
+    if (++misses_ > 1) dead_ = owner_;
+    forget_owner();
+    auto const on = link_.lock();
+    if (!on || !on->up()) return;
+    pause_.start(on->strand(), saturating_add(system_clock{}.steady_now(), instant),
+                 [self = shared_from_this()] { self->look(); });
+  }
+  static constexpr duration instant = std::chrono::milliseconds{10};
+
+  // -------------------------------------------------------------------------- signs of life
+
+  /// As long as something is asked, the owner is asked for a sign of life, too, if it says nothing.
+  void watch(nats_link& on) {
+    if (watching_) return;
+    watching_ = true;
+    auto const soon = busy_ != 0 ? std::chrono::milliseconds{250} : std::chrono::milliseconds{1000};
+    pulse_.start(on.strand(),
+                 saturating_add(system_clock{}.steady_now(),
+                                std::min<duration>(soon, on.options().owner_patience / 2)),
+                 [self = shared_from_this()] { self->beat(); });
+  }
+  void beat() {
+    watching_ = false;
+    auto const on = link_.lock();
+    if (!on || state_ != state::theirs || open_.empty()) return;
+    auto const now = system_clock{}.steady_now();
+    if (now - heard_ > on->options().owner_patience) {
+      dead_ = owner_;
+      forget_owner();
+      return look();
+    }
+    bool const asked = std::any_of(open_.begin(), open_.end(),
+                                   [](auto const& q) { return q->errands.empty(); });
+    if (asked) return watch(*on);
+    auto const q = std::make_shared<nats_asking>(weak_from_this());
+    nats_begin_question(q->data);
+    q->waits = true;
+    give(*on, q);
+    watch(*on);
+  }
+
+  // ---------------------------------------------------------------------------- waits for jobs
+
+  struct waiters {
+    std::deque<nats_operation<command::await_jobs>> waiting;
+    std::size_t crowded = 8;
+    bool armed = false;
+  };
+
+  [[nodiscard]] waiters& line_of(bool schedules) noexcept { return lines_[schedules ? 1 : 0]; }
+  [[nodiscard]] bool anybody_waits() const noexcept {
+    return !lines_[0].waiting.empty() || !lines_[1].waiting.empty();
+  }
+  void await_here(command::await_jobs const& c, nats_operation<command::await_jobs> op) {
+    home_->execute(part_, std::make_shared<nats_wait<command::await_jobs>>(std::move(op), c));
+  }
+  void arm(bool schedules) {
+    auto& line = line_of(schedules);
+    auto const on = link_.lock();
+    if (!on || line.waiting.empty() || std::exchange(line.armed, true)) return;
+    auto op = park<error_code, hint>(
+        boost::asio::any_io_executor{on->strand()},
+        [weak = weak_from_this(), schedules](error_code ec, hint) {
+          if (auto const self = weak.lock()) self->armed(schedules, ec);
+        });
+    outgoing_.push_back(std::make_shared<nats_wait<command::await_jobs>>(
+        std::move(op), command::await_jobs{part_ - nats_key_parts, schedules}));
+    flush_soon(*on);
+  }
+  void armed(bool schedules, error_code ec) {
+    auto& line = line_of(schedules);
+    line.armed = false;
+    while (!ec && !line.waiting.empty()) {
+      auto const w = std::move(line.waiting.front());
+      line.waiting.pop_front();
+      if (wake(w)) break;
+    }
+    if (state_ == state::theirs) arm(schedules);
+  }
+  static bool wake(nats_operation<command::await_jobs> const& w, error_code ec = {}) noexcept {
+    try {
+      return w->resume(ec, hint{});
+    } catch (...) {  // it could not be posted; a hint promises nothing
+      return false;
+    }
+  }
+  static void wake(nats_operation<command::await_jobs> const& w, errc e) noexcept {
+    wake(w, make_error_code(e));
+  }
+
+  std::weak_ptr<nats_link> const link_;
+  std::shared_ptr<nats_home> const home_;
+  std::uint32_t const part_;
+  state state_ = state::unknown;
+  bool looking_ = false;
+  steady_time look_at_{};     // before that it is not looked again
+  std::uint64_t seen_ = 0;    // times that the link was overtaken
+  std::uint64_t sequence_ = 0;  // of the owner's record
+  std::string owner_;         // who is asked
+  std::string dead_;          // an owner that does not answer
+  std::string claim_;         // what this process calls itself as the owner
+  int misses_ = 0;            // times that nobody listened
+  std::shared_ptr<nats_service> service_;
+  nats_waiting<nats_errand> waiting_;  // until it is known who the owner is
+  std::deque<std::shared_ptr<nats_errand>> outgoing_;
+  boost::unordered_flat_set<std::shared_ptr<nats_asking>> open_;
+  std::size_t busy_ = 0;  // of those, the ones that do not wait for hints
+  bool flushing_ = false;
+  steady_time heard_{};  // of the owner
+  bool watching_ = false;
+  std::array<waiters, 2> lines_;  // for the jobs, and for the schedules
+  alarm<system_clock> pause_;
+  alarm<system_clock> pulse_;
+};
+
+inline void nats_asking::answered(nats_reply const& reply) {
+  auto const place = over ? nullptr : from_.lock();
+  if (place) place->heard(shared_from_this(), reply);
+}
+inline void nats_asking::failed(error_code why, bool given) {
+  auto const place = over ? nullptr : from_.lock();
+  if (place) place->failed(shared_from_this(), why, given);
+}
+
+}  // namespace weir::detail
+
+#endif

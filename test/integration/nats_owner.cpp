@@ -1,0 +1,469 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// One process is the owner of a key's part, and all others ask it: that this is so, and what
+// happens when the owner ends, stands still, is a stranger, or speaks another version.
+
+#include "nats_job_steps.hpp"
+#include "nats_server.hpp"
+#include "patience.hpp"
+#include "weir/limiter.hpp"
+#include "weir/store/nats/names.hpp"
+#include "weir/store/nats/reply.hpp"
+#include "weir/store/nats/table.hpp"
+#include "weir/store/nats/wire.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/uuid/uuid_io.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace nats_test;
+using network_test::lasting;
+using weir_test::happens;
+
+nats_options owning() {
+  auto o = brisk();
+  o.owner = true;
+  o.owner_patience = 1min;  // no owner is given up because a machine is slow
+  return o;
+}
+nats_options asking() {
+  auto o = owning();
+  o.owner = false;
+  return o;
+}
+
+/// A store that runs together with others, in one context: as processes do that all live.
+class together {
+ public:
+  explicit together(server& s) : server_{&s} {}
+  together(together const&) = delete;
+  together& operator=(together const&) = delete;
+  ~together() {
+    for (auto const& s : all_) s.close();
+    io.restart();
+    io.run();
+  }
+
+  nats_store add(nats_options const& o) {
+    all_.emplace_back(io.get_executor(), server_->address(), o);
+    all_.back().async_run([](error_code) {});
+    return all_.back();
+  }
+
+  boost::asio::io_context io{};
+
+ private:
+  server* server_;
+  std::vector<nats_store> all_{};
+};
+
+/// Asks one of them, as the tests of jobs do.
+struct via {
+  template <class C>
+  [[nodiscard]] result<typename C::result> operator()(C const& c) {
+    return ask(all.io, store, c);
+  }
+  together& all;
+  nats_store store;
+};
+
+/// A store that does nothing unless it is told to go on: a process that is stopped.
+struct stoppable {
+  stoppable(server& s, nats_options const& o) : it{s, o} {}
+  void go_on() {
+    it.io.restart();
+    it.io.run_for(50ms);
+  }
+  bed it;
+};
+
+/// Of the part of a key or, if it is empty, of the first shard.
+std::uint32_t part_of(std::string_view key) {
+  return key.empty() ? detail::nats_key_parts : detail::nats_part_of(key);
+}
+detail::nats_names const names{"weir"};
+
+/// Who the owner is, by its record.
+std::string owner_of(stranger& who, std::string_view key) {
+  auto const text = who.ask("$JS.API.STREAM.MSG.GET.weir-keys",
+                            R"({"last_by_subj":")" + names.owner(part_of(key)) + R"("})");
+  auto const said = nlohmann::json::parse(text);
+  if (!said.contains("message")) return {};
+  auto const value = detail::nats_base64(said["message"]["data"].get<std::string>());
+  BOOST_TEST_REQUIRE(value.has_value());
+  return value->substr(value->find(' ') + 1);
+}
+
+/// Those who have written to the log of the first shard.
+std::set<std::string> writers(stranger& who) {
+  std::set<std::string> out;
+  auto const state = log_of(who);
+  for (auto n = state.first; n <= state.last; ++n) {
+    auto const said = nlohmann::json::parse(
+        who.ask("$JS.API.STREAM.MSG.GET.weir-jobs-0", R"({"seq":)" + std::to_string(n) + "}"));
+    auto const data = detail::nats_base64(said["message"]["data"].get<std::string>());
+    detail::nats_batch_reader const message{data.value()};
+    out.insert(boost::uuids::to_string(message.id().sender));
+  }
+  return out;
+}
+
+command::acquire_permit acquire(std::string_view key, std::string_view holder,
+                                std::uint32_t limit = 1) {
+  return {key, holder, limit, lasting, {}};
+}
+command::take one_token(std::string_view key, quota const& q) { return {key, {&q, 1}}; }
+
+/// Says that somebody is the owner who is not weir's.
+void claim_for(stranger& who, std::string_view key, std::string const& name) {
+  who.publish(names.owner(part_of(key)), "weir:o1 " + name);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nats_owners)
+
+BOOST_AUTO_TEST_CASE(F58_the_owner_executes_what_others_ask) {
+  server s;
+  together all{s};
+  via owner{all, all.add(owning())};
+  via one{all, all.add(asking())};
+  via other{all, all.add(owning())};
+  BOOST_TEST(!enqueue(owner, 1));
+  BOOST_TEST(!enqueue(one, 2));
+  BOOST_TEST(!enqueue(other, 3));
+  auto const got = dequeue(one, 1, 2);
+  BOOST_TEST_REQUIRE(got.jobs.size() == 2U);
+  for (auto const& j : got.jobs) complete(other, j);
+  BOOST_TEST(one(command::read_queue_stats{"queue"}).value().completed == 2U);
+  stranger who{s};
+  BOOST_TEST(writers(who).size() == 1U);
+
+  auto const first = owner(acquire("key", "a", 2)).value();
+  auto const second = other(acquire("key", "b", 2)).value();
+  BOOST_TEST(second.fence > first.fence);
+  BOOST_TEST(!one(acquire("key", "c", 2)).value().granted);
+  BOOST_TEST(one(command::release_permit{"key", "a", first.fence}).value().freed);
+  BOOST_TEST(one(acquire("key", "c", 2)).value().granted);
+  BOOST_TEST(owner(command::inspect_permits{"key", 10}).value().holders.size() == 2U);
+  auto const q = quota::per_hour(2);
+  BOOST_TEST(one(one_token("key", q)).value().allowed);
+  BOOST_TEST(other(one_token("key", q)).value().allowed);
+  BOOST_TEST(!owner(one_token("key", q)).value().allowed);
+}
+
+BOOST_AUTO_TEST_CASE(who_cannot_be_the_owner_does_it_itself_where_there_is_none) {
+  server s;
+  together all{s};
+  via one{all, all.add(asking())};
+  via other{all, all.add(asking())};
+  BOOST_TEST(!enqueue(one, 1));
+  BOOST_TEST(!enqueue(other, 2));
+  BOOST_TEST(one(acquire("key", "a")).value().granted);
+  BOOST_TEST(!other(acquire("key", "b")).value().granted);
+  stranger who{s};
+  BOOST_TEST(owner_of(who, "").empty());
+  BOOST_TEST(owner_of(who, "key").empty());
+  BOOST_TEST(writers(who).size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(an_owner_that_ends_is_replaced_at_once) {
+  server s;
+  together all{s};
+  via survivor{all, all.add(owning())};
+  stranger who{s};
+  std::string before;
+  for (std::uint64_t n = 1; n != 6; ++n) {
+    together others{s};
+    via owner{others, others.add(owning())};
+    // Where the survivor is the owner, it is asked by a store that does not run meanwhile.
+    if (n != 1) continue;
+    BOOST_TEST(!enqueue(owner, n));
+    BOOST_TEST(owner(acquire("key", "first")).value().granted);
+    before = owner_of(who, "key");
+  }
+  // Nobody answers, and nothing is waited for but the server's word that it is so.
+  BOOST_TEST(!survivor(acquire("key", "second")).value().granted);
+  BOOST_TEST(!enqueue(survivor, 10));
+  BOOST_TEST(survivor(command::read_queue_stats{"queue"}).value().pending == 2U);
+  BOOST_TEST(owner_of(who, "key") != before);
+}
+
+BOOST_AUTO_TEST_CASE(an_owner_that_says_nothing_is_replaced_and_then_asks) {
+  server s;
+  auto o = owning();
+  o.owner_patience = 200ms;
+  stoppable old{s, o};
+  BOOST_TEST(!enqueue(old.it, 1));
+  BOOST_TEST(old.it(acquire("key", "first")).value().granted);
+  auto const q = quota::per_hour(10);
+  BOOST_TEST(old.it(one_token("key", q)).value().allowed);
+  stranger who{s};
+  auto const before = owner_of(who, "key");
+
+  together all{s};
+  via next{all, all.add(o)};
+  // It may have taken it, for all that is known: that is not asked for twice.
+  BOOST_TEST(is_error(next(one_token("key", q)), errc::outcome_unknown));
+  BOOST_TEST(!next(acquire("key", "second")).value().granted);
+  BOOST_TEST(!enqueue(next, 2));
+  BOOST_TEST(owner_of(who, "key") != before);
+  BOOST_TEST(next(command::release_permit{"key", "first", 0}).value().freed);
+
+  // What it was asked while it stood still it does not do any more.
+  old.go_on();
+  BOOST_TEST(next(command::inspect_permits{"key", 0}).value().in_use == 0U);
+  BOOST_TEST(next(command::peek_bucket{"key", {&q, 1}}).value().remaining == 9U);
+  BOOST_TEST(next(command::read_queue_stats{"queue"}).value().pending == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(two_that_both_believe_to_be_the_owner_do_no_harm) {
+  server s;
+  stoppable old{s, owning()};
+  auto const q = quota::per_hour(100);
+  BOOST_TEST(old.it(one_token("key", q)).value().allowed);
+  BOOST_TEST(!enqueue(old.it, 1));
+  stranger who{s};
+  // Somebody takes its place behind its back.
+  who.publish(names.owner(part_of("key")), "none");
+  who.publish(names.owner(part_of("")), "none");
+  together all{s};
+  via next{all, all.add(owning())};
+  std::uint64_t last = 0;
+  for (std::uint64_t n = 0; n != 10; ++n) {
+    auto const mine = next(acquire("key", "next" + std::to_string(n), 100)).value();
+    BOOST_TEST(mine.fence > last);
+    last = mine.fence;
+    BOOST_TEST(!enqueue(next, 100 + n));
+    if (n > 2) continue;  // later it asks the other one, which does not run then
+    auto const its = ask(old.it.io, old.it.store, acquire("key", "old" + std::to_string(n), 100));
+    BOOST_TEST_REQUIRE(its.has_value());
+    BOOST_TEST(its->fence > last);
+    last = its->fence;
+  }
+  BOOST_TEST(next(command::inspect_permits{"key", 0}).value().in_use == 13U);
+  BOOST_TEST(next(command::read_queue_stats{"queue"}).value().pending == 11U);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_may_be_larger_than_a_message) {
+  server s;
+  together all{s};
+  via owner{all, all.add(owning())};
+  via other{all, all.add(asking())};
+  BOOST_TEST(!enqueue(owner, 1));
+  std::string const large(100'000, 'x');
+  for (std::uint64_t n = 2; n != 42; ++n) BOOST_TEST(!enqueue(other, n, large));
+  auto const got = dequeue(other, 1, 100);  // four times as much as a message has
+  BOOST_TEST_REQUIRE(got.jobs.size() == 41U);
+  for (std::size_t i = 1; i != got.jobs.size(); ++i) BOOST_TEST(got.jobs[i].payload == large);
+}
+
+BOOST_AUTO_TEST_CASE(what_fits_into_the_log_fits_into_a_question) {
+  server s;
+  together all{s};
+  via owner{all, all.add(owning())};
+  via other{all, all.add(asking())};
+  BOOST_TEST(!enqueue(owner, 1));
+  std::size_t fits = 0;
+  std::size_t most = (1U << 20U) + 1;
+  while (fits + 1 < most) {
+    auto const size = (fits + most) / 2;
+    auto const ec = enqueue(owner, size, std::string(size, 'x'));
+    if (ec) BOOST_TEST((ec == errc::payload_too_large), ec.message());
+    (ec ? most : fits) = size;
+  }
+  BOOST_TEST(fits > 1'000'000U);
+  auto j = job_of(fits);
+  BOOST_TEST(other(command::purge_job{"queue", j.id}).has_value());
+  BOOST_TEST(!enqueue(other, fits + 10'000'000, std::string(fits, 'x')));
+  BOOST_TEST((enqueue(other, 99, std::string(most, 'x')) == errc::payload_too_large));
+  stranger who{s};
+  BOOST_TEST(writers(who).size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(an_owner_of_another_version_is_not_asked) {
+  server s;
+  together all{s};
+  via one{all, all.add(owning())};
+  BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
+  stranger who{s};
+  claim_for(who, "key", "strange");
+  who.answer(names.questions("strange"), detail::nats_answer_piece(detail::nats_piece::unknown, 0));
+  std::optional<permit_grant> got;
+  one.store.async_execute(acquire("key", "me"), [&](error_code ec, permit_grant g) {
+    if (!ec) got = g;
+  });
+  BOOST_TEST_REQUIRE(happens(all.io, [&] {
+    who.answer_what_was_asked();
+    return got.has_value();
+  }));
+  BOOST_TEST(got->granted);
+  BOOST_TEST(owner_of(who, "key") == "strange");  // and it stays the owner
+}
+
+BOOST_AUTO_TEST_CASE(F90_what_a_strange_owner_answers_is_no_answer) {
+  auto const piece = [](detail::nats_piece what, std::uint32_t number, std::string_view rest) {
+    return detail::nats_answer_piece(what, number) += rest;
+  };
+  using enum detail::nats_piece;
+  std::string huge;
+  detail::compact_writer{huge}(std::uint64_t{1} << 62U);
+  std::string error_of_nothing;
+  detail::nats_put_answer(error_of_nothing, 7, make_error_code(errc::closed), hint{});
+  std::string short_answer;
+  detail::nats_put_answer(short_answer, 0, {}, hint{});
+  for (auto const& said : {std::string{}, std::string{"weir:a"}, std::string{"weir:b\x01\x01\x00"},
+                           piece(whole, 1, {}), piece(whole, 0, "\xff\xff"), piece(whole, 0, huge),
+                           piece(whole, 0, error_of_nothing), piece(whole, 0, short_answer),
+                           piece(part, 3, "x"), std::string(100'000, '\xff')}) {
+    server s;
+    together all{s};
+    via one{all, all.add(owning())};
+    BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());
+    stranger who{s};
+    claim_for(who, "key", "strange");
+    who.answer(names.questions("strange"), said);
+    auto const q = quota::per_hour(10);
+    std::optional<error_code> told;
+    one.store.async_execute(one_token("key", q), [&](error_code ec, decision const&) { told = ec; });
+    BOOST_TEST_REQUIRE(happens(all.io, [&] {
+      who.answer_what_was_asked();
+      return told.has_value();
+    }));
+    BOOST_TEST((*told == errc::outcome_unknown), told->message());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F90_what_an_owner_cannot_read_it_does_not_do) {
+  server s;
+  together all{s};
+  via owner{all, all.add(owning())};
+  BOOST_TEST(owner(acquire("key", "me")).value().granted);
+  stranger who{s};
+  auto const subject = names.questions(owner_of(who, "key"));
+  std::string invalid;
+  detail::nats_begin_question(invalid);
+  auto const begin = invalid;
+  detail::nats_put_question(invalid, command::release_permit{"", "me", 0}, std::nullopt);
+  for (auto const& said : {std::string{"weir:q"}, std::string{"nonsense"}, begin + "\xff",
+                           begin + std::string(3, '\0'), begin + "\x81\x01", invalid,
+                           std::string(1000, '\xff')}) {
+    who.request(subject, said);
+    all.io.restart();
+    all.io.run_for(20ms);
+  }
+  BOOST_TEST(owner(command::inspect_permits{"key", 0}).value().in_use == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(F38_who_waits_elsewhere_is_told_by_the_owner) {
+  server s;
+  together all{s};
+  via owner{all, all.add(owning())};
+  via other{all, all.add(asking())};
+  via third{all, all.add(asking())};
+  BOOST_TEST(!enqueue(owner, 1));
+  complete(owner, dequeue(owner, 1).jobs.at(0));
+  int hints = 0;
+  for (int i = 0; i != 2; ++i) {
+    other.store.async_execute(command::await_jobs{},
+                              [&](error_code ec, hint) { hints += ec ? 0 : 1; });
+  }
+  BOOST_TEST(third(command::read_queue_stats{"queue"}).value().pending == 0U);
+  all.io.restart();
+  all.io.run_for(50ms);
+  BOOST_TEST(hints == 0);
+  BOOST_TEST(!enqueue(third, 2));
+  BOOST_TEST(happens(all.io, [&] { return hints != 0; }));
+  // And of a permit that is freed.
+  auto const first = owner(acquire("key", "first")).value();
+  command::acquire_permit in_line{"key", "second", 1, lasting, lasting};
+  BOOST_TEST(!other(in_line).value().granted);
+  bool told = false;
+  other.store.async_execute(command::await_permit{"key", "second"},
+                            [&](error_code ec, hint) { told = !ec; });
+  all.io.restart();
+  all.io.run_for(50ms);
+  BOOST_TEST(!told);
+  BOOST_TEST(third(command::release_permit{"key", "first", first.fence}).value().freed);
+  BOOST_TEST(happens(all.io, [&] { return told; }));
+  BOOST_TEST(other(in_line).value().granted);
+}
+
+BOOST_AUTO_TEST_CASE(F58_many_waiters_of_many_processes_all_get_their_turn) {
+  server s;
+  together all{s};
+  std::vector<nats_store> stores;
+  for (int i = 0; i != 4; ++i) stores.push_back(all.add(owning()));
+  int granted = 0;
+  int held = 0;
+  int most = 0;
+  auto const hold = [&](nats_store const& store) -> boost::asio::awaitable<void> {
+    limiter l{store, {.limit = 10}};
+    auto permit = co_await l.async_acquire("crowd");
+    ++granted;
+    most = std::max(most, ++held);
+    co_await boost::asio::post(boost::asio::use_awaitable);
+    --held;
+  };
+  constexpr int each = 250;
+  for (auto const& store : stores) {
+    for (int i = 0; i != each; ++i) {
+      boost::asio::co_spawn(all.io, hold(store), boost::asio::detached);
+    }
+  }
+  BOOST_TEST(happens(all.io, [&] { return granted == 4 * each; }), granted);
+  BOOST_TEST(most <= 10);
+}
+
+BOOST_AUTO_TEST_CASE(R7_what_is_asked_ends_when_the_context_does) {
+  server s;
+  together all{s};
+  via owner{all, all.add(owning())};
+  BOOST_TEST(owner(command::inspect_lock{"key"}).has_value());
+  BOOST_TEST(!enqueue(owner, 1));
+  for (int round = 0; round != 10; ++round) {
+    auto io = std::make_unique<boost::asio::io_context>();
+    auto const kept = std::make_shared<int>(1);
+    std::optional<nats_store> store{std::in_place, io->get_executor(), s.address(), asking()};
+    store->async_run([kept](error_code) {});
+    if (round % 2 == 0) {
+      std::optional<error_code> ended;
+      store->async_execute(command::inspect_lock{"key"},
+                           [&](error_code ec, lock_info const&) { ended = ec; });
+      BOOST_TEST_REQUIRE(happens(*io, [&] {
+        all.io.restart();
+        all.io.poll();
+        return ended.has_value();
+      }));
+    }
+    for (int i = 0; i != 50; ++i) {
+      store->async_execute(command::inspect_lock{"key"}, [kept](error_code, lock_info const&) {});
+    }
+    store->async_execute(command::await_permit{"key", "me"}, [kept](error_code, hint) {});
+    store->async_execute(command::read_queue_stats{"queue"}, [kept](error_code, auto) {});
+    store->async_execute(command::await_jobs{}, [kept](error_code, hint) {});
+    for (int i = 0; i != round; ++i) io->poll_one();
+    store.reset();
+    io.reset();
+    BOOST_TEST(kept.use_count() == 1);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

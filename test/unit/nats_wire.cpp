@@ -1,0 +1,201 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// Commands and answers as they travel between processes, which may be of different versions of weir.
+
+#include "weir/command/list.hpp"
+#include "weir/store/nats/wire.hpp"
+
+#include <boost/hash2/fnv1a.hpp>
+#include <boost/pfr/core.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace {
+
+using namespace weir;
+using namespace weir::detail;
+
+/// Fills values with others that are all different, the same in each run.
+class filler {
+ public:
+  template <class T>
+    requires std::is_integral_v<T>
+  void operator()(T& v) {
+    v = static_cast<T>(std::is_same_v<T, bool> ? 1 : next() % 100 + 1);
+  }
+  template <class T>
+    requires std::is_enum_v<T>
+  void operator()(T& v) {
+    v = static_cast<T>(1);
+  }
+  void operator()(duration& d) { d = duration{static_cast<duration::rep>(next()) * 1000}; }
+  void operator()(std::string_view& t) { t = texts_.emplace_back("text" + std::to_string(next())); }
+  void operator()(std::string& t) { t = "text" + std::to_string(next()); }
+  void operator()(job_id& id) { id.data[3] = static_cast<std::uint8_t>(next()); }
+  void operator()(quota& q) { q = quota::per_second(next() + 1).burst(next() + 1); }
+  template <class T>
+  void operator()(std::optional<T>& v) {
+    (*this)(v.emplace());
+  }
+  template <class T>
+  void operator()(std::span<T const>& all) {
+    auto& kept = list_of<T>();
+    auto& some = kept.emplace_back(2);
+    for (auto& v : some) (*this)(v);
+    all = some;
+  }
+  template <nats_list T>
+  void operator()(T& all) {
+    all.resize(2);
+    for (auto& v : all) (*this)(v);
+  }
+  template <class T, std::size_t N>
+  void operator()(std::array<T, N>& all) {
+    for (auto& v : all) (*this)(v);
+  }
+  template <class T>
+    requires std::is_aggregate_v<T>
+  void operator()(T& v) {
+    boost::pfr::for_each_field(v, [this](auto& field) { (*this)(field); });
+  }
+
+ private:
+  std::uint64_t next() { return ++last_; }
+  template <class T>
+  auto& list_of() {
+    if constexpr (std::is_same_v<T, new_job>) {
+      return new_;
+    } else if constexpr (std::is_same_v<T, finished_job>) {
+      return finished_;
+    } else {
+      return quotas_;
+    }
+  }
+
+  std::uint64_t last_ = 0;
+  std::deque<std::string> texts_;
+  std::deque<std::vector<new_job>> new_;
+  std::deque<std::vector<finished_job>> finished_;
+  std::deque<std::vector<quota>> quotas_;
+};
+
+template <class... C, class F>
+void for_each_command(command::list_of<C...>, F f) {
+  (f.template operator()<C>(), ...);
+}
+template <class F>
+void for_each_asked(F f) {
+  for_each_command(command::permit_commands{}, f);
+  for_each_command(command::lock_commands{}, f);
+  for_each_command(command::list_of<command::take, command::peek_bucket, command::refund,
+                                    command::reset_bucket>{},
+                   f);
+  for_each_command(command::job_commands{}, f);
+}
+
+template <class C>
+std::string question_of(C const& c) {
+  std::string out;
+  nats_begin_question(out);
+  nats_put_question(out, c, std::nullopt);
+  nats_put_question(out, c, time_point{duration{5}});
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nats_wire)
+
+// Where this fails, a command, a result or the way they are written has changed: then processes of
+// the version before read something else, so nats_wire_version has to become another one.
+BOOST_AUTO_TEST_CASE(questions_and_answers_look_as_those_of_this_version) {
+  boost::hash2::fnv1a_64 hash;
+  for_each_asked([&]<class C>() {
+    C c{};
+    filler fill;
+    fill(c);
+    auto const question = question_of(c);
+    hash.update(question.data(), question.size());
+    typename C::result r{};
+    fill(r);
+    std::string answer;
+    nats_put_answer(answer, 3, {}, r);
+    hash.update(answer.data(), answer.size());
+  });
+  BOOST_TEST(nats_wire_version == 1U);
+  BOOST_TEST(hash.result() == 5834370215397326526U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_read_is_what_was_written) {
+  for_each_asked([]<class C>() {
+    C c{};
+    filler fill;
+    fill(c);
+    auto const question = question_of(c);
+    nats_question_reader reader{question};
+    BOOST_TEST_REQUIRE(reader.known());
+    std::string again;
+    nats_begin_question(again);
+    bool const whole = reader.for_each([&](auto const& read, std::optional<time_point> told) {
+      nats_put_question(again, read, told);
+    });
+    if (rule::validate(c)) {
+      BOOST_TEST(!whole);  // what no rule allows is not read
+      return;
+    }
+    BOOST_TEST(whole);
+    BOOST_TEST((again == question));
+
+    typename C::result r{};
+    fill(r);
+    std::string answer;
+    nats_put_answer(answer, 3, {}, r);
+    compact_reader from{answer};
+    auto const found = nats_next_answer(from);
+    BOOST_TEST_REQUIRE(found.has_value());
+    BOOST_TEST(found->place == 3U);
+    typename C::result read{};
+    BOOST_TEST(nats_take_answer(found->value, read));
+    std::string rewritten;
+    nats_put_answer(rewritten, 3, {}, read);
+    BOOST_TEST((rewritten == answer));
+    // And nothing of what is cut off, or goes on, is taken for it.
+    typename C::result none{};
+    if (!found->value.empty()) {
+      BOOST_TEST(!nats_take_answer(found->value.substr(0, found->value.size() - 1), none));
+    }
+    BOOST_TEST(!nats_take_answer(std::string{found->value} + '\1', none));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(errors_keep_their_causes) {
+  std::string text;
+  auto const why = explained(errc::store_full, "a cause");
+  nats_put_answer(text, 1, why, hint{});
+  nats_put_answer(text, 0, make_error_code(boost::system::errc::not_enough_memory), hint{});
+  compact_reader from{text};
+  auto const first = nats_next_answer(from);
+  BOOST_TEST_REQUIRE(first.has_value());
+  BOOST_TEST((first->error == errc::store_full));
+  BOOST_TEST(first->error.message() == why.message());
+  auto const second = nats_next_answer(from);
+  BOOST_TEST_REQUIRE(second.has_value());
+  BOOST_TEST(second->place == 0U);
+  BOOST_TEST((second->error == boost::system::errc::not_enough_memory));
+  BOOST_TEST(from.complete());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
