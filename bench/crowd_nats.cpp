@@ -10,6 +10,7 @@
 // The processes are forked by one that has no thread and no client, and each makes its own store.
 // They begin together, warm up for a second, and are counted for three.
 
+#include "distance.hpp"
 #include "nats_rig.hpp"
 #include "report.hpp"
 #include "weir/limiter.hpp"
@@ -64,7 +65,7 @@ constexpr auto counted = 3s;
 constexpr unsigned longest_life = 30;  // seconds, of a process
 constexpr std::size_t in_flight = 64;  // of a process
 constexpr std::size_t payload_size = 100;
-constexpr std::size_t most_processes = 9;
+constexpr std::size_t most_processes = 10;
 
 constexpr auto as_awaited = boost::asio::as_tuple(boost::asio::use_awaitable);
 template <class T = void>
@@ -107,6 +108,7 @@ struct board {
   std::atomic<std::size_t> ready = 0;
   std::atomic<steady_clock::rep> begin = 0;
   std::atomic<bool> over = false;
+  std::atomic<std::uint16_t> far_port = 0;
   std::atomic<int> held = 0;
   std::atomic<int> most_held = 0;
   std::array<tally, most_processes> of{};
@@ -188,8 +190,9 @@ class crowd {
 /// A process that makes commands on a store of its own.
 class member {
  public:
-  member(server const& s, crowd const& c, std::size_t number)
-      : store{io.get_executor(), s.address()},
+  /// @param port of the server, or of what stands for it
+  member(std::uint16_t port, crowd const& c, std::size_t number)
+      : store{io.get_executor(), "nats://127.0.0.1:" + std::to_string(port)},
         shared_{c.shared()},
         own_{c.of(number)} {
     store.async_run([this](error_code) { left_ = true; });
@@ -279,13 +282,17 @@ class member {
 };
 
 /// Begins a process that works as a member of the crowd. It ends without giving its connection up.
-void begin_member(crowd& c, server const& s, std::size_t number,
+void begin_member(crowd& c, std::uint16_t port, std::size_t number,
                   std::function<void(member&)> const& work) {
-  c.begin(number, [&, number] {
-    member m{s, c, number};
+  c.begin(number, [&, port, number] {
+    member m{port, c, number};
     work(m);
     ::_exit(0);
   });
+}
+void begin_member(crowd& c, server const& s, std::size_t number,
+                  std::function<void(member&)> const& work) {
+  begin_member(c, s.port(), number, work);
 }
 
 /// Asks until there is an answer.
@@ -468,6 +475,53 @@ void takes(report& out, std::size_t rounds) {
              .reference = even});
     out.add({.name = name + ", the most of a process", .unit = "shares", .ours = largest});
   }
+}
+
+// ---------------------------------------------------------------------------------------- far
+
+/// What a process far away gets of a key, beside so many near ones, and what all get.
+std::pair<double, double> takes_from_afar(std::size_t near, std::string& note) {
+  server const s;
+  crowd c;
+  c.begin(near + 1, [&] {
+    distance const line{s.port(), 4ms};
+    c.shared().far_port = line.port();
+    while (!c.shared().over) std::this_thread::sleep_for(1ms);
+  });
+  while (c.shared().far_port == 0) std::this_thread::sleep_for(1ms);
+  auto const take = [&](member& m) { take_in(m, near + 1); };
+  for (std::size_t i = 0; i != near; ++i) begin_member(c, s, i, take);
+  begin_member(c, c.shared().far_port, near, take);
+  for (std::size_t i = 0; i != near + 1; ++i) c.wait(i);
+  c.shared().over = true;
+  c.wait();
+  note_failures(note, c);
+  return {c.of(near).rate, total_rate(c)};
+}
+
+void far(report& out, std::size_t rounds) {
+  constexpr std::size_t near = 8;
+  samples alone;
+  samples beside;
+  samples even;
+  std::string note;
+  for (std::size_t round = 0; round != rounds; ++round) {
+    alone.push_back(takes_from_afar(0, note).first);
+    auto const [its, all] = takes_from_afar(near, note);
+    beside.push_back(its);
+    even.push_back(all / (near + 1));
+  }
+  out.add({.name = "a process 4 ms away",
+           .unit = "/s",
+           .ours = beside,
+           .reference_name = "an even share of it and 8 near ones",
+           .reference = even,
+           .note = note});
+  out.add({.name = "a process 4 ms away, of what it gets alone",
+           .unit = "/s",
+           .ours = beside,
+           .reference_name = "alone",
+           .reference = alone});
 }
 
 // ------------------------------------------------------------------------------------ waiters
@@ -758,6 +812,10 @@ int main(int argc, char** argv) {
   if (wanted("takes")) {
     out.section("takes of one key, 64 in flight of each process");
     takes(out, rounds);
+  }
+  if (wanted("far")) {
+    out.section("the same with a process far away");
+    far(out, rounds);
   }
   if (wanted("waiters")) {
     out.section("a limiter's waiters");

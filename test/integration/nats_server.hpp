@@ -185,6 +185,7 @@ class stranger {
 
   /// Listens to all that this user may hear.
   void overhear() { write("SUB > 2\r\n"); }
+  void overhear_one(std::string const& subject) { write("SUB " + subject + " 4\r\n"); }
   /// What was said to it until now.
   [[nodiscard]] std::string heard() {
     write("PING\r\n");
@@ -213,9 +214,10 @@ class stranger {
     }
   }
   /// Asks, and waits for no reply.
-  void request(std::string const& subject, std::string_view data) {
-    write("PUB " + subject + " inbox " + std::to_string(data.size()) + "\r\n" + std::string{data} +
-          "\r\n");
+  void request(std::string const& subject, std::string_view data,
+               std::string const& reply = "weir.r.me.1") {
+    write("PUB " + subject + " " + reply + " " + std::to_string(data.size()) + "\r\n" +
+          std::string{data} + "\r\n");
     (void)heard();
   }
 

@@ -74,8 +74,19 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// round trip, and combines the commands on a key that are under way at once. What is written grows
 /// with the holders and waiters of a key, by about 60 bytes each: with the usual `max_payload` of
 /// 1 MiB about 16,000 of them fit into a message. Another one is `store_full`, while those who are
-/// there renew and leave as always. Where many processes take turns on one key, most of the time
-/// goes into writing again what another one was faster with.
+/// there renew and leave as always.
+///
+/// Processes that write one record by turns are in each other's way: all but one have done their
+/// work in vain. So the keys are in eight parts, and one process is the owner of each: the first
+/// one that has a command for it, unless `nats_options::owner` is false. All others ask it to
+/// execute their commands, and it combines them. The shards of the jobs have owners, too.
+///
+/// Who is the owner is a matter of speed alone: records and logs are right whoever writes them.
+/// One that stood still or was cut off does no harm when it comes back, and no lease has to end
+/// before it is replaced: who asks an owner that has ended hears at once that nobody listens, and
+/// takes its place; who hears nothing of it for `owner_patience`, too. What the old one had been
+/// asked is asked again, unless that might do it twice (`take`, `refund`): then it is
+/// `outcome_unknown`.
 ///
 /// The server's clock decides. Clients know it by what replies say, to within the fastest round
 /// trip lately and half a thousandth of the time since: leases live longer by that much, and never
@@ -103,21 +114,22 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// lasts; what is of unknown outcome is not. In a cluster a leader that dies takes with it what it
 /// was asked last, and its successor is elected within seconds.
 ///
-/// The jobs of a shard are what a log of their commands makes of them, in a stream of its own. A
-/// process that has to do with a shard keeps all of it in memory, reads every command that any
-/// process gives, and hears of each at once, so that a worker starts as soon as somebody else has
-/// enqueued. A command is one step, in one order for everybody, at the time that the server gave
-/// its message; what is asked for together travels together. What only reads, and a dequeue that
-/// finds nothing, writes nothing: it asks the server how far the log goes, reads so far, and
-/// answers then. Where the log has grown by `image_interval`, and by as much as all jobs take, one
-/// process writes an image of the shard, and the log is cut. So a shard costs each process the
-/// memory of its jobs (270 bytes each with a payload of 64, by a measurement with 900,000), and the
-/// server, for each command, about 50 bytes and the command's texts until the next image but one,
-/// and for each of the last two images 65 bytes for each job and its texts.
+/// The jobs of a shard are what a log of their commands makes of them, in a stream of its own. The
+/// shard's owner keeps all of it in memory: 270 bytes for a job with a payload of 64, by a
+/// measurement with 900,000. It writes each command to the log, and executes it when it reads it
+/// there: a command is one step, in one order for everybody, at the time that the server gave its
+/// message; what is asked for together travels together. What only reads, and a dequeue that finds
+/// nothing, writes nothing: it asks the server how far the log goes, reads so far, and answers
+/// then. Where the log has grown by `image_interval`, and by as much as all jobs take, an image of
+/// the shard is written, and the log is cut. So a shard costs the server, for each command, about
+/// 50 bytes and the command's texts until the next image but one, and for each of the last two
+/// images 65 bytes for each job and its texts. Other processes keep nothing of it but the commands
+/// that they wait for. Where there is no owner, and may be none of those that are there, each does
+/// as an owner would for as long.
 ///
 /// What takes long with many jobs is done for about a millisecond at a time, so that other commands
 /// go on: making an image, during which the commands on its shard wait, and reading one, with which
-/// a process begins; about half a second each for a million jobs, on one slow core. At once are
+/// an owner begins; about half a second each for a million jobs, on one slow core. At once are
 /// done, for a million jobs: giving back the memory of an image that was read, in 11 ms; and, where
 /// the log was cut before a process that was away had read it, forgetting what that process knew of
 /// the shard, in 0.12 s. What a dequeue costs does not grow with the jobs that are not due.
@@ -155,11 +167,14 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// for the jobs of each shard N, to publish to `PREFIX.j.N`,
 /// `$JS.API.STREAM.INFO.PREFIX-jobs-N`, `$JS.API.DIRECT.GET.PREFIX-jobs-N`,
 /// `$JS.API.STREAM.PURGE.PREFIX-jobs-N` and `$JS.API.STREAM.PURGE.PREFIX-keys`, and to subscribe to
-/// `PREFIX.e.N`; and, to make the streams, to publish to `$JS.API.STREAM.CREATE.` with the name of
-/// each. Without the right to publish to `PREFIX.r.>` it is told only after `request_timeout`, and
-/// not at once, that a stream has no leader, while many commands are under way. Without the right
-/// to subscribe to anything but `PREFIX.r.>` what others do is found when it is looked for, and a
-/// waiter waits longer.
+/// `PREFIX.e.N`; to ask owners, to publish to `PREFIX.q.>`, and to be one, to subscribe to that;
+/// and, to make the streams, to publish to `$JS.API.STREAM.CREATE.` with the name of each. Who may
+/// publish to `PREFIX.q.>` has anything executed with the owner's rights. Without these two rights
+/// a process does all by itself, in the way of others. Without the right to publish to `PREFIX.r.>`
+/// it is told only after `request_timeout`, and not at once, that a stream has no leader, while
+/// many commands are under way, and must not be an owner. Without the right to subscribe to
+/// anything but `PREFIX.r.>` what others do is found when it is looked for, and a waiter waits
+/// longer.
 ///
 /// All that the store says and hears is under `PREFIX.` and `$JS.API.`; replies are under
 /// `PREFIX.r.`, not in `_INBOX.`. So other users of the account see no payload, no result and no
@@ -168,8 +183,9 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// subscribing to `$JS.API.>` they see the names of keys. Give users who need JetStream an account
 /// of their own.
 ///
-/// What stays on the server: for each key a message, until a minute after all of it is over; for
-/// each shard its last two images and the log since the first of them.
+/// What stays on the server: for each key a message, until a minute after all of it is over; eight
+/// and one for each shard, which name the owners; for each shard its last two images and the log
+/// since the first of them.
 class nats_store {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< where the connection lives

@@ -20,6 +20,12 @@ namespace weir::detail {
 /// first marker only their number is known: if it is that of all which have no answer, it is them.
 class nats_absence {
  public:
+  nats_absence() = default;
+  /// @param always each request is marked from the first one on
+  explicit nats_absence(bool always) noexcept : always_{always}, marking_{always} {
+    if (always) passed_ = 0;
+  }
+
   /// Are markers to be sent?
   [[nodiscard]] bool marking() const noexcept { return marking_; }
 
@@ -38,7 +44,7 @@ class nats_absence {
   [[nodiscard]] std::size_t passed(std::uint64_t id) noexcept {
     if (!marking_ || id < since_) return 0;
     passed_ = id;
-    if (++quiet_ > most_quiet) end();
+    if (++quiet_ > most_quiet && !always_) end();
     return std::exchange(unclear_, 0);
   }
 
@@ -53,6 +59,7 @@ class nats_absence {
  private:
   static constexpr int most_quiet = 64;  // markers without an absence: it has passed
 
+  bool always_ = false;
   bool marking_ = false;
   int quiet_ = 0;
   std::uint64_t since_ = 0;

@@ -39,12 +39,16 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
  public:
   /// @param patience how long an answer is waited for; `duration::max()`: as long as it takes
   /// @param inbox what the subjects of replies begin with, up to the number of the request
+  /// @param many  different ones are asked, and requests are dropped: each is marked, so that it is
+  ///              always clear to which one nobody listened
   nats_conversation(nats_strand strand, std::shared_ptr<nats_socket> socket, duration patience,
-                    std::string inbox)
+                    std::string inbox, bool many = false)
       : strand_{std::move(strand)},
         socket_{std::move(socket)},
         patience_{patience},
-        inbox_{std::move(inbox)} {}
+        inbox_{std::move(inbox)},
+        absence_{many},
+        many_{many} {}
 
   /// Begins to listen for replies. False: the connection has ended.
   [[nodiscard]] bool start() {
@@ -192,10 +196,10 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
   /// Nobody listens where a request went: JetStream is off, or the stream has no leader or is gone.
   void nobody() {
     auto missed = absence_.missed();
-    if (given_.size() == 1) missed = given_.begin()->first;
+    if (!many_ && given_.size() == 1) missed = given_.begin()->first;
     if (missed) {
       if (auto const r = take(*missed)) r->failed(errc::store_unavailable, false);
-    } else if (!absence_.marking() && may_mark_) {
+    } else if (!many_ && !absence_.marking() && may_mark_) {
       absence_.begin(last_id_);
       mark();
     }
@@ -228,6 +232,7 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
   std::deque<std::pair<steady_time, std::uint64_t>> deadlines_;
   bool watching_ = false;
   nats_absence absence_;
+  bool const many_;
   bool may_mark_ = true;
   alarm<system_clock> timeout_;
 };

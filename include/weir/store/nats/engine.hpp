@@ -52,7 +52,8 @@ class nats_engine {
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
     auto op = park<error_code>(executor_, std::move(handler));
-    dispatch_task(link_->strand(), [link = link_, places = places_] { link->listen(places->hinted()); });
+    dispatch_task(link_->strand(),
+                  [link = link_, places = places_] { link->listen(places->hinted()); });
     link_->run(std::move(op));
   }
   void close() { link_->close(); }
@@ -92,8 +93,10 @@ class nats_engine {
                     [places = places_, c, op = std::move(op)] { places->await(c, op); });
     } else {
       auto errand = nats_errand_of(std::move(op), c, told, link_->pending());
-      dispatch_task(link_->strand(), [places = places_, part = places_->part_of(c),
-                                      errand = std::move(errand)] { places->submit(part, errand); });
+      dispatch_task(link_->strand(),
+                    [places = places_, part = places_->part_of(c), errand = std::move(errand)] {
+                      places->submit(part, errand);
+                    });
     }
   }
 

@@ -15,7 +15,14 @@
 namespace weir::detail {
 
 /// What a command is about, and so where it is executed.
-enum class nats_matter : std::uint8_t { permits, locks, buckets, jobs, wait_for_permit, wait_for_jobs };
+enum class nats_matter : std::uint8_t {
+  permits,
+  locks,
+  buckets,
+  jobs,
+  wait_for_permit,
+  wait_for_jobs
+};
 
 /// A command that waits for its answer: it is executed in this process, or its owner is asked.
 /// Everything but making it is done in the strand of the link.
@@ -27,8 +34,8 @@ class nats_errand : public std::enable_shared_from_this<nats_errand> {
   virtual ~nats_errand() = default;
 
   [[nodiscard]] virtual nats_matter matter() const noexcept = 0;
-  /// May it be asked again when it is not known whether it was executed?
-  [[nodiscard]] virtual bool repeatable() const noexcept = 0;
+  /// Does it change nothing, so that it may be asked again though it may have been executed?
+  [[nodiscard]] virtual bool only_reads() const noexcept = 0;
   /// Does somebody still want its answer?
   [[nodiscard]] virtual bool wanted() const noexcept = 0;
   /// What it does is about to be given away. False: nobody wants it any more. `stays`: it was not
@@ -43,16 +50,11 @@ class nats_errand : public std::enable_shared_from_this<nats_errand> {
   /// Takes the result that an owner has found. False: it is none.
   [[nodiscard]] virtual bool hear(std::string_view result) = 0;
 
-  /// It is not asked again.
-  void give_up(error_code why) noexcept {
-    fail(in_doubt ? make_error_code(errc::outcome_unknown) : why);
-  }
   /// It has waited until `give_up_at`.
-  void lose_patience(error_code why) noexcept { give_up(why); }
+  void lose_patience(error_code why) noexcept { fail(why); }
 
   steady_time give_up_at{};
-  int asked = 0;          ///< times that an owner was asked
-  bool in_doubt = false;  ///< one of them may have executed it
+  int asked = 0;  ///< times that an owner was asked
 };
 
 }  // namespace weir::detail

@@ -37,7 +37,17 @@ template <class C>
   requires command::waits_for_event<C>
 class nats_wait final : public nats_errand {
  public:
-  nats_wait(nats_operation<C> op, C const& c) : operation_{std::move(op)}, command_{c} {}
+  /// @param pending how many there are of them, and of others; null: they are not counted
+  nats_wait(nats_operation<C> op, C const& c,
+            std::shared_ptr<std::atomic<std::size_t>> pending = {})
+      : pending_{std::move(pending)},
+        operation_{std::move(op)},
+        command_{c} {
+    if (pending_) ++*pending_;
+  }
+  ~nats_wait() override {
+    if (pending_) --*pending_;
+  }
 
   [[nodiscard]] C const& command() const noexcept { return command_.get(); }
   [[nodiscard]] nats_operation<C> const& operation() const noexcept { return operation_; }
@@ -46,7 +56,7 @@ class nats_wait final : public nats_errand {
     return std::same_as<C, command::await_permit> ? nats_matter::wait_for_permit
                                                   : nats_matter::wait_for_jobs;
   }
-  [[nodiscard]] bool repeatable() const noexcept override { return true; }
+  [[nodiscard]] bool only_reads() const noexcept override { return true; }
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
   [[nodiscard]] bool leaves() noexcept override { return wanted(); }
   void stays() noexcept override {}
@@ -57,15 +67,14 @@ class nats_wait final : public nats_errand {
     } catch (...) {  // it could not be posted; a hint promises nothing
     }
   }
-  void ask(std::string& to) const override {
-    nats_put_question(to, command_.get(), std::nullopt);
-  }
+  void ask(std::string& to) const override { nats_put_question(to, command_.get(), std::nullopt); }
   [[nodiscard]] bool hear(std::string_view) override {
     fail(error_code{});
     return true;
   }
 
  private:
+  std::shared_ptr<std::atomic<std::size_t>> pending_;
   nats_operation<C> operation_;
   owned_command<C> command_;
 };

@@ -44,8 +44,6 @@ class nats_job_call : public nats_errand {
  public:
   [[nodiscard]] nats_matter matter() const noexcept final { return nats_matter::jobs; }
 
-  /// It never changes anything.
-  [[nodiscard]] virtual bool only_reads() const noexcept = 0;
   /// May it change anything, as far as this shard knows? Where it may not, the shard has to be
   /// brought up to date before it is answered from it.
   [[nodiscard]] virtual bool may_change(job_shard& shard, nats_now now) = 0;
@@ -75,7 +73,6 @@ class nats_job_call_of final : public nats_job_call {
   }
   ~nats_job_call_of() override { --*pending_; }
 
-  [[nodiscard]] bool repeatable() const noexcept override { return C::repeatable; }
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
   [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
   void stays() noexcept override { operation_->stays(); }

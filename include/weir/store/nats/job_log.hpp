@@ -77,7 +77,9 @@ void nats_put_command(compact_writer& to, std::size_t number, C const& c,
 
 /// The same with the number that it has, which depends on what is in it. True: of version 2.
 template <nats_logged_command C>
-bool nats_put_command(compact_writer& to, C const& c, std::optional<time_point> told) {
+bool nats_put_command(compact_writer& to, C c, std::optional<time_point> told) {
+  // Nobody keeps more of it, and so nobody need read more.
+  if constexpr (requires { c.reason; }) c.reason = rule::kept_reason(c.reason);
   if constexpr (nats_logged_command<nats_extended<C>>) {
     if (needs_extension(c)) {
       nats_put_command<true>(to, nats_job_number<nats_extended<C>>, c, told);
@@ -135,9 +137,7 @@ class nats_batch_writer {
 
   /// @param told the time that the command is executed at; empty: that of the message
   template <nats_logged_command C>
-  void add(C c, std::optional<time_point> told) {
-    // Nobody keeps more of it, and so nobody need read more.
-    if constexpr (requires { c.reason; }) c.reason = rule::kept_reason(c.reason);
+  void add(C const& c, std::optional<time_point> told) {
     extended_before_ = extended_;
     compact_writer to{bytes_};
     if (nats_put_command(to, c, told)) extended_ = true;

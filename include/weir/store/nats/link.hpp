@@ -132,6 +132,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     if (owners_) owners_->drop(r.number);
   }
 
+  /// Is it wanted, and permitted, that others ask this process?
+  [[nodiscard]] bool may_own() const noexcept { return may_own_ && options_.owner; }
   /// Is this process the owner of a part, as far as it knows?
   [[nodiscard]] bool owns(std::uint32_t part) const noexcept {
     return part < owned_.size() && owned_[part];
@@ -227,6 +229,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void not_permitted(std::string const& said) {
     heard_ = true;
     if (conversation_->is_deaf(said)) return open(nats_not_permitted());
+    bool const hears_none = said.find("Subscription to \"" + names_.questions()) != said.npos;
+    auto const silent = nats_refused_subject::of(said).text.starts_with(names_.replies());
+    if (hears_none || silent) may_own_ = false;
     conversation_->not_permitted(said);
     owners_->not_permitted(said);
   }
@@ -269,12 +274,14 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       };
     };
     if (!socket_->start(then(&nats_link::read), then(&nats_link::ended))) return hang_up();
-    auto const converse = [&](duration patience) {
+    auto const converse = [&](duration patience, bool many) {
       return std::make_shared<nats_conversation>(
-          strand_, socket_, patience, names_.replies(boost::uuids::to_string(id_source{}.job())));
+          strand_, socket_, patience, names_.replies(boost::uuids::to_string(id_source{}.job())),
+          many);
     };
-    conversation_ = converse(options_.request_timeout);
-    owners_ = converse(duration::max());
+    conversation_ = converse(options_.request_timeout, false);
+    owners_ = converse(duration::max(), true);
+    may_own_ = true;
     if (!conversation_->start() || !owners_->start()) return hang_up();
     hints_ = socket_->subscribe(names_.hints());
     if (!hints_ || !followers_.listen(*socket_)) return hang_up();
@@ -489,9 +496,11 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::shared_ptr<parked<error_code>> running_;
   nats_dialer dialer_;
   std::shared_ptr<nats_socket> socket_;
-  std::shared_ptr<nats_conversation> conversation_;  // with JetStream, as long as there is the socket
+  std::shared_ptr<nats_conversation> conversation_;  // with JetStream, as long as there is the
+                                                     // socket
   std::shared_ptr<nats_conversation> owners_;        // with owners of parts, likewise
   std::vector<bool> owned_;                          // parts
+  bool may_own_ = true;
   std::uint64_t overtaken_ = 0;
   nats_owner<natsSubscription> hints_;
   std::weak_ptr<nats_hinted> hinted_;

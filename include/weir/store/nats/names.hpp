@@ -47,7 +47,7 @@ namespace detail {
 }
 
 /// How the store's stream and subjects are called. A record is `PREFIX.k.KIND.TOKEN`, a hint
-/// `PREFIX.h.KIND.TOKEN`, a reply `PREFIX.r.CONNECTION.REQUEST`.
+/// `PREFIX.h.KIND.TOKEN`, a reply `PREFIX.r.CONNECTION.REQUEST`, a question `PREFIX.q.OWNER`.
 class nats_names {
  public:
   explicit nats_names(std::string prefix)
@@ -61,8 +61,9 @@ class nats_names {
   [[nodiscard]] std::string hints() const { return prefix_ + ".h.>"; }
   /// The beginning of the subjects of a connection's replies. They are not in `_INBOX`, where every
   /// user of the account may listen (F95).
+  [[nodiscard]] std::string replies() const { return prefix_ + ".r."; }
   [[nodiscard]] std::string replies(std::string const& connection) const {
-    return prefix_ + ".r." + connection + ".";
+    return replies() + connection + ".";
   }
 
   [[nodiscard]] std::string record(char kind, std::string_view key) const {
@@ -92,15 +93,16 @@ class nats_names {
   [[nodiscard]] std::string info() const { return "$JS.API.STREAM.INFO." + stream_; }
   [[nodiscard]] std::string create() const { return "$JS.API.STREAM.CREATE." + stream_; }
 
-  // Of a part: the record of its owner, and where an owner is asked. That is within what replies
-  // are, so that it needs no rights of its own.
+  // Of a part: the record of its owner, and where an owner is asked: under what needs a right of
+  // its own, since who may ask may have everything done.
   [[nodiscard]] std::string owner(std::uint32_t part) const {
     return prefix_ + ".k.owner." + std::to_string(part);
   }
+  [[nodiscard]] std::string questions() const { return prefix_ + ".q."; }
   [[nodiscard]] std::string questions(std::string_view claim) const {
-    auto out = prefix_ + ".r.";
+    auto out = questions();
     out += claim;
-    return out + ".owner";
+    return out;
   }
 
   // Of the jobs of a shard: the stream of its log, the one subject of that, and where the server

@@ -75,8 +75,8 @@ struct nats_options {
   std::size_t max_remembered = 10'000;
 
   /// How many shards the jobs are in, from 1 to 1,024: the same for all who use the prefix, or
-  /// commands about jobs are `invalid_option`. Each has a stream, and every process that has to do
-  /// with a shard keeps all jobs of it in memory.
+  /// commands about jobs are `invalid_option`. Each has a stream, and an owner that keeps all
+  /// jobs of it in memory.
   std::uint32_t shards = 1;
 
   /// Jobs that each shard may keep, ended ones that are retained among them; from 1. Enqueueing

@@ -22,7 +22,6 @@
 #include "weir/store/nats/wire.hpp"
 #include "weir/time.hpp"
 
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
@@ -31,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,11 +43,11 @@
 // keys, and for each shard of the jobs, one process is the owner, and all others ask it to execute
 // their commands. It combines them, and nobody is faster.
 //
-// Who is the owner is a record, too, which is written with the same compare-and-set. It is advice: a
-// process that believes to be the owner and is not, since it stood still or was cut off, does no
-// harm; it is overtaken, looks, and asks like everybody else. So there is no lease to keep, no time
-// to agree on, and nothing to wait for when an owner dies: whoever asks it hears from the server at
-// once that nobody listens, or nothing for `owner_patience`, and takes its place.
+// Who is the owner is a record, too, which is written with the same compare-and-set. It is advice:
+// a process that believes to be the owner and is not, since it stood still or was cut off, breaks
+// no promise; it is overtaken, looks, and asks like everybody else. So there is no lease to keep,
+// no time to agree on, and nothing to wait for when an owner dies: whoever asks it hears from the
+// server at once that nobody listens, or nothing for `owner_patience`, and takes its place.
 namespace weir::detail {
 
 class nats_place;
@@ -63,11 +63,13 @@ class nats_asking final : public nats_request, public std::enable_shared_from_th
   inline void failed(error_code why, bool given) override;
 
   std::vector<std::shared_ptr<nats_errand>> errands{};  // null: it was answered
-  std::size_t open = 0;     // those that were not; a question without any has one
-  bool waits = false;       // for hints, which may come late or never
-  bool over = false;        // what is heard of it concerns nobody
-  std::uint32_t pieces = 0;  // that were heard
-  std::string heard{};       // a part of an answer
+  std::size_t open = 0;             // those that were not; a question without any has one
+  std::uint64_t number_of_all = 0;  // in the order in which they were asked
+  steady_time since{};              // when it was asked
+  bool waits = false;               // for hints, which may come late or never
+  bool over = false;                // what is heard of it concerns nobody
+  std::uint32_t pieces = 0;         // that were heard
+  std::string heard{};              // a part of an answer
 
  private:
   std::weak_ptr<nats_place> const from_;
@@ -95,15 +97,11 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     switch (state_) {
       case state::mine:
       case state::nobodys:
+        if (state_ == state::mine && !may_own(*on)) become(state::nobodys);
         home_->execute(part_, e);
         return look_again(*on);
-      case state::theirs:
-        outgoing_.push_back(std::move(e));
-        return flush_soon(*on);
-      case state::unknown:
-        waiting_.add(shared_from_this(), on->strand(), std::move(e),
-                     on->options().offline_patience);
-        return look();
+      case state::theirs: outgoing_.push_back(std::move(e)); return flush_soon(*on);
+      case state::unknown: wait(std::move(e)); return look();
     }
   }
 
@@ -135,7 +133,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   static constexpr std::size_t most_open = 8;             // questions that are not answered
   static constexpr std::size_t batch_size = 128U << 10U;  // bytes, unless one command has more
   static constexpr std::size_t most_commands = 1000;      // in a question
-  static constexpr int most_asked = 16;  // of a command, each time with another outcome unknown
+  static constexpr int most_asked = 16;                   // of a command, each time in vain
+  static constexpr std::size_t longest_owner = 64;        // bytes of its name
+  static constexpr std::size_t most_heard = 256U << 20U;  // bytes of an answer in pieces
+  static constexpr int most_claims = 4;                   // in a minute
   static constexpr std::string_view tag = "weir:o1 ";
 
   // -------------------------------------------------------------------------------- the owner
@@ -196,13 +197,16 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     std::string_view owner = record->value;
     if (!owner.starts_with(tag)) return vacant();
     owner.remove_prefix(tag.size());
-    if (service_ && owner == claim_) return become(state::mine);
-    if (owner == dead_) return vacant();
+    if (owner == claim_) return service_ ? become(state::mine) : vacant();
+    if (owner == dead_ && system_clock{}.steady_now() < dead_until_) return vacant();
+    if (owner == stranger_) return become(state::nobodys);
     // A subject is made of it: strangers' bytes are none.
-    if (!std::ranges::all_of(owner, plain_in_nats)) return vacant();
+    bool const plain = owner.size() <= longest_owner && std::ranges::all_of(owner, plain_in_nats);
+    if (owner.empty() || !plain) return vacant();
     owner_ = owner;
     become(state::theirs);
   }
+  [[nodiscard]] bool may_own(nats_link const& on) const noexcept { return !unfit_ && on.may_own(); }
   /// What may pass is waited for; where we may not know, what is asked for is done here, and says
   /// so itself if it may not be done either.
   void not_found(error_code why, bool given) {
@@ -220,20 +224,54 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void vacant() {
     auto const on = link_.lock();
     if (!on) return;
-    if (!on->options().owner) return become(state::nobodys);
-    if (service_) on->unfollow(*service_);
-    claim_ = boost::uuids::to_string(id_source{}.job());
-    service_ = std::make_shared<nats_service>(on, home_, part_, [weak = weak_from_this()] {
-      if (auto const self = weak.lock()) self->look();
-    });
-    // It listens before others know of it.
-    on->follow(on->names().questions(claim_), service_);
+    // Those who cannot hear each other must not take each other's place without end.
+    auto const now = system_clock{}.steady_now();
+    if (now - first_claim_ > std::chrono::minutes{1}) {
+      first_claim_ = now;
+      claims_ = 0;
+    }
+    if (!may_own(*on) || (!service_ && ++claims_ > most_claims)) {
+      disown(*on);
+      return become(state::nobodys);
+    }
+    if (!service_) {
+      claim_ = boost::uuids::to_string(id_source{}.job());
+      service_ = std::make_shared<nats_service>(on, home_, part_, listener());
+      // It listens before others know of it.
+      on->follow(on->names().questions(claim_), service_);
+    }
     auto const r = std::make_shared<claim>(weak_from_this());
     r->subject = on->names().owner(part_);
     r->data = std::string{tag} + claim_;
     r->expected = sequence_;
     looking_ = true;
     on->submit(r);
+  }
+  [[nodiscard]] nats_service::listener listener() {
+    auto const calls = [weak = weak_from_this()](auto what) {
+      return [weak, what] {
+        if (auto const self = weak.lock()) what(*self);
+      };
+    };
+    return {.doubts = calls([](nats_place& p) { p.look(); }),
+            .asked = calls([](nats_place& p) {
+              if (auto const on = p.link_.lock()) p.look_again(*on);
+            }),
+            .unfit = calls([](nats_place& p) {
+              p.unfit_ = true;
+              if (p.state_ == state::mine) p.become(state::nobodys);
+            })};
+  }
+  /// Nobody is to ask an owner any more that does not answer, and it is to know so when it comes
+  /// back.
+  void disown(nats_link& on) {
+    if (dead_.empty() || sequence_ == 0) return;
+    auto const r = std::make_shared<nats_question>([](error_code, std::string_view) {});
+    r->subject = on.names().owner(part_);
+    r->data = tag;
+    r->expected = sequence_;
+    dead_.clear();
+    on.submit(r);
   }
   void claimed(nats_written const& w) {
     looking_ = false;
@@ -248,21 +286,16 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const was = std::exchange(state_, s);
     on->owns(part_, s == state::mine);
     look_at_ = saturating_add(system_clock{}.steady_now(), s == state::mine ? least_pause : pause);
-    if (s != state::mine && service_) {
-      service_->resign();
-      on->unfollow(*service_);
-      service_.reset();
-    }
+    if (s != state::mine) drop_service();
     if (s == state::theirs) {
-      heard_ = system_clock{}.steady_now();
       if (was != s) home_->leave(part_);
       for (auto& e : waiting_.take()) outgoing_.push_back(std::move(e));
       for (bool const schedules : {false, true}) arm(schedules);
       return flush_soon(*on);
     }
     if (s == state::mine) service_->resume();
-    for (auto const& e : waiting_.take()) home_->execute(part_, e);
-    for (auto const& e : std::exchange(outgoing_, {})) home_->execute(part_, e);
+    execute_here(waiting_.take());
+    execute_here(std::exchange(outgoing_, {}));
     for (bool const schedules : {false, true}) {
       for (auto& w : std::exchange(line_of(schedules).waiting, {})) {
         await_here({part_ - nats_key_parts, schedules}, std::move(w));
@@ -270,15 +303,33 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     }
   }
 
+  void execute_here(std::deque<std::shared_ptr<nats_errand>> const& all) {
+    for (auto const& e : all) {
+      // An arm is of this process, which waits by itself here.
+      e->matter() == nats_matter::wait_for_jobs ? e->fail(errc::timed_out)
+                                                : home_->execute(part_, e);
+    }
+  }
+  void drop_service() {
+    auto const on = link_.lock();
+    auto const was = std::exchange(service_, nullptr);
+    if (on && was) on->unfollow(*was);
+  }
+
   // --------------------------------------------------------------------------- the connection
 
   void connected() override {
     misses_ = 0;
+    unfit_ = false;
+    dead_.clear();
+    stranger_.clear();
     if (state_ != state::nobodys && (!waiting_.empty() || service_ || anybody_waits())) look();
   }
   void disconnected() override {
     looking_ = false;
     pause_.stop();
+    // Its questions are lost, and who asked them has to know: it will be another one.
+    drop_service();
     forget_owner();
   }
   /// Nothing may go: what is asked for is done here, and is told why it cannot be.
@@ -286,7 +337,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void closed() override {
     pause_.stop();
     forget_owner();
-    for (auto const& e : waiting_.take()) e->give_up(make_error_code(errc::closed));
+    drop_service();
+    for (auto const& e : waiting_.take()) e->fail(errc::closed);
     for (auto& line : lines_) {
       for (auto const& w : std::exchange(line.waiting, {})) wake(w, errc::closed);
     }
@@ -302,7 +354,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     pulse_.stop();
     watching_ = false;
     if (on) on->owns(part_, false);
-    for (auto const& q : open) {
+    for (auto const& [number, q] : open) {
       q->over = true;
       if (on) on->forget_question(*q);
       ask_elsewhere(*q, false);
@@ -317,21 +369,24 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         e->fail(errc::timed_out);  // this process armed itself, and does so again
         continue;
       }
-      e->in_doubt = e->in_doubt || (!untouched && !is_wait(*e));
-      bool const again = (untouched || e->repeatable()) && e->asked < most_asked;
-      if (!again) {
-        e->give_up(make_error_code(errc::store_unavailable));
+      bool const certain = untouched || e->only_reads();
+      if (!certain || e->asked >= most_asked) {
+        e->fail(certain ? errc::store_unavailable : errc::outcome_unknown);
         continue;
       }
-      if (!e->in_doubt) e->stays();
+      e->stays();
       wait(std::move(e));
     }
     q.errands.clear();
   }
   void wait(std::shared_ptr<nats_errand> e) {
     auto const on = link_.lock();
-    if (!on || on->closed()) return e->give_up(make_error_code(errc::closed));
-    waiting_.add(shared_from_this(), on->strand(), std::move(e), on->options().offline_patience);
+    if (!on || on->closed()) return e->fail(errc::closed);
+    // Where there is a connection, it is not the connection that is waited for.
+    auto const& o = on->options();
+    auto const patience =
+        on->up() ? std::max(o.offline_patience, o.request_timeout) : o.offline_patience;
+    waiting_.add(shared_from_this(), on->strand(), std::move(e), patience);
   }
 
   // -------------------------------------------------------------------------------- questions
@@ -351,7 +406,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       auto const q = std::make_shared<nats_asking>(weak_from_this());
       q->waits = is_wait(*outgoing_.front());
       if (!q->waits && busy_ >= most_open) return;
-      nats_begin_question(q->data);
+      nats_begin_question(q->data, on->options().shards);
       while (!outgoing_.empty() && q->errands.size() != most_commands &&
              is_wait(*outgoing_.front()) == q->waits) {
         auto e = std::move(outgoing_.front());
@@ -364,6 +419,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
           e->stays();
           if (q->errands.empty()) {  // it fits into no question: by ourselves it may
             home_->execute(part_, e);
+            home_->leave(part_);  // once that is done
             continue;
           }
           outgoing_.push_front(std::move(e));
@@ -382,14 +438,17 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void give(nats_link& on, std::shared_ptr<nats_asking> const& q) {
     q->open = std::max<std::size_t>(q->errands.size(), 1);
     q->subject = on.names().questions(owner_);
-    open_.insert(q);
+    q->since = system_clock{}.steady_now();
+    q->number_of_all = ++given_;
+    if (open_.empty()) heard_ = q->since;  // nothing was to be heard before
+    open_.emplace(given_, q);
     if (!q->waits) ++busy_;
     on.ask_owner(q);
     watch(on);
   }
   void ended(std::shared_ptr<nats_asking> const& q) {
     q->over = true;
-    if (open_.erase(q) != 0 && !q->waits) --busy_;
+    if (open_.erase(q->number_of_all) != 0 && !q->waits) --busy_;
   }
 
   /// Something was heard of a question.
@@ -401,7 +460,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     from(version);
     from(what, nats_piece::unknown);
     from(number);
-    bool const ours = reply.data().starts_with(nats_answer_tag) && from.good();
+    bool const ours =
+        reply.data().starts_with(nats_answer_tag) && from.good() && version == nats_wire_version;
     if (!ours || number != q->pieces++) return lost(q, false);  // a piece of it was, too
     heard_ = system_clock{}.steady_now();
     misses_ = 0;
@@ -409,27 +469,47 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       case nats_piece::alive:
         if (q->errands.empty()) ended(q);
         return;
-      case nats_piece::part: q->heard += from.rest(); return;
+      case nats_piece::part:
+        q->heard += from.rest();
+        if (q->heard.size() > most_heard) lost(q, false);
+        return;
       case nats_piece::whole: return answered(q, from.rest());
       case nats_piece::moved: lost(q, true); return;
-      case nats_piece::unknown:
-        // It is of another version: we do ourselves what it would not understand.
-        ended(q);
-        become(state::nobodys);
-        ask_elsewhere(*q, true);
-        for (auto const& e : waiting_.take()) home_->execute(part_, e);
-        return;
+      case nats_piece::unknown: {
+        std::size_t place = 0;
+        if (from.left() != 0) from(place);
+        return do_ourselves(q, place);
+      }
     }
+  }
+  /// The owner does not understand us, or may not be asked: what it has not taken is done here.
+  void do_ourselves(std::shared_ptr<nats_asking> const& q, std::size_t place) {
+    stranger_ = owner_;
+    std::deque<std::shared_ptr<nats_errand>> all;
+    for (; place < q->errands.size(); ++place) {
+      auto& e = q->errands[place];
+      if (!e) continue;
+      e->stays();
+      all.push_back(std::move(e));
+      e.reset();
+      --q->open;
+    }
+    if (q->open == 0 || q->errands.empty()) ended(q);
+    become(state::nobodys);
+    execute_here(all);
   }
   void answered(std::shared_ptr<nats_asking> const& q, std::string_view rest) {
     auto const text = std::exchange(q->heard, {}).append(rest);
+    std::deque<std::shared_ptr<nats_errand>> own;
     compact_reader from{text};
     while (auto const a = nats_next_answer(from)) {
       if (a->place >= q->errands.size() || !q->errands[a->place]) return lost(q, false);
       auto const e = std::move(q->errands[a->place]);
       q->errands[a->place].reset();
       --q->open;
-      if (a->error) {
+      if (nats_is_owners_own(a->error)) {
+        own.push_back(e);
+      } else if (a->error) {
         e->fail(a->error);
       } else if (!e->hear(a->value)) {
         e->fail(errc::outcome_unknown);
@@ -437,6 +517,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     }
     if (!from.complete()) return lost(q, false);
     if (q->open == 0) ended(q);
+    if (!own.empty()) {  // it was not executed, and would not be by that owner
+      stranger_ = owner_;
+      for (auto const& e : own) e->stays();
+      become(state::nobodys);
+      execute_here(own);
+    }
     if (auto const on = link_.lock(); on && !outgoing_.empty()) flush_soon(*on);
   }
 
@@ -444,9 +530,14 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void lost(std::shared_ptr<nats_asking> const& q, bool untouched) {
     if (q->over) return;
     ended(q);
-    if (auto const on = link_.lock()) on->forget_question(*q);
+    auto const on = link_.lock();
+    if (on) on->forget_question(*q);
     ask_elsewhere(*q, untouched);
-    forget_owner();
+    // Of others that were asked as much may be heard, or they are given up in time.
+    if (on && state_ == state::theirs) {
+      state_ = state::unknown;
+      for (auto& e : std::exchange(outgoing_, {})) wait(std::move(e));
+    }
     look();
   }
   /// Nobody listened. Where it is a matter of moments that another server knows who does, it is
@@ -454,22 +545,25 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void failed(std::shared_ptr<nats_asking> const& q, error_code why, bool given) {
     if (q->over) return;
     ended(q);
-    if (why == nats_not_permitted()) {  // then it is done here
-      become(state::nobodys);
-      ask_elsewhere(*q, true);
-      for (auto const& e : waiting_.take()) home_->execute(part_, e);
-      return;
-    }
+    if (why == nats_not_permitted()) return do_ourselves(q, 0);
     ask_elsewhere(*q, !given);
     if (given) return;  // the connection has ended: that is told to all
-    if (++misses_ > 1) dead_ = owner_;
-    forget_owner();
     auto const on = link_.lock();
-    if (!on || !on->up()) return;
+    if (!on || !on->up()) return forget_owner();
+    if (state_ == state::theirs && q->subject == on->names().questions(owner_)) {
+      if (++misses_ > 1) given_up();
+      forget_owner();
+    }
     pause_.start(on->strand(), saturating_add(system_clock{}.steady_now(), instant),
                  [self = shared_from_this()] { self->look(); });
   }
   static constexpr duration instant = std::chrono::milliseconds{10};
+
+  /// The owner is taken for dead for a while.
+  void given_up() {
+    dead_ = owner_;
+    dead_until_ = saturating_add(system_clock{}.steady_now(), std::chrono::seconds{10});
+  }
 
   // -------------------------------------------------------------------------- signs of life
 
@@ -478,26 +572,43 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (watching_) return;
     watching_ = true;
     auto const soon = busy_ != 0 ? std::chrono::milliseconds{250} : std::chrono::milliseconds{1000};
-    pulse_.start(on.strand(),
-                 saturating_add(system_clock{}.steady_now(),
-                                std::min<duration>(soon, on.options().owner_patience / 2)),
-                 [self = shared_from_this()] { self->beat(); });
+    pulse_at_ = saturating_add(system_clock{}.steady_now(),
+                               std::min<duration>(soon, on.options().owner_patience / 4));
+    pulse_.start(on.strand(), pulse_at_, [self = shared_from_this()] { self->beat(); });
   }
   void beat() {
     watching_ = false;
     auto const on = link_.lock();
-    if (!on || state_ != state::theirs || open_.empty()) return;
+    if (!on || open_.empty()) return;
+    auto const& o = on->options();
     auto const now = system_clock{}.steady_now();
-    if (now - heard_ > on->options().owner_patience) {
-      dead_ = owner_;
+    // Where it was this process that stood still, it has not heard yet what there is.
+    if (now - pulse_at_ > o.owner_patience / 2) heard_ = now;
+    if (now - heard_ > o.owner_patience) {
+      if (state_ == state::theirs) given_up();
       forget_owner();
       return look();
     }
-    bool const asked = std::any_of(open_.begin(), open_.end(),
-                                   [](auto const& q) { return q->errands.empty(); });
-    if (asked) return watch(*on);
+    // An answer may be lost, too, though its owner lives.
+    auto const longest = o.offline_patience + 2 * o.request_timeout;
+    auto const all = open_;
+    for (auto const& [number, q] : all) {
+      bool const unwanted =
+          q->waits && !q->errands.empty() &&
+          std::ranges::none_of(q->errands, [](auto const& e) { return e && e->wanted(); });
+      if (unwanted) {
+        ended(q);
+        on->forget_question(*q);
+      } else if (!q->waits && now - q->since > longest) {
+        lost(q, false);
+      }
+    }
+    bool const asked =
+        std::ranges::any_of(open_, [](auto const& q) { return q.second->errands.empty(); });
+    if (open_.empty()) return;
+    if (asked || state_ != state::theirs) return watch(*on);
     auto const q = std::make_shared<nats_asking>(weak_from_this());
-    nats_begin_question(q->data);
+    nats_begin_question(q->data, o.shards);
     q->waits = true;
     give(*on, q);
     watch(*on);
@@ -522,11 +633,11 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto& line = line_of(schedules);
     auto const on = link_.lock();
     if (!on || line.waiting.empty() || std::exchange(line.armed, true)) return;
-    auto op = park<error_code, hint>(
-        boost::asio::any_io_executor{on->strand()},
-        [weak = weak_from_this(), schedules](error_code ec, hint) {
-          if (auto const self = weak.lock()) self->armed(schedules, ec);
-        });
+    auto op = park<error_code, hint>(boost::asio::any_io_executor{on->strand()},
+                                     [weak = weak_from_this(), schedules](error_code ec, hint) {
+                                       if (auto const self = weak.lock())
+                                         self->armed(schedules, ec);
+                                     });
     outgoing_.push_back(std::make_shared<nats_wait<command::await_jobs>>(
         std::move(op), command::await_jobs{part_ - nats_key_parts, schedules}));
     flush_soon(*on);
@@ -557,21 +668,28 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   std::uint32_t const part_;
   state state_ = state::unknown;
   bool looking_ = false;
-  steady_time look_at_{};     // before that it is not looked again
-  std::uint64_t seen_ = 0;    // times that the link was overtaken
+  steady_time look_at_{};       // before that it is not looked again
+  std::uint64_t seen_ = 0;      // times that the link was overtaken
   std::uint64_t sequence_ = 0;  // of the owner's record
-  std::string owner_;         // who is asked
-  std::string dead_;          // an owner that does not answer
-  std::string claim_;         // what this process calls itself as the owner
-  int misses_ = 0;            // times that nobody listened
+  std::string owner_;           // who is asked
+  std::string dead_;            // an owner that does not answer
+  steady_time dead_until_{};
+  std::string stranger_;  // an owner that does not understand us, or may not be asked
+  bool unfit_ = false;    // to be an owner, on this connection
+  int claims_ = 0;
+  steady_time first_claim_{};
+  std::string claim_;  // what this process calls itself as the owner
+  int misses_ = 0;     // times that nobody listened
   std::shared_ptr<nats_service> service_;
   nats_waiting<nats_errand> waiting_;  // until it is known who the owner is
   std::deque<std::shared_ptr<nats_errand>> outgoing_;
-  boost::unordered_flat_set<std::shared_ptr<nats_asking>> open_;
-  std::size_t busy_ = 0;  // of those, the ones that do not wait for hints
+  std::map<std::uint64_t, std::shared_ptr<nats_asking>> open_;
+  std::uint64_t given_ = 0;  // questions
+  std::size_t busy_ = 0;     // of those, the ones that do not wait for hints
   bool flushing_ = false;
   steady_time heard_{};  // of the owner
   bool watching_ = false;
+  steady_time pulse_at_{};
   std::array<waiters, 2> lines_;  // for the jobs, and for the schedules
   alarm<system_clock> pause_;
   alarm<system_clock> pulse_;

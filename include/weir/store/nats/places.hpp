@@ -40,8 +40,8 @@ class nats_places {
   void await(command::await_jobs const& c, nats_operation<command::await_jobs> op) {
     auto const part = part_of(c);
     if (part >= places_.size() || !link_->usable()) {
-      return home_->execute(
-          part, std::make_shared<nats_wait<command::await_jobs>>(std::move(op), c));
+      return home_->execute(part,
+                            std::make_shared<nats_wait<command::await_jobs>>(std::move(op), c));
     }
     of(part).await(c, std::move(op));
   }

@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_RECORD_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/command/list.hpp"
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
@@ -73,7 +74,7 @@ class nats_command final : public nats_step<State> {
   ~nats_command() override { --*pending_; }
 
   [[nodiscard]] std::string_view key() const noexcept override { return command_.get().key; }
-  [[nodiscard]] bool repeatable() const noexcept override { return C::repeatable; }
+  [[nodiscard]] bool only_reads() const noexcept override { return command::reads_only<C>; }
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
   [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
   void stays() noexcept override { operation_->stays(); }
@@ -149,11 +150,12 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   /// The record was written just now.
   virtual void changed() {}
 
-  /// Are the commands of all processes executed by this one? Then what it remembers is the record,
-  /// for all who are only to be told something.
+  /// Are the commands of all processes executed by this one? Then what it remembers, and was the
+  /// record a moment ago, is so still, for all who are only to be told something.
   [[nodiscard]] bool owns() const noexcept {
     auto const on = link_.lock();
-    return on && known_ && on->knows_time() && on->owns(part_);
+    return on && known_ && on->knows_time() && on->owns(part_) &&
+           system_clock{}.steady_now() - confirmed_at_ < std::chrono::seconds{1};
   }
   [[nodiscard]] State& remembered() noexcept { return state_; }
   [[nodiscard]] nats_now remembered_time() const {
@@ -259,6 +261,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       state_ = std::move(*state);
     }
     known_ = true;
+    confirmed_at_ = system_clock{}.steady_now();
     decide(true);
   }
 
@@ -321,6 +324,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     sequence_ = w.sequence;
     state_ = std::move(written_);
     seen_ = wrote_at_;
+    confirmed_at_ = system_clock{}.steady_now();
     if (state_.news() && !owns()) {
       if (auto const link = link_.lock()) link->tell(link->names().hint(subject_));
     }
@@ -378,6 +382,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   State written_{};
   time_point seen_ = time_point::min();  // of the record
   time_point wrote_at_{};
+  steady_time confirmed_at_{};  // when it was read or written last
   std::uint64_t sequence_ = 0;
   std::uint32_t tries_ = 0;
   std::uint32_t lost_ = 0;

@@ -49,9 +49,14 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
     }
   }
 
-  /// Says something that carries nothing.
-  void say(nats_piece what) {
-    if (auto const on = link_.lock()) on->tell(to_, nats_answer_piece(what, pieces_++));
+  /// Says something that carries no answers.
+  /// @param place from which on it is so
+  void say(nats_piece what, std::size_t place = 0) {
+    auto const on = link_.lock();
+    if (!on) return;
+    auto piece = nats_answer_piece(what, pieces_++);
+    if (place != 0) compact_writer{piece}(place);
+    on->tell(to_, piece);
   }
 
  private:
@@ -78,58 +83,77 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
 };
 
 /// Hears what is asked of the owner of a part, as one claim has made this process, and has it
-/// executed here. In the strand of the link.
+/// executed here. It ends with its connection. In the strand of the link.
 class nats_service final : public nats_feed, public std::enable_shared_from_this<nats_service> {
  public:
-  /// @param doubt called when this process stood still, and may have been replaced since: then
-  ///              `resume` or `resign` comes, and what is heard waits so long
+  /// What it tells the part.
+  struct listener {
+    /// This process stood still, and may have been replaced since: then `resume` comes, or it is
+    /// given up, and what is heard waits so long.
+    std::function<void()> doubts{};
+    /// Something is asked.
+    std::function<void()> asked{};
+    /// This process cannot do what others may be able to.
+    std::function<void()> unfit{};
+  };
+
   nats_service(std::shared_ptr<nats_link> const& link, std::shared_ptr<nats_home> home,
-               std::uint32_t part, std::function<void()> doubt)
+               std::uint32_t part, listener tell)
       : link_{link},
         home_{std::move(home)},
         part_{part},
-        doubt_{std::move(doubt)} {}
+        tell_{std::move(tell)} {}
+  nats_service(nats_service const&) = delete;
+  nats_service& operator=(nats_service const&) = delete;
+  /// Somebody else is the owner, or will be.
+  ~nats_service() override {
+    for (auto const& q : held_) answering_to(q.to)->say(nats_piece::moved);
+    // What has not been given to a server yet is not given any more: who asked for it asks somebody
+    // else, and it must not be done after that (F58).
+    for (auto const& w : under_way_) {
+      if (auto const op = w.lock()) op->lapse(make_error_code(errc::closed));
+    }
+  }
 
   /// This process is the owner.
   void resume() {
     active_ = system_clock{}.steady_now();
     sure_ = true;
+    held_bytes_ = 0;
     for (auto const& q : std::exchange(held_, {})) answer(q.data, q.to);
-  }
-  /// Somebody else is.
-  void resign() {
-    for (auto const& q : std::exchange(held_, {})) {
-      std::make_shared<nats_answering>(link_, q.to)->say(nats_piece::moved);
-    }
   }
 
   void connected() override {}
-  void disconnected() override {
-    held_.clear();
-    sure_ = false;
-  }
-  void refused(error_code) override { disconnected(); }
-  void closed() override { held_.clear(); }
+  void disconnected() override {}
+  void refused(error_code) override {}
+  void closed() override {}
 
   void heard(nats_reply const& message) override {
-    if (message.reply_to().empty()) return;
+    auto const on = link_.lock();
+    // Whatever is answered is published: it must not be where anything is kept.
+    if (!on || !message.reply_to().starts_with(on->names().replies())) return;
     auto const now = system_clock{}.steady_now();
     // Whoever has waited for so long has asked somebody else by now.
-    auto const on = link_.lock();
-    bool const stood_still = on && now - active_ > on->options().owner_patience / 4 * 3;
+    bool const stood_still = now - active_ > on->options().owner_patience / 4 * 3;
     active_ = now;
     if (sure_ && stood_still) {
       sure_ = false;
-      doubt_();
+      tell_.doubts();
     }
-    if (sure_) return answer(message.data(), message.reply_to());
-    if (held_.size() < most_held) {
-      held_.push_back({std::string{message.data()}, std::string{message.reply_to()}});
+    if (sure_) {
+      auto const self = shared_from_this();
+      answer(message.data(), message.reply_to());
+      return tell_.asked();
     }
+    held_bytes_ += message.data().size();
+    if (held_bytes_ > most_held) return;  // who asks gives it up
+    held_.push_back({std::string{message.data()}, std::string{message.reply_to()}});
   }
 
  private:
-  static constexpr std::size_t most_held = 1000;  // questions; others are asked again
+  static constexpr std::size_t most_held = 16U << 20U;  // bytes of questions
+  static constexpr std::size_t most_commands = 1000;    // of a question
+  static constexpr duration silence = std::chrono::seconds{3};
 
   struct question {
     std::string data;
@@ -138,70 +162,102 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   /// Another process that waits for jobs.
   struct arm {
     std::string of;
+    bool schedules;
     nats_operation<command::await_jobs> operation;
     steady_time heard;
   };
 
+  [[nodiscard]] std::shared_ptr<nats_answering> answering_to(std::string_view to) const {
+    return std::make_shared<nats_answering>(link_, to);
+  }
+
   void answer(std::string_view asked, std::string_view to) {
     auto const on = link_.lock();
     if (!on) return;
-    auto const answering = std::make_shared<nats_answering>(link_, to);
+    auto const answering = answering_to(to);
     nats_question_reader reader{asked};
-    if (!reader.known()) return answering->say(nats_piece::unknown);
+    // One that has other shards means other things by the same part.
+    if (!reader.known() || reader.shards() != on->options().shards) {
+      return answering->say(nats_piece::unknown);
+    }
     heard_of(to);
     std::size_t place = 0;
     bool const whole = reader.for_each([&](auto const& c, std::optional<time_point> told) {
+      if (place == most_commands || home_->part_of(c) != part_) return false;
       execute(*on, c, told, place++, answering, to);
+      return true;
     });
-    if (place == 0 && whole) answering->say(nats_piece::alive);
-    if (!whole) {
-      answering->add(place, explained(errc::store_unavailable, "an owner could not read it"),
-                     hint{});
-    }
+    if (!whole) return answering->say(nats_piece::unknown, place);
+    if (place == 0) answering->say(nats_piece::alive);
   }
 
   template <class C>
   void execute(nats_link& on, C const& c, std::optional<time_point> told, std::size_t place,
                std::shared_ptr<nats_answering> const& answering, std::string_view to) {
-    using answer = typename C::result;
+    using result_type = typename C::result;
     if (*on.pending() >= on.options().max_pending) {
-      return answering->add(place, make_error_code(errc::store_full), answer{});
+      return answering->add(place, make_error_code(errc::store_full), result_type{});
     }
-    auto op = park<error_code, answer>(
+    auto op = park<error_code, result_type>(
         boost::asio::any_io_executor{on.strand()},
-        [answering, place](error_code ec, answer const& a) { answering->add(place, ec, a); });
-    if constexpr (std::is_same_v<C, command::await_jobs>) {
-      arms_.push_back({client_of(to), op, system_clock{}.steady_now()});
+        [answering, place, weak = weak_from_this()](error_code ec, result_type const& r) {
+          answering->add(place, ec, r);
+          auto const self = nats_is_owners_own(ec) ? weak.lock() : nullptr;
+          if (self) self->tell_.unfit();
+        });
+    note(op);
+    if constexpr (command::waits_for_event<C>) {
+      if constexpr (std::is_same_v<C, command::await_jobs>) replace_arm(c.schedules, op, to);
+      home_->execute(part_, std::make_shared<nats_wait<C>>(std::move(op), c, on.pending()));
+    } else {
+      home_->execute(part_, nats_errand_of(std::move(op), c, told, on.pending()));
     }
-    home_->execute(part_, nats_errand_of(std::move(op), c, told, on.pending()));
+  }
+  void note(std::weak_ptr<parked_base> op) {
+    if (under_way_.size() >= crowded_) {
+      std::erase_if(under_way_, [](auto const& w) { return w.expired(); });
+      crowded_ = 2 * under_way_.size() + 64;
+    }
+    under_way_.push_back(std::move(op));
   }
 
   /// The connection that asks.
-  [[nodiscard]] static std::string client_of(std::string_view to) {
-    return std::string{to.substr(0, to.rfind('.') + 1)};
+  [[nodiscard]] static std::string_view client_of(std::string_view to) {
+    return to.substr(0, to.rfind('.') + 1);
+  }
+  /// A process waits for one hint at a time.
+  void replace_arm(bool schedules, nats_operation<command::await_jobs> const& op,
+                   std::string_view to) {
+    auto const of = client_of(to);
+    std::erase_if(arms_, [&](arm const& a) {
+      if (a.schedules != schedules || a.of != of) return !a.operation->waiting();
+      a.operation->resume(make_error_code(errc::timed_out), hint{});
+      return true;
+    });
+    arms_.push_back({std::string{of}, schedules, op, system_clock{}.steady_now()});
   }
   /// Who waits for jobs says something each second. One that has died must not be given hints.
   void heard_of(std::string_view to) {
-    if (arms_.empty()) return;
     auto const now = system_clock{}.steady_now();
-    constexpr duration silence = std::chrono::seconds{3};
     for (auto& a : arms_) {
       if (to.starts_with(a.of)) a.heard = now;
     }
     std::erase_if(arms_, [&](arm const& a) {
-      if (a.operation->waiting() && now - a.heard > silence) {
-        a.operation->resume(make_error_code(errc::timed_out), hint{});
-      }
-      return !a.operation->waiting();
+      if (now - a.heard <= silence) return false;
+      a.operation->resume(make_error_code(errc::timed_out), hint{});
+      return true;
     });
   }
 
   std::weak_ptr<nats_link> const link_;
   std::shared_ptr<nats_home> const home_;
   std::uint32_t const part_;
-  std::function<void()> const doubt_;
+  listener const tell_;
   std::vector<question> held_;
+  std::size_t held_bytes_ = 0;
   std::vector<arm> arms_;
+  std::vector<std::weak_ptr<parked_base>> under_way_;
+  std::size_t crowded_ = 64;
   steady_time active_{};
   bool sure_ = false;
 };

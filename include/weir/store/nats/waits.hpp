@@ -13,6 +13,7 @@
 #include "weir/store/nats/record.hpp"
 #include "weir/time.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,7 +37,14 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
 
   void wait(std::string holder, nats_waiter op) {
     if (owns() && should_ask(remembered(), holder, remembered_time())) return wake(op, {});
-    waiters_.emplace_back(std::move(holder), std::move(op));
+    // Who has given a wait up, and waits again, may be another process that has not told so.
+    auto const before =
+        std::ranges::find(waiters_, holder, &std::pair<std::string, nats_waiter>::first);
+    if (before != waiters_.end()) {
+      wake(std::exchange(before->second, std::move(op)), {});
+    } else {
+      waiters_.emplace_back(std::move(holder), std::move(op));
+    }
     if (!owns()) return look();
     if (waiters_.size() == 1) look_later();
   }

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -67,12 +68,12 @@ using nats_asked_command =
 inline constexpr std::size_t nats_first_asked = 64;
 static_assert(std::variant_size_v<nats_job_command> <= nats_first_asked);
 
-// ------------------------------------------------------------------------- values, by their members
+// ------------------------------------------------------------------------- values, by their
+// members
 
 template <class T>
-concept nats_list = requires(T& t, typename T::value_type v) {
-  t.push_back(std::move(v));
-} && !std::same_as<T, std::string>;
+concept nats_list = requires(T& t, typename T::value_type v) { t.push_back(std::move(v)); } &&
+                    !std::same_as<T, std::string>;
 
 /// Writes values.
 class nats_value_writer {
@@ -164,6 +165,7 @@ class nats_value_reader {
   void operator()(std::optional<T>& v) {
     bool has = false;
     from_(has);
+    v.reset();
     if (has) (*this)(v.emplace());
   }
   void operator()(std::span<quota const>& all) {
@@ -198,9 +200,12 @@ class nats_value_reader {
 // ------------------------------------------------------------------------------------- questions
 
 /// Writes the beginning of a question.
-inline void nats_begin_question(std::string& to) {
+/// @param shards how many the asker has
+inline void nats_begin_question(std::string& to, std::uint32_t shards) {
   to = nats_question_tag;
-  compact_writer{to}(nats_wire_version);
+  compact_writer out{to};
+  out(nats_wire_version);
+  out(shards);
 }
 
 /// Adds a command to a question.
@@ -226,13 +231,16 @@ class nats_question_reader {
       : from_{message.substr(std::min(nats_question_tag.size(), message.size()))} {
     if (!message.starts_with(nats_question_tag)) return;
     from_(version_);
+    if (version_ == nats_wire_version) from_(shards_);
     if (!from_.good()) version_ = 0;
   }
 
   /// Of another one nothing can be read.
   [[nodiscard]] bool known() const noexcept { return version_ == nats_wire_version; }
+  [[nodiscard]] std::uint32_t shards() const noexcept { return shards_; }
 
-  /// Calls `f(command, told)` for each. False: it ended before its end.
+  /// Calls `f(command, told)` for each, which says whether to go on. False: it ended before its
+  /// end.
   template <class F>
   bool for_each(F&& f) {
     while (from_.good() && from_.left() != 0) {
@@ -240,11 +248,11 @@ class nats_question_reader {
       from_(number);
       std::optional<time_point> told;
       if (number % 2 != 0) from_(told.emplace());
+      if (told && (*told < time_point{-far} || *told > time_point{far})) return false;
       number /= 2;
-      bool const done =
-          number < nats_first_asked
-              ? dispatch<nats_job_command>(number, told, f)
-              : dispatch<nats_asked_command>(number - nats_first_asked, told, f);
+      bool const done = number < nats_first_asked
+                            ? dispatch<nats_job_command>(number, told, f)
+                            : dispatch<nats_asked_command>(number - nats_first_asked, told, f);
       if (!done) return false;
     }
     return from_.good();
@@ -255,7 +263,8 @@ class nats_question_reader {
   bool dispatch(std::size_t number, std::optional<time_point> told, F& f) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       bool done = false;
-      (void)((number == I && (done = read<std::variant_alternative_t<I, Commands>>(told, f), true)) ||
+      (void)((number == I &&
+              (done = read<std::variant_alternative_t<I, Commands>>(told, f), true)) ||
              ...);
       return done;
     }(std::make_index_sequence<std::variant_size_v<Commands>>{});
@@ -268,20 +277,22 @@ class nats_question_reader {
     } else if constexpr (place_in<Logged, nats_job_command>::value !=
                          std::variant_size_v<nats_job_command>) {
       auto const c = commands_.template read<Logged>(from_);
-      if (c) f(*c, told);
-      return c.has_value();
+      return c && f(*c, told);
     } else {
       Logged c{};
       nats_value_reader values{from_};
       values(c);
       if (!from_.good() || rule::validate(c)) return false;
-      f(std::as_const(c), told);
-      return true;
+      return f(std::as_const(c), told);
     }
   }
 
+  /// A time that somebody tells is within what all arithmetic can be done with.
+  static constexpr duration far = std::chrono::hours{24 * 365 * 200};
+
   compact_reader from_;
   std::uint32_t version_ = 0;
+  std::uint32_t shards_ = 0;
   nats_command_reader commands_;
 };
 
@@ -293,7 +304,7 @@ enum class nats_piece : std::uint8_t {
   whole,    ///< with it what came before ends: the answers of some commands
   part,     ///< more follows
   moved,    ///< nothing of the question was executed: somebody else is the owner
-  unknown,  ///< nothing of the question was executed: it has another version
+  unknown,  ///< from a place on, which follows, nothing was executed: it is of another version
 };
 
 [[nodiscard]] inline std::string nats_answer_piece(nats_piece what, std::uint32_t number) {
@@ -355,6 +366,13 @@ struct nats_answer {
   }
   if (!from.good()) return std::nullopt;
   return out;
+}
+
+/// Does a process say so of itself, and not of the command? Another one may be able to do it.
+[[nodiscard]] inline bool nats_is_owners_own(error_code const& ec) noexcept {
+  return ec == errc::permission_denied || ec == errc::invalid_option ||
+         ec == errc::schema_too_new || ec == errc::schema_outdated || ec == errc::closed ||
+         ec == errc::store_foreign;
 }
 
 /// The result that an answer has. False: it is none of this command's.
