@@ -209,6 +209,64 @@ BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough_for_jobs) {
   BOOST_TEST(stats(late).enqueued > 0U);
 }
 
+// Two users' processes in one context, both of which may be the owner: one has every right, the
+// other what is documented, less some. Neither is hindered by the other.
+BOOST_AUTO_TEST_CASE(who_owns_and_who_asks_needs_what_is_documented) {
+  auto const full = documented_for_jobs();
+  auto const no_asking = without(full, "weir.q.>");     // the first one: to publish to it
+  auto const neither = without(no_asking, "weir.q.>");  // nor to subscribe
+  auto const mute = without(full, "weir.r.>");          // to publish there
+  auto const keys_only = without(full, "weir.j.0");
+  for (auto const& permissions : {full, no_asking, neither, mute, keys_only}) {
+    for (bool const restricted_first : {true, false}) {
+      BOOST_TEST_CONTEXT(permissions << restricted_first) {
+        configured restricted{users(permissions)};
+        make_streams(*restricted.it);
+        asio::io_context io;
+        auto o = patient();
+        o.owner = true;
+        o.owner_patience = 300ms;
+        std::vector<nats_store> stores;
+        for (auto const* who : {"me:x@", "root:x@"}) {
+          stores.emplace_back(io.get_executor(), at(*restricted.it, who), o);
+          stores.back().async_run(asio::detached);
+        }
+        auto const& me = stores[0];
+        auto const& root = stores[1];
+        auto const enqueues = [&](nats_store const& by, std::uint64_t n) {
+          auto const j = job_of(n);
+          auto const got = ask(io, by, command::enqueue_jobs{"queue", {&j, 1}});
+          return got.has_error() ? got.error() : error_code{};
+        };
+        auto const acquires = [&](nats_store const& by, char const* holder) {
+          auto const got = ask(io, by, command::acquire_permit{"key", holder, 2, lasting, {}});
+          return got.has_value() && got->granted;
+        };
+        auto const& first = restricted_first ? me : root;
+        auto const& second = restricted_first ? root : me;
+        // Nobody who cannot answer stays the owner: what was asked of such a one is asked again.
+        auto const eventually_enqueues = [&](nats_store const& by, std::uint64_t n) {
+          return weir_test::happens([&] { return !enqueues(by, n); });
+        };
+        bool const may = permissions != keys_only;
+        if (&first == &me && !may) {
+          BOOST_TEST((enqueues(me, 1) == denied()));
+        } else {
+          BOOST_TEST(eventually_enqueues(first, 1));
+        }
+        BOOST_TEST(eventually_enqueues(second, 2));
+        BOOST_TEST(acquires(first, "a"));
+        BOOST_TEST(weir_test::happens([&] { return acquires(second, "b"); }));
+        BOOST_TEST(!acquires(first, "c"));
+        BOOST_TEST(!acquires(second, "c"));
+        for (auto const& store : stores) store.close();
+        io.restart();
+        io.run();
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(who_makes_the_streams_needs_what_is_documented_besides) {
   auto const makes = with(with(documented_for_jobs(), "$JS.API.STREAM.CREATE.weir-keys"),
                           "$JS.API.STREAM.CREATE.weir-jobs-0");

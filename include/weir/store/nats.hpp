@@ -81,12 +81,11 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// one that has a command for it, unless `nats_options::owner` is false. All others ask it to
 /// execute their commands, and it combines them. The shards of the jobs have owners, too.
 ///
-/// Who is the owner is a matter of speed alone: records and logs are right whoever writes them.
-/// One that stood still or was cut off does no harm when it comes back, and no lease has to end
-/// before it is replaced: who asks an owner that has ended hears at once that nobody listens, and
+/// Who is the owner is a matter of speed alone: records and logs are right whoever writes them. One
+/// that stood still or was cut off finds that it was replaced, and asks like the others. No lease
+/// has to end before that: who asks an owner that has ended hears at once that nobody listens, and
 /// takes its place; who hears nothing of it for `owner_patience`, too. What the old one had been
-/// asked is asked again, unless that might do it twice (`take`, `refund`): then it is
-/// `outcome_unknown`.
+/// asked, and may have done, is `outcome_unknown`; what only reads is asked again.
 ///
 /// The server's clock decides. Clients know it by what replies say, to within the fastest round
 /// trip lately and half a thousandth of the time since: leases live longer by that much, and never
@@ -108,7 +107,9 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// stream is not weir's; `store_corrupt` when the record of its key cannot be read, which concerns
 /// no other key; `schema_outdated` when the stream is missing and not to be
 /// made; `invalid_option` when the prefix is not valid, or the servers do not make such a stream,
-/// as with more replicas than a server without a cluster can have; `closed`.
+/// as with more replicas than a server without a cluster can have; `closed`. Of a command that
+/// another process executes, as the owner, these are its options, and `max_pending` counts what it
+/// is asked, too; only `with_patience` bounds a call by its caller's word.
 ///
 /// What a server refuses is asked again by the store as long as the cause may pass and patience
 /// lasts; what is of unknown outcome is not. In a cluster a leader that dies takes with it what it

@@ -65,7 +65,8 @@ struct nats_options {
   bool owner = true;
 
   /// How long an owner that is asked may say nothing before somebody takes its place; from 100 ms
-  /// to 1 h. One that has ended is found at once.
+  /// to 1 h, the same in all processes. One whose connection has ended is found sooner: by the next
+  /// command, or within a second.
   duration owner_patience = std::chrono::seconds{2};
 
   std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`

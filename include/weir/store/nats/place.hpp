@@ -63,13 +63,13 @@ class nats_asking final : public nats_request, public std::enable_shared_from_th
   inline void failed(error_code why, bool given) override;
 
   std::vector<std::shared_ptr<nats_errand>> errands{};  // null: it was answered
-  std::size_t open = 0;             // those that were not; a question without any has one
-  std::uint64_t number_of_all = 0;  // in the order in which they were asked
-  steady_time since{};              // when it was asked
-  bool waits = false;               // for hints, which may come late or never
-  bool over = false;                // what is heard of it concerns nobody
-  std::uint32_t pieces = 0;         // that were heard
-  std::string heard{};              // a part of an answer
+  std::size_t open = 0;      // those that were not; a question without any has one
+  std::uint64_t order = 0;   // in the order in which they were asked
+  steady_time since{};       // when it was asked
+  bool waits = false;        // for hints, which may come late or never
+  bool over = false;         // what is heard of it concerns nobody
+  std::uint32_t pieces = 0;  // that were heard
+  std::string heard{};       // a part of an answer
 
  private:
   std::weak_ptr<nats_place> const from_;
@@ -319,7 +319,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   // --------------------------------------------------------------------------- the connection
 
   void connected() override {
-    misses_ = 0;
+    misses_ = claims_ = 0;
     unfit_ = false;
     dead_.clear();
     stranger_.clear();
@@ -439,7 +439,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     q->open = std::max<std::size_t>(q->errands.size(), 1);
     q->subject = on.names().questions(owner_);
     q->since = system_clock{}.steady_now();
-    q->number_of_all = ++given_;
+    q->order = ++given_;
     if (open_.empty()) heard_ = q->since;  // nothing was to be heard before
     open_.emplace(given_, q);
     if (!q->waits) ++busy_;
@@ -448,7 +448,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   }
   void ended(std::shared_ptr<nats_asking> const& q) {
     q->over = true;
-    if (open_.erase(q->number_of_all) != 0 && !q->waits) --busy_;
+    if (open_.erase(q->order) != 0 && !q->waits) --busy_;
   }
 
   /// Something was heard of a question.
