@@ -13,6 +13,7 @@
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/table.hpp"
 #include "weir/store/nats/wire.hpp"
+#include "weir/testing/fault_proxy.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -265,18 +266,28 @@ BOOST_AUTO_TEST_CASE(two_that_both_believe_to_be_the_owner_do_no_harm) {
 BOOST_AUTO_TEST_CASE(an_owner_that_was_asked_nothing_for_long_is_no_dead_one) {
   server s;
   auto o = owning();
-  o.owner_patience = 400ms;
-  together all{s};
-  via owner{all, all.add(o)};
-  via other{all, all.add(o)};
+  o.owner_patience = 2s;
+  stoppable owner{s, o};
   auto const q = quota::per_hour(10);
-  BOOST_TEST(owner(one_token("key", q)).value().allowed);
+  BOOST_TEST(owner.it(one_token("key", q)).value().allowed);
   stranger who{s};
   auto const before = owner_of(who, "key");
-  for (std::uint64_t left = 8; left != 5; --left) {
-    BOOST_TEST(other(one_token("key", q)).value().remaining == left);
+  together all{s};
+  auto const other = all.add(o);
+  for (std::uint64_t left = 8; left != 6; --left) {
+    std::optional<decision> got;
+    other.async_execute(one_token("key", q), [&](error_code ec, decision const& d) {
+      if (!ec) got = d;
+    });
     all.io.restart();
-    all.io.run_for(600ms);
+    all.io.run_for(700ms);  // it says nothing for a while, and then that it is there
+    BOOST_TEST_REQUIRE(happens(all.io, [&] {
+      owner.go_on();
+      return got.has_value();
+    }));
+    BOOST_TEST(got->remaining == left);
+    all.io.restart();
+    all.io.run_for(2100ms);
   }
   BOOST_TEST(owner_of(who, "key") == before);
 }
@@ -309,6 +320,48 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_restarted_leaves_nobody_waiting) {
     BOOST_TEST(happens(all.io, [&] { return ended == 2 * each; }), ended);
     BOOST_TEST(wrong == 0);
   }
+}
+
+BOOST_AUTO_TEST_CASE(an_owner_whose_connection_ends_leaves_nobody_waiting) {
+  server s;
+  together all{s};
+  testing::fault_proxy const proxy{all.io.get_executor(),
+                                   {boost::asio::ip::address_v4::loopback(), s.port()}};
+  nats_store const owner{all.io.get_executor(),
+                         "nats://127.0.0.1:" + std::to_string(proxy.endpoint().port()), owning()};
+  owner.async_run(boost::asio::detached);
+  via other{all, all.add(asking())};
+  auto const q = quota::per_hour(1000);
+  std::uint64_t told = 0;
+  for (int round = 0; round != 20; ++round) {
+    // The owner is there again, and is asked.
+    BOOST_TEST_REQUIRE(ask(all.io, owner, one_token("key", q)).has_value());
+    BOOST_TEST_REQUIRE(other(command::peek_bucket{"key", {&q, 1}}).has_value());
+    ++told;
+    int ended = 0;
+    int wrong = 0;
+    constexpr int each = 20;
+    for (int i = 0; i != each; ++i) {
+      other.store.async_execute(one_token("key", q), [&](error_code ec, decision const&) {
+        ++ended;
+        told += ec ? 0U : 1U;
+        wrong += ec && ec != errc::outcome_unknown ? 1 : 0;
+      });
+      other.store.async_execute(command::inspect_lock{"key"}, [&](error_code ec, auto const&) {
+        ++ended;
+        wrong += ec ? 1 : 0;
+      });
+    }
+    all.io.restart();
+    for (int i = 0; i != 4 * round; ++i) all.io.poll_one();
+    proxy.async_cut_all(testing::proxy_ending::reset);
+    BOOST_TEST_REQUIRE(happens(all.io, [&] { return ended == 2 * each; }), ended);
+    BOOST_TEST(wrong == 0);
+  }
+  auto const left = other(command::peek_bucket{"key", {&q, 1}}).value().remaining;
+  BOOST_TEST(left <= 1000U - told);
+  owner.close();
+  proxy.async_close();
 }
 
 BOOST_AUTO_TEST_CASE(R7_a_callers_patience_holds_with_an_owner_that_says_nothing) {
