@@ -479,7 +479,7 @@ void takes(report& out, std::size_t rounds) {
 
 // ---------------------------------------------------------------------------------------- far
 
-/// What a process far away gets of a key, beside so many near ones, and what all get.
+/// Takes of one key by a process far away, beside so many near ones, and by all of them.
 std::pair<double, double> takes_from_afar(std::size_t near, std::string& note) {
   server const s;
   crowd c;

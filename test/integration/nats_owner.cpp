@@ -102,7 +102,7 @@ std::uint32_t part_of(std::string_view key) {
 }
 detail::nats_names const names{"weir"};
 
-/// Who the owner is, by its record.
+/// The owner, by its record.
 std::string owner_of(stranger& who, std::string_view key) {
   auto const text = who.ask("$JS.API.STREAM.MSG.GET.weir-keys",
                             R"({"last_by_subj":")" + names.owner(part_of(key)) + R"("})");
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(an_owner_that_says_nothing_is_replaced_and_then_asks) {
   BOOST_TEST(owner_of(who, "key") != before);
   BOOST_TEST(next(command::release_permit{"key", "first", 0}).value().freed);
 
-  // What it was asked while it stood still it does not do any more.
+  // It does not execute any more what it was asked while it stood still.
   old.go_on();
   BOOST_TEST(next(command::inspect_permits{"key", 0}).value().in_use == 0U);
   BOOST_TEST(next(command::peek_bucket{"key", {&q, 1}}).value().remaining == 9U);

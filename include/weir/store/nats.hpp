@@ -81,11 +81,11 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// one that has a command for it, unless `nats_options::owner` is false. All others ask it to
 /// execute their commands, and it combines them. The shards of the jobs have owners, too.
 ///
-/// Who is the owner is a matter of speed alone: records and logs are right whoever writes them. One
-/// that stood still or was cut off finds that it was replaced, and asks like the others. No lease
-/// has to end before that: who asks an owner that has ended hears at once that nobody listens, and
-/// takes its place; who hears nothing of it for `owner_patience`, too. What the old one had been
-/// asked, and may have done, is `outcome_unknown`; what only reads is asked again.
+/// Owners are a matter of speed alone: records and logs are right whoever writes them. One that
+/// stood still or was cut off finds that it was replaced, and asks like the others. No lease has to
+/// end before that: a process that asks an owner which has ended hears at once that nobody listens,
+/// and takes its place; it does so, too, when it hears nothing for `owner_patience`. What the old
+/// one had been asked, and may have done, is `outcome_unknown`; what only reads is asked again.
 ///
 /// The server's clock decides. Clients know it by what replies say, to within the fastest round
 /// trip lately and half a thousandth of the time since: leases live longer by that much, and never
@@ -184,7 +184,7 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// subscribing to `$JS.API.>` they see the names of keys. Give users who need JetStream an account
 /// of their own.
 ///
-/// What stays on the server: for each key a message, until a minute after all of it is over; eight
+/// On the server stays: for each key a message, until a minute after all of it is over; eight
 /// and one for each shard, which name the owners; for each shard its last two images and the log
 /// since the first of them.
 class nats_store {

@@ -14,7 +14,7 @@
 
 namespace weir::detail {
 
-/// What a command is about, and so where it is executed.
+/// The matter of a command, which says where it is executed.
 enum class nats_matter : std::uint8_t {
   permits,
   locks,
@@ -38,8 +38,7 @@ class nats_errand : public std::enable_shared_from_this<nats_errand> {
   [[nodiscard]] virtual bool only_reads() const noexcept = 0;
   /// Does somebody still want its answer?
   [[nodiscard]] virtual bool wanted() const noexcept = 0;
-  /// What it does is about to be given away. False: nobody wants it any more. `stays`: it was not
-  /// done.
+  /// It is about to be given away. False: nobody wants it any more. `stays`: it was not done.
   [[nodiscard]] virtual bool leaves() noexcept = 0;
   virtual void stays() noexcept = 0;
   virtual void fail(error_code ec) noexcept = 0;

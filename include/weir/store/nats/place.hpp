@@ -43,7 +43,7 @@
 // keys, and for each shard of the jobs, one process is the owner, and all others ask it to execute
 // their commands. It combines them, and nobody is faster.
 //
-// Who is the owner is a record, too, which is written with the same compare-and-set. It is advice:
+// A record names the owner, and is written with the same compare-and-set. It is advice:
 // a process that believes to be the owner and is not, since it stood still or was cut off, breaks
 // no promise; it is overtaken, looks, and asks like everybody else. So there is no lease to keep,
 // no time to agree on, and nothing to wait for when an owner dies: whoever asks it hears from the
@@ -52,7 +52,7 @@ namespace weir::detail {
 
 class nats_place;
 
-/// What an owner is asked at once.
+/// A question to an owner: commands that are asked together.
 class nats_asking final : public nats_request, public std::enable_shared_from_this<nats_asking> {
  public:
   explicit nats_asking(std::weak_ptr<nats_place> from) : from_{std::move(from)} {}
@@ -207,8 +207,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     become(state::theirs);
   }
   [[nodiscard]] bool may_own(nats_link const& on) const noexcept { return !unfit_ && on.may_own(); }
-  /// What may pass is waited for; where we may not know, what is asked for is done here, and says
-  /// so itself if it may not be done either.
+  /// There is no answer. If that may pass, it is waited for; if we may not know, commands are
+  /// executed here, and fail by themselves if they may not either.
   void not_found(error_code why, bool given) {
     looking_ = false;
     auto const on = link_.lock();
@@ -345,7 +345,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   }
   void heard(nats_reply const&) override {}
 
-  /// Who the owner is is not known any more, and what it was asked is asked again.
+  /// The owner is not known any more, and what it was asked is asked again, where that does no
+  /// harm.
   void forget_owner() {
     auto const on = link_.lock();
     auto const open = std::exchange(open_, {});

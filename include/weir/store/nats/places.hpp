@@ -33,7 +33,7 @@ class nats_places {
   [[nodiscard]] std::shared_ptr<nats_hinted> hinted() const { return home_->hinted(); }
 
   void submit(std::uint32_t part, std::shared_ptr<nats_errand> e) {
-    // What cannot be done at all is refused where it would be done.
+    // A command that cannot be executed at all is refused where it would be.
     if (part >= places_.size() || !link_->usable()) return home_->execute(part, e);
     of(part).submit(std::move(e));
   }

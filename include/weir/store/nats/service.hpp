@@ -43,7 +43,7 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
   void add(std::size_t place, error_code ec, Result const& r) {
     nats_put_answer(found_, place, ec, r);
     if (std::exchange(flushing_, true)) return;
-    // What is found in one turn of the strand goes together.
+    // Answers that are found in one turn of the strand go together.
     if (auto const on = link_.lock()) {
       post_task(on->strand(), [self = shared_from_this()] { self->flush(); });
     }
@@ -86,7 +86,7 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
 /// executed here. It ends with its connection. In the strand of the link.
 class nats_service final : public nats_feed, public std::enable_shared_from_this<nats_service> {
  public:
-  /// What it tells the part.
+  /// The part, which is told something.
   struct listener {
     /// This process stood still, and may have been replaced since: then `resume` comes, or it is
     /// given up, and what is heard waits so long.
@@ -108,8 +108,8 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   /// Somebody else is the owner, or will be.
   ~nats_service() override {
     for (auto const& q : held_) answering_to(q.to)->say(nats_piece::moved);
-    // What has not been given to a server yet is not given any more: who asked for it asks somebody
-    // else, and it must not be done after that (F58).
+    // Commands that have not been given to a server yet are not given any more: their askers turn
+    // to somebody else, and they must not be executed after that.
     for (auto const& w : under_way_) {
       if (auto const op = w.lock()) op->lapse(make_error_code(errc::closed));
     }
@@ -133,7 +133,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     // Whatever is answered is published: it must not be where anything is kept.
     if (!on || !message.reply_to().starts_with(on->names().replies())) return;
     auto const now = system_clock{}.steady_now();
-    // Whoever has waited for so long has asked somebody else by now.
+    // An asker that has waited for so long has turned to somebody else by now.
     bool const stood_still = now - active_ > on->options().owner_patience / 4 * 3;
     active_ = now;
     if (sure_ && stood_still) {
@@ -236,7 +236,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     });
     arms_.push_back({std::string{of}, schedules, op, system_clock{}.steady_now()});
   }
-  /// Who waits for jobs says something each second. One that has died must not be given hints.
+  /// A process that waits for jobs says something each second. A dead one must not be given hints.
   void heard_of(std::string_view to) {
     auto const now = system_clock{}.steady_now();
     for (auto& a : arms_) {

@@ -37,7 +37,7 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
 
   void wait(std::string holder, nats_waiter op) {
     if (owns() && should_ask(remembered(), holder, remembered_time())) return wake(op, {});
-    // Who has given a wait up, and waits again, may be another process that has not told so.
+    // Another process that has given a wait up, and waits again, may not have told so.
     auto const before =
         std::ranges::find(waiters_, holder, &std::pair<std::string, nats_waiter>::first);
     if (before != waiters_.end()) {
