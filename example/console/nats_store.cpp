@@ -20,8 +20,8 @@ std::optional<any_store> open_nats(asio::any_io_executor const& executor, option
                                {.prefix = o.prefix,
                                 .create_stream = false,
                                 .offline_patience = o.patience,
-                                .shards = o.shards,
-                                .owner = false}};
+                                .owner = false,
+                                .shards = o.shards}};
   store.async_run(weir::log::failures{"nats"});  // keeps the connection, until `close`
   return any_store{store.with_patience(o.patience)};
 }
