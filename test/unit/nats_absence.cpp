@@ -57,4 +57,20 @@ BOOST_AUTO_TEST_CASE(it_ends_when_nobody_has_been_missing_for_a_while) {
   BOOST_TEST(!a.marking());
 }
 
+BOOST_AUTO_TEST_CASE(where_each_is_marked_it_is_the_one_before_its_marker_or_nobody) {
+  weir::detail::nats_absence a{true};
+  BOOST_TEST(a.marking());
+  BOOST_TEST(!a.missed().has_value());
+  BOOST_TEST(a.passed_alone(1));
+  BOOST_TEST(!a.passed_alone(2));
+  BOOST_TEST(!a.missed().has_value());
+  BOOST_TEST(!a.passed_alone(4));  // the marker of 3 was lost: it may have been either
+  BOOST_TEST(a.known_up_to() == 4U);
+  BOOST_TEST(!a.missed().has_value());
+  BOOST_TEST(!a.missed().has_value());
+  BOOST_TEST(!a.passed_alone(5));
+  for (std::uint64_t id = 6; id != 200; ++id) BOOST_TEST(!a.passed_alone(id));
+  BOOST_TEST(a.marking());  // however quiet it was
+}
+
 BOOST_AUTO_TEST_SUITE_END()

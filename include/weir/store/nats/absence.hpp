@@ -48,10 +48,21 @@ class nats_absence {
     return std::exchange(unclear_, 0);
   }
 
+  /// Where each request is marked: the marker of this request has come. Was it the one to which
+  /// nobody listened?
+  [[nodiscard]] bool passed_alone(std::uint64_t id) noexcept {
+    bool const alone = unclear_ == 1 && passed_ && id == *passed_ + 1;
+    passed_ = id;
+    unclear_ = 0;
+    return alone;
+  }
+  /// To the requests up to this one somebody has listened, or it was said otherwise.
+  [[nodiscard]] std::uint64_t known_up_to() const noexcept { return passed_.value_or(0); }
+
   /// Nobody listened to one more of them. To which? Empty: that is not known.
   [[nodiscard]] std::optional<std::uint64_t> missed() noexcept {
     quiet_ = 0;
-    if (marking_ && passed_) return *passed_ + 1;
+    if (marking_ && passed_ && !always_) return *passed_ + 1;
     if (marking_) ++unclear_;
     return std::nullopt;
   }

@@ -109,6 +109,7 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
     std::uint64_t concerned = 0;
     for (auto const& [id, r] : given_) {
       if (!subject.matches(r->subject)) continue;
+      if (many_ && id <= absence_.known_up_to()) continue;
       if (concerned != 0 && !subject.whole) return;
       if (concerned == 0 || id < concerned) concerned = id;
     }
@@ -205,6 +206,11 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
     }
   }
   void marked(std::uint64_t last) {
+    if (many_) {
+      auto const r = absence_.passed_alone(last) ? take(last) : nullptr;
+      if (r) r->failed(errc::store_unavailable, false);
+      return;
+    }
     auto const unclear = absence_.passed(last);
     if (unclear == 0) return;
     std::vector<std::uint64_t> before;

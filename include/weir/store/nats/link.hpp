@@ -232,8 +232,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     bool const hears_none = said.find("Subscription to \"" + names_.questions()) != said.npos;
     auto const silent = nats_refused_subject::of(said).text.starts_with(names_.replies());
     if (hears_none || silent) may_own_ = false;
-    conversation_->not_permitted(said);
-    owners_->not_permitted(said);
+    auto const owners = owners_;
+    auto const talk = conversation_;  // either may end the connection
+    talk->not_permitted(said);
+    owners->not_permitted(said);
   }
 
   // ---------------------------------------------------------------------------- the connection

@@ -203,7 +203,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     // A subject is made of it: strangers' bytes are none.
     bool const plain = owner.size() <= longest_owner && std::ranges::all_of(owner, plain_in_nats);
     if (owner.empty() || !plain) return vacant();
+    if (owner_ != owner) misses_ = 0;
     owner_ = owner;
+    if (auto const on = link_.lock()) subject_ = on->names().questions(owner_);
     become(state::theirs);
   }
   [[nodiscard]] bool may_own(nats_link const& on) const noexcept { return !unfit_ && on.may_own(); }
@@ -239,6 +241,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       service_ = std::make_shared<nats_service>(on, home_, part_, listener());
       // It listens before others know of it.
       on->follow(on->names().questions(claim_), service_);
+      if (!service_) return;  // that has ended the connection
     }
     auto const r = std::make_shared<claim>(weak_from_this());
     r->subject = on->names().owner(part_);
@@ -275,7 +278,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   }
   void claimed(nats_written const& w) {
     looking_ = false;
-    if (w.overtaken) return look();
+    if (w.overtaken || !service_) return look();
     if (w.failed) return not_found(w.failed, w.failed == errc::outcome_unknown);
     become(state::mine);
   }
@@ -289,11 +292,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (s != state::mine) drop_service();
     if (s == state::theirs) {
       if (was != s) home_->leave(part_);
+      turn_from_others(*on);
       for (auto& e : waiting_.take()) outgoing_.push_back(std::move(e));
       for (bool const schedules : {false, true}) arm(schedules);
       return flush_soon(*on);
     }
-    if (s == state::mine) service_->resume();
+    if (auto const serves = service_; s == state::mine && serves) serves->resume();
     execute_here(waiting_.take());
     execute_here(std::exchange(outgoing_, {}));
     for (bool const schedules : {false, true}) {
@@ -383,6 +387,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void wait(std::shared_ptr<nats_errand> e) {
     auto const on = link_.lock();
     if (!on || on->closed()) return e->fail(errc::closed);
+    if (state_ == state::mine || state_ == state::nobodys) return execute_here({std::move(e)});
     // Where there is a connection, it is not the connection that is waited for.
     auto const& o = on->options();
     auto const patience =
@@ -438,7 +443,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   }
   void give(nats_link& on, std::shared_ptr<nats_asking> const& q) {
     q->open = std::max<std::size_t>(q->errands.size(), 1);
-    q->subject = on.names().questions(owner_);
+    q->subject = subject_;
     q->since = system_clock{}.steady_now();
     q->order = ++given_;
     if (open_.empty()) heard_ = q->since;  // nothing was to be heard before
@@ -446,6 +451,21 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (!q->waits) ++busy_;
     on.ask_owner(q);
     watch(on);
+  }
+  /// Is the owner of now asked?
+  [[nodiscard]] bool is_current(nats_asking const& q) const noexcept {
+    return state_ == state::theirs && q.subject == subject_;
+  }
+  /// Nobody waits for hints of a former owner.
+  void turn_from_others(nats_link& on) {
+    auto const all = open_;
+    for (auto const& [number, q] : all) {
+      if (!q->waits || is_current(*q)) continue;
+      ended(q);
+      on.forget_question(*q);
+      ask_elsewhere(*q, true);
+    }
+    heard_ = system_clock{}.steady_now();
   }
   void ended(std::shared_ptr<nats_asking> const& q) {
     q->over = true;
@@ -464,8 +484,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     bool const ours =
         reply.data().starts_with(nats_answer_tag) && from.good() && version == nats_wire_version;
     if (!ours || number != q->pieces++) return lost(q, false);  // a piece of it was, too
-    heard_ = system_clock{}.steady_now();
-    misses_ = 0;
+    if (is_current(*q)) {
+      heard_ = system_clock{}.steady_now();
+      misses_ = 0;
+    }
     switch (what) {
       case nats_piece::alive:
         if (q->errands.empty()) ended(q);
@@ -485,7 +507,6 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   }
   /// The owner does not understand us, or may not be asked: what it has not taken is done here.
   void do_ourselves(std::shared_ptr<nats_asking> const& q, std::size_t place) {
-    stranger_ = owner_;
     std::deque<std::shared_ptr<nats_errand>> all;
     for (; place < q->errands.size(); ++place) {
       auto& e = q->errands[place];
@@ -495,35 +516,51 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       e.reset();
       --q->open;
     }
+    bool const current = is_current(*q);
     if (q->open == 0 || q->errands.empty()) ended(q);
-    become(state::nobodys);
+    if (current) {
+      stranger_ = owner_;
+      become(state::nobodys);
+    }
     execute_here(all);
   }
   void answered(std::shared_ptr<nats_asking> const& q, std::string_view rest) {
     auto const text = std::exchange(q->heard, {}).append(rest);
     std::deque<std::shared_ptr<nats_errand>> own;
+    bool ends = false;
     compact_reader from{text};
     while (auto const a = nats_next_answer(from)) {
-      if (a->place >= q->errands.size() || !q->errands[a->place]) return lost(q, false);
+      if (a->place >= q->errands.size() || !q->errands[a->place]) {
+        from.refuse();
+        break;
+      }
       auto const e = std::move(q->errands[a->place]);
       q->errands[a->place].reset();
       --q->open;
-      if (nats_is_owners_own(a->error)) {
+      if (nats_is_owners_own(a->error, e->only_reads())) {
         own.push_back(e);
+      } else if (a->error == errc::closed) {  // it was not executed: the owner gives up its place
+        ends = true;
+        e->stays();
+        wait(e);
       } else if (a->error) {
         e->fail(a->error);
       } else if (!e->hear(a->value)) {
         e->fail(errc::outcome_unknown);
       }
     }
-    if (!from.complete()) return lost(q, false);
+    bool const current = is_current(*q);
     if (q->open == 0) ended(q);
-    if (!own.empty()) {  // it was not executed, and would not be by that owner
-      stranger_ = owner_;
+    if (!own.empty()) {  // they were not executed, and would not be by that owner
       for (auto const& e : own) e->stays();
-      become(state::nobodys);
+      if (current) {
+        stranger_ = owner_;
+        become(state::nobodys);
+      }
       execute_here(own);
     }
+    if (!from.complete()) return lost(q, false);
+    if (ends) find_another();
     if (auto const on = link_.lock(); on && !outgoing_.empty()) flush_soon(*on);
   }
 
@@ -534,8 +571,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const on = link_.lock();
     if (on) on->forget_question(*q);
     ask_elsewhere(*q, untouched);
-    // Of others that were asked as much may be heard, or they are given up in time.
-    if (on && state_ == state::theirs) {
+    find_another();
+  }
+  /// Asks nobody until it is known again who is the owner. Of what was asked as much may be heard,
+  /// or it is given up in time.
+  void find_another() {
+    if (state_ == state::theirs) {
       state_ = state::unknown;
       for (auto& e : std::exchange(outgoing_, {})) wait(std::move(e));
     }
@@ -545,13 +586,14 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   /// asked once more.
   void failed(std::shared_ptr<nats_asking> const& q, error_code why, bool given) {
     if (q->over) return;
+    bool const current = is_current(*q);
     ended(q);
     if (why == nats_not_permitted()) return do_ourselves(q, 0);
     ask_elsewhere(*q, !given);
     if (given) return;  // the connection has ended: that is told to all
     auto const on = link_.lock();
     if (!on || !on->up()) return forget_owner();
-    if (state_ == state::theirs && q->subject == on->names().questions(owner_)) {
+    if (current) {
       if (++misses_ > 1) given_up();
       forget_owner();
     }
@@ -585,8 +627,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const now = system_clock{}.steady_now();
     // Where it was this process that stood still, it has not heard yet what there is.
     if (now - pulse_at_ > o.owner_patience / 2) heard_ = now;
-    if (now - heard_ > o.owner_patience) {
-      if (state_ == state::theirs) given_up();
+    bool const asks =
+        std::ranges::any_of(open_, [&](auto const& q) { return is_current(*q.second); });
+    if (asks && now - heard_ > o.owner_patience) {
+      given_up();
       forget_owner();
       return look();
     }
@@ -594,18 +638,21 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const longest = o.offline_patience + 2 * o.request_timeout;
     auto const all = open_;
     for (auto const& [number, q] : all) {
-      bool const unwanted =
-          q->waits && !q->errands.empty() &&
-          std::ranges::none_of(q->errands, [](auto const& e) { return e && e->wanted(); });
-      if (unwanted) {
+      if (q->waits && !q->errands.empty()) {
+        bool const old = now - q->since > longest_wait;
+        bool const wanted = std::ranges::any_of(
+            q->errands, [this](auto const& e) { return e && e->wanted() && is_of_use(*e); });
+        if (wanted && !old) continue;
         ended(q);
         on->forget_question(*q);
-      } else if (!q->waits && now - q->since > longest) {
+        if (wanted) is_current(*q) ? wait_anew(*on, *q) : ask_elsewhere(*q, true);
+      } else if (now - q->since > longest) {
         lost(q, false);
       }
     }
-    bool const asked =
-        std::ranges::any_of(open_, [](auto const& q) { return q.second->errands.empty(); });
+    bool const asked = std::ranges::any_of(open_, [this](auto const& q) {
+      return q.second->errands.empty() && is_current(*q.second);
+    });
     if (open_.empty()) return;
     if (asked || state_ != state::theirs) return watch(*on);
     auto const q = std::make_shared<nats_asking>(weak_from_this());
@@ -613,6 +660,25 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     q->waits = true;
     give(*on, q);
     watch(*on);
+  }
+
+  /// Where an owner lives, and the answer was lost, a wait would not end.
+  static constexpr duration longest_wait = std::chrono::seconds{30};
+  void wait_anew(nats_link const& on, nats_asking& q) {
+    for (auto& e : q.errands) {
+      if (!e || !e->wanted()) continue;
+      e->asked = 0;
+      outgoing_.push_back(std::move(e));
+    }
+    flush_soon(on);
+  }
+  /// An arm behind which nobody waits would take a hint from others.
+  [[nodiscard]] bool is_of_use(nats_errand const& e) noexcept {
+    if (e.matter() != nats_matter::wait_for_jobs) return true;
+    for (auto& line : lines_) {
+      std::erase_if(line.waiting, [](auto const& w) { return !w->waiting(); });
+    }
+    return anybody_waits();
   }
 
   // ---------------------------------------------------------------------------- waits for jobs
@@ -651,7 +717,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       line.waiting.pop_front();
       if (wake(w)) break;
     }
-    if (state_ == state::theirs) arm(schedules);
+    // After a refusal it is armed again with the next wait.
+    if (state_ == state::theirs && (!ec || ec == errc::timed_out)) arm(schedules);
   }
   static bool wake(nats_operation<command::await_jobs> const& w, error_code ec = {}) noexcept {
     try {
@@ -673,6 +740,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   std::uint64_t seen_ = 0;      // times that the link was overtaken
   std::uint64_t sequence_ = 0;  // of the owner's record
   std::string owner_;           // who is asked
+  std::string subject_;         // where
   std::string dead_;            // an owner that does not answer
   steady_time dead_until_{};
   std::string stranger_;  // an owner that does not understand us, or may not be asked

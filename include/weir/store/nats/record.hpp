@@ -154,7 +154,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   /// record a moment ago, is so still, for all who are only to be told something.
   [[nodiscard]] bool owns() const noexcept {
     auto const on = link_.lock();
-    return on && known_ && on->knows_time() && on->owns(part_) &&
+    return on && known_ && !told_ && on->knows_time() && on->owns(part_) &&
            system_clock{}.steady_now() - confirmed_at_ < std::chrono::seconds{1};
   }
   [[nodiscard]] State& remembered() noexcept { return state_; }
@@ -284,6 +284,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       if (steps_.empty()) return next();
       auto const told = steps_.front()->told();
       if (told) now = {*told, duration::zero()};
+      told_ = told_ || told;
       auto state = state_;
       state.expire(now.earliest);
       auto const before = state.write();
@@ -382,6 +383,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   State written_{};
   time_point seen_ = time_point::min();  // of the record
   time_point wrote_at_{};
+  bool told_ = false;           // a time, so that it is not known what is over
   steady_time confirmed_at_{};  // when it was read or written last
   std::uint64_t sequence_ = 0;
   std::uint32_t tries_ = 0;

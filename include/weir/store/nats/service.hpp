@@ -146,7 +146,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
       return tell_.asked();
     }
     held_bytes_ += message.data().size();
-    if (held_bytes_ > most_held) return;  // who asks gives it up
+    if (held_bytes_ > most_held) return answering_to(message.reply_to())->say(nats_piece::moved);
     held_.push_back({std::string{message.data()}, std::string{message.reply_to()}});
   }
 
@@ -195,19 +195,21 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   void execute(nats_link& on, C const& c, std::optional<time_point> told, std::size_t place,
                std::shared_ptr<nats_answering> const& answering, std::string_view to) {
     using result_type = typename C::result;
-    if (*on.pending() >= on.options().max_pending) {
+    constexpr bool is_arm = std::is_same_v<C, command::await_jobs>;  // one for each process
+    if (!is_arm && *on.pending() >= on.options().max_pending) {
       return answering->add(place, make_error_code(errc::store_full), result_type{});
     }
     auto op = park<error_code, result_type>(
         boost::asio::any_io_executor{on.strand()},
         [answering, place, weak = weak_from_this()](error_code ec, result_type const& r) {
           answering->add(place, ec, r);
-          auto const self = nats_is_owners_own(ec) ? weak.lock() : nullptr;
+          bool const own = nats_is_owners_own(ec, command::reads_only<C>);
+          auto const self = own ? weak.lock() : nullptr;
           if (self) self->tell_.unfit();
         });
     note(op);
     if constexpr (command::waits_for_event<C>) {
-      if constexpr (std::is_same_v<C, command::await_jobs>) replace_arm(c.schedules, op, to);
+      if constexpr (is_arm) replace_arm(c.schedules, op, to);
       home_->execute(part_, std::make_shared<nats_wait<C>>(std::move(op), c, on.pending()));
     } else {
       home_->execute(part_, nats_errand_of(std::move(op), c, told, on.pending()));

@@ -369,10 +369,10 @@ struct nats_answer {
 }
 
 /// Does a process say so of itself, and not of the command? Another one may be able to do it.
-[[nodiscard]] inline bool nats_is_owners_own(error_code const& ec) noexcept {
-  return ec == errc::permission_denied || ec == errc::invalid_option ||
-         ec == errc::schema_too_new || ec == errc::schema_outdated || ec == errc::closed ||
-         ec == errc::store_foreign;
+/// @param reads of a command that only reads: a cursor of its may be an invalid option
+[[nodiscard]] inline bool nats_is_owners_own(error_code const& ec, bool reads) noexcept {
+  return ec == errc::permission_denied || (ec == errc::invalid_option && !reads) ||
+         ec == errc::schema_too_new || ec == errc::schema_outdated || ec == errc::store_foreign;
 }
 
 /// The result that an answer has. False: it is none of this command's.
