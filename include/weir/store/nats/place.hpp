@@ -137,6 +137,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   static constexpr std::size_t longest_owner = 64;        // bytes of its name
   static constexpr std::size_t most_heard = 256U << 20U;  // bytes of an answer in pieces
   static constexpr int most_claims = 4;                   // in a minute
+  static constexpr duration least_patience = std::chrono::seconds{1};
   static constexpr std::string_view tag = "weir:o1 ";
 
   // -------------------------------------------------------------------------------- the owner
@@ -388,10 +389,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const on = link_.lock();
     if (!on || on->closed()) return e->fail(errc::closed);
     if (state_ == state::mine || state_ == state::nobodys) return execute_here({std::move(e)});
-    // Where there is a connection, it is not the connection that is waited for.
-    auto const& o = on->options();
-    auto const patience =
-        on->up() ? std::max(o.offline_patience, o.request_timeout) : o.offline_patience;
+    // Where there is a connection, to find the owner takes a moment even if nobody would wait for
+    // one.
+    auto const patience = on->up() ? std::max(on->options().offline_patience, least_patience)
+                                   : on->options().offline_patience;
     waiting_.add(shared_from_this(), on->strand(), std::move(e), patience);
   }
 
