@@ -56,9 +56,6 @@ class nats_absence {
     unclear_ = 0;
     return alone;
   }
-  /// To the requests up to this one somebody has listened, or it was said otherwise.
-  [[nodiscard]] std::uint64_t known_up_to() const noexcept { return passed_.value_or(0); }
-
   /// Nobody listened to one more of them. To which? Empty: that is not known.
   [[nodiscard]] std::optional<std::uint64_t> missed() noexcept {
     quiet_ = 0;

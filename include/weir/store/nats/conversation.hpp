@@ -109,7 +109,6 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
     std::uint64_t concerned = 0;
     for (auto const& [id, r] : given_) {
       if (!subject.matches(r->subject)) continue;
-      if (many_ && id <= absence_.known_up_to()) continue;
       if (concerned != 0 && !subject.whole) return;
       if (concerned == 0 || id < concerned) concerned = id;
     }
