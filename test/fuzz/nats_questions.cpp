@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What processes on a NATS server read of each other: questions to an owner, and its answers.
+// Questions to an owner and its answers, as processes on a NATS server read them of each other.
 
 #include "input.hpp"
 #include "weir/store/nats/wire.hpp"

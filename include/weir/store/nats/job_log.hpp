@@ -265,7 +265,7 @@ class nats_batch_reader {
       return false;
     } else {
       using logged = std::variant_alternative_t<Number, nats_job_command>;
-      // Who knows version 1 only reads no such command.
+      // Version 1 has no such command.
       if (is_nats_extended<logged> && !extended_) return false;
       // What the rule does not allow was never asked for: nobody executes it.
       auto const c = commands_.read<logged>(from_);
