@@ -193,12 +193,12 @@ BOOST_AUTO_TEST_CASE(no_command_fails_because_of_the_default_isolation) {
   for (std::string const level : {"serializable", "repeatable read", "read committed"}) {
     bed b{quick(), "default_transaction_isolation = '" + level + "'"};
     let_locks_take_long(b.db);
-    b.db.must("BEGIN; LOCK TABLE weir.permit_lines");  // so that all connections get to work
+    b.db.must("BEGIN; LOCK TABLE weir.locks");  // so that all connections get to work
     std::vector<std::string> holders(80);
     std::vector<std::shared_ptr<std::optional<error_code>>> ended;
     for (std::size_t i = 0; i < holders.size(); ++i) {
       holders[i] = "h" + std::to_string(i);
-      ended.push_back(start(b.store, command::acquire_permit{"k", holders[i], 1000, 1h}));
+      ended.push_back(start(b.store, command::acquire_lock{"k", holders[i], 1h}));
     }
     until_somebody_waits(b.io, b.database, 3);
     b.db.must("COMMIT");
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(no_command_fails_because_of_the_default_isolation) {
       finish(b.io, *e);
       BOOST_TEST(!**e, level << ": " << (*e)->message());
     }
-    BOOST_TEST(b(command::inspect_permits{"k"})->in_use == holders.size());
+    BOOST_TEST(b(command::inspect_lock{"k"})->held);
   }
 }
 
@@ -436,6 +436,20 @@ BOOST_AUTO_TEST_CASE(what_time_has_ended_is_removed_by_a_store_that_is_used) {
                return left == 0;
              }),
              "something is still there");
+}
+
+// Removing goes on without any more commands.
+BOOST_AUTO_TEST_CASE(F78_what_time_has_ended_is_removed_however_much_it_is) {
+  auto o = quick();
+  o.tidy_interval = 10ms;
+  bed b{o};
+  b.db.must("INSERT INTO weir.locks SELECT int4send(i), 'h', 1, 1 FROM generate_series(1, 9000) i");
+  b.io.run_for(2 * o.tidy_interval);
+  BOOST_TEST(b(command::inspect_lock{"x"}).has_value());
+  BOOST_TEST(weir_test::happens(
+      b.io, [&] { return b.db.number("SELECT count(*) FROM weir.locks") == 0; }));
+  b.io.restart();
+  b.io.run();  // and then nothing keeps it
 }
 
 BOOST_AUTO_TEST_CASE(what_is_live_at_a_told_time_is_not_tidied_by_the_server_s_clock) {

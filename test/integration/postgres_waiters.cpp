@@ -60,13 +60,22 @@ struct waiting_bed : bed {
   }
 
   /// Until a store listens, and has said what for: who has news from then on tells it.
-  void until_listened_to(char what = 'j') {
+  void until_listened_to() {
     until([&] {
-      return db.number("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND "
-                       "state = 'idle' AND datname = current_database()") >= 1 &&
-             db.number(std::string{"SELECT count(*) FROM weir.hints WHERE topic LIKE '"} + what +
-                       "%'") >= 1;
+      return listens() && db.number("SELECT count(*) FROM weir.hints WHERE topic LIKE 'j%'") >= 1;
     });
+  }
+  /// Until a store listens, and has looked whether it is somebody's turn.
+  void until_in_line() {
+    until([&] {
+      return listens() && db.number("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' "
+                                    "AND query LIKE '%await_permits%' AND pid <> "
+                                    "pg_backend_pid() AND datname = current_database()") >= 1;
+    });
+  }
+  bool listens() {
+    return db.number("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND "
+                     "state = 'idle' AND datname = current_database()") >= 1;
   }
 
   void enqueue(std::uint8_t n) {
@@ -94,7 +103,7 @@ BOOST_AUTO_TEST_CASE(who_waits_is_told_by_the_server_alone) {
   BOOST_TEST(b(command::acquire_permit{"k", "x", 1, 1h})->granted);
   BOOST_TEST(b(command::acquire_permit{"k", "y", 1, 1h, 1h})->place == 1U);
   auto const permit = b.wait(b.store, command::await_permit{"k", "y"});
-  b.until_listened_to('p');
+  b.until_in_line();
   BOOST_TEST(!permit->has_value());
   BOOST_TEST(ask(b.io, b.other, command::release_permit{"k", "x", 0})->freed);
   b.ends_well(permit);
@@ -134,7 +143,7 @@ BOOST_AUTO_TEST_CASE(news_under_way_when_somebody_begins_to_wait_is_not_missed) 
     BOOST_TEST(b(command::acquire_permit{key, "x", 1, 1h}).value().granted);
     BOOST_TEST(b(command::acquire_permit{key, "y", 1, 1h, 1h}).value().place == 1U);
     turns.push_back(b.wait(b.store, command::await_permit{key, "y"}));
-    b.until_listened_to('p');
+    b.until_in_line();
   }
   BOOST_TEST(ask(b.io, b.other, command::release_permit{"first", "x", 0}).value().freed);
   b.ends_well(turns[0]);

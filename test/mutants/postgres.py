@@ -201,6 +201,6 @@ MUTANTS = [
      *in_sql("RETURN greatest(f, last_ + 1)", "RETURN last_ + 1"),
      {CRASHES: ["promises*"], FAILURES: ["a_standby*"]}),
     ("too_many_permits", "a permit is granted over the limit",
-     *in_sql("IF l.live + ahead < limit_ THEN", "IF l.live + ahead <= limit_ THEN"),
+     *in_sql("IF l.live + ahead < limits_[i] THEN", "IF l.live + ahead <= limits_[i] THEN"),
      {CRASHES: ["promises*"]}),
 ]

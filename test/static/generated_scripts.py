@@ -50,6 +50,7 @@ DEFINITIONS = {
     "store/redis/script.hpp": "lua",
     "store/redis/job_record.hpp": "lua",
     "store/postgres/job_row.hpp": "sql",
+    "store/postgres/permit_step.hpp": "sql",
 }
 
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)

@@ -78,6 +78,12 @@ constexpr Oid postgres_array_of(Oid element) noexcept {
   }
 }
 
+/// A number as the server has it: what is larger than it can count to is that.
+constexpr std::int32_t postgres_count(std::uint32_t n) noexcept {
+  constexpr std::uint32_t top = 0x7fffffffU;
+  return static_cast<std::int32_t>(std::min(n, top));
+}
+
 class postgres_rows;
 
 /// How the answer to several calls that were made as one is divided among them.
@@ -106,8 +112,7 @@ class postgres_call {
     if constexpr (std::is_same_v<T, std::uint64_t>) {
       return add(static_cast<std::int64_t>(value));
     } else if constexpr (std::is_same_v<T, std::uint32_t>) {
-      constexpr std::uint32_t top = 0x7fffffffU;
-      return add(static_cast<std::int32_t>(std::min(value, top)));
+      return add(postgres_count(value));
     } else if constexpr (std::is_same_v<T, duration>) {
       return add(std::int64_t{value.count()});
     } else {
@@ -168,6 +173,10 @@ class postgres_call {
     function_ = std::exchange(repairs_, nullptr);
     return true;
   }
+  /// All such calls that may be made as one wait for the same lock. So one is under way at a time,
+  /// and what refuses it would refuse each of them.
+  void share_a_lock() noexcept { shares_lock_ = true; }
+  [[nodiscard]] bool shares_lock() const noexcept { return shares_lock_; }
   /// The argument that was added last is true in a joined call.
   void tell_of_others() noexcept { tells_ = size_ - 1; }
   /// Where its part of a joined answer says so, nothing was done, and it is to be made by itself.
@@ -301,12 +310,14 @@ class postgres_call {
   int rows_ = 0;
   postgres_division division_{};
   bool may_wait_ = false;
+  bool shares_lock_ = false;
 };
 
 /// What a call depends on beside its command.
 struct postgres_scope {
   std::uint32_t shards = 1;
   bool own = true;  ///< in a transaction of weir's own, not in an application's
+  bool listens = true;  ///< who waits is to be told by NOTIFY
   std::optional<time_point> at{};
 };
 

@@ -61,7 +61,9 @@ class postgres_engine {
   template <class C>
   void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
     using answer = typename C::result;
-    postgres_scope const in{.shards = pool_->options().shards, .own = true, .at = terms.at};
+    auto const& o = pool_->options();
+    postgres_scope const in{
+        .shards = o.shards, .own = true, .listens = o.listen, .at = terms.at};
     if (auto const ec = refusal(c, in)) {
       return post_completion(executor_, std::move(handler), ec, answer{});
     }

@@ -67,7 +67,7 @@ class postgres_joined final : public postgres_request {
   }
 
   void finish(error_code ec, postgres_rows const& rows) noexcept override {
-    if (ec && ec != errc::outcome_unknown && parts_.size() > 1) {
+    if (ec && ec != errc::outcome_unknown && parts_.size() > 1 && !call().shares_lock()) {
       try {
         gatherer_.refused(std::move(parts_));
       } catch (...) {  // no memory to keep them: they are aborted
@@ -145,6 +145,7 @@ class postgres_gathering {
     r->stays();
     auto name = r->call().common();
     auto const at = kinds_.try_emplace(std::move(name)).first;
+    at->second.alone = r->call().shares_lock();
     at->second.rows += r->call().rows();
     at->second.waiting.push_back(std::move(r));
     ++size_;
@@ -208,7 +209,7 @@ class postgres_gathering {
   void prod() {
     for (auto at = kinds_.begin(); at != kinds_.end(); ++at) {
       auto& k = at->second;
-      if (!std::exchange(k.moved, false) && !k.waiting.empty()) ++k.stuck;
+      if (!std::exchange(k.moved, false) && !k.waiting.empty() && !k.alone) ++k.stuck;
       let_go(at);
     }
   }
@@ -242,6 +243,7 @@ class postgres_gathering {
     int stuck = 0;      // for how many prods none of them has ended
     bool moved = true;  // one has, since the last prod
     bool listed = false;
+    bool alone = false;  // one call at a time
   };
   using kinds = std::unordered_map<std::string, kind, string_hash>;
 
@@ -249,7 +251,10 @@ class postgres_gathering {
   void let_go(kinds::iterator at) {
     auto& k = at->second;
     if (k.listed || k.waiting.empty()) return;
-    if (k.under_way >= calls_at_once + k.stuck && k.rows < most_rows) return;
+    if (k.alone ? k.under_way > 0
+                : k.under_way >= calls_at_once + k.stuck && k.rows < most_rows) {
+      return;
+    }
     turns_.push_back(at->first);
     k.listed = true;
   }

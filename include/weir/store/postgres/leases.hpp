@@ -8,9 +8,14 @@
 #include "weir/command/permits.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
+#include "weir/store/postgres/permit_step.hpp"
 #include "weir/store/postgres/rows.hpp"
+#include "weir/time.hpp"
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <string_view>
 
 namespace weir::detail {
 
@@ -20,9 +25,8 @@ struct postgres_leases {
   using of = postgres_note<C> const&;
 
   static postgres_call call(command::acquire_permit const& c, postgres_scope const& in) {
-    postgres_call out{"acquire_permit"};
-    out.add(c.key).add(c.holder).add(c.limit).add(c.ttl).add(c.patience).add(in.at);
-    return out;
+    return permit_step(postgres_permit_step::acquire, c, in,
+                       {.limit = c.limit, .ttl = c.ttl, .patience = c.patience});
   }
   static result<permit_grant> answer(of<command::acquire_permit>, postgres_rows const& r) {
     permit_grant out;
@@ -36,17 +40,18 @@ struct postgres_leases {
   }
 
   static postgres_call call(command::renew_permit const& c, postgres_scope const& in) {
-    return renewal("renew_permit", c, in);
+    return permit_step(postgres_permit_step::renew, c, in, {.fence = c.fence, .ttl = c.ttl});
   }
   static result<lease_renewal> answer(of<command::renew_permit>, postgres_rows const& r) {
-    return renewed(r);
+    if (!r.yes(0, 0)) return errc::lease_lost;
+    return lease_renewal{r.span(0, 2)};
   }
 
   static postgres_call call(command::release_permit const& c, postgres_scope const& in) {
-    return release("release_permit", c, in);
+    return permit_step(postgres_permit_step::release, c, in, {.fence = c.fence});
   }
   static result<lease_release> answer(of<command::release_permit>, postgres_rows const& r) {
-    return lease_release{.freed = r.yes(0, 0), .left_line = r.yes(0, 1)};
+    return lease_release{.freed = r.yes(0, 0), .left_line = r.as<std::uint32_t>(0, 4) != 0};
   }
 
   static postgres_call call(command::inspect_permits const& c, postgres_scope const& in) {
@@ -74,14 +79,19 @@ struct postgres_leases {
   }
 
   static postgres_call call(command::renew_lock const& c, postgres_scope const& in) {
-    return renewal("renew_lock", c, in);
+    postgres_call out{"renew_lock"};
+    out.add(c.key).add(c.holder).add(c.fence).add(c.ttl).add(in.at);
+    return out;
   }
   static result<lease_renewal> answer(of<command::renew_lock>, postgres_rows const& r) {
-    return renewed(r);
+    if (r.null(0, 0)) return errc::lease_lost;
+    return lease_renewal{r.span(0, 0)};
   }
 
   static postgres_call call(command::release_lock const& c, postgres_scope const& in) {
-    return release("release_lock", c, in);
+    postgres_call out{"release_lock"};
+    out.add(c.key).add(c.holder).add(c.fence).add(in.at);
+    return out;
   }
   static result<lease_release> answer(of<command::release_lock>, postgres_rows const& r) {
     return lease_release{.freed = r.yes(0, 0)};
@@ -112,22 +122,30 @@ struct postgres_leases {
     return out;
   }
 
-  static result<lease_renewal> renewed(postgres_rows const& r) {
-    if (r.null(0, 0)) return errc::lease_lost;
-    return lease_renewal{r.span(0, 0)};
-  }
-
  private:
+  struct permit_terms {
+    std::uint64_t fence = 0;
+    std::uint32_t limit = 0;
+    duration ttl{};
+    duration patience{};
+  };
+
+  /// Steps of one key, which would wait for each other, travel together.
   template <class C>
-  static postgres_call renewal(char const* function, C const& c, postgres_scope const& in) {
-    postgres_call out{function};
-    out.add(c.key).add(c.holder).add(c.fence).add(c.ttl).add(in.at);
-    return out;
-  }
-  template <class C>
-  static postgres_call release(char const* function, C const& c, postgres_scope const& in) {
-    postgres_call out{function};
-    out.add(c.key).add(c.holder).add(c.fence).add(in.at);
+  static postgres_call permit_step(postgres_permit_step what, C const& c, postgres_scope const& in,
+                                   permit_terms const& terms) {
+    postgres_call out{"permit_steps"};
+    auto const number = [](auto v) { return std::array{v}; };
+    out.add(c.key);
+    out.add_each<std::int32_t>(number(static_cast<std::int32_t>(what)), std::identity{});
+    out.add_each<std::string_view>(number(c.holder), std::identity{});
+    out.add_each<std::int64_t>(number(static_cast<std::int64_t>(terms.fence)), std::identity{});
+    out.add_each<std::int32_t>(number(postgres_count(terms.limit)), std::identity{});
+    out.add_each<std::int64_t>(number(terms.ttl.count()), std::identity{});
+    out.add_each<std::int64_t>(number(terms.patience.count()), std::identity{});
+    out.add(in.listens).add(in.at);
+    out.let_join(1, postgres_division::in_turn);
+    out.share_a_lock();
     return out;
   }
 };

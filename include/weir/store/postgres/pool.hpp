@@ -62,6 +62,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
         options_{bounded(options)},
         retry_{strand_},
         prod_{strand_},
+        again_{strand_},
         tidied_{retry_.now()},
         state_{log_name(conninfo_)} {
     options_.schema = schema_;
@@ -93,6 +94,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       self->closed_ = true;
       self->retry_.stop();
       self->prod_.stop();
+      self->again_.stop();
       for (auto& each : self->lanes_) self->fail(each, boost::asio::error::operation_aborted);
       self->let_go();
     });
@@ -111,17 +113,29 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   /// Makes room; nobody waits for it.
   class tidying final : public postgres_request {
    public:
-    explicit tidying() : postgres_request{call()} {}
+    explicit tidying(std::weak_ptr<postgres_pool> pool)
+        : postgres_request{call()},
+          pool_{std::move(pool)} {}
     [[nodiscard]] bool waiting() const noexcept override { return true; }
-    void finish(error_code, postgres_rows const&) noexcept override {}
+    void finish(error_code ec, postgres_rows const& r) noexcept override {
+      auto const pool = pool_.lock();
+      if (!pool) return;
+      pool->tidying_ = false;
+      try {
+        if (!ec && r.as<std::uint32_t>(0, 0) >= at_once) pool->tidy_again();
+      } catch (...) {  // no memory, or no answer to this: commands have it tidied later
+      }
+    }
 
    private:
     static postgres_call call() {
-      constexpr std::int32_t at_once = 1000;
       postgres_call out{"tidy"};
       out.add(at_once).add(std::optional<time_point>{});
       return out;
     }
+
+    static constexpr std::uint32_t at_once = 1000;
+    std::weak_ptr<postgres_pool> pool_;
   };
 
   std::shared_ptr<postgres_pool> self() {
@@ -345,11 +359,24 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   }
 
   void tidy(postgres_link& on) {
-    if (told_.load(std::memory_order_relaxed)) return;
-    if (retry_.now() - tidied_ < options_.tidy_interval || on.load() >= options_.pipeline) return;
+    if (retry_.now() - tidied_ >= options_.tidy_interval) tidy_by(on);
+  }
+
+  void tidy_by(postgres_link& on) {
+    if (told_.load(std::memory_order_relaxed) || tidying_ || on.load() >= options_.pipeline) return;
     tidied_ = retry_.now();
-    std::unique_ptr<postgres_request> r = std::make_unique<tidying>();
-    on.send(r);
+    std::unique_ptr<postgres_request> r = std::make_unique<tidying>(self());
+    tidying_ = on.send(r);
+  }
+
+  /// Goes on while there is more, at once, and leaves the server twice as long for others as it
+  /// took: so what time ends is removed as fast as it is made (F78).
+  void tidy_again() {
+    if (closed_) return;
+    auto const now = retry_.now();
+    again_.set(saturating_add(now, 2 * (now - tidied_)), [self = self()] {
+      if (auto const on = self->best(self->lanes_[0])) self->tidy_by(*on);
+    });
   }
 
   /// Closes what has nothing to do.
@@ -376,7 +403,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       capped_backoff{exponential_backoff{std::chrono::milliseconds{20}}, std::chrono::seconds{2}}};
   postgres_timer retry_;
   postgres_timer prod_;
-  steady_time tidied_;
+  postgres_timer again_;  // to go on tidying
+  steady_time tidied_;    // when it was begun last
   steady_time next_attempt_{};
   duration waited_{};
   std::uint32_t failures_ = 0;
@@ -387,6 +415,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   bool pumping_ = false;
   bool gathering_ = false;
   bool prodding_ = false;
+  bool tidying_ = false;
   bool closed_ = false;
 };
 

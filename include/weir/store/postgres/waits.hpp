@@ -24,15 +24,20 @@
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <map>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -43,30 +48,33 @@ namespace weir::detail {
 
 using postgres_waiter = std::shared_ptr<parked<error_code, hint>>;
 
+class postgres_watch;
+
 /// Who has watches. Watches do not keep it, or what they have asked would keep itself.
 class postgres_watch_owner : public postgres_audience {
  public:
   [[nodiscard]] virtual postgres_pool& pool() noexcept = 0;
-  /// Somebody does not wait any more.
-  virtual void prune() = 0;
+  /// It knows now what it is told of.
+  virtual void named(postgres_watch const& watch) = 0;
+  /// Nobody waits in it any more.
+  virtual void left(postgres_watch const& watch) = 0;
 };
 
 /// Those who wait for one thing, a shard's jobs or a holder's turn. Lives as long as it waits for
 /// an answer, or for the time to ask again.
 class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
  public:
-  /// @param any whoever waits may as well ask for themselves at every news: there is no turn
+  /// @param number of its owner's
   postgres_watch(std::weak_ptr<postgres_watch_owner> owner, postgres_strand const& strand,
-                 postgres_call call, bool any)
+                 postgres_call call, std::uint64_t number)
       : owner_{std::move(owner)},
         question_{std::move(call)},
         sleep_{strand},
-        any_{any} {}
+        number_{number} {}
 
-  /// Is this what it waits for, or does it not know yet?
-  [[nodiscard]] bool concerns(std::string_view topic) const noexcept {
-    return topic_.empty() || topic_ == topic;
-  }
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  /// What it is told of; empty: it does not know yet.
+  [[nodiscard]] std::string const& topic() const noexcept { return topic_; }
 
   void add(postgres_waiter op) {
     waiters_.push_back(std::move(op));
@@ -88,9 +96,9 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
     owner->pool().submit(std::make_unique<question>(question_, shared_from_this()));
   }
 
-  /// There is news. Who has no turn to wait for is told at once, which saves a look.
+  /// There is news. Who waits may as well ask for themselves at once, which saves a look.
   void hear() {
-    if (any_ && !topic_.empty() && wanted()) wake_first();
+    if (!topic_.empty() && wanted()) wake_first();
     look();
   }
 
@@ -104,7 +112,7 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
   void fail(error_code ec) noexcept {
     for (auto const& w : std::exchange(waiters_, {})) wake(w, ec);
     sleep_.stop();
-    if (auto const owner = owner_.lock()) owner->prune();
+    if (auto const owner = owner_.lock()) owner->left(*this);
   }
 
  private:
@@ -148,12 +156,15 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
 
   /// Each look that finds something wakes one of those who wait, so that it is no herd.
   void answered(postgres_rows const& rows) {
-    topic_ = rows.text(0, 2);
-    bool const due = rows.yes(0, 0);
-    if (due && wanted()) wake_first();
     auto const owner = owner_.lock();
     if (!owner) return waiters_.clear();
-    if (!wanted()) return owner->prune();
+    if (topic_.empty()) {
+      topic_ = rows.text(0, 2);
+      owner->named(*this);
+    }
+    bool const due = rows.yes(0, 0);
+    if (due && wanted()) wake_first();
+    if (!wanted()) return owner->left(*this);
     if (again_) return look();
     auto until = owner->pool().options().poll_interval;
     if (!due && !rows.null(0, 1)) until = std::clamp(rows.span(0, 1), least_sleep, until);
@@ -168,7 +179,7 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
   postgres_call question_;
   postgres_timer sleep_;
   std::string topic_;
-  bool const any_;
+  std::uint64_t const number_;
   std::deque<postgres_waiter> waiters_;  // first come, first woken
   bool asking_ = false;
   bool again_ = false;
@@ -186,21 +197,23 @@ class postgres_waits final : public postgres_watch_owner {
   template <class C>
   void wait(boost::asio::any_io_executor const& executor,
             boost::asio::any_completion_handler<void(error_code, hint)> handler, C const& c) {
-    auto op = park<error_code, hint>(executor, std::move(handler),
-                                     [weak = self_weakly(), strand = pool_->strand()]() noexcept {
-                                       try {
-                                         if (auto const self = weak.lock())
-                                           post_task(strand, [self] { self->prune(); });
-                                       } catch (...) {  // then the next look notices
-                                       }
-                                     });
-    std::optional<std::uint32_t> scan;
+    std::uint64_t number = 0;
     if constexpr (std::is_same_v<C, command::await_jobs>) {
-      scan = rule::scan_number(c.shard, c.schedules);
+      number = rule::scan_number(c.shard, c.schedules);
+    } else {
+      number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
-    dispatch_task(pool_->strand(), [self = self_weakly().lock(), call = call(c), scan,
+    auto op = park<error_code, hint>(
+        executor, std::move(handler), [weak = self_weakly(), number]() noexcept {
+          try {
+            if (auto const self = weak.lock())
+              post_task(self->pool_->strand(), [self, number] { self->look_after(number); });
+          } catch (...) {  // then the next look notices
+          }
+        });
+    dispatch_task(pool_->strand(), [self = self_weakly().lock(), call = call(c), number,
                                     op = std::move(op)]() mutable {
-      self->add(std::move(call), scan, std::move(op));
+      self->add(std::move(call), number, std::move(op));
     });
   }
 
@@ -234,50 +247,84 @@ class postgres_waits final : public postgres_watch_owner {
     return out;
   }
   static postgres_call call(command::await_permit const& c) {
-    postgres_call out{"await_permit"};
-    out.add(c.key).add(c.holder).add(std::optional<time_point>{});
+    postgres_call out{"await_permits"};
+    out.add_each<std::string_view>(std::array{c.key}, std::identity{});
+    out.add_each<std::string_view>(std::array{c.holder}, std::identity{});
+    out.add(std::optional<time_point>{});
+    out.let_join(1, postgres_division::in_turn);
     return out;
   }
 
-  void add(postgres_call call, std::optional<std::uint32_t> scan, postgres_waiter op) {
+  void add(postgres_call call, std::uint64_t number, postgres_waiter op) {
     if (closed_) {
       op->resume(errc::closed, hint{});
       return;
     }
-    std::shared_ptr<postgres_watch> watch;
-    if (scan) watch = scans_[*scan].lock();
+    auto watch = watch_of(number);
     if (!watch) {
+      forget(number);
       watch = std::make_shared<postgres_watch>(self_weakly(), pool_->strand(), std::move(call),
-                                               scan.has_value());
-      if (scan) scans_[*scan] = watch;
+                                               number);
+      watches_.insert_or_assign(number, known{watch, {}});
+      unnamed_.insert(number);
     }
-    auto const known = [&](auto const& weak) { return weak.lock() == watch; };
-    if (std::ranges::none_of(watches_, known)) watches_.push_back(watch);
     watch->add(std::move(op));
-    prune();
+    look_after(number);
+    settle();
+  }
+
+  [[nodiscard]] std::shared_ptr<postgres_watch> watch_of(std::uint64_t number) const {
+    auto const found = watches_.find(number);
+    return found == watches_.end() ? nullptr : found->second.watch.lock();
   }
 
   [[nodiscard]] std::vector<std::shared_ptr<postgres_watch>> all() const {
     std::vector<std::shared_ptr<postgres_watch>> out;
-    for (auto const& weak : watches_) {
-      if (auto w = weak.lock()) out.push_back(std::move(w));
+    for (auto const& [number, each] : watches_) {
+      if (auto w = each.watch.lock()) out.push_back(std::move(w));
     }
     return out;
   }
 
   [[nodiscard]] postgres_pool& pool() noexcept override { return *pool_; }
 
+  void named(postgres_watch const& watch) override {
+    auto const number = watch.number();
+    if (watch_of(number).get() != &watch || unnamed_.erase(number) == 0) return;
+    watches_.find(number)->second.topic = watch.topic();
+    topics_.emplace(watch.topic(), number);
+  }
+
+  void left(postgres_watch const& watch) override {
+    if (watch_of(watch.number()).get() == &watch) forget(watch.number());
+    settle();
+  }
+
+  /// Somebody may not wait any more.
+  void look_after(std::uint64_t number) {
+    auto const watch = watch_of(number);
+    if (watch && watch->wanted()) return;
+    forget(number);
+    settle();
+  }
+
+  void forget(std::uint64_t number) {
+    auto const found = watches_.find(number);
+    if (found == watches_.end()) return;
+    if (unnamed_.erase(number) == 0) {
+      auto [at, end] = topics_.equal_range(found->second.topic);
+      at = std::find_if(at, end, [&](auto const& t) { return t.second == number; });
+      if (at != end) topics_.erase(at);
+    }
+    watches_.erase(found);
+  }
+
   /// Listens while somebody waits, and a moment longer: whoever was told to look is likely to wait
   /// again, and beginning to listen is a transaction, and one more look.
-  void prune() override {
-    std::erase_if(watches_, [](auto const& weak) {
-      auto const w = weak.lock();
-      return !w || !w->wanted();
-    });
+  void settle() {
     if (closed_) return;
     if (std::exchange(demotions_, pool_->demotions()) != pool_->demotions()) listener_.renew();
-    bool const wanted = !watches_.empty();
-    if (wanted) {
+    if (!watches_.empty()) {
       linger_.stop();
       lingers_ = false;
       if (pool_->options().listen) listener_.resume();
@@ -289,25 +336,38 @@ class postgres_waits final : public postgres_watch_owner {
     }
   }
 
+  /// Whoever does not know yet what it is told of looks once more.
   void heard(std::string_view topic) override {
-    for (auto const& w : all()) {
-      if (w->concerns(topic)) w->hear();
+    std::vector<std::uint64_t> concerned{unnamed_.begin(), unnamed_.end()};
+    auto const [from, to] = topics_.equal_range(std::string{topic});
+    std::transform(from, to, std::back_inserter(concerned), [](auto const& t) { return t.second; });
+    for (auto const number : concerned) {
+      if (auto const watch = watch_of(number)) watch->hear();
+      look_after(number);
     }
-    prune();
   }
   void listening() override {
     for (auto const& w : all()) w->look();
   }
 
+  struct known {
+    std::weak_ptr<postgres_watch> watch;
+    std::string topic;  // that it is told of, once it knows
+  };
+
   static constexpr duration linger = std::chrono::milliseconds{100};
+  // Those before are of scans, which are waited for together.
+  static constexpr std::uint64_t first_number = 2 * std::uint64_t{rule::most_shards};
 
   std::shared_ptr<postgres_pool> pool_;
   postgres_listener listener_;
   postgres_timer linger_;
   bool lingers_ = false;
   std::uint64_t demotions_ = 0;  // of the pool's, since when it listens
-  std::vector<std::weak_ptr<postgres_watch>> watches_;
-  std::map<std::uint32_t, std::weak_ptr<postgres_watch>> scans_;
+  std::atomic<std::uint64_t> last_number_{first_number};
+  std::unordered_map<std::uint64_t, known> watches_;  // by their numbers
+  std::unordered_set<std::uint64_t> unnamed_;  // those that do not know yet what they are told of
+  std::unordered_multimap<std::string, std::uint64_t> topics_;  // and the others, by that
   bool closed_ = false;
 };
 

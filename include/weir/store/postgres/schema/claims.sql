@@ -285,13 +285,15 @@ BEGIN
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
       LATERAL (SELECT w.key FROM weir.permit_lines w
         WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
-    PERFORM weir.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest)
+    PERFORM weir.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest, l.ended)
       FROM weir.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
     all_ := all_ + 1;
   END LOOP;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.hints k
       WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM weir.hints h USING o WHERE h.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
   -- What was full at a time that has not come is known from a clock that was wrong (F101).
   UPDATE weir.state s SET forgotten = weir.bucket_time(now_) --\
       WHERE s.forgotten > weir.bucket_time(now_);
@@ -300,6 +302,8 @@ BEGIN
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.dequeues k
       WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM weir.dequeues d USING o WHERE d.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
   -- Of some pages: a queue with many rows is met there soon enough.
   FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM weir.counters c
           TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 --\

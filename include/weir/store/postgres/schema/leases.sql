@@ -3,10 +3,11 @@
 -- Locks a key's line, making it if need be, and then reads the time (F19) and ends what is over.
 CREATE FUNCTION weir.open_line(key_ bytea, at_ bigint, make_ boolean,
     OUT now bigint, OUT live integer, OUT waiting integer, OUT turn bigint, OUT fence bigint,
-    OUT soonest bigint) LANGUAGE plpgsql AS $$
+    OUT soonest bigint, OUT ended integer) LANGUAGE plpgsql AS $$
 DECLARE
-  ended record;
+  gone_ record;
 BEGIN
+  ended := 0;
   LOOP
     SELECT l.live, l.waiting, l.turn, l.fence, l.soonest INTO live, waiting, turn, fence, soonest
       FROM weir.permit_lines l WHERE l.key = key_ FOR UPDATE;
@@ -20,6 +21,10 @@ BEGIN
     END IF;
     INSERT INTO weir.permit_lines VALUES (key_, 0, 0, 0, 0, 9223372036854775807)
       ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807;
+      EXIT;
+    END IF;
   END LOOP;
   now := coalesce(at_, weir.clock());
   IF now < soonest THEN
@@ -27,162 +32,181 @@ BEGIN
   END IF;
   WITH gone AS (DELETE FROM weir.permits p WHERE p.key = key_ AND p.until <= now RETURNING p.ticket)
     SELECT count(*) FILTER (WHERE NOT gone.ticket) AS permits,
-           count(*) FILTER (WHERE gone.ticket) AS tickets INTO ended FROM gone;
-  live := live - ended.permits;
-  waiting := waiting - ended.tickets;
-  SELECT coalesce(min(p.until), 9223372036854775807) INTO soonest
-    FROM weir.permits p WHERE p.key = key_;
+           count(*) FILTER (WHERE gone.ticket) AS tickets INTO gone_ FROM gone;
+  live := live - gone_.permits;
+  waiting := waiting - gone_.tickets;
+  ended := gone_.permits + gone_.tickets;
+  soonest := coalesce((SELECT p.until FROM weir.permits p WHERE p.key = key_
+    ORDER BY p.until LIMIT 1), 9223372036854775807);
 END $$;
 
+-- What a holder hears whose turn has come. Any role of the database may listen: a guess at a key
+-- cannot be told from it.
+CREATE FUNCTION weir.turn_topic(key_ bytea, holder_ bytea) RETURNS text LANGUAGE sql STABLE
+  RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM weir.state s))
+                                   || int4send(octet_length(key_)) || key_ || holder_), 'hex'), 32);
+
+-- After so many places became free: tells those whose turn has come by it, and nobody else. Those
+-- ahead of them were told before.
+CREATE FUNCTION weir.call_next(key_ bytea, live_ integer, freed_ integer) RETURNS void
+  LANGUAGE plpgsql AS $$
+DECLARE
+  turns integer := (SELECT p.top FROM weir.permits p WHERE p.key = key_ AND p.ticket
+                      ORDER BY p.number LIMIT 1) - live_;
+BEGIN
+  IF turns > 0 THEN
+    PERFORM pg_notify(btrim('weir', '"'), weir.turn_topic(key_, n.holder))
+      FROM (SELECT p.holder, p.listens FROM weir.permits p WHERE p.key = key_ AND p.ticket
+              ORDER BY p.number OFFSET greatest(turns - freed_, 0) LIMIT least(freed_, turns)) n
+      WHERE n.listens;
+  END IF;
+END $$;
+
+-- Leaves the line as it is now, and says who is next if places became free.
 CREATE FUNCTION weir.close_line(key_ bytea, live_ integer, waiting_ integer, turn_ bigint,
-    fence_ bigint, soonest_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+    fence_ bigint, soonest_ bigint, freed_ integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF live_ = 0 AND waiting_ = 0 THEN
     DELETE FROM weir.permit_lines l WHERE l.key = key_;
-  ELSE
-    UPDATE weir.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
-      soonest = soonest_ WHERE l.key = key_;
+    RETURN;
+  END IF;
+  UPDATE weir.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
+    soonest = soonest_ WHERE l.key = key_ AND (l.live <> live_ OR l.waiting <> waiting_
+      OR l.turn <> turn_ OR l.fence <> fence_ OR l.soonest <> soonest_);
+  IF freed_ > 0 AND waiting_ > 0 THEN
+    PERFORM weir.call_next(key_, live_, freed_);
   END IF;
 END $$;
 
-CREATE FUNCTION weir.acquire_permit(key_ bytea, holder_ bytea, limit_ integer, ttl_ bigint,
-    patience_ bigint, at_ bigint, OUT granted boolean, OUT fence bigint, OUT expires_in bigint,
-    OUT in_use integer, OUT place integer, OUT retry_after bigint)
-  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+-- Steps of one key, of any holders, one after the other: the line is locked once for all of them.
+-- Acquired: whether it was granted, and its grant. Renewed: false: the lease is lost. Released:
+-- whether a permit was freed, and (place) whether a ticket was given up.
+CREATE FUNCTION weir.permit_steps(key_ bytea, steps_ integer[], holders_ bytea[], fences_ bigint[],
+    limits_ integer[], ttls_ bigint[], patiences_ bigint[], listens_ boolean, at_ bigint)
+  RETURNS TABLE (done boolean, fence bigint, expires_in bigint, in_use integer, place integer,
+    retry_after bigint) LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   l record;
-  o record;
-  has_ticket boolean;
+  waits boolean;  -- it has a ticket, and no permit
+  number_ bigint;
+  until_ bigint;
+  known boolean;
   ahead integer;
   k integer;
-  own bigint;
   ends bigint;
+  freed integer;
 BEGIN
-  l := weir.open_line(key_, at_, true);
-  granted := false; fence := 0; expires_in := 0; place := 0; retry_after := 0;
-  SELECT p.ticket, p.number, p.until INTO o FROM weir.permits p
-    WHERE p.key = key_ AND p.holder = holder_;
-  has_ticket := FOUND;
-  IF has_ticket AND NOT o.ticket THEN
-    granted := true; fence := o.number; expires_in := o.until - l.now; in_use := l.live;
-    PERFORM weir.close_line(key_, l.live, l.waiting, l.turn, l.fence, l.soonest);
-    RETURN;
-  END IF;
-  ahead := l.waiting;
-  IF has_ticket THEN
-    SELECT count(*) INTO ahead FROM weir.permits p
-      WHERE p.key = key_ AND p.ticket AND p.number < o.number;
-  END IF;
-  IF l.live + ahead < limit_ THEN
-    fence := weir.next_fence(l.now, l.fence);
-    INSERT INTO weir.permits VALUES (key_, holder_, false, fence, l.now + ttl_)
-      ON CONFLICT (key, holder) DO UPDATE
-      SET ticket = false, number = excluded.number, until = excluded.until;
-    granted := true; expires_in := ttl_; in_use := l.live + 1;
-    PERFORM weir.close_line(key_, l.live + 1, l.waiting - has_ticket::integer, l.turn, fence,
-                         least(l.soonest, l.now + ttl_));
-    RETURN;
-  END IF;
-  in_use := l.live;
-  IF patience_ > 0 THEN
-    place := ahead + 1;
-    own := CASE WHEN has_ticket THEN o.number ELSE l.turn + 1 END;
-    IF NOT has_ticket THEN
-      l.turn := own;
-      l.waiting := l.waiting + 1;
+  l := weir.open_line(key_, at_, weir.postgres_permit_step.acquire = ANY (steps_));
+  freed := l.ended;
+  FOR i IN 1 .. cardinality(steps_) LOOP
+    done := false; fence := 0; expires_in := 0; in_use := 0; place := 0; retry_after := 0;
+    IF l.live IS NULL THEN
+      RETURN NEXT;
+      CONTINUE;
     END IF;
-    INSERT INTO weir.permits VALUES (key_, holder_, true, own, l.now + patience_, limit_)
-      ON CONFLICT (key, holder) DO UPDATE SET until = excluded.until, top = excluded.top;
-    l.soonest := least(l.soonest, l.now + patience_);
-  ELSE
-    IF has_ticket THEN
-      DELETE FROM weir.permits p WHERE p.key = key_ AND p.holder = holder_;
-      l.waiting := l.waiting - 1;
-      IF l.waiting > 0 THEN
-        PERFORM weir.tell(weir.permit_topic(key_), true);
+    known := l.live + l.waiting > 0;
+    IF known THEN
+      SELECT p.ticket, p.number, p.until INTO waits, number_, until_ FROM weir.permits p
+        WHERE p.key = key_ AND p.holder = holders_[i];
+      known := FOUND;
+    END IF;
+    IF steps_[i] = weir.postgres_permit_step.renew THEN
+      IF known AND NOT waits AND number_ = fences_[i] THEN
+        UPDATE weir.permits p SET until = l.now + ttls_[i]
+          WHERE p.key = key_ AND p.holder = holders_[i];
+        l.soonest := least(l.soonest, l.now + ttls_[i]);
+        done := true; expires_in := ttls_[i];
+      END IF;
+    ELSIF steps_[i] = weir.postgres_permit_step.release THEN
+      IF known AND (fences_[i] = 0 OR NOT waits AND number_ = fences_[i]) THEN
+        DELETE FROM weir.permits p WHERE p.key = key_ AND p.holder = holders_[i];
+        done := NOT waits; place := waits::integer;
+        l.live := l.live - done::integer;
+        l.waiting := l.waiting - place;
+        freed := freed + 1;
+      END IF;
+    ELSIF known AND NOT waits THEN
+      done := true; fence := number_; expires_in := until_ - l.now; in_use := l.live;
+    ELSE
+      ahead := l.waiting;
+      IF known THEN
+        SELECT count(*) INTO ahead FROM weir.permits p
+          WHERE p.key = key_ AND p.ticket AND p.number < number_;
+      END IF;
+      IF l.live + ahead < limits_[i] THEN
+        fence := weir.next_fence(l.now, l.fence);
+        INSERT INTO weir.permits VALUES (key_, holders_[i], false, fence, l.now + ttls_[i])
+          ON CONFLICT (key, holder) DO UPDATE
+          SET ticket = false, number = excluded.number, until = excluded.until;
+        l.live := l.live + 1;
+        l.waiting := l.waiting - known::integer;
+        l.fence := fence;
+        l.soonest := least(l.soonest, l.now + ttls_[i]);
+        done := true; expires_in := ttls_[i]; in_use := l.live;
+      ELSE
+        in_use := l.live;
+        IF patiences_[i] > 0 THEN
+          place := ahead + 1;
+          IF NOT known THEN
+            l.turn := l.turn + 1;
+            l.waiting := l.waiting + 1;
+          END IF;
+          INSERT INTO weir.permits VALUES (key_, holders_[i], true, l.turn, l.now + patiences_[i],
+              limits_[i], listens_)
+            ON CONFLICT (key, holder) DO UPDATE SET until = excluded.until, top = excluded.top,
+              listens = excluded.listens;
+          l.soonest := least(l.soonest, l.now + patiences_[i]);
+        ELSE
+          IF known THEN
+            DELETE FROM weir.permits p WHERE p.key = key_ AND p.holder = holders_[i];
+            l.waiting := l.waiting - 1;
+            freed := freed + 1;
+          END IF;
+          ahead := l.waiting;  -- whoever comes without a place comes last
+        END IF;
+        k := l.live + ahead - limits_[i];
+        IF k < l.live THEN
+          SELECT p.until INTO ends FROM (SELECT h.until FROM weir.permits h
+              WHERE h.key = key_ AND NOT h.ticket OFFSET 0) p ORDER BY p.until OFFSET k LIMIT 1;
+        ELSE
+          SELECT p.until INTO ends FROM weir.permits p
+            WHERE p.key = key_ AND p.holder <> holders_[i] ORDER BY p.until DESC LIMIT 1;
+        END IF;
+        retry_after := ends - l.now;
       END IF;
     END IF;
-    ahead := l.waiting;  -- whoever comes without a place comes last
-  END IF;
-  k := l.live + ahead - limit_;
-  IF k < l.live THEN
-    SELECT p.until INTO ends FROM weir.permits p WHERE p.key = key_ AND NOT p.ticket
-      ORDER BY p.until OFFSET k LIMIT 1;
-  ELSE
-    SELECT max(p.until) INTO ends FROM weir.permits p
-      WHERE p.key = key_ AND NOT (p.ticket AND p.number = coalesce(own, -1));
-  END IF;
-  retry_after := ends - l.now;
-  PERFORM weir.close_line(key_, l.live, l.waiting, l.turn, l.fence, l.soonest);
-END $$;
-
--- NULL: the lease is lost.
-CREATE FUNCTION weir.renew_permit(key_ bytea, holder_ bytea, fence_ bigint, ttl_ bigint, at_ bigint)
-  RETURNS bigint LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
-DECLARE
-  l record;
-  renewed boolean;
-BEGIN
-  l := weir.open_line(key_, at_, false);
-  IF l.live IS NULL THEN
-    RETURN NULL;
-  END IF;
-  UPDATE weir.permits p SET until = l.now + ttl_
-    WHERE p.key = key_ AND p.holder = holder_ AND NOT p.ticket AND p.number = fence_;
-  renewed := FOUND;
-  PERFORM weir.close_line(key_, l.live, l.waiting, l.turn, l.fence,
-                       CASE WHEN renewed THEN least(l.soonest, l.now + ttl_) ELSE l.soonest END);
-  RETURN CASE WHEN renewed THEN ttl_ END;
-END $$;
-
-CREATE FUNCTION weir.release_permit(key_ bytea, holder_ bytea, fence_ bigint, at_ bigint,
-    OUT freed boolean, OUT left_line boolean) --\
-        LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
-DECLARE
-  l record;
-  ticket_ boolean;
-BEGIN
-  freed := false; left_line := false;
-  l := weir.open_line(key_, at_, false);
-  IF l.live IS NULL THEN
-    RETURN;
-  END IF;
-  DELETE FROM weir.permits p WHERE p.key = key_ AND p.holder = holder_
-    AND (fence_ = 0 OR (NOT p.ticket AND p.number = fence_)) RETURNING p.ticket INTO ticket_;
-  IF FOUND THEN
-    freed := NOT ticket_;
-    left_line := ticket_;
-  END IF;
-  PERFORM weir.close_line(key_, l.live - freed::integer, l.waiting - left_line::integer, l.turn,
-                       l.fence, l.soonest);
-  IF (freed OR left_line) AND l.waiting > left_line::integer THEN
-    PERFORM weir.tell(weir.permit_topic(key_), true);
+    RETURN NEXT;
+  END LOOP;
+  IF l.live IS NOT NULL THEN
+    PERFORM weir.close_line(key_, l.live, l.waiting, l.turn, l.fence, l.soonest, freed);
   END IF;
 END $$;
 
--- Has the holder reason to ask again: is it its turn, or is it not in line? Otherwise, when
--- something of the key is over, and who is told that something else happened.
-CREATE FUNCTION weir.await_permit(key_ bytea, holder_ bytea, at_ bigint, OUT due boolean,
-    OUT due_in bigint, OUT topic_ text) LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+-- Has each of these holders reason to ask again: is it its turn, or is it not in line? Otherwise
+-- when time may have made it so, and what it hears of before. Those far behind have others before
+-- them who look at the time, and are told.
+CREATE FUNCTION weir.await_permits(keys_ bytea[], holders_ bytea[], at_ bigint)
+  RETURNS TABLE (due boolean, due_in bigint, topic_ text)
+  LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   now_ bigint := coalesce(at_, weir.clock());
-  settled boolean := true;
+  o record;
 BEGIN
-  topic_ := weir.permit_topic(key_);
-  FOR i IN 1 .. 2 LOOP
-    SELECT o.number IS NULL OR o.top > count(p.key) FILTER (WHERE NOT p.ticket OR
-          p.number < o.number), min(p.until) - now_ INTO due, due_in
-      FROM (SELECT) one
-      LEFT JOIN weir.permits o
-        ON o.key = key_ AND o.holder = holder_ AND o.ticket AND o.until > now_
-      LEFT JOIN weir.permits p ON p.key = key_ AND p.until > now_
-      GROUP BY o.number, o.top;
-    EXIT WHEN due OR i = 2;
-    settled := weir.ask_for(topic_);
+  FOR i IN 1 .. cardinality(keys_) LOOP
+    SELECT p.number, p.top INTO o FROM weir.permits p
+      WHERE p.key = keys_[i] AND p.holder = holders_[i] AND p.ticket AND (p.until > now_) IS TRUE;
+    due := NOT FOUND; due_in := NULL; topic_ := weir.turn_topic(keys_[i], holders_[i]);
+    IF NOT due THEN
+      SELECT count(*) < o.top, --\
+          CASE WHEN count(*) FILTER (WHERE f.ticket) <= 8 THEN min(f.until) - now_ END
+        INTO due, due_in
+        FROM (SELECT p.until, p.ticket FROM weir.permits p
+            WHERE p.key = keys_[i] AND (p.until > now_) IS TRUE --\
+              AND (NOT p.ticket OR p.number < o.number)
+            ORDER BY p.ticket, p.number LIMIT o.top + 9) f;
+    END IF;
+    RETURN NEXT;
   END LOOP;
-  IF NOT settled THEN
-    due_in := 0;
-  END IF;
 END $$;
 
 -- First how many permits and tickets there are, then some of the holders.

@@ -44,9 +44,11 @@ CREATE TABLE weir.permits (
   number  bigint NOT NULL,               -- its fence, or its turn
   until   bigint NOT NULL,
   top     integer NOT NULL DEFAULT 0,    -- the limit that its ticket waits for
+  listens boolean NOT NULL DEFAULT false,  -- the process that waits with it
   PRIMARY KEY (key, holder)
 ) WITH (weir.hot_table);
 CREATE INDEX permits_number ON weir.permits (key, ticket, number);
+CREATE INDEX permits_ends ON weir.permits (key, until);
 CREATE INDEX permits_until ON weir.permits (until);
 
 CREATE TABLE weir.locks (
@@ -265,11 +267,6 @@ END $$;
 CREATE FUNCTION weir.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
   LANGUAGE sql IMMUTABLE
   RETURN hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'), kind_);
-
--- Any role of the database may listen: a guess at a key cannot be told from what it hears.
-CREATE FUNCTION weir.permit_topic(key_ bytea) RETURNS text LANGUAGE sql STABLE
-  RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM weir.state s)) || key_), 'hex'),
-                     32);
 
 CREATE FUNCTION weir.queue_lock(queue_ bytea) RETURNS bigint LANGUAGE sql VOLATILE
   RETURN hashtextextended(encode(queue_, 'hex'), pg_sequence_last_value('weir.seed'));
