@@ -10,14 +10,15 @@ namespace weir::testing {
 namespace {
 
 constexpr sql_mutant defects[] = {
-    {"F1", "AND (fence_ = 0 OR (NOT p.ticket AND p.number = fence_)) RETURNING", "RETURNING"},
-    {"R1", "IF l.live + ahead < limit_ THEN", "IF l.live < limit_ THEN"},
+    {"F1", "IF known AND (fences_[i] = 0 OR NOT waits AND number_ = fences_[i]) THEN",
+     "IF known THEN"},
+    {"R1", "IF l.live + ahead < limits_[i] THEN", "IF l.live < limits_[i] THEN"},
     {"R1", "FROM \"weir\".permit_lines l WHERE l.key = key_ FOR UPDATE",
      "FROM \"weir\".permit_lines l WHERE l.key = key_"},
-    {"F7", "l.live - freed::integer", "l.live - 1"},
+    {"F7", "l.live := l.live - done::integer;", "l.live := l.live - 1;"},
     {"F9", "p.until <= now RETURNING p.ticket", "p.until < now RETURNING p.ticket"},
     {"R5", "RETURN greatest(f, last_ + 1)", "RETURN last_ + 1"},
-    {"F6", "AND NOT p.ticket AND p.number = fence_;", "AND NOT p.ticket;"},
+    {"F6", "IF known AND NOT waits AND number_ = fences_[i] THEN", "IF known AND NOT waits THEN"},
     {"F10", "ORDER BY p.until OFFSET k LIMIT 1", "ORDER BY p.until LIMIT 1"},
 };
 

@@ -13,7 +13,7 @@ TRANSACTION, JOINED = "integration.postgres_transaction", "integration.postgres_
 FAILURES, CRASHES = "integration.postgres_failures", "integration.postgres_crashes"
 PLANS, WAITERS = "integration.postgres_plans", "integration.postgres_waiters"
 FAILOVER, STRANGERS = "integration.postgres_failover", "integration.postgres_strangers"
-MANY = "integration.postgres_many_queues"
+MANY, LINE = "integration.postgres_many_queues", "integration.postgres_line"
 DAMAGE, PLANTED = "integration.postgres_damage", "conformance.postgres_planted"
 
 FAILURE, HOSTS = "store/postgres/failure.hpp", "store/postgres/hosts.hpp"
@@ -114,8 +114,30 @@ MUTANTS = [
      "ec && ec != errc::outcome_unknown && parts_.size() > 1", value("false"),
      {JOINED: ["no_command_fails*"]}),
     ("wait_together", "what is held up holds up its kind", GATHERING,
-     "if (!std::exchange(k.moved, false) && !k.waiting.empty()) ++k.stuck;", instead(";"),
+     "if (!std::exchange(k.moved, false) && !k.waiting.empty() && !k.alone) ++k.stuck;",
+     instead(";"),
      {JOINED: ["no_command_waits*"]}),
+    ("not_together", "steps of one key wait for each other in the server", GATHERING,
+     "at->second.alone = r->call().shares_lock();", instead(";"),
+     {LINE: ["steps_of_one_key*"]}),
+    ("refused_one_by_one", "what refused one is asked for each of the others", GATHERING,
+     "parts_.size() > 1 && !call().shares_lock()", value("parts_.size() > 1"),
+     {LINE: ["F50*"]}),
+    ("tidies_once", "what there is more of is left to the next command", POOL,
+     "pool->tidy_again();", instead(";"),
+     {STORE: ["F78*"]}),
+    ("tells_everybody", "all who wait are told of a permit",
+     *in_sql("OFFSET greatest(turns - freed_, 0) LIMIT least(freed_, turns)", "LIMIT 1000"),
+     {LINE: ["F68_a_release*"]}),
+    ("tells_one", "of several permits one is told",
+     *in_sql("LIMIT least(freed_, turns)", "LIMIT 1"),
+     {LINE: ["F68_as_many*"]}),
+    ("dead_tickets", "nobody is told that those before them are gone",
+     *in_sql("ended := gone_.permits + gone_.tickets;", "ended := 0;"),
+     {LINE: ["F68_all_that_die*"]}),
+    ("all_look", "all who wait look at the time",
+     *in_sql("FILTER (WHERE f.ticket) <= 8", "FILTER (WHERE f.ticket) <= 8000"),
+     {LINE: ["F68_those_far*"]}),
     ("no_sign_of_life", "who is silent is listened to for ever", LISTENER,
      "if (unanswered_ != 0 || broken_) return lost();", instead(";"),
      {WAITERS: ["a_listener*"]}),

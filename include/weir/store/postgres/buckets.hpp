@@ -152,8 +152,14 @@ struct postgres_buckets {
     postgres_call out{"take"};
     std::string const stored = identity(c.quotas);
     out.add(std::string_view{c.key}).add(std::string_view{stored});
-    out.add_each<std::int64_t>(numbers, as_it_is);
-    out.add(c.cost).add(c.max_wait).add(takes).add(in.at);
+    out.add_each<std::int64_t>(numbers, as_it_is).once();
+    out.add_each<std::int64_t>(std::array{static_cast<std::int64_t>(c.cost)}, as_it_is);
+    out.add_each<std::int64_t>(std::array{c.max_wait.count()}, as_it_is);
+    out.add(takes).add(in.at);
+    if (takes) {
+      out.let_join(1, postgres_division::in_turn);
+      out.share_a_lock();
+    }
     return out;
   }
 

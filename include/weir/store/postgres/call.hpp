@@ -151,6 +151,10 @@ class postgres_call {
     return end();
   }
 
+  /// The array that was added last is not joined with those of others, but is the same in all of
+  /// them.
+  void once() noexcept { count_[size_ - 1] = 0; }
+
   /// Says that such calls may be made as one, where all but their arrays is the same: by one call,
   /// whose arrays are theirs behind one another.
   ///

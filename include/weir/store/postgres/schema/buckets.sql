@@ -87,16 +87,18 @@ BEGIN
   RETURN a;
 END $$;
 
--- The time of the step, the arrivals before it, and whether it was allowed.
-CREATE FUNCTION weir.take(key_ bytea, quotas_ bytea, s_ bigint[], cost_ bigint, max_wait_ bigint,
-    takes_ boolean, at_ bigint, OUT now bigint, OUT allowed boolean, OUT a0 bigint, OUT a1 bigint,
-    OUT a2 bigint, OUT a3 bigint, OUT h0 bigint, OUT h1 bigint, OUT h2 bigint, OUT h3 bigint) --\
+-- Takes from one bucket, one after the other, or a look at it: the time of the step, the arrivals
+-- before each, and whether it was allowed. The bucket is locked once for all of them.
+CREATE FUNCTION weir.take(key_ bytea, quotas_ bytea, s_ bigint[], costs_ bigint[], max_waits_ bigint[],
+    takes_ boolean, at_ bigint) RETURNS TABLE (now bigint, allowed boolean, a0 bigint, a1 bigint,
+    a2 bigint, a3 bigint, h0 bigint, h1 bigint, h2 bigint, h3 bigint) --\
         LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   b record;
   a numeric[];
   made boolean := false;
-  wait bigint := 0;
+  taken boolean := false;
+  wait bigint;
   due_ numeric;
 BEGIN
   LOOP
@@ -108,6 +110,7 @@ BEGIN
     EXIT WHEN FOUND OR NOT takes_;
     INSERT INTO weir.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
     made := FOUND;
+    EXIT WHEN made;
   END LOOP;
   now := weir.bucket_time(at_);
   IF NOT made AND b.quotas IS NOT NULL
@@ -117,29 +120,31 @@ BEGIN
   a := CASE WHEN made OR b.quotas IS NULL THEN weir.unseen_bucket(s_, now)
             WHEN b.quotas = quotas_ THEN b.arrival
             ELSE weir.changed_quotas(b.scales, b.arrival, s_, now) END;
-  a0 := weir.low_of(a[1]); a1 := weir.low_of(a[2]); a2 := weir.low_of(a[3]); a3 := weir.low_of(a[4]);
-  h0 := weir.high_of(a[1]); h1 := weir.high_of(a[2]); h2 := weir.high_of(a[3]); h3 := weir.high_of(a[4]);
-  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
-    due_ := a[i + 1] + (cost_ - s_[3 * i + 1])::numeric * s_[3 * i + 3];
-    IF due_ > weir.units_at(now, s_[3 * i + 2]) THEN
-      wait := greatest(wait, weir.reached(due_, s_[3 * i + 2]) - now);
+  FOR n IN 1 .. cardinality(costs_) LOOP
+    a0 := weir.low_of(a[1]); a1 := weir.low_of(a[2]); a2 := weir.low_of(a[3]); a3 := weir.low_of(a[4]);
+    h0 := weir.high_of(a[1]); h1 := weir.high_of(a[2]); h2 := weir.high_of(a[3]); h3 := weir.high_of(a[4]);
+    wait := 0;
+    FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
+      due_ := a[i + 1] + (costs_[n] - s_[3 * i + 1])::numeric * s_[3 * i + 3];
+      IF due_ > weir.units_at(now, s_[3 * i + 2]) THEN
+        wait := greatest(wait, weir.reached(due_, s_[3 * i + 2]) - now);
+      END IF;
+    END LOOP;
+    allowed := wait <= max_waits_[n];
+    RETURN NEXT;
+    IF takes_ AND allowed THEN
+      taken := true;
+      FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
+        a[i + 1] := greatest(a[i + 1], weir.units_at(now + wait, s_[3 * i + 2]))
+                    + costs_[n]::numeric * s_[3 * i + 3];
+      END LOOP;
     END IF;
   END LOOP;
-  allowed := wait <= max_wait_;
-  IF NOT takes_ THEN
-    RETURN;
-  END IF;
-  IF NOT allowed THEN
+  IF NOT taken THEN
     IF made THEN
       DELETE FROM weir.buckets k WHERE k.key = key_;
     END IF;
-    RETURN;
-  END IF;
-  FOR i IN 0 .. cardinality(s_) / 3 - 1 LOOP
-    a[i + 1] := greatest(a[i + 1], weir.units_at(now + wait, s_[3 * i + 2]))
-                + cost_::numeric * s_[3 * i + 3];
-  END LOOP;
-  IF NOT made AND b.quotas = quotas_ THEN
+  ELSIF NOT made AND b.quotas = quotas_ THEN
     UPDATE weir.buckets k SET arrival = a WHERE k.key = key_;
   ELSE
     UPDATE weir.buckets k SET quotas = quotas_, scales = s_, arrival = a, --\
