@@ -50,7 +50,8 @@ struct tally {
 
   void add(steady_clock::duration d) {
     if (!counts) return;
-    auto const us = static_cast<long>(std::chrono::duration_cast<std::chrono::microseconds>(d).count());
+    auto const us =
+        static_cast<long>(std::chrono::duration_cast<std::chrono::microseconds>(d).count());
     ++done;
     waited += us;
     for (auto seen = worst.load(); seen < us && !worst.compare_exchange_weak(seen, us);) {

@@ -188,7 +188,12 @@ BOOST_AUTO_TEST_CASE(a_deadlock_with_an_application_is_undone_and_said) {
   own.must("SET deadlock_timeout = '1h'; BEGIN; LOCK TABLE weir.counters");
   std::vector<new_job> const jobs{job_of(1, "key")};
   auto const ended = start(b.store, command::enqueue_jobs{"q", jobs});
-  until_somebody_waits(b.io, b.database);  // and has the key's lock
+  // In line it does not wait for long. Where it does, it has the key's lock.
+  BOOST_TEST_REQUIRE(weir_test::happens(b.io, [&] {
+    return b.db.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                       "datname = current_database() AND "
+                       "clock_timestamp() - query_start > interval '200 ms'") == 1;
+  }));
   BOOST_TEST(PQsendQuery(own.get(), "SELECT weir.guard(ARRAY[weir.key_name(1, 'q', 'key')])") == 1);
   until_somebody_waits(b.io, b.database, 2);
   first.must("COMMIT");  // so the enqueue goes on, until it waits for the counters

@@ -235,6 +235,38 @@ BOOST_AUTO_TEST_CASE(no_command_fails_because_of_another_that_it_went_with) {
 }
 
 // F50: calls that an application's transaction holds up do not hold up others of their kind.
+BOOST_AUTO_TEST_CASE(F50_a_key_that_is_held_holds_up_nothing_that_went_with_it) {
+  bed b;
+  let_locks_take_long(b.db);
+  connection own{the_server().conninfo(b.database)};
+  own.must("BEGIN");
+  postgres_transaction tx{own.get()};
+  std::vector<std::string> keys;
+  for (int i = 0; i != many; ++i) keys.push_back("key" + std::to_string(i));
+  std::vector<new_job> const held{job_of(100, keys[7])};
+  BOOST_TEST(tx.execute(command::enqueue_jobs{"q", held}).has_value());
+  std::deque<std::array<new_job, 1>> jobs;
+  enqueues all{b};
+  for (int i = 0; i != many; ++i) {
+    jobs.push_back({job_of(static_cast<std::uint8_t>(i + 1), keys[static_cast<std::size_t>(i)])});
+    all.add({"q", jobs.back()});
+  }
+  BOOST_TEST(weir_test::happens(b.io, [&] {
+    int n = 0;
+    for (std::size_t i = 0; i != many; ++i) n += all.answered(i) ? 1 : 0;
+    return n == many - 1;
+  }));
+  BOOST_TEST(!all.answered(7));
+  own.must("COMMIT");
+  auto const answers = all.values();
+  for (std::size_t i = 0; i != many; ++i) {
+    auto const expected = i == 7 ? enqueue_outcome::duplicate : enqueue_outcome::enqueued;
+    BOOST_TEST((answers[i].front().outcome == expected));
+  }
+  BOOST_TEST((answers[7].front().other == id(100)));
+  BOOST_TEST(b(command::read_queue_stats{"q"})->enqueued == std::uint64_t{many});
+}
+
 BOOST_AUTO_TEST_CASE(no_command_waits_for_a_lock_that_others_of_its_kind_wait_for) {
   bed b;
   fill(b, 4);

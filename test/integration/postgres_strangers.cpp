@@ -199,8 +199,8 @@ BOOST_AUTO_TEST_CASE(F94_what_a_stranger_hears_names_no_key) {
   }));
   BOOST_TEST(heard.size() == 33U);
   // Not the digest that a guess at the key has.
-  for (std::string const guess : {"'secret'", "'secret' || 'other'",
-                                  "int4send(6) || 'secret'::bytea || 'other'::bytea"}) {
+  for (std::string const guess :
+       {"'secret'", "'secret' || 'other'", "int4send(6) || 'secret'::bytea || 'other'::bytea"}) {
     BOOST_TEST(heard != theirs.must("SELECT 'p' || left(encode(sha256((" + guess +
                                     ")::bytea), 'hex'), 32)"));
   }

@@ -72,6 +72,8 @@ struct waiting_bed : bed {
                                     "AND query LIKE '%await_permits%' AND pid <> "
                                     "pg_backend_pid() AND datname = current_database()") >= 1;
     });
+    io.restart();
+    io.run_for(50ms);
   }
   bool listens() {
     return db.number("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND "

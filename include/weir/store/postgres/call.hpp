@@ -183,6 +183,13 @@ class postgres_call {
   [[nodiscard]] bool shares_lock() const noexcept { return shares_lock_; }
   /// The argument that was added last is true in a joined call.
   void tell_of_others() noexcept { tells_ = size_ - 1; }
+  /// The argument that was added last is true where others wait behind it, joined or not: then it
+  /// does not wait for locks. Where that refuses it, it is made once more, by itself.
+  void hurry_in_line() noexcept {
+    tell_of_others();
+    hurries_ = true;
+  }
+  [[nodiscard]] bool hurries() const noexcept { return hurries_; }
   /// Where its part of a joined answer says so, nothing was done, and it is to be made by itself.
   void leave_out(bool (*if_so)(postgres_rows const&) noexcept) noexcept { left_out_ = if_so; }
   [[nodiscard]] bool left_out(postgres_rows const& part) const noexcept {
@@ -209,7 +216,7 @@ class postgres_call {
   template <class Range, class Of>
   [[nodiscard]] static postgres_call joined(Range const& range, Of&& of) {
     postgres_call const& first = of(*range.begin());
-    if (range.size() == 1) return first;
+    if (range.size() == 1 && !first.hurries_) return first;
     postgres_call out{first};
     if (first.together_ != nullptr) out.function_ = first.together_;
     out.repairs_ = nullptr;
@@ -315,13 +322,14 @@ class postgres_call {
   postgres_division division_{};
   bool may_wait_ = false;
   bool shares_lock_ = false;
+  bool hurries_ = false;
 };
 
 /// What a call depends on beside its command.
 struct postgres_scope {
   std::uint32_t shards = 1;
-  bool own = true;  ///< in a transaction of weir's own, not in an application's
-  bool listens = true;  ///< who waits is to be told by NOTIFY
+  bool own = true;      ///< in a transaction of weir's own, not in an application's
+  bool listens = true;  ///< whoever gets a place in line is to be told of its turn by NOTIFY
   std::optional<time_point> at{};
 };
 

@@ -62,8 +62,7 @@ class postgres_engine {
   void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
     using answer = typename C::result;
     auto const& o = pool_->options();
-    postgres_scope const in{
-        .shards = o.shards, .own = true, .listens = o.listen, .at = terms.at};
+    postgres_scope const in{.shards = o.shards, .own = true, .listens = o.listen, .at = terms.at};
     if (auto const ec = refusal(c, in)) {
       return post_completion(executor_, std::move(handler), ec, answer{});
     }

@@ -26,7 +26,8 @@ class postgres_gatherer {
  public:
   /// The server refused the call, or left these of its commands out, so none of them was executed:
   /// each is to be tried by itself.
-  virtual void refused(std::vector<std::unique_ptr<postgres_request>> parts) = 0;
+  virtual void refused(std::string const& kind,
+                       std::vector<std::unique_ptr<postgres_request>> parts) = 0;
   /// A call of this kind is not under way any more.
   virtual void ended(std::string const& kind) noexcept = 0;
 
@@ -36,7 +37,7 @@ class postgres_gatherer {
 
 /// Commands of one kind that are executed as one call, in one transaction. If the server refuses
 /// several, none of them was done, and each is tried by itself: no command fails because of
-/// another.
+/// another. But those that wait for one lock are not: none of them would get it.
 class postgres_joined final : public postgres_request {
  public:
   /// @param to    outlives this
@@ -67,9 +68,11 @@ class postgres_joined final : public postgres_request {
   }
 
   void finish(error_code ec, postgres_rows const& rows) noexcept override {
-    if (ec && ec != errc::outcome_unknown && parts_.size() > 1 && !call().shares_lock()) {
+    bool const alone = parts_.size() == 1 && !call().hurries();
+    bool const all_alike = call().shares_lock() && ec == errc::store_unavailable;
+    if (ec && ec != errc::outcome_unknown && !alone && !all_alike) {
       try {
-        gatherer_.refused(std::move(parts_));
+        gatherer_.refused(kind_, std::move(parts_));
       } catch (...) {  // no memory to keep them: they are aborted
       }
       return;
@@ -98,7 +101,7 @@ class postgres_joined final : public postgres_request {
         parts_[i]->finish(ec, part);
       }
     }
-    if (!left_out.empty()) gatherer_.refused(std::move(left_out));
+    if (!left_out.empty()) gatherer_.refused(kind_, std::move(left_out));
   }
 
   /// The numbers of each part's rows.
@@ -167,7 +170,8 @@ class postgres_gathering {
         if (r->waiting()) {
           rows += r->call().rows();
           bytes += r->call().bytes();
-          if (!parts.empty() && (rows > most_rows || bytes > most_bytes)) break;
+          auto const most = from.alone ? most_rows_alone : most_rows;
+          if (!parts.empty() && (rows > most || bytes > most_bytes)) break;
         }
         from.rows -= r->call().rows();
         if (r->leaves()) parts.push_back(std::move(r));
@@ -190,6 +194,9 @@ class postgres_gathering {
     for (auto& each : parts) add(std::move(each));
   }
 
+  /// One more call of this kind is under way, of what has gone with another.
+  void parted(std::string const& name) { ++kinds_[name].under_way; }
+
   /// A call of this kind has ended.
   void ended(std::string const& name) noexcept {
     auto const at = kinds_.find(name);
@@ -209,7 +216,7 @@ class postgres_gathering {
   void prod() {
     for (auto at = kinds_.begin(); at != kinds_.end(); ++at) {
       auto& k = at->second;
-      if (!std::exchange(k.moved, false) && !k.waiting.empty() && !k.alone) ++k.stuck;
+      if (!std::exchange(k.moved, false) && !k.waiting.empty()) ++k.stuck;
       let_go(at);
     }
   }
@@ -232,9 +239,13 @@ class postgres_gathering {
  private:
   // From there on a call costs what its rows cost, and several connections do more than one.
   static constexpr int most_rows = 64;
+  // Of calls that are made one at a time. What is locked refuses so many of them at once.
+  static constexpr int most_rows_alone = 512;
   static constexpr std::size_t most_bytes = std::size_t{1} << 20U;
   // One is executed while the other one is committed.
   static constexpr int calls_at_once = 2;
+  // By then the server has told who waits for a lock, so it is the connection that is silent.
+  static constexpr int most_prods = 150;
 
   struct kind {
     std::deque<std::unique_ptr<postgres_request>> waiting{};
@@ -251,7 +262,7 @@ class postgres_gathering {
   void let_go(kinds::iterator at) {
     auto& k = at->second;
     if (k.listed || k.waiting.empty()) return;
-    if (k.alone ? k.under_way > 0
+    if (k.alone ? k.under_way > k.stuck / most_prods
                 : k.under_way >= calls_at_once + k.stuck && k.rows < most_rows) {
       return;
     }

@@ -47,10 +47,10 @@ struct postgres_jobs {
     postgres_call out{"enqueue_jobs"};
     out.add(c.queue).add(postgres_shard(c.queue, in)).add(plain);
     add_jobs(out, c.jobs);
-    out.add(in.own).add(in.at);
-    if (plain) {
-      out.let_join(c.jobs.size(), postgres_division::in_turn);
-    } else {
+    out.add(in.own).add(in.at).add(false);
+    out.let_join(c.jobs.size(), postgres_division::in_turn);
+    if (!plain) {
+      out.hurry_in_line();
       out.expect_to_wait();
     }
     return out;

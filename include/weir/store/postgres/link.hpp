@@ -95,7 +95,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       end(errc::store_unavailable);
       return false;
     }
-    if (r->call().joinable()) ++joined_;
+    joined_ += is_joined(*r) ? 1 : 0;
     under_way_.push_back(sent{std::move(r), {}, {}, explicit_ ? 2 : 1, false});
     if (under_way_.size() == 1) set_timer();
     auto& item = under_way_.back();
@@ -150,6 +150,11 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
    private:
     postgres_link& to_;
   };
+
+  /// Is it of those that cost the server as much as several? Steps of one key mostly are not.
+  static bool is_joined(postgres_request const& r) noexcept {
+    return r.call().joinable() && !r.call().shares_lock();
+  }
 
   [[nodiscard]] std::pair<std::shared_ptr<void>, std::shared_ptr<void>> lives() {
     return {owner_.shared_from_this(), shared_from_this()};
@@ -323,7 +328,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   void finish_first() {
     auto first = std::move(under_way_.front());
     under_way_.pop_front();
-    if (first.request->call().joinable()) --joined_;
+    joined_ -= is_joined(*first.request) ? 1 : 0;
     socket_.answered(postgres_bytes(first.answer.get()));
     if (!first.failed && !first.answer) first.failed = errc::store_corrupt;
     if (first.failed == errc::store_corrupt && first.request->repair()) {

@@ -88,6 +88,12 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   /// From any thread. What commands at told times leave is not tidied by the server's clock.
   void tidy_no_more() noexcept { told_ = true; }
 
+  /// Nobody has the store any more: nothing is done but what was asked for. On the strand.
+  void rest() {
+    rests_ = true;
+    again_.stop();
+  }
+
   /// From any thread. What is under way is still answered.
   void close() {
     dispatch_task(strand_, [self = self()] {
@@ -182,8 +188,23 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
     }
   }
 
-  void refused(std::vector<std::unique_ptr<postgres_request>> parts) override {
-    for (auto& each : parts) repeats(std::move(each));
+  /// Those that hurry do so once more by themselves: so only who has to wait stands in line.
+  void refused(std::string const& kind,
+               std::vector<std::unique_ptr<postgres_request>> parts) override {
+    bool const again = parts.size() > 1 && parts.front()->call().hurries() && !closed_;
+    postgres_gatherer& told = *this;
+    for (auto& each : parts) {
+      if (!again) {
+        repeats(std::move(each));
+        continue;
+      }
+      each->stays();
+      std::vector<std::unique_ptr<postgres_request>> one;
+      one.push_back(std::move(each));
+      gathered_.parted(kind);
+      auto& pending = lanes_[0].pending;
+      pending.push_back(std::make_unique<postgres_joined>(told, kind, std::move(one)));
+    }
   }
 
   void ended(std::string const& kind) noexcept override { gathered_.ended(kind); }
@@ -366,15 +387,17 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
     if (told_.load(std::memory_order_relaxed) || tidying_ || on.load() >= options_.pipeline) return;
     tidied_ = retry_.now();
     std::unique_ptr<postgres_request> r = std::make_unique<tidying>(self());
-    tidying_ = on.send(r);
+    tidying_ = true;  // unless sending it ends it
+    if (!on.send(r)) tidying_ = false;
   }
 
-  /// Goes on while there is more, at once, and leaves the server twice as long for others as it
-  /// took: so what time ends is removed as fast as it is made (F78).
+  /// Goes on while there is more, and leaves the server twice as long for others as it took: so
+  /// what time ends is removed as fast as it is made (F78).
   void tidy_again() {
-    if (closed_) return;
+    if (closed_ || rests_) return;
     auto const now = retry_.now();
-    again_.set(saturating_add(now, 2 * (now - tidied_)), [self = self()] {
+    auto const pause = std::max(2 * (now - tidied_), shortest_pause);
+    again_.set(saturating_add(now, pause), [self = self()] {
       if (auto const on = self->best(self->lanes_[0])) self->tidy_by(*on);
     });
   }
@@ -395,6 +418,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   // How long nothing is connected to after a server took no writes.
   static constexpr duration demoted_interval = std::chrono::milliseconds{50};
   static constexpr duration prod_interval = std::chrono::milliseconds{20};
+  // Between two times that it tidies, so that no server can keep it at that.
+  static constexpr duration shortest_pause = std::chrono::milliseconds{10};
 
   postgres_gathering gathered_;  // outlives what is in the lanes, some of which it is told of
   std::array<lane, 2> lanes_;
@@ -416,6 +441,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   bool gathering_ = false;
   bool prodding_ = false;
   bool tidying_ = false;
+  bool rests_ = false;
   bool closed_ = false;
 };
 

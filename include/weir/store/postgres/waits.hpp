@@ -235,6 +235,7 @@ class postgres_waits final : public postgres_watch_owner {
     for (auto const& w : all()) w->fail(why);
     linger_.stop();
     listener_.close();
+    pool_->rest();
   }
 
   [[nodiscard]] std::weak_ptr<postgres_waits> self_weakly() {
@@ -263,8 +264,8 @@ class postgres_waits final : public postgres_watch_owner {
     auto watch = watch_of(number);
     if (!watch) {
       forget(number);
-      watch = std::make_shared<postgres_watch>(self_weakly(), pool_->strand(), std::move(call),
-                                               number);
+      watch =
+          std::make_shared<postgres_watch>(self_weakly(), pool_->strand(), std::move(call), number);
       watches_.insert_or_assign(number, known{watch, {}});
       unnamed_.insert(number);
     }

@@ -265,6 +265,7 @@ DECLARE
   all_ integer := 0;
   n integer;
   r record;
+  line_ record;
 BEGIN
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.jobs k WHERE k.kept <= now_
       ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED)
@@ -285,9 +286,10 @@ BEGIN
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
       LATERAL (SELECT w.key FROM weir.permit_lines w
         WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
-    PERFORM weir.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest, l.ended)
-      FROM weir.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
-    all_ := all_ + 1;
+    line_ := weir.open_line(r.key, now_, false);
+    PERFORM weir.close_line(r.key, line_.live, line_.waiting, line_.turn, line_.fence,
+                            line_.soonest, line_.ended);
+    all_ := all_ + line_.ended;
   END LOOP;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.hints k
       WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)

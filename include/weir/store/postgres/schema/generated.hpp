@@ -619,6 +619,7 @@ DECLARE
   all_ integer := 0;
   n integer;
   r record;
+  line_ record;
 BEGIN
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.jobs k WHERE k.kept <= now_
       ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED)
@@ -639,9 +640,10 @@ BEGIN
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
       LATERAL (SELECT w.key FROM ~.permit_lines w
         WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
-    PERFORM ~.close_line(r.key, l.live, l.waiting, l.turn, l.fence, l.soonest, l.ended)
-      FROM ~.open_line(r.key, now_, false) l WHERE l.live IS NOT NULL;
-    all_ := all_ + 1;
+    line_ := ~.open_line(r.key, now_, false);
+    PERFORM ~.close_line(r.key, line_.live, line_.waiting, line_.turn, line_.fence,
+                            line_.soonest, line_.ended);
+    all_ := all_ + line_.ended;
   END LOOP;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.hints k
       WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
@@ -1215,11 +1217,13 @@ BEGIN
   RETURN nullif(~.bury(j, now_) > 0, false);
 END $$;
 
--- `plain_`: no job of these takes a key with its enqueue.
+-- `plain_`: no job of these takes a key with its enqueue. `hurries_`: whoever has one of the keys is
+-- not waited for, or hardly: others wait behind this, and it is asked again where nobody does (F50).
 CREATE FUNCTION ~.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
     kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
     strategies_ integer[], policies_ integer[], delays_ bigint[], deadlines_ bigint[],
-    retentions_ bigint[], ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint)
+    retentions_ bigint[], ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint,
+    hurries_ boolean DEFAULT false)
   RETURNS TABLE (outcome integer, other uuid) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint;
@@ -1235,6 +1239,7 @@ DECLARE
   cancelled integer := 0;
   buried integer := 0;
   gives_way boolean;
+  fresh boolean;
 BEGIN
   IF plain_ THEN
     now_ := coalesce(at_, ~.clock());
@@ -1273,19 +1278,60 @@ BEGIN
     RETURN;
   END IF;
 
+  IF hurries_ THEN
+    PERFORM set_config('lock_timeout', '20ms', true);
+  END IF;
   -- The ids of several jobs, too: their order here is not that of the inserts (F72).
   PERFORM ~.guard(ARRAY(
     SELECT ~.key_name(1, queue_, u.key) FROM unnest(keys_, strategies_) u(key, strategy)
       WHERE u.strategy NOT IN (0, 3)
     UNION ALL SELECT ~.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)
       WHERE cardinality(ids_) > 1));
-  PERFORM 1 FROM (
-      SELECT u.id FROM unnest(ids_) u(id)
-      UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM ~.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
-    LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
+  -- Nearly always all of the ids and keys are new: then there is nothing to lock, and all of them
+  -- are added at once.
+  fresh := cardinality(ids_) > 1 AND (SELECT count(DISTINCT u.id) = count(*) AND count(DISTINCT u.key) = count(u.key)
+         FROM (SELECT v.id, CASE WHEN v.strategy NOT IN (0, 3) THEN v.key END
+             FROM unnest(ids_, keys_, strategies_) v(id, key, strategy)) u(id, key))
+      AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id),
+        LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = u.id OFFSET 0) l)
+      AND NOT EXISTS (SELECT 1 FROM unnest(keys_) u(key),
+        LATERAL (SELECT 1 FROM ~.keys w WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key
+                   OFFSET 0) l);
+  IF NOT fresh THEN
+    PERFORM 1 FROM (
+        SELECT u.id FROM unnest(ids_) u(id)
+        UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM ~.keys w
+          WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
+      LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
+  END IF;
   now_ := coalesce(at_, ~.clock());
   n := 0;
+  IF fresh THEN
+    WITH added AS (
+        INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
+            strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+          SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
+              attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
+              retentions_[i], now_, now_, headers_[i]
+            FROM generate_series(1, cardinality(ids_)) i ORDER BY ids_[i]
+          ON CONFLICT (queue, id) DO NOTHING RETURNING id, vesting),
+      held AS (
+        INSERT INTO ~.keys SELECT queue_, false, keys_[i], ids_[i],
+            CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END
+          FROM generate_series(1, cardinality(ids_)) i JOIN added a ON a.id = ids_[i]
+          WHERE strategies_[i] NOT IN (0, 3)
+          ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until)
+      SELECT count(*), min(a.vesting) INTO n, vests FROM added a;
+    IF n > 0 THEN
+      done := ~.touch(queue_, shard_, vests, own_);
+      done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
+    END IF;
+    outcome := 0;
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      RETURN NEXT;
+    END LOOP;
+    RETURN;
+  END IF;
   FOR i IN 1 .. cardinality(ids_) LOOP
     outcome := 0; other := NULL;
     SELECT j.kept INTO r FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
@@ -1585,23 +1631,23 @@ CREATE FUNCTION ~.turn_topic(key_ bytea, holder_ bytea) RETURNS text LANGUAGE sq
   RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM ~.state s))
                                    || int4send(octet_length(key_)) || key_ || holder_), 'hex'), 32);
 
--- After so many places became free: tells those whose turn has come by it, and nobody else. Those
--- ahead of them were told before.
+-- After so many places became free: tells those whose turn has come by it, and nobody else: who was
+-- to be told before has been. Where limits differ it looks at the first ones of the line.
 CREATE FUNCTION ~.call_next(key_ bytea, live_ integer, freed_ integer) RETURNS void
   LANGUAGE plpgsql AS $$
 DECLARE
   turns integer := (SELECT p.top FROM ~.permits p WHERE p.key = key_ AND p.ticket
                       ORDER BY p.number LIMIT 1) - live_;
 BEGIN
-  IF turns > 0 THEN
-    PERFORM pg_notify(btrim('~', '"'), ~.turn_topic(key_, n.holder))
-      FROM (SELECT p.holder, p.listens FROM ~.permits p WHERE p.key = key_ AND p.ticket
-              ORDER BY p.number OFFSET greatest(turns - freed_, 0) LIMIT least(freed_, turns)) n
-      WHERE n.listens;
-  END IF;
+  PERFORM pg_notify(btrim('~', '"'), ~.turn_topic(key_, n.holder))
+    FROM (SELECT f.holder, f.listens, live_ + row_number() OVER () - 1 AS before, f.top
+            FROM (SELECT p.holder, p.listens, p.top FROM ~.permits p
+                WHERE p.key = key_ AND p.ticket ORDER BY p.number LIMIT greatest(turns, 8)) f) n
+    WHERE n.listens AND n.before BETWEEN n.top - freed_ AND n.top - 1;
 END $$;
 
--- Leaves the line as it is now, and says who is next if places became free.
+-- Leaves the line as it is now, and says who is next if places became free. It is changed whenever
+-- something ends sooner than it would have: a REPEATABLE READ transaction that sees less is refused.
 CREATE FUNCTION ~.close_line(key_ bytea, live_ integer, waiting_ integer, turn_ bigint,
     fence_ bigint, soonest_ bigint, freed_ integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -1653,6 +1699,7 @@ BEGIN
       IF known AND NOT waits AND number_ = fences_[i] THEN
         UPDATE ~.permits p SET until = l.now + ttls_[i]
           WHERE p.key = key_ AND p.holder = holders_[i];
+        l.turn := l.turn + (l.now + ttls_[i] < until_)::integer;
         l.soonest := least(l.soonest, l.now + ttls_[i]);
         done := true; expires_in := ttls_[i];
       END IF;
@@ -1694,6 +1741,7 @@ BEGIN
               limits_[i], listens_)
             ON CONFLICT (key, holder) DO UPDATE SET until = excluded.until, top = excluded.top,
               listens = excluded.listens;
+          l.turn := l.turn + (known AND l.now + patiences_[i] < until_)::integer;
           l.soonest := least(l.soonest, l.now + patiences_[i]);
         ELSE
           IF known THEN
@@ -1736,7 +1784,8 @@ BEGIN
       WHERE p.key = keys_[i] AND p.holder = holders_[i] AND p.ticket AND (p.until > now_) IS TRUE;
     due := NOT FOUND; due_in := NULL; topic_ := ~.turn_topic(keys_[i], holders_[i]);
     IF NOT due THEN
-      SELECT count(*) < o.top, CASE WHEN count(*) FILTER (WHERE f.ticket) <= 8 THEN min(f.until) - now_ END
+      SELECT count(*) < o.top, CASE WHEN count(*) FILTER (WHERE f.ticket) <= 8 AND count(*) < o.top + 9
+            THEN min(f.until) - now_ END
         INTO due, due_in
         FROM (SELECT p.until, p.ticket FROM ~.permits p
             WHERE p.key = keys_[i] AND (p.until > now_) IS TRUE AND (NOT p.ticket OR p.number < o.number)
@@ -2232,7 +2281,7 @@ CREATE TABLE ~.permits (
   number  bigint NOT NULL,               -- its fence, or its turn
   until   bigint NOT NULL,
   top     integer NOT NULL DEFAULT 0,    -- the limit that its ticket waits for
-  listens boolean NOT NULL DEFAULT false,  -- the process that waits with it
+  listens boolean NOT NULL DEFAULT false,  -- is its holder to be told of its turn?
   PRIMARY KEY (key, holder)
 ) WITH ({hot_table});
 CREATE INDEX permits_number ON ~.permits (key, ticket, number);

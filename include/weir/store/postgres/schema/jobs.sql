@@ -151,11 +151,13 @@ BEGIN
   RETURN nullif(weir.bury(j, now_) > 0, false);
 END $$;
 
--- `plain_`: no job of these takes a key with its enqueue.
+-- `plain_`: no job of these takes a key with its enqueue. `hurries_`: whoever has one of the keys is
+-- not waited for, or hardly: others wait behind this, and it is asked again where nobody does (F50).
 CREATE FUNCTION weir.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids_ uuid[],
     kinds_ bytea[], payloads_ bytea[], keys_ bytea[], priorities_ integer[], attempts_ integer[],
     strategies_ integer[], policies_ integer[], delays_ bigint[], deadlines_ bigint[],
-    retentions_ bigint[], ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint)
+    retentions_ bigint[], ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint,
+    hurries_ boolean DEFAULT false)
   RETURNS TABLE (outcome integer, other uuid) --\
       LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
@@ -172,6 +174,7 @@ DECLARE
   cancelled integer := 0;
   buried integer := 0;
   gives_way boolean;
+  fresh boolean;
 BEGIN
   IF plain_ THEN
     now_ := coalesce(at_, weir.clock());
@@ -211,19 +214,61 @@ BEGIN
     RETURN;
   END IF;
 
+  IF hurries_ THEN
+    PERFORM set_config('lock_timeout', '20ms', true);
+  END IF;
   -- The ids of several jobs, too: their order here is not that of the inserts (F72).
   PERFORM weir.guard(ARRAY(
     SELECT weir.key_name(1, queue_, u.key) FROM unnest(keys_, strategies_) u(key, strategy)
       WHERE u.strategy NOT IN (weir.holds_while_waiting.others)
     UNION ALL SELECT weir.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)
       WHERE cardinality(ids_) > 1));
-  PERFORM 1 FROM (
-      SELECT u.id FROM unnest(ids_) u(id)
-      UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM weir.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
-    LATERAL (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
+  -- Nearly always all of the ids and keys are new: then there is nothing to lock, and all of them
+  -- are added at once.
+  fresh := cardinality(ids_) > 1 AND --\
+      (SELECT count(DISTINCT u.id) = count(*) AND count(DISTINCT u.key) = count(u.key)
+         FROM (SELECT v.id, CASE WHEN v.strategy NOT IN (weir.holds_while_waiting.others) THEN v.key END
+             FROM unnest(ids_, keys_, strategies_) v(id, key, strategy)) u(id, key))
+      AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id),
+        LATERAL (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = u.id OFFSET 0) l)
+      AND NOT EXISTS (SELECT 1 FROM unnest(keys_) u(key),
+        LATERAL (SELECT 1 FROM weir.keys w WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key
+                   OFFSET 0) l);
+  IF NOT fresh THEN
+    PERFORM 1 FROM (
+        SELECT u.id FROM unnest(ids_) u(id)
+        UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM weir.keys w
+          WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
+      LATERAL (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
+  END IF;
   now_ := coalesce(at_, weir.clock());
   n := 0;
+  IF fresh THEN
+    WITH added AS (
+        INSERT INTO weir.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
+            strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+          SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
+              attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
+              retentions_[i], now_, now_, headers_[i]
+            FROM generate_series(1, cardinality(ids_)) i ORDER BY ids_[i]
+          ON CONFLICT (queue, id) DO NOTHING RETURNING id, vesting),
+      held AS (
+        INSERT INTO weir.keys SELECT queue_, false, keys_[i], ids_[i],
+            CASE WHEN strategies_[i] = weir.unique_strategy.until_expired THEN now_ + ttls_[i] END
+          FROM generate_series(1, cardinality(ids_)) i JOIN added a ON a.id = ids_[i]
+          WHERE strategies_[i] NOT IN (weir.holds_while_waiting.others)
+          ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until)
+      SELECT count(*), min(a.vesting) INTO n, vests FROM added a;
+    IF n > 0 THEN
+      done := weir.touch(queue_, shard_, vests, own_);
+      done := weir.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
+    END IF;
+    outcome := weir.enqueue_outcome.enqueued;
+    FOR i IN 1 .. cardinality(ids_) LOOP
+      RETURN NEXT;
+    END LOOP;
+    RETURN;
+  END IF;
   FOR i IN 1 .. cardinality(ids_) LOOP
     outcome := weir.enqueue_outcome.enqueued; other := NULL;
     SELECT j.kept INTO r FROM weir.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];

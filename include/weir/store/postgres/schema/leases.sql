@@ -46,23 +46,23 @@ CREATE FUNCTION weir.turn_topic(key_ bytea, holder_ bytea) RETURNS text LANGUAGE
   RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM weir.state s))
                                    || int4send(octet_length(key_)) || key_ || holder_), 'hex'), 32);
 
--- After so many places became free: tells those whose turn has come by it, and nobody else. Those
--- ahead of them were told before.
+-- After so many places became free: tells those whose turn has come by it, and nobody else: who was
+-- to be told before has been. Where limits differ it looks at the first ones of the line.
 CREATE FUNCTION weir.call_next(key_ bytea, live_ integer, freed_ integer) RETURNS void
   LANGUAGE plpgsql AS $$
 DECLARE
   turns integer := (SELECT p.top FROM weir.permits p WHERE p.key = key_ AND p.ticket
                       ORDER BY p.number LIMIT 1) - live_;
 BEGIN
-  IF turns > 0 THEN
-    PERFORM pg_notify(btrim('weir', '"'), weir.turn_topic(key_, n.holder))
-      FROM (SELECT p.holder, p.listens FROM weir.permits p WHERE p.key = key_ AND p.ticket
-              ORDER BY p.number OFFSET greatest(turns - freed_, 0) LIMIT least(freed_, turns)) n
-      WHERE n.listens;
-  END IF;
+  PERFORM pg_notify(btrim('weir', '"'), weir.turn_topic(key_, n.holder))
+    FROM (SELECT f.holder, f.listens, live_ + row_number() OVER () - 1 AS before, f.top
+            FROM (SELECT p.holder, p.listens, p.top FROM weir.permits p
+                WHERE p.key = key_ AND p.ticket ORDER BY p.number LIMIT greatest(turns, 8)) f) n
+    WHERE n.listens AND n.before BETWEEN n.top - freed_ AND n.top - 1;
 END $$;
 
--- Leaves the line as it is now, and says who is next if places became free.
+-- Leaves the line as it is now, and says who is next if places became free. It is changed whenever
+-- something ends sooner than it would have: a REPEATABLE READ transaction that sees less is refused.
 CREATE FUNCTION weir.close_line(key_ bytea, live_ integer, waiting_ integer, turn_ bigint,
     fence_ bigint, soonest_ bigint, freed_ integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -114,6 +114,7 @@ BEGIN
       IF known AND NOT waits AND number_ = fences_[i] THEN
         UPDATE weir.permits p SET until = l.now + ttls_[i]
           WHERE p.key = key_ AND p.holder = holders_[i];
+        l.turn := l.turn + (l.now + ttls_[i] < until_)::integer;
         l.soonest := least(l.soonest, l.now + ttls_[i]);
         done := true; expires_in := ttls_[i];
       END IF;
@@ -155,6 +156,7 @@ BEGIN
               limits_[i], listens_)
             ON CONFLICT (key, holder) DO UPDATE SET until = excluded.until, top = excluded.top,
               listens = excluded.listens;
+          l.turn := l.turn + (known AND l.now + patiences_[i] < until_)::integer;
           l.soonest := least(l.soonest, l.now + patiences_[i]);
         ELSE
           IF known THEN
@@ -198,7 +200,8 @@ BEGIN
     due := NOT FOUND; due_in := NULL; topic_ := weir.turn_topic(keys_[i], holders_[i]);
     IF NOT due THEN
       SELECT count(*) < o.top, --\
-          CASE WHEN count(*) FILTER (WHERE f.ticket) <= 8 THEN min(f.until) - now_ END
+          CASE WHEN count(*) FILTER (WHERE f.ticket) <= 8 AND count(*) < o.top + 9
+            THEN min(f.until) - now_ END
         INTO due, due_in
         FROM (SELECT p.until, p.ticket FROM weir.permits p
             WHERE p.key = keys_[i] AND (p.until > now_) IS TRUE --\

@@ -44,7 +44,7 @@ CREATE TABLE weir.permits (
   number  bigint NOT NULL,               -- its fence, or its turn
   until   bigint NOT NULL,
   top     integer NOT NULL DEFAULT 0,    -- the limit that its ticket waits for
-  listens boolean NOT NULL DEFAULT false,  -- the process that waits with it
+  listens boolean NOT NULL DEFAULT false,  -- is its holder to be told of its turn?
   PRIMARY KEY (key, holder)
 ) WITH (weir.hot_table);
 CREATE INDEX permits_number ON weir.permits (key, ticket, number);
