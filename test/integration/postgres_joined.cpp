@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -235,6 +236,58 @@ BOOST_AUTO_TEST_CASE(no_command_fails_because_of_another_that_it_went_with) {
 }
 
 // F50: calls that an application's transaction holds up do not hold up others of their kind.
+BOOST_AUTO_TEST_CASE(takes_that_go_together_are_made_one_after_the_other) {
+  bed b;
+  let_locks_take_long(b.db);
+  quota const ten[] = {quota::per_hour(10)};
+  BOOST_TEST(b(command::take{"key", ten, 1})->remaining == 9U);
+  connection holds{the_server().conninfo(b.database)};
+  holds.must("BEGIN; SELECT 1 FROM weir.buckets FOR UPDATE");
+  together<command::take> all{b};
+  all.add({"key", ten, 1});
+  until_somebody_waits(b.io, b.database);
+  for (std::uint64_t const cost : {3U, 9U, 2U, 3U, 1U}) all.add({"key", ten, cost});
+  holds.must("COMMIT");
+  auto const answers = all.values();
+  std::vector<bool> const allowed{true, true, false, true, true, false};
+  std::vector<std::uint64_t> const remaining{8, 5, 5, 3, 0, 0};
+  for (std::size_t i = 0; i != answers.size(); ++i) {
+    BOOST_TEST(answers[i].allowed == allowed[i]);
+    BOOST_TEST(answers[i].remaining == remaining[i]);
+  }
+  BOOST_TEST(b(command::peek_bucket{"key", ten})->remaining == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_of_new_jobs_takes_the_keys_that_each_would_take) {
+  bed b;
+  std::array<new_job, 5> jobs{job_of(1), job_of(2, "a"), job_of(3, "b"), job_of(4, "c"),
+                              job_of(5, "d")};
+  jobs[2].strategy = unique_strategy::until_expired;
+  jobs[2].unique_ttl = 1h;
+  jobs[3].strategy = unique_strategy::while_executing;
+  jobs[4].strategy = unique_strategy::until_and_while_executing;
+  BOOST_TEST(b(command::enqueue_jobs{"at once", jobs}).has_value());
+  for (auto const& j : jobs) {
+    BOOST_TEST(b(command::enqueue_jobs{"one by one", std::span{&j, 1}}).has_value());
+  }
+  auto const keys = [&](std::string const& queue) {
+    return b.db.must("SELECT string_agg(convert_from(key, 'UTF8') || ' ' || owner || ' ' || run "
+                     "|| ' ' || coalesce((until - weir.clock()) / 1000000000 / 60, -1), ', ' "
+                     "ORDER BY key) FROM weir.keys WHERE queue = '" +
+                     queue + "'");
+  };
+  BOOST_TEST(keys("at once") == keys("one by one"));
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.keys WHERE queue = 'at once'") == 3);
+  // What a batch has twice is not new.
+  std::array<new_job, 4> const twice{job_of(11, "x"), job_of(12, "x"), job_of(13, "y"),
+                                     job_of(13, "y")};
+  auto const answers = b(command::enqueue_jobs{"twice", twice}).value();
+  BOOST_TEST((answers[0].outcome == enqueue_outcome::enqueued));
+  BOOST_TEST((answers[1].outcome == enqueue_outcome::duplicate));
+  BOOST_TEST((answers[1].other == id(11)));
+  BOOST_TEST(b(command::read_queue_stats{"twice"})->enqueued == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(F50_a_key_that_is_held_holds_up_nothing_that_went_with_it) {
   bed b;
   let_locks_take_long(b.db);

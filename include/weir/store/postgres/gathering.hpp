@@ -171,12 +171,16 @@ class postgres_gathering {
           rows += r->call().rows();
           bytes += r->call().bytes();
           auto const most = from.alone ? most_rows_alone : most_rows;
-          if (!parts.empty() && (rows > most || bytes > most_bytes)) break;
+          if (!parts.empty() && (from.singly != 0 || rows > most || bytes > most_bytes)) break;
         }
         from.rows -= r->call().rows();
         if (r->leaves()) parts.push_back(std::move(r));
         from.waiting.pop_front();
         --size_;
+        if (from.singly != 0) {
+          --from.singly;
+          if (!parts.empty()) break;
+        }
       }
       auto name = at->first;
       if (!parts.empty()) ++from.under_way;
@@ -194,8 +198,20 @@ class postgres_gathering {
     for (auto& each : parts) add(std::move(each));
   }
 
-  /// One more call of this kind is under way, of what has gone with another.
-  void parted(std::string const& name) { ++kinds_[name].under_way; }
+  /// Those that were refused together go before all others of their kind, one at a time: so only
+  /// who has to wait is refused again, and one connection is held up by that.
+  void add_singly(std::string const& name, std::vector<std::unique_ptr<postgres_request>> parts) {
+    auto const at = kinds_.try_emplace(name).first;
+    auto& k = at->second;
+    for (auto r = parts.rbegin(); r != parts.rend(); ++r) {
+      (*r)->stays();
+      k.rows += (*r)->call().rows();
+      k.waiting.push_front(std::move(*r));
+      ++k.singly;
+      ++size_;
+    }
+    let_go(at);
+  }
 
   /// A call of this kind has ended.
   void ended(std::string const& name) noexcept {
@@ -227,6 +243,7 @@ class postgres_gathering {
     for (auto& [name, k] : kinds_) {
       for (auto& r : k.waiting) all.push_back(std::move(r));
       k.waiting.clear();
+      k.singly = 0;
       k.listed = false;
       k.rows = 0;
     }
@@ -254,7 +271,8 @@ class postgres_gathering {
     int stuck = 0;      // for how many prods none of them has ended
     bool moved = true;  // one has, since the last prod
     bool listed = false;
-    bool alone = false;  // one call at a time
+    bool alone = false;      // one call at a time
+    std::size_t singly = 0;  // so many of the first that wait are not to go with others
   };
   using kinds = std::unordered_map<std::string, kind, string_hash>;
 
@@ -262,8 +280,8 @@ class postgres_gathering {
   void let_go(kinds::iterator at) {
     auto& k = at->second;
     if (k.listed || k.waiting.empty()) return;
-    if (k.alone ? k.under_way > k.stuck / most_prods
-                : k.under_way >= calls_at_once + k.stuck && k.rows < most_rows) {
+    if (k.alone || k.singly != 0 ? k.under_way > k.stuck / most_prods
+                                 : k.under_way >= calls_at_once + k.stuck && k.rows < most_rows) {
       return;
     }
     turns_.push_back(at->first);

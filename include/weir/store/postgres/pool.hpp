@@ -188,23 +188,11 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
     }
   }
 
-  /// Those that hurry do so once more by themselves: so only who has to wait stands in line.
   void refused(std::string const& kind,
                std::vector<std::unique_ptr<postgres_request>> parts) override {
-    bool const again = parts.size() > 1 && parts.front()->call().hurries() && !closed_;
-    postgres_gatherer& told = *this;
-    for (auto& each : parts) {
-      if (!again) {
-        repeats(std::move(each));
-        continue;
-      }
-      each->stays();
-      std::vector<std::unique_ptr<postgres_request>> one;
-      one.push_back(std::move(each));
-      gathered_.parted(kind);
-      auto& pending = lanes_[0].pending;
-      pending.push_back(std::make_unique<postgres_joined>(told, kind, std::move(one)));
-    }
+    bool const in_line = parts.size() > 1 && parts.front()->call().hurries() && !closed_;
+    if (in_line) return gathered_.add_singly(kind, std::move(parts));
+    for (auto& each : parts) repeats(std::move(each));
   }
 
   void ended(std::string const& kind) noexcept override { gathered_.ended(kind); }

@@ -128,7 +128,7 @@ class postgres_savepoint {
 template <class C>
 result<typename C::result> postgres_transaction_way<C>::execute(postgres_session& in, C const& c,
                                                                 told_time at) {
-  postgres_scope const scope{.shards = in.shards, .own = false, .listens = false, .at = at};
+  postgres_scope const scope{.shards = in.shards, .own = false, .at = at};
   if (auto const ec = refusal(c, scope)) return ec;
   postgres_result answer;
   if (auto const ec = postgres_savepoint{in}.run(postgres_nouns::call(c, scope), answer)) return ec;
