@@ -287,7 +287,10 @@ BOOST_AUTO_TEST_CASE(steps_of_one_key_travel_together_and_each_has_its_own_answe
                         [&](error_code ec, lease_renewal) { lost = ec; });
   // Of another key, and nobody waits for this one.
   BOOST_TEST(b(command::acquire_permit{"another", "x", 1, 1h}).value().granted);
+  b.pause();
   BOOST_TEST(!grants[0].has_value());
+  BOOST_TEST(b.db.number("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                         "datname = current_database()") == 1);
   holds.must("COMMIT");
   BOOST_TEST(happens(b.io, [&] { return freed && lost && grants.back().has_value(); }));
   BOOST_TEST(!**first);

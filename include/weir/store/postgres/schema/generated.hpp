@@ -1787,10 +1787,9 @@ BEGIN
       WHERE p.key = keys_[i] AND p.holder = holders_[i] AND p.ticket AND (p.until > now_) IS TRUE;
     due := NOT FOUND; due_in := NULL; topic_ := ~.turn_topic(keys_[i], holders_[i]);
     IF NOT due THEN
-      SELECT count(*) < o.top, CASE WHEN count(*) FILTER (WHERE f.ticket) <= 8 AND count(*) < o.top + 9
-            THEN min(f.until) - now_ END
+      SELECT count(*) < o.top, CASE WHEN count(*) < o.top + 9 THEN min(f.until) - now_ END
         INTO due, due_in
-        FROM (SELECT p.until, p.ticket FROM ~.permits p
+        FROM (SELECT p.until FROM ~.permits p
             WHERE p.key = keys_[i] AND (p.until > now_) IS TRUE AND (NOT p.ticket OR p.number < o.number)
             ORDER BY p.ticket, p.number LIMIT o.top + 9) f;
     END IF;
