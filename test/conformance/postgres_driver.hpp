@@ -21,6 +21,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -28,6 +29,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -120,6 +122,7 @@ class postgres_driver {
   }
 
   store make(boost::asio::any_io_executor const& ex) {
+    if (through_ != nullptr) let_answers_go();
     postgres_test::empty_tables(bed_.db);
     return store{ex, conninfo(), bed_.options};
   }
@@ -140,6 +143,18 @@ class postgres_driver {
  private:
   [[nodiscard]] std::string conninfo() const {
     return through_ == nullptr ? direct_ : through_->conninfo(bed_.database);
+  }
+
+  /// Waits until nothing is under way that stores before have left. A pooler that assigns a
+  /// connection to somebody else before it has answered would pass the answer on to them.
+  void let_answers_go() {
+    for (int quiet = 0; quiet != 3;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      bool const busy =
+          bed_.db.number("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "
+                         "datname = current_database() AND pid <> pg_backend_pid()") != 0;
+      quiet = busy ? 0 : quiet + 1;
+    }
   }
 
   postgres_test::bed bed_;
