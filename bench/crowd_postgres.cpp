@@ -40,7 +40,7 @@ constexpr auto warm_up = 2s;
 constexpr auto counted = 4s;
 constexpr std::size_t in_flight = 64;
 
-/// What all of them did while they were counted.
+/// The takes or grants of all threads while they are counted, and how long each waited.
 struct tally {
   std::atomic<bool> counts{false};
   std::atomic<bool> over{false};

@@ -21,7 +21,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -29,7 +28,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -148,13 +146,14 @@ class postgres_driver {
   /// Waits until nothing is under way that stores before have left. A pooler that assigns a
   /// connection to somebody else before it has answered would pass the answer on to them.
   void let_answers_go() {
-    for (int quiet = 0; quiet != 3;) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    int quiet = 0;  // looks in a row
+    BOOST_TEST_REQUIRE(weir_test::happens([&] {
       bool const busy =
           bed_.db.number("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "
                          "datname = current_database() AND pid <> pg_backend_pid()") != 0;
       quiet = busy ? 0 : quiet + 1;
-    }
+      return quiet == 3;
+    }));
   }
 
   postgres_test::bed bed_;

@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_new_jobs_takes_the_keys_that_each_would_take) {
   };
   BOOST_TEST(keys("at once") == keys("one by one"));
   BOOST_TEST(b.db.number("SELECT count(*) FROM weir.keys WHERE queue = 'at once'") == 3);
-  // What a batch has twice is not new.
+  // A key or an id that a batch has twice is not new.
   std::array const keyed{job_of(11, "x"), job_of(12, "x")};
   auto const answers = b(command::enqueue_jobs{"twice", keyed}).value();
   BOOST_TEST((answers[0].outcome == enqueue_outcome::enqueued));

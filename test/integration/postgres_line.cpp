@@ -65,7 +65,7 @@ struct line : bed {
     io.restart();
     io.run_for(100ms);
   }
-  /// Whoever was told since the last time.
+  /// How many notifications have come since the last time.
   int told() {
     ear.must("SELECT 1");
     int n = 0;

@@ -8,7 +8,7 @@
 
 namespace weir::detail {
 
-/// What one of the steps of `permit_steps` in schema/leases.sql does.
+/// The kinds of step that `permit_steps` in schema/leases.sql takes.
 enum class postgres_permit_step : std::uint8_t {
   acquire,
   renew,

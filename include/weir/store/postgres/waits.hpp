@@ -73,7 +73,7 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
         number_{number} {}
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// What it is told of; empty: it does not know yet.
+  /// The name under which news of it come; empty: the server has not said it yet.
   [[nodiscard]] std::string const& topic() const noexcept { return topic_; }
 
   void add(postgres_waiter op) {
@@ -337,7 +337,7 @@ class postgres_waits final : public postgres_watch_owner {
     }
   }
 
-  /// Whoever does not know yet what it is told of looks once more.
+  /// News may be of any watch whose topic is not known yet: those look once more.
   void heard(std::string_view topic) override {
     std::vector<std::uint64_t> concerned{unnamed_.begin(), unnamed_.end()};
     auto const [from, to] = topics_.equal_range(std::string{topic});
