@@ -641,7 +641,9 @@ void damaged_bytes(dice& d, hostile::campaign& all) {
     mutate(damaged, d);
     detail::nats_job_replica third;
     detail::compact_reader from{damaged};
-    if (third.loading(from, 5).finish()) {
+    detail::nats_image_record at;
+    at.position = 5;
+    if (third.loading(from, at).finish()) {
       auto const whole = valid_message(d);
       detail::nats_batch_reader reader{whole};
       (void)third.read(logged(6, whole), reader, [](auto const&, auto const&) {});

@@ -194,6 +194,7 @@ BOOST_AUTO_TEST_CASE(what_the_documentation_asks_for_is_enough_for_jobs) {
   make_streams(*restricted.it);
   auto o = patient();
   o.image_interval = 4096;
+  o.sync_interval = {};
   bed on{at(*restricted.it, "me:x@"), o};
   stranger who{*restricted.it, R"("user":"root","pass":"x",)"};
   bool was_cut = false;
@@ -303,6 +304,7 @@ BOOST_AUTO_TEST_CASE(F95_nobody_but_its_users_hears_what_the_store_says_or_is_to
   make_streams(*shared.it);
   auto o = patient();
   o.image_interval = 4096;
+  o.sync_interval = {};
   bed on{at(*shared.it, "me:x@"), o};
   stranger other{*shared.it, R"("user":"curious","pass":"x",)"};
   other.overhear();

@@ -104,6 +104,7 @@ class workers {
   static nats_options often() {
     auto o = threefold();
     o.image_interval = 16U << 10U;
+    o.sync_interval = {};
     return o;
   }
 

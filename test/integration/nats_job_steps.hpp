@@ -37,11 +37,12 @@ namespace nats_test {
   return j;
 }
 
-/// Images come often.
+/// Images come often, and count at once.
 [[nodiscard]] inline nats_options with_images(std::string_view prefix = "weir") {
   auto o = brisk();
   o.prefix = prefix;
   o.image_interval = 4096;
+  o.sync_interval = 0s;
   return o;
 }
 

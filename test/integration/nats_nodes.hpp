@@ -36,7 +36,8 @@ class cluster {
   static constexpr std::size_t size = 3;
 
   /// @param configuration of each, beside what makes them a cluster
-  explicit cluster(std::string const& configuration = {}) {
+  /// @param clock as a server has it
+  explicit cluster(std::string const& configuration = {}, std::string const& clock = {}) {
     std::array<std::uint16_t, size> ports{};
     std::string routes;
     for (auto& port : ports) {
@@ -49,7 +50,7 @@ class cluster {
           std::vector<std::string>{"--name", name(i), "--cluster_name", "weir", "--cluster",
                                    "nats://127.0.0.1:" + std::to_string(ports[i]), "--routes",
                                    routes},
-          configuration);
+          configuration, clock);
     }
     until_it_serves();
   }

@@ -142,7 +142,7 @@ void claim_for(stranger& who, std::string_view key, std::string const& name) {
 
 BOOST_AUTO_TEST_SUITE(nats_owners)
 
-BOOST_AUTO_TEST_CASE(F58_the_owner_executes_what_others_ask) {
+BOOST_AUTO_TEST_CASE(F67_the_owner_executes_what_others_ask) {
   server s;
   together all{s};
   via owner{all, all.add(owning())};
@@ -574,7 +574,7 @@ BOOST_AUTO_TEST_CASE(F38_who_waits_elsewhere_is_told_by_the_owner) {
   BOOST_TEST(other(in_line).value().granted);
 }
 
-BOOST_AUTO_TEST_CASE(F58_many_waiters_of_many_processes_all_get_their_turn) {
+BOOST_AUTO_TEST_CASE(F67_many_waiters_of_many_processes_all_get_their_turn) {
   server s;
   together all{s};
   std::vector<nats_store> stores;

@@ -43,8 +43,13 @@ class server {
  public:
   /// @param options as on the command line
   /// @param configuration as in a configuration file; empty: there is none
-  explicit server(std::vector<std::string> options = {}, std::string const& configuration = {})
-      : options_{std::move(options)} {
+  /// @param clock the program of preload/traced_clock.cpp, for a server whose clock is moved;
+  /// empty:
+  ///        it is not
+  explicit server(std::vector<std::string> options = {}, std::string const& configuration = {},
+                  std::string clock = {})
+      : options_{std::move(options)},
+        clock_{std::move(clock)} {
     std::string name = std::filesystem::temp_directory_path() / "weir-nats-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
     directory_ = name;
@@ -80,6 +85,9 @@ class server {
     ::waitpid(pid_, nullptr, WUNTRACED);
   }
   void go_on() const { ::kill(pid_, SIGCONT); }
+
+  /// Has its clock show so many seconds more than the date.
+  void move_clock(std::int64_t seconds) const { server_test::move_clock(directory_, seconds); }
 
   /// Makes it read this configuration instead of what it was given before.
   void reload(std::string const& configuration) const {
@@ -123,7 +131,8 @@ class server {
         server_program, "-a",  "127.0.0.1",        "-p", std::to_string(port),
         "-js",          "-sd", directory_ + "/js", "-l", directory_ + "/log"};
     words.insert(words.end(), options_.begin(), options_.end());
-    pid_ = server_test::start({server_program}, std::move(words));
+    if (!clock_.empty()) words.insert(words.begin(), {clock_, directory_ + "/clock"});
+    pid_ = server_test::start({clock_.empty() ? server_program : clock_.c_str()}, std::move(words));
     bool const settled = weir_test::happens([&] {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
         pid_ = 0;
@@ -136,6 +145,7 @@ class server {
   }
 
   std::vector<std::string> options_;
+  std::string clock_;
   std::string directory_;
   std::uint16_t port_ = 0;
   ::pid_t pid_ = 0;

@@ -94,6 +94,7 @@ BOOST_AUTO_TEST_CASE(R4_threads_share_a_store_whose_log_becomes_an_image) {
   server s;
   auto o = patient();
   o.image_interval = 4096;
+  o.sync_interval = {};
   shared_test::share(
       [&](asio::any_io_executor const& on) { return nats_store{on, s.address(), o}; }, may_end);
   stranger who{s};

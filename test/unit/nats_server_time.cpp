@@ -67,15 +67,4 @@ BOOST_AUTO_TEST_CASE(F52_a_clock_that_was_set_is_believed_at_once) {
   BOOST_TEST((t.doubt(here(3ms)) == 1ms));
 }
 
-BOOST_AUTO_TEST_CASE(F19_time_does_not_run_backwards_from_one_process_to_another) {
-  nats_now const now{at(100ms), 10ms};
-  auto const later = nats_agreed(now, at(104ms));  // as another one knew, who wrote
-  BOOST_TEST((later.earliest == at(104ms)));
-  BOOST_TEST((later.earliest + later.doubt == now.earliest + now.doubt));
-  BOOST_TEST((nats_agreed(now, at(50ms)).earliest == now.earliest));
-  BOOST_TEST((nats_agreed(now, at(111ms)).earliest == now.earliest));  // it cannot be that late
-  BOOST_TEST((nats_agreed(now, time_point::min()).earliest == now.earliest));
-  BOOST_TEST((nats_agreed(now, time_point::max()).earliest == now.earliest));
-}
-
 BOOST_AUTO_TEST_SUITE_END()

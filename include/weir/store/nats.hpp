@@ -118,15 +118,17 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// The jobs of a shard are what a log of their commands makes of them, in a stream of its own. The
 /// shard's owner keeps all of it in memory: 270 bytes for a job with a payload of 64, by a
 /// measurement with 900,000. It writes each command to the log, and executes it when it reads it
-/// there: a command is one step, in one order for everybody, at the time that the server gave its
-/// message; what is asked for together travels together. What only reads, and a dequeue that finds
+/// there: a command is one step, in one order for everybody, at the time that its message has;
+/// what is asked for together travels together. What only reads, and a dequeue that finds
 /// nothing, writes nothing: it asks the server how far the log goes, reads so far, and answers
 /// then. Where the log has grown by `image_interval`, and by as much as all jobs take, an image of
-/// the shard is written, and the log is cut. So a shard costs the server, for each command, about
-/// 50 bytes and the command's texts until the next image but one, and for each of the last two
-/// images 65 bytes for each job and its texts. Other processes keep nothing of it but the commands
-/// that they wait for. Where there is no owner, and may be none of those that are there, each does
-/// as an owner would for as long.
+/// the shard is written. The log is cut behind the newest image that is safe: that was complete
+/// twice `sync_interval` ago, by when the disk has it. So a shard costs the server, for each
+/// command, about 80 bytes and the command's texts for at least four minutes, as `sync_interval` is
+/// by default, and for eight or a little longer where images are frequent; and for each of three
+/// images 65 bytes for each job and its texts. A log that is full is cut sooner. Other processes
+/// keep nothing of it but the commands that they wait for. Where there is no owner, and may be none
+/// of those that are there, each does as an owner would for as long.
 ///
 /// What takes long with many jobs is done for about a millisecond at a time, so that other commands
 /// go on: making an image, during which the commands on its shard wait, and reading one, with which
@@ -147,20 +149,20 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// A message of the log that is damaged is passed over by all processes alike, from where it is
 /// damaged on: what stands in it is commands, so there is no job to make a dead letter of. The
 /// caller who sent it gets `outcome_unknown`, and the next dequeue that the log has tells of it
-/// (`dequeued::damaged`). Messages of this version have no checksum: damage that makes another
-/// valid command of one is executed. In place of a damaged image the one before it serves, or all
-/// of the log, which is cut only behind two images.
+/// (`dequeued::damaged`). In place of a damaged image, or of one that has lost a part, one before
+/// it serves, or all of the log.
 ///
 /// Beside the errors below, jobs have `store_full` for more than `max_jobs`
 /// in a shard, `schema_too_new` where a later version of weir has written to the log, from there
-/// on, `store_corrupt` where a part of the log is missing or both images are damaged, and
+/// on, `store_corrupt` where a part of the log is missing or all images are damaged, and
 /// `invalid_option` where other processes use another number of shards. Who waited when the
 /// connection ended learns from the log what became of a command, or, if it is not there, that its
 /// outcome is unknown.
 ///
 /// JetStream acknowledges before it has synchronised its file to the disk,
 /// unless the server's `sync_interval` is `always`: a host that loses power may forget what was
-/// acknowledged in the last two minutes, leases among it; fences still grow.
+/// acknowledged in the last two minutes, leases among it; fences still grow. What came before is
+/// kept, where `sync_interval` here is what the servers have.
 ///
 /// A user needs to publish to `PREFIX.k.>`, `PREFIX.h.>`, `PREFIX.r.>`,
 /// `$JS.API.STREAM.INFO.PREFIX-keys`, `$JS.API.DIRECT.GET.PREFIX-keys.>` and, where there are
@@ -185,8 +187,8 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// of their own.
 ///
 /// On the server stays: for each key a message, until a minute after all of it is over; eight
-/// and one for each shard, which name the owners; for each shard its last two images and the log
-/// since the first of them.
+/// and one for each shard, which name the owners; one with the time; for each shard its last three
+/// images and the log since one of them.
 class nats_store {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< where the connection lives

@@ -55,7 +55,7 @@ class nats_image_reader {
     if (!reading_) {
       replica_ = std::make_shared<nats_job_replica>();
       from_.emplace(std::string_view{bytes_});
-      reading_.emplace(replica_->loading(*from_, image_.position));
+      reading_.emplace(replica_->loading(*from_, image_));
     }
     nats_turn const turn;
     bool more = true;

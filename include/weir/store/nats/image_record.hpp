@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_IMAGE_RECORD_HPP
 
 #include "weir/store/nats/compact.hpp"
+#include "weir/time.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -22,6 +23,10 @@ struct nats_image_record {
   std::uint64_t parts = 0;             ///< messages that it is in
   std::string id;                      ///< what their subjects have
   std::size_t part_size = usual_part;  ///< bytes of each but the last
+  /// Of the last message: when the server stored it, by its clock; empty: at the time of the image.
+  std::optional<time_point> stored{};
+  time_point told{};      ///< what time it was for its sender
+  time_point complete{};  ///< when all parts were acknowledged, in the store's time
 
   static constexpr std::size_t usual_part = 128U << 10U;
 
@@ -31,27 +36,35 @@ struct nats_image_record {
   }
 
   [[nodiscard]] std::string write() const {
-    bool const usual = part_size == usual_part;
-    std::string out{usual ? tag : tag_with_part_size};
+    std::string out{tag};
     compact_writer to{out};
     to(position);
     to(size);
     to(parts);
     to(std::string_view{id});
-    if (!usual) to(part_size);
+    to(part_size);
+    to(stored.value_or(time_point{}));
+    to(told);
+    to(complete);
     return out;
   }
   /// Empty: it is none.
   [[nodiscard]] static std::optional<nats_image_record> read(std::string_view bytes) {
-    bool const usual = bytes.starts_with(tag);
-    if (!usual && !bytes.starts_with(tag_with_part_size)) return std::nullopt;
+    bool const first = bytes.starts_with(first_tag);
+    bool const second = bytes.starts_with(second_tag);
+    if (!first && !second && !bytes.starts_with(tag)) return std::nullopt;
     compact_reader from{bytes.substr(tag.size())};
     nats_image_record out;
     from(out.position);
     from(out.size);
     from(out.parts);
     from(out.id);
-    if (!usual) from(out.part_size);
+    if (!first) from(out.part_size);
+    if (!first && !second) {
+      from(out.stored.emplace());
+      from(out.told);
+      from(out.complete);
+    }
     constexpr std::size_t longest_id = 64;
     bool const plain = std::ranges::all_of(out.id, [](char c) {
       return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-';
@@ -66,9 +79,10 @@ struct nats_image_record {
   }
 
  private:
-  static constexpr std::string_view tag = "weir:i1\n";
-  static constexpr std::string_view tag_with_part_size = "weir:i2\n";
-  static_assert(tag.size() == tag_with_part_size.size());
+  static constexpr std::string_view first_tag = "weir:i1\n";   // parts of the usual size
+  static constexpr std::string_view second_tag = "weir:i2\n";  // without times
+  static constexpr std::string_view tag = "weir:i3\n";
+  static_assert(tag.size() == first_tag.size() && tag.size() == second_tag.size());
   static constexpr std::size_t least_part = 4U << 10U;
   static constexpr std::uint64_t most_parts = 1U << 20U;
 };

@@ -12,12 +12,15 @@
 #include "weir/store/nats/job_feed.hpp"
 #include "weir/store/nats/job_log.hpp"
 #include "weir/store/nats/link.hpp"
+#include "weir/store/nats/names.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
+#include "weir/time.hpp"
 
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,13 +35,17 @@ namespace weir::detail {
 
 /// Writes an image of a shard, and cuts the log by what is in it. In the strand of the link.
 ///
-/// The steps are: look at which image is the last one, make the parts, write them, say that this is
-/// the last one and which one was before it unless there was another one meanwhile, cut the log,
-/// tell everybody, and remove older parts. A process that ends between two of them leaves an image
-/// that counts or one that does not, and parts that go with a later image. Nothing is removed that
-/// the last image, the one before it or the log after that needs: the process that removes was the
-/// last one to say which these are, and all that is written later is behind them. In place of a
-/// damaged image the one before it serves, or all of the log (F93).
+/// The records of a shard's images have three places. The steps are: look at them, make the parts,
+/// write them, say in one of the places that there is an image unless somebody was there meanwhile,
+/// cut the log, tell everybody, and remove the parts of no image. A process that ends between two
+/// of them leaves an image that counts or one that does not, and parts that go with a later image.
+///
+/// A server acknowledges before the disk has what it acknowledged. So an image is safe when it was
+/// complete two `sync_interval` ago, and the log is cut behind the newest one that is; what is
+/// after that is still there if power fails and takes all later images with it. The record of a
+/// safe image stays until a newer one is safe: the two older places grow old, and the newest image
+/// is written over until then. In place of a damaged image one before it serves, or all of the log
+/// (F93).
 ///
 /// While the parts are made the shard is not read any further, and its commands wait; other shards
 /// and nouns do not, since that is done in portions.
@@ -46,31 +53,16 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
  public:
   nats_image_writing(std::shared_ptr<nats_link> const& link,
                      std::shared_ptr<nats_job_feed> const& of, std::uint32_t shard,
-                     job_id const& sender)
+                     job_id const& sender, bool full)
       : link_{link},
         feed_{of},
         shard_{shard},
-        sender_{sender} {}
+        sender_{sender},
+        full_{full} {}
 
   [[nodiscard]] bool over() const noexcept { return over_; }
 
-  void start() {
-    auto const on = link_.lock();
-    if (!on) return end();
-    look(on->names().image_before(shard_), [this](nats_record const& before) {
-      said_before_ = before.sequence;
-      kept_ = nats_image_record::read(before.value);
-      auto const now = link_.lock();
-      if (!now) return end();
-      look(now->names().image(shard_), [this](nats_record const& found) {
-        last_ = found.sequence;
-        auto const record = nats_image_record::read(found.value);
-        replaces_ = record.has_value();
-        if (record) kept_ = record;
-        begin(record ? record->position : 0);
-      });
-    });
-  }
+  void start() { look_at(0); }
 
  private:
   static constexpr int at_a_time = 4;
@@ -113,18 +105,62 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     });
   }
 
-  /// @param last what the last image holds
-  void begin(std::uint64_t last) {
+  struct place {
+    std::optional<nats_image_record> image;
+    std::uint64_t sequence = 0;  // that it was written at
+  };
+
+  void look_at(std::size_t n) {
+    auto const on = link_.lock();
+    if (!on) return end();
+    if (n == places_.size()) return begin();
+    look(on->names().image(shard_, n), [this, n](nats_record const& found) {
+      places_[n] = {nats_image_record::read(found.value), found.sequence};
+      look_at(n + 1);
+    });
+  }
+
+  void begin() {
     auto const on = link_.lock();
     auto const feed = feed_.lock();
     if (!on) return end();
+    choose(*on);
     held_ = feed ? feed->hold() : nullptr;
-    if (!held_ || (**held_).position() <= last) return end();  // it would be no news
+    if (!held_) return end();
+    if ((**held_).position() <= newest_) return full_ ? cut() : end();  // it would be no news
     record_.position = (**held_).position();
     record_.id = boost::uuids::to_string(sender_) + "-" + std::to_string(record_.position);
     record_.part_size = nats_image_record::part_within(on->max_payload());
+    record_.stored = (**held_).stored();
+    record_.told = (**held_).told();
     maker_ = std::make_unique<nats_image_maker>(**held_, record_.part_size);
     make_parts();
+  }
+  /// Which place the image gets, and behind which one the log is cut.
+  void choose(nats_link const& on) {
+    auto const safe_at = saturating_add(on.now().earliest, -2 * on.options().sync_interval);
+    std::optional<std::uint64_t> oldest;
+    std::size_t last = 0;
+    std::optional<std::size_t> free;
+    for (std::size_t i = 0; i != places_.size(); ++i) {
+      auto const& image = places_[i].image;
+      if (!image) {
+        free = i;
+        continue;
+      }
+      if (!oldest || image->position < *oldest) {
+        oldest = image->position;
+        oldest_ = i;
+      }
+      if (image->position >= newest_) {
+        newest_ = image->position;
+        last = i;
+      }
+      bool const safe = full_ || image->complete <= safe_at;
+      if (safe && (!safe_ || image->position > places_[*safe_].image->position)) safe_ = i;
+    }
+    // One before the safe image is of no use any more.
+    place_ = free ? *free : safe_ && *safe_ != oldest_ ? oldest_ : last;
   }
   void make_parts() {
     auto const on = link_.lock();
@@ -149,52 +185,53 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
       auto const written = read_written(r.data());
       if (written.sequence == 0) return end();
       first_ = std::min(first_, written.sequence);
-      if (++written_ == record_.parts) return say_before();
+      if (++written_ == record_.parts) return say();
       write_part();
     });
-  }
-  /// Makes the last image the one before. If the last one is damaged, the one before it stays that.
-  void say_before() {
-    auto const on = link_.lock();
-    if (!on) return end();
-    if (!replaces_) return say();
-    ask(
-        on->names().image_before(shard_), kept_->write(),
-        [this](nats_reply const& r) { read_written(r.data()).sequence == 0 ? end() : say(); },
-        said_before_);
   }
   void say() {
     auto const on = link_.lock();
     if (!on) return end();
+    record_.complete = on->now().latest();
     ask(
-        on->names().image(shard_), record_.write(),
+        on->names().image(shard_, place_), record_.write(),
         [this](nats_reply const& r) { read_written(r.data()).sequence == 0 ? end() : cut(); },
-        last_);
+        places_[place_].sequence);
   }
   void cut() {
     auto const on = link_.lock();
     if (!on) return end();
-    if (!kept_) return tell();
+    if (!safe_) return tell();
     ask("$JS.API.STREAM.PURGE." + on->names().log_stream(shard_),
-        R"({"seq":)" + std::to_string(kept_->position + 1) + "}",
+        R"({"seq":)" + std::to_string(places_[*safe_].image->position + 1) + "}",
         [this](nats_reply const&) { tell(); });
   }
   void tell() {
     auto const on = link_.lock();
-    if (!on) return end();
-    ask(on->names().log(shard_), nats_batch_writer{{sender_, 0}, record_.size}.take(),
-        [this](nats_reply const&) { find_first(); });
+    if (!on || written_ == 0) return end();
+    ask(on->names().log(shard_), nats_batch_writer{{sender_, 0}, record_.size, on->stamp()}.take(),
+        [this](nats_reply const&) { find_first(0); });
   }
-  /// The parts of the image that is kept stay, too. The first one was written first.
-  void find_first() {
+  /// The parts of the images that are kept stay. The first one of each was written first.
+  void find_first(std::size_t n) {
     auto const on = link_.lock();
     if (!on) return end();
-    if (!kept_) return clean();
-    look(on->names().part(shard_, kept_->id, 0), [this](nats_record const& found) {
+    if (n == places_.size()) return remove_replaced();
+    if (n == place_ || !places_[n].image) return find_first(n + 1);
+    look(on->names().part(shard_, places_[n].image->id, 0), [this, n](nats_record const& found) {
       if (found.sequence != 0) first_ = std::min(first_, found.sequence);
-      clean();
+      find_first(n + 1);
     });
   }
+  void remove_replaced() {
+    auto const on = link_.lock();
+    if (!on) return end();
+    auto const& replaced = places_[place_].image;
+    if (!replaced) return clean();
+    ask(on->names().purge(), R"({"filter":")" + on->names().parts(shard_, replaced->id) + R"("})",
+        [this](nats_reply const&) { clean(); });
+  }
+  /// What processes have left behind that ended before they said of an image that it was there.
   void clean() {
     auto const on = link_.lock();
     if (!on) return end();
@@ -202,25 +239,28 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
         R"({"filter":")" + on->names().parts(shard_) + R"(","seq":)" + std::to_string(first_) + "}",
         [this](nats_reply const&) { end(); });
   }
-  void end() noexcept {
-    over_ = true;
+  void end() {
     maker_.reset();
     held_.reset();
     parts_.clear();
+    if (std::exchange(over_, true)) return;
+    if (auto const feed = feed_.lock()) feed->image_ended(full_);
   }
 
   std::weak_ptr<nats_link> const link_;
   std::weak_ptr<nats_job_feed> const feed_;
   std::uint32_t const shard_;
   job_id const sender_;
+  bool const full_;
   nats_image_record record_;
   std::unique_ptr<nats_job_feed::held_replica> held_;
   std::unique_ptr<nats_image_maker> maker_;  // of what is held
   std::vector<std::string> parts_;
-  std::optional<nats_image_record> kept_;  // the image before this one
-  bool replaces_ = false;                  // which was the last one until now
-  std::uint64_t last_ = 0;                 // what the record of the last image was written at
-  std::uint64_t said_before_ = 0;          // and that of the one before it
+  std::array<place, nats_names::images> places_{};
+  std::uint64_t newest_ = 0;         // what the newest image holds
+  std::size_t oldest_ = 0;           // the place of the oldest one
+  std::optional<std::size_t> safe_;  // and of the newest one that the disk has
+  std::size_t place_ = 0;            // and of this one
   std::uint64_t first_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t next_ = 0;
   std::uint64_t written_ = 0;
@@ -238,10 +278,13 @@ class nats_image_writer {
     return before / interval < now / interval;
   }
 
+  /// @param full the log takes no more: it is cut behind the newest image, whether the disk has
+  /// that
+  ///        or not
   void write(std::shared_ptr<nats_link> const& link, std::shared_ptr<nats_job_feed> const& of,
-             std::uint32_t shard, job_id const& sender) {
+             std::uint32_t shard, job_id const& sender, bool full) {
     if (writing_ && !writing_->over()) return;
-    writing_ = std::make_shared<nats_image_writing>(link, of, shard, sender);
+    writing_ = std::make_shared<nats_image_writing>(link, of, shard, sender, full);
     writing_->start();
   }
 

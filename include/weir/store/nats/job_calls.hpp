@@ -11,7 +11,7 @@
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/job_fields.hpp"
 #include "weir/store/nats/job_log.hpp"
-#include "weir/store/nats/server_time.hpp"
+#include "weir/store/nats/store_time.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/table/job_shard.hpp"
 #include "weir/time.hpp"
@@ -54,6 +54,8 @@ class nats_job_call : public nats_errand {
   virtual void write(nats_batch_writer& to) const = 0;
   /// Its number in the log.
   [[nodiscard]] virtual std::size_t number() const noexcept = 0;
+
+  int waits_for_room = 0;  ///< how often it has waited for room in a log that was full
 };
 
 template <nats_job_step C>
@@ -133,7 +135,7 @@ class nats_job_call_of final : public nats_job_call {
 
   [[nodiscard]] std::pair<time_point, time_point> span(nats_now now) const noexcept {
     if (told_) return {*told_, *told_};
-    return {now.earliest, saturating_add(now.earliest, now.doubt)};
+    return {now.earliest, now.latest()};
   }
   void complete(error_code ec, result_type r) noexcept {
     try {

@@ -24,11 +24,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -76,6 +78,10 @@ class nats_job_feed : public nats_job_requests {
   [[nodiscard]] std::unique_ptr<held_replica> hold() {
     return current_ ? std::make_unique<held_replica>(*this) : nullptr;
   }
+
+  /// An image was written, or could not be.
+  /// @param made_room the log was cut as far as there was an image
+  virtual void image_ended(bool made_room) = 0;
 
  protected:
   /// The replica knows all that there was when the connection was made.
@@ -151,7 +157,8 @@ class nats_job_feed : public nats_job_requests {
     need_no_more();
     following_ = current_ = false;
     refused_ = why;
-    damaged_image_ = false;
+    damaged_.clear();
+    passed_over_ = false;
     later_.stop();
     stopped(why);
     // It may be otherwise one day.
@@ -254,7 +261,7 @@ class nats_job_feed : public nats_job_requests {
   void go_on() {
     need_message(replica_->position(), [this](std::optional<nats_logged>&& logged) {
       if (!logged) return missed();
-      bool const same = logged->time == replica_->seen();
+      bool const same = logged->time == replica_->stored();
       same ? follow() : load();
     });
   }
@@ -268,29 +275,39 @@ class nats_job_feed : public nats_job_requests {
     following_ = false;
     need_no_more();
     replica_.reset();
-    load_image();
+    images_.clear();
+    find_image(0);
   }
-  /// The last one; if that is damaged, the one before it; if there is none, the whole log.
-  void load_image() {
+  /// Looks at which images there are.
+  void find_image(std::size_t place) {
     auto const on = link();
     if (!on) return;
-    auto const subject =
-        damaged_image_ ? on->names().image_before(number()) : on->names().image(number());
-    need_record(subject, [this](nats_record&& found) {
-      if (found.sequence == 0) {
-        // Nothing is purged before there are two images.
-        if (info_.first > 1) return stop(make_error_code(errc::store_corrupt));
-        return follow(std::make_shared<nats_job_replica>());
-      }
+    if (place == nats_names::images) {
+      std::ranges::sort(images_, std::greater{}, &nats_image_record::position);
+      return load_image();
+    }
+    need_record(on->names().image(number(), place), [this, place](nats_record&& found) {
       auto record = nats_image_record::read(found.value);
-      if (!record) return image_is_damaged();
-      reader_ = std::make_unique<nats_image_reader>(std::move(*record));
-      for (std::size_t i = 0; i != most_parts; ++i) load_part();
+      if (record && std::ranges::find(damaged_, record->id) == damaged_.end()) {
+        images_.push_back(std::move(*record));
+      }
+      if (!record && found.sequence != 0) passed_over_ = true;
+      find_image(place + 1);
     });
   }
+  /// The newest one; if that is damaged, one before it; if there is none, the whole log.
+  void load_image() {
+    if (images_.empty()) {
+      if (info_.first > 1) return stop(make_error_code(errc::store_corrupt));
+      return follow(std::make_shared<nats_job_replica>());
+    }
+    reader_ = std::make_unique<nats_image_reader>(images_.front());
+    images_.erase(images_.begin());
+    for (std::size_t i = 0; i != most_parts; ++i) load_part();
+  }
   void image_is_damaged() {
-    if (damaged_image_) return stop(make_error_code(errc::store_corrupt));
-    damaged_image_ = true;
+    damaged_.push_back(reader_->image().id);
+    passed_over_ = true;
     missing_since_.reset();
     need_no_more();
     reader_.reset();
@@ -301,7 +318,8 @@ class nats_job_feed : public nats_job_requests {
     auto const n = on && reader_ ? reader_->next() : std::nullopt;
     if (!n) return;
     need_record(on->names().part(number(), reader_->image().id, *n), [this, n](auto&& found) {
-      if (found.sequence == 0) return missed(true);  // later images have taken its place meanwhile
+      // Later images have taken its place meanwhile.
+      if (found.sequence == 0) return missed(&nats_job_feed::image_is_damaged);
       if (!reader_->take(*n, found.value)) return image_is_damaged();
       if (reader_->has_all()) return read_image();
       load_part();
@@ -309,17 +327,28 @@ class nats_job_feed : public nats_job_requests {
   }
   void read_image() {
     if (reader_->go_on()) return in_another_turn([this] { read_image(); });
-    auto const image = std::exchange(reader_, {});
-    auto made = image->replica();
+    auto made = reader_->replica();
     if (!made) return image_is_damaged();
+    auto const position = reader_->image().position;
     // Either may be older than the other; not for long.
-    auto const position = image->image().position;
-    if (info_.first > position + 1 || info_.last < position) return missed(true);
+    if (info_.first > position + 1) return missed(&nats_job_feed::image_is_damaged);
+    if (info_.last < position) return missed(&nats_job_feed::continue_log);
+    reader_.reset();
     follow(std::move(made));
+  }
+  /// A server that has lost power may have lost the end of the log, which an image has. What is
+  /// written from now on comes behind that.
+  void continue_log() {
+    auto const on = link();
+    if (!on) return;
+    auto const next = std::to_string(reader_->image().position + 1);
+    need("$JS.API.STREAM.PURGE." + on->names().log_stream(number()), R"({"seq":)" + next + "}",
+         [this](nats_reply const&) { begin_later(); });
   }
   void follow(std::shared_ptr<nats_job_replica> from) {
     replica_ = std::move(from);
-    if (std::exchange(damaged_image_, false)) replica_->passed_over();
+    if (std::exchange(passed_over_, false)) replica_->passed_over();
+    damaged_.clear();
     follow();
   }
 
@@ -417,19 +446,19 @@ class nats_job_feed : public nats_job_requests {
       });
     }
   }
-  /// A message is not there: it is not there yet, on this server, or it has gone into an image. Or
-  /// a part of an image is not, which has gone with it.
-  void missed(bool in_image = false) {
+  /// A message of the log or a part of an image is not there: not yet, on this server, or not any
+  /// more, since later images have taken its place. All is looked at again for a while.
+  /// @param otherwise what is done then
+  void missed(void (nats_job_feed::*otherwise)() = &nats_job_feed::is_corrupt) {
     auto const now = system_clock{}.steady_now();
     if (!missing_since_) missing_since_ = now;
     auto const on = link();
     auto const patience =
         on ? std::max(on->options().offline_patience, least_patience) : duration{};
-    if (saturating_sub(now, *missing_since_) > patience) {
-      return in_image ? image_is_damaged() : stop(make_error_code(errc::store_corrupt));
-    }
+    if (saturating_sub(now, *missing_since_) > patience) return (this->*otherwise)();
     begin_later();
   }
+  void is_corrupt() { stop(make_error_code(errc::store_corrupt)); }
 
   /// Unless something has happened by then.
   template <class F>
@@ -462,7 +491,9 @@ class nats_job_feed : public nats_job_requests {
   bool advancing_ = false;  // in another turn
   nats_log_info info_;
   std::unique_ptr<nats_image_reader> reader_;
-  bool damaged_image_ = false;  // the last one cannot be read
+  std::vector<nats_image_record> images_;  // that were not tried yet, the newest one first
+  std::vector<std::string> damaged_;       // those of them that cannot be read
+  bool passed_over_ = false;               // something that cannot be read
   nats_retry retry_;
   alarm<system_clock> later_;
 };

@@ -102,6 +102,7 @@ class nats_job_keeper final : public nats_job_feed {
   static constexpr std::size_t most_flights = 4;  // messages that are not known to be stored
   static constexpr std::size_t batch_size = 128U << 10U;  // bytes, unless one command has more
   static constexpr std::size_t most_commands = 1000;      // in a message
+  static constexpr int most_waits_for_room = 2;           // of a command
 
   struct flight {
     std::vector<call> calls;
@@ -117,14 +118,14 @@ class nats_job_keeper final : public nats_job_feed {
 
   /// Nothing waits for an answer.
   [[nodiscard]] bool idle() const noexcept {
-    return waiting_.empty() && outgoing_.empty() && flights_.empty() && reads_.empty() &&
-           asked_.empty() && due_.empty();
+    return waiting_.empty() && outgoing_.empty() && flights_.empty() && for_room_.empty() &&
+           reads_.empty() && asked_.empty() && due_.empty();
   }
 
   [[nodiscard]] nats_now time() {
     auto const on = link();
     if (!on) return {};
-    return nats_agreed(on->now(), replica().seen());
+    return nats_agreed(on->now(), replica().seen(), system_clock{}.steady_now() - read_at_);
   }
 
   // ------------------------------------------------------------------- what waits for a connection
@@ -161,6 +162,7 @@ class nats_job_keeper final : public nats_job_feed {
     auto const on = link();
     if (!on) return;
     for (auto& c : std::exchange(outgoing_, {})) wait(std::move(c));
+    for (auto& c : std::exchange(for_room_, {})) wait(std::move(c));
     for (auto& c : std::exchange(reads_, {})) wait(std::move(c));
     for (auto& c : std::exchange(asked_, {})) wait(std::move(c));
     for (auto& [at, c] : std::exchange(due_, {})) wait(std::move(c));
@@ -277,7 +279,7 @@ class nats_job_keeper final : public nats_job_feed {
     if (room == 0) return;
     while (current() && !outgoing_.empty() && flights_.size() < most_flights) {
       nats_batch_id const id{sender_, ++sent_};
-      nats_batch_writer batch{id};
+      nats_batch_writer batch{id, on->stamp()};
       flight f;
       while (!outgoing_.empty() && f.calls.size() != most_commands) {
         auto c = std::move(outgoing_.front());
@@ -309,8 +311,8 @@ class nats_job_keeper final : public nats_job_feed {
   }
   void stored(std::uint64_t n, nats_written const& w) {
     auto const at = flights_.find(n);
+    if (w.failed == errc::store_full && at != flights_.end()) return wait_for_room(n);
     if (w.failed || w.overtaken) {
-      if (w.failed == errc::store_full && current()) write_image();
       return fail(n, w.failed ? w.failed : make_error_code(errc::store_unavailable));
     }
     if (auto const on = link()) on->served();
@@ -340,6 +342,36 @@ class nats_job_keeper final : public nats_job_feed {
     flush_soon();
   }
 
+  /// The log is full, and is cut behind the image before the one that is written now. What adds no
+  /// records waits for that, and for the next one: a queue can be worked off (F61).
+  void wait_for_room(std::uint64_t n) {
+    auto const at = flights_.find(n);
+    auto const calls = std::move(at->second.calls);
+    flights_.erase(at);
+    for (auto const& c : calls) {
+      bool const waits = current() && c->waits_for_room++ != most_waits_for_room &&
+                         c->adds(replica().shard(), time()) == 0;
+      if (!waits) {
+        c->fail(make_error_code(errc::store_full));
+        continue;
+      }
+      c->stays();
+      for_room_.push_back(c);
+    }
+    write_image(true);
+    flush_soon();
+  }
+  void image_ended(bool made_room) override {
+    auto const on = link();
+    if (!on || for_room_.empty()) return;
+    post_task(on->strand(), [self = self(), made_room] {
+      if (!made_room) return self->write_image(true);
+      auto const calls = std::exchange(self->for_room_, {});
+      self->outgoing_.insert(self->outgoing_.begin(), calls.begin(), calls.end());
+      self->flush_soon();
+    });
+  }
+
   // ---------------------------------------------------------------------------------- the log
 
   bool read(nats_job_replica& to, nats_logged const& message) override {
@@ -358,6 +390,7 @@ class nats_job_keeper final : public nats_job_feed {
       flights_.erase(at);
     }
     std::size_t i = 0;
+    read_at_ = system_clock{}.steady_now();
     auto const before = to.since_image();
     bool const done = to.read(message, batch, [&](auto const& c, auto answer) {
       using C = std::remove_cvref_t<decltype(c)>;
@@ -385,9 +418,10 @@ class nats_job_keeper final : public nats_job_feed {
     if (!outgoing_.empty()) flush_soon();
   }
 
-  void write_image() {
+  /// @param full the log takes no more
+  void write_image(bool full = false) {
     auto const on = link();
-    if (on && current()) images_.write(on, self(), number(), sender_);
+    if (on && current()) images_.write(on, self(), number(), sender_, full);
   }
 
   // -------------------------------------------------------------------------------------- hints
@@ -395,7 +429,7 @@ class nats_job_keeper final : public nats_job_feed {
   /// Is a queue of the scan due, for all that is known?
   [[nodiscard]] bool any_due(bool schedules) {
     auto const now = time();
-    return replica().shard().any_due(schedules, saturating_add(now.earliest, now.doubt));
+    return replica().shard().any_due(schedules, now.latest());
   }
 
   static void wake_one(std::deque<waiter>& waiters) {
@@ -424,6 +458,7 @@ class nats_job_keeper final : public nats_job_feed {
   std::size_t adding_ = 0;  // records, by what is outgoing
   bool flushing_ = false;
   std::map<std::uint64_t, flight> flights_;
+  std::deque<call> for_room_;                       // in the log
   std::deque<call> reads_;                          // that no barrier was asked for yet
   std::deque<call> asked_;                          // whose barrier was asked for
   std::deque<std::pair<std::uint64_t, call>> due_;  // whose barrier is known
@@ -432,6 +467,7 @@ class nats_job_keeper final : public nats_job_feed {
   std::array<line, 2> lines_;  // for the jobs, and for the schedules
   bool image_due_ = false;
   nats_image_writer images_;
+  steady_time read_at_{};  // the last message
   alarm<system_clock> doubts_;
   alarm<system_clock> leaving_;
   bool left_ = false;

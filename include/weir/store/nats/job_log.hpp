@@ -10,6 +10,7 @@
 #include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/compact.hpp"
 #include "weir/store/nats/job_fields.hpp"
+#include "weir/store/nats/store_time.hpp"
 #include "weir/time.hpp"
 
 #include <boost/hash2/fnv1a.hpp>
@@ -27,13 +28,14 @@
 #include <vector>
 
 // A message of a shard's log: who sent it and its number there, by which the sender knows it again,
-// and the commands, which are executed one after the other at the time of the message.
+// what time it was, and the commands, which are executed one after the other at the time of the
+// message.
 //
 // Every process has to read the same out of a message. So one that is damaged ends where it is, for
 // all of them, and what follows it is executed (F93). One of a later version of weir is executed by
 // no process that does not know it, and nothing after it either. So that damage is not taken for a
 // later version, those have a checksum behind their number: of all that follows it. Version 1 has
-// none, and is written wherever it can be.
+// none; version 2 has more commands; version 3, which stores write, has the time.
 namespace weir::detail {
 
 /// Who sent a message, and which of its.
@@ -45,7 +47,8 @@ struct nats_batch_id {
 };
 
 inline constexpr std::string_view nats_log_tag = "weir:j";
-inline constexpr std::uint32_t nats_log_version = 2;
+inline constexpr std::uint32_t nats_log_version = 3;
+inline constexpr std::uint32_t nats_log_version_of_time = 3;
 
 /// The checksum of a message of version 2 or later, in 8 bytes, lowest first: of what is behind it.
 [[nodiscard]] inline std::uint64_t nats_log_checksum(std::string_view rest) noexcept {
@@ -128,10 +131,16 @@ class nats_command_reader {
 /// Writes a message.
 class nats_batch_writer {
  public:
-  explicit nats_batch_writer(nats_batch_id const& id) { begin(id, nats_notice::none); }
+  /// @param stamp empty: as an earlier version did
+  explicit nats_batch_writer(nats_batch_id const& id, std::optional<nats_stamp> const& stamp = {})
+      : extended_{stamp.has_value()} {
+    begin(id, nats_notice::none, stamp);
+  }
   /// Says that there is an image of this size.
-  nats_batch_writer(nats_batch_id const& id, std::uint64_t image) {
-    begin(id, nats_notice::image);
+  nats_batch_writer(nats_batch_id const& id, std::uint64_t image,
+                    std::optional<nats_stamp> const& stamp = {})
+      : extended_{stamp.has_value()} {
+    begin(id, nats_notice::image, stamp);
     compact_writer{bytes_}(image);
   }
 
@@ -157,8 +166,9 @@ class nats_batch_writer {
   /// what fits once has to fit always.
   [[nodiscard]] bool fits(std::size_t message) const noexcept {
     constexpr std::size_t largest_number = 10;
+    constexpr std::size_t numbers = 4;  // its own, and those of the time
     constexpr std::size_t most =
-        nats_log_tag.size() + 1 + job_id::static_size() + largest_number + 1;
+        nats_log_tag.size() + 1 + job_id::static_size() + numbers * largest_number + 1;
     auto const checksum = extended_ ? sizeof(std::uint64_t) : 0;
     return bytes_.size() - before_ + most + checksum <= message;
   }
@@ -168,27 +178,34 @@ class nats_batch_writer {
       constexpr auto version = nats_log_tag.size();
       std::string checksum;
       nats_writer{checksum}.number(nats_log_checksum(std::string_view{bytes_}.substr(version + 1)));
-      bytes_[version] = static_cast<char>(nats_log_version);
+      bytes_[version] = static_cast<char>(timed_ ? nats_log_version_of_time : 2);
       bytes_.insert(version + 1, checksum);
     }
     return std::move(bytes_);
   }
 
  private:
-  void begin(nats_batch_id const& id, nats_notice notice) {
+  void begin(nats_batch_id const& id, nats_notice notice, std::optional<nats_stamp> const& stamp) {
     bytes_ = nats_log_tag;
     compact_writer to{bytes_};
     to(std::uint32_t{1});
     to(id.sender);
     to(id.number);
+    if (stamp) {
+      to(stamp->now.earliest);
+      to(stamp->now.doubt);
+      to(stamp->offset);
+    }
     to(notice);
+    timed_ = stamp.has_value();
     before_ = bytes_.size();
   }
 
   std::string bytes_;
   std::size_t before_ = 0;  // the commands
   std::size_t commands_ = 0;
-  bool extended_ = false;  // it has a command of version 2
+  bool timed_ = false;
+  bool extended_ = false;  // it has a command of version 2, or the time
   bool extended_before_ = false;
 };
 
@@ -220,6 +237,13 @@ class nats_batch_reader {
     }
     from_(id_.sender);
     from_(id_.number);
+    if (version >= nats_log_version_of_time) {
+      auto& stamp = stamp_.emplace();
+      from_(stamp.now.earliest);
+      from_(stamp.now.doubt);
+      from_(stamp.offset);
+      if (stamp.now.doubt < duration::zero()) from_.refuse();
+    }
     from_(notice_, nats_notice::image);
     if (notice_ == nats_notice::image) from_(image_);
     if (from_.good()) kind_ = kind::ours;
@@ -227,6 +251,8 @@ class nats_batch_reader {
 
   [[nodiscard]] kind what() const noexcept { return kind_; }
   [[nodiscard]] nats_batch_id const& id() const noexcept { return id_; }
+  /// What time it was; empty: an earlier version wrote it, and it is the server's.
+  [[nodiscard]] std::optional<nats_stamp> const& stamp() const noexcept { return stamp_; }
   [[nodiscard]] nats_notice notice() const noexcept { return notice_; }
   /// The size of the image that is spoken of.
   [[nodiscard]] std::uint64_t image() const noexcept { return image_; }
@@ -278,6 +304,7 @@ class nats_batch_reader {
   kind kind_ = kind::damaged;
   bool extended_ = false;
   nats_batch_id id_;
+  std::optional<nats_stamp> stamp_;
   nats_notice notice_ = nats_notice::none;
   std::uint64_t image_ = 0;
   nats_command_reader commands_;

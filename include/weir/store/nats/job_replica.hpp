@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/store/nats/compact.hpp"
+#include "weir/store/nats/image_record.hpp"
 #include "weir/store/nats/job_log.hpp"
 #include "weir/store/nats/log_info.hpp"
 #include "weir/table/job_budget.hpp"
@@ -38,8 +39,12 @@ class nats_job_replica {
   [[nodiscard]] job_shard& shard() noexcept { return shard_; }
   /// The message that was read last; 0: none.
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
-  /// The time of that message.
+  /// When the server stored that message, by its clock: another one has another time.
+  [[nodiscard]] time_point stored() const noexcept { return stored_; }
+  /// What time it was then. It does not run backwards.
   [[nodiscard]] time_point seen() const noexcept { return seen_; }
+  /// What time it was for its sender.
+  [[nodiscard]] time_point told() const noexcept { return told_; }
   /// Records that it has.
   [[nodiscard]] std::size_t used() const noexcept { return everything - budget_.left(); }
 
@@ -61,10 +66,12 @@ class nats_job_replica {
   }
   /// Reads an image, with pauses. Requires that nothing was read. Without success it was none, and
   /// this is good for nothing.
-  [[nodiscard]] paced loading(compact_reader& from, std::uint64_t position) {
+  [[nodiscard]] paced loading(compact_reader& from, nats_image_record const& image) {
     last_image_ = from.left();
     from(seen_);
-    position_ = position;
+    position_ = image.position;
+    stored_ = image.stored.value_or(seen_);
+    told_ = image.stored ? image.told : seen_;
     auto work = job_image::loading(shard_, from);
     while (work.go_on()) co_await paced::pause{};
     co_return work.succeeded() && from.complete();
@@ -81,9 +88,12 @@ class nats_job_replica {
   template <class Each>
   [[nodiscard]] bool read(nats_logged const& m, nats_batch_reader& message, Each&& each) {
     if (message.what() == nats_batch_reader::kind::later) return false;
+    if (message.what() == nats_batch_reader::kind::ours) {
+      go_on(m.time, message.stamp() ? message.stamp()->at(m.time) : m.time);
+    }
+    stored_ = m.time;
     position_ = m.sequence;
     since_image_ += m.data.size() + overhead;
-    seen_ = m.time;
     if (message.notice() == nats_notice::image) {
       // A size that no image of this log can have must not keep the next one from being written.
       auto const most = 4 * (last_image_ + since_image_) + least_bound;
@@ -91,7 +101,7 @@ class nats_job_replica {
       since_image_ = 0;
     }
     bool const whole = message.for_each([&](auto const& c, std::optional<time_point> told) {
-      auto answer = shard_.apply(c, told.value_or(m.time));
+      auto answer = shard_.apply(c, told.value_or(seen_));
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(c)>, command::dequeue_jobs>) {
         if (answer.has_value()) answer->damaged += std::exchange(damaged_, 0);
       }
@@ -106,10 +116,21 @@ class nats_job_replica {
   static constexpr std::size_t overhead = 64;  // of a message in the stream
   static constexpr std::size_t least_bound = 1U << 20U;
 
+  /// The time of the log does not run backwards, and does not wait for a sender who is behind: it
+  /// goes on by as much as both the sender and the server say that has passed.
+  void go_on(time_point stored, time_point told) noexcept {
+    auto const passed = std::min(saturating_sub(stored, stored_), saturating_sub(told, told_));
+    auto const least = saturating_add(seen_, std::max(passed, duration::zero()));
+    seen_ = std::max(told, least);
+    told_ = told;
+  }
+
   job_budget budget_{everything};
   job_shard shard_{job_allowance{budget_, 1, 1}};
   std::uint64_t position_ = 0;
+  time_point stored_ = time_point::min();
   time_point seen_ = time_point::min();
+  time_point told_ = time_point::min();
   std::size_t since_image_ = 0;
   std::size_t last_image_ = 0;
   std::uint32_t damaged_ = 0;  // messages that were passed over, and not told of yet

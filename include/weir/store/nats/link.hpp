@@ -20,8 +20,8 @@
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/retry.hpp"
-#include "weir/store/nats/server_time.hpp"
 #include "weir/store/nats/socket.hpp"
+#include "weir/store/nats/store_time.hpp"
 #include "weir/store/nats/violations.hpp"
 #include "weir/store/nats/waiting.hpp"
 #include "weir/time.hpp"
@@ -38,6 +38,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -187,9 +188,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   [[nodiscard]] bool knows_time() const noexcept { return time_.known(); }
   /// Once it is known.
-  [[nodiscard]] nats_now now() const noexcept {
-    auto const now = system_clock{}.steady_now();
-    return {time_.earliest(now), time_.doubt(now)};
+  [[nodiscard]] nats_now now() const noexcept { return time_.now(system_clock{}.steady_now()); }
+  [[nodiscard]] nats_stamp stamp() const noexcept {
+    return time_.stamp(system_clock{}.steady_now());
   }
 
  private:
@@ -283,7 +284,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     };
     conversation_ = converse(options_.request_timeout, false);
     owners_ = converse(duration::max(), true);
-    may_own_ = true;
+    may_own_ = may_note_ = true;
     if (!conversation_->start() || !owners_->start()) return hang_up();
     hints_ = socket_->subscribe(names_.hints());
     if (!hints_ || !followers_.listen(*socket_)) return hang_up();
@@ -297,9 +298,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void greet() {
     after(options_.connect_timeout, [](nats_link& l) { l.hang_up(); });
     auto const sent = system_clock{}.steady_now();
-    ask(names_.info(), {}, [this, sent](error_code ec, std::string_view text) {
+    ask(names_.info(), {}, [this, sent](error_code ec, nats_reply const* reply) {
       if (ec) return not_greeted(ec);
-      auto const info = read_stream_info(text);
+      auto const info = read_stream_info(reply->data());
       if (info.error == static_cast<int>(nats_code::stream_not_found)) {
         if (options_.create_stream) return create();
         return open(explained(errc::schema_outdated,
@@ -311,8 +312,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
   void create() {
     auto const sent = system_clock{}.steady_now();
-    ask(names_.create(), stream_config_, [this, sent](error_code ec, std::string_view text) {
-      ec ? not_greeted(ec) : greeted(read_stream_info(text), sent);
+    ask(names_.create(), stream_config_, [this, sent](error_code ec, nats_reply const* reply) {
+      ec ? not_greeted(ec) : greeted(read_stream_info(reply->data()), sent);
     });
   }
   void not_greeted(error_code ec) {
@@ -338,10 +339,47 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     if (info.time) learn(info, sent);
     // A stream that was just made is told of without the time; and after a slow answer, leases
     // would be as much longer until the next.
-    bool const well = info.time && now().doubt <= nats_server_time::vague;
+    auto const doubt = time_.doubt(system_clock{}.steady_now());
+    bool const well = info.time && doubt <= nats_server_time::vague;
     if (!well && ++greetings_ < most_greetings) return greet();
     if (!info.time) return hang_up();
-    open(large_enough() ? error_code{} : nats_small_payload());
+    look_for_note(info.last, [this](error_code ec) {
+      if (ec) return not_greeted(ec);
+      open(large_enough() ? error_code{} : nats_small_payload());
+    });
+  }
+
+  /// Reads what is noted of the time. Who may not do that goes by the server's clock.
+  void look_for_note(std::optional<time_point> last, std::function<void(error_code)> then) {
+    auto const q = std::make_shared<nats_question>(
+        [this, last, then = std::move(then)](error_code ec, nats_reply const* reply) {
+          if (ec && ec != nats_not_permitted()) return then(ec);
+          auto const found = ec ? result<nats_record>{nats_record{}} : read_record(*reply);
+          if (found.has_error()) return then(found.error());
+          nats_found_note note{.sequence = found->sequence};
+          if (found->stored) {
+            note.note = nats_time_note::read(found->value);
+            note.stored = *found->stored;
+          }
+          time_.looked(note, last, system_clock{}.steady_now());
+          then({});
+        });
+    q->subject = names_.direct_get(names_.time());
+    address(*q);
+    conversation_->give(q);
+  }
+  /// Notes the time where that is due. Where somebody else was faster, theirs is seen at the next
+  /// look; where there is no room for it, or no right, it is not noted.
+  void note_time() {
+    auto const note = time_.due(system_clock{}.steady_now());
+    if (!note || !up_ || refused_ || !may_note_) return;
+    auto const q = std::make_shared<nats_question>([this](error_code ec, nats_reply const*) {
+      if (ec == nats_not_permitted()) may_note_ = false;
+    });
+    q->subject = names_.time();
+    q->data = note->write();
+    q->expected = time_.noted();
+    conversation_->give(q);
   }
 
   /// The server tells a user's own bound once it knows the user; it may be below that of others.
@@ -358,7 +396,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
 
   void learn(nats_stream_info const& info, steady_time sent) {
-    time_.learn(*info.time, sent, system_clock{}.steady_now());
+    time_.heard(*info.time, sent, system_clock{}.steady_now());
     replicated_ = info.replicated;
   }
 
@@ -374,6 +412,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       followers_.for_each([this](nats_feed& f) { f.refused(refused_); });
       return fail_waiting(refused_);
     }
+    note_time();
     for (auto const& r : waiting_.take()) submit(r);
     followers_.for_each([](nats_feed& f) { f.connected(); });
   }
@@ -390,10 +429,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       return hang_up();
     }
     auto const sent = system_clock{}.steady_now();
-    ask(names_.info(), {}, [this, sent](error_code ec, std::string_view text) {
+    ask(names_.info(), {}, [this, sent](error_code ec, nats_reply const* reply) {
       if (ec == nats_not_permitted()) served();
       if (ec) return;
-      auto const info = read_stream_info(text);
+      auto const info = read_stream_info(reply->data());
       if (info.error == 0 || nats_refusal(info.error) != errc::store_unavailable) served();
       if (info.error == static_cast<int>(nats_code::stream_not_found) && up_ && !refused_) {
         return hang_up();  // it was deleted: begin anew
@@ -401,11 +440,15 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       if (info.error != 0 || !info.time) return;
       learn(info, sent);
       // It was missing, or something else, when it was last looked at.
-      if (refused_ && up_ && info.fits && large_enough()) {
+      bool const mended = refused_ && up_ && info.fits && large_enough();
+      look_for_note(info.last, [this, mended](error_code wrong) {
+        if (wrong) return;
+        note_time();
+        if (!mended || !refused_ || !up_) return;
         refused_ = {};
         state_->recovered();
         followers_.for_each([](nats_feed& f) { f.connected(); });
-      }
+      });
     });
     if (socket_) after(options_.health_check_interval, [](nats_link& l) { l.beat(); });
   }
@@ -503,11 +546,12 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::shared_ptr<nats_conversation> owners_;        // with owners of parts, likewise
   std::vector<bool> owned_;                          // parts
   bool may_own_ = true;
+  bool may_note_ = true;  // the time
   std::uint64_t overtaken_ = 0;
   nats_owner<natsSubscription> hints_;
   std::weak_ptr<nats_hinted> hinted_;
   nats_followers followers_;
-  nats_server_time time_;
+  nats_store_time time_;
   std::string cause_;  // of the connection's end, once it is known
   nats_waiting<nats_request> waiting_{state_};
   std::vector<std::function<void()>> later_;

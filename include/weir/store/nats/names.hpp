@@ -93,6 +93,9 @@ class nats_names {
   [[nodiscard]] std::string info() const { return "$JS.API.STREAM.INFO." + stream_; }
   [[nodiscard]] std::string create() const { return "$JS.API.STREAM.CREATE." + stream_; }
 
+  /// The note of the time.
+  [[nodiscard]] std::string time() const { return prefix_ + ".k.time"; }
+
   // Of a part: the record of its owner, and where an owner is asked: under what needs a right of
   // its own, since who may ask may have everything done.
   [[nodiscard]] std::string owner(std::uint32_t part) const {
@@ -117,14 +120,12 @@ class nats_names {
     return prefix_ + ".e." + std::to_string(shard);
   }
 
-  // Records about jobs: how many shards there are; which image of a shard is the last one, and
-  // which one was before it; and the parts of an image.
+  // Records about jobs: how many shards there are; which images of a shard there are, each in one
+  // of `images` places; and the parts of an image.
   [[nodiscard]] std::string shards() const { return prefix_ + ".k.jobs.shards"; }
-  [[nodiscard]] std::string image(std::uint32_t shard) const {
-    return prefix_ + ".k.jobs." + std::to_string(shard) + ".image";
-  }
-  [[nodiscard]] std::string image_before(std::uint32_t shard) const {
-    return prefix_ + ".k.jobs." + std::to_string(shard) + ".before";
+  static constexpr std::size_t images = 3;
+  [[nodiscard]] std::string image(std::uint32_t shard, std::size_t place) const {
+    return prefix_ + ".k.jobs." + std::to_string(shard) + ".image." + std::to_string(place);
   }
   [[nodiscard]] std::string part(std::uint32_t shard, std::string_view image,
                                  std::size_t number) const {
@@ -134,6 +135,12 @@ class nats_names {
   }
   [[nodiscard]] std::string parts(std::uint32_t shard) const {
     return prefix_ + ".k.jobs." + std::to_string(shard) + ".part.>";
+  }
+  [[nodiscard]] std::string parts(std::uint32_t shard, std::string_view image) const {
+    auto out = parts(shard);
+    out.pop_back();
+    out += image;
+    return out += ".*";
   }
   [[nodiscard]] std::string purge() const { return "$JS.API.STREAM.PURGE." + stream_; }
 

@@ -87,6 +87,11 @@ struct nats_options {
   /// How many bytes of a shard's log are written before an image takes their place, at least; from
   /// 4 KiB. Images are as many bytes apart as the last one was large, or more.
   std::size_t image_interval = 8U << 20U;
+
+  /// How often the servers synchronise their files with the disk, as `sync_interval` in their
+  /// configuration has it; zero if that is `always`; up to 1 h. The log of a shard is cut behind an
+  /// image that was written twice as long ago, and lasts so long: power may fail before.
+  duration sync_interval = std::chrono::minutes{2};
 };
 
 namespace detail {
@@ -114,6 +119,7 @@ namespace detail {
   o.shards = std::clamp(o.shards, std::uint32_t{1}, std::uint32_t{1024});
   o.max_jobs = std::max(o.max_jobs, least);
   o.image_interval = std::max(o.image_interval, std::size_t{4096});
+  o.sync_interval = std::clamp<duration>(o.sync_interval, 0ms, 1h);
   return o;
 }
 

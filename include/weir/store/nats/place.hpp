@@ -39,7 +39,7 @@
 
 // Records and logs are right whoever writes them: a record is written back only if nobody else has,
 // and a log has one order for all. But processes that write at the same time are in each other's
-// way: one is faster, and all others have done their work in vain (F58). So for each part of the
+// way: one is faster, and all others have done their work in vain (F67). So for each part of the
 // keys, and for each shard of the jobs, one process is the owner, and all others ask it to execute
 // their commands. It combines them, and nobody is faster.
 //
@@ -270,7 +270,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   /// back.
   void disown(nats_link& on) {
     if (dead_.empty() || sequence_ == 0) return;
-    auto const r = std::make_shared<nats_question>([](error_code, std::string_view) {});
+    auto const r = std::make_shared<nats_question>([](error_code, nats_reply const*) {});
     r->subject = on.names().owner(part_);
     r->data = tag;
     r->expected = sequence_;

@@ -14,7 +14,7 @@
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/request.hpp"
-#include "weir/store/nats/server_time.hpp"
+#include "weir/store/nats/store_time.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/time.hpp"
 
@@ -160,15 +160,17 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   [[nodiscard]] State& remembered() noexcept { return state_; }
   [[nodiscard]] nats_now remembered_time() const {
     auto const on = link_.lock();
-    return on ? nats_agreed(on->now(), seen_) : nats_now{};
+    return on ? agreed(*on) : nats_now{};
   }
 
  private:
   using steps = std::vector<std::shared_ptr<nats_step<State>>>;
 
-  /// Long after a record is over it is still known, so that fences grow and time that runs
-  /// backwards finds it.
+  /// So long after a record is over it is still known. The server forgets it by its own clock,
+  /// which may be set forward: what is held outlives that, or somebody else would get it, and so
+  /// does a bucket that takes longer than a minute to be full.
   static constexpr duration grace = std::chrono::minutes{1};
+  static constexpr duration long_grace = std::chrono::hours{2};
   static constexpr std::size_t most = 1000;          // commands in one exchange
   static constexpr std::uint32_t most_tries = 1000;  // each of which another one has won
   static constexpr std::uint32_t most_lost = 3;      // reads, with their connections
@@ -210,6 +212,12 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       if (s->wanted()) return true;
     }
     return false;
+  }
+
+  /// What time it is for this record, once that is known.
+  [[nodiscard]] nats_now agreed(nats_link const& on) const {
+    if (!known_) return on.now();
+    return nats_agreed(on.now(), seen_, system_clock{}.steady_now() - confirmed_at_);
   }
 
   void next() {
@@ -275,7 +283,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     // A read may wait for a connection and be forgotten; what is decided is written at once.
     if (!sure && !link->up()) return ask();
     try {
-      auto now = known_ ? nats_agreed(link->now(), seen_) : link->now();
+      auto now = agreed(*link);
       if (look_ && sure) {
         look_ = false;
         auto looks = state_;
@@ -301,8 +309,9 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       r->data = std::move(value);
       r->expected = sequence_;
       auto const left = std::chrono::ceil<std::chrono::seconds>(state.lasts(now.earliest));
-      auto const kept =
-          std::max(left, std::chrono::seconds{0}) + std::chrono::ceil<std::chrono::seconds>(grace);
+      bool const dear = left > (State::kind == 'b' ? grace : duration::zero());
+      auto const kept = std::max(left, std::chrono::seconds{0}) +
+                        std::chrono::ceil<std::chrono::seconds>(dear ? long_grace : grace);
       // The server's clock knows nothing of a time that was told: what lives by it stays.
       r->ttl = told ? 0 : static_cast<std::uint64_t>(kept.count());
       written_ = std::move(state);

@@ -150,6 +150,7 @@ struct nats_written {
 struct nats_record {
   std::uint64_t sequence = 0;  ///< 0: there is none
   std::string value{};
+  std::optional<time_point> stored{};  ///< by the server's clock; empty: it does not say
 };
 
 /// Standard base 64, with padding. Empty: it is none.
@@ -198,6 +199,7 @@ struct nats_record {
   auto value = nats_base64(nats_json::text(*message, "data"));
   if (out.sequence == 0 || !value) return make_error_code(errc::store_unavailable);
   out.value = std::move(*value);
+  out.stored = nats_time(nats_json::text(*message, "time"));
   return out;
 }
 
@@ -211,6 +213,7 @@ struct nats_record {
       std::from_chars(digits.data(), digits.data() + digits.size(), out.sequence);
   if (ec == std::errc{} && end == digits.data() + digits.size() && out.sequence != 0) {
     out.value = reply.data();
+    out.stored = nats_time(reply.header("Nats-Time-Stamp"));
     return out;
   }
   if (status == "404") return nats_record{};
@@ -231,8 +234,9 @@ struct nats_record {
 struct nats_stream_info {
   int error = 0;  ///< JetStream's; 0: none
   std::optional<time_point> time{};
-  bool fits = false;        ///< it can be used for records
-  bool replicated = false;  ///< on more than one server
+  std::optional<time_point> last{};  ///< at which a message was stored last; empty: none was
+  bool fits = false;                 ///< it can be used for records
+  bool replicated = false;           ///< on more than one server
 };
 
 [[nodiscard]] inline nats_stream_info read_stream_info(std::string_view text) {
@@ -242,6 +246,9 @@ struct nats_stream_info {
   if (out.error != 0) return out;
   out.time = nats_time(nats_json::text(json, "ts"));
   if (!json.is_object() || !json.contains("config")) return out;
+  if (auto const state = json.find("state"); state != json.end()) {
+    out.last = nats_time(nats_json::text(*state, "last_ts"));
+  }
   auto const& config = json["config"];
   out.fits = nats_json::number(config, "max_msgs_per_subject") == 1 &&
              nats_json::text(config, "retention") == "limits" &&

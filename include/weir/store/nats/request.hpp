@@ -62,16 +62,16 @@ class nats_hinted {
   virtual void hinted(std::string const& record) = 0;
 };
 
-/// What a link asks for itself, of one connection. `then(error_code, std::string_view)` hears the
-/// answer, or why there is none.
+/// What a link asks for itself, of one connection. `then(error_code, nats_reply const*)` hears the
+/// answer, or why there is none: null.
 class nats_question final : public nats_request {
  public:
-  using heard = std::function<void(error_code, std::string_view)>;
+  using heard = std::function<void(error_code, nats_reply const*)>;
 
   explicit nats_question(heard then) : then_{std::move(then)} {}
   [[nodiscard]] bool wanted() const noexcept override { return true; }
-  void answered(nats_reply const& r) override { then_({}, r.data()); }
-  void failed(error_code why, bool) override { then_(why, {}); }
+  void answered(nats_reply const& r) override { then_({}, &r); }
+  void failed(error_code why, bool) override { then_(why, nullptr); }
 
  private:
   heard then_;

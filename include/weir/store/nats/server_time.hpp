@@ -67,7 +67,6 @@ class nats_server_time {
   static constexpr duration vague = std::chrono::milliseconds{10};
 
   [[nodiscard]] bool known() const noexcept { return known_; }
-  void forget() noexcept { known_ = false; }
 
   void learn(time_point server, steady_time sent, steady_time received) noexcept {
     auto const since_epoch = server.time_since_epoch();
@@ -107,21 +106,6 @@ class nats_server_time {
   steady_time at_{};
   bool known_ = false;
 };
-
-/// What time it is at the server: not earlier than this, and later by no more than the doubt.
-struct nats_now {
-  time_point earliest{};
-  duration doubt{};
-};
-
-/// What time it is for a record that was written at `seen`. Whoever wrote it knew that it was not
-/// earlier then, so it is not now, however little this process knows: time does not run backwards
-/// from one process to another. Where that cannot be, the server's clock was set back.
-[[nodiscard]] constexpr nats_now nats_agreed(nats_now now, time_point seen) noexcept {
-  if (seen <= now.earliest) return now;
-  auto const ahead = saturating_sub(seen, now.earliest);
-  return ahead <= now.doubt ? nats_now{seen, now.doubt - ahead} : now;
-}
 
 }  // namespace weir::detail
 

@@ -1,0 +1,235 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_STORE_NATS_STORE_TIME_HPP
+#define WEIR_STORE_NATS_STORE_TIME_HPP
+
+#include "weir/store/nats/bytes.hpp"
+#include "weir/store/nats/server_time.hpp"
+#include "weir/time.hpp"
+
+#include <boost/hash2/fnv1a.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+// A store's time is the clock of its server and an offset, which is zero until that clock is set.
+// Then the offset takes it back, so that time goes on from where it was: no lease ends because a
+// clock was set forward, and nothing is stuck because one was set back, or because another server
+// leads whose clock shows something else (F63, F99, F100, F102).
+//
+// Each process sees for itself that the clock was set: its own counts what passes, that of the
+// server shows more or less. It goes on by its own, finds the offset by it, and notes that in the
+// store. Who comes later begins with the note. A note is written anew every two seconds by one of
+// those who are there, so that a newcomer sees that somebody is, and how late it was at least.
+//
+// Whatever a process believes, a record and a log do not run backwards: each has the time at which
+// it was written last, and who writes next goes on from there.
+namespace weir::detail {
+
+/// The time in the store, for a record: not earlier than this, and later by no more than the doubt.
+struct nats_now {
+  time_point earliest{};
+  duration doubt{};
+
+  [[nodiscard]] constexpr time_point latest() const noexcept {
+    return saturating_add(earliest, doubt);
+  }
+};
+
+/// What time it is for a record that was written at `seen`, and of which this process knows that
+/// since `known_for`. Time does not run backwards from one process to another. A `seen` that is a
+/// year ahead is damaged, and says nothing.
+[[nodiscard]] constexpr nats_now nats_agreed(nats_now now, time_point seen,
+                                             duration known_for) noexcept {
+  constexpr duration farthest = std::chrono::hours{24 * 366};
+  auto const ahead = saturating_sub(seen, now.earliest);
+  if (ahead <= duration::zero() || ahead > farthest) return now;
+  if (ahead <= now.doubt) return {seen, now.doubt - ahead};
+  // This process is behind. For it the record goes on from there.
+  return {saturating_add(seen, std::max(known_for, duration::zero())), duration::zero()};
+}
+
+/// Beside commands in a log: what time it is in the store, as their sender knows, and how the
+/// server's clock is to be read.
+struct nats_stamp {
+  nats_now now{};
+  duration offset{};  ///< the store's time less the server's clock
+
+  /// The time of a message that the server has stored at this time by its clock: as that says, but
+  /// never earlier nor later than the sender could know. So a clock that is set between the two
+  /// changes nothing.
+  [[nodiscard]] constexpr time_point at(time_point stored) const noexcept {
+    return std::clamp(saturating_add(stored, offset), now.earliest,
+                      std::max(now.earliest, now.latest()));
+  }
+};
+
+/// What is noted in the store.
+struct nats_time_note {
+  time_point seen{};  ///< it was not earlier in the store
+  duration offset{};  ///< the store's time less the server's clock
+
+  [[nodiscard]] std::string write() const {
+    std::string out{tag};
+    nats_writer to{out};
+    to.number(std::int64_t{seen.time_since_epoch().count()});
+    to.number(std::int64_t{offset.count()});
+    to.number(checksum(out));
+    return out;
+  }
+  /// Empty: it is none.
+  [[nodiscard]] static std::optional<nats_time_note> read(std::string_view bytes) {
+    if (!bytes.starts_with(tag)) return std::nullopt;
+    nats_reader from{bytes.substr(tag.size())};
+    nats_time_note out;
+    out.seen = time_point{duration{from.signed_number()}};
+    out.offset = duration{from.signed_number()};
+    auto const sum = from.number();
+    if (!from.complete() || sum != checksum(bytes.substr(0, bytes.size() - sizeof(sum)))) {
+      return std::nullopt;
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::string_view tag = "weir:t1\n";
+
+  [[nodiscard]] static std::uint64_t checksum(std::string_view of) noexcept {
+    boost::hash2::fnv1a_64 hash;
+    hash.update(of.data(), of.size());
+    return hash.result();
+  }
+};
+
+/// A note as it was found in the store.
+struct nats_found_note {
+  std::optional<nats_time_note> note{};  ///< empty: it cannot be read
+  time_point stored{};                   ///< by the server's clock
+  std::uint64_t sequence = 0;  ///< another one each time that it is written; 0: there is none
+};
+
+/// What time it is in the store, as far as this process knows.
+class nats_store_time {
+ public:
+  /// A server's clock that shows something else by more than this was set. What is less is
+  /// followed: clocks drift, and are corrected.
+  static constexpr duration set = std::chrono::milliseconds{100};
+
+  /// How often the time is noted, by one of all processes.
+  static constexpr duration pace = std::chrono::seconds{2};
+
+  /// It is known once the server's clock and the note were read.
+  [[nodiscard]] bool known() const noexcept { return found_; }
+  [[nodiscard]] nats_now now(steady_time at) const noexcept {
+    return {saturating_add(server_.earliest(at), offset_), server_.doubt(at) + blur_};
+  }
+  [[nodiscard]] nats_stamp stamp(steady_time at) const noexcept { return {now(at), offset_}; }
+  /// How exactly the server's clock is known.
+  [[nodiscard]] duration doubt(steady_time at) const noexcept { return server_.doubt(at); }
+
+  /// The server's clock was heard of.
+  void heard(time_point server, steady_time sent, steady_time received) noexcept {
+    if (!found_) return server_.learn(server, sent, received);
+    auto const was = server_.earliest(received);
+    auto const doubt = server_.doubt(received);
+    server_.learn(server, sent, received);
+    auto const moved = saturating_sub(server_.earliest(received), was);
+    if (moved >= -set && moved <= doubt + set) return;
+    offset_ = less(offset_, moved);
+    blur_ = doubt;
+  }
+
+  /// The note was looked for, right after the server's clock was heard of.
+  /// @param last the time by the server's clock at which anything was stored last; empty: nothing
+  /// is
+  void looked(nats_found_note const& found, std::optional<time_point> last,
+              steady_time at) noexcept {
+    auto const clock = server_.earliest(at);
+    if (!std::exchange(found_, true)) {
+      begin(found, last, clock);
+      began_ = at;
+    } else if (!certain_) {
+      // Is somebody there? Then what they say counts. Or this process is alone, after a while.
+      bool const others = found.note && found.sequence != noted_.sequence;
+      if (others) offset_ = found.note->offset;
+      certain_ = others || at - began_ > lively;
+    } else if (found.note) {
+      agree(*found.note, at, clock);
+    }
+    noted_ = found;
+  }
+
+  /// What is to be noted now; empty: nothing.
+  [[nodiscard]] std::optional<nats_time_note> due(steady_time at) const noexcept {
+    auto const seen = now(at).earliest;
+    bool const told = noted_.note && near(noted_.note->offset, offset_) &&
+                      saturating_sub(seen, noted_.note->seen) < pace;
+    if (!certain_ || told) return std::nullopt;
+    return nats_time_note{seen, offset_};
+  }
+  /// The sequence that it replaces.
+  [[nodiscard]] std::uint64_t noted() const noexcept { return noted_.sequence; }
+
+ private:
+  // Messages of one moment are stored in any order.
+  static constexpr duration moment = std::chrono::seconds{1};
+  static constexpr duration lively = 3 * pace;
+  /// A store that nobody has used for so long goes by the clock again.
+  static constexpr duration forgotten = std::chrono::hours{24};
+
+  void begin(nats_found_note const& found, std::optional<time_point> last,
+             time_point clock) noexcept {
+    offset_ = found.note ? found.note->offset : duration::zero();
+    auto const stored =
+        std::max(last.value_or(time_point::min()), found.note ? found.stored : time_point::min());
+    certain_ = true;
+    if (saturating_sub(clock, stored) < -moment) {
+      // The clock was set back, and nobody who was there has said so. It goes on from what was
+      // stored last.
+      auto const seen = saturating_add(stored, offset_);
+      offset_ = saturating_sub(found.note ? std::max(seen, found.note->seen) : seen, clock);
+    } else if (found.note && saturating_sub(clock, found.stored) > lively) {
+      // Nobody is there; or the clock was set forward just now, and they will say so.
+      certain_ = false;
+      if (saturating_sub(clock, found.stored) > forgotten) {
+        offset_ = std::max(duration::zero(), saturating_sub(found.note->seen, clock));
+      }
+    }
+  }
+
+  void agree(nats_time_note const& noted, steady_time at, time_point clock) noexcept {
+    if (saturating_sub(noted.seen, now(at).latest()) > set) {
+      // Others know that it is later, and nothing tells this process that it is not.
+      offset_ = std::max(noted.offset, saturating_sub(noted.seen, clock));
+    } else if (near(noted.offset, offset_)) {
+      offset_ = noted.offset;
+      blur_ = duration::zero();
+    }
+  }
+
+  [[nodiscard]] static duration less(duration a, duration b) noexcept {
+    return saturating_sub(time_point{a}, time_point{b});
+  }
+  [[nodiscard]] static bool near(duration a, duration b) noexcept {
+    auto const apart = less(a, b);
+    return apart >= -set && apart <= set;
+  }
+
+  nats_server_time server_;
+  duration offset_{};
+  duration blur_{};       // of an offset that was found by a clock that was known no better
+  bool found_ = false;    // the note was looked for
+  bool certain_ = false;  // of the offset: nobody else may know better
+  steady_time began_{};
+  nats_found_note noted_;
+};
+
+}  // namespace weir::detail
+
+#endif
