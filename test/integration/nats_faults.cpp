@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(F46_a_stream_with_too_many_messages_refuses_and_forgets_not
   server s;
   auto o = brisk();
   auto config = nlohmann::json::parse(nats_stream_config(o));
-  config["max_msgs"] = 5;
+  config["max_msgs"] = 6;  // of which one is the note of the time
   (void)stranger{s}.ask("$JS.API.STREAM.CREATE.weir-keys", config.dump());
   bed on{s, o};
   for (int i = 0; i != 10; ++i) {

@@ -33,10 +33,14 @@ struct server {
 
 /// A process, which asks as a store does.
 struct process {
-  /// Looks at the clock and at the note, and notes the time where that is due.
+  /// Looks at the clock and at the note, and notes the time where that is due. The clock is read at
+  /// the beginning of what that takes.
   void look(server& s) {
-    time.heard(s.clock(), here(s), here(s));
-    time.looked(s.found, s.last, here(s));
+    auto const sent = here(s);
+    auto const clock = s.clock();
+    s.passed += takes;
+    time.heard(clock, sent, here(s));
+    time.looked(s.found, s.last, 500ms, here(s));
     if (auto const note = time.due(here(s))) {
       if (time.noted() != s.found.sequence) return;
       s.found = {nats_time_note::read(note->write()), s.clock(), s.found.sequence + 1};
@@ -49,8 +53,15 @@ struct process {
     return steady_time{1h + s.passed - stood_still};
   }
 
+  /// It is not earlier, nor later, than that.
+  [[nodiscard]] bool knows(server const& s, duration true_time) const {
+    auto const n = time.now(here(s));
+    return n.earliest <= at(true_time) && n.latest() >= at(true_time);
+  }
+
   nats_store_time time;
   duration stood_still{};  // its clock
+  duration takes{};        // an answer
 };
 
 /// All of them look twice a second.
@@ -104,6 +115,11 @@ BOOST_AUTO_TEST_CASE(F97_a_note_that_is_damaged_is_none) {
     BOOST_TEST(!nats_time_note::read(bytes.substr(0, i)).has_value());
   }
   BOOST_TEST(!nats_time_note::read(bytes + "x").has_value());
+  for (auto const& wrong :
+       {nats_time_note{time_point::max(), {}}, nats_time_note{time_point::min(), {}},
+        nats_time_note{at(0s), duration::max()}, nats_time_note{at(0s), duration::min()}}) {
+    BOOST_TEST(!nats_time_note::read(wrong.write()).has_value());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_store_goes_by_the_clock_of_its_server_as_long_as_nobody_sets_it) {
@@ -137,6 +153,62 @@ BOOST_AUTO_TEST_CASE(F99_F100_time_goes_on_however_a_clock_is_set) {
     s.ahead = {};
     pass(s, 10s, {&b, &late, &a});
     for (auto const* const p : {&a, &b, &late}) BOOST_TEST(is(p->now(s), s.passed));
+  }
+}
+
+// However long the answer takes that shows it, time is not ahead of what it was.
+BOOST_AUTO_TEST_CASE(F100_a_slow_answer_does_not_set_the_time) {
+  for (duration const step : {duration{-1h}, duration{1h}, duration{2s}, duration{-2s}}) {
+    server s;
+    process a;
+    process b;
+    a.takes = b.takes = 1ms;
+    pass(s, 10s, {&a, &b});
+    s.ahead = step;
+    a.takes = 3s;
+    a.look(s);
+    BOOST_TEST(a.knows(s, s.passed));
+    a.takes = 1ms;
+    a.look(s);
+    BOOST_TEST((a.time.now(a.here(s)).earliest <= at(s.passed)));
+    pass(s, 5s, {&b, &a});
+    for (auto const* const p : {&a, &b}) {
+      auto const n = p->time.now(p->here(s));
+      BOOST_TEST((n.earliest <= at(s.passed + 1ms)));
+      BOOST_TEST((n.earliest > at(s.passed - 4s)));
+    }
+    BOOST_TEST((a.now(s) - b.now(s) < 5ms));
+    BOOST_TEST((b.now(s) - a.now(s) < 5ms));
+  }
+}
+
+// A clock that is corrected again and again ends nothing early.
+BOOST_AUTO_TEST_CASE(F100_small_steps_forward_are_taken_back) {
+  server s;
+  process a;
+  a.takes = 1ms;
+  pass(s, 10s, {&a});
+  for (int i = 0; i != 50; ++i) {
+    s.ahead += 20ms;
+    pass(s, 1s, {&a});
+    BOOST_TEST((a.time.now(a.here(s)).earliest <= at(s.passed + 3ms)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F100_a_newcomer_to_a_small_step_takes_nobody_with_it) {
+  for (auto const step : std::vector<duration>{1s, 3s, 5s}) {
+    server s;
+    process a;
+    pass(s, 10s, {&a});
+    s.passed += 1s;
+    s.ahead = step;
+    process early;
+    early.look(s);
+    s.passed += 500ms;
+    early.look(s);
+    pass(s, 5s, {&a, &early});
+    BOOST_TEST(is(a.now(s), s.passed));
+    BOOST_TEST(is(early.now(s), s.passed));
   }
 }
 

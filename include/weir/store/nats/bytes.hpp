@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_BYTES_HPP
 
 #include <boost/endian/conversion.hpp>
+#include <boost/hash2/fnv1a.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,13 @@ namespace weir::detail {
 /// Of the numbers in a record that grow, such as fences: more is damage, and would come to an end
 /// (F97).
 inline constexpr std::uint64_t nats_largest_number = std::uint64_t{1} << 62U;
+
+/// Tells what was damaged from what was written.
+[[nodiscard]] inline std::uint64_t nats_checksum(std::string_view of) noexcept {
+  boost::hash2::fnv1a_64 hash;
+  hash.update(of.data(), of.size());
+  return hash.result();
+}
 
 class nats_writer {
  public:

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_IMAGE_RECORD_HPP
 #define WEIR_STORE_NATS_IMAGE_RECORD_HPP
 
+#include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/compact.hpp"
 #include "weir/time.hpp"
 
@@ -23,10 +24,9 @@ struct nats_image_record {
   std::uint64_t parts = 0;             ///< messages that it is in
   std::string id;                      ///< what their subjects have
   std::size_t part_size = usual_part;  ///< bytes of each but the last
-  /// Of the last message: when the server stored it, by its clock; empty: at the time of the image.
-  std::optional<time_point> stored{};
-  time_point told{};      ///< what time it was for its sender
-  time_point complete{};  ///< when all parts were acknowledged, in the store's time
+  time_point stored{};                 ///< when the server stored the last message, by its clock
+  time_point told{};                   ///< what time it was for its sender
+  time_point complete{};               ///< when all parts were acknowledged, in the store's time
 
   static constexpr std::size_t usual_part = 128U << 10U;
 
@@ -43,28 +43,28 @@ struct nats_image_record {
     to(parts);
     to(std::string_view{id});
     to(part_size);
-    to(stored.value_or(time_point{}));
+    to(stored);
     to(told);
     to(complete);
+    nats_writer{out}.number(nats_checksum(out));
     return out;
   }
   /// Empty: it is none.
   [[nodiscard]] static std::optional<nats_image_record> read(std::string_view bytes) {
-    bool const first = bytes.starts_with(first_tag);
-    bool const second = bytes.starts_with(second_tag);
-    if (!first && !second && !bytes.starts_with(tag)) return std::nullopt;
-    compact_reader from{bytes.substr(tag.size())};
+    constexpr auto sum = sizeof(std::uint64_t);
+    if (!bytes.starts_with(tag) || bytes.size() < tag.size() + sum) return std::nullopt;
+    auto const said = bytes.substr(0, bytes.size() - sum);
+    if (nats_reader{bytes.substr(said.size())}.number() != nats_checksum(said)) return std::nullopt;
+    compact_reader from{said.substr(tag.size())};
     nats_image_record out;
     from(out.position);
     from(out.size);
     from(out.parts);
     from(out.id);
-    if (!first) from(out.part_size);
-    if (!first && !second) {
-      from(out.stored.emplace());
-      from(out.told);
-      from(out.complete);
-    }
+    from(out.part_size);
+    from(out.stored);
+    from(out.told);
+    from(out.complete);
     constexpr std::size_t longest_id = 64;
     bool const plain = std::ranges::all_of(out.id, [](char c) {
       return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-';
@@ -72,17 +72,14 @@ struct nats_image_record {
     if (!from.complete() || !plain || out.id.empty() || out.id.size() > longest_id ||
         out.part_size < least_part || out.part_size > usual_part ||
         out.parts != out.size / out.part_size + (out.size % out.part_size == 0 ? 0 : 1) ||
-        out.parts == 0 || out.parts > most_parts) {
+        out.parts == 0 || out.parts > most_parts || out.position > nats_largest_number) {
       return std::nullopt;
     }
     return out;
   }
 
  private:
-  static constexpr std::string_view first_tag = "weir:i1\n";   // parts of the usual size
-  static constexpr std::string_view second_tag = "weir:i2\n";  // without times
   static constexpr std::string_view tag = "weir:i3\n";
-  static_assert(tag.size() == first_tag.size() && tag.size() == second_tag.size());
   static constexpr std::size_t least_part = 4U << 10U;
   static constexpr std::uint64_t most_parts = 1U << 20U;
 };

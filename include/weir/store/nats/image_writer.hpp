@@ -62,7 +62,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
 
   [[nodiscard]] bool over() const noexcept { return over_; }
 
-  void start() { look_at(0); }
+  void start() { look_at(0, &nats_image_writing::begin); }
 
  private:
   static constexpr int at_a_time = 4;
@@ -110,21 +110,44 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     std::uint64_t sequence = 0;  // that it was written at
   };
 
-  void look_at(std::size_t n) {
+  /// Looks at all places, and chooses one.
+  void look_at(std::size_t n, void (nats_image_writing::*then)()) {
     auto const on = link_.lock();
     if (!on) return end();
-    if (n == places_.size()) return begin();
-    look(on->names().image(shard_, n), [this, n](nats_record const& found) {
+    if (n == places_.size()) {
+      choose(*on);
+      return (this->*then)();
+    }
+    look(on->names().image(shard_, n), [this, n, then](nats_record const& found) {
       places_[n] = {nats_image_record::read(found.value), found.sequence};
-      look_at(n + 1);
+      check(n, then);
     });
+  }
+  /// An image that has lost a part is none.
+  void check(std::size_t n, void (nats_image_writing::*then)()) {
+    auto const on = link_.lock();
+    if (!on) return end();
+    auto& image = places_[n].image;
+    if (!image) return look_at(n + 1, then);
+    ask(on->names().info(),
+        R"({"subjects_filter":")" + on->names().parts(shard_, image->id) + R"("})",
+        [this, n, then](nats_reply const& r) {
+          auto const said = nats_json::parse(r.data());
+          if (nats_stream_error(said) != 0 || !said.is_object() || !said.contains("state")) {
+            return end();
+          }
+          auto const parts = said["state"].find("subjects");
+          if (parts == said["state"].end() || parts->size() != places_[n].image->parts) {
+            places_[n].image.reset();
+          }
+          look_at(n + 1, then);
+        });
   }
 
   void begin() {
     auto const on = link_.lock();
     auto const feed = feed_.lock();
     if (!on) return end();
-    choose(*on);
     held_ = feed ? feed->hold() : nullptr;
     if (!held_) return end();
     if ((**held_).position() <= newest_) return full_ ? cut() : end();  // it would be no news
@@ -139,7 +162,9 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   /// Which place the image gets, and behind which one the log is cut.
   void choose(nats_link const& on) {
     auto const safe_at = saturating_add(on.now().earliest, -2 * on.options().sync_interval);
-    std::optional<std::uint64_t> oldest;
+    newest_ = 0;
+    safe_.reset();
+    std::optional<std::size_t> oldest;
     std::size_t last = 0;
     std::optional<std::size_t> free;
     for (std::size_t i = 0; i != places_.size(); ++i) {
@@ -148,10 +173,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
         free = i;
         continue;
       }
-      if (!oldest || image->position < *oldest) {
-        oldest = image->position;
-        oldest_ = i;
-      }
+      if (!oldest || image->position < places_[*oldest].image->position) oldest = i;
       if (image->position >= newest_) {
         newest_ = image->position;
         last = i;
@@ -160,7 +182,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
       if (safe && (!safe_ || image->position > places_[*safe_].image->position)) safe_ = i;
     }
     // One before the safe image is of no use any more.
-    place_ = free ? *free : safe_ && *safe_ != oldest_ ? oldest_ : last;
+    place_ = free ? *free : safe_ && safe_ != oldest ? *oldest : last;
   }
   void make_parts() {
     auto const on = link_.lock();
@@ -185,13 +207,13 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
       auto const written = read_written(r.data());
       if (written.sequence == 0) return end();
       first_ = std::min(first_, written.sequence);
-      if (++written_ == record_.parts) return say();
+      if (++written_ == record_.parts) return look_at(0, &nats_image_writing::say);
       write_part();
     });
   }
   void say() {
     auto const on = link_.lock();
-    if (!on) return end();
+    if (!on || record_.position <= newest_) return end();  // another one is newer by now
     record_.complete = on->now().latest();
     ask(
         on->names().image(shard_, place_), record_.write(),
@@ -258,8 +280,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   std::vector<std::string> parts_;
   std::array<place, nats_names::images> places_{};
   std::uint64_t newest_ = 0;         // what the newest image holds
-  std::size_t oldest_ = 0;           // the place of the oldest one
-  std::optional<std::size_t> safe_;  // and of the newest one that the disk has
+  std::optional<std::size_t> safe_;  // the place of the newest one that the disk has
   std::size_t place_ = 0;            // and of this one
   std::uint64_t first_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t next_ = 0;

@@ -122,10 +122,7 @@ class nats_job_feed : public nats_job_requests {
   void check(nats_log_info const& info) {
     if (!following_) return;
     auto const at = replica_->position();
-    if (info.last >= at && info.first <= at + 1) return reach(info.last);
-    info_ = info;
-    target_ = info.last;
-    load();
+    info.last >= at&& info.first <= at + 1 ? reach(info.last) : begin_later();
   }
 
  private:
@@ -190,6 +187,7 @@ class nats_job_feed : public nats_job_requests {
     ahead_bytes_ = 0;
     likely_size_.reset();
     gets_ = 0;
+    images_.clear();
     check_shards();
   }
 
@@ -200,7 +198,7 @@ class nats_job_feed : public nats_job_requests {
     auto const ours = std::to_string(on->options().shards);
     need_record(on->names().shards(), [this, ours](nats_record&& found) {
       if (found.sequence == 0) return note_shards(ours);
-      if (found.value == ours) return open();
+      if (found.value == ours) return find_image(0);
       bool const number =
           !found.value.empty() && found.value.size() <= most_shard_digits &&
           std::ranges::all_of(found.value, [](char c) { return c >= '0' && c <= '9'; });
@@ -220,9 +218,27 @@ class nats_job_feed : public nats_job_requests {
           if (written.failed && written.failed != errc::store_unavailable) {
             return stop(written.failed);
           }
-          written.failed ? begin_later() : open();
+          written.failed ? begin_later() : find_image(0);
         },
         0);
+  }
+
+  /// Looks at which images there are, before it looks at the log: that is not behind them, then.
+  void find_image(std::size_t place) {
+    auto const on = link();
+    if (!on) return;
+    if (place == nats_names::images) {
+      std::ranges::sort(images_, std::greater{}, &nats_image_record::position);
+      return open();
+    }
+    need_record(on->names().image(number(), place), [this, place](nats_record&& found) {
+      auto record = nats_image_record::read(found.value);
+      if (!record && found.sequence != 0) passed_over_ = true;
+      if (record && std::ranges::find(damaged_, record->id) == damaged_.end()) {
+        images_.push_back(std::move(*record));
+      }
+      find_image(place + 1);
+    });
   }
 
   void open() {
@@ -251,7 +267,9 @@ class nats_job_feed : public nats_job_requests {
     info_ = info;
     target_ = info.last;
     bool const knows_one = replica_ && replica_->position() != 0;
-    if (!knows_one || info.last < replica_->position() || info.first > replica_->position()) {
+    bool const lost_end = !images_.empty() && images_.front().position > info.last;
+    if (!knows_one || lost_end || info.last < replica_->position() ||
+        info.first > replica_->position()) {
       return load();
     }
     go_on();
@@ -269,31 +287,11 @@ class nats_job_feed : public nats_job_requests {
   // -------------------------------------------------------------------------------- the image
 
   void load() {
-    auto const on = link();
-    if (!on) return;
     if (std::exchange(current_, false)) lost_connection();
     following_ = false;
     need_no_more();
     replica_.reset();
-    images_.clear();
-    find_image(0);
-  }
-  /// Looks at which images there are.
-  void find_image(std::size_t place) {
-    auto const on = link();
-    if (!on) return;
-    if (place == nats_names::images) {
-      std::ranges::sort(images_, std::greater{}, &nats_image_record::position);
-      return load_image();
-    }
-    need_record(on->names().image(number(), place), [this, place](nats_record&& found) {
-      auto record = nats_image_record::read(found.value);
-      if (record && std::ranges::find(damaged_, record->id) == damaged_.end()) {
-        images_.push_back(std::move(*record));
-      }
-      if (!record && found.sequence != 0) passed_over_ = true;
-      find_image(place + 1);
-    });
+    load_image();
   }
   /// The newest one; if that is damaged, one before it; if there is none, the whole log.
   void load_image() {
@@ -330,14 +328,14 @@ class nats_job_feed : public nats_job_requests {
     auto made = reader_->replica();
     if (!made) return image_is_damaged();
     auto const position = reader_->image().position;
-    // Either may be older than the other; not for long.
+    // There is a newer one by now.
     if (info_.first > position + 1) return missed(&nats_job_feed::image_is_damaged);
-    if (info_.last < position) return missed(&nats_job_feed::continue_log);
+    if (info_.last < position) return missed(&nats_job_feed::continue_log, least_patience);
     reader_.reset();
     follow(std::move(made));
   }
-  /// A server that has lost power may have lost the end of the log, which an image has. What is
-  /// written from now on comes behind that.
+  /// A server that has lost power may have lost the end of the log, which an image has. Nobody
+  /// writes to the log before it has the image; and what is written comes behind that.
   void continue_log() {
     auto const on = link();
     if (!on) return;
@@ -450,11 +448,12 @@ class nats_job_feed : public nats_job_requests {
   /// more, since later images have taken its place. All is looked at again for a while.
   /// @param otherwise what is done then
   void missed(void (nats_job_feed::*otherwise)() = &nats_job_feed::is_corrupt) {
+    auto const on = link();
+    missed(otherwise, on ? std::max(on->options().offline_patience, least_patience) : duration{});
+  }
+  void missed(void (nats_job_feed::*otherwise)(), duration patience) {
     auto const now = system_clock{}.steady_now();
     if (!missing_since_) missing_since_ = now;
-    auto const on = link();
-    auto const patience =
-        on ? std::max(on->options().offline_patience, least_patience) : duration{};
     if (saturating_sub(now, *missing_since_) > patience) return (this->*otherwise)();
     begin_later();
   }

@@ -137,6 +137,7 @@ class nats_job_keeper final : public nats_job_feed {
   }
 
   void became_current() override {
+    read_at_ = system_clock{}.steady_now();
     // What was given to the connection before, and is not in the log, is not known to be refused
     // either: a server may still have it.
     for (auto it = flights_.begin(); it != flights_.end();) {
@@ -170,6 +171,8 @@ class nats_job_keeper final : public nats_job_feed {
     ++barrier_;
     adding_ = 0;
     if (flights_.empty()) return;
+    // Also what was acknowledged and not read: a server that has lost power may have lost it.
+    for (auto& [n, f] : flights_) f.doubtful = f.doubtful || f.stored != 0;
     auto const until = saturating_add(system_clock{}.steady_now(), on->options().offline_patience);
     doubts_.start(on->strand(), until, [self = self()] { self->give_up_doubtful(); });
   }
@@ -342,21 +345,19 @@ class nats_job_keeper final : public nats_job_feed {
     flush_soon();
   }
 
-  /// The log is full, and is cut behind the image before the one that is written now. What adds no
-  /// records waits for that, and for the next one: a queue can be worked off (F61).
+  /// The log is full, and is cut behind an image. Commands wait for that, and once more: the first
+  /// one may be the only one.
   void wait_for_room(std::uint64_t n) {
     auto const at = flights_.find(n);
     auto const calls = std::move(at->second.calls);
     flights_.erase(at);
     for (auto const& c : calls) {
-      bool const waits = current() && c->waits_for_room++ != most_waits_for_room &&
-                         c->adds(replica().shard(), time()) == 0;
-      if (!waits) {
+      if (c->waits_for_room++ == most_waits_for_room) {
         c->fail(make_error_code(errc::store_full));
         continue;
       }
       c->stays();
-      for_room_.push_back(c);
+      current() ? for_room_.push_back(c) : wait(c);
     }
     write_image(true);
     flush_soon();

@@ -13,8 +13,6 @@
 #include "weir/store/nats/store_time.hpp"
 #include "weir/time.hpp"
 
-#include <boost/hash2/fnv1a.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -50,11 +48,12 @@ inline constexpr std::string_view nats_log_tag = "weir:j";
 inline constexpr std::uint32_t nats_log_version = 3;
 inline constexpr std::uint32_t nats_log_version_of_time = 3;
 
-/// The checksum of a message of version 2 or later, in 8 bytes, lowest first: of what is behind it.
-[[nodiscard]] inline std::uint64_t nats_log_checksum(std::string_view rest) noexcept {
-  boost::hash2::fnv1a_64 hash;
-  hash.update(rest.data(), rest.size());
-  return hash.result();
+/// The checksum of a message of version 2 or later, in 8 bytes, lowest first: of what is behind it,
+/// and of the version, but for version 2.
+[[nodiscard]] inline std::uint64_t nats_log_checksum(std::uint32_t version,
+                                                     std::string_view rest) noexcept {
+  auto const sum = nats_checksum(rest);
+  return version == 2 ? sum : sum ^ version;
 }
 
 /// What is said in the log beside commands.
@@ -176,9 +175,11 @@ class nats_batch_writer {
   [[nodiscard]] std::string take() && {
     if (extended_) {
       constexpr auto version = nats_log_tag.size();
+      std::uint32_t const number = timed_ ? nats_log_version_of_time : 2;
       std::string checksum;
-      nats_writer{checksum}.number(nats_log_checksum(std::string_view{bytes_}.substr(version + 1)));
-      bytes_[version] = static_cast<char>(timed_ ? nats_log_version_of_time : 2);
+      nats_writer{checksum}.number(
+          nats_log_checksum(number, std::string_view{bytes_}.substr(version + 1)));
+      bytes_[version] = static_cast<char>(number);
       bytes_.insert(version + 1, checksum);
     }
     return std::move(bytes_);
@@ -228,7 +229,7 @@ class nats_batch_reader {
     if (extended_) {
       nats_reader rest{from_.rest()};
       auto const checksum = rest.number();
-      if (!rest.good() || checksum != nats_log_checksum(rest.rest())) return;
+      if (!rest.good() || checksum != nats_log_checksum(version, rest.rest())) return;
       if (version > nats_log_version) {
         kind_ = kind::later;
         return;

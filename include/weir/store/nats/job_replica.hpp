@@ -70,8 +70,8 @@ class nats_job_replica {
     last_image_ = from.left();
     from(seen_);
     position_ = image.position;
-    stored_ = image.stored.value_or(seen_);
-    told_ = image.stored ? image.told : seen_;
+    stored_ = image.stored;
+    told_ = image.told;
     auto work = job_image::loading(shard_, from);
     while (work.go_on()) co_await paced::pause{};
     co_return work.succeeded() && from.complete();

@@ -349,27 +349,27 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     });
   }
 
-  /// Reads what is noted of the time. Who may not do that goes by the server's clock.
+  /// Reads what is noted of the time.
   void look_for_note(std::optional<time_point> last, std::function<void(error_code)> then) {
     auto const q = std::make_shared<nats_question>(
         [this, last, then = std::move(then)](error_code ec, nats_reply const* reply) {
-          if (ec && ec != nats_not_permitted()) return then(ec);
-          auto const found = ec ? result<nats_record>{nats_record{}} : read_record(*reply);
+          if (ec) return then(ec);
+          auto const found = read_record(*reply);
           if (found.has_error()) return then(found.error());
           nats_found_note note{.sequence = found->sequence};
           if (found->stored) {
             note.note = nats_time_note::read(found->value);
             note.stored = *found->stored;
           }
-          time_.looked(note, last, system_clock{}.steady_now());
+          time_.looked(note, last, options_.health_check_interval, system_clock{}.steady_now());
           then({});
         });
     q->subject = names_.direct_get(names_.time());
     address(*q);
     conversation_->give(q);
   }
-  /// Notes the time where that is due. Where somebody else was faster, theirs is seen at the next
-  /// look; where there is no room for it, or no right, it is not noted.
+  /// Notes the time where that is due. Where somebody else was faster, that is seen at the next
+  /// look; where there is no room, or no right, it is not noted.
   void note_time() {
     auto const note = time_.due(system_clock{}.steady_now());
     if (!note || !up_ || refused_ || !may_note_) return;

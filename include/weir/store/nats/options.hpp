@@ -45,10 +45,10 @@ struct nats_options {
   /// to 1 h.
   duration request_timeout = std::chrono::seconds{5};
 
-  /// How often the server is asked for its time, and a silent connection for a sign of life; after
-  /// two of these without one it is given up. So it is after five in which JetStream served nothing
-  /// on it, as where the server is cut off from the others of its cluster: another one is tried, or
-  /// the same address again. From 10 ms to 1 min.
+  /// How often the server is asked for its time, in all processes alike, and a silent connection
+  /// for a sign of life; after two of these without one it is given up. So it is after five in
+  /// which JetStream served nothing on it, as where the server is cut off from the others of its
+  /// cluster: another one is tried, or the same address again. From 10 ms to 1 min.
   duration health_check_interval = std::chrono::seconds{2};
 
   /// Before the next try to connect, or to read the log of a shard that could not be read; doubles
@@ -89,8 +89,9 @@ struct nats_options {
   std::size_t image_interval = 8U << 20U;
 
   /// How often the servers synchronise their files with the disk, as `sync_interval` in their
-  /// configuration has it; zero if that is `always`; up to 1 h. The log of a shard is cut behind an
-  /// image that was written twice as long ago, and lasts so long: power may fail before.
+  /// configuration has it, the same in all processes; zero if that is `always`; up to 1 h. The log
+  /// of a shard is cut behind an image that was written twice as long ago, and lasts so long: power
+  /// may fail before.
   duration sync_interval = std::chrono::minutes{2};
 };
 

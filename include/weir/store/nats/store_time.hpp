@@ -8,8 +8,6 @@
 #include "weir/store/nats/server_time.hpp"
 #include "weir/time.hpp"
 
-#include <boost/hash2/fnv1a.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -80,7 +78,7 @@ struct nats_time_note {
     nats_writer to{out};
     to.number(std::int64_t{seen.time_since_epoch().count()});
     to.number(std::int64_t{offset.count()});
-    to.number(checksum(out));
+    to.number(nats_checksum(out));
     return out;
   }
   /// Empty: it is none.
@@ -91,7 +89,12 @@ struct nats_time_note {
     out.seen = time_point{duration{from.signed_number()}};
     out.offset = duration{from.signed_number()};
     auto const sum = from.number();
-    if (!from.complete() || sum != checksum(bytes.substr(0, bytes.size() - sizeof(sum)))) {
+    constexpr duration most = std::chrono::hours{24 * 366 * 230};  // more than servers tell of
+    if (out.seen.time_since_epoch() < duration::zero() || out.seen.time_since_epoch() > most ||
+        out.offset < -most || out.offset > most) {
+      return std::nullopt;
+    }
+    if (!from.complete() || sum != nats_checksum(bytes.substr(0, bytes.size() - sizeof(sum)))) {
       return std::nullopt;
     }
     return out;
@@ -99,12 +102,6 @@ struct nats_time_note {
 
  private:
   static constexpr std::string_view tag = "weir:t1\n";
-
-  [[nodiscard]] static std::uint64_t checksum(std::string_view of) noexcept {
-    boost::hash2::fnv1a_64 hash;
-    hash.update(of.data(), of.size());
-    return hash.result();
-  }
 };
 
 /// A note as it was found in the store.
@@ -136,19 +133,24 @@ class nats_store_time {
   /// The server's clock was heard of.
   void heard(time_point server, steady_time sent, steady_time received) noexcept {
     if (!found_) return server_.learn(server, sent, received);
-    auto const was = server_.earliest(received);
-    auto const doubt = server_.doubt(received);
+    auto const before = server_;
     server_.learn(server, sent, received);
-    auto const moved = saturating_sub(server_.earliest(received), was);
-    if (moved >= -set && moved <= doubt + set) return;
-    offset_ = less(offset_, moved);
-    blur_ = doubt;
+    auto const doubt = before.doubt(received);
+    auto const moved = saturating_sub(server_.earliest(received), before.earliest(received));
+    // What drifts, or is corrected, stays between the bounds; and time may go back by a little.
+    if (moved >= -set && moved <= doubt) return;
+    // It was set. Of all offsets with which time goes on the least counts: so the store's time is
+    // not ahead of what it was, and is behind by no more than the doubt.
+    auto const wide = server_.doubt(received);
+    offset_ = less(less(offset_, moved), wide);
+    blur_ += doubt + wide;
   }
 
   /// The note was looked for, right after the server's clock was heard of.
   /// @param last the time by the server's clock at which anything was stored last; empty: nothing
   /// is
-  void looked(nats_found_note const& found, std::optional<time_point> last,
+  /// @param others how often others look, at least
+  void looked(nats_found_note const& found, std::optional<time_point> last, duration others,
               steady_time at) noexcept {
     auto const clock = server_.earliest(at);
     if (!std::exchange(found_, true)) {
@@ -156,9 +158,9 @@ class nats_store_time {
       began_ = at;
     } else if (!certain_) {
       // Is somebody there? Then what they say counts. Or this process is alone, after a while.
-      bool const others = found.note && found.sequence != noted_.sequence;
-      if (others) offset_ = found.note->offset;
-      certain_ = others || at - began_ > lively;
+      bool const there = found.note && found.sequence != noted_.sequence;
+      if (there) offset_ = found.note->offset;
+      certain_ = there || at - began_ > 3 * std::max(pace, others);
     } else if (found.note) {
       agree(*found.note, at, clock);
     }
@@ -168,7 +170,7 @@ class nats_store_time {
   /// What is to be noted now; empty: nothing.
   [[nodiscard]] std::optional<nats_time_note> due(steady_time at) const noexcept {
     auto const seen = now(at).earliest;
-    bool const told = noted_.note && near(noted_.note->offset, offset_) &&
+    bool const told = noted_.note && near(noted_.note->offset, at) &&
                       saturating_sub(seen, noted_.note->seen) < pace;
     if (!certain_ || told) return std::nullopt;
     return nats_time_note{seen, offset_};
@@ -179,7 +181,6 @@ class nats_store_time {
  private:
   // Messages of one moment are stored in any order.
   static constexpr duration moment = std::chrono::seconds{1};
-  static constexpr duration lively = 3 * pace;
   /// A store that nobody has used for so long goes by the clock again.
   static constexpr duration forgotten = std::chrono::hours{24};
 
@@ -188,42 +189,43 @@ class nats_store_time {
     offset_ = found.note ? found.note->offset : duration::zero();
     auto const stored =
         std::max(last.value_or(time_point::min()), found.note ? found.stored : time_point::min());
-    certain_ = true;
+    // A clock may have been set forward just now, and those who are there will say so. Before that
+    // nothing is noted.
+    certain_ = !found.note;
     if (saturating_sub(clock, stored) < -moment) {
-      // The clock was set back, and nobody who was there has said so. It goes on from what was
-      // stored last.
+      // It was set back, and nobody who was there has said so. Time goes on from what was stored
+      // last.
       auto const seen = saturating_add(stored, offset_);
       offset_ = saturating_sub(found.note ? std::max(seen, found.note->seen) : seen, clock);
-    } else if (found.note && saturating_sub(clock, found.stored) > lively) {
-      // Nobody is there; or the clock was set forward just now, and they will say so.
-      certain_ = false;
-      if (saturating_sub(clock, found.stored) > forgotten) {
-        offset_ = std::max(duration::zero(), saturating_sub(found.note->seen, clock));
-      }
+      certain_ = true;
+    } else if (found.note && saturating_sub(clock, found.stored) > forgotten) {
+      offset_ = std::max(duration::zero(), saturating_sub(found.note->seen, clock));
     }
   }
 
   void agree(nats_time_note const& noted, steady_time at, time_point clock) noexcept {
-    if (saturating_sub(noted.seen, now(at).latest()) > set) {
+    if (noted.seen > now(at).latest()) {
       // Others know that it is later, and nothing tells this process that it is not.
       offset_ = std::max(noted.offset, saturating_sub(noted.seen, clock));
-    } else if (near(noted.offset, offset_)) {
+      blur_ = duration::zero();
+    } else if (near(noted.offset, at)) {
       offset_ = noted.offset;
       blur_ = duration::zero();
     }
   }
 
+  /// Is that the same, as exactly as this process knows? Its own is the least that it can be.
+  [[nodiscard]] bool near(duration offset, steady_time at) const noexcept {
+    auto const ahead = less(offset, offset_);
+    return ahead >= duration::zero() &&
+           ahead <= blur_ + std::min(server_.doubt(at), nats_server_time::vague);
+  }
   [[nodiscard]] static duration less(duration a, duration b) noexcept {
     return saturating_sub(time_point{a}, time_point{b});
   }
-  [[nodiscard]] static bool near(duration a, duration b) noexcept {
-    auto const apart = less(a, b);
-    return apart >= -set && apart <= set;
-  }
-
   nats_server_time server_;
   duration offset_{};
-  duration blur_{};       // of an offset that was found by a clock that was known no better
+  duration blur_{};       // by how much it may be too small, until others know it
   bool found_ = false;    // the note was looked for
   bool certain_ = false;  // of the offset: nobody else may know better
   steady_time began_{};
