@@ -195,6 +195,77 @@ BOOST_AUTO_TEST_CASE(F100_small_steps_forward_are_taken_back) {
   }
 }
 
+// However each of them has seen what has become of the clock, they come to one time.
+BOOST_AUTO_TEST_CASE(F100_all_come_to_one_time) {
+  auto const one_time = [](server const& s, process const& a, process const& b) {
+    return a.now(s) - b.now(s) < 1ms && b.now(s) - a.now(s) < 1ms;
+  };
+  for (duration const step : {duration{-80ms}, duration{-99ms}, duration{80ms}, duration{3ms}}) {
+    server s;
+    process a;
+    process b;
+    a.takes = b.takes = 1ms;
+    pass(s, 10s, {&a, &b});
+    s.ahead += step;
+    pass(s, 1s, {&a});
+    s.ahead += step;
+    pass(s, 12s, {&b, &a});
+    BOOST_TEST(one_time(s, a, b));
+    auto const noted = s.found.note->offset;
+    pass(s, 20s, {&a, &b});
+    BOOST_TEST((s.found.note->offset == noted));
+  }
+}
+
+// One was cut off for long, and knows its own clock no better than that drifts.
+BOOST_AUTO_TEST_CASE(F100_who_was_away_takes_nobody_ahead) {
+  server s;
+  process a;
+  process b;
+  a.takes = b.takes = 1ms;
+  pass(s, 10s, {&a, &b});
+  s.ahead = 1s;
+  for (int i = 0; i != 3600; ++i) pass(s, 500ms, {&a});
+  pass(s, 10s, {&b, &a});
+  BOOST_TEST((a.time.now(a.here(s)).earliest <= at(s.passed + 3ms)));
+  BOOST_TEST((b.time.now(b.here(s)).earliest <= at(s.passed + 3ms)));
+}
+
+// A newcomer sees the step that those who are there have not noted yet.
+BOOST_AUTO_TEST_CASE(F100_a_newcomer_that_sees_a_step_takes_nobody_with_it) {
+  server s;
+  process a;
+  pass(s, 10s, {&a});
+  process late;
+  s.passed += 100ms;
+  late.look(s);
+  s.passed += 2s;
+  a.look(s);  // notes as always
+  s.passed += 100ms;
+  s.ahead = 1h;
+  late.look(s);
+  BOOST_TEST(is(late.now(s), s.passed));
+  pass(s, 10s, {&a, &late});
+  BOOST_TEST(is(a.now(s), s.passed));
+  BOOST_TEST(is(late.now(s), s.passed));
+}
+
+// It does not know how far they are who are there; they do.
+BOOST_AUTO_TEST_CASE(F100_a_newcomer_after_a_step_back_comes_to_the_time_of_the_others) {
+  server s;
+  process a;
+  pass(s, 10s, {&a});
+  s.passed += 1500ms;
+  s.ahead = -1h;
+  process late;
+  late.look(s);
+  BOOST_TEST(late.knows(s, s.passed));
+  pass(s, 20s, {&a, &late});
+  BOOST_TEST(is(late.now(s), s.passed));
+  BOOST_TEST((late.time.now(late.here(s)).doubt < 100ms));
+  BOOST_TEST(is(a.now(s), s.passed));
+}
+
 BOOST_AUTO_TEST_CASE(F100_a_newcomer_to_a_small_step_takes_nobody_with_it) {
   for (auto const step : std::vector<duration>{1s, 3s, 5s}) {
     server s;

@@ -62,7 +62,11 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
 
   [[nodiscard]] bool over() const noexcept { return over_; }
 
-  void start() { look_at(0, &nats_image_writing::begin); }
+  void start() {
+    auto const on = link_.lock();
+    if (on) connection_ = on->connection();
+    look_at(0, full_ ? &nats_image_writing::make_room : &nats_image_writing::begin);
+  }
 
  private:
   static constexpr int at_a_time = 4;
@@ -73,7 +77,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
              std::function<void(nats_reply const&)> then)
         : writing_{std::move(writing)},
           then_{std::move(then)} {}
-    [[nodiscard]] bool wanted() const noexcept override { return !writing_->over(); }
+    [[nodiscard]] bool wanted() const noexcept override { return !writing_->over_by_now(); }
     void answered(nats_reply const& r) override {
       if (!writing_->over()) then_(r);
     }
@@ -87,7 +91,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void ask(std::string subject, std::string data, std::function<void(nats_reply const&)> then,
            std::optional<std::uint64_t> expected = {}) {
     auto const on = link_.lock();
-    if (!on) return end();
+    if (!on || over_by_now()) return end();
     auto const r = std::make_shared<exchange>(shared_from_this(), std::move(then));
     r->subject = std::move(subject);
     r->data = std::move(data);
@@ -105,6 +109,13 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     });
   }
 
+  /// On another connection the log may be another one, of which this is no image: a server that has
+  /// lost power has lost the end.
+  [[nodiscard]] bool over_by_now() const noexcept {
+    auto const on = link_.lock();
+    return over_ || !on || !on->up() || on->connection() != connection_;
+  }
+
   struct place {
     std::optional<nats_image_record> image;
     std::uint64_t sequence = 0;  // that it was written at
@@ -120,6 +131,9 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     }
     look(on->names().image(shard_, n), [this, n, then](nats_record const& found) {
       places_[n] = {nats_image_record::read(found.value), found.sequence};
+      auto const feed = feed_.lock();
+      auto& image = places_[n].image;
+      if (image && feed && feed->is_damaged(image->id)) image.reset();
       check(n, then);
     });
   }
@@ -144,13 +158,33 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
         });
   }
 
+  /// The log takes no more. It is cut behind the newest image, if that helps; otherwise behind a
+  /// new one.
+  void make_room() {
+    auto const on = link_.lock();
+    auto const feed = feed_.lock();
+    auto const held = feed ? feed->hold() : nullptr;
+    if (!on || !held) return end();
+    if (!safe_ || newest_ > (**held).position()) return begin();
+    purge(newest_, [this](bool some) { some ? end() : begin(); });
+  }
+  /// Cuts the log behind a message. `then(bool)`: was there something?
+  void purge(std::uint64_t position, std::function<void(bool)> then) {
+    auto const on = link_.lock();
+    if (!on) return end();
+    ask("$JS.API.STREAM.PURGE." + on->names().log_stream(shard_),
+        R"({"seq":)" + std::to_string(position + 1) + "}",
+        [then = std::move(then)](nats_reply const& r) {
+          then(nats_json::number(nats_json::parse(r.data()), "purged") != 0);
+        });
+  }
+
   void begin() {
     auto const on = link_.lock();
     auto const feed = feed_.lock();
     if (!on) return end();
     held_ = feed ? feed->hold() : nullptr;
-    if (!held_) return end();
-    if ((**held_).position() <= newest_) return full_ ? cut() : end();  // it would be no news
+    if (!held_ || (**held_).position() <= newest_) return end();  // it would be no news
     record_.position = (**held_).position();
     record_.id = boost::uuids::to_string(sender_) + "-" + std::to_string(record_.position);
     record_.part_size = nats_image_record::part_within(on->max_payload());
@@ -223,14 +257,13 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void cut() {
     auto const on = link_.lock();
     if (!on) return end();
+    if (full_) return purge(record_.position, [this](bool) { tell(); });
     if (!safe_) return tell();
-    ask("$JS.API.STREAM.PURGE." + on->names().log_stream(shard_),
-        R"({"seq":)" + std::to_string(places_[*safe_].image->position + 1) + "}",
-        [this](nats_reply const&) { tell(); });
+    purge(places_[*safe_].image->position, [this](bool) { tell(); });
   }
   void tell() {
     auto const on = link_.lock();
-    if (!on || written_ == 0) return end();
+    if (!on) return end();
     ask(on->names().log(shard_), nats_batch_writer{{sender_, 0}, record_.size, on->stamp()}.take(),
         [this](nats_reply const&) { find_first(0); });
   }
@@ -274,6 +307,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   std::uint32_t const shard_;
   job_id const sender_;
   bool const full_;
+  std::uint64_t connection_ = 0;
   nats_image_record record_;
   std::unique_ptr<nats_job_feed::held_replica> held_;
   std::unique_ptr<nats_image_maker> maker_;  // of what is held

@@ -79,9 +79,14 @@ class nats_job_feed : public nats_job_requests {
     return current_ ? std::make_unique<held_replica>(*this) : nullptr;
   }
 
+  /// Is it known of this image that it cannot be read?
+  [[nodiscard]] bool is_damaged(std::string const& image) const noexcept {
+    return std::ranges::find(damaged_, image) != damaged_.end();
+  }
+
   /// An image was written, or could not be.
-  /// @param made_room the log was cut as far as there was an image
-  virtual void image_ended(bool made_room) = 0;
+  /// @param full so that there is room in the log
+  virtual void image_ended(bool full) = 0;
 
  protected:
   /// The replica knows all that there was when the connection was made.
@@ -144,6 +149,7 @@ class nats_job_feed : public nats_job_requests {
     need_no_more();
     following_ = current_ = false;
     refused_ = {};
+    missing_since_.reset();
     later_.stop();
     lost_connection();
   }
@@ -155,7 +161,6 @@ class nats_job_feed : public nats_job_requests {
     following_ = current_ = false;
     refused_ = why;
     damaged_.clear();
-    passed_over_ = false;
     later_.stop();
     stopped(why);
     // It may be otherwise one day.
@@ -188,6 +193,7 @@ class nats_job_feed : public nats_job_requests {
     likely_size_.reset();
     gets_ = 0;
     images_.clear();
+    passed_over_ = false;
     check_shards();
   }
 
@@ -234,7 +240,7 @@ class nats_job_feed : public nats_job_requests {
     need_record(on->names().image(number(), place), [this, place](nats_record&& found) {
       auto record = nats_image_record::read(found.value);
       if (!record && found.sequence != 0) passed_over_ = true;
-      if (record && std::ranges::find(damaged_, record->id) == damaged_.end()) {
+      if (record && !is_damaged(record->id)) {
         images_.push_back(std::move(*record));
       }
       find_image(place + 1);
@@ -341,12 +347,15 @@ class nats_job_feed : public nats_job_requests {
     if (!on) return;
     auto const next = std::to_string(reader_->image().position + 1);
     need("$JS.API.STREAM.PURGE." + on->names().log_stream(number()), R"({"seq":)" + next + "}",
-         [this](nats_reply const&) { begin_later(); });
+         [this](nats_reply const& r) {
+           auto const said = nats_json::error(nats_json::parse(r.data()));
+           auto const ec = said == 0 ? error_code{} : nats_refusal(said);
+           !ec || ec == errc::store_unavailable ? begin_later() : stop(ec);
+         });
   }
   void follow(std::shared_ptr<nats_job_replica> from) {
     replica_ = std::move(from);
     if (std::exchange(passed_over_, false)) replica_->passed_over();
-    damaged_.clear();
     follow();
   }
 
@@ -357,7 +366,12 @@ class nats_job_feed : public nats_job_requests {
     if (!logged) return;
     auto const sequence = logged->sequence;
     target_ = std::max(target_, sequence);
-    if (!following_ || sequence <= replica_->position()) return;
+    if (!following_) return;
+    if (sequence <= replica_->position()) {
+      // It was read; or the log has lost its end, and this is another message in its place.
+      if (logged->time > replica_->stored()) begin_later();
+      return;
+    }
     bool const room = ahead_.size() < most_ahead && ahead_bytes_ < most_ahead_bytes;
     if (room || sequence == replica_->position() + 1) keep(std::move(*logged));
     advance();

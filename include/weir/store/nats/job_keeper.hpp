@@ -322,7 +322,9 @@ class nats_job_keeper final : public nats_job_feed {
     if (at == flights_.end()) return;
     at->second.stored = w.sequence;
     if (current() && w.sequence <= replica().position()) {
-      return fail(n, make_error_code(errc::outcome_unknown));  // it went by in an image
+      // It went by in an image; or the log is another one.
+      fail(n, make_error_code(errc::outcome_unknown));
+      return begin_again();
     }
     reach(w.sequence);
   }
@@ -345,8 +347,8 @@ class nats_job_keeper final : public nats_job_feed {
     flush_soon();
   }
 
-  /// The log is full, and is cut behind an image. Commands wait for that, and once more: the first
-  /// one may be the only one.
+  /// The log is full, and is cut behind an image. Commands wait for that, and then once more, for
+  /// others may have been faster.
   void wait_for_room(std::uint64_t n) {
     auto const at = flights_.find(n);
     auto const calls = std::move(at->second.calls);
@@ -362,11 +364,11 @@ class nats_job_keeper final : public nats_job_feed {
     write_image(true);
     flush_soon();
   }
-  void image_ended(bool made_room) override {
+  void image_ended(bool full) override {
     auto const on = link();
     if (!on || for_room_.empty()) return;
-    post_task(on->strand(), [self = self(), made_room] {
-      if (!made_room) return self->write_image(true);
+    post_task(on->strand(), [self = self(), full] {
+      if (!full) return self->write_image(true);
       auto const calls = std::exchange(self->for_room_, {});
       self->outgoing_.insert(self->outgoing_.begin(), calls.begin(), calls.end());
       self->flush_soon();

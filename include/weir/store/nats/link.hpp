@@ -167,6 +167,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     if (message) (void)socket_->publish(message.get());
   }
 
+  /// Counts the connections, so that what belongs to one of them is not done on another.
+  [[nodiscard]] std::uint64_t connection() const noexcept { return connections_; }
+
   [[nodiscard]] bool closed() const noexcept { return closed_; }
   /// May requests go?
   [[nodiscard]] bool up() const noexcept { return up_; }
@@ -285,6 +288,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     conversation_ = converse(options_.request_timeout, false);
     owners_ = converse(duration::max(), true);
     may_own_ = may_note_ = true;
+    ++connections_;
     if (!conversation_->start() || !owners_->start()) return hang_up();
     hints_ = socket_->subscribe(names_.hints());
     if (!hints_ || !followers_.listen(*socket_)) return hang_up();
@@ -548,6 +552,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   bool may_own_ = true;
   bool may_note_ = true;  // the time
   std::uint64_t overtaken_ = 0;
+  std::uint64_t connections_ = 0;
   nats_owner<natsSubscription> hints_;
   std::weak_ptr<nats_hinted> hinted_;
   nats_followers followers_;

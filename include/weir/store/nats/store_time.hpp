@@ -124,7 +124,7 @@ class nats_store_time {
   /// It is known once the server's clock and the note were read.
   [[nodiscard]] bool known() const noexcept { return found_; }
   [[nodiscard]] nats_now now(steady_time at) const noexcept {
-    return {saturating_add(server_.earliest(at), offset_), server_.doubt(at) + blur_};
+    return {saturating_add(server_.earliest(at), offset_), server_.doubt(at) + behind_};
   }
   [[nodiscard]] nats_stamp stamp(steady_time at) const noexcept { return {now(at), offset_}; }
   /// How exactly the server's clock is known.
@@ -137,13 +137,18 @@ class nats_store_time {
     server_.learn(server, sent, received);
     auto const doubt = before.doubt(received);
     auto const moved = saturating_sub(server_.earliest(received), before.earliest(received));
-    // What drifts, or is corrected, stays between the bounds; and time may go back by a little.
-    if (moved >= -set && moved <= doubt) return;
+    if (moved >= -set && moved <= doubt) {
+      // It drifts, or is corrected: that is followed, and others may see it otherwise.
+      (moved < duration::zero() ? behind_ : ahead_) += moved < duration::zero() ? -moved : moved;
+      return;
+    }
     // It was set. Of all offsets with which time goes on the least counts: so the store's time is
     // not ahead of what it was, and is behind by no more than the doubt.
     auto const wide = server_.doubt(received);
     offset_ = less(less(offset_, moved), wide);
-    blur_ += doubt + wide;
+    behind_ += doubt + wide;
+    was_set_ = true;
+    agreed_since_ = received;
   }
 
   /// The note was looked for, right after the server's clock was heard of.
@@ -153,16 +158,19 @@ class nats_store_time {
   void looked(nats_found_note const& found, std::optional<time_point> last, duration others,
               steady_time at) noexcept {
     auto const clock = server_.earliest(at);
+    auto const round = std::max(pace, others);  // in which each of the others has looked
+    bool const was_set = std::exchange(was_set_, false);
     if (!std::exchange(found_, true)) {
-      begin(found, last, clock);
-      began_ = at;
+      begin(found, last, round, clock);
+      began_ = agreed_since_ = at;
     } else if (!certain_) {
-      // Is somebody there? Then what they say counts. Or this process is alone, after a while.
-      bool const there = found.note && found.sequence != noted_.sequence;
+      // Is somebody there? Then what they say counts, unless it may be older than what this process
+      // has just heard. Or this process is alone, after a while.
+      bool const there = found.note && found.sequence != noted_.sequence && !was_set;
       if (there) offset_ = found.note->offset;
-      certain_ = there || at - began_ > 3 * std::max(pace, others);
-    } else if (found.note) {
-      agree(*found.note, at, clock);
+      certain_ = there || at - began_ > 3 * round;
+    } else if (found.note && found.sequence != noted_.sequence) {
+      agree(*found.note, 3 * round, clock, at);
     }
     noted_ = found;
   }
@@ -170,7 +178,7 @@ class nats_store_time {
   /// What is to be noted now; empty: nothing.
   [[nodiscard]] std::optional<nats_time_note> due(steady_time at) const noexcept {
     auto const seen = now(at).earliest;
-    bool const told = noted_.note && near(noted_.note->offset, at) &&
+    bool const told = noted_.note && noted_.note->offset == offset_ &&
                       saturating_sub(seen, noted_.note->seen) < pace;
     if (!certain_ || told) return std::nullopt;
     return nats_time_note{seen, offset_};
@@ -184,7 +192,7 @@ class nats_store_time {
   /// A store that nobody has used for so long goes by the clock again.
   static constexpr duration forgotten = std::chrono::hours{24};
 
-  void begin(nats_found_note const& found, std::optional<time_point> last,
+  void begin(nats_found_note const& found, std::optional<time_point> last, duration round,
              time_point clock) noexcept {
     offset_ = found.note ? found.note->offset : duration::zero();
     auto const stored =
@@ -194,41 +202,53 @@ class nats_store_time {
     certain_ = !found.note;
     if (saturating_sub(clock, stored) < -moment) {
       // It was set back, and nobody who was there has said so. Time goes on from what was stored
-      // last.
+      // last, and those who are there may be further by as long as they take to say so.
       auto const seen = saturating_add(stored, offset_);
       offset_ = saturating_sub(found.note ? std::max(seen, found.note->seen) : seen, clock);
+      behind_ = round + moment;
       certain_ = true;
     } else if (found.note && saturating_sub(clock, found.stored) > forgotten) {
       offset_ = std::max(duration::zero(), saturating_sub(found.note->seen, clock));
     }
   }
 
-  void agree(nats_time_note const& noted, steady_time at, time_point clock) noexcept {
-    if (noted.seen > now(at).latest()) {
-      // Others know that it is later, and nothing tells this process that it is not.
-      offset_ = std::max(noted.offset, saturating_sub(noted.seen, clock));
-      blur_ = duration::zero();
-    } else if (near(noted.offset, at)) {
-      offset_ = noted.offset;
-      blur_ = duration::zero();
+  /// Comes to one offset with all others: what another one has noted counts where this process may
+  /// be as far off, and where it is certainly behind. What it does not believe it notes otherwise;
+  /// whoever is ahead is believed after a while, since two times are worse than a wrong one.
+  void agree(nats_time_note const& noted, duration a_while, time_point clock,
+             steady_time at) noexcept {
+    bool const later = noted.seen > now(at).latest();
+    if (later || near(noted.offset, at) ||
+        (noted.offset > offset_ && contested_ && at - *contested_ > a_while)) {
+      if (noted.offset != offset_) agreed_since_ = at;
+      offset_ = later ? std::max(noted.offset, saturating_sub(noted.seen, clock)) : noted.offset;
+      contested_.reset();
+      if (at - agreed_since_ > a_while) ahead_ = behind_ = duration::zero();
+    } else {
+      agreed_since_ = at;
+      if (!contested_) contested_ = at;
     }
   }
 
-  /// Is that the same, as exactly as this process knows? Its own is the least that it can be.
+  /// Is that the same, as exactly as this process knows?
   [[nodiscard]] bool near(duration offset, steady_time at) const noexcept {
-    auto const ahead = less(offset, offset_);
-    return ahead >= duration::zero() &&
-           ahead <= blur_ + std::min(server_.doubt(at), nats_server_time::vague);
+    auto const apart = less(offset, offset_);
+    auto const exact = std::min(server_.doubt(at), nats_server_time::vague);
+    return apart >= -ahead_ && apart <= behind_ + exact;
   }
   [[nodiscard]] static duration less(duration a, duration b) noexcept {
     return saturating_sub(time_point{a}, time_point{b});
   }
   nats_server_time server_;
   duration offset_{};
-  duration blur_{};       // by how much it may be too small, until others know it
+  duration behind_{};     // by how much it may be too small, until all agree
+  duration ahead_{};      // and too large
   bool found_ = false;    // the note was looked for
   bool certain_ = false;  // of the offset: nobody else may know better
+  bool was_set_ = false;  // the clock, since the note was looked for
   steady_time began_{};
+  steady_time agreed_since_{};
+  std::optional<steady_time> contested_;  // the note does not fit, since then
   nats_found_note noted_;
 };
 
