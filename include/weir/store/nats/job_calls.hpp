@@ -56,6 +56,7 @@ class nats_job_call : public nats_errand {
   [[nodiscard]] virtual std::size_t number() const noexcept = 0;
 
   int waits_for_room = 0;  ///< how often it has waited for room in a log that was full
+  std::optional<steady_time> refused_at{};  ///< when it was refused first by one without a leader
 };
 
 template <nats_job_step C>

@@ -315,6 +315,7 @@ class nats_job_keeper final : public nats_job_feed {
   void stored(std::uint64_t n, nats_written const& w) {
     auto const at = flights_.find(n);
     if (w.failed == errc::store_full && at != flights_.end()) return wait_for_room(n);
+    if (w.failed == errc::store_unavailable) return put_off(n);
     if (w.failed || w.overtaken) {
       return fail(n, w.failed ? w.failed : make_error_code(errc::store_unavailable));
     }
@@ -332,11 +333,32 @@ class nats_job_keeper final : public nats_job_feed {
     auto const at = flights_.find(n);
     if (at == flights_.end()) return;
     if (!given) {
+      if (why == errc::store_unavailable) return put_off(n);
       bool const large = why == errc::store_full;  // as the link says it of a message
       return fail(n, large ? make_error_code(errc::payload_too_large) : why);
     }
     if (why != errc::outcome_unknown) return fail(n, make_error_code(errc::outcome_unknown));
     at->second.doubtful = true;  // the log will tell
+  }
+  /// The log cannot be served: it has no leader, or this server does not know yet who that is. It
+  /// is tried again, for as long as a connection would be waited for.
+  void put_off(std::uint64_t n) {
+    auto const on = link();
+    auto const at = flights_.find(n);
+    if (!on || at == flights_.end()) return fail(n, make_error_code(errc::store_unavailable));
+    auto const now = system_clock{}.steady_now();
+    auto const calls = std::move(at->second.calls);
+    flights_.erase(at);
+    for (auto const& c : calls) {
+      if (!c->refused_at) c->refused_at = now;
+      if (now - *c->refused_at >= on->options().offline_patience) {
+        c->fail(make_error_code(errc::store_unavailable));
+        continue;
+      }
+      c->stays();
+      wait(c);
+    }
+    begin_again();
   }
   void fail(std::uint64_t n, error_code ec) {
     auto const at = flights_.find(n);

@@ -114,8 +114,8 @@ struct nats_found_note {
 /// What time it is in the store, as far as this process knows.
 class nats_store_time {
  public:
-  /// A server's clock that shows something else by more than this was set. What is less is
-  /// followed: clocks drift, and are corrected.
+  /// A server's clock that is behind by more than this was set. By less time goes back with it,
+  /// which ends nothing.
   static constexpr duration set = std::chrono::milliseconds{100};
 
   /// How often the time is noted, by one of all processes.
@@ -172,6 +172,7 @@ class nats_store_time {
     } else if (found.note && found.sequence != noted_.sequence) {
       agree(*found.note, 3 * round, clock, at);
     }
+    if (at - agreed_since_ > 3 * round) ahead_ = behind_ = duration::zero();
     noted_ = found;
   }
 
@@ -223,7 +224,6 @@ class nats_store_time {
       if (noted.offset != offset_) agreed_since_ = at;
       offset_ = later ? std::max(noted.offset, saturating_sub(noted.seen, clock)) : noted.offset;
       contested_.reset();
-      if (at - agreed_since_ > a_while) ahead_ = behind_ = duration::zero();
     } else {
       agreed_since_ = at;
       if (!contested_) contested_ = at;
@@ -239,6 +239,7 @@ class nats_store_time {
   [[nodiscard]] static duration less(duration a, duration b) noexcept {
     return saturating_sub(time_point{a}, time_point{b});
   }
+
   nats_server_time server_;
   duration offset_{};
   duration behind_{};     // by how much it may be too small, until all agree
