@@ -142,7 +142,10 @@ BOOST_AUTO_TEST_CASE(F100_who_stood_still_gets_nothing_that_another_one_has) {
     lives.has_it();
     gone.works();
     // And who comes now.
+    first = true;
+    owner const brief{ask, "brief", 30min};
     bed late{m.there, watchful()};
+    BOOST_TEST(!late(command::acquire_lock{"brief", "other", 1h})->granted);
     owner const other{[&](auto const& c) { return late(c); }, "other", 30min};
     BOOST_TEST(!late(command::acquire_lock{"lives", "other", 1h})->granted);
     BOOST_TEST(!late(command::acquire_permit{"lives", "other", 1, 1h, duration{}})->granted);
