@@ -28,7 +28,7 @@ namespace {
 using namespace nats_test;
 namespace fs = std::filesystem;
 
-/// What the disk has.
+/// The disk, and all that it has.
 class disk {
  public:
   explicit disk(server& s) : server_{s} {}
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(F58_an_image_replaces_the_end_of_a_log_that_was_lost) {
   auto const answered = [&] { return late(command::read_queue_stats{"queue"}).has_value(); };
   BOOST_TEST_REQUIRE(weir_test::happens(answered));
   auto const after = stats(late);
-  // What came after the image is lost, as the server's configuration has it.
+  // All that came after the image is lost, as the server's configuration has it.
   BOOST_TEST(2 * after.enqueued > before.enqueued);
   BOOST_TEST(after.enqueued <= before.enqueued);
   BOOST_TEST(!enqueue(late, 5000));
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(F58_a_log_is_cut_behind_an_image_that_the_disk_has) {
   }));
 }
 
-// Who was there before, and had not read the end that is lost, does not go on without it.
+// A process that was there before, and had not read the end that is lost, does not go on without it.
 BOOST_AUTO_TEST_CASE(F58_nobody_goes_on_with_a_log_that_has_lost_its_end) {
   server s;
   disk d{s};

@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What time it is in a shard's log, whoever writes to it and whatever the server's clock shows.
+// The time in a shard's log, whoever writes to it and whatever the server's clock shows.
 
 #include "weir/command/jobs.hpp"
 #include "weir/store/nats/compact.hpp"
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(F99_messages_of_earlier_versions_have_the_time_of_the_serve
   BOOST_TEST((log.read(12s - 1h, std::nullopt) == 13s));
 }
 
-// Whoever is behind holds nothing up, and when it learns the time nothing ends for it.
+// A sender that is behind holds nothing up, and when it learns the time nothing ends for it.
 BOOST_AUTO_TEST_CASE(F99_a_sender_that_is_behind_does_not_hold_it_up) {
   log_file log;
   BOOST_TEST((log.read(100s, told(100s)) == 100s));
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(F99_a_sender_that_is_behind_does_not_hold_it_up) {
   BOOST_TEST((log.read(104s, told(104s)) == 104s));
 }
 
-// What is no message of weir's says nothing of the time.
+// A message that is none of weir's says nothing of the time.
 BOOST_AUTO_TEST_CASE(F93_damage_does_not_move_it) {
   log_file log;
   BOOST_TEST((log.read(10s, told(10s)) == 10s));

@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What time it is in a NATS store whose server's clock is set (F99, F100, F102).
+// The time in a NATS store whose server's clock is set (F99, F100, F102).
 
 #include "weir/store/nats/store_time.hpp"
 
@@ -47,7 +47,7 @@ struct process {
       s.last = s.clock();
     }
   }
-  /// What time it is.
+  /// The time, as it knows it.
   [[nodiscard]] duration now(server const& s) const { return time.now(here(s)).earliest - at(0s); }
   [[nodiscard]] steady_time here(server const& s) const {
     return steady_time{1h + s.passed - stood_still};
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(F19_time_does_not_run_backwards_from_one_process_to_another
   BOOST_TEST((later.earliest == at(104ms)));
   BOOST_TEST((later.latest() == now.latest()));
   BOOST_TEST((nats_agreed(now, at(50ms), 5s).earliest == now.earliest));
-  // Who is behind goes on from there.
+  // A process that is behind goes on from there.
   auto const behind = nats_agreed(now, at(1h), 5s);
   BOOST_TEST((behind.earliest == at(1h + 5s)));
   BOOST_TEST((behind.doubt == 0s));

@@ -100,7 +100,7 @@ int trace(pid_t program, std::int64_t const volatile& ahead) {
     auto const event = status >> 16;
     if (event == PTRACE_EVENT_SECCOMP) answer(who, ahead);
     if (event == PTRACE_EVENT_EXEC) take_the_shared_page(who);
-    // What stopped it for none of these reasons is a signal of its own.
+    // A stop for none of these reasons is a signal of its own.
     ::ptrace(PTRACE_CONT, who, nullptr, event != 0 ? 0L : long{WSTOPSIG(status)});
   }
 }

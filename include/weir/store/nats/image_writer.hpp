@@ -193,7 +193,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     maker_ = std::make_unique<nats_image_maker>(**held_, record_.part_size);
     make_parts();
   }
-  /// Which place the image gets, and behind which one the log is cut.
+  /// Chooses the place of this image, and the image behind which the log is cut.
   void choose(nats_link const& on) {
     auto const safe_at = saturating_add(on.now().earliest, -2 * on.options().sync_interval);
     newest_ = 0;
@@ -286,7 +286,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     ask(on->names().purge(), R"({"filter":")" + on->names().parts(shard_, replaced->id) + R"("})",
         [this](nats_reply const&) { clean(); });
   }
-  /// What processes have left behind that ended before they said of an image that it was there.
+  /// Removes parts of processes that ended before they said that their image is there.
   void clean() {
     auto const on = link_.lock();
     if (!on) return end();

@@ -252,7 +252,7 @@ class nats_batch_reader {
 
   [[nodiscard]] kind what() const noexcept { return kind_; }
   [[nodiscard]] nats_batch_id const& id() const noexcept { return id_; }
-  /// What time it was; empty: an earlier version wrote it, and it is the server's.
+  /// The time, as the sender knew it; empty: an earlier version wrote it, and the server's counts.
   [[nodiscard]] std::optional<nats_stamp> const& stamp() const noexcept { return stamp_; }
   [[nodiscard]] nats_notice notice() const noexcept { return notice_; }
   /// The size of the image that is spoken of.

@@ -41,9 +41,9 @@ class nats_job_replica {
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
   /// When the server stored that message, by its clock: another one has another time.
   [[nodiscard]] time_point stored() const noexcept { return stored_; }
-  /// What time it was then. It does not run backwards.
+  /// The log's time then. It does not run backwards.
   [[nodiscard]] time_point seen() const noexcept { return seen_; }
-  /// What time it was for its sender.
+  /// The time then, as its sender knew it.
   [[nodiscard]] time_point told() const noexcept { return told_; }
   /// Records that it has.
   [[nodiscard]] std::size_t used() const noexcept { return everything - budget_.left(); }

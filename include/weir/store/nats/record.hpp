@@ -214,7 +214,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     return false;
   }
 
-  /// What time it is for this record, once that is known.
+  /// The time for this record, once that is known.
   [[nodiscard]] nats_now agreed(nats_link const& on) const {
     if (!known_) return on.now();
     return nats_agreed(on.now(), seen_, system_clock{}.steady_now() - confirmed_at_);

@@ -62,7 +62,7 @@ class nats_hinted {
   virtual void hinted(std::string const& record) = 0;
 };
 
-/// What a link asks for itself, of one connection. `then(error_code, nats_reply const*)` hears the
+/// A question of a link's own, on one connection. `then(error_code, nats_reply const*)` hears the
 /// answer, or why there is none: null.
 class nats_question final : public nats_request {
  public:

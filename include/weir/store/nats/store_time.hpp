@@ -23,7 +23,7 @@
 //
 // Each process sees for itself that the clock was set: its own counts what passes, that of the
 // server shows more or less. It goes on by its own, finds the offset by it, and notes that in the
-// store. Who comes later begins with the note. A note is written anew every two seconds by one of
+// store. A later process begins with the note. A note is written anew every two seconds by one of
 // those who are there, so that a newcomer sees that somebody is, and how late it was at least.
 //
 // Whatever a process believes, a record and a log do not run backwards: each has the time at which
@@ -40,8 +40,8 @@ struct nats_now {
   }
 };
 
-/// What time it is for a record that was written at `seen`, and of which this process knows that
-/// since `known_for`. Time does not run backwards from one process to another. A `seen` that is a
+/// The time for a record that was written at `seen`, which this process has known for `known_for`.
+/// Time does not run backwards from one process to another. A `seen` that is a
 /// year ahead is damaged, and says nothing.
 [[nodiscard]] constexpr nats_now nats_agreed(nats_now now, time_point seen,
                                              duration known_for) noexcept {
@@ -68,7 +68,7 @@ struct nats_stamp {
   }
 };
 
-/// What is noted in the store.
+/// The note of the time in the store.
 struct nats_time_note {
   time_point seen{};  ///< it was not earlier in the store
   duration offset{};  ///< the store's time less the server's clock
@@ -111,7 +111,7 @@ struct nats_found_note {
   std::uint64_t sequence = 0;  ///< another one each time that it is written; 0: there is none
 };
 
-/// What time it is in the store, as far as this process knows.
+/// The time in the store, as far as this process knows it.
 class nats_store_time {
  public:
   /// A server's clock that is behind by more than this was set. By less time goes back with it,
@@ -176,7 +176,7 @@ class nats_store_time {
     noted_ = found;
   }
 
-  /// What is to be noted now; empty: nothing.
+  /// The note that is to be written now; empty: none.
   [[nodiscard]] std::optional<nats_time_note> due(steady_time at) const noexcept {
     auto const seen = now(at).earliest;
     bool const told = noted_.note && noted_.note->offset == offset_ &&
