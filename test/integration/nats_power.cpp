@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(F58_a_log_is_cut_behind_an_image_that_the_disk_has) {
   }));
 }
 
-// A process that was there before, and had not read the end that is lost, does not go on without it.
+// A process that had not read the end that is lost does not go on without it.
 BOOST_AUTO_TEST_CASE(F58_nobody_goes_on_with_a_log_that_has_lost_its_end) {
   server s;
   disk d{s};
