@@ -37,7 +37,14 @@ class raw {
     return ask(wire);
   }
   std::vector<weir::detail::redis_value> ask(weir::detail::redis_wire const& wire) {
+    send(wire);
+    return reply();
+  }
+  /// So that each command of it has a reply, which are to be read one after the other.
+  void send(weir::detail::redis_wire const& wire) {
     boost::asio::write(socket_, boost::asio::buffer(wire.payload()));
+  }
+  std::vector<weir::detail::redis_value> reply() {
     weir::detail::redis_parser parser;
     using outcome = weir::detail::redis_parser::outcome;
     for (;;) {

@@ -427,6 +427,50 @@ BOOST_AUTO_TEST_CASE(F61_a_full_server_is_drained_to_the_last_job) {
   BOOST_TEST(first->reason == result_had_no_room);
 }
 
+BOOST_AUTO_TEST_CASE(F61_what_travels_together_takes_no_memory_where_there_is_none) {
+  server s;
+  bed on{s};
+  std::array const q{quota::per_minute(1).burst(100)};
+  std::array const two{quota::per_minute(1).burst(100), quota::per_minute(1).burst(90)};
+  BOOST_TEST(on(command::take{"old", q, 1, {}}).value().allowed);
+  BOOST_TEST(on(command::take{"old pair", two, 1, {}}).value().allowed);
+  BOOST_TEST(on(command::acquire_permit{"line", "first", 1, lasting, lasting}).value().granted);
+  BOOST_TEST(on(command::acquire_permit{"line", "next", 1, lasting, lasting}).value().place == 1U);
+  BOOST_TEST(on(command::release_permit{"line", "first", 0}).value().freed);
+  auto const lock = on(command::acquire_lock{"held", "me", lasting}).value();
+  s.ask("config set maxmemory 1");
+
+  // Each after one that frees some before it takes some: alone, that is refused nothing.
+  std::size_t answers = 0;
+  auto const give = [&](auto const& c, error_code expected) {
+    using answer = typename std::decay_t<decltype(c)>::result;
+    on.store.async_execute(c, [&answers, expected](error_code ec, answer const&) {
+      BOOST_TEST(ec == expected);
+      ++answers;
+    });
+  };
+  error_code const full = make_error_code(errc::store_full);
+  for (int i = 0; i != 3; ++i) {
+    give(command::take{"old", q, 1, {}}, {});
+    give(command::take{"new", q, 1, {}}, full);
+    give(command::take{"old pair", two, 1, {}}, {});
+    give(command::take{"new pair", two, 1, {}}, full);
+    give(command::acquire_permit{"line", "next", 1, lasting, lasting}, {});
+    give(command::acquire_permit{"new", "me", 1, lasting, lasting}, full);
+    give(command::acquire_permit{"newer", "me", 1, lasting, lasting}, full);
+    give(command::renew_lock{"held", "me", lock.fence, lasting}, {});
+    give(command::acquire_lock{"new", "me", lasting}, full);
+    give(command::acquire_lock{"newer", "me", lasting}, full);
+  }
+  on.io.restart();
+  while (answers != 30) on.io.run_one();
+  BOOST_TEST(s.ask("keys '*new*'").find("new") == std::string::npos);
+  s.ask("config set maxmemory 0");
+  BOOST_TEST(on(command::take{"old", q, 1, {}}).value().remaining == 95U);
+  BOOST_TEST(on(command::inspect_permits{"line", 5}).value().in_use == 1U);
+  BOOST_TEST(on(command::inspect_permits{"new", 5}).value().in_use == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(F61_what_needs_no_room_goes_on_while_a_server_is_full) {
   server s;
   bed on{s};

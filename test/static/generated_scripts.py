@@ -22,7 +22,8 @@ something else does not compile. There is more to name:
 
 `---` begins a comment that the engine does not get, and `--\\` ends a line that goes on in the next.
 In Lua, `---@part NAME` begins a part in shared/, and `---@use NAME, NAME` puts parts into a script;
-`NAME()` among them puts in a whole script, as a function NAME of KEYS and ARGV.
+`NAME()` among them puts in a whole script, as a function NAME of KEYS and ARGV. What follows `---@each`
+is done for each of several calls that travel as one (shared/together.lua).
 In SQL, `weir.NAME` is what the schema has under that name.
 """
 
@@ -68,6 +69,7 @@ LINE_GOES_ON = re.compile(r" *--\\\n\s*")
 OWN_COMMENT = re.compile(r"^---(?!@).*\n", re.M)
 PART = re.compile(r"^---@part (\w+)\n", re.M)
 USE = re.compile(r"^---@use (.*)\n", re.M)
+EACH = re.compile(r"^---@each\n", re.M)
 NAME = re.compile(r"\bweir((?:\.\w+)+)")
 
 
@@ -252,6 +254,10 @@ def read(path):
 class Lua:
     """The scripts of the Redis store: {name: [part or text]}, and the parts: {name: text}."""
 
+    # What stands around that which is done for each of several calls; and for one alone.
+    FRAME = ("together", "one_by_one")
+    ALONE = "\nlocal together\n"
+
     def __init__(self, include):
         self.definitions = Definitions(include, "lua")
         self.asserted, self.parts, self.scripts = {}, {}, {}
@@ -265,6 +271,7 @@ class Lua:
         for path in sorted((include / LUA).glob("*.lua")):
             self.scripts[path.stem] = self.made(path, script)
         used = {n for pieces in self.scripts.values() for n, _ in pieces}
+        used.update(self.FRAME)
         if unused := sorted(set(self.parts) - used):
             raise Wrong(f"nothing uses the part {unused[0]}")
 
@@ -283,9 +290,20 @@ class Lua:
                     out.append((name, self.parts[name]))
                 else:
                     raise Wrong(f"{path.name}: there is no part {name}")
-            if text := script.fill(text, path.name).strip("\n"):
-                out.append((None, self.framed(text)))
+            once, *each = EACH.split(script.fill(text, path.name))
+            for i, text in enumerate((once, *each)):
+                if i:
+                    out.append(("each", None))
+                if text := text.strip("\n"):
+                    out.append((None, self.framed(text)))
+        if len([n for n, _ in out if n == "each"]) > 1:
+            raise Wrong(f"{path.name}: more than one @each")
         return out
+
+    def halves(self, pieces):
+        """What is done once, and what for each; the second is None where calls travel alone."""
+        at = next((i for i, (n, _) in enumerate(pieces) if n == "each"), None)
+        return (pieces, None) if at is None else (pieces[:at], pieces[at + 1:])
 
     @staticmethod
     def split(by, path):
@@ -303,9 +321,14 @@ class Lua:
         for name, text in self.parts.items():
             lines += [f"inline constexpr char part_{name}[] = {literal(text, 'lua')};", ""]
         for name, pieces in self.scripts.items():
-            said = ", ".join(f"part_{n}" if n else literal(t, "lua") for n, t in pieces)
+            said = [", ".join(f"part_{n}" if n else literal(t, "lua") for n, t in half)
+                    for half in self.halves(pieces) if half is not None]
+            said = [f"{{{half}}}" for half in said]
+            if len(said) == 2:
+                said += [f"part_{n}" for n in self.FRAME]
             lines += [f"inline redis_script const& {name}() {{",
-                      f"  static redis_script const script{{{said}}};", "  return script;", "}", ""]
+                      f"  static redis_script const script({', '.join(said)});",
+                      "  return script;", "}", ""]
         return header(LUA, ".lua", self.definitions.headers, self.asserted, ("lua", lines))
 
     def expand(self, folder):
@@ -313,7 +336,14 @@ class Lua:
         for old in folder.glob("*.lua"):
             old.unlink()
         for name, pieces in self.scripts.items():
-            (folder / f"{name}.lua").write_text("".join(t for _, t in pieces), encoding="utf-8")
+            once, each = ("".join(t for _, t in half) if half is not None else None
+                          for half in self.halves(pieces))
+            texts = {name: once}
+            if each is not None:
+                begin, end = (self.parts[n] for n in self.FRAME)
+                texts = {name: once + self.ALONE + each, name + ".each": once + begin + each + end}
+            for stem, text in texts.items():
+                (folder / f"{stem}.lua").write_text(text, encoding="utf-8")
 
 
 class Sql:
@@ -396,6 +426,7 @@ DEFECTS = [
     (f"{LUA}/take.lua", "bucket", "buckle", "there is no part buckle"),
     (f"{LUA}/take.lua", "---@use buckets", "---@use bucket", "bucket is used twice"),
     (f"{LUA}/shards.lua", "---@use common", "", "it does not begin with what it uses"),
+    (f"{LUA}/take.lua", "---@use buckets", "---@each\n---@use buckets", "more than one @each"),
     (f"{LUA}/shared/locks.lua", "lease_of", "lease_by", "there is no part lease_of"),
     (f"{LUA}/shared/common.lua", "---@part tell", "---@part rest\n---@part tell",
      "nothing uses the part rest"),

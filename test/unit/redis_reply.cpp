@@ -54,8 +54,10 @@ struct owner final : detail::redis_batch_owner {
     to.push_back(r);
     replies.emplace_back(reply.begin(), reply.end());
   }
+  void parted(std::shared_ptr<detail::redis_request> const& r) override { apart.push_back(r); }
   std::vector<std::shared_ptr<detail::redis_request>> to;
   std::vector<std::vector<node>> replies;
+  std::vector<std::shared_ptr<detail::redis_request>> apart;
 };
 
 std::string wire(redis_batch const& batch) { return std::string{batch.wire().payload()}; }
@@ -69,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_is_used_again_has_nothing_of_what_it_was_used_
   auto const fresh = [](std::string_view key) {
     redis_batch out;
     out.add(std::make_shared<noted>(key));
-    out.encode();
+    out.encode(true);
     return wire(out);
   };
   redis_batch const* first = nullptr;
@@ -83,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_is_used_again_has_nothing_of_what_it_was_used_
     BOOST_TEST_REQUIRE(batch->unanswered().empty());
     auto const r = std::make_shared<noted>(key);
     batch->add(r);
-    batch->encode();
+    batch->encode(true);
     BOOST_TEST((wire(*batch) == fresh(key)));
     owner by;
     BOOST_TEST_REQUIRE(batch->unanswered().size() == 1U);
@@ -109,7 +111,7 @@ BOOST_AUTO_TEST_CASE(each_of_a_batch_gets_its_own_reply_whatever_its_shape) {
   batch.leave([&](auto const& r) { dropped.push_back(&r); });
   BOOST_TEST_REQUIRE(dropped.size() == 1U);
   BOOST_TEST(dropped[0] == all[1].get());
-  batch.encode();
+  batch.encode(true);
   owner by;
   batch.belongs_to(by);
   batch.reply(std::vector<node>{

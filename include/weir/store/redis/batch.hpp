@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_REDIS_BATCH_HPP
 #define WEIR_STORE_REDIS_BATCH_HPP
 
+#include "weir/store/redis/convoy.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/resp.hpp"
@@ -28,6 +29,8 @@ class redis_batch_owner {
   /// The reply to one of a batch. Called while the connection reads: it must not be given anything.
   virtual void answered(std::shared_ptr<redis_request> const& r,
                         std::span<redis_reply::node const> reply) = 0;
+  /// One was not executed, because it travelled with others. The same holds.
+  virtual void parted(std::shared_ptr<redis_request> const& r) = 0;
 
  protected:
   ~redis_batch_owner() = default;
@@ -49,19 +52,24 @@ class redis_batch final : public redis_receiver {
       return !wanted;
     });
   }
-  void encode() {
-    for (auto const& r : commands_) r->push(wire_);
+  /// @param together whether some of them may travel as one
+  void encode(bool together) {
+    convoy_.arrange(commands_, together);
+    convoy_.push(wire_, commands_);
   }
   [[nodiscard]] redis_wire const& wire() const noexcept { return wire_; }
 
   [[nodiscard]] redis_bounds bounds() const noexcept override {
-    return redis_bounds::of(commands_[answered_]->bytes());
+    return redis_bounds::of(convoy_.next().bytes);
   }
   void reply(std::span<redis_value const> nodes) override {
     if (commands_[answered_]->asks_first() && !std::exchange(asked_, true)) return;
     asked_ = false;
-    auto const r = std::move(commands_[answered_++]);
-    owner_->answered(r, nodes);
+    auto const n = convoy_.next().commands;
+    convoy_.done();
+    if (n == 1) return tell(nodes);
+    convoy_.divide(nodes, n, commands_[answered_]->call().merges(),
+                   [this](std::span<redis_value const> part) { tell(part); });
   }
 
   /// Those without a reply.
@@ -78,10 +86,17 @@ class redis_batch final : public redis_receiver {
   }
 
  private:
+  /// About the next one.
+  void tell(std::span<redis_value const> reply) {
+    auto const r = std::move(commands_[answered_++]);
+    reply.empty() ? owner_->parted(r) : owner_->answered(r, reply);
+  }
+
   redis_batch_owner* owner_ = nullptr;
   std::vector<std::shared_ptr<redis_request>> commands_;
   std::size_t answered_ = 0;
   bool asked_ = false;  // for the right to execute the next one
+  redis_convoy convoy_;
   redis_wire wire_;
 };
 

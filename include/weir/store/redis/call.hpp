@@ -163,6 +163,58 @@ class redis_call {
     push_as(to, "EVAL", source);
   }
 
+  /// Can it travel with others, as one call?
+  [[nodiscard]] bool joins() const noexcept {
+    return merges_ || (head_ != 0 && script_->together() != nullptr);
+  }
+  /// The same, with this one.
+  [[nodiscard]] bool joins(redis_call const& other) const noexcept {
+    return script_ == other.script_ && shard_ == other.shard_ && keys_ == other.keys_ &&
+           parts_ == other.parts_ && common() == other.common() &&
+           (!merges_ || item() != other.item());
+  }
+  /// Is it merged with others, by a script that takes any number? Then its answer is an array, to
+  /// which each of them contributes as much.
+  [[nodiscard]] bool merges() const noexcept { return merges_; }
+  /// By which script it travels with others.
+  [[nodiscard]] redis_script const& joined_script() const noexcept {
+    return merges_ ? *script_ : *script_->together();
+  }
+  /// What it is about: the first of its keys. Calls about another one may overtake it.
+  [[nodiscard]] std::string_view about() const noexcept {
+    return std::string_view{wire_}.substr(0, first_key_);
+  }
+
+  /// Adds several that `joins` says yes to, of which there are two at least.
+  template <class Calls>
+  static void push_together(redis_wire& to, Calls const& calls) {
+    redis_call const& first = *calls.front();
+    bool const timed = first.time_.second != 0;
+    auto const own_keys = first.keys_ - static_cast<std::size_t>(timed);
+    std::size_t keys = first.keys_;
+    std::size_t parts = first.head_parts_;
+    if (!first.merges_) {
+      keys = own_keys * calls.size() + static_cast<std::size_t>(timed);
+      parts = keys + 2;
+    }
+    parts += (first.parts_ - first.head_parts_) * calls.size();
+    std::string head;
+    redis_bulk(head, "EVALSHA");
+    head.append(first.joined_script().encoded_digest());
+    redis_bulk(head, std::to_string(keys));
+    to.push_encoded(3 + parts, head);
+    if (first.merges_) {
+      to.append(first.common());
+    } else {
+      for (auto const* const c : calls) to.append(c->wire_view().substr(0, c->own_keys_));
+      std::string n;
+      redis_bulk(n, std::to_string(calls.size()));
+      to.append(first.common());
+      to.append(n);
+    }
+    for (auto const* const c : calls) to.append(c->wire_view().substr(c->head_));
+  }
+
   /// All that follows EVALSHA, one by one.
   [[nodiscard]] std::vector<std::string> parts() const {
     std::vector<std::string> out{script_->digest(), std::to_string(keys_)};
@@ -178,19 +230,19 @@ class redis_call {
 
   /// Keys come before all arguments, and all of them are of one shard.
   redis_call& key(std::string_view name) {
-    ++keys_;
-    return arg(name);
+    arg(name);
+    return keyed();
   }
   redis_call& key(redis_names const& names, std::uint32_t shard, std::string_view kind) {
-    ++keys_;
     shard_ = shard;
-    return whole(names.head(shard), kind);
+    whole(names.head(shard), kind);
+    return keyed();
   }
   redis_call& key(redis_names const& names, std::uint32_t shard, std::string_view kind,
                   std::string_view user) {
-    ++keys_;
     shard_ = shard;
-    return whole(names.head(shard), kind, ":", user);
+    whole(names.head(shard), kind, ":", user);
+    return keyed();
   }
 
   redis_call& arg(std::string_view bytes) { return whole(bytes); }
@@ -209,20 +261,36 @@ class redis_call {
   }
   /// Ends the keys, of which there was one, with that of the shard's time. What time it is.
   redis_call& time(redis_names const& names, redis_now now) {
-    if (now) return arg(*now);
-    auto const from = wire_.size();
-    key(names, shard_, "time");
-    if (keys_ == 2) time_ = {from, wire_.size() - from};
-    return arg("");
+    own_keys_ = wire_.size();
+    if (now) {
+      arg(*now);
+    } else {
+      key(names, shard_, "time");
+      time_ = {own_keys_, wire_.size() - own_keys_};
+      arg("");
+    }
+    head_ = wire_.size();
+    head_parts_ = parts_;
+    return *this;
+  }
+  /// Ends what calls of the script have in common that are about one thing: it takes what follows,
+  /// which begins with an id, of any number of them with different ids.
+  redis_call& merges_from_here() {
+    own_keys_ = 0;
+    head_ = wire_.size();
+    head_parts_ = parts_;
+    merges_ = true;
+    return *this;
   }
   /// Leaves it with one key, if it can do without the shard's time: while a slot moves its keys may
   /// be in two places. False: it cannot, or had no other.
   bool leave_time_out() {
+    if (keys_ != 2 || time_.second == 0) return false;
     auto const [from, size] = std::exchange(time_, {});
-    if (size == 0) return false;
     wire_.erase(from, size);
     --keys_;
     --parts_;
+    head_ = 0;
     return true;
   }
 
@@ -239,6 +307,22 @@ class redis_call {
  private:
   static constexpr std::size_t usual_size = 768;
 
+  redis_call& keyed() noexcept {
+    if (++keys_ == 1) first_key_ = wire_.size();
+    return *this;
+  }
+
+  [[nodiscard]] std::string_view wire_view() const noexcept { return wire_; }
+  /// The id with which that begins which is to be merged, as it travels.
+  [[nodiscard]] std::string_view item() const noexcept {
+    constexpr std::size_t size = 5 + 16 + 2;
+    return wire_view().substr(head_, size);
+  }
+  /// What all of those have that travel as one.
+  [[nodiscard]] std::string_view common() const noexcept {
+    return wire_view().substr(own_keys_, head_ - own_keys_);
+  }
+
   void push_as(redis_wire& to, std::string_view command, std::string_view script) const {
     std::string head;
     redis_bulk(head, command);
@@ -251,7 +335,12 @@ class redis_call {
   std::uint32_t shard_ = 0;
   std::size_t keys_ = 0;
   std::size_t parts_ = 0;
-  std::pair<std::size_t, std::size_t> time_{};  // where its key is, and how long, if it may go
+  std::pair<std::size_t, std::size_t> time_{};  // where its key is, and how long; none: {}
+  std::size_t first_key_ = 0;                   // where it ends
+  std::size_t own_keys_ = 0;                    // where they end that others do not have as well
+  std::size_t head_ = 0;                        // where that ends which others have, too
+  std::size_t head_parts_ = 0;
+  bool merges_ = false;
   std::string wire_;
 };
 

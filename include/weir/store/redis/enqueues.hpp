@@ -68,8 +68,9 @@ inline void read_enqueued(redis_reply& r, std::size_t jobs, command::enqueue_job
 
 inline result<redis_call> encode(redis_names const& names, command::enqueue_jobs const& c,
                                  redis_now now) {
-  auto out =
-      queue_call(are_plain(c.jobs) ? lua::enqueue_plain() : lua::enqueue_jobs(), names, c, now);
+  bool const plain = are_plain(c.jobs);
+  auto out = queue_call(plain ? lua::enqueue_plain() : lua::enqueue_jobs(), names, c, now);
+  if (plain && c.jobs.size() == 1) out.merges_from_here();
   add_redis_jobs(out, c.jobs);
   return out;
 }

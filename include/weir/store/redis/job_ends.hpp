@@ -101,6 +101,7 @@ result<hint> decode(C const&, redis_reply& r) {
 inline result<redis_call> encode(redis_names const& names, command::complete_jobs const& c,
                                  redis_now now) {
   auto out = queue_call(lua::complete_jobs(), names, c, now);
+  if (c.jobs.size() == 1) out.merges_from_here();
   for (auto const& j : c.jobs) out.arg(redis_id(j.id)).arg(j.fence).arg(j.result);
   return out;
 }

@@ -17,6 +17,7 @@
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 #include "weir/store/redis/confirm.hpp"
+#include "weir/store/redis/convoy.hpp"
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/hosts.hpp"
 #include "weir/store/redis/options.hpp"
@@ -141,6 +142,8 @@ class redis_link final : public redis_backend,
       post_task(strand_, [self = shared_from_this()] { self->send(); });
     }
     next_->add(r);
+    // Not all at once: the server does the first ones while the others are still being made.
+    if (next_->unanswered().size() >= redis_convoy::most_together) send();
   }
 
   std::shared_ptr<redis_link> shared_from_this() {
@@ -176,6 +179,7 @@ class redis_link final : public redis_backend,
 
   void send() {
     auto const batch = std::move(next_);
+    if (!batch) return;  // it has gone already
     auto const session = this->session();
     if (!session) {  // it ended meanwhile, and they were not sent
       for (auto const& r : batch->unanswered()) {
@@ -186,7 +190,7 @@ class redis_link final : public redis_backend,
     }
     batch->leave([this](redis_request const& r) { returned(r); });
     if (batch->unanswered().empty()) return;
-    batch->encode();
+    batch->encode(system_clock{}.steady_now() >= alone_until_);
     batch->belongs_to(*this);
     session->execute(batch->wire(), *batch,
                      [self = shared_from_this(), batch](error_code ec) { self->sent(batch, ec); });
@@ -228,6 +232,17 @@ class redis_link final : public redis_backend,
     // Not from here: the connection is in the middle of reading.
     post_task(strand_,
               [self = shared_from_this(), r, text = first.value] { self->refused(r, text); });
+  }
+
+  /// Memory is full: for a while commands that travel as one would all be parted.
+  void parted(std::shared_ptr<redis_request> const& r) override {
+    constexpr auto while_full = std::chrono::seconds{1};
+    alone_until_ = saturating_add(system_clock{}.steady_now(), while_full);
+    returned(*r);
+    r->stay_alone();
+    post_task(strand_, [self = shared_from_this(), r] {
+      self->up() && !self->closed_ ? self->give(r) : self->not_given(r);
+    });
   }
 
   void refused(std::shared_ptr<redis_request> const& r, std::string_view text) {
@@ -498,6 +513,7 @@ class redis_link final : public redis_backend,
   bool renewing_ = false;          // the session is to end
   bool leaving_ = false;           // it has retired
   steady_time renewed_at_ = steady_time::min();
+  steady_time alone_until_ = steady_time::min();  // commands travel by themselves
   redis_pace renewal_pace_;
   alarm<system_clock> pause_;
 };

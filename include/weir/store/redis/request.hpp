@@ -53,13 +53,28 @@ class redis_request {
   void fail(errc e) noexcept { fail(make_error_code(e)); }
 
   /// Adds it to what travels.
-  void push(redis_wire& to) const {
+  void push(redis_wire& to) {
+    sent_ = &call_.script();
     if (asking_) to.push("ASKING");
     if (by_source_) return call_.push_with_source(to);
     call_.push(to);
   }
+  /// It travels with others, as one call, which may be of another script.
+  [[nodiscard]] bool joins() const noexcept {
+    return !alone_ && !by_source_ && !asking_ && call_.joins();
+  }
+  [[nodiscard]] redis_call const& joined() noexcept {
+    sent_ = &call_.joined_script();
+    return call_;
+  }
+  /// From now on it travels by itself.
+  void stay_alone() noexcept { alone_ = true; }
+  [[nodiscard]] redis_call const& call() const noexcept { return call_; }
 
-  [[nodiscard]] redis_script const& script() const noexcept { return call_.script(); }
+  /// The one that the server was asked to run.
+  [[nodiscard]] redis_script const& script() const noexcept {
+    return sent_ == nullptr ? call_.script() : *sent_;
+  }
   [[nodiscard]] std::uint32_t shard() const noexcept { return call_.shard(); }
   /// Of it and, where those are many, of its answer.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -96,12 +111,14 @@ class redis_request {
 
  private:
   redis_call call_;
+  redis_script const* sent_ = nullptr;
   std::size_t bytes_;
   int attempts_ = 0;
   int redirections_ = 0;
   error_code refusal_;
   bool by_source_ = false;
   bool asking_ = false;
+  bool alone_ = false;
 };
 
 /// A command. Its operation may be cancelled all the time; then the reply is nobody's.

@@ -223,6 +223,9 @@ class redis_wire {
     (payload_.append(pieces), ...);
   }
 
+  /// Adds more parts of the last command, which are encoded already, too.
+  void append(std::string_view encoded) { payload_.append(encoded); }
+
   [[nodiscard]] std::string const& payload() const noexcept { return payload_; }
   [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
 

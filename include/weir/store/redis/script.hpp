@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -53,6 +54,36 @@ class redis_script {
  public:
   redis_script(std::initializer_list<std::string_view> parts) {
     for (auto const part : parts) source_ += part;
+    name();
+  }
+
+  /// One of which several calls can travel as one: `once` is done once for all of them, and `each`
+  /// for each, between `begin` and `end` (see shared/together.lua).
+  redis_script(std::initializer_list<std::string_view> once,
+               std::initializer_list<std::string_view> each, std::string_view begin,
+               std::string_view end) {
+    std::string together;
+    for (auto const part : once) together += part;
+    source_ = together + "\nlocal together\n";
+    together += begin;
+    for (auto const part : each) {
+      source_ += part;
+      together += part;
+    }
+    name();
+    together_ = std::make_unique<redis_script const>(
+        std::initializer_list<std::string_view>{together, end});
+  }
+
+  /// The script for several calls at once; null: there is none.
+  [[nodiscard]] redis_script const* together() const noexcept { return together_.get(); }
+
+  [[nodiscard]] std::string const& source() const noexcept { return source_; }
+  [[nodiscard]] std::string const& digest() const noexcept { return digest_; }
+  [[nodiscard]] std::string const& encoded_digest() const noexcept { return encoded_digest_; }
+
+ private:
+  void name() {
     boost::hash2::sha1_160 hash;
     hash.update(source_.data(), source_.size());
     constexpr std::string_view digits = "0123456789abcdef";
@@ -63,14 +94,10 @@ class redis_script {
     redis_bulk(encoded_digest_, digest_);
   }
 
-  [[nodiscard]] std::string const& source() const noexcept { return source_; }
-  [[nodiscard]] std::string const& digest() const noexcept { return digest_; }
-  [[nodiscard]] std::string const& encoded_digest() const noexcept { return encoded_digest_; }
-
- private:
   std::string source_;
   std::string digest_;
   std::string encoded_digest_;
+  std::unique_ptr<redis_script const> together_;
 };
 
 }  // namespace weir::detail

@@ -1,4 +1,7 @@
----@use common, next_fences, keep, lease_of, locks
+---@use common, next_fences, keep, lease_of
+
+---@each
+---@use locks
 if held and has ~= holder then return {0, 0, till - now, has} end
 if not held then
   fence, till = next_fences(KEYS[2], 1), now + ARGV[3]

@@ -1,33 +1,47 @@
 ---@use common
---- How nearly every permit is acquired: nobody is in line, none is over, there is one to be had,
---- and the holder has none.
-if call('ZCARD', KEYS[3]) == 0 then
-  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
-  local live = call('ZCARD', fences)
-  if live < tonumber(ARGV[3]) and call('ZCOUNT', ends, '-inf', at) == 0 then
-    local fence, till = now, now + ARGV[4]
-    local was = call('SET', KEYS[6], at, 'GET')
-    local last = was and tonumber(was) or 0
-    if was and (not was:match('^%d+$') or last >= weir.redis_exact) then
-      call('SET', KEYS[6], was)
-      error('CORRUPT weir: a fence')
-    end
-    if last >= now then
-      fence, at = last + 1, decimal(last + 1)
-      call('SET', KEYS[6], at)
-    end
-    if call('ZADD', fences, 'NX', at, holder) == 1 then
-      call('ZADD', ends, decimal(till), holder)
-      local least = math.ceil((till - now) / 1000) + slack / 2
-      if call('PTTL', ends) < least then
-        for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(least + slack / 2)) end
-      end
-      return {1, fence, till - now, live + 1, 0, 0}
+--- The key in whose line nobody is, and of whose permits none is over; how many it has, and for how
+--- long the server keeps them.
+local easy, live, kept
+
+---@each
+--- How nearly every permit is acquired: so it is with its key, there is one to be had, and the holder
+--- has none.
+if KEYS[1] ~= easy then
+  easy = nil
+  if call('ZCARD', KEYS[3]) == 0 then
+    live = call('ZCARD', KEYS[2])
+    if call('ZCOUNT', KEYS[1], '-inf', decimal(now)) == 0 then
+      easy, kept = KEYS[1], call('PTTL', KEYS[1])
     end
   end
 end
+if easy and live < tonumber(ARGV[3]) then
+  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
+  local fence, till = now, now + ARGV[4]
+  local was = call('SET', KEYS[6], at, 'GET')
+  local last = was and tonumber(was) or 0
+  if was and (not was:match('^%d+$') or last >= weir.redis_exact) then
+    call('SET', KEYS[6], was)
+    error('CORRUPT weir: a fence')
+  end
+  if last >= now then
+    fence, at = last + 1, decimal(last + 1)
+    call('SET', KEYS[6], at)
+  end
+  if call('ZADD', fences, 'NX', at, holder) == 1 then
+    call('ZADD', ends, decimal(till), holder)
+    live = live + 1
+    local least = math.ceil((till - now) / 1000) + slack / 2
+    if kept < least then
+      kept = least + slack / 2
+      for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(kept)) end
+    end
+    return {1, fence, till - now, live, 0, 0}
+  end
+end
+easy = nil
 
----@use next_fences, permits, call_next, keep_all
+---@use has_room, next_fences, permits, call_next, keep_all
 local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local dead = call('ZCOUNT', ends, '-inf', decimal(now))
 call('ZCARD', fences)
@@ -39,7 +53,7 @@ if dead > 0 then
   call('ZREM', ends, unpack(over))
   dead = dead - #over
 end
-local live = call('ZCARD', ends) - dead
+live = call('ZCARD', ends) - dead
 local fence, till = held()
 if fence then return {1, fence, till - now, live, 0, 0} end
 

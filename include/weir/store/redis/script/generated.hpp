@@ -138,11 +138,13 @@ local function write(to, known, ...)
   for i, a in ipairs(to) do parts[i + 1] = struct.pack('>i8I8', a[1], a[2]) end
   local bytes = table.concat(parts)
   if redis.pcall('SET', key, bytes, ...).err then
+    if together then return end
     -- A bucket that is there needs no room; a full server refuses it unless something was written.
     if value then call('PEXPIRE', key, math.max(call('PTTL', key), 1)) end
     call('SET', key, bytes, ...)
     if unnoted then call('SET', KEYS[#KEYS], unnoted) end
   end
+  return true
 end
 
 -- (q, r) so many times; and how many times it goes into (aq, ar), and whether something is left.
@@ -846,8 +848,35 @@ inline constexpr char part_answer_bytes[] = R"lua(
 local answer_bytes = 4194304
 )lua";
 
+inline constexpr char part_together[] = R"lua(
+local all_keys, all, n, answers = KEYS, ARGV, tonumber(ARGV[2]), {}
+local k, a = math.floor(#KEYS / n), (#ARGV - 2) / n
+local KEYS, ARGV, together = {}, {ARGV[1]}, {}
+KEYS[k + 1] = all_keys[n * k + 1]
+local function step()
+)lua";
+
+inline constexpr char part_one_by_one[] = R"lua(
+end
+for i = 0, n - 1 do
+  for j = 1, k do KEYS[j] = all_keys[i * k + j] end
+  for j = 2, a + 1 do ARGV[j] = all[i * a + j + 1] end
+  local good, answer = pcall(step)
+  if not good and type(answer) ~= 'table' then answer = {err = answer} end
+  answers[i + 1] = answer or false
+end
+return answers
+)lua";
+
+inline constexpr char part_has_room[] = R"lua(
+if together and not together.room then
+  if type(redis.pcall('ZADD', KEYS[3], 'XX', '0', '')) == 'table' then return end
+  together.room = true
+end
+)lua";
+
 inline redis_script const& acquire_lock() {
-  static redis_script const script{part_common, part_next_fences, part_keep, part_lease_of, part_locks, R"lua(
+  static redis_script const script({part_common, part_next_fences, part_keep, part_lease_of}, {part_locks, R"lua(
 if held and has ~= holder then return {0, 0, till - now, has} end
 if not held then
   fence, till = next_fences(KEYS[2], 1), now + ARGV[3]
@@ -855,38 +884,49 @@ if not held then
   keep(lock, till)
 end
 return {1, fence, till - now, ''}
-)lua"};
+)lua"}, part_together, part_one_by_one);
   return script;
 }
 
 inline redis_script const& acquire_permit() {
-  static redis_script const script{part_common, R"lua(
-if call('ZCARD', KEYS[3]) == 0 then
-  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
-  local live = call('ZCARD', fences)
-  if live < tonumber(ARGV[3]) and call('ZCOUNT', ends, '-inf', at) == 0 then
-    local fence, till = now, now + ARGV[4]
-    local was = call('SET', KEYS[6], at, 'GET')
-    local last = was and tonumber(was) or 0
-    if was and (not was:match('^%d+$') or last >= 9007199254740992) then
-      call('SET', KEYS[6], was)
-      error('CORRUPT weir: a fence')
-    end
-    if last >= now then
-      fence, at = last + 1, decimal(last + 1)
-      call('SET', KEYS[6], at)
-    end
-    if call('ZADD', fences, 'NX', at, holder) == 1 then
-      call('ZADD', ends, decimal(till), holder)
-      local least = math.ceil((till - now) / 1000) + slack / 2
-      if call('PTTL', ends) < least then
-        for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(least + slack / 2)) end
-      end
-      return {1, fence, till - now, live + 1, 0, 0}
+  static redis_script const script({part_common, R"lua(
+local easy, live, kept
+)lua"}, {R"lua(
+if KEYS[1] ~= easy then
+  easy = nil
+  if call('ZCARD', KEYS[3]) == 0 then
+    live = call('ZCARD', KEYS[2])
+    if call('ZCOUNT', KEYS[1], '-inf', decimal(now)) == 0 then
+      easy, kept = KEYS[1], call('PTTL', KEYS[1])
     end
   end
 end
-)lua", part_next_fences, part_permits, part_call_next, part_keep_all, R"lua(
+if easy and live < tonumber(ARGV[3]) then
+  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
+  local fence, till = now, now + ARGV[4]
+  local was = call('SET', KEYS[6], at, 'GET')
+  local last = was and tonumber(was) or 0
+  if was and (not was:match('^%d+$') or last >= 9007199254740992) then
+    call('SET', KEYS[6], was)
+    error('CORRUPT weir: a fence')
+  end
+  if last >= now then
+    fence, at = last + 1, decimal(last + 1)
+    call('SET', KEYS[6], at)
+  end
+  if call('ZADD', fences, 'NX', at, holder) == 1 then
+    call('ZADD', ends, decimal(till), holder)
+    live = live + 1
+    local least = math.ceil((till - now) / 1000) + slack / 2
+    if kept < least then
+      kept = least + slack / 2
+      for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(kept)) end
+    end
+    return {1, fence, till - now, live, 0, 0}
+  end
+end
+easy = nil
+)lua", part_has_room, part_next_fences, part_permits, part_call_next, part_keep_all, R"lua(
 local limit, ttl, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local dead = call('ZCOUNT', ends, '-inf', decimal(now))
 call('ZCARD', fences)
@@ -898,7 +938,7 @@ if dead > 0 then
   call('ZREM', ends, unpack(over))
   dead = dead - #over
 end
-local live = call('ZCARD', ends) - dead
+live = call('ZCARD', ends) - dead
 local fence, till = held()
 if fence then return {1, fence, till - now, live, 0, 0} end
 
@@ -949,20 +989,20 @@ end
 local after = retry_after(rank and line - 1 or line)
 if rank then leave_line(holder) end
 return {0, 0, 0, live, 0, after}
-)lua"};
+)lua"}, part_together, part_one_by_one);
   return script;
 }
 
 inline redis_script const& await_jobs() {
-  static redis_script const script{part_common, R"lua(
+  static redis_script const script({part_common, R"lua(
 local first = tonumber(call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or nil)
 return {first and math.min(first, 9007199254740992) - now or false}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& await_permit() {
-  static redis_script const script{part_common, part_permits, part_call_next, R"lua(
+  static redis_script const script({part_common, part_permits, part_call_next, R"lua(
 call('ZCARD', ends)  -- before anything is written, its type has to show
 local _, lapsed = tickets()
 if lapsed > 0 then call_next(lapsed) end
@@ -970,21 +1010,21 @@ local ahead = call('ZRANK', turns, holder)
 if not ahead then return 1 end
 local live = call('ZCOUNT', ends, '(' .. decimal(now), '+inf')
 return live + ahead < limit_of(holder) and 1 or 0
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& bury_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, R"lua(
 bury(j, ARGV[6])
 settle()
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& cancel_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j then return 3 end
@@ -994,12 +1034,12 @@ if state == COMPLETED or state == DEAD then return 2 end
 if state ~= CANCELLED then finish(j, CANCELLED) end
 settle()
 return 0
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& complete_jobs() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_find_all, part_erase, part_tidy, part_settle, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_find_all, part_erase, part_tidy, part_settle, R"lua(
 local full = false
 for i = 6, #ARGV, 3 do
   if ARGV[i] ~= '' then
@@ -1070,12 +1110,12 @@ write()
 if finish then tidy(n) end
 settle()
 return out
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& dequeue_jobs() {
-  static redis_script const script{part_common, part_next_fences, part_keep, part_queue, part_form, part_sound, part_heads, part_visible, part_flags, part_holds, part_point, part_describe, part_fits, R"lua(
+  static redis_script const script({part_common, part_next_fences, part_keep, part_queue, part_form, part_sound, part_heads, part_visible, part_flags, part_holds, part_point, part_describe, part_fits, R"lua(
 local function rarely()
 )lua", part_record, part_find, part_leased, part_index, part_unique, part_erase, part_note, part_ends, part_set_aside, part_tidy, R"lua(
 return {
@@ -1119,12 +1159,12 @@ local least, any = heads()
 point(least)
 return {now, claims, out, buried, damaged, any and not held and 1 or 0, held and 1 or 0,
   least and least - now or false}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& enqueue_jobs() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
 local function rarely()
 )lua", part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_tidy, R"lua(
 local function contend(j, ttl)
@@ -1217,12 +1257,12 @@ if added > 0 and increase('enqueued', added) == added then
 end
 if first then no_later_than(first) end
 return told and out or {}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& enqueue_plain() {
-  static redis_script const script{part_common, part_flags, part_get_ready, part_eight_numbers, part_form, R"lua(
+  static redis_script const script({part_common, part_flags, part_get_ready, part_eight_numbers, part_form, R"lua(
 local queue, index, jobs, kept, due, ARGV = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[10], ARGV
 local added, first, numbers, key_size, separate, header, level = 0, nil, nil, nil, nil, nil, nil
 local n = (#ARGV - 3) / 4
@@ -1295,12 +1335,12 @@ if flags:sub(1, 1) == '0' then
   end
 end
 return {}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& extend_lease() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, R"lua(
+  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, R"lua(
 if ARGV[7] then
 )lua", part_grows, R"lua(
 else
@@ -1318,36 +1358,36 @@ end
 save(j)
 no_later_than(j.vesting)
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& find_job() {
-  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_describe, R"lua(
+  static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_find, part_describe, R"lua(
 local j, out = find(ARGV[4]), {}
 if j then describe(out, j.id, j.raw) end
 return {now, j and 1 or 0, out}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& gc_stale_pointers() {
-  static redis_script const script{part_common, R"lua(
+  static redis_script const script({part_common, R"lua(
 return 0
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& inspect_lock() {
-  static redis_script const script{part_common, part_lease_of, part_locks, R"lua(
+  static redis_script const script({part_common, part_lease_of, part_locks, R"lua(
 if not held then return {0, '', 0, 0} end
 return {1, has, fence, till - now}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& inspect_permits() {
-  static redis_script const script{part_common, part_permits, R"lua(
+  static redis_script const script({part_common, part_permits, R"lua(
 local most = tonumber(ARGV[3])
 local out = {call('ZCOUNT', ends, '(' .. decimal(now), '+inf'),
   call('ZCOUNT', lapses, '(' .. decimal(now), '+inf')}
@@ -1361,12 +1401,12 @@ for i = 1, #by_fence, 2 do
   end
 end
 return out
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& list_dead_letters() {
-  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_describe, part_fits, R"lua(
+  static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_find, part_describe, part_fits, R"lua(
 local most, out = tonumber(ARGV[5]), {}
 local found =
   call('ZRANGEBYSCORE', dead, '(' .. ARGV[4], '9007199254740992', 'LIMIT', 0, most + 1)
@@ -1381,12 +1421,12 @@ while n < most and n < #found do
   n = n + 1
 end
 return {now, shown, out, #found > n and math.ceil(tonumber(call('ZSCORE', dead, found[n]))) or 0}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& list_jobs() {
-  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_describe, part_fits, R"lua(
+  static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_describe, part_fits, R"lua(
 local state, most, score, last, out =
   tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7], {}
 local set, looks, members = state <= LEASED and index or state == DEAD and dead or kept, 1000, nil
@@ -1417,12 +1457,12 @@ while n < looks and n < #members and shown < most do
 end
 if n == #members then return {now, shown, out, 0, ''} end
 return {now, shown, out, set == index and 0 or math.ceil(tonumber(call('ZSCORE', set, last))), last}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& list_queues() {
-  static redis_script const script{part_common, part_answer_bytes, R"lua(
+  static redis_script const script({part_common, part_answer_bytes, R"lua(
 local from, limit, room = ARGV[3] == '' and '-' or '(' .. ARGV[3], tonumber(ARGV[2]), answer_bytes
 local out = call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, limit + 1)
 local n, all = 0, #out
@@ -1432,20 +1472,20 @@ while n < limit and n < all and #out[n + 1] <= room do
 end
 for i = all, n + 1, -1 do out[i] = nil end
 return {out, n < all and 1 or 0}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& min_vesting_time() {
-  static redis_script const script{part_common, part_queue, part_heads, R"lua(
+  static redis_script const script({part_common, part_queue, part_heads, R"lua(
 local least = heads()
 return {least and least - now or false}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& obtain_lease() {
-  static redis_script const script{part_common, part_tell, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
+  static redis_script const script({part_common, part_tell, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
 local function rarely()
 )lua", part_index, part_unique, part_note, part_ends, part_set_aside, R"lua(
 return {
@@ -1472,12 +1512,12 @@ claim_all({struct.pack('>BI8', j.priority, j.vesting) .. j.id}, holder, lease, j
 if early and claims > 0 then no_later_than(now + lease) end
 if buried + damaged > 0 then settle() end
 return {now, claims, out}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& obtain_queue_lease() {
-  static redis_script const script{part_common, part_next_fences, part_queue, part_lease_of, part_name_it, R"lua(
+  static redis_script const script({part_common, part_next_fences, part_queue, part_lease_of, part_name_it, R"lua(
 local holder = ARGV[4]
 local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
 by, till = lease_of(has, by, till)
@@ -1488,12 +1528,12 @@ if till <= now then
   call('HSET', queue, 'holder', holder, 'fence', decimal(by), 'until', decimal(till))
 end
 return {1, by, till - now, ''}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& pause_queue() {
-  static redis_script const script{part_common, part_queue, part_flags, part_holds, part_save_holds, part_name_it, R"lua(
+  static redis_script const script({part_common, part_queue, part_flags, part_holds, part_save_holds, part_name_it, R"lua(
 call('ZCARD', due)
 if flags then call('HDEL', queue, '') end  -- as in `drains`
 name_it()
@@ -1501,12 +1541,12 @@ paused = true
 save_holds()
 call('ZREM', due, name)
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& peek_jobs() {
-  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_visible, part_describe, part_fits, R"lua(
+  static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_find, part_visible, part_describe, part_fits, R"lua(
 local most, n, out = tonumber(ARGV[4]), 0, {}
 visible(function() return most - n end, function(members)
   for _, member in ipairs(members) do
@@ -1522,12 +1562,12 @@ visible(function() return most - n end, function(members)
   end
 end)
 return {now, n, out}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& purge_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j or j.ended == PENDING then return 0 end
@@ -1537,12 +1577,12 @@ count('purged', 1)
 drop(j)
 settle()
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& read_queue_stats() {
-  static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, R"lua(
+  static redis_script const script({part_common, part_queue, part_heads, part_flags, part_holds, R"lua(
 local h = call('HMGET', queue, 'enqueued', 'completed', 'cancelled', 'purged')
 for i = 1, 4 do  -- one that is damaged begins anew
   h[i] = tonumber((h[i] or ''):match('^%d+$')) or 0
@@ -1552,12 +1592,12 @@ local running = call('ZCOUNT', claimed, '(' .. decimal(now), '+inf')
 local least = heads()
 return {h[1], math.max(call('ZCARD', index) - running, 0), running, h[2], call('ZCARD', dead), h[3], h[4],
   paused and 1 or 0, least and least - now or false}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& refund() {
-  static redis_script const script{part_common, part_bucket, part_buckets, R"lua(
+  static redis_script const script({part_common}, {part_bucket, part_buckets, R"lua(
 if known ~= quotas then return 0 end
 local cost, early = tonumber(ARGV[3]), ARGV[4] == '1'
 local back, all = cost, scales(known)
@@ -1575,14 +1615,13 @@ for i, s in ipairs(all) do
   if not early then q, r = times(back, s[2], s[3], s[1]) end
   arrivals[i] = {normal(arrivals[i][1] - q, arrivals[i][2] - r, s[1])}
 end
-write(arrivals, known, 'KEEPTTL')
-return back
-)lua"};
+return write(arrivals, known, 'KEEPTTL') and back
+)lua"}, part_together, part_one_by_one);
   return script;
 }
 
 inline redis_script const& relay_job() {
-  static redis_script const script{part_common, part_keep, part_queue, part_grows, part_form, part_sound, part_record, part_find, part_leased, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_grows, part_form, part_sound, part_record, part_find, part_leased, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, R"lua(
 local function enqueue_jobs(KEYS, ARGV)
 )lua", part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
 local function rarely()
@@ -1710,22 +1749,25 @@ finish(j, COMPLETED)
 local here = add(KEYS, name, 10 + 4 * n, (#ARGV - 9) / 4 - n)
 settle()
 return {0, there, here}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& release_lock() {
-  static redis_script const script{part_common, part_lease_of, part_locks, R"lua(
+  static redis_script const script({part_common, part_lease_of}, {part_locks, R"lua(
 if not named(tonumber(ARGV[3])) then return 0 end
 call('DEL', lock)
 return 1
-)lua"};
+)lua"}, part_together, part_one_by_one);
   return script;
 }
 
 inline redis_script const& release_permit() {
-  static redis_script const script{part_common, R"lua(
-if call('ZCARD', KEYS[3]) == 0 then
+  static redis_script const script({part_common, R"lua(
+local easy
+)lua"}, {R"lua(
+if KEYS[1] ~= easy then easy = call('ZCARD', KEYS[3]) == 0 and KEYS[1] end
+if easy then
   local ends, fences, holder, asked = KEYS[1], KEYS[2], ARGV[2], tonumber(ARGV[3])
   local fence = call('ZSCORE', fences, holder)
   local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
@@ -1752,12 +1794,12 @@ if asked == 0 and line > 0 and call('ZSCORE', turns, holder) then
 end
 if freed + left + lapsed > 0 and line > left then call_next(freed + left + lapsed) end
 return {freed, left}
-)lua"};
+)lua"}, part_together, part_one_by_one);
   return script;
 }
 
 inline redis_script const& release_queue_lease() {
-  static redis_script const script{part_common, part_queue, part_lease_of, R"lua(
+  static redis_script const script({part_common, part_queue, part_lease_of, R"lua(
 local asked = tonumber(ARGV[5])
 local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
 by, till = lease_of(has, by, till)
@@ -1766,24 +1808,24 @@ if has ~= ARGV[4] or till <= now or (asked ~= 0 and asked ~= by) then
 end
 call('HDEL', queue, 'holder', 'fence', 'until')
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& renew_lock() {
-  static redis_script const script{part_common, part_keep, part_lease_of, part_locks, R"lua(
+  static redis_script const script({part_common, part_keep, part_lease_of}, {part_locks, R"lua(
 local asked = tonumber(ARGV[3])
 if asked == 0 or not named(asked) then return 0 end
 till = now + ARGV[4]
 keep(lock, till)  -- first, since it needs no room
 call('HSET', lock, 'until', decimal(till))
 return 1
-)lua"};
+)lua"}, part_together, part_one_by_one);
   return script;
 }
 
 inline redis_script const& renew_permit() {
-  static redis_script const script{part_common, part_permits, part_keep_all, R"lua(
+  static redis_script const script({part_common}, {part_permits, part_keep_all, R"lua(
 local fence = held()
 if not fence or fence ~= tonumber(ARGV[3]) then return 0 end
 local till = now + ARGV[4]
@@ -1791,12 +1833,12 @@ call('ZREM', ends, '')  -- as in `drains`
 call('ZADD', ends, decimal(till), holder)
 keep_all(till, ends, fences)
 return 1
-)lua"};
+)lua"}, part_together, part_one_by_one);
   return script;
 }
 
 inline redis_script const& replay_dead_letter() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_drains, part_typed, R"lua(
+  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_drains, part_typed, R"lua(
 local j = find(ARGV[4])
 if not j or j.ended ~= DEAD then return 0 end
 local other = holds_while_waiting[j.strategy] and possessor(j.key)
@@ -1809,12 +1851,12 @@ put(j)
 save(j)
 no_later_than(j.vesting)
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& requeue_job() {
-  static redis_script const script{part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 if j.attempts >= j.max_attempts then
   bury(j, ARGV[7])
   settle()
@@ -1824,20 +1866,20 @@ note(j, nil, nil, ARGV[7])
 wait_again(j, now + ARGV[6])
 no_later_than(j.vesting)
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& reset_bucket() {
-  static redis_script const script{part_common, R"lua(
+  static redis_script const script({part_common, R"lua(
 call('DEL', KEYS[1])
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& resume_queue() {
-  static redis_script const script{part_common, part_tell, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_drains, R"lua(
+  static redis_script const script({part_common, part_tell, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_drains, R"lua(
 paused, snoozed = false, 0
 local least = heads()
 call('ZCARD', due)
@@ -1845,22 +1887,22 @@ if flags then save_holds() end
 point(least)
 if least and least <= now then tell(ARGV[3], due) end
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& return_job() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 j.attempts = math.max(j.attempts - 1, 0)
 wait_again(j, j.unclaimed)
 no_later_than(j.vesting)
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& scan_visible_queues() {
-  static redis_script const script{part_common, part_answer_bytes, R"lua(
+  static redis_script const script({part_common, part_answer_bytes, R"lua(
 local due, limit, way = KEYS[1], tonumber(ARGV[2]), ARGV[3] / ARGV[4]
 local function range(from, to, n)
   return call('ZRANGEBYSCORE', due, from, to, 'WITHSCORES', 'LIMIT', 0, n)
@@ -1884,12 +1926,12 @@ list(start, decimal(now))
 if not later then list('-inf', '(' .. start) end
 if not later then later = tonumber(range('(' .. decimal(now), '+inf', 1)[2] or nil) end
 return {out, later and math.min(later, 9007199254740992) - now or false}
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& shards() {
-  static redis_script const script{part_common, R"lua(
+  static redis_script const script({part_common, R"lua(
 if decimal(2 ^ 52) ~= '4503599627370496' then return '' end
 local info = redis.pcall('INFO', 'memory')
 local policy = type(info) == 'string' and info:match('maxmemory_policy:([^\r\n]*)')
@@ -1900,23 +1942,23 @@ if not known then
 end
 if policy and policy ~= 'noeviction' then return {known, policy} end
 return known
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& snooze_job() {
-  static redis_script const script{part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 note(j, ARGV[7])
 j.attempts, j.snoozes = math.max(j.attempts - 1, 0), j.snoozes + 1
 wait_again(j, now + ARGV[6])
 no_later_than(j.vesting)
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& snooze_queue() {
-  static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_name_it, R"lua(
+  static redis_script const script({part_common, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_name_it, R"lua(
 local delay, least = tonumber(ARGV[4]), heads()
 call('ZCARD', due)
 if flags then call('HDEL', queue, '') end  -- as in `drains`
@@ -1927,12 +1969,12 @@ snoozed = delay > 0 and now + delay or 0
 if flags or delay > 0 then save_holds() end
 point(least)
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& start_job() {
-  static redis_script const script{part_common, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_unique, R"lua(
+  static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_unique, R"lua(
 if holds_while_running[j.strategy] then
   local id = call('HGET', runs, j.key)
   local other = id and id ~= j.id and look(id)
@@ -1941,17 +1983,23 @@ if holds_while_running[j.strategy] then
 end
 if start_frees_key[j.strategy] then free(j) end
 return 1
-)lua"};
+)lua"});
   return script;
 }
 
 inline redis_script const& take() {
-  static redis_script const script{part_common, part_bucket, R"lua(
-local takes, most, gain, pq, pr, rq, rr =
-  ARGV[3]:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) $')
+  static redis_script const script({part_common, R"lua(
+local asked, takes, most, gain, pq, pr, rq, rr
+)lua"}, {part_bucket, R"lua(
+if ARGV[3] ~= asked then
+  asked = ARGV[3]
+  takes, most, gain, pq, pr, rq, rr =
+    asked:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) $')
+  most, gain, pq, pr, rq, rr =
+    tonumber(most), tonumber(gain), tonumber(pq), tonumber(pr), tonumber(rq), tonumber(rr)
+end
 if takes and (not value or value:sub(1, #quotas) == quotas) then
   local q, r, wait = never, 0, 0
-  gain = tonumber(gain)
   if value then
     if #value < #quotas + 16 then error('CORRUPT weir: a bucket') end
     q, r = struct.unpack('>i8I8', value, #quotas + 1)
@@ -1960,7 +2008,7 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
   local dq, dr = q + pq - rq, r + pr - rr
   if dr > 0 then dq = dq + (dr > gain and 2 or 1) end
   if dq > now then wait = dq - now end
-  if wait > tonumber(most) then return {0, now, q, r} end
+  if wait > most then return {0, now, q, r} end
   if takes == '1' then
     local tq, tr = q, r
     if q < now + wait then tq, tr = now + wait, 0 end
@@ -1968,6 +2016,7 @@ if takes and (not value or value:sub(1, #quotas) == quotas) then
     if tr >= gain then tq, tr = tq + 1, tr - gain end
     local bytes, till = quotas .. struct.pack('>i8I8', tq, tr), decimal(math.ceil((tq + 1 - now) / 1000) + slack)
     if redis.pcall('SET', key, bytes, 'PX', till).err then
+      if together then return end
       -- A bucket that is there needs no room; a full server refuses it unless something was written.
       if value then call('PERSIST', key) end
       call('SET', key, bytes, 'PX', till)
@@ -1992,13 +2041,13 @@ if known and known ~= quotas then
   end
 end
 
-local asked, wait, out, request = {}, 0, {1, now}, {}
+local each, wait, out, request = {}, 0, {1, now}, {}
 for n in ARGV[3]:gmatch('%d+') do request[#request + 1] = tonumber(n) end
-local takes, max_wait = request[1] == 1, request[2]
+local spends, max_wait = request[1] == 1, request[2]
 for i = 1, (#request - 2) / 5 do
   local q = {unpack(request, 5 * i - 2, 5 * i + 2)}
   local gain, pq, pr, rq, rr = unpack(q)
-  asked[i], arrivals[i] = q, arrivals[i] or {never, 0}
+  each[i], arrivals[i] = q, arrivals[i] or {never, 0}
   local a = arrivals[i]
   out[#out + 1], out[#out + 2] = a[1], a[2]
   local dq, dr = normal(a[1] + pq - rq, a[2] + pr - rr, gain)
@@ -2006,9 +2055,9 @@ for i = 1, (#request - 2) / 5 do
 end
 if wait > max_wait then
   out[1] = 0
-elseif takes then
+elseif spends then
   local full = now
-  for i, q in ipairs(asked) do
+  for i, q in ipairs(each) do
     local gain, pq, pr = unpack(q)
     local a = arrivals[i]
     if a[1] < now + wait then a = {now + wait, 0} end
@@ -2016,19 +2065,20 @@ elseif takes then
     arrivals[i] = a
     full = math.max(full, a[1] + 1)
   end
-  write(arrivals, quotas, 'PX', decimal(math.ceil((full - now) / 1000) + slack))
+  local till = decimal(math.ceil((full - now) / 1000) + slack)
+  if not write(arrivals, quotas, 'PX', till) then return end
 end
 return out
-)lua"};
+)lua"}, part_together, part_one_by_one);
   return script;
 }
 
 inline redis_script const& update_queue_pointer() {
-  static redis_script const script{part_common, part_queue, part_heads, part_flags, part_holds, part_point, part_drains, R"lua(
+  static redis_script const script({part_common, part_queue, part_heads, part_flags, part_holds, part_point, part_drains, R"lua(
 local least = heads()
 point(least)
 return {least and least - now or false}
-)lua"};
+)lua"});
   return script;
 }
 

@@ -1,7 +1,10 @@
 --- ARGV: now, quotas, cost, whether before the instant, and for each quota the mark's arrival, and
 --- how far back it was before. Answers how many went back: none where the bucket has other quotas,
 --- since a mark is in the units of those that it was granted by.
----@use common, bucket, buckets
+---@use common
+
+---@each
+---@use bucket, buckets
 if known ~= quotas then return 0 end
 local cost, early = tonumber(ARGV[3]), ARGV[4] == '1'
 local back, all = cost, scales(known)
@@ -19,5 +22,4 @@ for i, s in ipairs(all) do
   if not early then q, r = times(back, s[2], s[3], s[1]) end
   arrivals[i] = {normal(arrivals[i][1] - q, arrivals[i][2] - r, s[1])}
 end
-write(arrivals, known, 'KEEPTTL')
-return back
+return write(arrivals, known, 'KEEPTTL') and back

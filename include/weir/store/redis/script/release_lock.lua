@@ -1,4 +1,7 @@
----@use common, lease_of, locks
+---@use common, lease_of
+
+---@each
+---@use locks
 if not named(tonumber(ARGV[3])) then return 0 end
 call('DEL', lock)
 return 1

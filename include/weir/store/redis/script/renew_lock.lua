@@ -1,4 +1,7 @@
----@use common, keep, lease_of, locks
+---@use common, keep, lease_of
+
+---@each
+---@use locks
 local asked = tonumber(ARGV[3])
 if asked == 0 or not named(asked) then return 0 end
 till = now + ARGV[4]

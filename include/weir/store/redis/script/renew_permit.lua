@@ -1,4 +1,7 @@
----@use common, permits, keep_all
+---@use common
+
+---@each
+---@use permits, keep_all
 local fence = held()
 if not fence or fence ~= tonumber(ARGV[3]) then return 0 end
 local till = now + ARGV[4]

@@ -6,7 +6,8 @@ local key, quotas, never = KEYS[1], ARGV[2], -4503599627370496
 local value = call('GET', key)
 
 ---@part buckets
---- After `bucket`.
+--- After `bucket`. Together with others nothing is written where memory is full, so that none of them
+--- takes more of it.
 local function normal(q, r, gain)
   if r >= gain then return q + 1, r - gain end
   if r < 0 then return q - 1, r + gain end
@@ -42,11 +43,13 @@ local function write(to, known, ...)
   for i, a in ipairs(to) do parts[i + 1] = struct.pack('>i8I8', a[1], a[2]) end
   local bytes = table.concat(parts)
   if redis.pcall('SET', key, bytes, ...).err then
+    if together then return end
     -- A bucket that is there needs no room; a full server refuses it unless something was written.
     if value then call('PEXPIRE', key, math.max(call('PTTL', key), 1)) end
     call('SET', key, bytes, ...)
     if unnoted then call('SET', KEYS[#KEYS], unnoted) end
   end
+  return true
 end
 
 -- (q, r) so many times; and how many times it goes into (aq, ar), and whether something is left.

@@ -1,0 +1,31 @@
+---@part together
+--- The beginning of several calls that travel as one, after `common`, which is theirs together. KEYS:
+--- the keys of each, then that of the time; ARGV: the time, how many there are, then the arguments of
+--- each but the time. What follows is done for each, with KEYS and ARGV as if it were alone.
+local all_keys, all, n, answers = KEYS, ARGV, tonumber(ARGV[2]), {}
+local k, a = math.floor(#KEYS / n), (#ARGV - 2) / n
+local KEYS, ARGV, together = {}, {ARGV[1]}, {}
+KEYS[k + 1] = all_keys[n * k + 1]
+local function step()
+
+---@part one_by_one
+--- The end of `together`: each has an answer of its own, and an error of its own. Null: it is to be
+--- asked by itself, and nothing was done.
+end
+for i = 0, n - 1 do
+  for j = 1, k do KEYS[j] = all_keys[i * k + j] end
+  for j = 2, a + 1 do ARGV[j] = all[i * a + j + 1] end
+  local good, answer = pcall(step)
+  if not good and type(answer) ~= 'table' then answer = {err = answer} end
+  answers[i + 1] = answer or false
+end
+return answers
+
+---@part has_room
+--- A script that has written is refused nothing where memory is full. So a step that would free some
+--- before it takes some is done together with others only where there is room: otherwise they would
+--- grow as well.
+if together and not together.room then
+  if type(redis.pcall('ZADD', KEYS[3], 'XX', '0', '')) == 'table' then return end
+  together.room = true
+end
