@@ -228,10 +228,19 @@ BOOST_AUTO_TEST_CASE(many_that_are_asked_at_once_are_sent_in_order_and_each_gets
   std::vector<std::string> holders;
   for (std::uint64_t i = 0; i != 2 * many; ++i) holders.push_back("holder " + std::to_string(i));
   std::uint64_t heard = 0;
+  std::uint64_t runs = 0;
   on.server.act([&](puppet::guest& by, puppet::words const& w) {
     if (w[0] != "EVALSHA") return false;
-    BOOST_TEST(std::ranges::count(w, holders.at(heard)) == 1, holders[heard]);
-    by.say("*4\r\n:1\r\n:" + std::to_string(++heard) + "\r\n:1000\r\n$0\r\n\r\n");
+    // One, or several as one: these answer in an array.
+    auto const n = static_cast<std::size_t>(
+        std::ranges::count_if(w, [](auto const& word) { return word.starts_with("holder "); }));
+    std::string said = n == 1 ? "" : "*" + std::to_string(n) + "\r\n";
+    for (std::size_t i = 0; i != n; ++i) {
+      BOOST_TEST(std::ranges::count(w, holders.at(heard)) == 1, holders[heard]);
+      said += "*4\r\n:1\r\n:" + std::to_string(++heard) + "\r\n:1000\r\n$0\r\n\r\n";
+    }
+    by.say(said);
+    ++runs;
     return true;
   });
   std::uint64_t answered = 0;
@@ -252,6 +261,7 @@ BOOST_AUTO_TEST_CASE(many_that_are_asked_at_once_are_sent_in_order_and_each_gets
   }
   run_until(on.io, [&] { return answered == 2 * many; });
   BOOST_TEST(heard == 2 * many);
+  BOOST_TEST(runs < many);
 }
 
 BOOST_AUTO_TEST_CASE(F46_a_forgotten_script_is_taught_once_for_all_who_need_it) {
