@@ -91,7 +91,7 @@ class batches final : detail::redis_batch_owner {
   /// Sends what was added. What is about one thing keeps its order; so each is asked by itself in
   /// the order that they have now.
   void go() {
-    batch_.encode(true);
+    batch_.encode(true, known_);
     std::vector<std::shared_ptr<detail::redis_request>> const order{batch_.unanswered().begin(),
                                                                     batch_.unanswered().end()};
     BOOST_TEST_REQUIRE(order.size() == all_.size());
@@ -157,6 +157,7 @@ class batches final : detail::redis_batch_owner {
   detail::redis_names alone_{"alone", 1};
   std::int64_t now_ = 1'800'000'000'000'000;
   detail::redis_batch batch_;
+  detail::redis_known_scripts known_;
   std::vector<std::shared_ptr<noted>> all_;
   std::set<detail::redis_script const*> taught_;
   std::size_t runs_ = 0;
@@ -294,7 +295,8 @@ BOOST_AUTO_TEST_CASE(what_travels_as_one_is_answered_as_if_each_travelled_alone)
     compare(ask);
   }
   BOOST_TEST(ask.runs() * 3 < ask.commands() * 2);
-  // Eight of which several calls travel as one, each in two forms; two that take any number; dequeues.
+  // Eight of which several calls travel as one, each in two forms; two that take any number;
+  // dequeues.
   BOOST_TEST(ask.scripts() == 19U);
 }
 

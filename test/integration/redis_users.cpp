@@ -23,6 +23,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -270,6 +271,38 @@ BOOST_AUTO_TEST_CASE(F97_who_may_not_do_it_is_told_which_command_it_is) {
   heard.forget();
   BOOST_TEST((told(s.address().authenticate("wrong", "some"), o) == errc::permission_denied));
   BOOST_TEST(said().empty());
+}
+
+// Nor is anybody refused because of what travels together with it.
+BOOST_AUTO_TEST_CASE(F97_who_lacks_the_right_to_a_key_or_a_command_is_alone_in_that) {
+  weir_test::heard_log heard;
+  server s;
+  BOOST_TEST(s.ask("acl setuser some on '>secret' '~{weir:0}:[slf]*' '~{weir:0}:p?:mine' "
+                   "'~{weir:0}:time' '&*' +@all -zcount") == "OK");
+  bed on{s.address().authenticate("secret", "some"), patient()};
+  std::size_t answers = 0;
+  auto const give = [&](auto const& c, error_code expected) {
+    using answer = typename std::decay_t<decltype(c)>::result;
+    on.store.async_execute(c, [&answers, expected](error_code ec, answer const&) {
+      BOOST_TEST(ec == expected);
+      ++answers;
+    });
+  };
+  error_code const denied = make_error_code(errc::permission_denied);
+  for (int i = 0; i != 4; ++i) {
+    give(command::release_permit{"mine", "me", 0}, {});
+    give(command::release_permit{"other", "me", 0}, denied);
+    give(command::acquire_permit{"mine", "me", 1, 1h, {}}, denied);
+    give(command::acquire_lock{"any", "me", 1h}, {});
+  }
+  on.io.restart();
+  while (answers != 16) on.io.run_one();
+  bool named = false;
+  for (auto said : heard.of(log::topic::settings)) {
+    std::ranges::transform(said, said.begin(), [](unsigned char c) { return std::tolower(c); });
+    named = named || said.ends_with("the command zcount");
+  }
+  BOOST_TEST(named);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_full_is_waited_for) {

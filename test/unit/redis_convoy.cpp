@@ -76,7 +76,8 @@ std::vector<std::size_t> runs(std::vector<redis_convoy::request>& commands, bool
   redis_convoy convoy;
   convoy.arrange(commands, together);
   detail::redis_wire wire;
-  convoy.push(wire, commands);
+  detail::redis_known_scripts known;
+  convoy.push(wire, commands, known);
   std::vector<std::size_t> out;
   for (std::size_t sent = 0; sent != commands.size(); sent += out.back()) {
     out.push_back(convoy.next().commands);
@@ -214,11 +215,16 @@ BOOST_AUTO_TEST_CASE(merged_ones_get_as_much_of_the_reply_each) {
 
 BOOST_AUTO_TEST_CASE(a_refusal_or_nonsense_is_told_to_each) {
   std::vector const refusal{value(redis_kind::simple_error, 1, 0, "NOSCRIPT")};
+  std::vector const rights{value(redis_kind::simple_error, 1, 0, "NOPERM")};
+  std::vector const memory{value(redis_kind::simple_error, 1, 0, "OOM")};
   std::vector const short_of_one{value(redis_kind::array, 2, 0), number(1, "1"), number(1, "2")};
   std::vector const nested{value(redis_kind::array, 3, 0), value(redis_kind::array, 0, 1),
                            value(redis_kind::array, 1, 1), number(2, "1"), number(1, "2")};
   for (bool const merged : {false, true}) {
     BOOST_TEST(divided(refusal, 3, merged) == texts(3, "NOSCRIPT "));
+    // Not of all of them, perhaps: each is to try by itself.
+    BOOST_TEST(divided(rights, 3, merged) == texts(3, ""));
+    BOOST_TEST(divided(memory, 3, merged) == texts(3, merged ? "" : "OOM "));
     BOOST_TEST(divided(short_of_one, 3, merged) == texts(3, "[2 1 2 "));
   }
   BOOST_TEST(divided(nested, 3, true) == texts(3, "[3 [0 [1 1 2 "));

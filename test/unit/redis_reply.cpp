@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(a_batch_that_is_used_again_has_nothing_of_what_it_was_used_
   auto const fresh = [](std::string_view key) {
     redis_batch out;
     out.add(std::make_shared<noted>(key));
-    out.encode(true);
+    detail::redis_known_scripts known;
+    out.encode(true, known);
     return wire(out);
   };
   redis_batch const* first = nullptr;
@@ -85,7 +86,8 @@ BOOST_AUTO_TEST_CASE(a_batch_that_is_used_again_has_nothing_of_what_it_was_used_
     BOOST_TEST_REQUIRE(batch->unanswered().empty());
     auto const r = std::make_shared<noted>(key);
     batch->add(r);
-    batch->encode(true);
+    detail::redis_known_scripts known;
+    batch->encode(true, known);
     BOOST_TEST((wire(*batch) == fresh(key)));
     owner by;
     BOOST_TEST_REQUIRE(batch->unanswered().size() == 1U);
@@ -107,11 +109,11 @@ BOOST_AUTO_TEST_CASE(each_of_a_batch_gets_its_own_reply_whatever_its_shape) {
   for (auto const& r : all) batch.add(r);
   all[1]->is_wanted = false;
   all[2]->ask_first();  // another reply comes before its own
-  std::vector<detail::redis_request const*> dropped;
-  batch.leave([&](auto const& r) { dropped.push_back(&r); });
+  auto const dropped = batch.leave();
   BOOST_TEST_REQUIRE(dropped.size() == 1U);
-  BOOST_TEST(dropped[0] == all[1].get());
-  batch.encode(true);
+  BOOST_TEST((dropped[0] == all[1]));
+  detail::redis_known_scripts known;
+  batch.encode(true, known);
   owner by;
   batch.belongs_to(by);
   batch.reply(std::vector<node>{

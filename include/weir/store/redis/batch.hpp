@@ -26,10 +26,11 @@ class redis_batch_owner {
   redis_batch_owner(redis_batch_owner const&) = delete;
   redis_batch_owner& operator=(redis_batch_owner const&) = delete;
 
-  /// The reply to one of a batch. Called while the connection reads: it must not be given anything.
+  /// The reply to one of a batch. Called while the connection reads: what is given to it meanwhile
+  /// is only added to what it is to send.
   virtual void answered(std::shared_ptr<redis_request> const& r,
                         std::span<redis_reply::node const> reply) = 0;
-  /// One was not executed, because it travelled with others. The same holds.
+  /// One was not executed, and perhaps it would be if it had travelled by itself.
   virtual void parted(std::shared_ptr<redis_request> const& r) = 0;
 
  protected:
@@ -43,24 +44,26 @@ class redis_batch final : public redis_receiver {
   void belongs_to(redis_batch_owner& owner) noexcept { owner_ = &owner; }
 
   void add(std::shared_ptr<redis_request> r) { commands_.push_back(std::move(r)); }
-  /// It is to be sent. Drops those that nobody wants any more, and calls `f` with each.
-  template <class F>
-  void leave(F f) {
-    std::erase_if(commands_, [&f](auto const& r) {
+  /// It is to be sent. Takes those out that nobody wants any more.
+  [[nodiscard]] std::vector<std::shared_ptr<redis_request>> leave() {
+    std::vector<std::shared_ptr<redis_request>> out;
+    std::erase_if(commands_, [&out](auto& r) {
       bool const wanted = r->leaves();
-      if (!wanted) f(*r);
+      if (!wanted) out.push_back(std::move(r));
       return !wanted;
     });
+    return out;
   }
   /// @param together whether some of them may travel as one
-  void encode(bool together) {
+  /// @param known    scripts that the server knows for that; those that are sent are added
+  void encode(bool together, redis_known_scripts& known) {
     convoy_.arrange(commands_, together);
-    convoy_.push(wire_, commands_);
+    convoy_.push(wire_, commands_, known);
   }
   [[nodiscard]] redis_wire const& wire() const noexcept { return wire_; }
 
   [[nodiscard]] redis_bounds bounds() const noexcept override {
-    return redis_bounds::of(convoy_.next().bytes);
+    return redis_bounds::of(convoy_.next().bytes, convoy_.next().commands);
   }
   void reply(std::span<redis_value const> nodes) override {
     if (commands_[answered_]->asks_first() && !std::exchange(asked_, true)) return;

@@ -186,8 +186,10 @@ class redis_call {
   }
 
   /// Adds several that `joins` says yes to, of which there are two at least.
+  ///
+  /// @param known whether the server knows their script; otherwise it comes along
   template <class Calls>
-  static void push_together(redis_wire& to, Calls const& calls) {
+  static void push_together(redis_wire& to, Calls const& calls, bool known) {
     redis_call const& first = *calls.front();
     bool const timed = first.time_.second != 0;
     auto const own_keys = first.keys_ - static_cast<std::size_t>(timed);
@@ -199,8 +201,8 @@ class redis_call {
     }
     parts += (first.parts_ - first.head_parts_) * calls.size();
     std::string head;
-    redis_bulk(head, "EVALSHA");
-    head.append(first.joined_script().encoded_digest());
+    redis_bulk(head, known ? "EVALSHA" : "EVAL");
+    redis_bulk(head, known ? first.joined_script().digest() : first.joined_script().source());
     redis_bulk(head, std::to_string(keys));
     to.push_encoded(3 + parts, head);
     if (first.merges_) {

@@ -186,6 +186,8 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
       return true;
     }
     r->anew();
+    // While a slot moves, its keys are here or there: one that is not must not hold up the others.
+    if (!moved) r->stay_alone();
     if (text.starts_with("TRYAGAIN") && r->leave_time_out()) {
       route(r);
       return true;

@@ -9,6 +9,7 @@
 #include "weir/store/redis/resp.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,12 +25,17 @@
 // Which commands travel as one, and what each is answered.
 namespace weir::detail {
 
+/// The scripts for several calls that a server has been sent.
+using redis_known_scripts = boost::unordered_flat_set<redis_script const*>;
+
 /// Commands in the order in which they travel, and how many of them each script runs for.
 ///
 /// A server spends more on the beginning of a script than on what most scripts do, so commands of
 /// one kind are done by one run. It does not last: what is behind it waits for no more than
 /// `most_together` of them. Commands about one thing are never put in another order than the one in
-/// which they came: who gives up a permit may have asked for it just before.
+/// which they came: who gives up a permit may have asked for it just before. For the same reason
+/// the first run brings its script along: were it refused as unknown, others would be done before
+/// it.
 class redis_convoy {
  public:
   using request = std::shared_ptr<redis_request>;
@@ -71,14 +77,15 @@ class redis_convoy {
   }
 
   /// Adds all of them to what travels.
-  void push(redis_wire& to, std::span<request const> commands) {
+  void push(redis_wire& to, std::span<request const> commands, redis_known_scripts& known) {
     for (auto const& run : runs_) {
       if (run.commands == 1) {
         commands.front()->push(to);
       } else {
         calls_.clear();
         for (auto const& r : commands.first(run.commands)) calls_.push_back(&r->joined());
-        redis_call::push_together(to, calls_);
+        bool const is_new = known.insert(&calls_.front()->joined_script()).second;
+        redis_call::push_together(to, calls_, !is_new);
       }
       commands = commands.subspan(run.commands);
     }
@@ -99,11 +106,16 @@ class redis_convoy {
   template <class F>
   void divide(std::span<redis_value const> reply, std::size_t commands, bool merged, F f) {
     auto const& head = reply.front();
+    // Nothing was executed, and perhaps it would be but for one of them: so these are told apart.
+    // A merged run is refused for lack of memory before it writes, whatever is there already.
+    bool const parts = head.is_error() && (head.value.starts_with("NOPERM") ||
+                                           (merged && head.value.starts_with("OOM")));
+    if (parts) reply = {};
     auto const size = head.aggregate_size;
     bool const divides =
         merged ? size % commands == 0 && reply.size() == size + 1 : size == commands;
     if (head.data_type != redis_kind::array || !divides) {
-      // All of them were refused, or nobody understands it: so it is for each of them.
+      // All of them were refused, or nobody understands it.
       for (; commands != 0; --commands) f(reply);
       return;
     }

@@ -143,7 +143,7 @@ class redis_link final : public redis_backend,
     }
     next_->add(r);
     // Not all at once: the server does the first ones while the others are still being made.
-    if (next_->unanswered().size() >= redis_convoy::most_together) send();
+    if (next_->unanswered().size() >= redis_convoy::most_together && up()) send();
   }
 
   std::shared_ptr<redis_link> shared_from_this() {
@@ -188,12 +188,15 @@ class redis_link final : public redis_backend,
       }
       return;
     }
-    batch->leave([this](redis_request const& r) { returned(r); });
-    if (batch->unanswered().empty()) return;
-    batch->encode(system_clock{}.steady_now() >= alone_until_);
-    batch->belongs_to(*this);
-    session->execute(batch->wire(), *batch,
-                     [self = shared_from_this(), batch](error_code ec) { self->sent(batch, ec); });
+    auto const unwanted = batch->leave();
+    if (!batch->unanswered().empty()) {
+      batch->encode(system_clock{}.steady_now() >= alone_until_, known_);
+      batch->belongs_to(*this);
+      session->execute(batch->wire(), *batch, [self = shared_from_this(), batch](error_code ec) {
+        self->sent(batch, ec);
+      });
+    }
+    for (auto const& r : unwanted) returned(*r);  // others have room, behind these
   }
 
   /// What was not answered by now never will be.
@@ -234,11 +237,13 @@ class redis_link final : public redis_backend,
               [self = shared_from_this(), r, text = first.value] { self->refused(r, text); });
   }
 
-  /// Memory is full: for a while commands that travel as one would all be parted.
+  /// Memory is full, or there is no right to one of those that travelled as one. For a while none
+  /// do, or all of them would be parted.
   void parted(std::shared_ptr<redis_request> const& r) override {
-    constexpr auto while_full = std::chrono::seconds{1};
-    alone_until_ = saturating_add(system_clock{}.steady_now(), while_full);
+    constexpr auto a_while = std::chrono::seconds{1};
+    alone_until_ = saturating_add(system_clock{}.steady_now(), a_while);
     returned(*r);
+    r->stays();
     r->stay_alone();
     post_task(strand_, [self = shared_from_this(), r] {
       self->up() && !self->closed_ ? self->give(r) : self->not_given(r);
@@ -335,10 +340,15 @@ class redis_link final : public redis_backend,
   /// the command brings its own.
   void teach(std::shared_ptr<redis_request> const& r) {
     auto const session = this->session();
+    r->stays();
     if (!session) return not_given(r);
     switch (r->try_again()) {
       case redis_request::attempt::by_digest: {
         auto const* const script = &r->script();
+        if (r->went_together()) {  // the next run brings it
+          known_.erase(script);
+          break;
+        }
         if (!taught_.insert(script).second) break;
         auto const lesson = std::make_shared<redis_question>();
         lesson->wire.push("SCRIPT", "LOAD", script->source());
@@ -357,6 +367,7 @@ class redis_link final : public redis_backend,
   void connect() {
     if (closed_) return finish();
     taught_.clear();
+    known_.clear();
     hosts_.find(
         [self = shared_from_this()](std::optional<redis_target> target, std::string const& cause) {
           self->dial(std::move(target), cause);
@@ -506,6 +517,7 @@ class redis_link final : public redis_backend,
   redis_spare_batches spare_;
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
+  redis_known_scripts known_;
   redis_pace pace_;
   std::vector<std::string> told_;  // to the log
   redis_target target_;            // of the session

@@ -55,6 +55,7 @@ class redis_request {
   /// Adds it to what travels.
   void push(redis_wire& to) {
     sent_ = &call_.script();
+    together_ = false;
     if (asking_) to.push("ASKING");
     if (by_source_) return call_.push_with_source(to);
     call_.push(to);
@@ -65,8 +66,11 @@ class redis_request {
   }
   [[nodiscard]] redis_call const& joined() noexcept {
     sent_ = &call_.joined_script();
+    together_ = true;
     return call_;
   }
+  /// Did it, when it was sent last?
+  [[nodiscard]] bool went_together() const noexcept { return together_; }
   /// From now on it travels by itself.
   void stay_alone() noexcept { alone_ = true; }
   [[nodiscard]] redis_call const& call() const noexcept { return call_; }
@@ -119,6 +123,7 @@ class redis_request {
   bool by_source_ = false;
   bool asking_ = false;
   bool alone_ = false;
+  bool together_ = false;
 };
 
 /// A command. Its operation may be cancelled all the time; then the reply is nobody's.

@@ -55,14 +55,16 @@ struct redis_bounds {
   std::size_t bytes;  ///< as it travels
   std::size_t nodes;
 
-  /// Enough for a reply with texts of so many bytes in all. A line of a reply is framed by fewer
-  /// bytes than its own texts and `fixed`, and has fewer nodes than `nodes`.
-  [[nodiscard]] static constexpr redis_bounds of(std::size_t texts) noexcept {
+  /// Enough for a reply with texts of so many bytes in all, or for so many replies in one. A line
+  /// of a reply is framed by fewer bytes than its own texts and `fixed`, and has fewer nodes than
+  /// `nodes`.
+  [[nodiscard]] static constexpr redis_bounds of(std::size_t texts,
+                                                 std::size_t replies = 1) noexcept {
     constexpr std::size_t fixed = std::size_t{64} << 10U;
     constexpr std::size_t least = 1024;
     constexpr std::size_t most_nodes = 100'000;  // of 10,000 jobs, or a cluster of 1,000 nodes
-    auto const bytes = fixed + 2 * texts;
-    return {bytes, std::min(most_nodes, least + bytes / 8)};
+    auto const bytes = replies * fixed + 2 * texts;
+    return {bytes, std::min(most_nodes, replies * least + bytes / 8)};
   }
 };
 

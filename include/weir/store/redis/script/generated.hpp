@@ -851,7 +851,7 @@ local answer_bytes = 4194304
 inline constexpr char part_together[] = R"lua(
 local all_keys, all, n, answers = KEYS, ARGV, tonumber(ARGV[2]), {}
 local k, a = math.floor(#KEYS / n), (#ARGV - 2) / n
-local KEYS, ARGV, together = {}, {ARGV[1]}, {}
+local KEYS, ARGV, together, parted = {}, {ARGV[1]}, {}, {}
 KEYS[k + 1] = all_keys[n * k + 1]
 local function step()
 )lua";
@@ -861,8 +861,13 @@ end
 for i = 0, n - 1 do
   for j = 1, k do KEYS[j] = all_keys[i * k + j] end
   for j = 2, a + 1 do ARGV[j] = all[i * a + j + 1] end
-  local good, answer = pcall(step)
-  if not good and type(answer) ~= 'table' then answer = {err = answer} end
+  local good, answer = true, false
+  if not parted[KEYS[1]] then good, answer = pcall(step) end
+  if not good then
+    if type(answer) ~= 'table' then answer = {err = answer} end
+    if answer.line then answer = {err = answer.err .. ' on @user_script:' .. answer.line} end
+  end
+  if not answer then parted[KEYS[1]] = true end
   answers[i + 1] = answer or false
 end
 return answers
