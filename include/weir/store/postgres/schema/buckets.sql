@@ -103,9 +103,11 @@ DECLARE
 BEGIN
   LOOP
     IF takes_ THEN
-      SELECT k.quotas, k.scales, k.arrival INTO b FROM weir.buckets k WHERE k.key = key_ FOR UPDATE;
+      SELECT k.quotas, k.scales, k.arrival, k.ctid AS place INTO b FROM weir.buckets k
+        WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
     ELSE
-      SELECT k.quotas, k.scales, k.arrival INTO b FROM weir.buckets k WHERE k.key = key_;
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM weir.buckets k
+        WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
     END IF;
     EXIT WHEN FOUND OR NOT takes_;
     INSERT INTO weir.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
@@ -145,10 +147,11 @@ BEGIN
       DELETE FROM weir.buckets k WHERE k.key = key_;
     END IF;
   ELSIF NOT made AND b.quotas = quotas_ THEN
-    UPDATE weir.buckets k SET arrival = a WHERE k.key = key_;
+    UPDATE weir.buckets k SET arrival = a, uses = k.uses + 1, number = (k.uses + 1) >> 5
+      WHERE k.ctid = b.place;
   ELSE
     UPDATE weir.buckets k SET quotas = quotas_, scales = s_, arrival = a, --\
-        due = weir.full_from(s_, a)
+        due = weir.full_from(s_, a), uses = k.uses + 1, number = (k.uses + 1) >> 5
       WHERE k.key = key_;
   END IF;
 END $$;
@@ -164,7 +167,8 @@ DECLARE
   price bigint;
   rest numeric;
 BEGIN
-  SELECT k.scales AS s, k.arrival, k.due INTO b FROM weir.buckets k WHERE k.key = key_ FOR UPDATE;
+  SELECT k.scales AS s, k.arrival, k.due, k.ctid AS place INTO b FROM weir.buckets k
+    WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
   IF NOT FOUND OR b.s = '{}' THEN
     RETURN 0;
   ELSIF NOT (weir.sound_arrivals(b.arrival) AND weir.sound_scales(b.s)) THEN
@@ -190,8 +194,9 @@ BEGIN
     a[i + 1] := CASE WHEN before_instant_
       THEN least(weir.units_of(before_[i + 1], before_high_[i + 1]), rest) ELSE rest END;
   END LOOP;
-  UPDATE weir.buckets k SET arrival = a, due = least(b.due, weir.full_from(b.s, a)) --\
-      WHERE k.key = key_;
+  UPDATE weir.buckets k SET arrival = a, due = least(b.due, weir.full_from(b.s, a)),
+      uses = k.uses + 1, number = (k.uses + 1) >> 5
+    WHERE k.ctid = b.place;
   RETURN back;
 END $$;
 

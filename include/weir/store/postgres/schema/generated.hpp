@@ -217,9 +217,11 @@ DECLARE
 BEGIN
   LOOP
     IF takes_ THEN
-      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
+      SELECT k.quotas, k.scales, k.arrival, k.ctid AS place INTO b FROM ~.buckets k
+        WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
     ELSE
-      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k WHERE k.key = key_;
+      SELECT k.quotas, k.scales, k.arrival INTO b FROM ~.buckets k
+        WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
     END IF;
     EXIT WHEN FOUND OR NOT takes_;
     INSERT INTO ~.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
@@ -259,9 +261,10 @@ BEGIN
       DELETE FROM ~.buckets k WHERE k.key = key_;
     END IF;
   ELSIF NOT made AND b.quotas = quotas_ THEN
-    UPDATE ~.buckets k SET arrival = a WHERE k.key = key_;
+    UPDATE ~.buckets k SET arrival = a, uses = k.uses + 1, number = (k.uses + 1) >> 5
+      WHERE k.ctid = b.place;
   ELSE
-    UPDATE ~.buckets k SET quotas = quotas_, scales = s_, arrival = a, due = ~.full_from(s_, a)
+    UPDATE ~.buckets k SET quotas = quotas_, scales = s_, arrival = a, due = ~.full_from(s_, a), uses = k.uses + 1, number = (k.uses + 1) >> 5
       WHERE k.key = key_;
   END IF;
 END $$;
@@ -277,7 +280,8 @@ DECLARE
   price bigint;
   rest numeric;
 BEGIN
-  SELECT k.scales AS s, k.arrival, k.due INTO b FROM ~.buckets k WHERE k.key = key_ FOR UPDATE;
+  SELECT k.scales AS s, k.arrival, k.due, k.ctid AS place INTO b FROM ~.buckets k
+    WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
   IF NOT FOUND OR b.s = '{}' THEN
     RETURN 0;
   ELSIF NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.s)) THEN
@@ -303,7 +307,9 @@ BEGIN
     a[i + 1] := CASE WHEN before_instant_
       THEN least(~.units_of(before_[i + 1], before_high_[i + 1]), rest) ELSE rest END;
   END LOOP;
-  UPDATE ~.buckets k SET arrival = a, due = least(b.due, ~.full_from(b.s, a)) WHERE k.key = key_;
+  UPDATE ~.buckets k SET arrival = a, due = least(b.due, ~.full_from(b.s, a)),
+      uses = k.uses + 1, number = (k.uses + 1) >> 5
+    WHERE k.ctid = b.place;
   RETURN back;
 END $$;
 
@@ -631,20 +637,30 @@ BEGIN
     DELETE FROM ~.keys w USING o WHERE w.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.locks k WHERE k.until <= now_
-      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM ~.locks l USING o WHERE l.ctid = o.place;
-  GET DIAGNOSTICS n = ROW_COUNT;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.until FROM ~.locks k WHERE k.due <= now_
+      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED),
+    gone AS (DELETE FROM ~.locks l USING o WHERE l.ctid = o.place AND o.until <= now_),
+    kept AS (UPDATE ~.locks l SET due = least(o.until, now_ + 600000000000) FROM o
+      WHERE l.ctid = o.place AND o.until > now_)
+    SELECT count(*) INTO n FROM o;
   all_ := all_ + n;
   FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM ~.permits p
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
       LATERAL (SELECT w.key FROM ~.permit_lines w
         WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
-    line_ := ~.open_line(r.key, now_, false);
-    PERFORM ~.close_line(r.key, line_.live, line_.waiting, line_.turn, line_.fence,
-                            line_.soonest, line_.ended);
+    line_ := ~.open_line(r.key, now_, false, true);
+    PERFORM ~.close_line(r.key, line_.place, line_.live, line_.waiting, line_.turn, line_.fence,
+                            line_.soonest, line_.head, line_.ended);
     all_ := all_ + line_.ended;
   END LOOP;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.live = 0 AND k.waiting = 0 AS over
+      FROM ~.permit_lines k WHERE k.due <= now_
+      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED),
+    gone AS (DELETE FROM ~.permit_lines l USING o WHERE l.ctid = o.place AND o.over),
+    kept AS (UPDATE ~.permit_lines l SET due = now_ + 600000000000 FROM o
+      WHERE l.ctid = o.place AND NOT o.over)
+    SELECT count(*) INTO n FROM o;
+  all_ := all_ + n;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.hints k
       WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM ~.hints h USING o WHERE h.ctid = o.place;
@@ -1588,43 +1604,50 @@ END $$;
 )sql";
 
 inline constexpr char leases[] = R"sql(
--- Locks a key's line, making it if need be, and then reads the time (F19) and ends what is over.
-CREATE FUNCTION ~.open_line(key_ bytea, at_ bigint, make_ boolean,
+-- Locks a key's line, making it if need be, and then reads the time (F19) and ends what is over. It
+-- looks only at what the line says may be over, unless it is to look at everything.
+CREATE FUNCTION ~.open_line(key_ bytea, at_ bigint, make_ boolean, everything_ boolean,
     OUT now bigint, OUT live integer, OUT waiting integer, OUT turn bigint, OUT fence bigint,
-    OUT soonest bigint, OUT ended integer) LANGUAGE plpgsql AS $$
+    OUT soonest bigint, OUT head bigint, OUT place tid, OUT ended integer) LANGUAGE plpgsql AS $$
 DECLARE
   gone_ record;
 BEGIN
   ended := 0;
   LOOP
-    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest INTO live, waiting, turn, fence, soonest
-      FROM ~.permit_lines l WHERE l.key = key_ FOR UPDATE;
+    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest, l.head, l.ctid
+      INTO live, waiting, turn, fence, soonest, head, place
+      FROM ~.permit_lines l WHERE l.key = key_ ORDER BY l.number DESC LIMIT 1 FOR UPDATE;
     IF FOUND THEN
-      EXIT WHEN least(live, waiting) >= 0;
+      EXIT WHEN least(live, waiting) >= 0 AND head <= turn + 1;
       RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged line of permits';
     END IF;
     IF NOT make_ THEN
       now := coalesce(at_, ~.clock());
       RETURN;
     END IF;
-    INSERT INTO ~.permit_lines VALUES (key_, 0, 0, 0, 0, 9223372036854775807)
-      ON CONFLICT DO NOTHING;
+    INSERT INTO ~.permit_lines AS l (key, live, waiting, turn, fence, soonest, due)
+      VALUES (key_, 0, 0, 0, 0, 9223372036854775807, coalesce(at_, ~.clock()) + 60000000000)
+      ON CONFLICT DO NOTHING RETURNING l.ctid INTO place;
     IF FOUND THEN
-      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807;
+      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807; head := 0;
       EXIT;
     END IF;
   END LOOP;
   now := coalesce(at_, ~.clock());
-  IF now < soonest THEN
+  IF now < soonest AND NOT everything_ THEN
     RETURN;
   END IF;
-  WITH gone AS (DELETE FROM ~.permits p WHERE p.key = key_ AND p.until <= now RETURNING p.ticket)
+  IF everything_ THEN
+    soonest := -9223372036854775808;
+  END IF;
+  WITH gone AS (DELETE FROM ~.permits p
+      WHERE p.key || '' = key_ AND p.until BETWEEN soonest AND now RETURNING p.ticket)
     SELECT count(*) FILTER (WHERE NOT gone.ticket) AS permits,
            count(*) FILTER (WHERE gone.ticket) AS tickets INTO gone_ FROM gone;
   live := live - gone_.permits;
   waiting := waiting - gone_.tickets;
   ended := gone_.permits + gone_.tickets;
-  soonest := coalesce((SELECT p.until FROM ~.permits p WHERE p.key = key_
+  soonest := coalesce((SELECT p.until FROM ~.permits p WHERE p.key || '' = key_ AND p.until > now
     ORDER BY p.until LIMIT 1), 9223372036854775807);
 END $$;
 
@@ -1635,35 +1658,41 @@ CREATE FUNCTION ~.turn_topic(key_ bytea, holder_ bytea) RETURNS text LANGUAGE sq
                                    || int4send(octet_length(key_)) || key_ || holder_), 'hex'), 32);
 
 -- After so many places became free: tells those whose turn has come by it, and nobody else: who was
--- to be told before has been. Where limits differ it looks at the first ones of the line.
-CREATE FUNCTION ~.call_next(key_ bytea, live_ integer, freed_ integer) RETURNS void
-  LANGUAGE plpgsql AS $$
+-- to be told before has been. Where limits differ it looks at the first ones of the line. Which turn
+-- the first of them has.
+CREATE FUNCTION ~.call_next(key_ bytea, head_ bigint, live_ integer, freed_ integer)
+  RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  turns integer := (SELECT p.top FROM ~.permits p WHERE p.key = key_ AND p.ticket
-                      ORDER BY p.number LIMIT 1) - live_;
+  turns integer;
+  first bigint;
 BEGIN
+  SELECT p.top - live_, p.number INTO turns, first FROM ~.permits p
+    WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket AND p.number >= head_
+    ORDER BY p.number LIMIT 1;
   PERFORM pg_notify(btrim('~', '"'), ~.turn_topic(key_, n.holder))
     FROM (SELECT f.holder, f.listens, live_ + row_number() OVER () - 1 AS before, f.top
             FROM (SELECT p.holder, p.listens, p.top FROM ~.permits p
-                WHERE p.key = key_ AND p.ticket ORDER BY p.number LIMIT greatest(turns, 8)) f) n
+                WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket AND p.number >= first
+                ORDER BY p.number LIMIT greatest(turns, 8)) f) n
     WHERE n.listens AND n.before BETWEEN n.top - freed_ AND n.top - 1;
+  RETURN first;
 END $$;
 
 -- Leaves the line as it is now, and says who is next if places became free. It is changed whenever
 -- something ends sooner than it would have: a REPEATABLE READ transaction that sees less is refused.
-CREATE FUNCTION ~.close_line(key_ bytea, live_ integer, waiting_ integer, turn_ bigint,
-    fence_ bigint, soonest_ bigint, freed_ integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION ~.close_line(key_ bytea, place_ tid, live_ integer, waiting_ integer,
+    turn_ bigint, fence_ bigint, soonest_ bigint, head_ bigint, freed_ integer)
+  RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF live_ = 0 AND waiting_ = 0 THEN
-    DELETE FROM ~.permit_lines l WHERE l.key = key_;
-    RETURN;
+  IF waiting_ = 0 THEN
+    head_ := turn_ + 1;
+  ELSIF freed_ > 0 THEN
+    head_ := coalesce(~.call_next(key_, head_, live_, freed_), head_);
   END IF;
   UPDATE ~.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
-    soonest = soonest_ WHERE l.key = key_ AND (l.live <> live_ OR l.waiting <> waiting_
-      OR l.turn <> turn_ OR l.fence <> fence_ OR l.soonest <> soonest_);
-  IF freed_ > 0 AND waiting_ > 0 THEN
-    PERFORM ~.call_next(key_, live_, freed_);
-  END IF;
+      soonest = soonest_, head = head_, uses = l.uses + 1, number = (l.uses + 1) >> 5
+    WHERE l.ctid = place_ AND (l.live <> live_ OR l.waiting <> waiting_ OR l.turn <> turn_
+      OR l.fence <> fence_ OR l.soonest <> soonest_ OR l.head <> head_);
 END $$;
 
 -- Steps of one key, of any holders, one after the other: the line is locked once for all of them.
@@ -1684,7 +1713,7 @@ DECLARE
   ends bigint;
   freed integer;
 BEGIN
-  l := ~.open_line(key_, at_, 0 = ANY (steps_));
+  l := ~.open_line(key_, at_, 0 = ANY (steps_), false);
   freed := l.ended;
   FOR i IN 1 .. cardinality(steps_) LOOP
     done := false; fence := 0; expires_in := 0; in_use := 0; place := 0; retry_after := 0;
@@ -1720,7 +1749,8 @@ BEGIN
       ahead := l.waiting;
       IF known THEN
         SELECT count(*) INTO ahead FROM ~.permits p
-          WHERE p.key = key_ AND p.ticket AND p.number < number_;
+          WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket
+            AND p.number >= l.head AND p.number < number_;
       END IF;
       IF l.live + ahead < limits_[i] THEN
         fence := ~.next_fence(l.now, l.fence);
@@ -1756,11 +1786,12 @@ BEGIN
         END IF;
         k := l.live + ahead - limits_[i];
         IF k < l.live THEN
-          SELECT p.until INTO ends FROM (SELECT h.until FROM ~.permits h
-              WHERE h.key = key_ AND NOT h.ticket OFFSET 0) p ORDER BY p.until OFFSET k LIMIT 1;
+          SELECT p.until INTO ends FROM ~.permits p
+            WHERE p.key || '' = key_ AND p.until > l.now AND NOT p.ticket
+            ORDER BY p.until OFFSET k LIMIT 1;
         ELSE
           SELECT p.until INTO ends FROM ~.permits p
-            WHERE p.key = key_ AND p.holder <> holders_[i] ORDER BY p.until DESC LIMIT 1;
+            WHERE p.key || '' = key_ AND p.holder <> holders_[i] ORDER BY p.until DESC LIMIT 1;
         END IF;
         retry_after := ends - l.now;
       END IF;
@@ -1768,7 +1799,8 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   IF l.live IS NOT NULL THEN
-    PERFORM ~.close_line(key_, l.live, l.waiting, l.turn, l.fence, l.soonest, freed);
+    PERFORM ~.close_line(key_, l.place, l.live, l.waiting, l.turn, l.fence, l.soonest, l.head,
+                            freed);
   END IF;
 END $$;
 
@@ -1789,9 +1821,14 @@ BEGIN
     IF NOT due THEN
       SELECT count(*) < o.top, CASE WHEN count(*) < o.top + 9 THEN min(f.until) - now_ END
         INTO due, due_in
-        FROM (SELECT p.until FROM ~.permits p
-            WHERE p.key = keys_[i] AND (p.until > now_) IS TRUE AND (NOT p.ticket OR p.number < o.number)
-            ORDER BY p.ticket, p.number LIMIT o.top + 9) f;
+        FROM ((SELECT p.until FROM ~.permits p
+                WHERE p.key || '' = keys_[i] AND p.until > now_ AND NOT p.ticket LIMIT o.top + 9)
+            UNION ALL (SELECT p.until FROM ~.permits p
+                WHERE p.key || '\x00' = keys_[i] || '\x00' AND p.ticket AND p.number < o.number
+                  AND p.number >= (SELECT w.head FROM ~.permit_lines w WHERE w.key = keys_[i]
+                    ORDER BY w.number DESC LIMIT 1)
+                  AND p.until > now_ ORDER BY p.number LIMIT o.top + 9)
+            LIMIT o.top + 9) f;
     END IF;
     RETURN NEXT;
   END LOOP;
@@ -1819,9 +1856,12 @@ DECLARE
   now_ bigint;
 BEGIN
   LOOP
-    SELECT k.holder, k.fence, k.until INTO l FROM ~.locks k WHERE k.key = key_ FOR UPDATE;
+    SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM ~.locks k
+      WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO ~.locks VALUES (key_, '', 0, -9223372036854775808) ON CONFLICT DO NOTHING;
+    INSERT INTO ~.locks (key, due, holder, fence, until)
+      VALUES (key_, coalesce(at_, ~.clock()) + 60000000000, '', 0, -9223372036854775808)
+      ON CONFLICT DO NOTHING;
   END LOOP;
   now_ := coalesce(at_, ~.clock());
   granted := now_ >= l.until OR l.holder = holder_;
@@ -1835,38 +1875,42 @@ BEGIN
     RETURN;
   END IF;
   fence := ~.next_fence(now_, l.fence); expires_in := ttl_;
-  UPDATE ~.locks k SET holder = holder_, fence = acquire_lock.fence, until = now_ + ttl_
-    WHERE k.key = key_;
+  UPDATE ~.locks k SET holder = holder_, fence = acquire_lock.fence, until = now_ + ttl_,
+      uses = k.uses + 1, number = (k.uses + 1) >> 5
+    WHERE k.ctid = l.place;
 END $$;
 
 CREATE FUNCTION ~.renew_lock(key_ bytea, holder_ bytea, fence_ bigint, ttl_ bigint, at_ bigint)
   RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
-  until_ bigint;
+  l record;
   now_ bigint;
 BEGIN
-  SELECT k.until INTO until_ FROM ~.locks k
-    WHERE k.key = key_ AND k.holder = holder_ AND k.fence = fence_ FOR UPDATE;
+  SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM ~.locks k
+    WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
   now_ := coalesce(at_, ~.clock());
-  IF until_ IS NULL OR now_ >= until_ OR fence_ = 0 THEN
+  IF (l.holder = holder_ AND l.fence = fence_ AND l.until > now_ AND fence_ <> 0) IS NOT TRUE THEN
     RETURN NULL;
   END IF;
-  UPDATE ~.locks k SET until = now_ + ttl_ WHERE k.key = key_;
+  UPDATE ~.locks k SET until = now_ + ttl_, uses = k.uses + 1, number = (k.uses + 1) >> 5
+    WHERE k.ctid = l.place;
   RETURN ttl_;
 END $$;
 
 CREATE FUNCTION ~.release_lock(key_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
   RETURNS boolean LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
-  until_ bigint;
+  l record;
 BEGIN
-  SELECT k.until INTO until_ FROM ~.locks k
-    WHERE k.key = key_ AND k.holder = holder_ AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE;
-  IF until_ IS NULL THEN
+  SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM ~.locks k
+    WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
+  IF (l.holder = holder_ AND (fence_ = 0 OR l.fence = fence_)) IS NOT TRUE THEN
     RETURN false;
   END IF;
-  DELETE FROM ~.locks k WHERE k.key = key_;
-  RETURN coalesce(at_, ~.clock()) < until_;
+  UPDATE ~.locks k SET holder = '', until = -9223372036854775808, uses = k.uses + 1,
+      number = (k.uses + 1) >> 5
+    WHERE k.ctid = l.place;
+  RETURN coalesce(at_, ~.clock()) < l.until;
 END $$;
 
 CREATE FUNCTION ~.inspect_lock(key_ bytea, at_ bigint,
@@ -1876,7 +1920,10 @@ DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
   SELECT k.holder, k.fence, k.until - now_ INTO holder, fence, expires_in
-    FROM ~.locks k WHERE k.key = key_ AND k.until > now_;
+    FROM ~.locks k WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
+  IF (expires_in > 0) IS NOT TRUE OR holder = '' THEN
+    holder := NULL; fence := NULL; expires_in := NULL;
+  END IF;
 END $$;
 )sql";
 
@@ -2269,13 +2316,20 @@ CREATE SEQUENCE ~.deaths;
 
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
 CREATE TABLE ~.permit_lines (
-  key     bytea PRIMARY KEY,
+  key     bytea NOT NULL,
+  uses    bigint NOT NULL DEFAULT 0,
+  number  bigint NOT NULL DEFAULT 0,     -- see above
+  due     bigint NOT NULL,               -- when to look whether it is over
   live    integer NOT NULL,              -- permits, and
   waiting integer NOT NULL,              -- tickets of the key that are not known to be over
   turn    bigint NOT NULL,               -- of the last ticket
+  head    bigint NOT NULL DEFAULT 0,     -- no ticket has an earlier one
   fence   bigint NOT NULL,               -- of the last permit
   soonest bigint NOT NULL                -- nothing of it is over before this
 ) WITH (fillfactor = 70, {hot_table});
+CREATE INDEX permit_lines_last ON ~.permit_lines (key, number);
+CREATE UNIQUE INDEX permit_lines_key ON ~.permit_lines ((key || ''));
+CREATE INDEX permit_lines_due ON ~.permit_lines (due);
 CREATE TABLE ~.permits (
   key     bytea NOT NULL,
   holder  bytea NOT NULL,
@@ -2286,25 +2340,36 @@ CREATE TABLE ~.permits (
   listens boolean NOT NULL DEFAULT false,  -- is its holder to be told of its turn?
   PRIMARY KEY (key, holder)
 ) WITH ({hot_table});
-CREATE INDEX permits_number ON ~.permits (key, ticket, number);
-CREATE INDEX permits_ends ON ~.permits (key, until);
+-- The plan of a look-up was perhaps made when there was nothing, and then one index is as good as any
+-- other that begins alike. So each begins with an expression of its own.
+CREATE INDEX permits_turns ON ~.permits ((key || '\x00'), number) WHERE ticket;
+CREATE INDEX permits_ends ON ~.permits ((key || ''), until);
 CREATE INDEX permits_until ON ~.permits (until);
 
 CREATE TABLE ~.locks (
-  key     bytea PRIMARY KEY,
-  holder  bytea NOT NULL,
+  key     bytea NOT NULL,
+  uses    bigint NOT NULL DEFAULT 0,
+  number  bigint NOT NULL DEFAULT 0,     -- see above
+  due     bigint NOT NULL,               -- when to look whether it is over
+  holder  bytea NOT NULL,                -- of a lock that is not held: empty
   fence   bigint NOT NULL,
   until   bigint NOT NULL
-) WITH ({hot_table});
-CREATE INDEX locks_until ON ~.locks (until);
+) WITH (fillfactor = 70, {hot_table});
+CREATE INDEX locks_last ON ~.locks (key, number);
+CREATE UNIQUE INDEX locks_key ON ~.locks ((key || ''));
+CREATE INDEX locks_due ON ~.locks (due);
 
 CREATE TABLE ~.buckets (
-  key     bytea PRIMARY KEY,
+  key     bytea NOT NULL,
   quotas  bytea NOT NULL,                -- as they were asked for
   scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price
   arrival numeric[] NOT NULL,            -- of each quota, in its units
-  due     bigint NOT NULL                -- it is not full before; a lower bound
+  due     bigint NOT NULL,               -- it is not full before; a lower bound
+  uses    bigint NOT NULL DEFAULT 0,
+  number  bigint NOT NULL DEFAULT 0      -- see above
 ) WITH (fillfactor = 70, {hot_table});
+CREATE INDEX buckets_last ON ~.buckets (key, number);
+CREATE UNIQUE INDEX buckets_key ON ~.buckets ((key || ''));
 CREATE INDEX buckets_due ON ~.buckets (due);
 
 -- What a queue has beside its jobs. There is no row where all of it is as it is at first.

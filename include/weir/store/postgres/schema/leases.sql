@@ -1,42 +1,49 @@
 --- The commands of permits and locks, as rule/permits.hpp and rule/locks.hpp have them.
 
--- Locks a key's line, making it if need be, and then reads the time (F19) and ends what is over.
-CREATE FUNCTION weir.open_line(key_ bytea, at_ bigint, make_ boolean,
+-- Locks a key's line, making it if need be, and then reads the time (F19) and ends what is over. It
+-- looks only at what the line says may be over, unless it is to look at everything.
+CREATE FUNCTION weir.open_line(key_ bytea, at_ bigint, make_ boolean, everything_ boolean,
     OUT now bigint, OUT live integer, OUT waiting integer, OUT turn bigint, OUT fence bigint,
-    OUT soonest bigint, OUT ended integer) LANGUAGE plpgsql AS $$
+    OUT soonest bigint, OUT head bigint, OUT place tid, OUT ended integer) LANGUAGE plpgsql AS $$
 DECLARE
   gone_ record;
 BEGIN
   ended := 0;
   LOOP
-    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest INTO live, waiting, turn, fence, soonest
-      FROM weir.permit_lines l WHERE l.key = key_ FOR UPDATE;
+    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest, l.head, l.ctid
+      INTO live, waiting, turn, fence, soonest, head, place
+      FROM weir.permit_lines l WHERE l.key = key_ ORDER BY l.number DESC LIMIT 1 FOR UPDATE;
     IF FOUND THEN
-      EXIT WHEN least(live, waiting) >= 0;
+      EXIT WHEN least(live, waiting) >= 0 AND head <= turn + 1;
       RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged line of permits';
     END IF;
     IF NOT make_ THEN
       now := coalesce(at_, weir.clock());
       RETURN;
     END IF;
-    INSERT INTO weir.permit_lines VALUES (key_, 0, 0, 0, 0, 9223372036854775807)
-      ON CONFLICT DO NOTHING;
+    INSERT INTO weir.permit_lines AS l (key, live, waiting, turn, fence, soonest, due)
+      VALUES (key_, 0, 0, 0, 0, 9223372036854775807, coalesce(at_, weir.clock()) + 60000000000)
+      ON CONFLICT DO NOTHING RETURNING l.ctid INTO place;
     IF FOUND THEN
-      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807;
+      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807; head := 0;
       EXIT;
     END IF;
   END LOOP;
   now := coalesce(at_, weir.clock());
-  IF now < soonest THEN
+  IF now < soonest AND NOT everything_ THEN
     RETURN;
   END IF;
-  WITH gone AS (DELETE FROM weir.permits p WHERE p.key = key_ AND p.until <= now RETURNING p.ticket)
+  IF everything_ THEN
+    soonest := -9223372036854775808;
+  END IF;
+  WITH gone AS (DELETE FROM weir.permits p
+      WHERE p.key || '' = key_ AND p.until BETWEEN soonest AND now RETURNING p.ticket)
     SELECT count(*) FILTER (WHERE NOT gone.ticket) AS permits,
            count(*) FILTER (WHERE gone.ticket) AS tickets INTO gone_ FROM gone;
   live := live - gone_.permits;
   waiting := waiting - gone_.tickets;
   ended := gone_.permits + gone_.tickets;
-  soonest := coalesce((SELECT p.until FROM weir.permits p WHERE p.key = key_
+  soonest := coalesce((SELECT p.until FROM weir.permits p WHERE p.key || '' = key_ AND p.until > now
     ORDER BY p.until LIMIT 1), 9223372036854775807);
 END $$;
 
@@ -47,35 +54,41 @@ CREATE FUNCTION weir.turn_topic(key_ bytea, holder_ bytea) RETURNS text LANGUAGE
                                    || int4send(octet_length(key_)) || key_ || holder_), 'hex'), 32);
 
 -- After so many places became free: tells those whose turn has come by it, and nobody else: who was
--- to be told before has been. Where limits differ it looks at the first ones of the line.
-CREATE FUNCTION weir.call_next(key_ bytea, live_ integer, freed_ integer) RETURNS void
-  LANGUAGE plpgsql AS $$
+-- to be told before has been. Where limits differ it looks at the first ones of the line. Which turn
+-- the first of them has.
+CREATE FUNCTION weir.call_next(key_ bytea, head_ bigint, live_ integer, freed_ integer)
+  RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  turns integer := (SELECT p.top FROM weir.permits p WHERE p.key = key_ AND p.ticket
-                      ORDER BY p.number LIMIT 1) - live_;
+  turns integer;
+  first bigint;
 BEGIN
+  SELECT p.top - live_, p.number INTO turns, first FROM weir.permits p
+    WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket AND p.number >= head_
+    ORDER BY p.number LIMIT 1;
   PERFORM pg_notify(btrim('weir', '"'), weir.turn_topic(key_, n.holder))
     FROM (SELECT f.holder, f.listens, live_ + row_number() OVER () - 1 AS before, f.top
             FROM (SELECT p.holder, p.listens, p.top FROM weir.permits p
-                WHERE p.key = key_ AND p.ticket ORDER BY p.number LIMIT greatest(turns, 8)) f) n
+                WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket AND p.number >= first
+                ORDER BY p.number LIMIT greatest(turns, 8)) f) n
     WHERE n.listens AND n.before BETWEEN n.top - freed_ AND n.top - 1;
+  RETURN first;
 END $$;
 
 -- Leaves the line as it is now, and says who is next if places became free. It is changed whenever
 -- something ends sooner than it would have: a REPEATABLE READ transaction that sees less is refused.
-CREATE FUNCTION weir.close_line(key_ bytea, live_ integer, waiting_ integer, turn_ bigint,
-    fence_ bigint, soonest_ bigint, freed_ integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION weir.close_line(key_ bytea, place_ tid, live_ integer, waiting_ integer,
+    turn_ bigint, fence_ bigint, soonest_ bigint, head_ bigint, freed_ integer)
+  RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF live_ = 0 AND waiting_ = 0 THEN
-    DELETE FROM weir.permit_lines l WHERE l.key = key_;
-    RETURN;
+  IF waiting_ = 0 THEN
+    head_ := turn_ + 1;
+  ELSIF freed_ > 0 THEN
+    head_ := coalesce(weir.call_next(key_, head_, live_, freed_), head_);
   END IF;
   UPDATE weir.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
-    soonest = soonest_ WHERE l.key = key_ AND (l.live <> live_ OR l.waiting <> waiting_
-      OR l.turn <> turn_ OR l.fence <> fence_ OR l.soonest <> soonest_);
-  IF freed_ > 0 AND waiting_ > 0 THEN
-    PERFORM weir.call_next(key_, live_, freed_);
-  END IF;
+      soonest = soonest_, head = head_, uses = l.uses + 1, number = (l.uses + 1) >> 5
+    WHERE l.ctid = place_ AND (l.live <> live_ OR l.waiting <> waiting_ OR l.turn <> turn_
+      OR l.fence <> fence_ OR l.soonest <> soonest_ OR l.head <> head_);
 END $$;
 
 -- Steps of one key, of any holders, one after the other: the line is locked once for all of them.
@@ -96,7 +109,7 @@ DECLARE
   ends bigint;
   freed integer;
 BEGIN
-  l := weir.open_line(key_, at_, weir.postgres_permit_step.acquire = ANY (steps_));
+  l := weir.open_line(key_, at_, weir.postgres_permit_step.acquire = ANY (steps_), false);
   freed := l.ended;
   FOR i IN 1 .. cardinality(steps_) LOOP
     done := false; fence := 0; expires_in := 0; in_use := 0; place := 0; retry_after := 0;
@@ -132,7 +145,8 @@ BEGIN
       ahead := l.waiting;
       IF known THEN
         SELECT count(*) INTO ahead FROM weir.permits p
-          WHERE p.key = key_ AND p.ticket AND p.number < number_;
+          WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket
+            AND p.number >= l.head AND p.number < number_;
       END IF;
       IF l.live + ahead < limits_[i] THEN
         fence := weir.next_fence(l.now, l.fence);
@@ -168,11 +182,12 @@ BEGIN
         END IF;
         k := l.live + ahead - limits_[i];
         IF k < l.live THEN
-          SELECT p.until INTO ends FROM (SELECT h.until FROM weir.permits h
-              WHERE h.key = key_ AND NOT h.ticket OFFSET 0) p ORDER BY p.until OFFSET k LIMIT 1;
+          SELECT p.until INTO ends FROM weir.permits p
+            WHERE p.key || '' = key_ AND p.until > l.now AND NOT p.ticket
+            ORDER BY p.until OFFSET k LIMIT 1;
         ELSE
           SELECT p.until INTO ends FROM weir.permits p
-            WHERE p.key = key_ AND p.holder <> holders_[i] ORDER BY p.until DESC LIMIT 1;
+            WHERE p.key || '' = key_ AND p.holder <> holders_[i] ORDER BY p.until DESC LIMIT 1;
         END IF;
         retry_after := ends - l.now;
       END IF;
@@ -180,7 +195,8 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   IF l.live IS NOT NULL THEN
-    PERFORM weir.close_line(key_, l.live, l.waiting, l.turn, l.fence, l.soonest, freed);
+    PERFORM weir.close_line(key_, l.place, l.live, l.waiting, l.turn, l.fence, l.soonest, l.head,
+                            freed);
   END IF;
 END $$;
 
@@ -202,10 +218,14 @@ BEGIN
       SELECT count(*) < o.top, --\
           CASE WHEN count(*) < o.top + 9 THEN min(f.until) - now_ END
         INTO due, due_in
-        FROM (SELECT p.until FROM weir.permits p
-            WHERE p.key = keys_[i] AND (p.until > now_) IS TRUE --\
-              AND (NOT p.ticket OR p.number < o.number)
-            ORDER BY p.ticket, p.number LIMIT o.top + 9) f;
+        FROM ((SELECT p.until FROM weir.permits p
+                WHERE p.key || '' = keys_[i] AND p.until > now_ AND NOT p.ticket LIMIT o.top + 9)
+            UNION ALL (SELECT p.until FROM weir.permits p
+                WHERE p.key || '\x00' = keys_[i] || '\x00' AND p.ticket AND p.number < o.number
+                  AND p.number >= (SELECT w.head FROM weir.permit_lines w WHERE w.key = keys_[i]
+                    ORDER BY w.number DESC LIMIT 1)
+                  AND p.until > now_ ORDER BY p.number LIMIT o.top + 9)
+            LIMIT o.top + 9) f;
     END IF;
     RETURN NEXT;
   END LOOP;
@@ -233,9 +253,12 @@ DECLARE
   now_ bigint;
 BEGIN
   LOOP
-    SELECT k.holder, k.fence, k.until INTO l FROM weir.locks k WHERE k.key = key_ FOR UPDATE;
+    SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM weir.locks k
+      WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO weir.locks VALUES (key_, '', 0, -9223372036854775808) ON CONFLICT DO NOTHING;
+    INSERT INTO weir.locks (key, due, holder, fence, until)
+      VALUES (key_, coalesce(at_, weir.clock()) + 60000000000, '', 0, -9223372036854775808)
+      ON CONFLICT DO NOTHING;
   END LOOP;
   now_ := coalesce(at_, weir.clock());
   granted := now_ >= l.until OR l.holder = holder_;
@@ -249,38 +272,42 @@ BEGIN
     RETURN;
   END IF;
   fence := weir.next_fence(now_, l.fence); expires_in := ttl_;
-  UPDATE weir.locks k SET holder = holder_, fence = acquire_lock.fence, until = now_ + ttl_
-    WHERE k.key = key_;
+  UPDATE weir.locks k SET holder = holder_, fence = acquire_lock.fence, until = now_ + ttl_,
+      uses = k.uses + 1, number = (k.uses + 1) >> 5
+    WHERE k.ctid = l.place;
 END $$;
 
 CREATE FUNCTION weir.renew_lock(key_ bytea, holder_ bytea, fence_ bigint, ttl_ bigint, at_ bigint)
   RETURNS bigint LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
-  until_ bigint;
+  l record;
   now_ bigint;
 BEGIN
-  SELECT k.until INTO until_ FROM weir.locks k
-    WHERE k.key = key_ AND k.holder = holder_ AND k.fence = fence_ FOR UPDATE;
+  SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM weir.locks k
+    WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
   now_ := coalesce(at_, weir.clock());
-  IF until_ IS NULL OR now_ >= until_ OR fence_ = 0 THEN
+  IF (l.holder = holder_ AND l.fence = fence_ AND l.until > now_ AND fence_ <> 0) IS NOT TRUE THEN
     RETURN NULL;
   END IF;
-  UPDATE weir.locks k SET until = now_ + ttl_ WHERE k.key = key_;
+  UPDATE weir.locks k SET until = now_ + ttl_, uses = k.uses + 1, number = (k.uses + 1) >> 5
+    WHERE k.ctid = l.place;
   RETURN ttl_;
 END $$;
 
 CREATE FUNCTION weir.release_lock(key_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
   RETURNS boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
-  until_ bigint;
+  l record;
 BEGIN
-  SELECT k.until INTO until_ FROM weir.locks k
-    WHERE k.key = key_ AND k.holder = holder_ AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE;
-  IF until_ IS NULL THEN
+  SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM weir.locks k
+    WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
+  IF (l.holder = holder_ AND (fence_ = 0 OR l.fence = fence_)) IS NOT TRUE THEN
     RETURN false;
   END IF;
-  DELETE FROM weir.locks k WHERE k.key = key_;
-  RETURN coalesce(at_, weir.clock()) < until_;
+  UPDATE weir.locks k SET holder = '', until = -9223372036854775808, uses = k.uses + 1,
+      number = (k.uses + 1) >> 5
+    WHERE k.ctid = l.place;
+  RETURN coalesce(at_, weir.clock()) < l.until;
 END $$;
 
 CREATE FUNCTION weir.inspect_lock(key_ bytea, at_ bigint,
@@ -290,5 +317,8 @@ DECLARE
   now_ bigint := coalesce(at_, weir.clock());
 BEGIN
   SELECT k.holder, k.fence, k.until - now_ INTO holder, fence, expires_in
-    FROM weir.locks k WHERE k.key = key_ AND k.until > now_;
+    FROM weir.locks k WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
+  IF (expires_in > 0) IS NOT TRUE OR holder = '' THEN
+    holder := NULL; fence := NULL; expires_in := NULL;
+  END IF;
 END $$;

@@ -11,6 +11,13 @@
 --- waits for is a row that only weir's roles can lock. Advisory locks are only tried, and their
 --- numbers depend on a seed that only weir's roles can read.
 ---
+--- Rows that are used again and again (F79): while somebody holds a snapshot, none of their old
+--- versions is removed, and whoever looks for the key goes through all of them. So such a row has a
+--- number that grows with its uses, a page's worth at a time, and is looked up by the last one: few
+--- versions have that. Nothing that changes with each use is in an index, and what is over stays for
+--- a while, to be used again, until it is due to be looked at (tidy). That a key has one row says an
+--- index of an expression, which no look-up of the key can be planned with.
+---
 --- `weir.hot_table`: rows of the table come and go, so that it is to be vacuumed before scans notice
 --- what is dead; `weir.jobs_table`: the same for the jobs' table. See migration_sql.hpp.
 
@@ -30,13 +37,20 @@ CREATE SEQUENCE weir.deaths;
 
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
 CREATE TABLE weir.permit_lines (
-  key     bytea PRIMARY KEY,
+  key     bytea NOT NULL,
+  uses    bigint NOT NULL DEFAULT 0,
+  number  bigint NOT NULL DEFAULT 0,     -- see above
+  due     bigint NOT NULL,               -- when to look whether it is over
   live    integer NOT NULL,              -- permits, and
   waiting integer NOT NULL,              -- tickets of the key that are not known to be over
   turn    bigint NOT NULL,               -- of the last ticket
+  head    bigint NOT NULL DEFAULT 0,     -- no ticket has an earlier one
   fence   bigint NOT NULL,               -- of the last permit
   soonest bigint NOT NULL                -- nothing of it is over before this
 ) WITH (fillfactor = 70, weir.hot_table);
+CREATE INDEX permit_lines_last ON weir.permit_lines (key, number);
+CREATE UNIQUE INDEX permit_lines_key ON weir.permit_lines ((key || ''));
+CREATE INDEX permit_lines_due ON weir.permit_lines (due);
 CREATE TABLE weir.permits (
   key     bytea NOT NULL,
   holder  bytea NOT NULL,
@@ -47,25 +61,36 @@ CREATE TABLE weir.permits (
   listens boolean NOT NULL DEFAULT false,  -- is its holder to be told of its turn?
   PRIMARY KEY (key, holder)
 ) WITH (weir.hot_table);
-CREATE INDEX permits_number ON weir.permits (key, ticket, number);
-CREATE INDEX permits_ends ON weir.permits (key, until);
+-- The plan of a look-up was perhaps made when there was nothing, and then one index is as good as any
+-- other that begins alike. So each begins with an expression of its own.
+CREATE INDEX permits_turns ON weir.permits ((key || '\x00'), number) WHERE ticket;
+CREATE INDEX permits_ends ON weir.permits ((key || ''), until);
 CREATE INDEX permits_until ON weir.permits (until);
 
 CREATE TABLE weir.locks (
-  key     bytea PRIMARY KEY,
-  holder  bytea NOT NULL,
+  key     bytea NOT NULL,
+  uses    bigint NOT NULL DEFAULT 0,
+  number  bigint NOT NULL DEFAULT 0,     -- see above
+  due     bigint NOT NULL,               -- when to look whether it is over
+  holder  bytea NOT NULL,                -- of a lock that is not held: empty
   fence   bigint NOT NULL,
   until   bigint NOT NULL
-) WITH (weir.hot_table);
-CREATE INDEX locks_until ON weir.locks (until);
+) WITH (fillfactor = 70, weir.hot_table);
+CREATE INDEX locks_last ON weir.locks (key, number);
+CREATE UNIQUE INDEX locks_key ON weir.locks ((key || ''));
+CREATE INDEX locks_due ON weir.locks (due);
 
 CREATE TABLE weir.buckets (
-  key     bytea PRIMARY KEY,
+  key     bytea NOT NULL,
   quotas  bytea NOT NULL,                -- as they were asked for
   scales  bigint[] NOT NULL,             -- of each quota: capacity, gain, price
   arrival numeric[] NOT NULL,            -- of each quota, in its units
-  due     bigint NOT NULL                -- it is not full before; a lower bound
+  due     bigint NOT NULL,               -- it is not full before; a lower bound
+  uses    bigint NOT NULL DEFAULT 0,
+  number  bigint NOT NULL DEFAULT 0      -- see above
 ) WITH (fillfactor = 70, weir.hot_table);
+CREATE INDEX buckets_last ON weir.buckets (key, number);
+CREATE UNIQUE INDEX buckets_key ON weir.buckets ((key || ''));
 CREATE INDEX buckets_due ON weir.buckets (due);
 
 -- What a queue has beside its jobs. There is no row where all of it is as it is at first.
