@@ -10,14 +10,14 @@ namespace weir::testing {
 namespace {
 
 constexpr sql_mutant defects[] = {
-    {"F19", "FROM \"weir\".buckets k WHERE k.key = key_ FOR UPDATE",
-     "FROM \"weir\".buckets k WHERE k.key = key_"},
+    {"F19", "WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;\n    ELSE",
+     "WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;\n    ELSE"},
     {"F24", "(div(units_, gain_) + (mod(units_, gain_) > 0)::integer)", "div(units_, gain_)"},
     {"R3", "a[i + 1] := greatest(a[i + 1],", "a[i + 1] := least(a[i + 1],"},
     {"F23", "IF a[i + 1] <> \"weir\".units_of(mark_[i + 1], mark_high_[i + 1]) OR", "IF"},
     {"R3", "ELSE \"weir\".changed_quotas(b.scales, b.arrival, s_, now) END",
      "ELSE \"weir\".unseen_bucket(s_, now) END"},
-    {"F21", "IF \"weir\".full_bucket(b.scales, b.arrival, now_) THEN", "IF true THEN"},
+    {"F21", "ELSIF NOT \"weir\".full_bucket(b.scales, b.arrival, now_) THEN", "ELSIF false THEN"},
 };
 
 BOOST_AUTO_TEST_SUITE(postgres_buckets)

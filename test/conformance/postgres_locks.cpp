@@ -10,10 +10,10 @@ namespace weir::testing {
 namespace {
 
 constexpr sql_mutant defects[] = {
-    {"F13", "AND k.holder = holder_ AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE",
-     "AND (fence_ = 0 OR k.fence = fence_) FOR UPDATE"},
+    {"F13", "(l.holder = holder_ AND (fence_ = 0 OR l.fence = fence_)) IS NOT TRUE",
+     "(fence_ = 0 OR l.fence = fence_) IS NOT TRUE"},
     {"R2", "granted := now_ >= l.until OR", "granted := now_ > l.until OR"},
-    {"F6", "now_ >= until_ OR fence_ = 0", "fence_ = 0"},
+    {"F6", "AND l.until > now_ AND fence_ <> 0", "AND fence_ <> 0"},
     {"R5", "RETURN greatest(f, last_ + 1)", "RETURN last_ + 1"},
 };
 

@@ -841,7 +841,8 @@ void damaged_rows(dice& d, hostile::campaign& campaign) {
     }
     expect(columns.size() > 50, "no tables");
   }
-  t.run("DELETE FROM weir.permit_lines; DELETE FROM weir.permits; DELETE FROM weir.locks; "
+  t.run("DELETE FROM weir.used_keys; DELETE FROM weir.permit_lines; DELETE FROM weir.permits; "
+        "DELETE FROM weir.locks; "
         "DELETE FROM weir.buckets; DELETE FROM weir.queues; DELETE FROM weir.pointers; "
         "DELETE FROM weir.counters; DELETE FROM weir.jobs; DELETE FROM weir.dequeues; "
         "DELETE FROM weir.keys; DELETE FROM weir.hints");

@@ -76,8 +76,9 @@ class connection {
 inline void empty_tables(connection& db) {
   std::string sql = "SELECT setval('weir.fences', 1)";
   std::string names;
-  for (std::string const table : {"permit_lines", "permits", "locks", "buckets", "queues",
-                                  "pointers", "counters", "jobs", "dequeues", "keys", "hints"}) {
+  for (std::string const table :
+       {"used_keys", "permit_lines", "permits", "locks", "buckets", "queues", "pointers",
+        "counters", "jobs", "dequeues", "keys", "hints"}) {
     sql += "; DELETE FROM weir." + table;
     names += (names.empty() ? "weir." : ", weir.") + table;
   }

@@ -444,16 +444,20 @@ BOOST_AUTO_TEST_CASE(F78_what_time_has_ended_is_removed_however_much_it_is) {
   o.tidy_interval = 10ms;
   bed b{o};
   auto const fill = [&](int locks) {
-    b.db.must("INSERT INTO weir.locks SELECT int4send(i), 'h', 1, 1 FROM generate_series(1, " +
-              std::to_string(locks) + ") i");
+    b.db.must(
+        "INSERT INTO weir.locks (key, due, holder, fence, until) "
+        "SELECT int4send(i), 1, 'h', 1, 1 FROM generate_series(1, " +
+        std::to_string(locks) +
+        ") i; INSERT INTO weir.used_keys SELECT 2, key FROM weir.locks ON CONFLICT DO NOTHING");
   };
   auto const left = [&] {
     return b.db.number("SELECT (SELECT count(*) FROM weir.locks) + (SELECT count(*) FROM "
                        "weir.permits) + (SELECT count(*) FROM weir.permit_lines)");
   };
   fill(5000);
-  b.db.must("INSERT INTO weir.permit_lines SELECT int4send(i), 20, 0, 0, 20, 1 "
-            "FROM generate_series(1, 200) i; INSERT INTO weir.permits "
+  b.db.must("INSERT INTO weir.permit_lines (key, due, live, waiting, turn, fence, soonest) "
+            "SELECT int4send(i), 1, 20, 0, 0, 20, 1 FROM generate_series(1, 200) i; INSERT INTO "
+            "weir.permits "
             "SELECT int4send(i), int4send(n), false, n, 1 "
             "FROM generate_series(1, 200) i, generate_series(1, 20) n");
   BOOST_TEST(weir_test::happens([&] {

@@ -14,6 +14,7 @@ FAILURES, CRASHES = "integration.postgres_failures", "integration.postgres_crash
 PLANS, WAITERS = "integration.postgres_plans", "integration.postgres_waiters"
 FAILOVER, STRANGERS = "integration.postgres_failover", "integration.postgres_strangers"
 MANY, LINE = "integration.postgres_many_queues", "integration.postgres_line"
+SNAPSHOT = "integration.postgres_snapshot"
 DAMAGE, PLANTED = "integration.postgres_damage", "conformance.postgres_planted"
 
 FAILURE, HOSTS = "store/postgres/failure.hpp", "store/postgres/hosts.hpp"
@@ -245,4 +246,16 @@ MUTANTS = [
     ("too_many_permits", "a permit is granted over the limit",
      *in_sql("IF l.live + ahead < limits_[i] THEN", "IF l.live + ahead <= limits_[i] THEN"),
      {CRASHES: ["promises*"]}),
+    ("made_twice", "a key's row is not looked for again before it is made",
+     *in_sql("IF NOT EXISTS (SELECT 1 FROM", "IF true OR NOT EXISTS (SELECT 1 FROM"),
+     {SNAPSHOT: ["R2*"]}),
+    ("by_any_number", "a lock's or a bucket's row is looked for from its first version on",
+     *in_sql("ORDER BY k.number DESC LIMIT 1", "LIMIT 1"), {SNAPSHOT: ["F79_a_take*", "F79_a_lock*"]}),
+    ("from_the_first_turn", "a line is looked at from its first ticket on",
+     *in_sql("AND p.ticket AND p.number >= head_", "AND p.ticket"), {SNAPSHOT: ["F79_a_permit_that*"]}),
+    ("from_the_first_fence", "permits are looked at from the first one on",
+     *in_sql("AND NOT p.ticket AND p.number >= l.oldest", "AND NOT p.ticket"),
+     {SNAPSHOT: ["F79_a_permit_that*"]}),
+    ("forgotten_late", "a line whose permits were all over is removed late",
+     *in_sql("l.live = 0 AND l.waiting = 0", "false"), {STORE: ["F78*"]}),
 ]

@@ -6,7 +6,7 @@ conformance tests that have to notice. See rules.py.
 (name, what is wrong, header below include/weir, text that stands there once, how it is changed,
 {program: [test cases]})"""
 
-from run import INCLUDE, before
+from run import INCLUDE, before, instead
 
 SCRIPT = "store/redis/script.hpp"
 GENERATED = (INCLUDE / "store/redis/script/generated.hpp").read_text()
@@ -74,7 +74,8 @@ MUTANTS = [
      *in_lua("j.deadline_from = PENDING, 0, 0, now", "j.deadline_from = PENDING, j.attempts, 0, now"),
      JOBS),
     ("one_more", "a permit is granted over the limit where nobody waits",
-     *in_lua("if live < tonumber(ARGV[3]) and", "if live <= tonumber(ARGV[3]) and"), keys("permits")),
+     *in_lua("if easy and live < tonumber(ARGV[3]) then", "if easy and live <= tonumber(ARGV[3]) then"),
+     keys("permits")),
     ("overtakes", "a permit is granted over the limit where somebody does",
      *in_lua("if live + ahead < limit then", "if live < limit then"), keys("permits")),
     ("renewed_by_any_fence", "a permit is renewed under any fence",
@@ -93,4 +94,29 @@ MUTANTS = [
      keys("buckets")),
     ("forgotten_by_change", "a change of quotas forgives what was spent",
      *in_lua("if known and known ~= quotas then", "if false then"), keys("buckets")),
+    ("parted_are_overtaken", "what comes after a parted command about the same is done before it",
+     *in_lua("if not parted[KEYS[1]] then good, answer = pcall(step) end", "good, answer = pcall(step)"),
+     {"integration.redis_store": ["*F61_what_travels_together*"]}),
+    ("grows_behind_others", "a script that has written grows where memory is full",
+     *in_lua("if type(redis.pcall('ZADD', KEYS[3], 'XX', '0', '')) == 'table' then return end", ""),
+     {"integration.redis_store": ["*F61_what_travels_together*"]}),
+    ("another_s_key", "a permit is counted by the key before",
+     *in_lua("if KEYS[1] ~= easy then\n  easy = nil", "if not easy then\n  easy = nil"),
+     {"integration.redis_together": ["*"]}),
+    ("holder_of_before", "the arguments of a call stay for the next",
+     *in_lua("for j = 2, a + 1 do ARGV[j] = all[i * a + j + 1] end",
+             "for j = 2, a do ARGV[j] = all[i * a + j + 1] end"),
+     {"integration.redis_together": ["*"]}),
+    ("same_id_merged", "an id is twice in a merged call", "store/redis/call.hpp",
+     " &&\n           (!merges_ || item() != other.item());", instead(";"),
+     {"unit.redis_convoy": ["*"]}),
+    ("any_order", "commands about one thing change places", "store/redis/convoy.hpp",
+     "if (last != none && last > o) continue;", instead(""), {"unit.redis_convoy": ["*"]}),
+    ("unknown_first", "the first run does not bring its script", "store/redis/convoy.hpp",
+     "redis_call::push_together(to, calls_, !is_new);",
+     instead("redis_call::push_together(to, calls_, is_new || true);"),
+     {"integration.redis_store": ["*what_travels_together_for_the_first_time*"]}),
+    ("rights_of_others", "all are refused for what one may not do", "store/redis/convoy.hpp",
+     'head.value.starts_with("NOPERM") ||', instead(""),
+     {"integration.redis_users": ["*alone_in_that*"]}),
 ]

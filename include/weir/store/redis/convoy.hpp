@@ -40,8 +40,8 @@ class redis_convoy {
  public:
   using request = std::shared_ptr<redis_request>;
 
-  /// How many commands a script runs for at most. More gain next to nothing: see
-  /// docs/performance.md. And while a server is busy with one run, its client prepares the next.
+  /// How many commands a script runs for at most. Twice as many gained 3 %; and while a server is
+  /// busy with one run, its client prepares the next.
   static constexpr std::size_t most_together = 16;
   /// Bytes that they have in all, unless one alone has more.
   static constexpr std::size_t most_bytes = std::size_t{64} << 10U;

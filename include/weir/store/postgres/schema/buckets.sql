@@ -110,9 +110,13 @@ BEGIN
         WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
     END IF;
     EXIT WHEN FOUND OR NOT takes_;
-    INSERT INTO weir.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
-    made := FOUND;
-    EXIT WHEN made;
+    CONTINUE WHEN NOT weir.may_make(3, key_);
+    made := NOT EXISTS (SELECT 1 FROM weir.buckets k WHERE k.key = key_);
+    IF made THEN
+      INSERT INTO weir.buckets AS k VALUES (key_, '', s_, '{}', 0)
+        RETURNING k.quotas, k.scales, k.arrival, k.ctid AS place INTO b;
+      EXIT;
+    END IF;
   END LOOP;
   now := weir.bucket_time(at_);
   IF NOT made AND b.quotas IS NOT NULL
@@ -144,7 +148,8 @@ BEGIN
   END LOOP;
   IF NOT taken THEN
     IF made THEN
-      DELETE FROM weir.buckets k WHERE k.key = key_;
+      DELETE FROM weir.buckets k WHERE k.ctid = b.place;
+      DELETE FROM weir.used_keys u WHERE u.kind = 3 AND u.key = key_;
     END IF;
   ELSIF NOT made AND b.quotas = quotas_ THEN
     UPDATE weir.buckets k SET arrival = a, uses = k.uses + 1, number = (k.uses + 1) >> 5
@@ -152,7 +157,7 @@ BEGIN
   ELSE
     UPDATE weir.buckets k SET quotas = quotas_, scales = s_, arrival = a, --\
         due = weir.full_from(s_, a), uses = k.uses + 1, number = (k.uses + 1) >> 5
-      WHERE k.key = key_;
+      WHERE k.ctid = b.place;
   END IF;
 END $$;
 
@@ -205,14 +210,26 @@ CREATE FUNCTION weir.reset_bucket(key_ bytea, at_ bigint) RETURNS void --\
     LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   f bigint := (SELECT forgotten FROM weir.state);
+  now_ bigint := weir.bucket_time(at_);
+  full_ numeric[] := array_fill(weir.rule.bucket_scale.never, ARRAY[weir.limits.quotas]);
+  place_ tid;
 BEGIN
-  DELETE FROM weir.buckets k WHERE k.key = key_;
-  IF f > weir.bucket_time(at_) THEN
-    INSERT INTO weir.buckets
-      VALUES (key_, '', '{}', array_fill(weir.rule.bucket_scale.never, --\
-          ARRAY[weir.limits.quotas]), f)
-      ON CONFLICT DO NOTHING;
-  END IF;
+  LOOP
+    SELECT k.ctid INTO place_ FROM weir.buckets k
+      WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
+    IF FOUND THEN
+      UPDATE weir.buckets k SET quotas = '', scales = '{}', arrival = full_, due = greatest(f, now_),
+          uses = k.uses + 1, number = (k.uses + 1) >> 5
+        WHERE k.ctid = place_;
+      RETURN;
+    END IF;
+    EXIT WHEN f <= now_;
+    CONTINUE WHEN NOT weir.may_make(3, key_);
+    IF NOT EXISTS (SELECT 1 FROM weir.buckets k WHERE k.key = key_) THEN
+      INSERT INTO weir.buckets VALUES (key_, '', '{}', full_, f);
+      RETURN;
+    END IF;
+  END LOOP;
 END $$;
 
 -- Forgets up to so many of the full ones, and puts the order of others right. How many it looked
@@ -226,17 +243,22 @@ DECLARE
   b record;
 BEGIN
   looked := 0; removed := 0;
-  FOR b IN SELECT k.key, k.scales, k.arrival FROM weir.buckets k WHERE k.due <= now_
+  FOR b IN SELECT k.key, k.scales, k.arrival, k.ctid AS place FROM weir.buckets k
+      WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     looked := looked + 1;
     IF NOT (weir.sound_arrivals(b.arrival) AND weir.sound_scales(b.scales)) THEN
-      UPDATE weir.buckets k SET due = 9223372036854775807 WHERE k.key = b.key;  -- left for a reset
-    ELSIF weir.full_bucket(b.scales, b.arrival, now_) THEN
-      DELETE FROM weir.buckets k WHERE k.key = b.key;
-      latest := greatest(latest, weir.full_from(b.scales, b.arrival));
-      removed := removed + 1;
+      UPDATE weir.buckets k SET due = 9223372036854775807 WHERE k.ctid = b.place;  -- left for a reset
+    ELSIF NOT weir.full_bucket(b.scales, b.arrival, now_) THEN
+      UPDATE weir.buckets k SET due = weir.full_from(b.scales, b.arrival) WHERE k.ctid = b.place;
     ELSE
-      UPDATE weir.buckets k SET due = weir.full_from(b.scales, b.arrival) WHERE k.key = b.key;
+      IF weir.may_forget(3, b.key) THEN
+        DELETE FROM weir.buckets k WHERE k.ctid = b.place;
+        latest := greatest(latest, weir.full_from(b.scales, b.arrival));
+        removed := removed + 1;
+      ELSE  -- somebody is about to use it
+        UPDATE weir.buckets k SET due = now_ + 60000000000 WHERE k.ctid = b.place;
+      END IF;
     END IF;
   END LOOP;
   IF removed > 0 THEN

@@ -277,30 +277,38 @@ BEGIN
     DELETE FROM weir.keys w USING o WHERE w.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.until FROM weir.locks k WHERE k.due <= now_
-      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED),
-    gone AS (DELETE FROM weir.locks l USING o WHERE l.ctid = o.place AND o.until <= now_),
-    kept AS (UPDATE weir.locks l SET due = least(o.until, now_ + 600000000000) FROM o
-      WHERE l.ctid = o.place AND o.until > now_)
-    SELECT count(*) INTO n FROM o;
-  all_ := all_ + n;
+  FOR r IN SELECT k.ctid AS place, k.key, k.until FROM weir.locks k WHERE k.due <= now_
+      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+    all_ := all_ + 1;
+    IF r.until <= now_ AND weir.may_forget(2, r.key) THEN
+      DELETE FROM weir.locks l WHERE l.ctid = r.place;
+    ELSE
+      UPDATE weir.locks l SET due = greatest(now_ + 60000000000,
+        least(r.until, now_ + 600000000000)) WHERE l.ctid = r.place;
+    END IF;
+  END LOOP;
   FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM weir.permits p
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
       LATERAL (SELECT w.key FROM weir.permit_lines w
-        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
-    line_ := weir.open_line(r.key, now_, false, true);
+        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0
+        ORDER BY w.number DESC LIMIT 1 FOR UPDATE SKIP LOCKED) l LOOP
+    line_ := weir.open_line(r.key, now_, NULL, true);
     PERFORM weir.close_line(r.key, line_.place, line_.live, line_.waiting, line_.turn, line_.fence,
-                            line_.soonest, line_.head, line_.ended);
+                            line_.soonest, line_.head, line_.oldest, line_.ended);
+    UPDATE weir.permit_lines l SET due = now_ WHERE l.key = r.key AND l.live = 0 AND l.waiting = 0;
     all_ := all_ + line_.ended;
   END LOOP;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.live = 0 AND k.waiting = 0 AS over
+  FOR r IN SELECT k.ctid AS place, k.key, k.soonest, k.live = 0 AND k.waiting = 0 AS over
       FROM weir.permit_lines k WHERE k.due <= now_
-      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED),
-    gone AS (DELETE FROM weir.permit_lines l USING o WHERE l.ctid = o.place AND o.over),
-    kept AS (UPDATE weir.permit_lines l SET due = now_ + 600000000000 FROM o
-      WHERE l.ctid = o.place AND NOT o.over)
-    SELECT count(*) INTO n FROM o;
-  all_ := all_ + n;
+      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+    all_ := all_ + 1;
+    IF r.over AND weir.may_forget(1, r.key) THEN
+      DELETE FROM weir.permit_lines l WHERE l.ctid = r.place;
+    ELSE
+      UPDATE weir.permit_lines l SET due = least(greatest(r.soonest, now_ + 1000000000),
+        now_ + 600000000000) WHERE l.ctid = r.place;
+    END IF;
+  END LOOP;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.hints k
       WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM weir.hints h USING o WHERE h.ctid = o.place;

@@ -224,9 +224,13 @@ BEGIN
         WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
     END IF;
     EXIT WHEN FOUND OR NOT takes_;
-    INSERT INTO ~.buckets VALUES (key_, '', s_, '{}', 0) ON CONFLICT DO NOTHING;
-    made := FOUND;
-    EXIT WHEN made;
+    CONTINUE WHEN NOT ~.may_make(3, key_);
+    made := NOT EXISTS (SELECT 1 FROM ~.buckets k WHERE k.key = key_);
+    IF made THEN
+      INSERT INTO ~.buckets AS k VALUES (key_, '', s_, '{}', 0)
+        RETURNING k.quotas, k.scales, k.arrival, k.ctid AS place INTO b;
+      EXIT;
+    END IF;
   END LOOP;
   now := ~.bucket_time(at_);
   IF NOT made AND b.quotas IS NOT NULL
@@ -258,14 +262,15 @@ BEGIN
   END LOOP;
   IF NOT taken THEN
     IF made THEN
-      DELETE FROM ~.buckets k WHERE k.key = key_;
+      DELETE FROM ~.buckets k WHERE k.ctid = b.place;
+      DELETE FROM ~.used_keys u WHERE u.kind = 3 AND u.key = key_;
     END IF;
   ELSIF NOT made AND b.quotas = quotas_ THEN
     UPDATE ~.buckets k SET arrival = a, uses = k.uses + 1, number = (k.uses + 1) >> 5
       WHERE k.ctid = b.place;
   ELSE
     UPDATE ~.buckets k SET quotas = quotas_, scales = s_, arrival = a, due = ~.full_from(s_, a), uses = k.uses + 1, number = (k.uses + 1) >> 5
-      WHERE k.key = key_;
+      WHERE k.ctid = b.place;
   END IF;
 END $$;
 
@@ -317,13 +322,26 @@ END $$;
 CREATE FUNCTION ~.reset_bucket(key_ bytea, at_ bigint) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   f bigint := (SELECT forgotten FROM ~.state);
+  now_ bigint := ~.bucket_time(at_);
+  full_ numeric[] := array_fill(-19807040628566084398385987584, ARRAY[4]);
+  place_ tid;
 BEGIN
-  DELETE FROM ~.buckets k WHERE k.key = key_;
-  IF f > ~.bucket_time(at_) THEN
-    INSERT INTO ~.buckets
-      VALUES (key_, '', '{}', array_fill(-19807040628566084398385987584, ARRAY[4]), f)
-      ON CONFLICT DO NOTHING;
-  END IF;
+  LOOP
+    SELECT k.ctid INTO place_ FROM ~.buckets k
+      WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
+    IF FOUND THEN
+      UPDATE ~.buckets k SET quotas = '', scales = '{}', arrival = full_, due = greatest(f, now_),
+          uses = k.uses + 1, number = (k.uses + 1) >> 5
+        WHERE k.ctid = place_;
+      RETURN;
+    END IF;
+    EXIT WHEN f <= now_;
+    CONTINUE WHEN NOT ~.may_make(3, key_);
+    IF NOT EXISTS (SELECT 1 FROM ~.buckets k WHERE k.key = key_) THEN
+      INSERT INTO ~.buckets VALUES (key_, '', '{}', full_, f);
+      RETURN;
+    END IF;
+  END LOOP;
 END $$;
 
 -- Forgets up to so many of the full ones, and puts the order of others right. How many it looked
@@ -336,17 +354,22 @@ DECLARE
   b record;
 BEGIN
   looked := 0; removed := 0;
-  FOR b IN SELECT k.key, k.scales, k.arrival FROM ~.buckets k WHERE k.due <= now_
+  FOR b IN SELECT k.key, k.scales, k.arrival, k.ctid AS place FROM ~.buckets k
+      WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     looked := looked + 1;
     IF NOT (~.sound_arrivals(b.arrival) AND ~.sound_scales(b.scales)) THEN
-      UPDATE ~.buckets k SET due = 9223372036854775807 WHERE k.key = b.key;  -- left for a reset
-    ELSIF ~.full_bucket(b.scales, b.arrival, now_) THEN
-      DELETE FROM ~.buckets k WHERE k.key = b.key;
-      latest := greatest(latest, ~.full_from(b.scales, b.arrival));
-      removed := removed + 1;
+      UPDATE ~.buckets k SET due = 9223372036854775807 WHERE k.ctid = b.place;  -- left for a reset
+    ELSIF NOT ~.full_bucket(b.scales, b.arrival, now_) THEN
+      UPDATE ~.buckets k SET due = ~.full_from(b.scales, b.arrival) WHERE k.ctid = b.place;
     ELSE
-      UPDATE ~.buckets k SET due = ~.full_from(b.scales, b.arrival) WHERE k.key = b.key;
+      IF ~.may_forget(3, b.key) THEN
+        DELETE FROM ~.buckets k WHERE k.ctid = b.place;
+        latest := greatest(latest, ~.full_from(b.scales, b.arrival));
+        removed := removed + 1;
+      ELSE  -- somebody is about to use it
+        UPDATE ~.buckets k SET due = now_ + 60000000000 WHERE k.ctid = b.place;
+      END IF;
     END IF;
   END LOOP;
   IF removed > 0 THEN
@@ -637,30 +660,38 @@ BEGIN
     DELETE FROM ~.keys w USING o WHERE w.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.until FROM ~.locks k WHERE k.due <= now_
-      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED),
-    gone AS (DELETE FROM ~.locks l USING o WHERE l.ctid = o.place AND o.until <= now_),
-    kept AS (UPDATE ~.locks l SET due = least(o.until, now_ + 600000000000) FROM o
-      WHERE l.ctid = o.place AND o.until > now_)
-    SELECT count(*) INTO n FROM o;
-  all_ := all_ + n;
+  FOR r IN SELECT k.ctid AS place, k.key, k.until FROM ~.locks k WHERE k.due <= now_
+      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+    all_ := all_ + 1;
+    IF r.until <= now_ AND ~.may_forget(2, r.key) THEN
+      DELETE FROM ~.locks l WHERE l.ctid = r.place;
+    ELSE
+      UPDATE ~.locks l SET due = greatest(now_ + 60000000000,
+        least(r.until, now_ + 600000000000)) WHERE l.ctid = r.place;
+    END IF;
+  END LOOP;
   FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM ~.permits p
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
       LATERAL (SELECT w.key FROM ~.permit_lines w
-        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0 FOR UPDATE SKIP LOCKED) l LOOP
-    line_ := ~.open_line(r.key, now_, false, true);
+        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0
+        ORDER BY w.number DESC LIMIT 1 FOR UPDATE SKIP LOCKED) l LOOP
+    line_ := ~.open_line(r.key, now_, NULL, true);
     PERFORM ~.close_line(r.key, line_.place, line_.live, line_.waiting, line_.turn, line_.fence,
-                            line_.soonest, line_.head, line_.ended);
+                            line_.soonest, line_.head, line_.oldest, line_.ended);
+    UPDATE ~.permit_lines l SET due = now_ WHERE l.key = r.key AND l.live = 0 AND l.waiting = 0;
     all_ := all_ + line_.ended;
   END LOOP;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.live = 0 AND k.waiting = 0 AS over
+  FOR r IN SELECT k.ctid AS place, k.key, k.soonest, k.live = 0 AND k.waiting = 0 AS over
       FROM ~.permit_lines k WHERE k.due <= now_
-      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED),
-    gone AS (DELETE FROM ~.permit_lines l USING o WHERE l.ctid = o.place AND o.over),
-    kept AS (UPDATE ~.permit_lines l SET due = now_ + 600000000000 FROM o
-      WHERE l.ctid = o.place AND NOT o.over)
-    SELECT count(*) INTO n FROM o;
-  all_ := all_ + n;
+      ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+    all_ := all_ + 1;
+    IF r.over AND ~.may_forget(1, r.key) THEN
+      DELETE FROM ~.permit_lines l WHERE l.ctid = r.place;
+    ELSE
+      UPDATE ~.permit_lines l SET due = least(greatest(r.soonest, now_ + 1000000000),
+        now_ + 600000000000) WHERE l.ctid = r.place;
+    END IF;
+  END LOOP;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.hints k
       WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM ~.hints h USING o WHERE h.ctid = o.place;
@@ -1604,41 +1635,49 @@ END $$;
 )sql";
 
 inline constexpr char leases[] = R"sql(
--- Locks a key's line, making it if need be, and then reads the time (F19) and ends what is over. It
--- looks only at what the line says may be over, unless it is to look at everything.
-CREATE FUNCTION ~.open_line(key_ bytea, at_ bigint, make_ boolean, everything_ boolean,
+-- When a row that is made now is to be looked at for the first time.
+CREATE FUNCTION ~.first_due(lasts_ bigint, at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN coalesce(at_, ~.clock()) + least(lasts_, 60000000000);
+
+-- Locks a key's line and then reads the time (F19) and ends what is over. It makes one, unless
+-- `lasts_` is NULL, for something that lasts so long. It looks only at what the line says may be over,
+-- unless it is to look at everything.
+CREATE FUNCTION ~.open_line(key_ bytea, at_ bigint, lasts_ bigint, everything_ boolean,
     OUT now bigint, OUT live integer, OUT waiting integer, OUT turn bigint, OUT fence bigint,
-    OUT soonest bigint, OUT head bigint, OUT place tid, OUT ended integer) LANGUAGE plpgsql AS $$
+    OUT soonest bigint, OUT head bigint, OUT oldest bigint, OUT place tid, OUT ended integer)
+  LANGUAGE plpgsql AS $$
 DECLARE
   gone_ record;
 BEGIN
   ended := 0;
   LOOP
-    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest, l.head, l.ctid
-      INTO live, waiting, turn, fence, soonest, head, place
+    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest, l.head, l.oldest, l.ctid
+      INTO live, waiting, turn, fence, soonest, head, oldest, place
       FROM ~.permit_lines l WHERE l.key = key_ ORDER BY l.number DESC LIMIT 1 FOR UPDATE;
     IF FOUND THEN
-      EXIT WHEN least(live, waiting) >= 0 AND head <= turn + 1;
+      IF everything_ THEN
+        soonest := -9223372036854775808; head := 0; oldest := 0;
+      END IF;
+      EXIT WHEN least(live, waiting) >= 0 AND head <= turn + 1 AND oldest <= fence + 1;
       RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged line of permits';
     END IF;
-    IF NOT make_ THEN
+    IF lasts_ IS NULL THEN
       now := coalesce(at_, ~.clock());
       RETURN;
     END IF;
-    INSERT INTO ~.permit_lines AS l (key, live, waiting, turn, fence, soonest, due)
-      VALUES (key_, 0, 0, 0, 0, 9223372036854775807, coalesce(at_, ~.clock()) + 60000000000)
-      ON CONFLICT DO NOTHING RETURNING l.ctid INTO place;
-    IF FOUND THEN
-      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807; head := 0;
+    CONTINUE WHEN NOT ~.may_make(1, key_);
+    IF NOT EXISTS (SELECT 1 FROM ~.permit_lines l WHERE l.key = key_) THEN
+      INSERT INTO ~.permit_lines AS l (key, live, waiting, turn, fence, soonest, due)
+        VALUES (key_, 0, 0, 0, 0, 9223372036854775807, ~.first_due(lasts_, at_))
+        RETURNING l.ctid INTO place;
+      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807;
+      head := 0; oldest := 0;
       EXIT;
     END IF;
   END LOOP;
   now := coalesce(at_, ~.clock());
-  IF now < soonest AND NOT everything_ THEN
+  IF now < soonest THEN
     RETURN;
-  END IF;
-  IF everything_ THEN
-    soonest := -9223372036854775808;
   END IF;
   WITH gone AS (DELETE FROM ~.permits p
       WHERE p.key || '' = key_ AND p.until BETWEEN soonest AND now RETURNING p.ticket)
@@ -1667,12 +1706,12 @@ DECLARE
   first bigint;
 BEGIN
   SELECT p.top - live_, p.number INTO turns, first FROM ~.permits p
-    WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket AND p.number >= head_
+    WHERE p.key || 't' = key_ || 't' AND p.ticket AND p.number >= head_
     ORDER BY p.number LIMIT 1;
   PERFORM pg_notify(btrim('~', '"'), ~.turn_topic(key_, n.holder))
     FROM (SELECT f.holder, f.listens, live_ + row_number() OVER () - 1 AS before, f.top
             FROM (SELECT p.holder, p.listens, p.top FROM ~.permits p
-                WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket AND p.number >= first
+                WHERE p.key || 't' = key_ || 't' AND p.ticket AND p.number >= first
                 ORDER BY p.number LIMIT greatest(turns, 8)) f) n
     WHERE n.listens AND n.before BETWEEN n.top - freed_ AND n.top - 1;
   RETURN first;
@@ -1681,18 +1720,26 @@ END $$;
 -- Leaves the line as it is now, and says who is next if places became free. It is changed whenever
 -- something ends sooner than it would have: a REPEATABLE READ transaction that sees less is refused.
 CREATE FUNCTION ~.close_line(key_ bytea, place_ tid, live_ integer, waiting_ integer,
-    turn_ bigint, fence_ bigint, soonest_ bigint, head_ bigint, freed_ integer)
+    turn_ bigint, fence_ bigint, soonest_ bigint, head_ bigint, oldest_ bigint, freed_ integer)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF waiting_ = 0 THEN
     head_ := turn_ + 1;
   ELSIF freed_ > 0 THEN
-    head_ := coalesce(~.call_next(key_, head_, live_, freed_), head_);
+    head_ := coalesce(~.call_next(key_, head_, live_, freed_), 0);  -- 0: it was damaged
+  END IF;
+  IF live_ = 0 THEN
+    oldest_ := fence_ + 1;
+  ELSIF freed_ > 0 THEN
+    oldest_ := coalesce((SELECT p.number FROM ~.permits p
+      WHERE p.key || 'p' = key_ || 'p' AND NOT p.ticket AND p.number >= oldest_
+      ORDER BY p.number LIMIT 1), 0);
   END IF;
   UPDATE ~.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
-      soonest = soonest_, head = head_, uses = l.uses + 1, number = (l.uses + 1) >> 5
+      soonest = soonest_, head = head_, oldest = oldest_, uses = l.uses + 1,
+      number = (l.uses + 1) >> 5
     WHERE l.ctid = place_ AND (l.live <> live_ OR l.waiting <> waiting_ OR l.turn <> turn_
-      OR l.fence <> fence_ OR l.soonest <> soonest_ OR l.head <> head_);
+      OR l.fence <> fence_ OR l.soonest <> soonest_ OR l.head <> head_ OR l.oldest <> oldest_);
 END $$;
 
 -- Steps of one key, of any holders, one after the other: the line is locked once for all of them.
@@ -1713,7 +1760,8 @@ DECLARE
   ends bigint;
   freed integer;
 BEGIN
-  l := ~.open_line(key_, at_, 0 = ANY (steps_), false);
+  l := ~.open_line(key_, at_, CASE WHEN 0 = ANY (steps_)
+    THEN greatest(ttls_[1], patiences_[1]) END, false);
   freed := l.ended;
   FOR i IN 1 .. cardinality(steps_) LOOP
     done := false; fence := 0; expires_in := 0; in_use := 0; place := 0; retry_after := 0;
@@ -1749,7 +1797,7 @@ BEGIN
       ahead := l.waiting;
       IF known THEN
         SELECT count(*) INTO ahead FROM ~.permits p
-          WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket
+          WHERE p.key || 't' = key_ || 't' AND p.ticket
             AND p.number >= l.head AND p.number < number_;
       END IF;
       IF l.live + ahead < limits_[i] THEN
@@ -1787,7 +1835,7 @@ BEGIN
         k := l.live + ahead - limits_[i];
         IF k < l.live THEN
           SELECT p.until INTO ends FROM ~.permits p
-            WHERE p.key || '' = key_ AND p.until > l.now AND NOT p.ticket
+            WHERE p.key || 'p' = key_ || 'p' AND NOT p.ticket AND p.number >= l.oldest
             ORDER BY p.until OFFSET k LIMIT 1;
         ELSE
           SELECT p.until INTO ends FROM ~.permits p
@@ -1800,7 +1848,7 @@ BEGIN
   END LOOP;
   IF l.live IS NOT NULL THEN
     PERFORM ~.close_line(key_, l.place, l.live, l.waiting, l.turn, l.fence, l.soonest, l.head,
-                            freed);
+                            l.oldest, freed);
   END IF;
 END $$;
 
@@ -1813,21 +1861,24 @@ CREATE FUNCTION ~.await_permits(keys_ bytea[], holders_ bytea[], at_ bigint)
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
   o record;
+  l record;
 BEGIN
   FOR i IN 1 .. cardinality(keys_) LOOP
     SELECT p.number, p.top INTO o FROM ~.permits p
       WHERE p.key = keys_[i] AND p.holder = holders_[i] AND p.ticket AND (p.until > now_) IS TRUE;
     due := NOT FOUND; due_in := NULL; topic_ := ~.turn_topic(keys_[i], holders_[i]);
     IF NOT due THEN
+      SELECT w.head, w.oldest INTO l FROM ~.permit_lines w
+        WHERE w.key = keys_[i] ORDER BY w.number DESC LIMIT 1;
       SELECT count(*) < o.top, CASE WHEN count(*) < o.top + 9 THEN min(f.until) - now_ END
         INTO due, due_in
         FROM ((SELECT p.until FROM ~.permits p
-                WHERE p.key || '' = keys_[i] AND p.until > now_ AND NOT p.ticket LIMIT o.top + 9)
+                WHERE p.key || 'p' = keys_[i] || 'p' AND NOT p.ticket
+                  AND p.number >= l.oldest AND p.until > now_ ORDER BY p.number LIMIT o.top + 9)
             UNION ALL (SELECT p.until FROM ~.permits p
-                WHERE p.key || '\x00' = keys_[i] || '\x00' AND p.ticket AND p.number < o.number
-                  AND p.number >= (SELECT w.head FROM ~.permit_lines w WHERE w.key = keys_[i]
-                    ORDER BY w.number DESC LIMIT 1)
-                  AND p.until > now_ ORDER BY p.number LIMIT o.top + 9)
+                WHERE p.key || 't' = keys_[i] || 't' AND p.ticket
+                  AND p.number >= l.head AND p.number < o.number AND p.until > now_
+                ORDER BY p.number LIMIT o.top + 9)
             LIMIT o.top + 9) f;
     END IF;
     RETURN NEXT;
@@ -1859,9 +1910,11 @@ BEGIN
     SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM ~.locks k
       WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO ~.locks (key, due, holder, fence, until)
-      VALUES (key_, coalesce(at_, ~.clock()) + 60000000000, '', 0, -9223372036854775808)
-      ON CONFLICT DO NOTHING;
+    CONTINUE WHEN NOT ~.may_make(2, key_);
+    IF NOT EXISTS (SELECT 1 FROM ~.locks k WHERE k.key = key_) THEN
+      INSERT INTO ~.locks (key, due, holder, fence, until)
+        VALUES (key_, ~.first_due(ttl_, at_), '', 0, -9223372036854775808);
+    END IF;
   END LOOP;
   now_ := coalesce(at_, ~.clock());
   granted := now_ >= l.until OR l.holder = holder_;
@@ -1919,10 +1972,11 @@ CREATE FUNCTION ~.inspect_lock(key_ bytea, at_ bigint,
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  SELECT k.holder, k.fence, k.until - now_ INTO holder, fence, expires_in
+  SELECT k.holder, k.fence, CASE WHEN k.until > now_ THEN k.until - now_ END
+    INTO holder, fence, expires_in
     FROM ~.locks k WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
-  IF (expires_in > 0) IS NOT TRUE OR holder = '' THEN
-    holder := NULL; fence := NULL; expires_in := NULL;
+  IF expires_in IS NULL THEN
+    holder := NULL; fence := NULL;
   END IF;
 END $$;
 )sql";
@@ -2314,6 +2368,13 @@ SELECT setval('~.seed',
 CREATE SEQUENCE ~.stripes;
 CREATE SEQUENCE ~.deaths;
 
+-- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets.
+CREATE TABLE ~.used_keys (
+  kind    smallint NOT NULL,
+  key     bytea NOT NULL,
+  PRIMARY KEY (kind, key)
+) WITH ({hot_table});
+
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
 CREATE TABLE ~.permit_lines (
   key     bytea NOT NULL,
@@ -2324,11 +2385,11 @@ CREATE TABLE ~.permit_lines (
   waiting integer NOT NULL,              -- tickets of the key that are not known to be over
   turn    bigint NOT NULL,               -- of the last ticket
   head    bigint NOT NULL DEFAULT 0,     -- no ticket has an earlier one
+  oldest  bigint NOT NULL DEFAULT 0,     -- no permit has an earlier fence
   fence   bigint NOT NULL,               -- of the last permit
   soonest bigint NOT NULL                -- nothing of it is over before this
 ) WITH (fillfactor = 70, {hot_table});
 CREATE INDEX permit_lines_last ON ~.permit_lines (key, number);
-CREATE UNIQUE INDEX permit_lines_key ON ~.permit_lines ((key || ''));
 CREATE INDEX permit_lines_due ON ~.permit_lines (due);
 CREATE TABLE ~.permits (
   key     bytea NOT NULL,
@@ -2342,7 +2403,8 @@ CREATE TABLE ~.permits (
 ) WITH ({hot_table});
 -- The plan of a look-up was perhaps made when there was nothing, and then one index is as good as any
 -- other that begins alike. So each begins with an expression of its own.
-CREATE INDEX permits_turns ON ~.permits ((key || '\x00'), number) WHERE ticket;
+CREATE INDEX permits_turns ON ~.permits ((key || 't'), number) WHERE ticket;
+CREATE INDEX permits_fences ON ~.permits ((key || 'p'), number) WHERE NOT ticket;
 CREATE INDEX permits_ends ON ~.permits ((key || ''), until);
 CREATE INDEX permits_until ON ~.permits (until);
 
@@ -2356,7 +2418,6 @@ CREATE TABLE ~.locks (
   until   bigint NOT NULL
 ) WITH (fillfactor = 70, {hot_table});
 CREATE INDEX locks_last ON ~.locks (key, number);
-CREATE UNIQUE INDEX locks_key ON ~.locks ((key || ''));
 CREATE INDEX locks_due ON ~.locks (due);
 
 CREATE TABLE ~.buckets (
@@ -2369,7 +2430,6 @@ CREATE TABLE ~.buckets (
   number  bigint NOT NULL DEFAULT 0      -- see above
 ) WITH (fillfactor = 70, {hot_table});
 CREATE INDEX buckets_last ON ~.buckets (key, number);
-CREATE UNIQUE INDEX buckets_key ON ~.buckets ((key || ''));
 CREATE INDEX buckets_due ON ~.buckets (due);
 
 -- What a queue has beside its jobs. There is no row where all of it is as it is at first.
@@ -2482,6 +2542,27 @@ CREATE UNLOGGED TABLE ~.hints (
 CREATE UNLOGGED TABLE ~.guards (
   name    bigint PRIMARY KEY
 ) WITH ({hot_table});
+
+-- Is nobody else making the row of a key that was not found, or removing it? Then it is to be looked
+-- for once more, by another statement, which sees what has come meanwhile, before it is made. False:
+-- it is to be looked for from the beginning.
+CREATE FUNCTION ~.may_make(kind_ integer, key_ bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ~.used_keys VALUES (kind_, key_) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN  -- written, so that a REPEATABLE READ transaction that sees less is refused
+    UPDATE ~.used_keys u SET kind = kind_ WHERE u.kind = kind_ AND u.key = key_;
+  END IF;
+  RETURN FOUND;
+END $$;
+
+-- May a row that is locked, and over, be removed? Whoever is about to use it waits for it, and is not
+-- waited for.
+CREATE FUNCTION ~.may_forget(kind_ integer, key_ bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM ~.used_keys u WHERE u.ctid = (SELECT w.ctid FROM ~.used_keys w
+    WHERE w.kind = kind_ AND w.key = key_ FOR UPDATE SKIP LOCKED);
+  RETURN FOUND OR NOT EXISTS (SELECT 1 FROM ~.used_keys w WHERE w.kind = kind_ AND w.key = key_);
+END $$;
 
 -- How far off a time is. Times of damaged rows are held where they can be counted with.
 CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE

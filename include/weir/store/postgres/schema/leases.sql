@@ -1,40 +1,48 @@
 --- The commands of permits and locks, as rule/permits.hpp and rule/locks.hpp have them.
 
--- Locks a key's line, making it if need be, and then reads the time (F19) and ends what is over. It
--- looks only at what the line says may be over, unless it is to look at everything.
-CREATE FUNCTION weir.open_line(key_ bytea, at_ bigint, make_ boolean, everything_ boolean,
+-- When a row that is made now is to be looked at for the first time.
+CREATE FUNCTION weir.first_due(lasts_ bigint, at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN coalesce(at_, weir.clock()) + least(lasts_, 60000000000);
+
+-- Locks a key's line and then reads the time (F19) and ends what is over. It makes one, unless
+-- `lasts_` is NULL, for something that lasts so long. It looks only at what the line says may be over,
+-- unless it is to look at everything.
+CREATE FUNCTION weir.open_line(key_ bytea, at_ bigint, lasts_ bigint, everything_ boolean,
     OUT now bigint, OUT live integer, OUT waiting integer, OUT turn bigint, OUT fence bigint,
-    OUT soonest bigint, OUT head bigint, OUT place tid, OUT ended integer) LANGUAGE plpgsql AS $$
+    OUT soonest bigint, OUT head bigint, OUT oldest bigint, OUT place tid, OUT ended integer)
+  LANGUAGE plpgsql AS $$
 DECLARE
   gone_ record;
 BEGIN
   ended := 0;
   LOOP
-    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest, l.head, l.ctid
-      INTO live, waiting, turn, fence, soonest, head, place
+    SELECT l.live, l.waiting, l.turn, l.fence, l.soonest, l.head, l.oldest, l.ctid
+      INTO live, waiting, turn, fence, soonest, head, oldest, place
       FROM weir.permit_lines l WHERE l.key = key_ ORDER BY l.number DESC LIMIT 1 FOR UPDATE;
     IF FOUND THEN
-      EXIT WHEN least(live, waiting) >= 0 AND head <= turn + 1;
+      IF everything_ THEN
+        soonest := -9223372036854775808; head := 0; oldest := 0;
+      END IF;
+      EXIT WHEN least(live, waiting) >= 0 AND head <= turn + 1 AND oldest <= fence + 1;
       RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged line of permits';
     END IF;
-    IF NOT make_ THEN
+    IF lasts_ IS NULL THEN
       now := coalesce(at_, weir.clock());
       RETURN;
     END IF;
-    INSERT INTO weir.permit_lines AS l (key, live, waiting, turn, fence, soonest, due)
-      VALUES (key_, 0, 0, 0, 0, 9223372036854775807, coalesce(at_, weir.clock()) + 60000000000)
-      ON CONFLICT DO NOTHING RETURNING l.ctid INTO place;
-    IF FOUND THEN
-      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807; head := 0;
+    CONTINUE WHEN NOT weir.may_make(1, key_);
+    IF NOT EXISTS (SELECT 1 FROM weir.permit_lines l WHERE l.key = key_) THEN
+      INSERT INTO weir.permit_lines AS l (key, live, waiting, turn, fence, soonest, due)
+        VALUES (key_, 0, 0, 0, 0, 9223372036854775807, weir.first_due(lasts_, at_))
+        RETURNING l.ctid INTO place;
+      live := 0; waiting := 0; turn := 0; fence := 0; soonest := 9223372036854775807;
+      head := 0; oldest := 0;
       EXIT;
     END IF;
   END LOOP;
   now := coalesce(at_, weir.clock());
-  IF now < soonest AND NOT everything_ THEN
+  IF now < soonest THEN
     RETURN;
-  END IF;
-  IF everything_ THEN
-    soonest := -9223372036854775808;
   END IF;
   WITH gone AS (DELETE FROM weir.permits p
       WHERE p.key || '' = key_ AND p.until BETWEEN soonest AND now RETURNING p.ticket)
@@ -63,12 +71,12 @@ DECLARE
   first bigint;
 BEGIN
   SELECT p.top - live_, p.number INTO turns, first FROM weir.permits p
-    WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket AND p.number >= head_
+    WHERE p.key || 't' = key_ || 't' AND p.ticket AND p.number >= head_
     ORDER BY p.number LIMIT 1;
   PERFORM pg_notify(btrim('weir', '"'), weir.turn_topic(key_, n.holder))
     FROM (SELECT f.holder, f.listens, live_ + row_number() OVER () - 1 AS before, f.top
             FROM (SELECT p.holder, p.listens, p.top FROM weir.permits p
-                WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket AND p.number >= first
+                WHERE p.key || 't' = key_ || 't' AND p.ticket AND p.number >= first
                 ORDER BY p.number LIMIT greatest(turns, 8)) f) n
     WHERE n.listens AND n.before BETWEEN n.top - freed_ AND n.top - 1;
   RETURN first;
@@ -77,18 +85,26 @@ END $$;
 -- Leaves the line as it is now, and says who is next if places became free. It is changed whenever
 -- something ends sooner than it would have: a REPEATABLE READ transaction that sees less is refused.
 CREATE FUNCTION weir.close_line(key_ bytea, place_ tid, live_ integer, waiting_ integer,
-    turn_ bigint, fence_ bigint, soonest_ bigint, head_ bigint, freed_ integer)
+    turn_ bigint, fence_ bigint, soonest_ bigint, head_ bigint, oldest_ bigint, freed_ integer)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF waiting_ = 0 THEN
     head_ := turn_ + 1;
   ELSIF freed_ > 0 THEN
-    head_ := coalesce(weir.call_next(key_, head_, live_, freed_), head_);
+    head_ := coalesce(weir.call_next(key_, head_, live_, freed_), 0);  -- 0: it was damaged
+  END IF;
+  IF live_ = 0 THEN
+    oldest_ := fence_ + 1;
+  ELSIF freed_ > 0 THEN
+    oldest_ := coalesce((SELECT p.number FROM weir.permits p
+      WHERE p.key || 'p' = key_ || 'p' AND NOT p.ticket AND p.number >= oldest_
+      ORDER BY p.number LIMIT 1), 0);
   END IF;
   UPDATE weir.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
-      soonest = soonest_, head = head_, uses = l.uses + 1, number = (l.uses + 1) >> 5
+      soonest = soonest_, head = head_, oldest = oldest_, uses = l.uses + 1,
+      number = (l.uses + 1) >> 5
     WHERE l.ctid = place_ AND (l.live <> live_ OR l.waiting <> waiting_ OR l.turn <> turn_
-      OR l.fence <> fence_ OR l.soonest <> soonest_ OR l.head <> head_);
+      OR l.fence <> fence_ OR l.soonest <> soonest_ OR l.head <> head_ OR l.oldest <> oldest_);
 END $$;
 
 -- Steps of one key, of any holders, one after the other: the line is locked once for all of them.
@@ -109,7 +125,8 @@ DECLARE
   ends bigint;
   freed integer;
 BEGIN
-  l := weir.open_line(key_, at_, weir.postgres_permit_step.acquire = ANY (steps_), false);
+  l := weir.open_line(key_, at_, CASE WHEN weir.postgres_permit_step.acquire = ANY (steps_)
+    THEN greatest(ttls_[1], patiences_[1]) END, false);
   freed := l.ended;
   FOR i IN 1 .. cardinality(steps_) LOOP
     done := false; fence := 0; expires_in := 0; in_use := 0; place := 0; retry_after := 0;
@@ -145,7 +162,7 @@ BEGIN
       ahead := l.waiting;
       IF known THEN
         SELECT count(*) INTO ahead FROM weir.permits p
-          WHERE p.key || '\x00' = key_ || '\x00' AND p.ticket
+          WHERE p.key || 't' = key_ || 't' AND p.ticket
             AND p.number >= l.head AND p.number < number_;
       END IF;
       IF l.live + ahead < limits_[i] THEN
@@ -183,7 +200,7 @@ BEGIN
         k := l.live + ahead - limits_[i];
         IF k < l.live THEN
           SELECT p.until INTO ends FROM weir.permits p
-            WHERE p.key || '' = key_ AND p.until > l.now AND NOT p.ticket
+            WHERE p.key || 'p' = key_ || 'p' AND NOT p.ticket AND p.number >= l.oldest
             ORDER BY p.until OFFSET k LIMIT 1;
         ELSE
           SELECT p.until INTO ends FROM weir.permits p
@@ -196,7 +213,7 @@ BEGIN
   END LOOP;
   IF l.live IS NOT NULL THEN
     PERFORM weir.close_line(key_, l.place, l.live, l.waiting, l.turn, l.fence, l.soonest, l.head,
-                            freed);
+                            l.oldest, freed);
   END IF;
 END $$;
 
@@ -209,22 +226,25 @@ CREATE FUNCTION weir.await_permits(keys_ bytea[], holders_ bytea[], at_ bigint)
 DECLARE
   now_ bigint := coalesce(at_, weir.clock());
   o record;
+  l record;
 BEGIN
   FOR i IN 1 .. cardinality(keys_) LOOP
     SELECT p.number, p.top INTO o FROM weir.permits p
       WHERE p.key = keys_[i] AND p.holder = holders_[i] AND p.ticket AND (p.until > now_) IS TRUE;
     due := NOT FOUND; due_in := NULL; topic_ := weir.turn_topic(keys_[i], holders_[i]);
     IF NOT due THEN
+      SELECT w.head, w.oldest INTO l FROM weir.permit_lines w
+        WHERE w.key = keys_[i] ORDER BY w.number DESC LIMIT 1;
       SELECT count(*) < o.top, --\
           CASE WHEN count(*) < o.top + 9 THEN min(f.until) - now_ END
         INTO due, due_in
         FROM ((SELECT p.until FROM weir.permits p
-                WHERE p.key || '' = keys_[i] AND p.until > now_ AND NOT p.ticket LIMIT o.top + 9)
+                WHERE p.key || 'p' = keys_[i] || 'p' AND NOT p.ticket
+                  AND p.number >= l.oldest AND p.until > now_ ORDER BY p.number LIMIT o.top + 9)
             UNION ALL (SELECT p.until FROM weir.permits p
-                WHERE p.key || '\x00' = keys_[i] || '\x00' AND p.ticket AND p.number < o.number
-                  AND p.number >= (SELECT w.head FROM weir.permit_lines w WHERE w.key = keys_[i]
-                    ORDER BY w.number DESC LIMIT 1)
-                  AND p.until > now_ ORDER BY p.number LIMIT o.top + 9)
+                WHERE p.key || 't' = keys_[i] || 't' AND p.ticket
+                  AND p.number >= l.head AND p.number < o.number AND p.until > now_
+                ORDER BY p.number LIMIT o.top + 9)
             LIMIT o.top + 9) f;
     END IF;
     RETURN NEXT;
@@ -256,9 +276,11 @@ BEGIN
     SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM weir.locks k
       WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
     EXIT WHEN FOUND;
-    INSERT INTO weir.locks (key, due, holder, fence, until)
-      VALUES (key_, coalesce(at_, weir.clock()) + 60000000000, '', 0, -9223372036854775808)
-      ON CONFLICT DO NOTHING;
+    CONTINUE WHEN NOT weir.may_make(2, key_);
+    IF NOT EXISTS (SELECT 1 FROM weir.locks k WHERE k.key = key_) THEN
+      INSERT INTO weir.locks (key, due, holder, fence, until)
+        VALUES (key_, weir.first_due(ttl_, at_), '', 0, -9223372036854775808);
+    END IF;
   END LOOP;
   now_ := coalesce(at_, weir.clock());
   granted := now_ >= l.until OR l.holder = holder_;
@@ -316,9 +338,10 @@ CREATE FUNCTION weir.inspect_lock(key_ bytea, at_ bigint,
 DECLARE
   now_ bigint := coalesce(at_, weir.clock());
 BEGIN
-  SELECT k.holder, k.fence, k.until - now_ INTO holder, fence, expires_in
+  SELECT k.holder, k.fence, CASE WHEN k.until > now_ THEN k.until - now_ END
+    INTO holder, fence, expires_in
     FROM weir.locks k WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1;
-  IF (expires_in > 0) IS NOT TRUE OR holder = '' THEN
-    holder := NULL; fence := NULL; expires_in := NULL;
+  IF expires_in IS NULL THEN
+    holder := NULL; fence := NULL;
   END IF;
 END $$;

@@ -15,8 +15,9 @@
 --- versions is removed, and whoever looks for the key goes through all of them. So such a row has a
 --- number that grows with its uses, a page's worth at a time, and is looked up by the last one: few
 --- versions have that. Nothing that changes with each use is in an index, and what is over stays for
---- a while, to be used again, until it is due to be looked at (tidy). That a key has one row says an
---- index of an expression, which no look-up of the key can be planned with.
+--- a while, to be used again, until it is due to be looked at (tidy). Nor may an index say that a key
+--- has one such row: whoever adds a version would go through them all. Another table says that, which
+--- is written only when such a row is made or removed.
 ---
 --- `weir.hot_table`: rows of the table come and go, so that it is to be vacuumed before scans notice
 --- what is dead; `weir.jobs_table`: the same for the jobs' table. See migration_sql.hpp.
@@ -35,6 +36,13 @@ SELECT setval('weir.seed',
 CREATE SEQUENCE weir.stripes;
 CREATE SEQUENCE weir.deaths;
 
+-- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets.
+CREATE TABLE weir.used_keys (
+  kind    smallint NOT NULL,
+  key     bytea NOT NULL,
+  PRIMARY KEY (kind, key)
+) WITH (weir.hot_table);
+
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
 CREATE TABLE weir.permit_lines (
   key     bytea NOT NULL,
@@ -45,11 +53,11 @@ CREATE TABLE weir.permit_lines (
   waiting integer NOT NULL,              -- tickets of the key that are not known to be over
   turn    bigint NOT NULL,               -- of the last ticket
   head    bigint NOT NULL DEFAULT 0,     -- no ticket has an earlier one
+  oldest  bigint NOT NULL DEFAULT 0,     -- no permit has an earlier fence
   fence   bigint NOT NULL,               -- of the last permit
   soonest bigint NOT NULL                -- nothing of it is over before this
 ) WITH (fillfactor = 70, weir.hot_table);
 CREATE INDEX permit_lines_last ON weir.permit_lines (key, number);
-CREATE UNIQUE INDEX permit_lines_key ON weir.permit_lines ((key || ''));
 CREATE INDEX permit_lines_due ON weir.permit_lines (due);
 CREATE TABLE weir.permits (
   key     bytea NOT NULL,
@@ -63,7 +71,8 @@ CREATE TABLE weir.permits (
 ) WITH (weir.hot_table);
 -- The plan of a look-up was perhaps made when there was nothing, and then one index is as good as any
 -- other that begins alike. So each begins with an expression of its own.
-CREATE INDEX permits_turns ON weir.permits ((key || '\x00'), number) WHERE ticket;
+CREATE INDEX permits_turns ON weir.permits ((key || 't'), number) WHERE ticket;
+CREATE INDEX permits_fences ON weir.permits ((key || 'p'), number) WHERE NOT ticket;
 CREATE INDEX permits_ends ON weir.permits ((key || ''), until);
 CREATE INDEX permits_until ON weir.permits (until);
 
@@ -77,7 +86,6 @@ CREATE TABLE weir.locks (
   until   bigint NOT NULL
 ) WITH (fillfactor = 70, weir.hot_table);
 CREATE INDEX locks_last ON weir.locks (key, number);
-CREATE UNIQUE INDEX locks_key ON weir.locks ((key || ''));
 CREATE INDEX locks_due ON weir.locks (due);
 
 CREATE TABLE weir.buckets (
@@ -90,7 +98,6 @@ CREATE TABLE weir.buckets (
   number  bigint NOT NULL DEFAULT 0      -- see above
 ) WITH (fillfactor = 70, weir.hot_table);
 CREATE INDEX buckets_last ON weir.buckets (key, number);
-CREATE UNIQUE INDEX buckets_key ON weir.buckets ((key || ''));
 CREATE INDEX buckets_due ON weir.buckets (due);
 
 -- What a queue has beside its jobs. There is no row where all of it is as it is at first.
@@ -203,6 +210,27 @@ CREATE UNLOGGED TABLE weir.hints (
 CREATE UNLOGGED TABLE weir.guards (
   name    bigint PRIMARY KEY
 ) WITH (weir.hot_table);
+
+-- Is nobody else making the row of a key that was not found, or removing it? Then it is to be looked
+-- for once more, by another statement, which sees what has come meanwhile, before it is made. False:
+-- it is to be looked for from the beginning.
+CREATE FUNCTION weir.may_make(kind_ integer, key_ bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO weir.used_keys VALUES (kind_, key_) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN  -- written, so that a REPEATABLE READ transaction that sees less is refused
+    UPDATE weir.used_keys u SET kind = kind_ WHERE u.kind = kind_ AND u.key = key_;
+  END IF;
+  RETURN FOUND;
+END $$;
+
+-- May a row that is locked, and over, be removed? Whoever is about to use it waits for it, and is not
+-- waited for.
+CREATE FUNCTION weir.may_forget(kind_ integer, key_ bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM weir.used_keys u WHERE u.ctid = (SELECT w.ctid FROM weir.used_keys w
+    WHERE w.kind = kind_ AND w.key = key_ FOR UPDATE SKIP LOCKED);
+  RETURN FOUND OR NOT EXISTS (SELECT 1 FROM weir.used_keys w WHERE w.kind = kind_ AND w.key = key_);
+END $$;
 
 -- How far off a time is. Times of damaged rows are held where they can be counted with.
 CREATE FUNCTION weir.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
