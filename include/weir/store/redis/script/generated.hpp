@@ -629,6 +629,13 @@ local held = till > now
 local function named(asked) return held and has == holder and (asked == 0 or asked == fence) end
 )lua";
 
+inline constexpr char part_has_room[] = R"lua(
+if together and not together.room then
+  if type(redis.pcall('ZADD', KEYS[3], 'XX', '0', '')) == 'table' then return end
+  together.room = true
+end
+)lua";
+
 inline constexpr char part_permits[] = R"lua(
 local ends, fences, turns, lapses, limits = unpack(KEYS)
 local holder = ARGV[2]
@@ -871,13 +878,6 @@ for i = 0, n - 1 do
   answers[i + 1] = answer or false
 end
 return answers
-)lua";
-
-inline constexpr char part_has_room[] = R"lua(
-if together and not together.room then
-  if type(redis.pcall('ZADD', KEYS[3], 'XX', '0', '')) == 'table' then return end
-  together.room = true
-end
 )lua";
 
 inline redis_script const& acquire_lock() {

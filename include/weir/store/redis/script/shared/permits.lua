@@ -1,3 +1,12 @@
+---@part has_room
+--- A script that has written is refused nothing where memory is full. So a step that would free some
+--- before it takes some is done together with others only where there is room: otherwise they would
+--- grow as well.
+if together and not together.room then
+  if type(redis.pcall('ZADD', KEYS[3], 'XX', '0', '')) == 'table' then return end
+  together.room = true
+end
+
 ---@part permits
 --- A key's permits stand in two sorted sets, by their ends and by their fences, and its tickets in
 --- two, by turn and by the instant at which they lapse; a hash has the limit of each ticket's last

@@ -26,12 +26,3 @@ for i = 0, n - 1 do
   answers[i + 1] = answer or false
 end
 return answers
-
----@part has_room
---- A script that has written is refused nothing where memory is full. So a step that would free some
---- before it takes some is done together with others only where there is room: otherwise they would
---- grow as well.
-if together and not together.room then
-  if type(redis.pcall('ZADD', KEYS[3], 'XX', '0', '')) == 'table' then return end
-  together.room = true
-end
