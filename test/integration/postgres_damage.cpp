@@ -249,6 +249,17 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_row_of_one_key_is_told_for_that_key_alone) {
   b.db.must("UPDATE weir.permit_lines SET live = 0 WHERE key = 'other'");  // which has one
   BOOST_TEST(b(command::release_permit{"other", "h"}).has_value());
   b.db.must("SELECT weir.tidy(100, NULL)");
+  for (std::string const damage :
+       {"turn = -5", "fence = -5", "turn = 9223372036854775807", "fence = 9223372036854775807",
+        "head = 9223372036854775807", "oldest = 9223372036854775807", "uses = 9223372036854775807",
+        "uses = -5, number = 9223372036854775807"}) {
+    b.db.must("DELETE FROM weir.permits; DELETE FROM weir.permit_lines");
+    BOOST_TEST(b(command::acquire_permit{"k", "h", 3, 1h})->granted);
+    b.db.must("UPDATE weir.permits SET until = 0; UPDATE weir.permit_lines SET soonest = 0, " +
+              damage);
+    b.db.must("SELECT weir.tidy(100, NULL)");  // others go on
+  }
+  b.db.must("DELETE FROM weir.permits; DELETE FROM weir.permit_lines");
 
   // A unique key that no job frees.
   BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());

@@ -92,12 +92,13 @@ class redis_convoy {
     next_ = 0;
   }
 
-  struct run {
+  /// Of a run.
+  struct group {
     std::size_t commands;
     std::size_t bytes;
   };
   /// The one whose reply comes next.
-  [[nodiscard]] run const& next() const noexcept { return runs_[next_]; }
+  [[nodiscard]] group const& next() const noexcept { return runs_[next_]; }
   /// Its reply is there.
   void done() noexcept { ++next_; }
 
@@ -177,7 +178,7 @@ class redis_convoy {
     return true;
   }
 
-  std::vector<run> runs_;
+  std::vector<group> runs_;
   std::size_t next_ = 0;
 
   // While it is arranged.

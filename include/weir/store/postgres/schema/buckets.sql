@@ -152,11 +152,11 @@ BEGIN
       DELETE FROM weir.used_keys u WHERE u.kind = 3 AND u.key = key_;
     END IF;
   ELSIF NOT made AND b.quotas = quotas_ THEN
-    UPDATE weir.buckets k SET arrival = a, uses = k.uses + 1, number = (k.uses + 1) >> 5
+    UPDATE weir.buckets k SET arrival = a, uses = weir.next_use(k.uses), number = weir.next_use(k.uses) >> 5
       WHERE k.ctid = b.place;
   ELSE
     UPDATE weir.buckets k SET quotas = quotas_, scales = s_, arrival = a, --\
-        due = weir.full_from(s_, a), uses = k.uses + 1, number = (k.uses + 1) >> 5
+        due = weir.full_from(s_, a), uses = weir.next_use(k.uses), number = weir.next_use(k.uses) >> 5
       WHERE k.ctid = b.place;
   END IF;
 END $$;
@@ -200,7 +200,7 @@ BEGIN
       THEN least(weir.units_of(before_[i + 1], before_high_[i + 1]), rest) ELSE rest END;
   END LOOP;
   UPDATE weir.buckets k SET arrival = a, due = least(b.due, weir.full_from(b.s, a)),
-      uses = k.uses + 1, number = (k.uses + 1) >> 5
+      uses = weir.next_use(k.uses), number = weir.next_use(k.uses) >> 5
     WHERE k.ctid = b.place;
   RETURN back;
 END $$;
@@ -219,7 +219,7 @@ BEGIN
       WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
     IF FOUND THEN
       UPDATE weir.buckets k SET quotas = '', scales = '{}', arrival = full_, due = greatest(f, now_),
-          uses = k.uses + 1, number = (k.uses + 1) >> 5
+          uses = weir.next_use(k.uses), number = weir.next_use(k.uses) >> 5
         WHERE k.ctid = place_;
       RETURN;
     END IF;

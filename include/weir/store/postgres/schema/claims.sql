@@ -290,7 +290,7 @@ BEGIN
   FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM weir.permits p
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
       LATERAL (SELECT w.key FROM weir.permit_lines w
-        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0
+        WHERE w.key = o.key AND weir.counts_line(w.live, w.waiting, w.turn, w.fence)
         ORDER BY w.number DESC LIMIT 1 FOR UPDATE SKIP LOCKED) l LOOP
     line_ := weir.open_line(r.key, now_, NULL, true);
     PERFORM weir.close_line(r.key, line_.place, line_.live, line_.waiting, line_.turn, line_.fence,
@@ -305,7 +305,7 @@ BEGIN
     IF r.over AND weir.may_forget(1, r.key) THEN
       DELETE FROM weir.permit_lines l WHERE l.ctid = r.place;
     ELSE
-      UPDATE weir.permit_lines l SET due = least(greatest(r.soonest, now_ + 1000000000),
+      UPDATE weir.permit_lines l SET due = least(greatest(r.soonest, now_ + 60000000000),
         now_ + 600000000000) WHERE l.ctid = r.place;
     END IF;
   END LOOP;

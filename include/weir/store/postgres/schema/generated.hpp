@@ -266,10 +266,10 @@ BEGIN
       DELETE FROM ~.used_keys u WHERE u.kind = 3 AND u.key = key_;
     END IF;
   ELSIF NOT made AND b.quotas = quotas_ THEN
-    UPDATE ~.buckets k SET arrival = a, uses = k.uses + 1, number = (k.uses + 1) >> 5
+    UPDATE ~.buckets k SET arrival = a, uses = ~.next_use(k.uses), number = ~.next_use(k.uses) >> 5
       WHERE k.ctid = b.place;
   ELSE
-    UPDATE ~.buckets k SET quotas = quotas_, scales = s_, arrival = a, due = ~.full_from(s_, a), uses = k.uses + 1, number = (k.uses + 1) >> 5
+    UPDATE ~.buckets k SET quotas = quotas_, scales = s_, arrival = a, due = ~.full_from(s_, a), uses = ~.next_use(k.uses), number = ~.next_use(k.uses) >> 5
       WHERE k.ctid = b.place;
   END IF;
 END $$;
@@ -313,7 +313,7 @@ BEGIN
       THEN least(~.units_of(before_[i + 1], before_high_[i + 1]), rest) ELSE rest END;
   END LOOP;
   UPDATE ~.buckets k SET arrival = a, due = least(b.due, ~.full_from(b.s, a)),
-      uses = k.uses + 1, number = (k.uses + 1) >> 5
+      uses = ~.next_use(k.uses), number = ~.next_use(k.uses) >> 5
     WHERE k.ctid = b.place;
   RETURN back;
 END $$;
@@ -331,7 +331,7 @@ BEGIN
       WHERE k.key = key_ ORDER BY k.number DESC LIMIT 1 FOR UPDATE;
     IF FOUND THEN
       UPDATE ~.buckets k SET quotas = '', scales = '{}', arrival = full_, due = greatest(f, now_),
-          uses = k.uses + 1, number = (k.uses + 1) >> 5
+          uses = ~.next_use(k.uses), number = ~.next_use(k.uses) >> 5
         WHERE k.ctid = place_;
       RETURN;
     END IF;
@@ -673,7 +673,7 @@ BEGIN
   FOR r IN SELECT l.key FROM (SELECT DISTINCT k.key FROM (SELECT p.key FROM ~.permits p
           WHERE p.until <= now_ ORDER BY p.until LIMIT limit_) k) o,
       LATERAL (SELECT w.key FROM ~.permit_lines w
-        WHERE w.key = o.key AND least(w.live, w.waiting) >= 0
+        WHERE w.key = o.key AND ~.counts_line(w.live, w.waiting, w.turn, w.fence)
         ORDER BY w.number DESC LIMIT 1 FOR UPDATE SKIP LOCKED) l LOOP
     line_ := ~.open_line(r.key, now_, NULL, true);
     PERFORM ~.close_line(r.key, line_.place, line_.live, line_.waiting, line_.turn, line_.fence,
@@ -688,7 +688,7 @@ BEGIN
     IF r.over AND ~.may_forget(1, r.key) THEN
       DELETE FROM ~.permit_lines l WHERE l.ctid = r.place;
     ELSE
-      UPDATE ~.permit_lines l SET due = least(greatest(r.soonest, now_ + 1000000000),
+      UPDATE ~.permit_lines l SET due = least(greatest(r.soonest, now_ + 60000000000),
         now_ + 600000000000) WHERE l.ctid = r.place;
     END IF;
   END LOOP;
@@ -1635,6 +1635,12 @@ END $$;
 )sql";
 
 inline constexpr char leases[] = R"sql(
+-- Can a line be counted with?
+CREATE FUNCTION ~.counts_line(live_ integer, waiting_ integer, turn_ bigint, fence_ bigint)
+  RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN least(live_, waiting_, turn_, fence_) >= 0
+    AND greatest(turn_, fence_) < 4611686018427387904;
+
 -- When a row that is made now is to be looked at for the first time.
 CREATE FUNCTION ~.first_due(lasts_ bigint, at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
   RETURN coalesce(at_, ~.clock()) + least(lasts_, 60000000000);
@@ -1658,7 +1664,8 @@ BEGIN
       IF everything_ THEN
         soonest := -9223372036854775808; head := 0; oldest := 0;
       END IF;
-      EXIT WHEN least(live, waiting) >= 0 AND head <= turn + 1 AND oldest <= fence + 1;
+      EXIT WHEN CASE WHEN ~.counts_line(live, waiting, turn, fence)
+        THEN head <= turn + 1 AND oldest <= fence + 1 END;
       RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged line of permits';
     END IF;
     IF lasts_ IS NULL THEN
@@ -1736,8 +1743,8 @@ BEGIN
       ORDER BY p.number LIMIT 1), 0);
   END IF;
   UPDATE ~.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
-      soonest = soonest_, head = head_, oldest = oldest_, uses = l.uses + 1,
-      number = (l.uses + 1) >> 5
+      soonest = soonest_, head = head_, oldest = oldest_, uses = ~.next_use(l.uses),
+      number = ~.next_use(l.uses) >> 5
     WHERE l.ctid = place_ AND (l.live <> live_ OR l.waiting <> waiting_ OR l.turn <> turn_
       OR l.fence <> fence_ OR l.soonest <> soonest_ OR l.head <> head_ OR l.oldest <> oldest_);
 END $$;
@@ -1929,7 +1936,7 @@ BEGIN
   END IF;
   fence := ~.next_fence(now_, l.fence); expires_in := ttl_;
   UPDATE ~.locks k SET holder = holder_, fence = acquire_lock.fence, until = now_ + ttl_,
-      uses = k.uses + 1, number = (k.uses + 1) >> 5
+      uses = ~.next_use(k.uses), number = ~.next_use(k.uses) >> 5
     WHERE k.ctid = l.place;
 END $$;
 
@@ -1945,7 +1952,7 @@ BEGIN
   IF (l.holder = holder_ AND l.fence = fence_ AND l.until > now_ AND fence_ <> 0) IS NOT TRUE THEN
     RETURN NULL;
   END IF;
-  UPDATE ~.locks k SET until = now_ + ttl_, uses = k.uses + 1, number = (k.uses + 1) >> 5
+  UPDATE ~.locks k SET until = now_ + ttl_, uses = ~.next_use(k.uses), number = ~.next_use(k.uses) >> 5
     WHERE k.ctid = l.place;
   RETURN ttl_;
 END $$;
@@ -1960,8 +1967,8 @@ BEGIN
   IF (l.holder = holder_ AND (fence_ = 0 OR l.fence = fence_)) IS NOT TRUE THEN
     RETURN false;
   END IF;
-  UPDATE ~.locks k SET holder = '', until = -9223372036854775808, uses = k.uses + 1,
-      number = (k.uses + 1) >> 5
+  UPDATE ~.locks k SET holder = '', until = -9223372036854775808, uses = ~.next_use(k.uses),
+      number = ~.next_use(k.uses) >> 5
     WHERE k.ctid = l.place;
   RETURN coalesce(at_, ~.clock()) < l.until;
 END $$;
@@ -2542,6 +2549,10 @@ CREATE UNLOGGED TABLE ~.hints (
 CREATE UNLOGGED TABLE ~.guards (
   name    bigint PRIMARY KEY
 ) WITH ({hot_table});
+
+-- The uses of a row after one more, whatever was noted.
+CREATE FUNCTION ~.next_use(uses_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN (uses_ & 4611686018427387903) + 1;
 
 -- Is nobody else making the row of a key that was not found, or removing it? Then it is to be looked
 -- for once more, by another statement, which sees what has come meanwhile, before it is made. False:

@@ -1,5 +1,11 @@
 --- The commands of permits and locks, as rule/permits.hpp and rule/locks.hpp have them.
 
+-- Can a line be counted with?
+CREATE FUNCTION weir.counts_line(live_ integer, waiting_ integer, turn_ bigint, fence_ bigint)
+  RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN least(live_, waiting_, turn_, fence_) >= 0
+    AND greatest(turn_, fence_) < 4611686018427387904;
+
 -- When a row that is made now is to be looked at for the first time.
 CREATE FUNCTION weir.first_due(lasts_ bigint, at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
   RETURN coalesce(at_, weir.clock()) + least(lasts_, 60000000000);
@@ -23,7 +29,8 @@ BEGIN
       IF everything_ THEN
         soonest := -9223372036854775808; head := 0; oldest := 0;
       END IF;
-      EXIT WHEN least(live, waiting) >= 0 AND head <= turn + 1 AND oldest <= fence + 1;
+      EXIT WHEN CASE WHEN weir.counts_line(live, waiting, turn, fence)
+        THEN head <= turn + 1 AND oldest <= fence + 1 END;
       RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a damaged line of permits';
     END IF;
     IF lasts_ IS NULL THEN
@@ -101,8 +108,8 @@ BEGIN
       ORDER BY p.number LIMIT 1), 0);
   END IF;
   UPDATE weir.permit_lines l SET live = live_, waiting = waiting_, turn = turn_, fence = fence_,
-      soonest = soonest_, head = head_, oldest = oldest_, uses = l.uses + 1,
-      number = (l.uses + 1) >> 5
+      soonest = soonest_, head = head_, oldest = oldest_, uses = weir.next_use(l.uses),
+      number = weir.next_use(l.uses) >> 5
     WHERE l.ctid = place_ AND (l.live <> live_ OR l.waiting <> waiting_ OR l.turn <> turn_
       OR l.fence <> fence_ OR l.soonest <> soonest_ OR l.head <> head_ OR l.oldest <> oldest_);
 END $$;
@@ -295,7 +302,7 @@ BEGIN
   END IF;
   fence := weir.next_fence(now_, l.fence); expires_in := ttl_;
   UPDATE weir.locks k SET holder = holder_, fence = acquire_lock.fence, until = now_ + ttl_,
-      uses = k.uses + 1, number = (k.uses + 1) >> 5
+      uses = weir.next_use(k.uses), number = weir.next_use(k.uses) >> 5
     WHERE k.ctid = l.place;
 END $$;
 
@@ -311,7 +318,7 @@ BEGIN
   IF (l.holder = holder_ AND l.fence = fence_ AND l.until > now_ AND fence_ <> 0) IS NOT TRUE THEN
     RETURN NULL;
   END IF;
-  UPDATE weir.locks k SET until = now_ + ttl_, uses = k.uses + 1, number = (k.uses + 1) >> 5
+  UPDATE weir.locks k SET until = now_ + ttl_, uses = weir.next_use(k.uses), number = weir.next_use(k.uses) >> 5
     WHERE k.ctid = l.place;
   RETURN ttl_;
 END $$;
@@ -326,8 +333,8 @@ BEGIN
   IF (l.holder = holder_ AND (fence_ = 0 OR l.fence = fence_)) IS NOT TRUE THEN
     RETURN false;
   END IF;
-  UPDATE weir.locks k SET holder = '', until = -9223372036854775808, uses = k.uses + 1,
-      number = (k.uses + 1) >> 5
+  UPDATE weir.locks k SET holder = '', until = -9223372036854775808, uses = weir.next_use(k.uses),
+      number = weir.next_use(k.uses) >> 5
     WHERE k.ctid = l.place;
   RETURN coalesce(at_, weir.clock()) < l.until;
 END $$;

@@ -211,6 +211,10 @@ CREATE UNLOGGED TABLE weir.guards (
   name    bigint PRIMARY KEY
 ) WITH (weir.hot_table);
 
+-- The uses of a row after one more, whatever was noted.
+CREATE FUNCTION weir.next_use(uses_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN (uses_ & 4611686018427387903) + 1;
+
 -- Is nobody else making the row of a key that was not found, or removing it? Then it is to be looked
 -- for once more, by another statement, which sees what has come meanwhile, before it is made. False:
 -- it is to be looked for from the beginning.
