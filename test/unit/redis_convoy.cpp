@@ -224,6 +224,10 @@ BOOST_AUTO_TEST_CASE(a_refusal_or_nonsense_is_told_to_each) {
     BOOST_TEST(divided(refusal, 3, merged) == texts(3, "NOSCRIPT "));
     // Not of all of them, perhaps: each is to try by itself.
     BOOST_TEST(divided(rights, 3, merged) == texts(3, ""));
+    // On its way: what came before that was done.
+    std::string const late = "NOPERM ACL failure in script: no permissions to run the 'x' command";
+    BOOST_TEST(divided({value(redis_kind::simple_error, 1, 0, late)}, 3, merged) ==
+               texts(3, late + " "));
     BOOST_TEST(divided(memory, 3, merged) == texts(3, merged ? "" : "OOM "));
     BOOST_TEST(divided(short_of_one, 3, merged) == texts(3, "[2 1 2 "));
   }

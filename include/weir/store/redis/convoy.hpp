@@ -32,10 +32,10 @@ using redis_known_scripts = boost::unordered_flat_set<redis_script const*>;
 ///
 /// A server spends more on the beginning of a script than on what most scripts do, so commands of
 /// one kind are done by one run. It does not last: what is behind it waits for no more than
-/// `most_together` of them. Commands about one thing are never put in another order than the one in
+/// `most_together` of them. Commands about one thing are not put in another order than the one in
 /// which they came: who gives up a permit may have asked for it just before. For the same reason
 /// the first run brings its script along: were it refused as unknown, others would be done before
-/// it.
+/// it. (What a server refuses, and is sent again, may come behind others that were under way.)
 class redis_convoy {
  public:
   using request = std::shared_ptr<redis_request>;
@@ -108,8 +108,11 @@ class redis_convoy {
   void divide(std::span<redis_value const> reply, std::size_t commands, bool merged, F f) {
     auto const& head = reply.front();
     // Nothing was executed, and perhaps it would be but for one of them: so these are told apart.
-    // A merged run is refused for lack of memory before it writes, whatever is there already.
-    bool const parts = head.is_error() && (head.value.starts_with("NOPERM") ||
+    // A merged run is refused for lack of memory before it writes, whatever is there already; a
+    // right that it lacks on its way is another matter.
+    bool const within = head.value.find("@user_script") != head.value.npos ||
+                        head.value.find("ACL failure in script") != head.value.npos;
+    bool const parts = head.is_error() && ((!within && head.value.starts_with("NOPERM")) ||
                                            (merged && head.value.starts_with("OOM")));
     if (parts) reply = {};
     auto const size = head.aggregate_size;
