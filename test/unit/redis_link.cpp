@@ -230,10 +230,10 @@ BOOST_AUTO_TEST_CASE(many_that_are_asked_at_once_are_sent_in_order_and_each_gets
   std::uint64_t heard = 0;
   std::uint64_t runs = 0;
   on.server.act([&](puppet::guest& by, puppet::words const& w) {
-    if (w[0] != "EVALSHA") return false;
     // One, or several as one: these answer in an array.
     auto const n = static_cast<std::size_t>(
         std::ranges::count_if(w, [](auto const& word) { return word.starts_with("holder "); }));
+    if (n == 0) return false;
     std::string said = n == 1 ? "" : "*" + std::to_string(n) + "\r\n";
     for (std::size_t i = 0; i != n; ++i) {
       BOOST_TEST(std::ranges::count(w, holders.at(heard)) == 1, holders[heard]);
