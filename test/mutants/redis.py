@@ -117,6 +117,6 @@ MUTANTS = [
      instead("redis_call::push_together(to, calls_, is_new || true);"),
      {"integration.redis_store": ["*what_travels_together_for_the_first_time*"]}),
     ("rights_of_others", "all are refused for what one may not do", "store/redis/convoy.hpp",
-     'head.value.starts_with("NOPERM") ||', instead(""),
+     '(!within && head.value.starts_with("NOPERM"))', instead("false"),
      {"integration.redis_users": ["*alone_in_that*"]}),
 ]
