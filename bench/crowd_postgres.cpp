@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What many get who want the same key: see crowd.hpp.
+// The share of each of many who want the same key: see crowd.hpp.
 //
 //     bench_crowd_postgres [rounds]
 

@@ -551,7 +551,7 @@ BOOST_AUTO_TEST_CASE(F61_what_travels_together_takes_no_memory_where_there_is_no
     give(command::acquire_lock{"new", "me", lasting}, full);
     give(command::acquire_lock{"newer", "me", lasting}, full);
   }
-  // What is there already takes no memory; and what comes later sees what came before.
+  // A job that is there already takes no memory, and a look sees the take before it.
   new_job known;
   known.id = id_of(1);
   known.kind = "kind";

@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Which commands travel as one, in which order, and what each is answered.
+// Commands that travel as one, their order, and the answer to each.
 
 #include "weir/command/buckets.hpp"
 #include "weir/command/jobs.hpp"

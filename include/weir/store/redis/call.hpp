@@ -180,7 +180,7 @@ class redis_call {
   [[nodiscard]] redis_script const& joined_script() const noexcept {
     return merges_ ? *script_ : *script_->together();
   }
-  /// What it is about: the first of its keys. Calls about another one may overtake it.
+  /// The first of its keys, which it is about. Calls about another one may overtake it.
   [[nodiscard]] std::string_view about() const noexcept {
     return std::string_view{wire_}.substr(0, first_key_);
   }
@@ -320,7 +320,7 @@ class redis_call {
     constexpr std::size_t size = 5 + 16 + 2;
     return wire_view().substr(head_, size);
   }
-  /// What all of those have that travel as one.
+  /// The part that all of those have which travel as one.
   [[nodiscard]] std::string_view common() const noexcept {
     return wire_view().substr(own_keys_, head_ - own_keys_);
   }

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-// Which commands travel as one, and what each is answered.
+// Commands that travel as one, and the answer to each.
 namespace weir::detail {
 
 /// The scripts for several calls that a server has been sent.

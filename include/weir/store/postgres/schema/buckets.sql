@@ -251,14 +251,12 @@ BEGIN
       UPDATE weir.buckets k SET due = 9223372036854775807 WHERE k.ctid = b.place;  -- left for a reset
     ELSIF NOT weir.full_bucket(b.scales, b.arrival, now_) THEN
       UPDATE weir.buckets k SET due = weir.full_from(b.scales, b.arrival) WHERE k.ctid = b.place;
-    ELSE
-      IF weir.may_forget(3, b.key) THEN
-        DELETE FROM weir.buckets k WHERE k.ctid = b.place;
-        latest := greatest(latest, weir.full_from(b.scales, b.arrival));
-        removed := removed + 1;
-      ELSE  -- somebody is about to use it
-        UPDATE weir.buckets k SET due = now_ + 60000000000 WHERE k.ctid = b.place;
-      END IF;
+    ELSIF weir.may_forget(3, b.key) THEN
+      DELETE FROM weir.buckets k WHERE k.ctid = b.place;
+      latest := greatest(latest, weir.full_from(b.scales, b.arrival));
+      removed := removed + 1;
+    ELSE  -- somebody is about to use it
+      UPDATE weir.buckets k SET due = now_ + 60000000000 WHERE k.ctid = b.place;
     END IF;
   END LOOP;
   IF removed > 0 THEN

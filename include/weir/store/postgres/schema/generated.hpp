@@ -362,14 +362,12 @@ BEGIN
       UPDATE ~.buckets k SET due = 9223372036854775807 WHERE k.ctid = b.place;  -- left for a reset
     ELSIF NOT ~.full_bucket(b.scales, b.arrival, now_) THEN
       UPDATE ~.buckets k SET due = ~.full_from(b.scales, b.arrival) WHERE k.ctid = b.place;
-    ELSE
-      IF ~.may_forget(3, b.key) THEN
-        DELETE FROM ~.buckets k WHERE k.ctid = b.place;
-        latest := greatest(latest, ~.full_from(b.scales, b.arrival));
-        removed := removed + 1;
-      ELSE  -- somebody is about to use it
-        UPDATE ~.buckets k SET due = now_ + 60000000000 WHERE k.ctid = b.place;
-      END IF;
+    ELSIF ~.may_forget(3, b.key) THEN
+      DELETE FROM ~.buckets k WHERE k.ctid = b.place;
+      latest := greatest(latest, ~.full_from(b.scales, b.arrival));
+      removed := removed + 1;
+    ELSE  -- somebody is about to use it
+      UPDATE ~.buckets k SET due = now_ + 60000000000 WHERE k.ctid = b.place;
     END IF;
   END LOOP;
   IF removed > 0 THEN
