@@ -18,6 +18,10 @@ answer hold_queues(session& s) {
   bool const pauses = s.o.command == "pause";
   int code = done;
   for (auto const& name : s.o.names) {
+    if (name == weir::workers_queue) {
+      code = s.refuse("weir keeps this queue for itself, and paused: see weirctl workers");
+      continue;
+    }
     auto const [ec, stats] = co_await s.queue.async_stats(name, as_value);
     if (ec) co_return s.fail(ec);
     // A mistyped name would be a new queue, and what was meant would go on.

@@ -228,9 +228,10 @@ answer do_to_all(session& s, Verb v, std::vector<weir::job_state> states) {
 
 template <class Verb>
 answer carry_out(session& s, Verb v, std::vector<weir::job_state> states) {
-  // The jobs in there are schedules: to cancel one here would break it.
-  if (s.o.queue.starts_with(weir::companion_prefix)) {
-    throw failure{wrong_usage, "this queue holds schedules: see weirctl schedules"};
+  // The jobs in there are schedules, or records of workers: to cancel one here would break it.
+  if (weir::is_kept_by_weir(s.o.queue)) {
+    throw failure{wrong_usage,
+                  "weir keeps this queue for itself: see weirctl schedules, and workers"};
   }
   if (s.o.all) co_return co_await do_to_all(s, v, std::move(states));
   std::vector<weir::job_id> ids;

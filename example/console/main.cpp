@@ -74,6 +74,7 @@ answer run_command(session& s) {
       {"limits", show_limits},
       {"locks", show_locks},
       {"schedules", list_schedules},
+      {"workers", list_workers},
       {"schedules pause", act_on_schedules},
       {"schedules resume", act_on_schedules},
       {"schedules trigger", act_on_schedules},

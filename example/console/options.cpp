@@ -98,6 +98,8 @@ void add_commands(CLI::App& app, options& o) {
   add_names(limits, o, "KEY")->required();
   add_names(app.add_subcommand("locks", "the holders of locks"), o, "KEY")->required();
 
+  add_page(app.add_subcommand("workers", "lists workers that have a name, and what they do"), o);
+
   auto* const schedules = app.add_subcommand("schedules", "lists schedules, or acts on some");
   add_page(schedules, o);
   schedules->require_subcommand(0, 1);

@@ -6,6 +6,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/execute.hpp"
 #include "weir/job_headers.hpp"
+#include "weir/registered_worker.hpp"
 #include "weir/schedules.hpp"
 
 #include <boost/uuid/uuid_io.hpp>
@@ -44,6 +45,39 @@ row row_of(weir::job const& j) {
           word_cell("state", to_string(j.state)), number_cell("attempts", j.attempts),
           due_cell("due", due_of(j), brief_text), hidden(time_cell("age", j.age)),
           text_cell("note", note_text(j))};
+}
+
+row row_of(weir::registered_worker const& w) {
+  auto queues = json::array();
+  for (auto const& q : w.queues) {
+    queues.push_back({{q.name.empty() ? "prefix" : "name", q.name.empty() ? q.prefix : q.name},
+                      {"weight", q.weight},
+                      {"concurrency", q.concurrency}});
+  }
+  auto kinds = json::array();
+  for (auto const& k : w.kinds) kinds.push_back(k.kind);
+  auto jobs = json::array();
+  for (auto const& j : w.jobs) {
+    jobs.push_back({{"queue", j.queue},
+                    {"id", to_string(j.id)},
+                    {"kind", j.kind},
+                    {"took", std::chrono::duration<double>(j.took).count()}});
+  }
+  auto state = word_cell("state", !w.seems_alive() ? "gone" : w.stopping ? "stopping" : "running");
+  auto busy = number_cell("busy", w.busy);
+  busy.text += "/" + count_text(w.concurrency);
+  return {text_cell("name", w.name),
+          std::move(state),
+          time_cell("seen", w.seen),
+          time_cell("up", w.up),
+          std::move(busy),
+          hidden(number_cell("concurrency", w.concurrency)),
+          {"queues", std::move(queues), weir::detail::served_text(w)},
+          {"kinds", std::move(kinds), weir::detail::kinds_text(w)},
+          hidden(text_cell("holder", w.holder)),
+          hidden({"shards", w.shards, {}}),
+          hidden({"jobs", std::move(jobs), {}}),
+          hidden(flag_cell("whole", w.is_whole))};
 }
 
 asio::awaitable<bool> is_known(session& s, std::string const& name) {
@@ -182,6 +216,17 @@ answer list_queues(session& s) {
                                        : "there is no queue under '" + o.under + "'");
   }
   co_return done;
+}
+
+answer list_workers(session& s) {
+  auto const& o = s.o;
+  auto const page = co_await weir::detail::list_workers(s.queue, o.limit, o.cursor);
+  if (page.has_error()) co_return s.fail(page.error());
+  for (auto const& w : page->workers) s.out.add(row_of(w));
+  s.out.end_table();
+  s.out.more(page->cursor);
+  if (!page->workers.empty() || !page->cursor.empty() || !o.cursor.empty()) co_return done;
+  co_return s.refuse("no worker is registered: those are that have a name (worker_options::name)");
 }
 
 answer show_limits(session& s) {

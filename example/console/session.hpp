@@ -65,6 +65,7 @@ answer explain_job(session& s);
 answer show_limits(session& s);
 answer show_locks(session& s);
 answer list_schedules(session& s);
+answer list_workers(session& s);
 answer act_on_schedules(session& s);
 answer hold_queues(session& s);
 answer cancel_jobs(session& s);

@@ -106,7 +106,7 @@ asio::awaitable<weir::error_code> all_queues(session& s, std::vector<std::string
           co_await s.queue.async_list_queues(shard, most_queues, cursor, as_value);
       if (ec) co_return ec;
       for (auto const& name : page.queues) {
-        if (!name.starts_with(weir::companion_prefix)) out.push_back(name);
+        if (!weir::is_kept_by_weir(name)) out.push_back(name);
       }
       cursor = page.cursor;
       if (out.size() > most_queues)

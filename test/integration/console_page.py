@@ -179,8 +179,8 @@ class Driving(PageTest):
             field.clear()
             field.send_keys(self.ids["leased"], Keys.ENTER)  # an id leads to the job itself
             self.see("worker-7", "tenant", "acme", "3 of 10: the third page", "ann@example.com", "in 5", "attempt 1 of 25")
-            self.go(serving, "leases")
-            self.see("worker-7", "mail")
+            self.go(serving, "workers")
+            self.see("No worker is registered", "worker-7", "mail")
             self.go(serving, "limits", noun="limiter", key="gpt")
             self.see("one", "two", "Waiting")
             self.go(serving, "limits", noun="lock", key="leader")
@@ -189,6 +189,26 @@ class Driving(PageTest):
             self.see("nightly", "30 2 * * * Europe/Berlin")
             self.go(serving, "job", queue="mail", id=self.ids["twin"])
             self.see("has the same unique key")
+
+    def test_workers_and_why_a_job_waits_for_one(self):
+        place = self.place()
+        ids = place.fill("thumbs", 3)
+        worker = subprocess.Popen([weirctl.FILL, place.environment["WEIR_STORE"], "work"], env=place.environment,
+                                  stdout=subprocess.PIPE)
+        try:
+            worker.stdout.readline()  # a job runs
+            with self.served(place) as serving:
+                self.go(serving, "workers")
+                self.see("thumbs on host 1", "/10", "yesterday's", "gone", "thumbnail", "thumbs on host 1: ")
+                self.go(serving, "job", queue="thumbs", id=ids["thumb 2"])
+                self.see("The concurrency limit thumbnail is reached", "Its queue is served by thumbs on host 1")
+                if PICTURES:
+                    self.browser.save_screenshot(f"{PICTURES}/{self.KIND}-why.png")
+                    self.go(serving, "workers")
+                    self.browser.save_screenshot(f"{PICTURES}/{self.KIND}-workers.png")
+        finally:
+            worker.terminate()
+            self.assertEqual(worker.wait(weirctl.LIMIT), 0)
 
     def test_every_page_of_many_is_bounded(self):
         place = self.place()
@@ -291,7 +311,7 @@ class Attacking(PageTest):
         place = self.place()
         ids = place.fill("markup")
         with self.served(place, *ALL) as serving:
-            for path, more in (("", {}), ("queues", {}), ("queues", {"under": MARKUP}), ("dead", {}), ("leases", {}),
+            for path, more in (("", {}), ("queues", {}), ("queues", {"under": MARKUP}), ("dead", {}), ("workers", {}),
                                ("schedules", {}), *(("queue", {"queue": MARKUP, "state": s})
                                                     for s in ("pending", "leased", "dead")),
                                ("queue", {"queue": MARKUP, "filter": MARKUP}),
@@ -357,7 +377,7 @@ class Page(PageTest):
         place = self.place()
         ids = place.fill("states")
         place.fill("dead", 300, 2)
-        pages = {"overview": "", "queues": "queues", "dead": "dead", "leases": "leases", "schedules": "schedules",
+        pages = {"overview": "", "queues": "queues", "dead": "dead", "workers": "workers", "schedules": "schedules",
                  "pending": "queue?queue=mail", "letters": "queue?queue=mail&state=dead",
                  "leased": f"job?queue=mail&id={ids['leased']}", "limits": "limits?noun=limiter&key=gpt",
                  "confirm": "confirm?queue=bulk&state=dead&action=replay", "nothing": "nothing"}

@@ -264,6 +264,61 @@ class Reading(ConsoleTest):
                          [("leader", True, "host-1"), ("free", False, "")])
         self.assertEqual(self.table(self.states.run("locks", "leader"))[1][:3], ["leader", "yes", "host-1"])
 
+    def test_workers_and_what_they_know_of_a_job(self):
+        place = self.place()
+        place.fill("empty")
+        self.assertEqual(place.run("workers").status, 1)
+        ids = place.fill("thumbs", 3)
+        gone = place.json("workers")
+        self.assertEqual([(w["name"], w["state"], w["busy"], w["concurrency"]) for w in gone],
+                         [("yesterday's", "gone", 1, 3)])
+        self.assertTrue(1800 <= gone[0]["seen"] < 1900, gone)
+        waits, other = (ids["thumb 1"], ids["of nobody"])
+
+        def codes(queue, job):
+            told = place.json("explain", queue, job)[0]
+            return [b["code"] for b in told["because"]], " ".join(told["unknown"])
+
+        self.assertIn("none is registered that seems alive", codes("thumbs", waits)[1])
+        worker = subprocess.Popen([FILL, place.environment["WEIR_STORE"], "work"], env=place.environment,
+                                  stdout=subprocess.PIPE)
+        try:
+            worker.stdout.readline()  # a job runs
+            one, _ = place.json("workers")
+            self.assertEqual([one["name"], one["state"], one["concurrency"], one["kinds"], one["whole"]],
+                             ["thumbs on host 1", "running", 10, ["thumbnail"], True])
+            self.assertEqual(one["queues"], [{"name": "thumbs", "weight": 1, "concurrency": 0}])
+            runs = place.json("jobs", "thumbs", "--state", "leased")
+            busy = next(j["id"] for j in runs if place.json("job", "thumbs", j["id"])[0]["holder"] == one["holder"])
+            self.assertIn("worker", codes("thumbs", busy)[0])
+            waits = next(j["id"] for j in self.until_waiting(place, 2))
+            why, unknown = codes("thumbs", waits)
+            self.assertEqual([c for c in why if c in ("workers", "limit_reached", "rate_used_up")],
+                             ["workers", "limit_reached", "rate_used_up"])
+            self.assertEqual(unknown, "")
+            why, unknown = codes("mail", other)
+            self.assertIn("no_worker", why)
+            self.assertIn("whether a worker that is not registered does", unknown)
+            shown = place.run("workers").out
+            self.assertRegex(shown, r"NAME +STATE +SEEN +UP +BUSY +QUEUES +KINDS")
+            self.assertRegex(shown, r"thumbs on host 1 +running +\S+ +\S+ +\d/10 +thumbs +thumbnail")
+            self.assertNotIn("weir.workers", place.run("queues").out)
+            self.assertEqual(place.run("resume", "weir.workers").status, 1)
+            self.assertEqual(place.run("cancel", "weir.workers", "--all", "--yes").status, 2)
+        finally:
+            worker.terminate()
+            self.assertEqual(worker.wait(LIMIT), 0)
+        self.assertEqual([w["name"] for w in place.json("workers")], ["yesterday's"])
+
+    def until_waiting(self, place, count):
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            found = place.json("jobs", "thumbs", "--state", "pending")
+            if len(found) == count:
+                return found
+            time.sleep(0.05)
+        self.fail(f"never {count} jobs that wait")
+
     def test_schedules(self):
         rows = {row["name"]: row for row in self.states.json("schedules")}
         self.assertEqual(set(rows), {"nightly", "hourly", "\x1b]0;ostrange"})

@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(every_page_is_there_and_shows_no_text_as_markup) {
     return web::target_of("/queue", {{"queue", markup}, {"state", state}});
   };
   for (auto const& target :
-       {std::string{"/"}, std::string{"/queues"}, std::string{"/dead"}, std::string{"/leases"},
+       {std::string{"/"}, std::string{"/queues"}, std::string{"/dead"}, std::string{"/workers"},
         in_queue("dead"), in_queue("leased"), in_queue("pending"),
         target_of_job("/job", markup, id), web::target_of("/queues", {{"under", markup}}),
         web::target_of("/limits", {{"noun", "limiter"}, {"key", markup}}),
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_to_be_seen_is_on_no_page) {
                  .has_value());
   for (auto const& target :
        {target_of_job("/job", "mail", dead), target_of_job("/job", "mail", waits),
-        std::string{"/dead"}, std::string{"/leases"}, std::string{"/queue?queue=mail&state=dead"},
+        std::string{"/dead"}, std::string{"/workers"}, std::string{"/queue?queue=mail&state=dead"},
         std::string{"/queue?queue=mail&state=leased"}}) {
     BOOST_TEST(!has(f.get(target), "secret"), target);
   }

@@ -53,7 +53,8 @@ struct worker_fixture {
   }
 
   /// Starts a worker; `ended` has its error once it has drained.
-  void start(worker_type& w) {
+  template <class Worker>
+  void start(Worker& w) {
     w.async_run(
         asio::bind_cancellation_slot(stop.slot(), [this](weir::error_code ec) { ended = ec; }));
     settle();

@@ -37,6 +37,18 @@ inline constexpr std::string_view companion_prefix = "weir.schedules/";
 /// The kind of the jobs that are schedules.
 inline constexpr std::string_view schedule_kind = "weir.schedule";
 
+/// The queue of the register of workers. It is paused, and its jobs are records of workers: see
+/// `registered_worker`.
+inline constexpr std::string_view workers_queue = "weir.workers";
+
+/// The kind of the jobs that are records of workers.
+inline constexpr std::string_view worker_kind = "weir.worker";
+
+/// Is it a queue that weir keeps for itself: of schedules, or of the register of workers?
+[[nodiscard]] constexpr bool is_kept_by_weir(std::string_view queue) noexcept {
+  return queue.starts_with(companion_prefix) || queue == workers_queue;
+}
+
 /// A job to be enqueued. Views only: see `command::enqueue_jobs`.
 struct new_job {
   job_id id{};  ///< made by who enqueues it, never nil; one that the queue has a record of is not

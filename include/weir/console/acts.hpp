@@ -39,7 +39,7 @@ struct subject {
                    ? !queue.empty() && (has_id ? id.has_value() : state && goes_with(a, *state))
                    : !queue.empty();
     // The jobs in there are schedules: to act on one as on a job would break it.
-    if (queue.starts_with(companion_prefix)) is_valid = false;
+    if (is_kept_by_weir(queue)) is_valid = false;
   }
 
   action_words const* words;

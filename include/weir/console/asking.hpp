@@ -8,6 +8,7 @@
 #include "weir/console/any_store.hpp"
 #include "weir/error.hpp"
 #include "weir/job_queue.hpp"
+#include "weir/registered_worker.hpp"
 
 #include <boost/algorithm/hex.hpp>
 #include <boost/asio/as_tuple.hpp>
@@ -113,7 +114,8 @@ struct queue_listing {
   std::string cursor;  ///< to go on; empty: there are no more
 };
 
-/// Lists queues of all shards. Those of schedules are left out unless `under` begins with `weir.`.
+/// Lists queues of all shards. Those that weir keeps for itself are left out unless `under` begins
+/// with `weir.`.
 ///
 /// @param under what their names begin with
 /// @param limit how many at most; 20 pages are looked at
@@ -136,7 +138,7 @@ inline boost::asio::awaitable<result<queue_listing>> list_queues(console_queue q
   auto before = under;
   if (!before.empty() && before.back()-- == '\0') before.pop_back();
   if (!under.empty() && before.size() == under.size()) before += '\xff';
-  bool const with_schedules = under.starts_with("weir.");
+  bool const with_kept = under.starts_with("weir.");
 
   queue_listing out;
   auto const shards = q.get_store().shard_count();
@@ -150,7 +152,7 @@ inline boost::asio::awaitable<result<queue_listing>> list_queues(console_queue q
     for (auto const& name : page.queues) {
       if (!name.starts_with(under)) {
         if (name > under) after.clear();  // nothing more of this shard
-      } else if (with_schedules || !name.starts_with(companion_prefix)) {
+      } else if (with_kept || !is_kept_by_weir(name)) {
         names.push_back(name);
       }
     }
@@ -169,6 +171,27 @@ inline boost::asio::awaitable<result<queue_listing>> list_queues(console_queue q
     if (after.empty()) ++shard;
   }
   if (shard < shards) out.cursor = std::to_string(shard) + "." + boost::algorithm::hex_lower(after);
+  co_return out;
+}
+
+/// Workers of the register.
+struct worker_listing {
+  std::vector<registered_worker> workers;
+  std::string cursor;  ///< to go on; empty: there are no more
+};
+
+/// Lists workers of the register, up to `limit`, the living first, by name.
+inline boost::asio::awaitable<result<worker_listing>> list_workers(console_queue q,
+                                                                   std::uint32_t limit,
+                                                                   std::string cursor) {
+  auto page = co_await list_state(q, std::string{workers_queue}, job_state::pending, limit, cursor);
+  if (page.has_error()) co_return page.error();
+  worker_listing out;
+  out.cursor = std::move(page->cursor);
+  for (auto const& j : page->jobs) out.workers.push_back(registered_worker_of(j));
+  std::ranges::sort(out.workers, {}, [](registered_worker const& w) {
+    return std::tuple{!w.seems_alive(), std::string_view{w.name}, std::string_view{w.holder}};
+  });
   co_return out;
 }
 

@@ -7,7 +7,10 @@
 #include "weir/command/jobs.hpp"
 #include "weir/console/asking.hpp"
 #include "weir/console/text.hpp"
+#include "weir/execute.hpp"
 #include "weir/job.hpp"
+#include "weir/key_policy.hpp"
+#include "weir/registered_worker.hpp"
 #include "weir/unique.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -48,6 +51,107 @@ inline boost::asio::awaitable<std::optional<job>> running_twin(console_queue q, 
     if (!ec && other.id != j.id && other.unique_key == j.unique_key) co_return other;
   }
   co_return std::nullopt;
+}
+
+/// The living workers of the register, among up to 1,000.
+struct known_workers {
+  std::vector<registered_worker> alive;
+  bool is_all = false;  ///< the register was read, and has no more
+};
+inline boost::asio::awaitable<known_workers> find_workers(console_queue q) {
+  known_workers out;
+  auto listed = co_await list_workers(q, 1000, "");
+  if (listed.has_error()) co_return out;  // it is no reason to explain nothing
+  out.is_all = listed->cursor.empty();
+  out.alive = std::move(listed->workers);
+  std::erase_if(out.alive, [](registered_worker const& w) { return !w.seems_alive(); });
+  co_return out;
+}
+
+/// The names of some workers.
+[[nodiscard]] inline std::string names_of(std::vector<registered_worker const*> const& workers) {
+  std::string out;
+  for (std::size_t i = 0; i != workers.size(); ++i) {
+    if (i == 3) return out + " and " + count_text(workers.size() - i) + " more";
+    out.append(i == 0 ? "" : ", ").append(workers[i]->name);
+  }
+  return out;
+}
+
+/// Explains by the register who runs the jobs of a queue. Gives what those know of the kind.
+inline served_kind const* explain_workers(known_workers const& known, std::uint32_t shard_count,
+                                          std::string const& name, job const& j, explanation& out) {
+  std::vector<registered_worker const*> serving;
+  std::uint64_t hands = 0;
+  std::uint64_t busy = 0;
+  bool elsewhere = false;
+  for (auto const& w : known.alive) {
+    if (w.find_kind(j.kind) == nullptr || w.stopping) continue;
+    elsewhere = elsewhere || !w.serves(name, shard_count);
+    if (!w.serves(name, shard_count)) continue;
+    serving.push_back(&w);
+    hands += w.concurrency;
+    busy += std::min(w.busy, w.concurrency);
+  }
+  if (known.alive.empty() || !known.is_all) {
+    out.unknown.emplace_back("whether a worker serves this queue, with a handler for " + j.kind +
+                             (known.alive.empty() ? ": none is registered that seems alive" : ""));
+  } else if (serving.empty()) {
+    out.because.emplace_back(
+        "no_worker",
+        "Of " + count_text(known.alive.size()) + " registered workers that seem alive none " +
+            (elsewhere ? "serves this queue, though some have a handler for " + j.kind + "."
+                       : "has a handler for " + j.kind + "."));
+    out.unknown.emplace_back("whether a worker that is not registered does");
+  } else {
+    bool const full = busy >= hands;
+    out.because.emplace_back(full ? "workers_busy" : "workers",
+                             "Its queue is served by " + names_of(serving) + ": " +
+                                 count_text(busy) + " of " + count_text(hands) + " hands are busy" +
+                                 (full ? ", so it waits for one." : "."));
+  }
+  return serving.empty() ? nullptr : serving.front()->find_kind(j.kind);
+}
+
+/// Explains whether the limits of a job's kind refuse it.
+inline boost::asio::awaitable<void> explain_limits(console_queue q, served_kind limits,
+                                                   explanation& out) {
+  if (limits.concurrency != 0 && limits.concurrency_key.empty()) {
+    out.unknown.emplace_back("whether its concurrency limit refuses it, whose key is made of the "
+                             "job");
+  } else if (limits.concurrency != 0) {
+    command::inspect_permits const look{.key = limits.concurrency_key, .limit = 1};
+    auto const [ec, census] = co_await async_execute(q.get_store(), look, as_value);
+    if (!ec && census.in_use >= limits.concurrency) {
+      std::string text = "The concurrency limit " + limits.concurrency_key +
+                         " is reached: " + count_text(census.in_use) + " of " +
+                         count_text(limits.concurrency) + " permits are held, and " +
+                         count_text(census.waiting) + " wait.";
+      if (!census.holders.empty()) {
+        text += " One of the holders is " + census.holders.front().holder + ", for " +
+                time_text(census.holders.front().expires_in) + " more unless it renews.";
+      }
+      out.because.emplace_back("limit_reached", std::move(text));
+    } else if (ec) {
+      out.unknown.emplace_back("whether the concurrency limit " + limits.concurrency_key +
+                               " refuses it: " + ec.message());
+    }
+  }
+  if (!limits.rate.empty() && limits.rate_key.empty()) {
+    out.unknown.emplace_back("whether its rate limit refuses it, whose key is made of the job");
+  } else if (!limits.rate.empty()) {
+    auto const digest = sha256_key{}(limits.rate_key);
+    command::peek_bucket const look{.key = digest.view(), .quotas = limits.rate};
+    auto const [ec, level] = co_await async_execute(q.get_store(), look, as_value);
+    if (!ec && !level.allowed) {
+      out.because.emplace_back("rate_used_up", "The rate limit " + limits.rate_key +
+                                                   " is used up. It has a token in " +
+                                                   time_text(level.retry_after) + ".");
+    } else if (ec) {
+      out.unknown.emplace_back("whether the rate limit " + limits.rate_key +
+                               " refuses it: " + ec.message());
+    }
+  }
 }
 
 /// Explains a job that waits.
@@ -108,7 +212,19 @@ inline boost::asio::awaitable<void> explain_waiting(console_queue q, std::string
   }
 }
 
-/// Explains a job by two to five questions.
+/// Explains who has a job, by the register.
+inline void explain_holder(known_workers const& known, std::string const& holder,
+                           explanation& out) {
+  auto const found = std::ranges::find(known.alive, holder, &registered_worker::holder);
+  if (found == known.alive.end()) {
+    out.unknown.emplace_back("whether its worker lives");
+  } else {
+    out.because.emplace_back("worker", "That worker is " + found->name + ", and was heard of " +
+                                           time_text(found->seen) + " ago.");
+  }
+}
+
+/// Explains a job by two to nine questions.
 ///
 /// @param j     as the store has it
 /// @param shown what of it may be read by people
@@ -138,14 +254,20 @@ inline boost::asio::awaitable<explanation> explain(console_queue q, std::string 
             "It has a unique key: its handler starts when no other job of that key "
             "runs.");
       }
-      out.unknown.emplace_back("whether its worker lives");
+      explain_holder(co_await find_workers(q), j.holder, out);
       break;
-    case job_state::pending:
+    case job_state::pending: {
       co_await explain_waiting(q, name, j, shown, stats, out);
-      out.unknown.emplace_back("whether a worker serves this queue, with a handler for " + j.kind);
-      out.unknown.emplace_back(
-          "whether a limit refuses it (its key is the kind, unless its program "
-          "says otherwise)");
+      auto const known = co_await find_workers(q);
+      auto const* const kind = explain_workers(known, q.get_store().shard_count(), name, j, out);
+      if (kind != nullptr) {
+        co_await explain_limits(q, *kind, out);
+      } else {
+        out.unknown.emplace_back(
+            "whether a limit refuses it (its key is the kind, unless its program "
+            "says otherwise)");
+      }
+    }
   }
   co_return out;
 }

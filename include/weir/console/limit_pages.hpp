@@ -19,92 +19,17 @@
 #include "weir/schedules.hpp"
 #include "weir/time.hpp"
 
-#include <boost/uuid/uuid_io.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
-// The pages about leases, limits and schedules.
+// The pages about limits and schedules.
 namespace weir::detail::web {
-
-inline pages::answer pages::leases(query) {
-  auto const listed = co_await list_queues(queue_, "", most_queues, "");
-  if (listed.has_error()) co_return failed(listed.error());
-  struct held {
-    held() = default;
-    std::uint64_t jobs = 0;
-    std::set<std::string> queues;
-    duration ends = duration::max();
-    std::string queue, first, progress;  ///< of the job whose lease ends first
-  };
-  std::map<std::string, held> holders;
-  std::size_t looked = 0;
-  std::size_t size = 0;
-  bool more = !listed->cursor.empty();
-  for (auto const& [name, stats] : listed->queues) {
-    if (stats.leased == 0) continue;
-    if (looked >= most_records || size >= most_bytes) more = true;
-    if (more && looked != 0) break;
-    auto const room = static_cast<std::uint32_t>(most_records - looked);
-    auto const some = co_await list_state(queue_, name, job_state::leased, room, "");
-    if (some.has_error()) co_return failed(some.error());
-    more = more || !some->cursor.empty();
-    looked += some->jobs.size();
-    for (auto const& j : some->jobs) {
-      size += j.payload.size() + j.checkpoint.size();
-      auto& h = holders[j.holder];
-      ++h.jobs;
-      h.queues.insert(name);
-      if (j.vests_in >= h.ends) continue;
-      h.ends = j.vests_in;
-      h.queue = name;
-      h.first = to_string(j.id);
-      h.progress = shown(j).progress;
-    }
-  }
-  page out{status::ok, "Leases"};
-  auto& m = out.main;
-  m << "<h1>Leases</h1><p class=hint>Those who hold jobs now. A worker without a job is not seen "
-       "here.</p><section data-live id=rows>"_html;
-  if (holders.empty()) {
-    m << "<p class=empty>No job is leased.</p>"_html;
-  } else {
-    begin_table(m, {"Holder", "#Jobs", "Queues", "First lease ends", "Its job", "Progress"});
-    std::size_t rows = 0;
-    for (auto const& [holder, h] : holders) {
-      if (++rows > options.page_size) break;
-      m << "<tr>"_html;
-      cell(m, "Holder", holder, "name"_html);
-      number_cell(m, "Jobs", h.jobs);
-      html where;
-      std::size_t named = 0;
-      for (auto const& name : h.queues) {
-        if (++named > 5) where << "… "_html;
-        if (named > 5) break;
-        where << link(at("/queue", {{"queue", name}, {"state", "leased"}}), name) << " "_html;
-      }
-      cell(m, "Queues", where);
-      cell(m, "First lease ends", due(h.ends));
-      cell(m, "Its job", link(at("/job", {{"queue", h.queue}, {"id", h.first}}), h.first),
-           "id"_html);
-      note_cell(m, "Progress", h.progress);
-      m << "</tr>"_html;
-    }
-    end_table(m);
-    more = more || rows > options.page_size;
-  }
-  if (more) m << "<p class=hint>Of "_html << looked << " leases; there are more.</p>"_html;
-  m << "</section>"_html;
-  co_return out;
-}
 
 inline pages::answer pages::limits(query q) {
   auto const& key = q.at("key");

@@ -12,6 +12,7 @@
 #include "weir/console/text.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/error.hpp"
+#include "weir/registered_worker.hpp"
 #include "weir/schedules.hpp"
 #include "weir/time.hpp"
 
@@ -98,7 +99,7 @@ class pages {
     static std::map<std::string_view, way> const all{
         {"/", &pages::overview},       {"/queues", &pages::list_all},
         {"/dead", &pages::list_dead},  {"/queue", &pages::queue},
-        {"/job", &pages::job_page_of}, {"/leases", &pages::leases},
+        {"/job", &pages::job_page_of}, {"/workers", &pages::workers},
         {"/limits", &pages::limits},   {"/schedules", &pages::list_schedules},
     };
     return all;
@@ -109,7 +110,9 @@ class pages {
   answer list_dead(query q);
   answer queue(query q);
   answer job_page_of(query q);
-  answer leases(query q);
+  answer workers(query q);
+  boost::asio::awaitable<error_code> list_leases(html& out,
+                                                 std::vector<registered_worker> const& known);
   answer limits(query q);
   answer list_schedules(query q);
   answer act_on_schedule(action_words const& words, std::string name, std::string who);

@@ -9,6 +9,7 @@
 #include "weir/console/pages.hpp"
 #include "weir/console/queue_pages.hpp"
 #include "weir/console/web/generated.hpp"
+#include "weir/console/worker_pages.hpp"
 #include "weir/error.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -272,7 +273,7 @@ class site {
       std::string_view path, name;
     };
     static constexpr place places[] = {{"/", "Overview"},         {"/queues", "Queues"},
-                                       {"/dead", "Dead letters"}, {"/leases", "Leases"},
+                                       {"/dead", "Dead letters"}, {"/workers", "Workers"},
                                        {"/limits", "Limits"},     {"/schedules", "Schedules"}};
     bool const of_a_queue = path == "/queue" || path == "/job";
     html h;

@@ -6,6 +6,7 @@
 
 #include "weir/job.hpp"
 #include "weir/job_progress.hpp"
+#include "weir/registered_worker.hpp"
 #include "weir/schedule/definition.hpp"
 #include "weir/time.hpp"
 
@@ -99,6 +100,37 @@ namespace weir::detail {
     }
   };
   return std::visit(words{}, s.when);
+}
+
+/// The queues that a worker serves, in a few words.
+[[nodiscard]] inline std::string served_text(registered_worker const& w) {
+  std::string out;
+  std::size_t named = 0;
+  for (auto const& q : w.queues) {
+    if (++named > 5) return out + ", …";
+    out.append(out.empty() ? "" : ", ");
+    if (!q.name.empty()) {
+      out += q.name;
+    } else {
+      out += q.prefix.empty() ? std::string{"all others"} : q.prefix + "…";
+    }
+  }
+  if (w.queues.empty()) out = "all";
+  if (!w.shards.empty()) {
+    out += "; shards";
+    for (auto const shard : w.shards) out += " " + std::to_string(shard);
+  }
+  return out;
+}
+/// The kinds that it has handlers for.
+[[nodiscard]] inline std::string kinds_text(registered_worker const& w) {
+  std::string out;
+  std::size_t named = 0;
+  for (auto const& k : w.kinds) {
+    if (++named > 5) return out + ", …";
+    out.append(out.empty() ? "" : ", ").append(k.kind);
+  }
+  return out;
 }
 
 }  // namespace weir::detail

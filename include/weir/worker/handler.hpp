@@ -231,6 +231,33 @@ class typed_job final : public prepared_job {
   Job job_;
 };
 
+/// The limits of a kind of jobs, as far as its type says them.
+struct kind_limits {
+  std::uint32_t concurrency = 0;
+  std::string concurrency_key{};  ///< empty: it is made of each job
+  std::span<quota const> rate{};
+  std::string rate_key{};  ///< empty: it is made of each job
+};
+
+template <class Job>
+[[nodiscard]] kind_limits limits_of_kind() {
+  using traits = job_traits<Job>;
+  using policy = job_policy<Job>;
+  static constexpr auto quotas = policy::rate();
+  kind_limits out{.concurrency = policy::concurrency(), .rate = quotas};
+  if constexpr (requires { std::string{traits::concurrency_key}; }) {
+    out.concurrency_key = std::string{traits::concurrency_key};
+  } else if constexpr (!requires { traits::concurrency_key; }) {
+    out.concurrency_key = std::string{policy::kind()};
+  }
+  if constexpr (requires { std::string{traits::rate_key}; }) {
+    out.rate_key = std::string{traits::rate_key};
+  } else if constexpr (!requires { traits::rate_key; }) {
+    out.rate_key = std::string{policy::kind()};
+  }
+  return out;
+}
+
 /// What is known of a handler and its job's type before a job is decoded.
 struct handler_traits {
   bool is_coroutine = false;
@@ -238,12 +265,13 @@ struct handler_traits {
   bool is_rescheduled = false;  ///< an enqueue may move a job of its key to another instant
   std::uint32_t max_snoozes = 0;
   duration timeout{};
+  kind_limits limits{};
 };
 
 /// A registered handler, whatever its job's type.
 class any_handler {
  public:
-  explicit any_handler(handler_traits const& t) : traits{t} {}
+  explicit any_handler(handler_traits t) : traits{std::move(t)} {}
   any_handler(any_handler const&) = delete;
   any_handler& operator=(any_handler const&) = delete;
   virtual ~any_handler() = default;
@@ -267,7 +295,8 @@ class typed_handler final : public any_handler {
                      .is_rescheduled =
                          job_policy<Job>::on_conflict() == conflict_policy::reschedule,
                      .max_snoozes = job_policy<Job>::max_snoozes(),
-                     .timeout = job_policy<Job>::timeout()}},
+                     .timeout = job_policy<Job>::timeout(),
+                     .limits = limits_of_kind<Job>()}},
         handler_{std::make_shared<Handler>(std::move(handler))} {
     if constexpr (has_executor<Handler>) executor = handler_->get_executor();
   }

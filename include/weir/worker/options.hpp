@@ -60,6 +60,9 @@ struct worker_options {
   std::vector<std::uint32_t> shards{};  ///< in which it looks for queues, each below the store's
                                         ///< `shard_count()`; empty: in all. A queue that is served
                                         ///< by its name is found in any
+  std::string name{};  ///< under which it stands in the register of workers, with what it serves
+                       ///< and runs: see `registered_worker`. Up to `limits::holder_size` bytes;
+                       ///< empty: it does not stand there
 };
 
 namespace detail {
@@ -98,6 +101,7 @@ namespace detail {
   require(count(o.concurrency), errc::invalid_option, "worker_options::concurrency");
   require(count(o.quantum), errc::invalid_option, "worker_options::quantum");
   require(count(o.scan_limit), errc::invalid_option, "worker_options::scan_limit");
+  require(o.name.size() <= limits::holder_size, errc::invalid_option, "worker_options::name");
   require(o.prefetch <= limits::batch, errc::invalid_option, "worker_options::prefetch");
   require(detail::is_selection(o.queues), errc::invalid_option, "worker_options::queues");
   require(positive(o.lease), errc::invalid_ttl, "worker_options::lease");

@@ -12,6 +12,7 @@
 #include "weir/worker/job_run.hpp"
 #include "weir/worker/lease_renewer.hpp"
 #include "weir/worker/lookout.hpp"
+#include "weir/worker/register.hpp"
 #include "weir/worker/runs.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -46,6 +47,9 @@ class worker_run {
  public:
   worker_run(std::shared_ptr<worker_core> shared, std::shared_ptr<handler_registry const> handlers)
       : core_{std::move(shared)},
+        register_{core_->options.name.empty()
+                      ? nullptr
+                      : std::make_shared<worker_register>(core_, *handlers)},
         jobs_{job_run::make(core_, std::move(handlers))},
         renewer_{std::make_shared<lease_renewer>(core_)},
         claims_{*core_},
@@ -70,6 +74,7 @@ class worker_run {
     own.give_hands(self);
     lease_renewer::keep_notes(own.renewer_);
     core.begin(lease_renewer::run(own.renewer_));
+    if (own.register_) core.begin(worker_register::run(own.register_));
     own.next_collection_ = core.clock.steady_now() + core.options.gc_interval;
     while (!core.stopping) {
       if (!own.claims_.empty()) own.claims_.let_go_of_slow_ones();
@@ -96,6 +101,7 @@ class worker_run {
       if (!core.due.any() && !core.stopping) co_await own.idle(next);
     }
     own.lookout_->stop();
+    if (own.register_) own.register_->note_stop();
     while (!own.claims_.empty()) co_await core.changed->wait();
     // What they have claimed is given back.
     for (auto const& lost : core.unanswered()) {
@@ -111,6 +117,7 @@ class worker_run {
     co_await own.drain();
     while (!own.jobs_->lines()->empty() || !core.active.empty()) co_await core.changed->wait();
     own.renewer_->stop();
+    if (own.register_) co_await worker_register::leave(own.register_);
   }
 
  private:
@@ -375,6 +382,7 @@ class worker_run {
   }
 
   std::shared_ptr<worker_core> core_;
+  std::shared_ptr<worker_register> register_;  ///< null: it does not stand there
   std::shared_ptr<job_run> jobs_;
   std::shared_ptr<lease_renewer> renewer_;
   claims_under_way claims_;

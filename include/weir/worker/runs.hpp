@@ -32,7 +32,8 @@ using worker_store =
               command::obtain_lease, command::update_queue_pointer, command::gc_stale_pointers,
               command::start_job, command::extend_lease, command::complete_jobs, command::relay_job,
               command::requeue_job, command::snooze_job, command::return_job, command::bury_job,
-              command::snooze_queue, command::acquire_permit, command::renew_permit,
+              command::snooze_queue, command::enqueue_jobs, command::pause_queue,
+              command::peek_jobs, command::acquire_permit, command::renew_permit,
               command::release_permit, command::take, command::await_jobs, command::await_permit>;
 
 /// What each run of a worker begins with.

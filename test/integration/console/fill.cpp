@@ -5,7 +5,7 @@
 // letters, schedules, permits and locks. Prints the jobs' ids by name, as JSON.
 //
 // usage: fill URL states | fill URL dead COUNT CONFLICTS | fill URL waiting COUNT | fill URL kill |
-//        fill URL empty | fill URL markup
+//        fill URL empty | fill URL markup | fill URL thumbs COUNT | fill URL work
 
 #include "../../../example/console/any_store.hpp"
 #include "weir/command/permits.hpp"
@@ -14,7 +14,9 @@
 #include "weir/job_progress.hpp"
 #include "weir/job_traits.hpp"
 #include "weir/log.hpp"
+#include "weir/registered_worker.hpp"
 #include "weir/schedules.hpp"
+#include "weir/worker.hpp"
 
 #ifdef CONSOLE_WITH_SQLITE
 #include "weir/store/sqlite.hpp"
@@ -31,6 +33,10 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/system/system_error.hpp>
 #include <boost/uuid/uuid_io.hpp>
@@ -58,18 +64,34 @@ struct weir::job_traits<report> {
   static constexpr std::string_view queue = "reports";
 };
 
+/// Of which one runs at a time, and one may start in an hour.
+struct thumbnail {
+  int number = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(thumbnail, number)
+
+template <>
+struct weir::job_traits<thumbnail> {
+  static constexpr std::string_view kind = "thumbnail";
+  static constexpr std::string_view queue = "thumbs";
+  static constexpr std::uint32_t concurrency = 1;
+  static constexpr weir::quota rate = weir::quota::per_hour(1);
+};
+
 namespace {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 namespace command = weir::command;
 
-template <class... Cs>
-console::erased_store<command::acquire_permit, command::acquire_lock, Cs...> store_for(
-    command::list_of<Cs...>);
+template <class... Ps, class... Bs, class... Js>
+console::erased_store<command::acquire_lock, Ps..., Bs..., Js...> store_for(
+    command::list_of<Ps...>, command::list_of<Bs...>, command::list_of<Js...>);
 
-/// A store that can also take permits and locks.
-using full_store = decltype(store_for(command::job_commands::list{}));
+/// A store that can also take permits, locks and tokens, and do what a worker does.
+using full_store =
+    decltype(store_for(command::permit_commands::list{}, command::bucket_commands::list{},
+                       command::job_commands::list{}));
 
 /// A job, of which most is as usual.
 struct wanted {
@@ -216,6 +238,44 @@ class filler {
     put(schedules, {.name = evil, .when = weir::every{1h}});
     ask(command::acquire_permit{evil, evil, 2, 1h});
     ask(command::acquire_lock{evil, evil, 1h});
+    weir::job_headers const one{{evil, ""}};
+    add_worker(
+        weir::job_headers{
+            {"name", evil}, {"holder", evil}, {"queues", one.text()}, {"kinds", one.text()}},
+        0s);
+  }
+
+  /// A worker of the register that has said nothing for some time.
+  void add_worker(weir::job_headers const& record, weir::duration seen) {
+    ask(command::pause_queue{weir::workers_queue});
+    add("record", weir::workers_queue,
+        {.kind = weir::worker_kind, .payload = record.text(), .delay = 1h - seen});
+  }
+
+  void thumbs(std::size_t count) {
+    for (std::size_t i = 0; i != count; ++i)
+      add("thumb " + std::to_string(i), "thumbs",
+          {.kind = "thumbnail", .payload = R"({"number":1})"});
+    add("of nobody", "mail", {});
+    add_worker({{"name", "yesterday's"}, {"concurrency", "3"}, {"busy", "1"}}, 30min);
+  }
+
+  /// Runs a worker until SIGTERM. Its first thumbnail takes until then.
+  void work() {
+    weir::worker worker{store_,
+                        {.drain = 0s, .queues = {{.name = "thumbs"}}, .name = "thumbs on host 1"}};
+    worker.handle<thumbnail>([](thumbnail const&) -> asio::awaitable<void> {
+      std::cout << "{}" << std::endl;
+      asio::steady_timer forever{co_await asio::this_coro::executor, 1h};
+      co_await forever.async_wait(asio::use_awaitable);
+    });
+    asio::signal_set signals{io_, SIGTERM};
+    signals.async_wait([&](auto...) { worker.stop(); });
+    std::optional<weir::error_code> ended;
+    worker.async_run([&](weir::error_code ec) { ended = ec; });
+    while (!ended) io_.run_one();
+    signals.cancel();
+    if (*ended) throw boost::system::system_error{*ended};
   }
 
   /// Dead letters, of which the first so many cannot be replayed: another job has their unique key.
@@ -351,6 +411,8 @@ int main(int argc, char** argv) try {
   if (what == "waiting") f.waiting(number(3));
   if (what == "kill") f.kill();
   if (what == "markup") f.markup();
+  if (what == "thumbs") f.thumbs(number(3));
+  if (what == "work") f.work();
   if (what == "empty") f.ask(command::read_queue_stats{"none"});
   std::cout << f.names().dump() << std::endl;
   filling.reset();

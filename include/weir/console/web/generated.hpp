@@ -89,7 +89,7 @@ td.act { text-align: right; white-space: nowrap; padding-block: .25rem; }
 time { white-space: nowrap; }
 .state { font-size: 12px; padding: .05rem .5rem; border-radius: 99px; white-space: nowrap; color: var(--cancelled); background: var(--cancelled-paper); font-weight: 500; }
 .state.dead { color: var(--bad); background: var(--bad-paper); }
-.state.pending, .state.paused { color: var(--pending); background: var(--pending-paper); }
+.state.pending, .state.paused, .state.stopping { color: var(--pending); background: var(--pending-paper); }
 .state.leased { color: var(--leased); background: var(--leased-paper); }
 .state.completed { color: var(--completed); background: var(--completed-paper); }
 .tabs { display: flex; gap: .25rem; overflow-x: auto; scrollbar-width: none; border-bottom: 1px solid var(--line); margin-bottom: .75rem; }
