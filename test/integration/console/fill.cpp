@@ -250,6 +250,7 @@ class filler {
     ask(command::pause_queue{weir::workers_queue});
     add("record", weir::workers_queue,
         {.kind = weir::worker_kind, .payload = record.text(), .delay = 1h - seen});
+    names_.erase("record");
   }
 
   void thumbs(std::size_t count) {
