@@ -2,10 +2,11 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 // A worker that serves some queues, by weight, with something around its handlers, of which one
-// computes in threads of its own.
+// computes in threads of its own. It has a name, by which it stands in the register of workers.
 #include "weir/worker.hpp"
 
 #include "weir/job_queue.hpp"
+#include "weir/registered_worker.hpp"
 #include "weir/store/memory.hpp"
 
 #include <boost/asio.hpp>
@@ -49,6 +50,17 @@ struct span {
   std::string name;
 };
 
+asio::awaitable<void> show_workers(weir::job_queue<weir::memory_store> queue) {
+  // begin: register
+  auto const page =
+      co_await queue.async_list(std::string{weir::workers_queue}, weir::job_state::pending);
+  for (auto const& record : page.jobs) {
+    auto const w = weir::registered_worker_of(record);
+    std::printf("%s: %u of %u hands are busy\n", w.name.c_str(), w.busy, w.concurrency);
+  }
+  // end: register
+}
+
 int main() {
   asio::io_context io;
   asio::thread_pool pool{2};
@@ -60,13 +72,15 @@ int main() {
                       {.concurrency = 20,
                        .queues = {{.name = "mail", .weight = 3},            // three mails
                                   {.prefix = "tenant/", .concurrency = 5},  // for each of these
-                                  {.name = "bulk", .weight = 1}}}};         // and of these
+                                  {.name = "bulk", .weight = 1}},           // and of these
+                       .name = "mailer on host 1"}};
   // end: queues
 
   int left = 2;
   auto const done = [&] {
     asio::post(io, [&] {
-      if (--left == 0) worker.stop();
+      if (--left != 0) return;
+      asio::co_spawn(io, show_workers(queue), [&](std::exception_ptr const&) { worker.stop(); });
     });
   };
   // begin: around

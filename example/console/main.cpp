@@ -73,6 +73,7 @@ answer run_command(session& s) {
       {"dead", list_dead},
       {"limits", show_limits},
       {"locks", show_locks},
+      {"buckets", show_buckets},
       {"schedules", list_schedules},
       {"workers", list_workers},
       {"schedules pause", act_on_schedules},

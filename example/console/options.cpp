@@ -98,6 +98,16 @@ void add_commands(CLI::App& app, options& o) {
   add_names(limits, o, "KEY")->required();
   add_names(app.add_subcommand("locks", "the holders of locks"), o, "KEY")->required();
 
+  auto* const buckets = app.add_subcommand("buckets", "how full buckets of a rate limiter are");
+  buckets->add_option("--tokens", o.tokens, "of their quota")->required();
+  buckets
+      ->add_option_function<double>(
+          "--per", [&o](double number) { o.period = seconds(number); },
+          "seconds of their quota (default: 1)")
+      ->check(CLI::Range(0.000001, 1e9).description(""));
+  buckets->add_option("--burst", o.burst, "of their quota (default: its tokens)");
+  add_names(buckets, o, "KEY")->required();
+
   add_page(app.add_subcommand("workers", "lists workers that have a name, and what they do"), o);
 
   auto* const schedules = app.add_subcommand("schedules", "lists schedules, or acts on some");

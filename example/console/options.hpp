@@ -53,6 +53,9 @@ struct options {
   bool payload = false;  ///< whole
   weir::duration every = std::chrono::seconds{1};
   std::optional<std::uint64_t> count;  ///< intervals
+  std::uint64_t tokens = 0;  ///< of a quota
+  weir::duration period = std::chrono::seconds{1};
+  std::uint64_t burst = 0;  ///< 0: as many as the tokens
   std::string listen = "127.0.0.1:8047";
   std::vector<std::string> allow;  ///< names of actions, or `all`
   std::vector<std::string> hosts;  ///< names by which the page is called, besides those of this

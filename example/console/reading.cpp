@@ -2,10 +2,13 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "session.hpp"
+#include "weir/command/buckets.hpp"
 #include "weir/command/locks.hpp"
 #include "weir/command/permits.hpp"
 #include "weir/execute.hpp"
 #include "weir/job_headers.hpp"
+#include "weir/key_policy.hpp"
+#include "weir/quota.hpp"
 #include "weir/registered_worker.hpp"
 #include "weir/schedules.hpp"
 
@@ -69,7 +72,7 @@ row row_of(weir::registered_worker const& w) {
   return {text_cell("name", w.name),
           std::move(state),
           time_cell("seen", w.seen),
-          time_cell("up", w.up),
+          time_cell("up", weir::detail::up_of(w)),
           std::move(busy),
           hidden(number_cell("concurrency", w.concurrency)),
           {"queues", std::move(queues), weir::detail::served_text(w)},
@@ -259,6 +262,25 @@ answer show_locks(session& s) {
     if (!lock.held) held.text = "no";
     s.out.add({text_cell("key", key), std::move(held), text_cell("holder", lock.holder),
                due_cell("expires", lock.held ? std::optional{lock.expires_in} : std::nullopt)});
+  }
+  s.out.end_table();
+  co_return done;
+}
+
+answer show_buckets(session& s) {
+  auto rate = weir::quota::per(s.o.tokens, s.o.period);
+  if (s.o.burst != 0) rate = rate.burst(s.o.burst);
+  for (auto const& key : s.o.names) {
+    auto const digest = weir::sha256_key{}(key);  // as a rate_limiter has it, unless told otherwise
+    weir::command::peek_bucket const look{.key = digest.view(), .quotas = {&rate, 1}};
+    auto const [ec, level] = co_await weir::async_execute(s.store, look, as_value);
+    if (ec) co_return s.fail(ec);
+    auto allowed = flag_cell("allowed", level.allowed);
+    if (!level.allowed) allowed.text = "no";
+    s.out.add({text_cell("key", key), number_cell("tokens", level.remaining),
+               number_cell("capacity", level.capacity), std::move(allowed),
+               due_cell("again", level.allowed ? std::nullopt : std::optional{level.retry_after}),
+               due_cell("full", level.reset_after)});
   }
   s.out.end_table();
   co_return done;

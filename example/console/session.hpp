@@ -64,6 +64,7 @@ answer show_job(session& s);
 answer explain_job(session& s);
 answer show_limits(session& s);
 answer show_locks(session& s);
+answer show_buckets(session& s);
 answer list_schedules(session& s);
 answer list_workers(session& s);
 answer act_on_schedules(session& s);

@@ -279,6 +279,8 @@ class Reading(ConsoleTest):
             told = place.json("explain", queue, job)[0]
             return [b["code"] for b in told["because"]], " ".join(told["unknown"])
 
+        full = place.json("buckets", "thumbnail", "--tokens", "1", "--per", "3600")
+        self.assertEqual([(b["tokens"], b["capacity"], b["allowed"]) for b in full], [(1, 1, True)])
         self.assertIn("none is registered that seems alive", codes("thumbs", waits)[1])
         worker = subprocess.Popen([FILL, place.environment["WEIR_STORE"], "work"], env=place.environment,
                                   stdout=subprocess.PIPE)
@@ -299,6 +301,11 @@ class Reading(ConsoleTest):
             why, unknown = codes("mail", other)
             self.assertIn("no_worker", why)
             self.assertIn("whether a worker that is not registered does", unknown)
+            bucket = place.json("buckets", "thumbnail", "--tokens", "1", "--per", "3600")[0]
+            self.assertEqual([bucket["tokens"], bucket["allowed"]], [0, False])
+            self.assertTrue(3000 < bucket["again"] <= 3600, bucket)
+            self.assertRegex(place.run("buckets", "thumbnail", "--tokens", "1", "--per", "3600").out,
+                             r"thumbnail +0 +1 +no +in 59m\d\ds +in 59m\d\ds")
             shown = place.run("workers").out
             self.assertRegex(shown, r"NAME +STATE +SEEN +UP +BUSY +QUEUES +KINDS")
             self.assertRegex(shown, r"thumbs on host 1 +running +\S+ +\S+ +\d/10 +thumbs +thumbnail")

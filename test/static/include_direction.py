@@ -44,6 +44,7 @@ LAYERS = [
     ("weir/enqueue.hpp", "primitive"),  # what a queue and a transaction share
     ("weir/job_queue.hpp", "primitive"),
     ("weir/worker.hpp", "worker"),
+    ("weir/registered_worker.hpp", "worker"),
     ("weir/job_context.hpp", "worker"),  # what it hands over goes with the worker's renewals
     ("weir/schedules.hpp", "worker"),
     ("weir/scheduler.hpp", "worker"),

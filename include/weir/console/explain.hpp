@@ -175,7 +175,8 @@ inline boost::asio::awaitable<void> explain_waiting(console_queue q, std::string
     say("put_off", "A worker put it off, and noted: " + shown.memo);
   } else if (!visible && j.snoozes != 0) {
     say("put_off", "Workers have put it off " + count_text(j.snoozes) +
-                       " times, as a limit refused it or they have no handler for it.");
+                       (j.snoozes == 1 ? " time" : " times") +
+                       ", as a limit refused it or they have no handler for it.");
   }
   if (j.attempts != 0 && !j.reason.empty()) {
     say("failed", "Attempt " + count_text(j.attempts) + " of " + count_text(j.max_attempts) +

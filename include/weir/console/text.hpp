@@ -6,10 +6,12 @@
 
 #include "weir/job.hpp"
 #include "weir/job_progress.hpp"
+#include "weir/limits.hpp"
 #include "weir/registered_worker.hpp"
 #include "weir/schedule/definition.hpp"
 #include "weir/time.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -100,6 +102,11 @@ namespace weir::detail {
     }
   };
   return std::visit(words{}, s.when);
+}
+
+/// For how long a worker has run, if it still does.
+[[nodiscard]] inline duration up_of(registered_worker const& w) {
+  return std::min(w.up, limits::span) + (w.seems_alive() ? w.seen : duration{});
 }
 
 /// The queues that a worker serves, in a few words.

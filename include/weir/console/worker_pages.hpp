@@ -49,7 +49,7 @@ inline pages::answer pages::workers(query q) {
     if (w.seems_alive() && w.stopping) named << " "_html << badge("stopping");
     cell(m, "Worker", named, "name"_html);
     cell(m, "Heard of", due(-w.seen));
-    cell(m, "Up", time_text(w.up));
+    cell(m, "Up", time_text(up_of(w)));
     cell(m, "Busy", html{} << w.busy << "/"_html << w.concurrency, "num"_html);
     cell(m, "Queues", served_text(w));
     cell(m, "Kinds", kinds_text(w));
