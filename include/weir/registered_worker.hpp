@@ -41,6 +41,7 @@ struct served_kind {
   std::string concurrency_key{};  ///< of that limit; empty: it is made of each job
   std::vector<quota> rate{};      ///< of its rate limit; empty: it has none
   std::string rate_key{};         ///< of that limit; empty: it is made of each job
+  std::uint64_t rate_cost = 0;    ///< in tokens; 0: it is made of each job
 };
 
 /// A job that a worker runs.
@@ -60,6 +61,7 @@ struct registered_worker {
   std::string holder{};                 ///< by which the leases of its jobs name it
   duration seen{};                      ///< since it described itself, by the store's clock
   duration up{};                        ///< from its start until then
+  bool fires_schedules = false;         ///< it is a `scheduler`, and serves nothing else
   bool stopping = false;                ///< it claims nothing more, and drains
   std::uint32_t concurrency = 0;        ///< handlers at once
   std::uint32_t busy = 0;               ///< jobs in its hands
@@ -72,7 +74,8 @@ struct registered_worker {
   /// Has it been heard of lately?
   [[nodiscard]] bool seems_alive() const noexcept { return seen <= patience; }
 
-  /// Does it claim jobs of this queue, as far as is known? One of which not all is known may.
+  /// Does it claim jobs of this queue, by what stands in its record? One whose record is not whole
+  /// may do so all the same.
   ///
   /// @param queue its name
   /// @param shard_count of the store, at least 1
@@ -84,7 +87,7 @@ struct registered_worker {
     auto const fits = [queue](served_queues const& q) {
       return q.name.empty() && queue.starts_with(q.prefix);
     };
-    return queues.empty() || !is_whole || std::ranges::any_of(queues, fits);
+    return !fires_schedules && (queues.empty() || std::ranges::any_of(queues, fits));
   }
   /// Its entry for this kind of jobs; null: it has no handler for it, or none that is known.
   [[nodiscard]] served_kind const* find_kind(std::string_view kind) const {
@@ -166,6 +169,7 @@ class worker_record_reader {
   out.up = from.time("up");
   out.stopping = from.has("stopping");
   out.is_whole = !from.has("cut");
+  out.fires_schedules = from.has("schedules");
   out.concurrency = from.number<std::uint32_t>("concurrency");
   out.busy = from.number<std::uint32_t>("busy");
   from.each("queues", [&out](std::string_view name, std::string_view value) {
@@ -182,8 +186,8 @@ class worker_record_reader {
   from.each("kinds", [&out](std::string_view kind, std::string_view value) {
     detail::worker_record_reader const more{value};
     out.kinds.push_back({std::string{kind}, more.number<std::uint32_t>("concurrency"),
-                         more.text("concurrency_key"), detail::rate_of(more),
-                         more.text("rate_key")});
+                         more.text("concurrency_key"), detail::rate_of(more), more.text("rate_key"),
+                         more.number<std::uint64_t>("rate_cost")});
   });
   from.each("jobs", [&out](std::string_view id, std::string_view value) {
     detail::worker_record_reader const more{value};

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(F85_a_lease_that_was_lost_to_a_blocked_thread_says_so) {
              }) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(F85_renewals_that_are_late_by_half_a_lease_are_told_before_one_is_lost) {
+BOOST_AUTO_TEST_CASE(F76_F85_renewals_that_are_late_by_half_a_lease_are_told_before_one_is_lost) {
   weir::duration late{};
   std::uint32_t jobs = 0;
   auto w = make_worker();

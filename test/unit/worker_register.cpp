@@ -4,6 +4,7 @@
 // The register of workers: what stands there, for how long, and what it costs the others.
 
 #include "weir/registered_worker.hpp"
+#include "weir/scheduler.hpp"
 #include "weir/testing/faulty_store.hpp"
 #include "worker_fixture.hpp"
 
@@ -29,6 +30,10 @@ struct keyed {
   std::string tenant;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(keyed, tenant)
+struct generic {
+  std::string tenant;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(generic, tenant)
 
 }  // namespace test
 
@@ -49,6 +54,11 @@ struct register_fixture : worker_fixture {
     }
     return out;
   }
+  void remove_record() {
+    ask(weir::command::cancel_job{
+        .queue = weir::workers_queue,
+        .id = ask(weir::command::list_jobs{.queue = weir::workers_queue}).jobs.at(0).id});
+  }
   /// A record as a worker leaves it that dies now.
   weir::job_id leave_record() {
     weir::new_job record;
@@ -64,9 +74,7 @@ struct register_fixture : worker_fixture {
   auto make_worker_on(Store on, weir::worker_options options) {
     weir::worker w{on, std::move(options), clock, weir::constant_backoff{10s},
                    weir::id_source::seeded(++workers)};
-    w.on_event([this](weir::worker_event const& e) {
-      if (e.queue == weir::workers_queue) ++events[e.kind];
-    });
+    w.on_event([this](weir::worker_event const& e) { ++events[e.kind]; });
     return w;
   }
 };
@@ -88,6 +96,16 @@ struct weir::job_traits<keyed> {
   static std::string concurrency_key(keyed const& k) { return k.tenant; }
   static constexpr weir::quota rate = weir::quota::per_hour(1);
   static std::string rate_key(keyed const& k) { return k.tenant; }
+  static std::uint64_t rate_cost(keyed const& k) { return k.tenant.size(); }
+};
+template <>
+struct weir::job_traits<generic> {
+  static constexpr std::string_view kind = "generic";
+  static constexpr std::uint32_t concurrency = 2;
+  static std::string concurrency_key(auto const& k) { return k.tenant; }
+  static constexpr weir::quota rate = weir::quota::per_hour(5);
+  static std::string rate_key(auto const& k) { return k.tenant; }
+  static constexpr std::uint64_t rate_cost = 5;
 };
 
 BOOST_FIXTURE_TEST_SUITE(worker_register, register_fixture)
@@ -101,6 +119,7 @@ BOOST_AUTO_TEST_CASE(a_worker_with_a_name_stands_there_with_what_it_serves) {
   w.handle<note>([](note const&) {});
   w.handle<limited>([](limited const&) {});
   w.handle<keyed>([](keyed const&) {});
+  w.handle<generic>([](generic const&) {});
   start(w);
   auto const all = registered();
   BOOST_TEST_REQUIRE(all.size() == 1U);
@@ -123,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_worker_with_a_name_stands_there_with_what_it_serves) {
   BOOST_TEST(one.queues[1].name.empty());
   BOOST_TEST(one.queues[1].prefix == "tenant/");
   BOOST_TEST((one.shards == std::vector<std::uint32_t>{0}));
-  BOOST_TEST_REQUIRE(one.kinds.size() == 3U);
+  BOOST_TEST_REQUIRE(one.kinds.size() == 4U);
   BOOST_TEST_REQUIRE(one.find_kind("limited") != nullptr);
   auto const& l = *one.find_kind("limited");
   BOOST_TEST(l.concurrency == 7U);
@@ -132,11 +151,18 @@ BOOST_AUTO_TEST_CASE(a_worker_with_a_name_stands_there_with_what_it_serves) {
   BOOST_TEST((l.rate[0] == weir::quota::per_second(5)));
   BOOST_TEST((l.rate[1] == weir::quota::per_minute(100).burst(30)));
   BOOST_TEST(l.rate_key == "limited");
+  BOOST_TEST(l.rate_cost == 1U);
   BOOST_TEST_REQUIRE(one.find_kind("keyed") != nullptr);
   auto const& k = *one.find_kind("keyed");
   BOOST_TEST(k.concurrency == 2U);
   BOOST_TEST(k.concurrency_key.empty());
   BOOST_TEST(k.rate_key.empty());
+  BOOST_TEST(k.rate_cost == 0U);
+  BOOST_TEST_REQUIRE(one.find_kind("generic") != nullptr);
+  auto const& g = *one.find_kind("generic");
+  BOOST_TEST(g.concurrency_key.empty());
+  BOOST_TEST(g.rate_key.empty());
+  BOOST_TEST(g.rate_cost == 5U);
   BOOST_TEST_REQUIRE(one.find_kind("note") != nullptr);
   BOOST_TEST(one.find_kind("note")->concurrency == 0U);
   BOOST_TEST(one.find_kind("note")->rate.empty());
@@ -150,15 +176,15 @@ BOOST_AUTO_TEST_CASE(its_queues_and_shards_say_whether_it_serves_a_queue) {
   BOOST_TEST(w.serves("mail", 1));
   BOOST_TEST(w.serves("tenant/9", 1));
   BOOST_TEST(!w.serves("mail2", 1));
-  w.is_whole = false;
-  BOOST_TEST(w.serves("mail2", 1));
-  w.is_whole = true;
   auto const shard = weir::rule::shard_of("tenant/9", 8);
   w.shards = {shard};
   BOOST_TEST(w.serves("tenant/9", 8));
   w.shards = {(shard + 1) % 8};
   BOOST_TEST(!w.serves("tenant/9", 8));
   BOOST_TEST(w.serves("mail", 8));
+  weir::registered_worker scheduler;
+  scheduler.fires_schedules = true;
+  BOOST_TEST(!scheduler.serves("mail", 1));
 }
 
 BOOST_AUTO_TEST_CASE(one_without_a_name_leaves_nothing) {
@@ -282,9 +308,7 @@ BOOST_AUTO_TEST_CASE(F54_answers_that_are_lost_leave_one_record) {
     BOOST_TEST((registered()[0].seen == 0s));
   }
   faults.next_of<weir::command::enqueue_jobs>(weir::testing::fault::fail_after);
-  ask(weir::command::cancel_job{
-      .queue = weir::workers_queue,
-      .id = ask(weir::command::list_jobs{.queue = weir::workers_queue}).jobs.at(0).id});
+  remove_record();
   pass(10s);
   BOOST_TEST_REQUIRE(registered().size() == 1U);
   pass(10s);
@@ -292,6 +316,65 @@ BOOST_AUTO_TEST_CASE(F54_answers_that_are_lost_leave_one_record) {
   BOOST_TEST((registered()[0].seen == 0s));
   w.stop();
   pass(1s);
+  BOOST_TEST(registered().empty());
+}
+
+BOOST_AUTO_TEST_CASE(F54_a_long_time_of_lost_answers_leaves_one_record) {
+  weir::testing::fault_injector faults;
+  auto w = make_worker_on(weir::testing::faulty_store{store, faults, clock}, {.name = "one"});
+  start(w);
+  for (int i = 0; i != 30; ++i) {
+    for (int n = 0; n != 9; ++n) {
+      faults.next_of<weir::command::relay_job>(weir::testing::fault::fail_after);
+    }
+    pass(10s);
+    BOOST_TEST_REQUIRE(registered().size() == 1U);
+    BOOST_TEST((registered()[0].seen == 0s));
+  }
+  faults.heal();
+  pass(20s);  // the first word is one that may have been said before
+  BOOST_TEST_REQUIRE(registered().size() == 1U);
+  BOOST_TEST((registered()[0].up == 320s));
+  cancel();
+  BOOST_TEST(registered().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_has_lost_all_is_given_the_pause_and_the_record_again) {
+  auto w = make_worker({.name = "one"});
+  start(w);
+  ask(weir::command::resume_queue{weir::workers_queue});
+  remove_record();
+  pass(10s);
+  BOOST_TEST(registered().size() == 1U);
+  BOOST_TEST(stats(std::string{weir::workers_queue}).paused);
+  ask(weir::command::resume_queue{weir::workers_queue});  // by somebody who should not
+  pass(10min);
+  BOOST_TEST(stats(std::string{weir::workers_queue}).paused);
+  cancel();
+}
+
+BOOST_AUTO_TEST_CASE(each_run_has_a_record_of_its_own) {
+  auto w = make_worker({.name = "one"});
+  start(w);
+  w.async_run(asio::detached);
+  settle();
+  auto const both = registered();
+  BOOST_TEST_REQUIRE(both.size() == 2U);
+  BOOST_TEST(both[0].holder != both[1].holder);
+  w.stop();
+  settle();
+  BOOST_TEST(registered().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_scheduler_with_a_name_stands_there_as_such) {
+  weir::scheduler s{store, {.name = "ticks"}, clock};
+  s.async_run(asio::detached);
+  settle();
+  BOOST_TEST_REQUIRE(registered().size() == 1U);
+  BOOST_TEST(registered()[0].name == "ticks");
+  BOOST_TEST(registered()[0].fires_schedules);
+  s.stop();
+  settle();
   BOOST_TEST(registered().empty());
 }
 
@@ -323,6 +406,33 @@ BOOST_AUTO_TEST_CASE(a_worker_that_stops_waits_a_second_for_its_record_to_go) {
   BOOST_TEST(!ended);
   pass(1ms);
   BOOST_TEST(ended.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_that_comes_after_the_end_is_told_to_nobody) {
+  using weir::testing::fault;
+  weir::testing::fault_injector faults;
+  auto w = make_worker_on(weir::testing::faulty_store{store, faults, clock}, {.name = "one"});
+  w.template handle<note>([&](note const&) { return sleep(500ms); });
+  start(w);
+  enqueue("note", R"({"text":"","number":1})");
+  settle();
+  faults.next_of<weir::command::relay_job>(fault::late_answer, 5s);  // that it stops
+  faults.next_of<weir::command::relay_job>(fault::fail_before);      // that it is gone
+  w.stop();
+  pass(2s);
+  BOOST_TEST(ended.has_value());
+  auto const before = events;
+  pass(10s);
+  BOOST_TEST(faults.count(fault::fail_before) == 1U);
+  BOOST_TEST((events == before));
+}
+
+BOOST_AUTO_TEST_CASE(the_program_may_end_in_the_middle_of_a_word) {
+  weir::testing::fault_injector faults;
+  auto w = make_worker_on(weir::testing::faulty_store{store, faults, clock}, {.name = "one"});
+  start(w);
+  faults.next_of<weir::command::relay_job>(weir::testing::fault::never);
+  pass(10s);  // the context is destroyed with the fixture
 }
 
 BOOST_AUTO_TEST_CASE(R8_a_name_that_is_too_long_is_refused) {

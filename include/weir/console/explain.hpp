@@ -12,6 +12,7 @@
 #include "weir/key_policy.hpp"
 #include "weir/registered_worker.hpp"
 #include "weir/unique.hpp"
+#include "weir/worker/memo.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/uuid/uuid_io.hpp>
@@ -55,6 +56,7 @@ inline boost::asio::awaitable<std::optional<job>> running_twin(console_queue q, 
 
 /// The living workers of the register, among up to 1,000.
 struct known_workers {
+  known_workers() = default;  // it is no aggregate, for g++ 12 beside `co_await`
   std::vector<registered_worker> alive;
   bool is_all = false;  ///< the register was read, and has no more
 };
@@ -78,44 +80,63 @@ inline boost::asio::awaitable<known_workers> find_workers(console_queue q) {
   return out;
 }
 
-/// Explains by the register who runs the jobs of a queue. Gives what those know of the kind.
+/// Explains by the register who runs the jobs of a queue.
+///
+/// @param waits is the job due, in a queue that is not held?
+/// @return what they know of its kind; null: it is not to be found out
 inline served_kind const* explain_workers(known_workers const& known, std::uint32_t shard_count,
-                                          std::string const& name, job const& j, explanation& out) {
+                                          std::string const& name, job const& j, bool waits,
+                                          explanation& out) {
   std::vector<registered_worker const*> serving;
+  std::vector<registered_worker const*> stopping;
   std::uint64_t hands = 0;
   std::uint64_t busy = 0;
-  bool elsewhere = false;
+  bool all_known = known.is_all;
+  bool knows_kind = false;
+  std::size_t others = 0;
   for (auto const& w : known.alive) {
-    if (w.find_kind(j.kind) == nullptr || w.stopping) continue;
-    elsewhere = elsewhere || !w.serves(name, shard_count);
-    if (!w.serves(name, shard_count)) continue;
-    serving.push_back(&w);
+    if (w.fires_schedules) continue;
+    bool const has_kind = w.find_kind(j.kind) != nullptr;
+    if (!has_kind || !w.serves(name, shard_count)) {
+      ++others;
+      knows_kind = knows_kind || has_kind;
+      all_known = all_known && w.is_whole;
+      continue;
+    }
+    (w.stopping ? stopping : serving).push_back(&w);
+    if (w.stopping) continue;
     hands += w.concurrency;
     busy += std::min(w.busy, w.concurrency);
   }
-  if (known.alive.empty() || !known.is_all) {
-    out.unknown.emplace_back("whether a worker serves this queue, with a handler for " + j.kind +
-                             (known.alive.empty() ? ": none is registered that seems alive" : ""));
-  } else if (serving.empty()) {
-    out.because.emplace_back(
-        "no_worker",
-        "Of " + count_text(known.alive.size()) + " registered workers that seem alive none " +
-            (elsewhere ? "serves this queue, though some have a handler for " + j.kind + "."
-                       : "has a handler for " + j.kind + "."));
-    out.unknown.emplace_back("whether a worker that is not registered does");
-  } else {
-    bool const full = busy >= hands;
-    out.because.emplace_back(full ? "workers_busy" : "workers",
-                             "Its queue is served by " + names_of(serving) + ": " +
-                                 count_text(busy) + " of " + count_text(hands) + " hands are busy" +
-                                 (full ? ", so it waits for one." : "."));
+  auto const say = [&out](char const* code, std::string text) {
+    out.because.emplace_back(code, std::move(text));
+  };
+  if (!stopping.empty()) {
+    say("workers_stopping",
+        "Of those that serve its queue these are stopping: " + names_of(stopping) + ".");
   }
-  return serving.empty() ? nullptr : serving.front()->find_kind(j.kind);
+  if (!serving.empty()) {
+    bool const full = waits && busy >= hands;
+    say(full ? "workers_busy" : "workers",
+        "Its queue is served by " + names_of(serving) + ": " + count_text(busy) + " of " +
+            count_text(hands) + " hands are busy" + (full ? ", so it waits for one." : "."));
+  } else if (others != 0 && all_known) {
+    say("no_worker", "Of " + count_text(others) + " registered workers that seem alive none " +
+                         (knows_kind ? "serves this queue, though some have a handler for "
+                                     : "has a handler for ") +
+                         j.kind + ".");
+    out.unknown.emplace_back("whether a worker that is not registered does");
+  } else if (stopping.empty()) {
+    out.unknown.emplace_back("whether a worker serves this queue, with a handler for " + j.kind +
+                             (others == 0 ? ": none is registered that seems alive" : ""));
+  }
+  auto const& found = serving.empty() ? stopping : serving;
+  return found.empty() ? nullptr : found.front()->find_kind(j.kind);
 }
 
 /// Explains whether the limits of a job's kind refuse it.
-inline boost::asio::awaitable<void> explain_limits(console_queue q, served_kind limits,
-                                                   explanation& out) {
+inline boost::asio::awaitable<void> explain_limits(console_queue q, job const& j,
+                                                   served_kind const& limits, explanation& out) {
   if (limits.concurrency != 0 && limits.concurrency_key.empty()) {
     out.unknown.emplace_back("whether its concurrency limit refuses it, whose key is made of the "
                              "job");
@@ -137,15 +158,19 @@ inline boost::asio::awaitable<void> explain_limits(console_queue q, served_kind 
                                " refuses it: " + ec.message());
     }
   }
-  if (!limits.rate.empty() && limits.rate_key.empty()) {
-    out.unknown.emplace_back("whether its rate limit refuses it, whose key is made of the job");
-  } else if (!limits.rate.empty()) {
+  bool const is_paid = j.memo == reservation_memo(j.attempts + 1);
+  if (limits.rate.empty() || is_paid) co_return;
+  if (limits.rate_key.empty() || limits.rate_cost == 0) {
+    out.unknown.emplace_back("whether its rate limit refuses it, whose key or cost is made of the "
+                             "job");
+  } else {
     auto const digest = sha256_key{}(limits.rate_key);
-    command::peek_bucket const look{.key = digest.view(), .quotas = limits.rate};
+    command::peek_bucket const look{
+        .key = digest.view(), .quotas = limits.rate, .cost = limits.rate_cost};
     auto const [ec, level] = co_await async_execute(q.get_store(), look, as_value);
     if (!ec && !level.allowed) {
       out.because.emplace_back("rate_used_up", "The rate limit " + limits.rate_key +
-                                                   " is used up. It has a token in " +
+                                                   " is used up. It has enough tokens in " +
                                                    time_text(level.retry_after) + ".");
     } else if (ec) {
       out.unknown.emplace_back("whether the rate limit " + limits.rate_key +
@@ -235,6 +260,8 @@ inline boost::asio::awaitable<explanation> explain(console_queue q, std::string 
   auto const say = [&out](char const* code, std::string text) {
     out.because.emplace_back(code, std::move(text));
   };
+  known_workers known;
+  if (!is_terminal(j.state)) known = co_await find_workers(q);
   switch (j.state) {
     case job_state::completed: say("ended", "It was completed, and does not run again."); break;
     case job_state::cancelled: say("ended", "It was cancelled, and does not run again."); break;
@@ -255,14 +282,15 @@ inline boost::asio::awaitable<explanation> explain(console_queue q, std::string 
             "It has a unique key: its handler starts when no other job of that key "
             "runs.");
       }
-      explain_holder(co_await find_workers(q), j.holder, out);
+      explain_holder(known, j.holder, out);
       break;
     case job_state::pending: {
       co_await explain_waiting(q, name, j, shown, stats, out);
-      auto const known = co_await find_workers(q);
-      auto const* const kind = explain_workers(known, q.get_store().shard_count(), name, j, out);
+      bool const waits = j.vests_in <= duration{} && !stats.paused;
+      auto const* const kind =
+          explain_workers(known, q.get_store().shard_count(), name, j, waits, out);
       if (kind != nullptr) {
-        co_await explain_limits(q, *kind, out);
+        co_await explain_limits(q, j, *kind, out);
       } else {
         out.unknown.emplace_back(
             "whether a limit refuses it (its key is the kind, unless its program "

@@ -111,6 +111,7 @@ namespace weir::detail {
 
 /// The queues that a worker serves, in a few words.
 [[nodiscard]] inline std::string served_text(registered_worker const& w) {
+  if (w.fires_schedules) return "schedules";
   std::string out;
   std::size_t named = 0;
   for (auto const& q : w.queues) {

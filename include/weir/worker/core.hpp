@@ -229,7 +229,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
 
   void tell(worker_event const& event) noexcept {
     log_worker_event(event, log_state_);
-    if (!observer_) return;
+    if (!observer_ || has_ended) return;
     try {
       observer_(event);
     } catch (...) {
@@ -351,6 +351,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   std::function<void(active_job&)> keep_notes;  ///< called when its handler noted something
   bool const fires_schedules;                   ///< serves queues of schedules, and no others
   turns due;                                    ///< the queues that may be claimed from
+  bool has_ended = false;                       ///< its observer may be gone: it is told no more
   bool stopping = false;                        ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
                                                 ///< from here on

@@ -7,6 +7,7 @@
 #include "weir/key_policy.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/limit_lines.hpp"
+#include "weir/worker/memo.hpp"
 #include "weir/worker/permit.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -191,7 +192,7 @@ class gate {
   }
 
   [[nodiscard]] static std::string reservation(active_job const& job) {
-    return "rate paid for attempt " + std::to_string(job.job.attempt);
+    return reservation_memo(job.job.attempt);
   }
 
   std::shared_ptr<worker_core> core_;

@@ -236,7 +236,8 @@ struct kind_limits {
   std::uint32_t concurrency = 0;
   std::string concurrency_key{};  ///< empty: it is made of each job
   std::span<quota const> rate{};
-  std::string rate_key{};  ///< empty: it is made of each job
+  std::string rate_key{};       ///< empty: it is made of each job
+  std::uint64_t rate_cost = 0;  ///< 0: it is made of each job
 };
 
 template <class Job>
@@ -245,15 +246,25 @@ template <class Job>
   using policy = job_policy<Job>;
   static constexpr auto quotas = policy::rate();
   kind_limits out{.concurrency = policy::concurrency(), .rate = quotas};
+  // In the order of `job_policy`: a function, which may be a template, a constant, the kind.
+  constexpr bool own_key = requires(Job const& j) { std::string{traits::concurrency_key(j)}; };
   if constexpr (requires { std::string{traits::concurrency_key}; }) {
     out.concurrency_key = std::string{traits::concurrency_key};
-  } else if constexpr (!requires { traits::concurrency_key; }) {
+  } else if constexpr (!own_key) {
     out.concurrency_key = std::string{policy::kind()};
   }
+  constexpr bool own_rate_key = requires(Job const& j) { std::string{traits::rate_key(j)}; };
   if constexpr (requires { std::string{traits::rate_key}; }) {
     out.rate_key = std::string{traits::rate_key};
-  } else if constexpr (!requires { traits::rate_key; }) {
+  } else if constexpr (!own_rate_key) {
     out.rate_key = std::string{policy::kind()};
+  }
+  constexpr bool own_cost = requires(Job const& j) { std::uint64_t{traits::rate_cost(j)}; };
+  if constexpr (own_cost) {
+  } else if constexpr (requires { traits::rate_cost; }) {
+    out.rate_cost = traits::rate_cost;
+  } else {
+    out.rate_cost = 1;
   }
   return out;
 }

@@ -63,7 +63,9 @@ class worker_record {
       is_whole = kinds.add(kind, text_of(handler->traits.limits)) && is_whole;
     }
     netstrings shards{most_listed};
-    for (auto const shard : o.shards) shards.add(std::to_string(shard), "");
+    for (auto const shard : o.shards) {
+      is_whole = shards.add(std::to_string(shard), "") && is_whole;
+    }
     if (!o.queues.empty()) fields_.add("queues", queues.text());
     if (!o.shards.empty()) fields_.add("shards", shards.text());
     fields_.add("kinds", kinds.text());
@@ -75,7 +77,8 @@ class worker_record {
     auto out = fields_;
     out.add("up", up.count());
     if (core.stopping) out.add("stopping", "");
-    out.add("busy", static_cast<std::int64_t>(core.active.size()));
+    if (core.fires_schedules) out.add("schedules", "");
+    out.add("busy", static_cast<std::int64_t>(core.running()));
     out.add("jobs", running(core));
     return out.text();
   }
@@ -100,6 +103,7 @@ class worker_record {
       }
       out.add("rate", quotas.text());
       out.add("rate_key", limits.rate_key);
+      out.add("rate_cost", std::to_string(limits.rate_cost));
     }
     return out.text();
   }

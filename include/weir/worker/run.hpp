@@ -74,7 +74,7 @@ class worker_run {
     own.give_hands(self);
     lease_renewer::keep_notes(own.renewer_);
     core.begin(lease_renewer::run(own.renewer_));
-    if (own.register_) core.begin(worker_register::run(own.register_));
+    if (own.register_) worker_register::begin(own.register_);
     own.next_collection_ = core.clock.steady_now() + core.options.gc_interval;
     while (!core.stopping) {
       if (!own.claims_.empty()) own.claims_.let_go_of_slow_ones();
@@ -118,6 +118,7 @@ class worker_run {
     while (!own.jobs_->lines()->empty() || !core.active.empty()) co_await core.changed->wait();
     own.renewer_->stop();
     if (own.register_) co_await worker_register::leave(own.register_);
+    core.has_ended = true;
   }
 
  private:
