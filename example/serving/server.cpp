@@ -70,13 +70,14 @@ void server::welcome(tcp::socket socket) {
   });
 }
 
-/// Somebody is at the door. The client that has said nothing, or not all, for longest makes room:
-/// slow ones, however many, do not keep out those that have something to ask.
+/// Somebody is at the door. The client that has said nothing, or not all, for longest, or takes its
+/// response too slowly, makes room: slow ones, however many, do not keep out those that have
+/// something to ask.
 void server::make_room() {
   auto const longest =
       std::ranges::min_element(sessions_, {}, [](auto const& each) { return each->waits_since(); });
   if (longest == sessions_.end()) return;
-  if ((*longest)->waits_since() != session::time_point::max()) (*longest)->give_way();
+  if ((*longest)->waits_since() <= std::chrono::steady_clock::now()) (*longest)->give_way();
 }
 
 asio::awaitable<std::size_t> server::finish(weir::duration patience) {

@@ -45,7 +45,7 @@ std::optional<response> objection(service const& by, beast::error_code const& ec
   if (ec == http::error::body_limit) {
     return by.refusal(http::status::payload_too_large, "64 KiB at most");
   }
-  if (ec == http::error::header_limit) {
+  if (ec == http::error::header_limit || ec == http::error::buffer_overflow) {
     return by.refusal(http::status::request_header_fields_too_large, "8 KiB at most");
   }
   bool const malformed = ec.category() == http::make_error_code(http::error::bad_value).category();
@@ -96,7 +96,9 @@ void session::cut_off() {
 
 void session::give_way() {
   asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
-    if (!self->working_) self->cut_off_.emit(asio::cancellation_type::terminal);
+    if (!self->working_ || self->writing_) {
+      self->cut_off_.emit(asio::cancellation_type::terminal);
+    }
   });
 }
 
@@ -154,7 +156,11 @@ asio::awaitable<session::after> session::send(response reply, bool keep_alive) {
   reply.keep_alive(keep_alive && !finishing_);
   reply.prepare_payload();
   stream_.expires_after(client_patience);
+  writing_ = true;
+  waits_since_ = std::chrono::steady_clock::now() + std::chrono::seconds{2};
   auto const [unsent, size] = co_await http::async_write(stream_, reply, as_answer);
+  writing_ = false;
+  waits_since_ = time_point::max();
   co_return unsent || !reply.keep_alive() ? after::end : after::next_request;
 }
 

@@ -40,17 +40,18 @@ class session : public std::enable_shared_from_this<session> {
   /// Ends now.
   void cut_off();
 
-  /// Ends now, unless a request is being worked on.
+  /// Ends now, unless a request is being worked on. A response that nobody takes is no work.
   void give_way();
 
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// Since when it has waited for a request, or for the rest of one. `time_point::max()`: it does
-  /// not wait.
+  /// Since when it has waited for a request, or for the rest of one. While it writes, that lies two
+  /// seconds ahead: a client may take so long. `time_point::max()`: it does not wait.
   [[nodiscard]] time_point waits_since() const noexcept { return waits_since_; }
 
  private:
   enum class after { next_request, end };
+  static constexpr std::size_t largest_buffer = 128 * 1024;  // chunks may have extensions
 
   asio::awaitable<void> run();
   using request_parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
@@ -65,12 +66,13 @@ class session : public std::enable_shared_from_this<session> {
   asio::awaitable<void> linger();
 
   boost::beast::tcp_stream stream_;
-  boost::beast::flat_buffer buffer_;
+  boost::beast::flat_buffer buffer_{largest_buffer};
   service& service_;
   asio::cancellation_signal cut_off_;
   std::atomic<time_point> waits_since_{time_point::max()};
   bool finishing_ = false;
   bool working_ = false;  ///< on a request, until its response is sent
+  bool writing_ = false;
   bool streaming_ = false;
   bool unanswered_ = false;
 };

@@ -49,8 +49,7 @@ class console_stream {
     namespace http = boost::beast::http;
     http::response<http::empty_body> out{http::status::ok, 11};
     out.set(http::field::content_type, "text/event-stream");
-    out.set(http::field::cache_control, "no-store");
-    out.set("X-Content-Type-Options", "nosniff");
+    detail::web::guard(out);
     out.chunked(true);
     return out;
   }

@@ -9,6 +9,7 @@ The backend is the test's own, and answers when the test wants it to. Quotas are
 With --redis the program has that store, which is tested on a server of the test's own.
 """
 
+import contextlib
 import http.client
 import http.server
 import json
@@ -382,6 +383,36 @@ class Clients(GatewayTest):
         self.assertLessEqual(len(gone), asked)
         for client in slow:
             client.close()
+
+    def test_F98_those_who_take_no_response_do_not_keep_others_from_being_served(self):
+        self.backend.open.set()
+        gateway = self.start("--connections", "8", "--console", rate="100/s")
+        slow = []
+        for _ in range(8):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            client.connect(("127.0.0.1", gateway.port))
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                for _ in range(1200):
+                    client.send(b"GET /console/page.css HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            slow.append(client)
+        self.assertEqual(gateway.ask().status, 200)
+        # One made room, and nobody waited until the time of all was over.
+        established = 1
+        states = [client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] for client in slow]
+        self.assertGreaterEqual(states.count(established), 5, states)
+        for client in slow:
+            client.close()
+
+    def test_F98_what_stands_beside_a_body_is_bounded_too(self):
+        gateway = self.start()
+        with socket.create_connection(("127.0.0.1", gateway.port), timeout=LIMIT) as client:
+            client.sendall(b"POST /v1/answer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1;x=")
+            with contextlib.suppress(ConnectionError):
+                for _ in range(64):
+                    client.sendall(b"a" * 16384)
+            self.assertIn(b" 431 ", client.recv(4096))
 
 
 class Ending(GatewayTest):

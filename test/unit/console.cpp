@@ -130,6 +130,9 @@ BOOST_AUTO_TEST_CASE(what_is_written_means_itself) {
     << std::string{"\x1b[\xff\xe2\x80\xae\n\xc3\xbc"};
   BOOST_TEST(h.text() == "<b>&lt;b&gt;&amp;&quot;&#39;</b>12,345\\x1B[\\xFF\\u202E\\x0A\xc3\xbc");
   BOOST_TEST(web::html{}.lines("a\n\t<\r\v").text() == "a\n\t&lt;\\x0D\\x0B");
+  // A letter that shows nothing, a joiner, and spaces that are none: names that look alike differ.
+  BOOST_TEST((web::html{} << "a\u3164\u034F\u00A0\u2003\uFE0F").text() ==
+             "a\\u3164\\u034F\\xA0\\u2003\\uFE0F");
   BOOST_TEST((web::html{} << "\xf3\xa0\x80\x81" << "\xc3").text() == "\\uE0001\\xC3");  // a tag;
                                                                                         // cut
 }
@@ -179,7 +182,7 @@ BOOST_AUTO_TEST_CASE(every_page_is_there_and_shows_no_text_as_markup) {
             {{"action", "purge"}, {"queue", markup}, {"state", "dead"}, {"kind", markup}}),
         target_of_job("/confirm?action=replay", markup, id)
             .replace(std::string_view{"/confirm?action=replay"}.size(), 1, "&")}) {
-    auto const reply = f.get(target);
+    auto const reply = f.get(target, own);
     BOOST_TEST(reply.result_int() == 200U, target);
     BOOST_TEST(!has(reply, "<script>alert"), target);
     BOOST_TEST(!has(reply, "<img"), target);
@@ -235,6 +238,8 @@ BOOST_AUTO_TEST_CASE(a_prefix_is_of_every_link) {
   BOOST_TEST(has(reply, "href=\"/ops/weir/page.css\""));
   BOOST_TEST(has(reply, "href=\"/ops/weir/queue?queue=mail\""));
   BOOST_TEST(!has(reply, "href=\"/q"));
+  BOOST_TEST(has(reply, "data-events=\"/ops/weir/events?view=%2F\""));
+  BOOST_TEST(f.get("/ops/weir?x=1").result_int() == 200U);
   BOOST_TEST(f.get("/queues").result_int() == 400U);
   BOOST_TEST(f.post("/ops/weir/act?action=pause&queue=mail")["Location"] ==
              "/ops/weir/queue?queue=mail");
@@ -255,7 +260,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_changed_without_its_right) {
     auto const with =
         web::target_of("", {{"action", name}, {"queue", "mail"}, {"id", to_string(id)}});
     BOOST_TEST(f.post("/act" + with).result_int() == 403U);
-    BOOST_TEST(f.get("/confirm" + with).result_int() == 403U);
+    BOOST_TEST(f.get("/confirm" + with, own).result_int() == 403U);
   }
   BOOST_TEST(f.post("/act?action=replay&queue=mail&state=dead").result_int() == 403U);
   BOOST_TEST(f.post("/act?action=resume&queue=mail").result_int() == 403U);
@@ -274,10 +279,22 @@ BOOST_AUTO_TEST_CASE(who_asks_is_in_the_audit) {
   fixture f{o};
   f.add("mail", {});
   f.post("/act?action=pause&queue=mail", {{"Sec-Fetch-Site", "same-origin"}, {"X-User", "ann"}});
-  f.post("/act?action=pause&queue=mail", {{"Sec-Fetch-Site", "cross-site"}, {"X-User", "eve"}});
+  fields const eve{{"Sec-Fetch-Site", "cross-site"}, {"X-User", "eve"}};
+  std::string const refused = "pause : refused: This did not come from a page of this console.";
+  for (int i = 0; i != 4; ++i) f.post("/act?action=pause&queue=mail", eve);
+  BOOST_TEST(f.audit.size() == 2U);  // others can have any number of them refused
   BOOST_TEST(f.audit.front() == "pause mail: done by ann");
-  BOOST_TEST(f.audit.back() ==
-             "pause : refused: This did not come from a page of this console. by eve");
+  BOOST_TEST(f.audit.back() == refused + " by eve");
+  f.clock.advance(1s);
+  f.post("/act?action=pause&queue=mail", eve);
+  BOOST_TEST(f.audit.back() == refused + " (and 3 before it) by eve");
+  f.post("/act?action=purge&queue=weir.schedules%2Fmail&state=dead&name=x");
+  BOOST_TEST(f.audit.back() == "purge weir.schedules/mail: refused: not valid by ");
+  f.post("/act?action=pause&queue=ma&name=il");
+  BOOST_TEST(f.audit.back() == "pause ma: refused: no such queue by ");
+  f.clock.advance(1s);
+  f.get("/act?action=pause&queue=mail", own);
+  BOOST_TEST(f.audit.back() == "pause : refused: it is asked for by POST by ");
 }
 
 BOOST_AUTO_TEST_CASE(only_its_own_pages_change_something) {
@@ -313,6 +330,20 @@ BOOST_AUTO_TEST_CASE(only_its_own_pages_change_something) {
   BOOST_TEST(f.get("/confirm?action=pause&queue=mail", link).result_int() == 403U);  // or a key
                                                                                      // answers it
   BOOST_TEST(f.get("/queues", frame).result_int() == 403U);
+  // Over plain HTTP, by a name that is not of the host itself, browsers do not say as much.
+  for (auto const* const inner : {"/events?view=/", "/confirm?action=pause&queue=mail"}) {
+    for (fields const& wrong :
+         std::initializer_list<fields>{{},
+                                       {{"Referer", "http://evil.test/"}},
+                                       {{"Referer", "http://localhost:8047.evil.test/"}},
+                                       {{"Referer", "ftp://localhost:8047/"}},
+                                       {{"Referer", "http://evil.test/?://localhost:8047/"}},
+                                       {{"Origin", "null"}}}) {
+      BOOST_TEST(f.get(inner, wrong).result_int() == 403U, inner);
+    }
+    BOOST_TEST(f.get(inner, {{"Referer", "http://localhost:8047/queue"}}).result_int() == 200U);
+    BOOST_TEST(f.get(inner, {{"Origin", "https://localhost:8047"}}).result_int() == 200U);
+  }
   BOOST_TEST(f.get("/queues", {{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Mode", "cors"}})
                  .result_int() == 403U);
 }
@@ -333,11 +364,13 @@ BOOST_AUTO_TEST_CASE(it_answers_to_its_names_only) {
         f.post("/act?action=pause&queue=mail", {{"Host", wrong}, {"Sec-Fetch-Site", "same-origin"}})
             .result_int() == 421U);
   }
+  BOOST_TEST(f.get("/?x", {{"Host", "evil.test"}}).result_int() == 421U);  // whatever it asks for
   BOOST_TEST(f.get("/", {{"Host", ""}}).result_int() == 400U);
   web::request twice{http::verb::get, "/", 11};
   twice.insert(http::field::host, "localhost");
   twice.insert(http::field::host, "evil.test");
-  BOOST_TEST(web::refused(twice, o.hosts, false, true)->code == http::status::bad_request);
+  BOOST_TEST(web::refused(twice, o.hosts, false, web::openness::page)->code ==
+             http::status::bad_request);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_to_be_seen_is_on_no_page) {
@@ -371,6 +404,11 @@ BOOST_AUTO_TEST_CASE(what_is_not_to_be_seen_is_on_no_page) {
   BOOST_TEST(has(reply, "(redacted)"));
   BOOST_TEST(has(reply, "se***"));
   BOOST_TEST(has(reply, "[header token]"));
+  job.kind = weir::schedule_kind;
+  auto const schedule = f.add("weir.schedules/mail", job);
+  auto const kept = f.get(target_of_job("/job", "weir.schedules/mail", schedule));
+  BOOST_TEST(kept.result_int() == 200U);
+  BOOST_TEST((!has(kept, "secret") && !has(kept, "se***")));
 }
 
 BOOST_AUTO_TEST_CASE(pages_lead_to_each_other_and_none_is_long) {
@@ -435,7 +473,51 @@ BOOST_AUTO_TEST_CASE(many_are_replayed_by_bounded_steps) {
   BOOST_TEST(has(reply, "<b id=done>1,100</b> of 1,101"));
   BOOST_TEST(has(reply, "its unique key was taken meanwhile"));
   BOOST_TEST(f.audit.size() == 3U);
-  BOOST_TEST(f.audit.front() == "replay bulk: 500 done, 500 in all, 0 refused by ");
+  BOOST_TEST(f.audit.front() == "replay bulk: 500 done, 0 refused by ");
+  f.post("/act?action=replay&queue=bulk&state=dead&began=1&done=99&refused=9&of=999");
+  BOOST_TEST(f.audit.back().starts_with("replay bulk: "));
+  BOOST_TEST(f.audit.back().ends_with(" done, 1 refused by "));  // and not what the request says
+}
+
+BOOST_AUTO_TEST_CASE(what_is_done_is_noted_though_whoever_asked_has_gone) {
+  fixture f{allowing_all()};
+  for (int i = 0; i != 400; ++i) f.bury("bulk", {}, "broken");
+  web::request asked{http::verb::post, "/act?action=replay&queue=bulk&state=dead", 11};
+  asked.set(http::field::host, "localhost");
+  asked.set("Sec-Fetch-Site", "same-origin");
+  asio::cancellation_signal gone;
+  bool ended = false;
+  f.page->async_handle(asked,
+                       asio::bind_cancellation_slot(gone.slot(), [&](auto...) { ended = true; }));
+  f.io.restart();
+  while (f.stats("bulk").dead == 400U) BOOST_TEST_REQUIRE(f.io.run_one() == 1U);
+  gone.emit(asio::cancellation_type::terminal);
+  f.io.run();
+  BOOST_TEST(ended);
+  BOOST_TEST(f.stats("bulk").dead == 0U);
+  BOOST_TEST_REQUIRE(f.audit.size() == 1U);
+  BOOST_TEST(f.audit.front() == "replay bulk: 400 done, 0 refused by ");
+}
+
+BOOST_AUTO_TEST_CASE(the_right_to_end_running_jobs_ends_no_other) {
+  fixture f{allowing({action::cancel_running})};
+  auto const id = f.add("mail", {});
+  auto const reply =
+      f.post(target_of_job("/act?action=cancel_running", "mail", id).replace(26, 1, "&"));
+  BOOST_TEST(reply.result_int() == 409U);
+  BOOST_TEST(has(reply, "it is not leased"));
+  BOOST_TEST((f.stats("mail").pending == 1U && f.stats("mail").cancelled == 0U));
+  BOOST_TEST(f.audit.back() == "cancel_running mail: refused: it is not leased by ");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_cut_shows_that_it_is) {
+  fixture f;
+  weir::new_job job;
+  auto const id = f.bury("mail", job, std::string(400, '\x80') + "REASON");
+  BOOST_TEST(has(f.get("/queue?queue=mail&state=dead"), "\\x80\\x80…</span>"));
+  BOOST_TEST(has(f.get(target_of_job("/job", "mail", id)), "REASON"));
+  BOOST_TEST(web::beginning("aä", 2) == "a");
+  BOOST_TEST(web::beginning(std::string(10, '\x80'), 8).size() == 5U);
 }
 
 BOOST_AUTO_TEST_CASE(an_action_says_why_it_is_not_done) {
@@ -457,11 +539,15 @@ BOOST_AUTO_TEST_CASE(a_stream_tells_what_changes_and_there_are_few) {
   f.add("mail", {});
   web::request asked{http::verb::get, "/events?view=%2Fqueue%3Fqueue%3Dmail", 11};
   asked.set(http::field::host, "localhost");
+  BOOST_TEST(!f.page->open_stream(asked).has_value());  // nobody says who asks
+  asked.set("Sec-Fetch-Site", "same-origin");
   auto stream = f.page->open_stream(asked);
   BOOST_TEST_REQUIRE(stream.has_value());
+  BOOST_TEST(stream->head()["Content-Security-Policy"].find("default-src 'none'") == 0U);
+  BOOST_TEST(stream->head()["Cross-Origin-Resource-Policy"] == "same-origin");
   BOOST_TEST(!f.page->open_stream(asked).has_value());
-  BOOST_TEST(f.get(asked.target()).body().starts_with("retry: 10000\ndata: "));  // asks again
-                                                                                 // instead
+  BOOST_TEST(f.get(asked.target(), own).body().starts_with("retry: 10000\ndata: "));  // asks again
+                                                                                      // instead
   std::vector<std::string> told;
   weir::error_code ended;
   asio::cancellation_signal stop;

@@ -6,7 +6,9 @@
 
 #include "weir/console/pages.hpp"
 
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -50,6 +52,10 @@ struct subject {
   bool is_valid = false;
 };
 
+[[nodiscard]] inline std::string in_quotes(std::string_view name) {
+  return "\u201c" + std::string{name} + "\u201d";
+}
+
 [[nodiscard]] inline page not_an_action() {
   return problem(status::bad_request, "No such action", "This cannot be asked for.");
 }
@@ -61,19 +67,21 @@ inline pages::answer pages::confirm(query q) {
   if (!allows(words.action)) {
     co_return problem(status::forbidden, "Not allowed", "This console may not do that.");
   }
-  std::string what = is_of_schedules(words.action) ? "schedule " + s.name : "queue " + s.queue;
+  std::string what = is_of_schedules(words.action) ? "schedule " + in_quotes(s.name)
+                                                   : "queue " + in_quotes(s.queue);
   std::string back =
       is_of_schedules(words.action) ? at("/schedules") : at("/queue", {{"queue", s.queue}});
   auto const id = s.id ? to_string(*s.id) : std::string{};
   auto const state = s.state ? std::string{to_string(*s.state)} : std::string{};
   if (s.id) {
-    what = "job " + id + " of " + s.queue;
+    what = "job " + id + " of " + in_quotes(s.queue);
     back = at("/job", {{"queue", s.queue}, {"id", id}});
   } else if (is_of_jobs(words.action)) {
     auto const [ec, stats] = co_await queue_.async_stats(s.queue, as_value);
     if (ec) co_return failed(ec);
     what = (s.kind.empty() ? "all " : "up to ") + count_text(count_of(stats, *s.state)) + " " +
-           state + " jobs of " + s.queue + (s.kind.empty() ? "" : ", those of kind " + s.kind);
+           state + " jobs of " + in_quotes(s.queue) +
+           (s.kind.empty() ? "" : ", those of kind " + in_quotes(s.kind));
     back = at("/queue", {{"queue", s.queue}, {"state", state}, {"filter", s.kind}});
   }
   page out{status::ok, words.verb};
@@ -86,7 +94,7 @@ inline pages::answer pages::confirm(query q) {
   out.main << "<section class=ask><h1>"_html << words.verb << "?</h1><p><b>"_html << what
            << "</b></p><p class=hint>"_html << words.about << "</p><form method=post action=\""_html
            << target << "\"><button class="_html
-           << (is_final(words.action) ? "final>"_html : "\"go\" autofocus>"_html) << words.verb
+           << (is_final(words.action) ? "final>"_html : "go>"_html) << words.verb
            << "</button> <a class=button"_html
            << (is_final(words.action) ? " autofocus"_html : ""_html) << " href=\""_html << back
            << "\">No</a></form></section>"_html;
@@ -95,12 +103,19 @@ inline pages::answer pages::confirm(query q) {
 
 inline pages::answer pages::act(query q, std::string who) {
   subject const s{q, queue_in(q)};
-  if (!s.is_valid) co_return not_an_action();
+  auto const& on = s.words != nullptr && is_of_schedules(s.words->action) ? s.name : s.queue;
+  if (!s.is_valid) {
+    if (s.words != nullptr) note(s.words->action, who, on, q.at("id"), "refused: not valid");
+    co_return not_an_action();
+  }
   auto const& words = *s.words;
   if (!allows(words.action)) {
-    note(words.action, who, s.queue + s.name, q.at("id"), "refused: not allowed");
+    note(words.action, who, on, q.at("id"), "refused: not allowed");
     co_return problem(status::forbidden, "Not allowed", "This console may not do that.");
   }
+  // Whoever asks may go away: what is done to the store is noted all the same, and a step is
+  // bounded.
+  co_await boost::asio::this_coro::reset_cancellation_state(boost::asio::disable_cancellation());
   if (is_of_schedules(words.action)) co_return co_await act_on_schedule(words, s.name, who);
   if (!is_of_jobs(words.action)) co_return co_await act_on_queue(words, s.queue, who);
   if (s.id) co_return co_await act_on_job(words, s.queue, *s.id, who);
@@ -133,7 +148,10 @@ inline pages::answer pages::act_on_schedule(action_words const& words, std::stri
 inline pages::answer pages::act_on_queue(action_words const& words, std::string name,
                                          std::string who) {
   auto const [ec, stats] = co_await queue_.async_stats(name, as_value);
-  if (ec) co_return failed(ec);
+  if (ec) {
+    note(words.action, who, name, {}, ec.message());
+    co_return failed(ec);
+  }
   // A mistyped name would be a new queue, and what was meant would go on.
   if (stats.enqueued == 0 && !stats.paused) {
     note(words.action, who, name, {}, "refused: no such queue");
@@ -200,9 +218,17 @@ inline pages::answer pages::act_on_job(action_words const& words, std::string na
                                        std::string who) {
   tally t;
   std::vector<job_id> const one{id};
-  auto const ec = co_await act_on(words.action, name, one, t);
+  error_code ec;
+  std::string why;
+  if (words.action == console_action::cancel_running) {
+    // To cancel one that waits is another right, and may not be what was meant.
+    auto const [failure, found] = co_await queue_.async_find(name, id, as_value);
+    ec = failure;
+    if (!ec && (!found || found->state != job_state::leased)) why = "it is not leased";
+  }
+  if (!ec && why.empty()) ec = co_await act_on(words.action, name, one, t);
   auto const text = to_string(id);
-  auto const why = t.refusals.empty() ? std::string{} : t.refusals.front().second;
+  if (!t.refusals.empty()) why = t.refusals.front().second;
   note(words.action, who, name, text, ec ? ec.message() : t.done == 1 ? "done" : "refused: " + why);
   if (ec) co_return failed(ec);
   if (t.done != 1) {
@@ -236,14 +262,22 @@ inline pages::answer pages::act_on_all(action_words const& words, query q, std::
   auto const now =
       std::chrono::floor<std::chrono::milliseconds>(date_()).time_since_epoch().count();
   auto began = static_cast<std::int64_t>(q.number("began") & 0x7FFFFFFFFFFFFFFFU);
+  std::string const which =
+      "all that are " + std::string{to_string(state)} + (kind.empty() ? "" : ", of kind " + kind);
   if (began == 0) {
     auto const [ec, stats] = co_await queue_.async_stats(name, as_value);
-    if (ec) co_return failed(ec);
+    if (ec) {
+      note(words.action, who, name, which, ec.message());
+      co_return failed(ec);
+    }
     of = count_of(stats, state);
     began = now;
   }
   auto const listed = co_await list_state(queue_, name, state, step_size, q.at("cursor"));
-  if (listed.has_error()) co_return failed(listed.error());
+  if (listed.has_error()) {
+    note(words.action, who, name, which, listed.error().message());
+    co_return failed(listed.error());
+  }
   // Jobs that come while it goes on are left alone. Dead letters are listed by when they died, so
   // those that die again are behind those of the beginning.
   auto const since = std::chrono::milliseconds{std::max<std::int64_t>(now - began, 0)};
@@ -257,15 +291,15 @@ inline pages::answer pages::act_on_all(action_words const& words, query q, std::
     if (!newer && (kind.empty() || j.kind == kind)) ids.push_back(j.id);
   }
   auto const before = t.done;
+  auto const refused_before = t.refused;
   auto const failure = co_await act_on(words.action, name, ids, t);
   changed += t.done - before;
   // Jobs that wait move about and may be missed: they are looked for until a pass finds nothing.
   if (listed->cursor.empty()) ended = ended || !waits || std::exchange(changed, 0) == 0;
-  auto const about = count_text(t.done - before) + " done, " + count_text(t.done) + " in all, " +
-                     count_text(t.refused) + " refused";
-  note(words.action, who, name,
-       "all that are " + std::string{to_string(state)} + (kind.empty() ? "" : ", of kind " + kind),
-       failure ? failure.message() + " after " + about : about);
+  // How many there were in all is in the request, so it is for whoever asks, and not for the audit.
+  auto const about =
+      count_text(t.done - before) + " done, " + count_text(t.refused - refused_before) + " refused";
+  note(words.action, who, name, which, failure ? failure.message() + " after " + about : about);
   if (failure) co_return failed(failure);
 
   auto first = q.at("first");  // of those that were refused

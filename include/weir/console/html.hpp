@@ -41,9 +41,12 @@ consteval markup operator""_html(char const* text, std::size_t size) {
 /// Does a character show what is not there, hide what is, or end a line? Then its number is shown.
 [[nodiscard]] constexpr bool misleads(std::uint32_t c) noexcept {
   auto const within = [c](std::uint32_t from, std::uint32_t to) { return c >= from && c <= to; };
-  return c < 0x20 || within(0x7F, 0x9F) || c == 0xAD || c == 0x61C || within(0x200B, 0x200F) ||
-         within(0x2028, 0x202E) || within(0x2060, 0x206F) || c == 0xFEFF ||
-         within(0xFFF9, 0xFFFB) || within(0xE0000, 0xE0FFF);
+  return c < 0x20 || within(0x7F, 0xA0) || c == 0xAD || c == 0x34F || c == 0x61C ||
+         within(0x115F, 0x1160) || c == 0x1680 || within(0x17B4, 0x17B5) ||
+         within(0x180B, 0x180F) || within(0x2000, 0x200F) || within(0x2028, 0x202F) ||
+         within(0x205F, 0x206F) || c == 0x2800 || c == 0x3000 || c == 0x3164 ||
+         within(0xFE00, 0xFE0F) || c == 0xFEFF || c == 0xFFA0 || within(0xFFF9, 0xFFFB) ||
+         within(0xE0000, 0xE0FFF);
 }
 
 /// HTML that is being written. Everything that is put into it is escaped, so that it means itself

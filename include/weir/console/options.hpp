@@ -91,7 +91,9 @@ struct console_options {
 
   /// Is given each text of a job that its program wrote, and gives what is shown instead of it:
   /// the field is `payload`, `result`, `reason`, `memo`, `progress`, `unique_key`, or `header
-  /// NAME`. Called by several threads at once; if it throws, nothing of the text is shown.
+  /// NAME`. Called by several threads at once; if it throws, nothing of the text is shown. It is
+  /// not asked of records that weir keeps as jobs, such as schedules: where it is set, nothing of
+  /// their texts is shown.
   std::function<std::string(job const& of, std::string_view field, std::string text)> redact{};
 
   /// Is told of each action. Called by several threads at once. Empty: a line on standard error.

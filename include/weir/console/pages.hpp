@@ -80,10 +80,25 @@ class pages {
   /// Carries an action out, of many jobs up to 500.
   answer act(query q, std::string who);
 
-  /// Notes that an action was refused before it was looked at.
-  void refuse(std::string_view action, std::string_view who, std::string_view why) const {
+  /// Notes that an action was refused before it was looked at. Others can have any number of them
+  /// refused, so one a second is noted, with how many there were before it.
+  void refuse(std::string_view action, std::string_view who, std::string_view why) {
     auto const* const words = find_action(action);
-    if (words != nullptr) note(words->action, who, {}, {}, "refused: " + std::string{why});
+    if (words == nullptr) return;
+    std::uint64_t unnoted = 0;
+    {
+      std::scoped_lock const lock{mutex_};
+      auto const now = clock_.steady_now();
+      if (now < next_refusal_) {
+        ++unnoted_;
+        return;
+      }
+      next_refusal_ = saturating_add(now, std::chrono::seconds{1});
+      unnoted = std::exchange(unnoted_, 0);
+    }
+    note(words->action, who, {}, {},
+         "refused: " + std::string{why} +
+             (unnoted == 0 ? "" : " (and " + count_text(unnoted) + " before it)"));
   }
 
   console_options const options;
@@ -150,6 +165,8 @@ class pages {
   void queue_rows(html& out, std::vector<std::pair<std::string, queue_stats>> const& queues) const;
   [[nodiscard]] std::string redacted(job const& j, std::string_view field, std::string text) const {
     if (!options.redact || text.empty()) return text;
+    // What weir keeps as a job has texts of the program's jobs in it, such as a schedule's.
+    if (j.kind.starts_with("weir.")) return "(redacted)";
     try {
       return options.redact(j, field, std::move(text));
     } catch (...) {  // an operator's function that fails must show nothing
@@ -172,8 +189,9 @@ class pages {
     console_audit const what{a, who, on, job, outcome};
     if (options.audit) return options.audit(what);
     html line;  // makes one line of whatever strangers write
-    line << "weir: console: "_html << (who.empty() ? "somebody" : who) << ": "_html << to_string(a)
-         << " "_html << on << (job.empty() ? "" : " ") << job << ": "_html << outcome << "\n"_html;
+    line << "weir: console: \""_html << (who.empty() ? "somebody" : who) << "\": "_html
+         << to_string(a) << " \""_html << on << (job.empty() ? "\""_html : "\" "_html) << job
+         << ": "_html << outcome << "\n"_html;
     std::fputs(line.text().c_str(), stderr);
   }
 
@@ -194,6 +212,8 @@ class pages {
   console_queue queue_;
   schedules<console_store> schedules_;
   std::mutex mutex_;
+  steady_time next_refusal_ = steady_time::min();
+  std::uint64_t unnoted_ = 0;   ///< refusals
   std::deque<sample> samples_;  ///< of the overview: what its rates are made of
 };
 

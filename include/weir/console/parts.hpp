@@ -140,12 +140,18 @@ inline void number_cell(html& out, std::string_view column, std::uint64_t n) {
 /// The beginning of a text of any length, whole characters of it.
 [[nodiscard]] inline std::string_view beginning(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
-  while (most != 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  auto const inside = [text](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  for (int i = 0; i != 3 && most != 0 && inside(most); ++i) --most;
   return text.substr(0, most);
 }
 inline void note_cell(html& out, std::string_view column, std::string_view text) {
   html some;
-  if (!text.empty()) some << "<span>"_html << beginning(text, 300) << "</span>"_html;
+  if (!text.empty()) {
+    some << "<span>"_html << beginning(text, 300) << (text.size() > 300 ? "…" : "")
+         << "</span>"_html;
+  }
   cell(out, column, some, "\"text note\""_html);
 }
 [[nodiscard]] inline html badge(std::string_view name) {

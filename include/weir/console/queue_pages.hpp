@@ -48,7 +48,7 @@ inline void pages::queue_rows(
     number_cell(out, "Cancelled", q.cancelled);
     cell(out, "Due", q.next_in ? due(*q.next_in) : html{});
     auto const action = q.paused ? console_action::resume : console_action::pause;
-    cell(out, "", button(action, {{"queue", name}}), "act"_html);
+    cell(out, "", is_kept_by_weir(name) ? html{} : button(action, {{"queue", name}}), "act"_html);
     out << "</tr>"_html;
   }
   end_table(out);

@@ -68,11 +68,20 @@ struct refusal {
   std::string_view why;
 };
 
+/// What a request may be led to by a site of others.
+enum class openness : std::uint8_t {
+  page,   ///< a link of theirs leads here
+  file,   ///< no site but this one is given it; a browser of old does not say which asks
+  inner,  ///< only a page of this console asks for it: a question, which a key would answer, and
+          ///< the stream
+};
+
 /// A site of others can send requests here by the browser of an operator: it says from where they
-/// come, and which name they were sent to.
+/// come, and which name they were sent to. Over plain HTTP, by a name that is not of the host
+/// itself, browsers say less: from where, in `Origin` or `Referer`.
 [[nodiscard]] inline std::optional<refusal> refused(request_header const& asked,
                                                     std::vector<std::string> const& hosts,
-                                                    bool changes, bool is_page) {
+                                                    bool changes, openness open) {
   auto const host = only(asked, "Host");
   if (!host || host->empty()) return refusal{status::bad_request, "One Host is wanted."};
   bool const known = std::ranges::any_of(
@@ -90,11 +99,38 @@ struct refusal {
     if (site->empty() && own) return std::nullopt;
     return refusal{status::forbidden, "This did not come from a page of this console."};
   }
+  if (site->empty() && open == openness::inner) {
+    auto const own = "://" + std::string{*host};
+    auto const from = [&](std::string_view field) {
+      auto const said = only(asked, field).value_or("");
+      auto const at = said.find("://");
+      if (at == said.npos || (said.substr(0, at) != "http" && said.substr(0, at) != "https")) {
+        return false;
+      }
+      auto const rest = said.substr(at);
+      return rest == own || rest.starts_with(own + "/");
+    };
+    if (from("Origin") || from("Referer")) return std::nullopt;
+    return refusal{status::forbidden, "This did not come from a page of this console."};
+  }
   bool const of_others = *site == "cross-site" || *site == "same-site";
-  bool const followed =
-      is_page && asked["Sec-Fetch-Mode"] == "navigate" && asked["Sec-Fetch-Dest"] == "document";
+  bool const followed = open == openness::page && asked["Sec-Fetch-Mode"] == "navigate" &&
+                        asked["Sec-Fetch-Dest"] == "document";
   if (of_others && !followed) return refusal{status::forbidden, "Another site asks for this."};
   return std::nullopt;
+}
+
+/// The fields by which a browser lets nothing in, and nobody else have it.
+inline void guard(http::response_header<>& out) {
+  out.set(http::field::cache_control, "no-store");
+  out.set("X-Content-Type-Options", "nosniff");
+  out.set(
+      "Content-Security-Policy",
+      "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action "
+      "'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'");
+  out.set("Cross-Origin-Opener-Policy", "same-origin");
+  out.set("Cross-Origin-Resource-Policy", "same-origin");
+  out.set("Referrer-Policy", "strict-origin");  // targets are long
 }
 
 class site {
@@ -121,7 +157,7 @@ class site {
                                                             request_header const& asked) {
     auto const q = self->within(asked);
     if (asked.method() != http::verb::get || !q || q->path() != "/events") return nullptr;
-    if (refused(asked, self->options().hosts, false, false)) return nullptr;
+    if (refused(asked, self->options().hosts, false, openness::inner)) return nullptr;
     auto const view = query::parse(q->at("view"));
     if (!view || !self->pages_.find(*view)) return nullptr;
     if (self->streams_.fetch_add(1) >= self->options().streams) {
@@ -175,27 +211,30 @@ class site {
     std::string_view target = asked.target();
     if (!target.starts_with(options().prefix)) return std::nullopt;
     target.remove_prefix(options().prefix.size());
-    return query::parse(target.empty() ? "/" : target);
+    if (target.empty() || target.starts_with('?')) return query::parse("/" + std::string{target});
+    return query::parse(target);
   }
 
   boost::asio::awaitable<response> answer(request const& asked) {
     auto const q = within(asked);
-    if (!q) {
-      co_return whole(problem(status::bad_request, "Not understood", "No such target."), "/");
-    }
-    auto const& path = q->path();
+    auto const path = q ? q->path() : std::string{"/"};
     bool const acts = path == "/act";
     auto const method = asked.method();
-    auto const who = options().who ? options().who(asked) : std::string{};
-    // A question is no page to be led to: who holds a key down there would answer it.
-    bool const is_page = pages::is_one(path);
-    if (auto const why = refused(asked, options().hosts, method == http::verb::post, is_page)) {
-      if (acts) pages_.refuse(q->at("action"), who, why->why);
+    auto const open = path == "/confirm" || path == "/events" ? openness::inner
+                      : pages::is_one(path)                   ? openness::page
+                                                              : openness::file;
+    auto const who = [&] { return options().who ? options().who(asked) : std::string{}; };
+    if (auto const why = refused(asked, options().hosts, method == http::verb::post, open)) {
+      if (acts) pages_.refuse(q->at("action"), who(), why->why);
       co_return whole(problem(why->code, "Refused", why->why), path);
+    }
+    if (!q) {
+      co_return whole(problem(status::bad_request, "Not understood", "No such target."), path);
     }
     bool const fits =
         acts ? method == http::verb::post : method == http::verb::get || method == http::verb::head;
     if (!fits) {
+      if (acts) pages_.refuse(q->at("action"), who(), "it is asked for by POST");
       auto out = whole(problem(status::method_not_allowed, "Not this method", "Not here."), path);
       out.set(http::field::allow, acts ? "POST" : "GET, HEAD");
       co_return out;
@@ -205,12 +244,14 @@ class site {
     if (acts) {
       std::string_view const type = asked[http::field::content_type];
       if (asked.body().size() > body_size) {
+        pages_.refuse(q->at("action"), who(), "the form is too large");
         co_return whole(problem(status::payload_too_large, "Too large", "A form is small."), path);
       }
       if (!type.empty() && !type.starts_with("application/x-www-form-urlencoded")) {
+        pages_.refuse(q->at("action"), who(), "it is not a form");
         co_return whole(problem(status::unsupported_media_type, "Not a form", "A form is."), path);
       }
-      co_return whole(co_await pages_.act(*q, who), path);
+      co_return whole(co_await pages_.act(*q, who()), path);
     }
     if (path == "/confirm") co_return whole(co_await pages_.confirm(*q), path);
     if (path == "/events") {
@@ -224,7 +265,9 @@ class site {
     }
     if (auto found = pages_.find(*q)) {
       auto made = co_await std::move(*found);
-      co_return whole(made, path, asked.target().substr(options().prefix.size()));
+      std::string target{asked.target().substr(options().prefix.size())};
+      if (!target.starts_with('/')) target.insert(0, "/");
+      co_return whole(made, path, target);
     }
     co_return whole(problem(status::not_found, "Not found", "There is no such page."), path);
   }
@@ -243,15 +286,7 @@ class site {
   [[nodiscard]] response plain(status code, std::string_view type, std::string body) const {
     response out{code, 11};
     out.set(http::field::content_type, type);
-    out.set(http::field::cache_control, "no-store");
-    out.set("X-Content-Type-Options", "nosniff");
-    out.set(
-        "Content-Security-Policy",
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action "
-        "'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'");
-    out.set("Cross-Origin-Opener-Policy", "same-origin");
-    out.set("Cross-Origin-Resource-Policy", "same-origin");
-    out.set("Referrer-Policy", "strict-origin");  // targets are long
+    guard(out);
     out.body() = std::move(body);
     return out;
   }

@@ -126,7 +126,10 @@ namespace weir::detail {
   if (w.queues.empty()) out = "all";
   if (!w.shards.empty()) {
     out += "; shards";
-    for (auto const shard : w.shards) out += " " + std::to_string(shard);
+    for (std::size_t i = 0; i != std::min<std::size_t>(w.shards.size(), 8); ++i) {
+      out += " " + std::to_string(w.shards[i]);
+    }
+    if (w.shards.size() > 8) out += " …";
   }
   return out;
 }

@@ -44,20 +44,21 @@ inline pages::answer pages::workers(query q) {
   for (auto const& w : listed->workers) {
     m << "<tr>"_html;
     html named;
-    named << w.name;
+    named << beginning(w.name, 300);
     if (!w.seems_alive()) named << " "_html << badge("gone");
     if (w.seems_alive() && w.stopping) named << " "_html << badge("stopping");
     cell(m, "Worker", named, "name"_html);
     cell(m, "Heard of", due(-w.seen));
     cell(m, "Up", time_text(up_of(w)));
     cell(m, "Busy", html{} << w.busy << "/"_html << w.concurrency, "num"_html);
-    cell(m, "Queues", served_text(w));
-    cell(m, "Kinds", kinds_text(w));
+    note_cell(m, "Queues", served_text(w));
+    note_cell(m, "Kinds", kinds_text(w));
     html longest;
     if (!w.jobs.empty()) {
       auto const& j = w.jobs.front();
-      longest << link(at("/job", {{"queue", j.queue}, {"id", to_string(j.id)}}), j.kind) << " "_html
-              << time_text(std::min(j.took, limits::span) + w.seen);
+      longest << link(at("/job", {{"queue", j.queue}, {"id", to_string(j.id)}}),
+                      beginning(j.kind, 300))
+              << " "_html << time_text(std::min(j.took, limits::span) + w.seen);
     }
     cell(m, "Longest job", longest);
     m << "</tr>"_html;

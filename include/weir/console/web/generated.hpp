@@ -85,6 +85,7 @@ th.num, td.num { text-align: right; width: 1%; font-variant-numeric: tabular-num
 h1.id { font-size: 1.05rem; }
 .note { color: var(--quiet); max-width: 28rem; }
 td.act { text-align: right; white-space: nowrap; padding-block: .25rem; }
+.name, .ask b { white-space: pre-wrap; }
 .name a, .note span, .way a { display: -webkit-inline-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden; vertical-align: top; }
 time { white-space: nowrap; }
 .state { font-size: 12px; padding: .05rem .5rem; border-radius: 99px; white-space: nowrap; color: var(--cancelled); background: var(--cancelled-paper); font-weight: 500; }
@@ -183,7 +184,7 @@ function update(fresh) {
 }
 
 function watch() {
-  const should = wanted && !document.hidden && main.querySelector('[data-live]');
+  const should = wanted && !document.hidden && main.dataset.events && main.querySelector('[data-live]');
   live.setAttribute('aria-pressed', String(wanted));
   live.textContent = wanted ? 'Live' : 'Paused';
   if (should && !stream) {

@@ -29,7 +29,7 @@ function update(fresh) {
 }
 
 function watch() {
-  const should = wanted && !document.hidden && main.querySelector('[data-live]');
+  const should = wanted && !document.hidden && main.dataset.events && main.querySelector('[data-live]');
   live.setAttribute('aria-pressed', String(wanted));
   live.textContent = wanted ? 'Live' : 'Paused';
   if (should && !stream) {
