@@ -66,6 +66,11 @@ struct walk {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(walk, steps)
 
+struct stall {
+  bool for_ever = true;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(stall, for_ever)
+
 }  // namespace
 
 template <>
@@ -80,6 +85,13 @@ struct weir::job_traits<walk> {
   static constexpr std::string_view kind = "walk";
   static constexpr std::string_view queue = "walks";
   static constexpr weir::duration retention = 1h;
+};
+template <>
+struct weir::job_traits<stall> {
+  static constexpr std::string_view kind = "stall";
+  static constexpr std::string_view queue = "stalls";
+  static constexpr std::uint32_t max_attempts = 1;
+  static constexpr weir::duration timeout = 5ms;
 };
 
 namespace {
@@ -106,6 +118,12 @@ asio::awaitable<void> take_steps(walk const& job) {
   }
 }
 
+/// A handler that ends by its time-out: what cancels it has to reach it.
+asio::awaitable<void> stand_still(stall const&) {
+  asio::steady_timer timer{co_await asio::this_coro::executor, 24h};
+  co_await timer.async_wait(asio::use_awaitable);
+}
+
 void meet(task const& t, weir::job_context const& job) {
   require(current().IsValid(), "a plain handler runs in its span");
   if (t.fate == "fails once" && job.attempt() == 1) throw std::runtime_error{"the first time"};
@@ -124,16 +142,21 @@ asio::awaitable<void> pause() {
   co_await timer.async_wait(asio::use_awaitable);
 }
 
-/// Until it has ended, well or not.
+/// Well or not.
 template <class Queue>
-asio::awaitable<void> enqueue(Queue const& queue, std::string_view fate) {
-  task const job{std::string{fate}};
-  auto const added = co_await queue.async_enqueue(job, {.queue = fate});
+asio::awaitable<void> wait_for_end(Queue const& queue, std::string name, weir::job_id id) {
   for (;;) {
-    auto const found = co_await queue.async_find(std::string{fate}, added.id);
+    auto const found = co_await queue.async_find(name, id);
     if (found && weir::is_terminal(found->state)) co_return;
     co_await pause();
   }
+}
+
+template <class Queue>
+asio::awaitable<void> see_through(Queue const& queue, std::string_view fate) {
+  task const job{std::string{fate}};
+  auto const added = co_await queue.async_enqueue(job, {.queue = fate});
+  co_await wait_for_end(queue, std::string{fate}, added.id);
 }
 
 template <class Queue>
@@ -155,6 +178,7 @@ asio::awaitable<void> play(Store plain) {
   worker.around(tracing.process_spans());
   worker.handle(meet);
   worker.handle(take_steps);
+  worker.handle(stand_still);
 
   // One job in a request of the application's.
   {
@@ -202,7 +226,7 @@ asio::awaitable<void> play(Store plain) {
 
   worker.async_run([](weir::error_code ec) { require(!ec, "the worker runs"); });
   for (auto const* const fate : {"fails once", "fails", "is buried", "is snoozed", "is refused"}) {
-    co_await enqueue(queue, fate);
+    co_await see_through(queue, fate);
   }
   walk const two{5};
   std::vector<walk> const walks(4, two);
@@ -212,6 +236,9 @@ asio::awaitable<void> play(Store plain) {
     co_await wait_for(queue, name, 1);
   }
   co_await wait_for(queue, "several", 3);
+  stall const still;
+  auto const stalled = co_await queue.async_enqueue(still);
+  co_await wait_for_end(queue, "stalls", stalled.id);
   worker.stop();
 
   // Once more, with the enqueue as the parent of the processing.

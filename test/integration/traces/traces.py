@@ -143,7 +143,7 @@ def by_the_conventions(spans):
                   s["destination.partition.id"], f"partition of {s.name}")
             require(0 <= int(s["destination.partition.id"]) < 1024, f"partition of {s.name}")
         if s["operation.type"] == "process":
-            require(s["weir.job.kind"] in ("task", "walk", "resize") and s["weir.job.attempt"] >= 1, f"job of {s.name}")
+            require(s["weir.job.kind"] in ("task", "walk", "stall", "resize") and s["weir.job.attempt"] >= 1, f"job of {s.name}")
     return partitions
 
 
@@ -238,6 +238,9 @@ def fates(spans):
 
     for span in spans.named("process is refused", 2):
         failed(span, "store_full")
+
+    failed(spans.one("process stalls"), "operation_aborted")
+    equal(spans.one("requeue stalls")["weir.outcome"], "dead_lettered", "outcome of a time-out")
 
 
 def coroutines(spans):
