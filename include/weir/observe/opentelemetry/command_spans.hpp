@@ -8,7 +8,6 @@
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/job_headers.hpp"
-#include "weir/limits.hpp"
 #include "weir/observe/opentelemetry/messaging_spans.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/time.hpp"
@@ -115,33 +114,25 @@ class enqueue_spans {
   }
 
   /// Gives each job its creation context: the one made for it, or that of the send span. A context
-  /// that the application gave to a job is left alone, and so are headers without room.
+  /// that the application gave to a job is left alone. An enqueue that would be refused with them,
+  /// since headers or all of it became too large, goes without.
   void inject(std::vector<otel::trace::SpanContext> const& creations) {
     auto const own = span_->GetContext();
     std::vector<new_job> jobs{asked_.jobs.begin(), asked_.jobs.end()};
     headers_.reserve(jobs.size());
-    bool left_out = false;
     for (std::size_t i = 0; i != jobs.size(); ++i) {
       auto const& creation = creations[i].IsValid() ? creations[i] : own;
       if (given_[i] || !creation.IsValid()) continue;
-      auto context = trace_context_of(creation);
-      auto headers = with(jobs[i].headers, context);
-      if (headers.size() > limits::headers_size) {
-        context.state.clear();
-        headers = with(jobs[i].headers, context);
-      }
-      if (headers.size() > limits::headers_size) {
-        left_out = true;
-        continue;
-      }
-      headers_.push_back(std::move(headers));
+      headers_.push_back(with(jobs[i].headers, trace_context_of(creation)));
       jobs[i].headers = headers_.back();
     }
-    bool const fits = headers_.empty() ||
-                      !rule::validate(command::enqueue_jobs{.queue = asked_.queue, .jobs = jobs}) ||
-                      rule::validate(asked_);
-    if (fits && !headers_.empty()) jobs_ = std::move(jobs);
-    if (!fits || left_out) span_->AddEvent("the headers have no room for the trace context");
+    if (headers_.empty()) return;
+    if (rule::validate(command::enqueue_jobs{.queue = asked_.queue, .jobs = jobs}) &&
+        !rule::validate(asked_)) {
+      span_->AddEvent("no room for the trace context");
+      return;
+    }
+    jobs_ = std::move(jobs);
   }
 
   [[nodiscard]] static std::string with(std::string_view before, trace_context const& context) {
