@@ -23,7 +23,7 @@
 /// recommendation Trace Context writes them (version 00). No tracing library is needed for it, and
 /// a handler in any language can read it.
 ///
-///     // who enqueues
+///     // the producer
 ///     weir::job_headers headers;
 ///     weir::write_trace_context(headers, weir::trace_context::root());
 ///     co_await queue.async_enqueue(job, {.headers = headers});

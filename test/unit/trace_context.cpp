@@ -32,7 +32,7 @@ trace_context read(std::string_view text, std::string_view state = {}) {
   return out.value();
 }
 
-/// What is said of a malformed one.
+/// The message for a malformed one.
 std::string refusal(std::string_view text) {
   auto const out = trace_context::parse(text);
   BOOST_TEST_REQUIRE(out.has_error(), "refused: " << text);

@@ -45,7 +45,7 @@
 
 namespace weir {
 
-/// Of what `opentelemetry_observer` makes spans, and how.
+/// Options of `opentelemetry_observer`.
 struct opentelemetry_options {
   /// Makes the spans. Null: the tracer `weir` of the global provider, as it is at the construction.
   opentelemetry::nostd::shared_ptr<opentelemetry::trace::Tracer> tracer{};

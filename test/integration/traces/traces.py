@@ -124,7 +124,7 @@ class Spans:
 
 
 def by_the_conventions(spans):
-    """What holds for every span of weir's."""
+    """Holds for every span of weir's."""
     partitions = {}
     for s in spans.all:
         if s.scope != "weir":

@@ -44,7 +44,7 @@ class job_contexts {
     if (before != lease) known_.erase(before);
   }
 
-  /// What is known; nothing is known after that.
+  /// Gives the entry, and forgets it.
   [[nodiscard]] job_context_pair take(job_id id, std::uint64_t fence) {
     std::lock_guard const lock{mutex_};
     auto const at = known_.find(key{id, fence});

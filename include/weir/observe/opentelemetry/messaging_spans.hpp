@@ -99,7 +99,7 @@ struct failure_text {
   return {boost::core::demangle(typeid(e).name()), printable(e.what())};
 }
 
-/// What tracing needs, wherever.
+/// Shared by all copies of an observer.
 struct tracing_state {
   using tracer_ptr = otel::nostd::shared_ptr<otel::trace::Tracer>;
   using meter_ptr = otel::nostd::shared_ptr<otel::metrics::Meter>;
@@ -146,7 +146,7 @@ class destination {
   [[nodiscard]] std::string span_name(messaging_operation const& op) const {
     return std::string{op.name} + (text_.empty() ? "" : " " + text_);
   }
-  /// What every span and every measurement of the operation says. Views of this object.
+  /// Attributes of every span and every measurement of the operation. Views of this object.
   [[nodiscard]] attribute_list attributes(messaging_operation const& op) const {
     attribute_list out;
     out.reserve(12);
