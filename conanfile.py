@@ -21,7 +21,7 @@ stores = {
     "nats": ("cnats/[>=3.4 <4]", ["cnats::cnats"]),
 }
 
-# What else is optional, in the same way: no store, so nothing of it is compiled.
+# Other optional parts, with the same option: no stores, so nothing of them is compiled.
 observers = {
     "opentelemetry": ("opentelemetry-cpp/[>=1.19 <2]", ["opentelemetry-cpp::opentelemetry-cpp"]),
 }

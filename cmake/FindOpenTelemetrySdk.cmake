@@ -18,7 +18,7 @@ if(OpenTelemetrySdk_FOUND AND NOT TARGET weir_opentelemetry_sdk)
   foreach(library IN LISTS OpenTelemetrySdk_needed)
     target_link_libraries(weir_opentelemetry_sdk INTERFACE "${${library}}")
   endforeach()
-  # What they need themselves is beside them, where it was fetched.
+  # Their own libraries are beside them, where they were fetched.
   cmake_path(GET OpenTelemetrySdk_trace_LIBRARY PARENT_PATH OpenTelemetrySdk_folder)
   target_link_options(weir_opentelemetry_sdk INTERFACE
     "LINKER:--disable-new-dtags,-rpath,${OpenTelemetrySdk_folder},-rpath-link,${OpenTelemetrySdk_folder}")
