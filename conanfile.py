@@ -21,6 +21,12 @@ stores = {
     "nats": ("cnats/[>=3.4 <4]", ["cnats::cnats"]),
 }
 
+# Other optional parts, with the same option: no stores, so nothing of them is compiled.
+observers = {
+    "opentelemetry": ("opentelemetry-cpp/[>=1.19 <2]", ["opentelemetry-cpp::opentelemetry-cpp"]),
+}
+parts = {**stores, **observers}
+
 
 class WeirConan(ConanFile):
     name = "weir"
@@ -30,9 +36,9 @@ class WeirConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     options = {
         "compiled": [True, False],  # weir::compiled, and weir::compiled_<store>: static libraries
-        **{f"with_{store}": [True, False] for store in stores},  # weir::<store>
+        **{f"with_{part}": [True, False] for part in parts},  # weir::<part>
     }
-    default_options = {"compiled": False, **{f"with_{store}": False for store in stores}}
+    default_options = {"compiled": False, **{f"with_{part}": False for part in parts}}
     implements = ["auto_header_only"]
     no_copy_source = True
     exports = "include/weir/version.hpp"  # where the version is written, the only place
@@ -54,15 +60,15 @@ class WeirConan(ConanFile):
         # Also of a static library, whose headers Conan would take to need none of theirs.
         self.requires("boost/[>=1.88 <2]", transitive_headers=True)
         self.requires("nlohmann_json/[>=3.10 <4]", transitive_headers=True)
-        for store in self.chosen():
-            self.requires(stores[store][0], transitive_headers=True)
+        for part in self.chosen(parts):
+            self.requires(parts[part][0], transitive_headers=True)
 
-    def chosen(self):
-        return [store for store in stores if self.options.get_safe(f"with_{store}")]
+    def chosen(self, among):
+        return [part for part in among if self.options.get_safe(f"with_{part}")]
 
     def libraries(self):
         """What is compiled once, if anything is."""
-        return ["compiled", *(f"compiled_{store}" for store in self.chosen())] if self.options.compiled else []
+        return ["compiled", *(f"compiled_{store}" for store in self.chosen(stores))] if self.options.compiled else []
 
     def validate(self):
         if self.settings.get_safe("compiler.cppstd"):
@@ -105,8 +111,8 @@ class WeirConan(ConanFile):
         if self.settings.get_safe("os") in ("Linux", "FreeBSD"):
             core.system_libs = ["pthread"]
         self.component("testing", "testing", ["core"])
-        for store in self.chosen():
-            self.component(store, store, ["core", *stores[store][1]])
+        for part in self.chosen(parts):
+            self.component(part, part, ["core", *parts[part][1]])
         for library in self.libraries():
             store = library.removeprefix("compiled").removeprefix("_")
             compiled = self.component(library, library, ["compiled", store] if store else ["core"])

@@ -25,9 +25,10 @@ FIXED = {
     "sqlite3/[>=3.37 <4]": "sqlite3/[>=3.45.0 <4]",
     "libpq/[>=14 <19]": "libpq/[>=15.4 <18]",
     "cnats/[>=3.4 <4]": "cnats/3.13.0",
+    "opentelemetry-cpp/[>=1.19 <2]": "opentelemetry-cpp/1.21.0",
 }
-# Each store's port of vcpkg.
-PORTS = {"sqlite": "sqlite3", "redis": "openssl", "postgres": "libpq", "nats": "cnats"}
+# The port of vcpkg that each optional part needs.
+PORTS = {"sqlite": "sqlite3", "redis": "openssl", "postgres": "libpq", "nats": "cnats", "opentelemetry": "opentelemetry-cpp"}
 # A header right below boost/ is of this port.
 TOP = {"version": "config"}
 
@@ -90,7 +91,7 @@ def vcpkg(out, archive, url, homepage):
         "license": "BSL-1.0",
         "dependencies": [*boost_ports(), "nlohmann-json", {"name": "vcpkg-cmake", "host": True},
                          {"name": "vcpkg-cmake-config", "host": True}],
-        "features": {store: {"description": f"weir::{store}", "dependencies": [port]} for store, port in PORTS.items()},
+        "features": {part: {"description": f"weir::{part}", "dependencies": [port]} for part, port in PORTS.items()},
     }, indent=2) + "\n", encoding="utf-8")
     digest = hashlib.sha512(archive.read_bytes()).hexdigest()
     (out / "portfile.cmake").write_text(f'''set(VCPKG_BUILD_TYPE release) # headers
@@ -108,7 +109,7 @@ vcpkg_fixup_pkgconfig()
 file(INSTALL "${{CMAKE_CURRENT_LIST_DIR}}/usage" DESTINATION "${{CURRENT_PACKAGES_DIR}}/share/${{PORT}}")
 vcpkg_install_copyright(FILE_LIST "${{SOURCE_PATH}}/LICENSE")
 ''', encoding="utf-8")
-    (out / "usage").write_text('''weir provides CMake targets: the core, and one for each store whose feature was chosen.
+    (out / "usage").write_text('''weir provides CMake targets: the core, and one for each feature that was chosen.
 
   find_package(weir CONFIG REQUIRED COMPONENTS sqlite)
   target_link_libraries(main PRIVATE weir::sqlite)

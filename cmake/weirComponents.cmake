@@ -2,16 +2,18 @@
 # library, and exists only where that library is found. weir's own build and the installed package make them here, in the
 # project that uses them, from what is there.
 #
+# weir::opentelemetry is what weir/observe/opentelemetry.hpp needs, in the same way: OpenTelemetry's API.
+#
 # And what of weir need not be compiled with each file that includes it: weir::compiled, and weir::compiled_<store>, are
 # static libraries of it, compiled in that project, with its options, if something links them. Whoever links one of them
 # has WEIR_SEPARATE_COMPILATION defined, and needs that of each store that is used.
 #
 # Takes weir_FIND_COMPONENTS: looks for what these need, or, where there are none, for everything.
-# Sets weir_<store>_missing: what is needed and was not found.
+# Sets weir_<component>_missing: what is needed and was not found.
 
 set(weir_wanted ${weir_FIND_COMPONENTS})
 if(NOT weir_wanted)
-  set(weir_wanted sqlite redis postgres nats)
+  set(weir_wanted sqlite redis postgres nats opentelemetry)
 endif()
 
 # Makes weir::NAME of HEADER, which links LIBRARIES.
@@ -73,6 +75,29 @@ if("nats" IN_LIST weir_wanted AND NOT TARGET weir::nats)
   else()
     set(weir_nats_missing "the NATS C client 3.4 or later (cnats)")
   endif()
+endif()
+
+if("opentelemetry" IN_LIST weir_wanted AND NOT TARGET weir::opentelemetry)
+  if(NOT TARGET opentelemetry-cpp::api AND NOT TARGET opentelemetry-cpp::opentelemetry-cpp)
+    find_package(opentelemetry-cpp 1.19 QUIET CONFIG)
+  endif()
+  if(NOT TARGET opentelemetry-cpp::api AND NOT TARGET opentelemetry-cpp::opentelemetry-cpp)
+    list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
+    find_package(OpenTelemetryApi 1.19 QUIET MODULE)
+    list(POP_FRONT CMAKE_MODULE_PATH)
+  endif()
+  set(weir_otel opentelemetry-cpp::api)
+  if(NOT TARGET ${weir_otel})
+    set(weir_otel opentelemetry-cpp::opentelemetry-cpp) # Conan's, which has no other
+  endif()
+  if(TARGET ${weir_otel})
+    add_library(weir_opentelemetry INTERFACE)
+    add_library(weir::opentelemetry ALIAS weir_opentelemetry)
+    target_link_libraries(weir_opentelemetry INTERFACE weir::weir ${weir_otel})
+  else()
+    set(weir_opentelemetry_missing "OpenTelemetry's C++ API 1.19 or later (opentelemetry-cpp)")
+  endif()
+  unset(weir_otel)
 endif()
 
 unset(weir_wanted)

@@ -71,7 +71,9 @@ asio::awaitable<void> watch(job_queue queue, weir::job_id id) {
 
 asio::awaitable<void> ask_for_it(job_queue queue) {
   // begin: headers
-  weir::job_headers const headers{{"tenant", "acme"}, {"traceparent", "00-4bf92f35-00f0-01"}};
+  weir::job_headers const headers{
+      {"tenant", "acme"},
+      {"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}};
   import_rows const rows{"rows.csv", 60};
   auto const sent = co_await queue.async_enqueue(rows, {.headers = headers});
   // end: headers

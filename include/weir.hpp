@@ -28,6 +28,7 @@
 #include "weir/quota.hpp"
 #include "weir/rate_limiter.hpp"
 #include "weir/store/memory.hpp"
+#include "weir/trace_context.hpp"
 #include "weir/uniqueness.hpp"
 #include "weir/version.hpp"
 #include "weir/worker.hpp"

@@ -12,6 +12,7 @@
 #include <boost/system/result.hpp>
 
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace weir {
@@ -78,6 +79,49 @@ enum class errc {
   unencodable_payload,    ///< a job that has no JSON form, such as one holding a string that is not
                           ///< UTF-8
 };
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(errc e) noexcept {
+  switch (e) {
+    case errc::timed_out: return "timed_out";
+    case errc::unique_conflict: return "unique_conflict";
+    case errc::not_found: return "not_found";
+    case errc::store_full: return "store_full";
+    case errc::closed: return "closed";
+    case errc::lease_lost: return "lease_lost";
+    case errc::store_unavailable: return "store_unavailable";
+    case errc::outcome_unknown: return "outcome_unknown";
+    case errc::disk_full: return "disk_full";
+    case errc::store_read_only: return "store_read_only";
+    case errc::store_corrupt: return "store_corrupt";
+    case errc::permission_denied: return "permission_denied";
+    case errc::store_foreign: return "store_foreign";
+    case errc::store_evicts: return "store_evicts";
+    case errc::schema_too_new: return "schema_too_new";
+    case errc::schema_outdated: return "schema_outdated";
+    case errc::not_in_transaction: return "not_in_transaction";
+    case errc::invalid_key: return "invalid_key";
+    case errc::invalid_holder: return "invalid_holder";
+    case errc::invalid_limit: return "invalid_limit";
+    case errc::invalid_ttl: return "invalid_ttl";
+    case errc::invalid_wait: return "invalid_wait";
+    case errc::invalid_quota: return "invalid_quota";
+    case errc::quota_too_large: return "quota_too_large";
+    case errc::invalid_cost: return "invalid_cost";
+    case errc::cost_exceeds_capacity: return "cost_exceeds_capacity";
+    case errc::invalid_queue: return "invalid_queue";
+    case errc::invalid_kind: return "invalid_kind";
+    case errc::payload_too_large: return "payload_too_large";
+    case errc::invalid_attempts: return "invalid_attempts";
+    case errc::invalid_batch: return "invalid_batch";
+    case errc::invalid_unique_key: return "invalid_unique_key";
+    case errc::invalid_shard: return "invalid_shard";
+    case errc::invalid_option: return "invalid_option";
+    case errc::undecodable_payload: return "undecodable_payload";
+    case errc::unencodable_payload: return "unencodable_payload";
+  }
+  return "?";
+}
 
 /// What kind of error it is, for callers that react to the kind: `ec ==
 /// weir::condition::bad_input`.

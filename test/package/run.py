@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes weir as its users do, each way in a folder of its own, and runs what comes of it.
 
-usage: run.py --work DIR [--fast] [--jobs N] [--conan CONAN] [--boost PREFIX] [--cxx COMPILER]
+usage: run.py --work DIR [--fast] [--jobs N] [--conan CONAN] [--boost PREFIX] [--opentelemetry PREFIX] [--cxx COMPILER]
 
 Ways: an installation and find_package or pkg-config, add_subdirectory, plain -I, and (with --conan) a Conan package. In
 each, one program for each component that it asks for is built and run, header-only and with what is compiled once; and
@@ -94,6 +94,7 @@ class Ways:
         self.conan = arguments.conan
         self.cxx = arguments.cxx
         self.boost = pathlib.Path(arguments.boost).resolve() if arguments.boost else None
+        self.opentelemetry = pathlib.Path(arguments.opentelemetry).resolve() if arguments.opentelemetry else None
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir(parents=True)
 
@@ -134,7 +135,7 @@ class Ways:
 
     def cmake(self, name, *options, expect=None):
         """Configures this folder's project in a build folder of this name."""
-        prefixes = [str(p) for p in (self.work / "prefix", self.boost) if p]
+        prefixes = [str(p) for p in (self.work / "prefix", self.boost, self.opentelemetry) if p]
         build = self.work / name
         run("cmake", "-S", HERE, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={self.cxx}",
             f"-DCMAKE_PREFIX_PATH={';'.join(prefixes)}", *options, expect=expect)
@@ -193,6 +194,14 @@ class Ways:
             self.say(f"find_package(weir COMPONENTS …), {mode}", wanted)
             build = self.cmake(f"find-{mode}", f"-DWEIR_COMPONENTS={';'.join(wanted)}", MODES[mode])
             self.programs(build, ["core"] + wanted)
+        if self.opentelemetry:
+            self.say("find_package(weir COMPONENTS …), header-only", ["opentelemetry"])
+            build = self.cmake("find-opentelemetry", "-DWEIR_COMPONENTS=opentelemetry", MODES["header-only"])
+            self.programs(build, ["opentelemetry"])
+        self.cmake("find-no-opentelemetry", "-DWEIR_COMPONENTS=opentelemetry",
+                   "-DCMAKE_DISABLE_FIND_PACKAGE_opentelemetry-cpp=ON",
+                   "-DCMAKE_DISABLE_FIND_PACKAGE_OpenTelemetryApi=ON",
+                   expect=r"weir::opentelemetry needs .*\(opentelemetry-cpp\), which is not found")
         for store in STORES:
             client = CLIENTS[store][0]
             self.cmake(f"find-no-{store}", f"-DWEIR_COMPONENTS={store}",
@@ -400,6 +409,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--conan")
     parser.add_argument("--boost")
+    parser.add_argument("--opentelemetry")
     parser.add_argument("--cxx", default="g++")
     ways = Ways(parser.parse_args())
     # What takes longest begins first.

@@ -72,7 +72,7 @@ MAY_INCLUDE = {
     "worker": "value leaf command rule schedule concept detail clock backoff primitive worker",
     "store": "value leaf command rule table concept detail clock backoff store",
     "adapt": "value leaf command rule concept detail clock backoff adapt",
-    "observe": "value leaf command concept detail clock observe",
+    "observe": "value leaf command rule concept detail clock worker observe",
     "console": "value leaf command schedule concept detail clock primitive worker console",
     "testing": "*",
     # What judges the stores shares no code with the rules that they are made of (F66).

@@ -32,14 +32,48 @@ namespace weir {
 ///
 /// `took` is from the call to the answer, by a steady clock. Where there is an error, the answer is
 /// an empty one. It is called in whatever thread the answer comes to, in several at once, before
-/// who asked is told: it must be quick, and not throw.
+/// who asked is told: it must be quick, and not throw. Of some commands an observer may want to see
+/// the beginning, too: see `accompanies`.
 template <class O, class C>
 concept observes = requires(O const& o, C const& c, error_code ec, typename C::result const& answer,
                             duration took) {
   { o.executed(c, ec, answer, took) } noexcept;
 };
 
+/// Accompanies a command from its call to its answer, as spans of a trace do:
+///
+///     struct observer {
+///       companion begin(C const& command) const;
+///     };
+///     struct companion {
+///       C command() const;  // is executed instead: the same, or one with more headers
+///       void executed(error_code ec, typename C::result const& answer, duration took);
+///     };
+///
+/// `begin` is called in the caller's thread, and `executed` as that of `observes`, which is not
+/// called for the command. The companion is moved, and lives until the answer; what its command
+/// views must survive that. Neither may throw.
+template <class O, class C>
+concept accompanies = requires(O const& o, C const& c, error_code ec,
+                               typename C::result const& answer, duration took) {
+  { o.begin(c) } noexcept;
+  { o.begin(c).command() } -> std::same_as<C>;
+  { o.begin(c).executed(ec, answer, took) } noexcept;
+};
+
 namespace detail {
+
+/// A companion that only tells the observer.
+template <class C, class Observer>
+struct plain_companion {
+  [[nodiscard]] C command() const noexcept { return asked; }
+  void executed(error_code ec, typename C::result const& answer, duration took) const noexcept {
+    observer.executed(asked, ec, answer, took);
+  }
+
+  C asked;  ///< what it views lives until the handler is called
+  Observer observer;
+};
 
 template <class Store>
 struct observed_pin {};
@@ -48,16 +82,15 @@ struct observed_pin<Store> {
   using bucket_pin = typename Store::bucket_pin;  ///< the store's
 };
 
-/// The caller's handler, whose observer is told before it.
-template <class C, class Observer, class Clock, class Handler>
+/// The caller's handler, whose companion is told before it.
+template <class C, class Companion, class Clock, class Handler>
 struct observed_handler {
   void operator()(error_code ec, typename C::result answer) {
-    observer.executed(command, ec, answer, saturating_sub(clock.steady_now(), began));
+    companion.executed(ec, answer, saturating_sub(clock.steady_now(), began));
     std::move(handler)(ec, std::move(answer));
   }
 
-  C command;  ///< what it views lives until the handler is called
-  Observer observer;
+  Companion companion;
   [[no_unique_address]] Clock clock;
   steady_time began;
   Handler handler;
@@ -66,7 +99,7 @@ struct observed_handler {
 }  // namespace detail
 
 /// A store, and an observer of all that it is asked: for metrics, traces, an audit. What is asked
-/// by way of the store itself is not observed.
+/// by way of the store itself is not observed. An observed store can be observed once more.
 ///
 ///     weir::observed store{weir::redis_store{…}, metrics};
 ///     weir::limiter limiter{store, {.limit = 10}};
@@ -78,7 +111,7 @@ struct observed_handler {
 ///
 /// A handle, as the other is; thread-safe where the other and the observer are.
 ///
-/// @tparam Observer see `observes`; copied
+/// @tparam Observer see `observes` and `accompanies`; copied
 /// @tparam Clock    what commands are timed by
 template <store Store, class Observer, clock Clock = system_clock>
 class observed : public detail::observed_pin<Store> {
@@ -116,10 +149,17 @@ class observed : public detail::observed_pin<Store> {
   template <class C>
     requires executes_now<Store const, C>
   result<typename C::result> execute(C const& c) const {
-    if constexpr (observes<Observer, C>) {
+    if constexpr (accompanies<Observer, C>) {
+      auto const began = clock_.steady_now();
+      auto companion = observer_.begin(c);
+      auto answer = store_.execute(companion.command());
+      auto const took = saturating_sub(clock_.steady_now(), began);
+      tell(answer, [&](error_code ec, auto const& a) { companion.executed(ec, a, took); });
+      return answer;
+    } else if constexpr (observes<Observer, C>) {
       auto const began = clock_.steady_now();
       auto answer = store_.execute(c);
-      tell(c, answer, began);
+      tell_of(c, answer, saturating_sub(clock_.steady_now(), began));
       return answer;
     } else {
       return store_.execute(c);
@@ -129,10 +169,14 @@ class observed : public detail::observed_pin<Store> {
   template <class Pin>
     requires pins_buckets<Store> && std::same_as<Pin, typename Store::bucket_pin>
   result<decision> execute(command::take const& c, Pin& pin) const {
-    auto const began = clock_.steady_now();
-    auto answer = store_.execute(c, pin);
-    tell(c, answer, began);
-    return answer;
+    if constexpr (observes<Observer, command::take>) {
+      auto const began = clock_.steady_now();
+      auto answer = store_.execute(c, pin);
+      tell_of(c, answer, saturating_sub(clock_.steady_now(), began));
+      return answer;
+    } else {
+      return store_.execute(c, pin);
+    }
   }
   /// Executes many commands, and tells the observer of each: that it took its share of the time.
   template <class C>
@@ -150,14 +194,18 @@ class observed : public detail::observed_pin<Store> {
   template <class C, class Token>
     requires executes<Store const, C>
   WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    if constexpr (command::waits_for_event<C> || !observes<Observer, C>) {
+    constexpr bool seen = observes<Observer, C> || accompanies<Observer, C>;
+    if constexpr (command::waits_for_event<C> || !seen) {
       return store_.async_execute(c, std::forward<Token>(token));
     } else {
       auto initiate = [self = *this](auto handler, C const& command) {
-        using handler_type = detail::observed_handler<C, Observer, Clock, decltype(handler)>;
-        self.store_.async_execute(command,
-                                  handler_type{command, self.observer_, self.clock_,
-                                               self.clock_.steady_now(), std::move(handler)});
+        auto const began = self.clock_.steady_now();
+        auto companion = self.companion_of(command);
+        C const executed = companion.command();
+        using handler_type =
+            detail::observed_handler<C, decltype(companion), Clock, decltype(handler)>;
+        self.store_.async_execute(
+            executed, handler_type{std::move(companion), self.clock_, began, std::move(handler)});
       };
       return boost::asio::async_initiate<Token, void(error_code, typename C::result)>(
           detail::bound_initiation{get_executor(), std::move(initiate)}, token, c);
@@ -166,16 +214,24 @@ class observed : public detail::observed_pin<Store> {
 
  private:
   template <class C>
-  void tell(C const& c, result<typename C::result> const& answer, steady_time began) const {
-    tell_of(c, answer, saturating_sub(clock_.steady_now(), began));
+  [[nodiscard]] auto companion_of(C const& c) const {
+    if constexpr (accompanies<Observer, C>) {
+      return observer_.begin(c);
+    } else {
+      return detail::plain_companion<C, Observer>{c, observer_};
+    }
+  }
+  template <class Answer, class Tell>
+  static void tell(result<Answer> const& answer, Tell const& tell_it) {
+    if (answer.has_value()) {
+      tell_it(error_code{}, answer.value());
+    } else {
+      tell_it(answer.error(), Answer{});
+    }
   }
   template <class C>
   void tell_of(C const& c, result<typename C::result> const& answer, duration took) const {
-    if (answer.has_value()) {
-      observer_.executed(c, error_code{}, answer.value(), took);
-    } else {
-      observer_.executed(c, answer.error(), typename C::result{}, took);
-    }
+    tell(answer, [&](error_code ec, auto const& a) { observer_.executed(c, ec, a, took); });
   }
 
   Store store_;
@@ -186,12 +242,12 @@ class observed : public detail::observed_pin<Store> {
 }  // namespace weir
 
 /// @cond  what Asio asks for: the associations are the caller's handler's
-template <template <class, class> class Associator, class C, class Observer, class Clock,
+template <template <class, class> class Associator, class C, class Companion, class Clock,
           class Handler, class Default>
-struct boost::asio::associator<Associator,
-                               weir::detail::observed_handler<C, Observer, Clock, Handler>, Default>
+struct boost::asio::associator<
+    Associator, weir::detail::observed_handler<C, Companion, Clock, Handler>, Default>
     : Associator<Handler, Default> {
-  using observed = weir::detail::observed_handler<C, Observer, Clock, Handler>;
+  using observed = weir::detail::observed_handler<C, Companion, Clock, Handler>;
 
   static typename Associator<Handler, Default>::type get(observed const& h) noexcept {
     return Associator<Handler, Default>::get(h.handler);
