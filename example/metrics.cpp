@@ -24,6 +24,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -67,9 +68,10 @@ asio::awaitable<void> serve(weir::prometheus_metrics metrics, std::string_view f
   co_await rate.async_take("ann", {.wait = 0s});
   co_await rate.async_take("ann", {.wait = 0s});
 
+  std::vector<std::string> const limits{"model"};
   // begin: collect
   co_await metrics.async_collect(store);  // the queues, every 15 s or so
-  metrics.set_limit("model", co_await limiter.async_inspect("model", 0));
+  co_await metrics.async_collect_limits(limiter, limits);
   std::cout << (format == "openmetrics" ? metrics.openmetrics() : metrics.text());
   // end: collect
   worker.stop();

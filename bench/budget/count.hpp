@@ -46,6 +46,7 @@ inline void must(bool fine) {
 void buckets();
 void leases();
 void jobs();
+void metrics();
 
 }  // namespace weir_bench
 

@@ -18,4 +18,5 @@ int main() {
   weir_bench::buckets();
   weir_bench::leases();
   weir_bench::jobs();
+  weir_bench::metrics();
 }

@@ -9,6 +9,7 @@
 #include "weir/detail/config.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
+#include "weir/schedule_event.hpp"
 #include "weir/scheduler/desk.hpp"
 #include "weir/scheduler/firing.hpp"
 #include "weir/scheduler/record.hpp"

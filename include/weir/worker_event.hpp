@@ -60,9 +60,29 @@ enum class worker_event_kind : std::uint8_t {
   return "?";
 }
 
+/// The policy of a job that refused to start it.
+enum class refusing_policy : std::uint8_t {
+  none,         ///< none of them: it is no refusal, or one of the handler itself
+  unique,       ///< its unique key is taken
+  concurrency,  ///< its concurrency limit is reached
+  rate,         ///< its rate is used up
+};
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(refusing_policy p) noexcept {
+  switch (p) {
+    case refusing_policy::none: return "none";
+    case refusing_policy::unique: return "unique";
+    case refusing_policy::concurrency: return "concurrency";
+    case refusing_policy::rate: return "rate";
+  }
+  return "?";
+}
+
 /// Something that a worker did. The views live for the length of the call.
 struct worker_event {
   worker_event_kind kind = worker_event_kind::started;  ///< what it did
+  refusing_policy refused_by = refusing_policy::none;   ///< snoozed and queue_snoozed: by which
   std::string_view queue{};         ///< of which queue; empty where it concerns none
   leased_job const* job = nullptr;  ///< null where it concerns no single job, or a job that the
                                     ///< store ended

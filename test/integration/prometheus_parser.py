@@ -23,6 +23,7 @@ EXPECTED = {
     ("weir_permits_total", ("result", "refused")): 1,
     ("weir_takes_total", ("result", "denied")): 1,
     ("weir_jobs_enqueued_total", ("outcome", "enqueued"), ("queue", "pictures")): 3,
+    ("weir_jobs_claimed_total", ("queue", "pictures")): 3,
     ("weir_job_events_total", ("event", "completed"), ("kind", "resize"), ("queue", "pictures")): 2,
     ("weir_job_duration_seconds_count", ("kind", "resize"), ("queue", "pictures")): 3,
     ("weir_queue_jobs", ("queue", "pictures"), ("state", "dead")): 1,

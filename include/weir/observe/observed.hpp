@@ -34,6 +34,10 @@ namespace weir {
 /// an empty one. It is called in whatever thread the answer comes to, in several at once, before
 /// who asked is told: it must be quick, and not throw. Of some commands an observer may want to see
 /// the beginning, too: see `accompanies`.
+///
+/// It may have a function `bool times(C const&) const noexcept`, which is asked about a command
+/// that the store executes in the calling thread: if it says no, the clock is not read, and `took`
+/// is negative.
 template <class O, class C>
 concept observes = requires(O const& o, C const& c, error_code ec, typename C::result const& answer,
                             duration took) {
@@ -107,7 +111,7 @@ struct observed_handler {
 /// It executes what the other store executes, in the same ways. Commands that wait for an event are
 /// passed on unobserved, since they are no steps; so are those that the observer has no word for. A
 /// store that nobody observes costs nothing; an observed one two readings of the clock for each
-/// command, and what its observer costs.
+/// command that is timed, and what its observer costs.
 ///
 /// A handle, as the other is; thread-safe where the other and the observer are.
 ///
@@ -157,10 +161,7 @@ class observed : public detail::observed_pin<Store> {
       tell(answer, [&](error_code ec, auto const& a) { companion.executed(ec, a, took); });
       return answer;
     } else if constexpr (observes<Observer, C>) {
-      auto const began = clock_.steady_now();
-      auto answer = store_.execute(c);
-      tell_of(c, answer, saturating_sub(clock_.steady_now(), began));
-      return answer;
+      return timed(c, [&] { return store_.execute(c); });
     } else {
       return store_.execute(c);
     }
@@ -170,10 +171,7 @@ class observed : public detail::observed_pin<Store> {
     requires pins_buckets<Store> && std::same_as<Pin, typename Store::bucket_pin>
   result<decision> execute(command::take const& c, Pin& pin) const {
     if constexpr (observes<Observer, command::take>) {
-      auto const began = clock_.steady_now();
-      auto answer = store_.execute(c, pin);
-      tell_of(c, answer, saturating_sub(clock_.steady_now(), began));
-      return answer;
+      return timed(c, [&] { return store_.execute(c, pin); });
     } else {
       return store_.execute(c, pin);
     }
@@ -228,6 +226,20 @@ class observed : public detail::observed_pin<Store> {
     } else {
       tell_it(answer.error(), Answer{});
     }
+  }
+  template <class C, class Step>
+  result<typename C::result> timed(C const& c, Step&& step) const {
+    if constexpr (requires { observer_.times(c); }) {
+      if (!observer_.times(c)) {
+        auto answer = step();
+        tell_of(c, answer, duration{-1});
+        return answer;
+      }
+    }
+    auto const began = clock_.steady_now();
+    auto answer = step();
+    tell_of(c, answer, saturating_sub(clock_.steady_now(), began));
+    return answer;
   }
   template <class C>
   void tell_of(C const& c, result<typename C::result> const& answer, duration took) const {

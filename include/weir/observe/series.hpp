@@ -7,21 +7,14 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <charconv>
-#include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-// Counters and histograms, and the text that Prometheus reads of them.
+// Counters and histograms. Commands and jobs are counted in cells, which one thread writes without
+// a locked instruction; what happens rarely, in counters.
 namespace weir::detail {
 
 /// A number that only grows. Any number of threads.
@@ -36,19 +29,43 @@ class metric_counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// How long things took. Any number of threads; who reads it while others add may miss their last.
-class metric_histogram {
+/// A number that only grows. One thread at a time adds, any number reads.
+class metric_cell {
+ public:
+  metric_cell() = default;
+  metric_cell(metric_cell const& other) noexcept : value_{other.value()} {}
+  metric_cell& operator=(metric_cell const&) = delete;
+  ~metric_cell() = default;
+
+  void add(std::uint64_t n = 1) noexcept { value_.store(value() + n, std::memory_order_relaxed); }
+  void add(metric_cell const& other) noexcept { add(other.value()); }
+  [[nodiscard]] std::uint64_t value() const noexcept {
+    return value_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// How long things took. One thread at a time adds; one that reads meanwhile may miss the last.
+class histogram_cells {
  public:
   /// @param bounds of its buckets, growing; outlive this
-  explicit metric_histogram(std::span<duration const> bounds)
+  explicit histogram_cells(std::span<duration const> bounds)
       : bounds_{bounds},
-        counts_(bounds.size() + 1) {}
+        counts_(bounds.size() + 1),
+        upto_{bounds.front()} {}
 
   void add(duration d) noexcept {
     d = std::max(d, duration::zero());
-    auto const bucket = std::ranges::lower_bound(bounds_, d) - bounds_.begin();
-    counts_[static_cast<std::size_t>(bucket)].add();
+    if (d <= above_ || d > upto_) find(d);  // most are in the bucket of the one before
+    counts_[bucket_].add();
     sum_.add(static_cast<std::uint64_t>(d.count()));
+  }
+  /// @param other of the same bounds
+  void add(histogram_cells const& other) noexcept {
+    for (std::size_t i = 0; i != counts_.size(); ++i) counts_[i].add(other.counts_[i]);
+    sum_.add(other.sum_);
   }
 
   [[nodiscard]] std::span<duration const> bounds() const noexcept { return bounds_; }
@@ -59,94 +76,30 @@ class metric_histogram {
     for (auto const& c : counts_) out.push_back(c.value());
     return out;
   }
+  /// How many.
+  [[nodiscard]] std::uint64_t count() const noexcept {
+    std::uint64_t out = 0;
+    for (auto const& c : counts_) out += c.value();
+    return out;
+  }
   [[nodiscard]] duration sum() const noexcept {
     return duration{static_cast<duration::rep>(sum_.value())};
   }
 
  private:
+  void find(duration d) noexcept {
+    auto const at = std::ranges::lower_bound(bounds_, d);
+    bucket_ = static_cast<std::size_t>(at - bounds_.begin());
+    above_ = at == bounds_.begin() ? duration{-1} : *(at - 1);
+    upto_ = at == bounds_.end() ? duration::max() : *at;
+  }
+
   std::span<duration const> bounds_;
-  std::vector<metric_counter> counts_;
-  metric_counter sum_;
-};
-
-/// A label and its value. The name is weir's own, the value anything.
-using metric_label = std::pair<std::string_view, std::string_view>;
-using metric_labels = std::initializer_list<metric_label>;
-
-/// Writes samples as Prometheus reads them: its text format 0.0.4, or OpenMetrics 1.0.
-class metric_writer {
- public:
-  explicit metric_writer(bool open) : open_{open} {}
-
-  /// Begins a family. The name of a counter ends with `_total`.
-  void family(std::string_view name, std::string_view type, std::string_view help) {
-    auto of_family = name;
-    if (open_ && type == "counter") of_family.remove_suffix(std::string_view{"_total"}.size());
-    out_.append("# HELP ").append(of_family).append(" ").append(help).append("\n");
-    out_.append("# TYPE ").append(of_family).append(" ").append(type).append("\n");
-    name_ = name;
-  }
-  template <class Number>
-  void sample(metric_labels labels, Number value) {
-    line("", labels, {}, text_of(value));
-  }
-  void sample(metric_labels labels, metric_counter const& c) { sample(labels, c.value()); }
-  void sample(metric_labels labels, metric_histogram const& h) {
-    std::uint64_t upto = 0;
-    auto const counts = h.counts();
-    for (std::size_t i = 0; i != counts.size(); ++i) {
-      upto += counts[i];
-      auto const bound = i == h.bounds().size() ? std::string{"+Inf"} : seconds(h.bounds()[i]);
-      line("_bucket", labels, bound, std::to_string(upto));
-    }
-    line("_sum", labels, {}, seconds(h.sum()));
-    line("_count", labels, {}, std::to_string(upto));
-  }
-
-  [[nodiscard]] std::string take() && {
-    if (open_) out_ += "# EOF\n";
-    return std::move(out_);
-  }
-
-  [[nodiscard]] static std::string seconds(duration d) {
-    return text_of(std::chrono::duration<double>(d).count());
-  }
-
- private:
-  template <std::integral Number>
-  [[nodiscard]] static std::string text_of(Number n) {
-    return std::to_string(n);
-  }
-  [[nodiscard]] static std::string text_of(double value) {
-    std::array<char, 400> text{};  // the longest that there is
-    auto const end =
-        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
-    std::string out{text.data(), end};
-    if (out.find('.') == out.npos) out += ".0";  // OpenMetrics wants a bound to be one
-    return out;
-  }
-
-  void line(std::string_view suffix, metric_labels labels, std::string_view bound,
-            std::string_view value) {
-    out_.append(name_).append(suffix);
-    char before = '{';
-    auto const add = [&](std::string_view name, std::string_view text) {
-      out_.append(1, std::exchange(before, ',')).append(name).append("=\"");
-      for (char const c : text) {
-        if (c == '\\' || c == '"') out_ += '\\';
-        out_ += c;
-      }
-      out_ += '"';
-    };
-    for (auto const& [name, text] : labels) add(name, text);
-    if (!bound.empty()) add("le", bound);
-    if (before == ',') out_ += '}';
-    out_.append(" ").append(value).append("\n");
-  }
-
-  bool open_;
-  std::string name_;
-  std::string out_;
+  std::vector<metric_cell> counts_;
+  metric_cell sum_;
+  std::size_t bucket_ = 0;  ///< the last that was added to: those above `above_`, up to `upto_`
+  duration above_{-1};
+  duration upto_;
 };
 
 }  // namespace weir::detail

@@ -14,6 +14,7 @@
 #include "weir/schedule/definition.hpp"
 #include "weir/schedule/plan.hpp"
 #include "weir/schedule/tzif_zone.hpp"
+#include "weir/schedule_event.hpp"
 #include "weir/scheduler/booking.hpp"
 #include "weir/scheduler/desk.hpp"
 #include "weir/scheduler/moves.hpp"
@@ -39,22 +40,6 @@
 #include <vector>
 
 namespace weir {
-
-/// What a scheduler has done with the ticks of a schedule that had come.
-struct schedule_event {
-  std::string_view name;      ///< the schedule's
-  std::uint32_t fired = 0;    ///< jobs that are enqueued in this step
-  std::uint64_t skipped = 0;  ///< ticks that the overlap policy left out
-  std::uint64_t missed = 0;   ///< ticks that came too late for the catch-up policy
-  bool unserved = false;  ///< ticks are skipped for a job that waits, or whose lease is over, and
-                          ///< that nobody claims: its queue is not served, or too slowly
-  duration lateness{};    ///< how long after its tick, and its jitter, the last job came
-};
-
-/// Is told of each firing, before it is stored: if the scheduler dies then, or the schedule has
-/// changed, it is done and told once more. It is called by one thread at a time, whichever. Must
-/// not throw.
-using schedule_observer = std::function<void(schedule_event const&)>;
 
 namespace detail {
 

@@ -9,6 +9,7 @@
 #include "weir/worker/limit_lines.hpp"
 #include "weir/worker/memo.hpp"
 #include "weir/worker/permit.hpp"
+#include "weir/worker_event.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/uuid/uuid_io.hpp>
@@ -23,6 +24,17 @@
 
 namespace weir::detail {
 
+/// Why a job was refused, for observers.
+[[nodiscard]] constexpr std::string_view reason_of(refusing_policy p) noexcept {
+  switch (p) {
+    case refusing_policy::none: break;
+    case refusing_policy::unique: return "its unique key is taken";
+    case refusing_policy::concurrency: return "its concurrency limit is reached";
+    case refusing_policy::rate: return "its rate is used up";
+  }
+  return {};
+}
+
 /// What a job's policies say about starting it now.
 struct gate_answer {
   enum class verdict : std::uint8_t {
@@ -36,7 +48,8 @@ struct gate_answer {
   };
 
   gate_answer() = default;
-  explicit gate_answer(verdict v, duration d = {}, std::string t = {}, std::string_view b = {})
+  explicit gate_answer(verdict v, duration d = {}, std::string t = {},
+                       refusing_policy b = refusing_policy::none)
       : what{v},
         delay{d},
         text{std::move(t)},
@@ -44,8 +57,8 @@ struct gate_answer {
 
   verdict what = verdict::run;
   duration delay{};
-  std::string text;     ///< snooze: the memo; fail and bury: the reason
-  std::string_view by;  ///< snooze and snooze_queue: the policy that refuses, for whoever observes
+  std::string text;                            ///< snooze: the memo; fail and bury: the reason
+  refusing_policy by = refusing_policy::none;  ///< snooze, snooze_queue and line
 };
 
 /// Asks a job's policies in their order: unique → concurrency → rate. It holds nothing while
@@ -71,7 +84,7 @@ class gate {
       co_await core.ask(start, job->deadline);
       if (start.error) co_return failure(start.error);
       if (start.answer->outcome == start_outcome::blocked) {
-        co_return refused(*job, start.answer->retry_after, "its unique key is taken");
+        co_return refused(*job, start.answer->retry_after, refusing_policy::unique);
       }
     }
 
@@ -101,9 +114,6 @@ class gate {
   }
 
  private:
-  static constexpr std::string_view by_limit = "its concurrency limit is reached";
-  static constexpr std::string_view by_rate = "its rate is used up";
-
   /// Takes a permit, unless the job was brought forward with one.
   boost::asio::awaitable<gate_answer> enter(std::shared_ptr<active_job> job) {
     using verdict = gate_answer::verdict;
@@ -129,7 +139,8 @@ class gate {
       co_return gate_answer{};
     }
     if (whole_queue) {
-      co_return gate_answer{verdict::snooze_queue, pause(*job, answer.retry_after), {}, by_limit};
+      co_return gate_answer{
+          verdict::snooze_queue, pause(*job, answer.retry_after), {}, refusing_policy::concurrency};
     }
     co_return in_line(*job);
   }
@@ -150,7 +161,7 @@ class gate {
     if (auto const ec = take.error) {
       // An unknown outcome counts as spent; asking again later costs at most the same again.
       if (ec == condition::transient) {
-        co_return gate_answer{verdict::snooze, pause(*job, {}), {}, by_rate};
+        co_return gate_answer{verdict::snooze, pause(*job, {}), {}, refusing_policy::rate};
       }
       if (ec == condition::bad_input) co_return gate_answer{verdict::bury, {}, ec.message()};
       co_return gate_answer{verdict::fail, {}, ec.message()};
@@ -158,11 +169,12 @@ class gate {
     auto const& decision = *take.answer;
     if (decision.allowed && decision.wait <= duration::zero()) co_return gate_answer{};
     if (decision.allowed) {
-      co_return gate_answer{verdict::snooze, decision.wait, reservation(*job), by_rate};
+      co_return gate_answer{verdict::snooze, decision.wait, reservation(*job),
+                            refusing_policy::rate};
     }
     auto const delay = std::max(decision.retry_after, duration{std::chrono::milliseconds{1}});
     co_return gate_answer{
-        whole_queue ? verdict::snooze_queue : verdict::snooze, delay, {}, by_rate};
+        whole_queue ? verdict::snooze_queue : verdict::snooze, delay, {}, refusing_policy::rate};
   }
 
   [[nodiscard]] static gate_answer failure(error_code ec) {
@@ -174,11 +186,11 @@ class gate {
 
   /// A refusal keeps a reservation that was made before it: its tokens are spent.
   [[nodiscard]] gate_answer refused(active_job const& job, duration retry_after,
-                                    std::string_view by) {
+                                    refusing_policy by) {
     return gate_answer{gate_answer::verdict::snooze, pause(job, retry_after), kept(job), by};
   }
   [[nodiscard]] static gate_answer in_line(active_job const& job) {
-    return gate_answer{gate_answer::verdict::line, {}, kept(job), by_limit};
+    return gate_answer{gate_answer::verdict::line, {}, kept(job), refusing_policy::concurrency};
   }
   [[nodiscard]] static std::string kept(active_job const& job) {
     return job.job.memo == reservation(job) ? job.job.memo : std::string{};

@@ -252,7 +252,7 @@ class job_run {
         co_return;
       case ending::gave_up:
       case ending::undecodable: co_await self->bury(job, std::move(outcome.text)); co_return;
-      case ending::snoozed: co_await self->snooze(job, outcome.delay, {}, {}); co_return;
+      case ending::snoozed: co_await self->snooze(job, outcome.delay, {}); co_return;
       case ending::not_started: co_await self->stopped(job); co_return;
       case ending::failed: break;
     }
@@ -381,7 +381,7 @@ class job_run {
   }
 
   boost::asio::awaitable<void> wait_in_line(std::shared_ptr<active_job> job, std::string memo,
-                                            std::string_view by) {
+                                            refusing_policy by) {
     auto const key = job->prepared->concurrency_key;
     auto const limit = job->prepared->concurrency;
     // One that an enqueue moves to another instant is not to be brought forward.
@@ -393,7 +393,8 @@ class job_run {
 
   /// @return whether it was stored
   boost::asio::awaitable<bool> snooze(std::shared_ptr<active_job> job, duration delay,
-                                      std::string memo, std::string_view by) {
+                                      std::string memo,
+                                      refusing_policy by = refusing_policy::none) {
     co_await gate_.leave(job);
     question<command::snooze_job> later{{.queue = job->queue,
                                          .id = job->job.id,
@@ -402,22 +403,33 @@ class job_run {
                                          .memo = memo}};
     co_await core_->ask(later, job->deadline);
     bool const stored = !lost(job, later.error);
-    if (stored) core_->tell(worker_event_kind::snoozed, *job, by, delay);
+    if (stored) tell_refusal(worker_event_kind::snoozed, *job, by, delay);
     core_->settle(*job);
     co_return stored;
   }
 
   /// The refused limit is the whole queue's: the queue waits, and its jobs keep their order.
   boost::asio::awaitable<void> hold_queue(std::shared_ptr<active_job> job, duration delay,
-                                          std::string_view by) {
+                                          refusing_policy by) {
     question<command::snooze_queue> hold{{.queue = job->queue, .delay = delay}};
     co_await core_->ask(hold, job->deadline);
     if (hold.error) {
       core_->tell_failure(hold.error);
     } else {
-      core_->tell(worker_event_kind::queue_snoozed, *job, by, delay);
+      tell_refusal(worker_event_kind::queue_snoozed, *job, by, delay);
     }
     co_await give_back(job);
+  }
+
+  void tell_refusal(worker_event_kind kind, active_job const& job, refusing_policy by,
+                    duration delay) {
+    worker_event event{.kind = kind, .queue = job.queue, .job = &job.job};
+    event.reason = reason_of(by);
+    event.delay = delay;
+    auto now = steady_time::min();
+    event.took = core_->took(job, now);
+    event.refused_by = by;
+    core_->tell(event);
   }
 
   bool lost(std::shared_ptr<active_job> const& job, error_code ec) {
