@@ -60,6 +60,23 @@ enum class worker_event_kind : std::uint8_t {
   return "?";
 }
 
+/// What made a worker that had a free hand and waited look for jobs.
+enum class look_cause : std::uint8_t {
+  none,  ///< it did not wait, or it knew when a job would be due
+  hint,  ///< the store told it of one
+  poll,  ///< its `poll` was over, and nobody had told it
+};
+
+/// Its name in English, as it stands above.
+[[nodiscard]] constexpr std::string_view to_string(look_cause c) noexcept {
+  switch (c) {
+    case look_cause::none: return "none";
+    case look_cause::hint: return "hint";
+    case look_cause::poll: return "poll";
+  }
+  return "?";
+}
+
 /// The policy of a job that refused to start it.
 enum class refusing_policy : std::uint8_t {
   none,         ///< none of them: it is no refusal, or one of the handler itself
@@ -82,7 +99,8 @@ enum class refusing_policy : std::uint8_t {
 /// Something that a worker did. The views live for the length of the call.
 struct worker_event {
   worker_event_kind kind = worker_event_kind::started;  ///< what it did
-  refusing_policy refused_by = refusing_policy::none;   ///< snoozed and queue_snoozed: by which
+  look_cause found_by = look_cause::none;  ///< started: what made the worker look, if it waited
+  refusing_policy refused_by = refusing_policy::none;  ///< snoozed and queue_snoozed: by which
   std::string_view queue{};         ///< of which queue; empty where it concerns none
   leased_job const* job = nullptr;  ///< null where it concerns no single job, or a job that the
                                     ///< store ended

@@ -61,6 +61,10 @@ struct weir::job_traits<by_unique> {
   static std::string unique_key(by_unique const&) { return "the one"; }
 };
 template <>
+struct weir::job_traits<refused<4>> {
+  static constexpr std::string_view kind = "failing";
+};
+template <>
 struct weir::job_traits<by_queue_rate> {
   static constexpr std::string_view kind = "shared";
   static constexpr std::string_view queue = "calls";
@@ -93,6 +97,76 @@ struct refusals_fixture : metrics_fixture {
 };
 
 }  // namespace
+
+namespace {
+
+/// A worker that looks once a second, and whose store gives hints unless they are lost.
+struct hints_fixture : metrics_fixture {
+  hints_fixture() {
+    w.on_event(metrics.watch_worker());
+    w.handle<note>([](note const&) {});
+  }
+  static std::string lag(std::string_view what, std::string_view by) {
+    return "weir_hint_lag_seconds_" + std::string{what} + "{by=\"" + std::string{by} + "\"}";
+  }
+
+  weir::testing::fault_injector faults;
+  weir::worker<weir::testing::faulty_store<memory, weir::manual_clock>, weir::manual_clock,
+               weir::constant_backoff>
+      w{weir::testing::faulty_store{store, faults, clock}, weir::worker_options{.poll = 1s}, clock,
+        weir::constant_backoff{1min}, weir::id_source::seeded(7)};
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(prometheus_hints, hints_fixture)
+
+BOOST_AUTO_TEST_CASE(a_job_that_a_hint_tells_of_has_its_lag) {
+  start(w);
+  pass(10s);
+  enqueue("note", one);
+  settle();
+  BOOST_TEST(sample(lag("count", "hint")) == 1);
+  BOOST_TEST(sample(lag("sum", "hint")) == 0);
+  BOOST_TEST(sample(lag("count", "poll")) == 0);
+  cancel();
+}
+
+BOOST_AUTO_TEST_CASE(a_job_whose_hint_is_lost_is_found_by_a_poll) {
+  faults.next_of<weir::command::await_jobs>(weir::testing::fault::never);
+  start(w);
+  pass(200ms);
+  enqueue("note", one);
+  settle();
+  BOOST_TEST(sample(lag("count", "hint")) == 0);
+  pass(1s);
+  BOOST_TEST(sample(lag("count", "hint")) == 0);
+  BOOST_TEST(sample(lag("count", "poll")) == 1);
+  auto const waited = sample(lag("sum", "poll"));
+  BOOST_TEST((waited > 0 && waited <= 0.8));
+  cancel();
+}
+
+BOOST_AUTO_TEST_CASE(what_waited_for_something_else_has_no_lag) {
+  w.handle<refused<4>>([&](refused<4> const&, weir::job_context& job) {
+    if (job.attempt() == 1) throw std::runtime_error{"failed"};
+  });
+  start(w);
+  weir::enqueue_options later;
+  later.delay = 300ms;  // it is known when it comes, after a look
+  enqueue(note{}, later);
+  pass(10s);
+  BOOST_TEST(sample(event("default", "completed")) == 1);
+  BOOST_TEST(sample(lag("count", "hint")) == 0);
+  BOOST_TEST(sample(lag("count", "poll")) == 0);
+  enqueue(refused<4>{});
+  pass(2min);
+  BOOST_TEST(sample(lag("count", "hint")) == 1);  // the first attempt, and no other
+  BOOST_TEST(sample(lag("count", "poll")) == 0);
+  cancel();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_FIXTURE_TEST_SUITE(prometheus_refusals, refusals_fixture)
 

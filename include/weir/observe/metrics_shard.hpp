@@ -190,6 +190,7 @@ class series_table {
 struct metrics_shard {
   explicit metrics_shard(std::span<duration const> bounds)
       : commands(every_command::size, command_cells{bounds}),
+        hint_lag{histogram_cells{bounds}, histogram_cells{bounds}},
         jobs{bounds},
         queues{bounds} {}
 
@@ -198,6 +199,7 @@ struct metrics_shard {
     add_each(permits, other.permits);
     add_each(locks, other.locks);
     add_each(takes, other.takes);
+    for (std::size_t i = 0; i != hint_lag.size(); ++i) hint_lag[i].add(other.hint_lag[i]);
     jobs.add(other.jobs);
     queues.add(other.queues);
   }
@@ -205,7 +207,8 @@ struct metrics_shard {
   std::vector<command_cells> commands;  ///< in the order of `every_command`
   std::array<metric_cell, 2> permits;   ///< refused, granted
   std::array<metric_cell, 2> locks;
-  std::array<metric_cell, 3> takes;  ///< denied, allowed, shed
+  std::array<metric_cell, 3> takes;         ///< denied, allowed, shed
+  std::array<histogram_cells, 2> hint_lag;  ///< by a hint, by a poll
   series_table<job_cells> jobs;
   series_table<queue_cells> queues;
   std::atomic<bool> taken{true};  ///< by a thread that lives

@@ -113,6 +113,11 @@ inline void write_workers(metric_writer& to, metrics_shard const& total,
   }
   to.family("weir_jobs_running", "gauge", "Jobs in the hands of the workers here.");
   to.sample({}, begun - std::min(begun, over));  // threads are read one after the other
+  to.family("weir_hint_lag_seconds", "histogram",
+            "From the enqueue of a job until a worker that waited had it: told, or by its poll.");
+  for (auto const by : {look_cause::hint, look_cause::poll}) {
+    to.sample({{"by", to_string(by)}}, total.hint_lag[by == look_cause::hint ? 0 : 1]);
+  }
   to.family("weir_leases_starved_total", "counter",
             "Leases whose renewal was late by more than half a lease.");
   to.sample({}, state.starved);

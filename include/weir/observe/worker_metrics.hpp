@@ -69,6 +69,10 @@ class worker_metrics {
     auto& s = series(shard, e);
     s.events[place(e.kind)].add();
     s.age.add(e.job->age);
+    // One that came back, or was put off, has waited for something else.
+    if (e.found_by != look_cause::none && e.job->attempt == 1 && e.job->snoozes == 0) {
+      shard.hint_lag[e.found_by == look_cause::hint ? 0 : 1].add(e.job->age);
+    }
     running_.add();
     is_away(false);
   }

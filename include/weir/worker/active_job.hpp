@@ -9,6 +9,7 @@
 #include "weir/time.hpp"
 #include "weir/worker/handler.hpp"
 #include "weir/worker/turns.hpp"
+#include "weir/worker_event.hpp"
 
 #include <boost/asio/cancellation_signal.hpp>
 
@@ -100,6 +101,7 @@ struct active_job : std::enable_shared_from_this<active_job> {
   turns::entry entry = 0;          ///< that serves its queue, where that is counted
   std::uint64_t claim = 0;         ///< which of the worker's; 0: it was brought forward
   std::uint32_t claimed_with = 0;  ///< jobs of that claim
+  look_cause found_by = look_cause::none;
   bool renewing = false;
   bool finishing = false;  ///< its handler has ended, and it has no hand any more
   bool settled = false;

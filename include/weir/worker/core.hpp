@@ -375,6 +375,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
     event.job = &job.job;
     event.reason = reason;
     event.delay = delay;
+    if (kind == worker_event_kind::started) event.found_by = job.found_by;
     auto now = steady_time::min();
     event.took = took(job, now);
     tell(event);

@@ -287,6 +287,8 @@ class worker_run {
     auto const claimed_with = static_cast<std::uint32_t>(answer.jobs.size());
     ++self->claims_made_;
     bool const prefetches = core.options.prefetch != 0;
+    auto const found_by =
+        answer.jobs.empty() ? look_cause::none : std::exchange(self->found_by_, look_cause::none);
     for (auto& leased : answer.jobs) {
       // Others may have had the hands, if the answer was late or unknown.
       bool const too_many =
@@ -294,6 +296,7 @@ class worker_run {
       auto job = core.take_on(queue, std::move(leased), dequeue.asked_at);
       job->claim = self->claims_made_;
       job->claimed_with = claimed_with;
+      job->found_by = found_by;
       if (too_many) job->stop(stop_cause::shutdown);
       if (prefetches) {
         self->start_or_keep(job);
@@ -366,6 +369,9 @@ class worker_run {
     jobs_->lines()->offer_all_hands();
     lookout_->listen();
     co_await core.changed->wait_until(core.clock, until);
+    auto const woke = core.clock.steady_now();
+    bool const polls = woke >= until && woke < next;
+    found_by_ = lookout_->heard() ? look_cause::hint : polls ? look_cause::poll : look_cause::none;
     guess();
   }
 
@@ -395,7 +401,8 @@ class worker_run {
   steady_time next_look_ = steady_time::min();  ///< while claims are under way, not before
   bool claimed_ = false;
   bool guessed_ = false;  ///< the queue in front of the round was not found by a look
-  bool twice_ = false;    ///< the last two claims with jobs were of one queue, which is
+  look_cause found_by_ = look_cause::none;  ///< until a claim has found something
+  bool twice_ = false;  ///< the last two claims with jobs were of one queue, which is
   std::string last_;
   steady_time next_collection_{};
 };
