@@ -4,7 +4,9 @@
 set(OpenTelemetrySdk_needed)
 foreach(name IN ITEMS trace metrics logs resources common exporter_otlp_http exporter_otlp_http_metric
     exporter_otlp_http_client otlp_recordable proto http_client_curl)
-  find_library(OpenTelemetrySdk_${name}_LIBRARY opentelemetry_${name})
+  # A static one would want protobuf and curl named, too.
+  find_library(OpenTelemetrySdk_${name}_LIBRARY
+    "${CMAKE_SHARED_LIBRARY_PREFIX}opentelemetry_${name}${CMAKE_SHARED_LIBRARY_SUFFIX}")
   mark_as_advanced(OpenTelemetrySdk_${name}_LIBRARY)
   list(APPEND OpenTelemetrySdk_needed OpenTelemetrySdk_${name}_LIBRARY)
 endforeach()

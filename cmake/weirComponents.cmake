@@ -78,7 +78,9 @@ if("nats" IN_LIST weir_wanted AND NOT TARGET weir::nats)
 endif()
 
 if("opentelemetry" IN_LIST weir_wanted AND NOT TARGET weir::opentelemetry)
-  if(NOT TARGET opentelemetry-cpp::api AND NOT TARGET opentelemetry-cpp::opentelemetry-cpp)
+  # Its own package file brings gRPC and protobuf with it: for who asks for it by name only.
+  if("opentelemetry" IN_LIST weir_FIND_COMPONENTS AND NOT TARGET opentelemetry-cpp::api
+      AND NOT TARGET opentelemetry-cpp::opentelemetry-cpp)
     find_package(opentelemetry-cpp 1.19 QUIET CONFIG)
   endif()
   if(NOT TARGET opentelemetry-cpp::api AND NOT TARGET opentelemetry-cpp::opentelemetry-cpp)

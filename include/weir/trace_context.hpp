@@ -160,12 +160,13 @@ struct trace_context {
     return detail::explained(errc::invalid_option, "traceparent: an id is zero");
   auto const state = detail::read_tracestate(context.state);
   if (!state) return detail::explained(errc::invalid_option, "tracestate: it is malformed");
-  job_headers out;
+  std::string kept;
   for (auto const& [name, value] : job_headers_view{headers}) {
     bool const replaced = detail::is_header(name, detail::traceparent_name) ||
                           detail::is_header(name, detail::tracestate_name);
-    if (!replaced) out.set(name, value);
+    if (!replaced) kept += job_headers{{name, value}}.text();
   }
+  job_headers out{job_headers_view{kept}};
   out.set(detail::traceparent_name, context.traceparent());
   if (!state->empty()) out.set(detail::tracestate_name, *state);
   headers = std::move(out);

@@ -15,6 +15,7 @@
 #include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -178,14 +179,18 @@ class observed : public detail::observed_pin<Store> {
   }
   /// Executes many commands, and tells the observer of each: that it took its share of the time.
   template <class C>
-    requires executes_each<Store const, C> && observes<Observer, C>
+    requires executes_each<Store const, C> && (!accompanies<Observer, C>)
   void execute_each(std::span<C const> commands, std::span<result<typename C::result>> out) const {
-    auto const began = clock_.steady_now();
-    store_.execute_each(commands, out);
-    if (commands.empty()) return;
-    auto const each =
-        saturating_sub(clock_.steady_now(), began) / static_cast<duration::rep>(commands.size());
-    for (std::size_t i = 0; i != commands.size(); ++i) tell_of(commands[i], out[i], each);
+    if constexpr (observes<Observer, C>) {
+      auto const began = clock_.steady_now();
+      store_.execute_each(commands, out);
+      if (commands.empty()) return;
+      auto const each =
+          saturating_sub(clock_.steady_now(), began) / static_cast<duration::rep>(commands.size());
+      for (std::size_t i = 0; i != commands.size(); ++i) tell_of(commands[i], out[i], each);
+    } else {
+      store_.execute_each(commands, out);
+    }
   }
 
   /// Executes a command, and tells the observer before the handler.

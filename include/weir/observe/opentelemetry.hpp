@@ -39,6 +39,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,8 +58,8 @@ struct opentelemetry_options {
   std::function<std::string(std::string_view queue)> destination_template{};
   /// Shards of the store, for `messaging.destination.partition.id`: 0…1,024. 0: it is left out.
   std::uint32_t shards = 0;
-  /// Has each job of several that are enqueued together a create span of its own? Without, all have
-  /// the send span's context.
+  /// Has each job of several that are enqueued together, up to 100, a create span of its own?
+  /// Without, and of more, all have the send span's context.
   bool create_spans = true;
   /// Is the creation context of a job the parent of its process span, too, instead of only a link?
   /// Then the processing is part of the trace of the enqueue, however much later it is.
@@ -149,7 +150,8 @@ class opentelemetry_observer {
   /// OpenTelemetry's current one in the handler, and in middleware that is added later: in a
   /// coroutine after each `co_await`, too, in whatever thread it goes on, as long as it goes on by
   /// its own executor. (`opentelemetry::trace::Scope` must not live across a `co_await`: it belongs
-  /// to a thread.)
+  /// to a thread.) Middleware that is added before it goes on with the ended span as the current
+  /// one, until it suspends.
   [[nodiscard]] auto process_spans() const {
     return
         [state = state_](job_context& job, next_handler next) { return process(state, job, next); };
@@ -159,9 +161,17 @@ class opentelemetry_observer {
   static boost::asio::awaitable<void> process(std::shared_ptr<detail::tracing_state> state,
                                               job_context& job, next_handler next) {
     namespace asio = boost::asio;
-    detail::process_span span{std::move(state), job};
+    std::optional<detail::process_span> span;
+    try {
+      span.emplace(std::move(state), job);
+    } catch (...) {  // no memory, or a template that cannot be had: it runs, and is not traced
+    }
+    if (!span) {
+      co_await next();
+      co_return;
+    }
     auto inner = co_await asio::this_coro::executor;
-    detail::context_executor const executor{std::move(inner), span.context()};
+    detail::context_executor const executor{std::move(inner), span->context()};
     std::exception_ptr thrown;
     try {
       auto handler = next();
@@ -170,7 +180,7 @@ class opentelemetry_observer {
     } catch (...) {
       thrown = std::current_exception();
     }
-    span.end(thrown);
+    span->end(thrown);
     if (thrown) std::rethrow_exception(thrown);
   }
 

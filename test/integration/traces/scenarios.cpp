@@ -71,6 +71,12 @@ struct stall {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(stall, for_ever)
 
+/// Enqueues another job, with the headers of its own.
+struct baton {
+  bool passed = false;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(baton, passed)
+
 }  // namespace
 
 template <>
@@ -92,6 +98,11 @@ struct weir::job_traits<stall> {
   static constexpr std::string_view queue = "stalls";
   static constexpr std::uint32_t max_attempts = 1;
   static constexpr weir::duration timeout = 5ms;
+};
+template <>
+struct weir::job_traits<baton> {
+  static constexpr std::string_view kind = "baton";
+  static constexpr std::string_view queue = "batons";
 };
 
 namespace {
@@ -179,6 +190,12 @@ asio::awaitable<void> play(Store plain) {
   worker.handle(meet);
   worker.handle(take_steps);
   worker.handle(stand_still);
+  worker.handle([&queue](baton const&, weir::job_context& job) -> asio::awaitable<void> {
+    task const next{"is done"};
+    weir::enqueue_options options{.queue = "passed"};
+    options.headers = weir::job_headers{job.headers()};
+    co_await queue.async_enqueue(next, options);
+  });
 
   // One job in a request of the application's.
   {
@@ -228,6 +245,9 @@ asio::awaitable<void> play(Store plain) {
   for (auto const* const fate : {"fails once", "fails", "is buried", "is snoozed", "is refused"}) {
     co_await see_through(queue, fate);
   }
+  baton const first;
+  co_await queue.async_enqueue(first);
+  co_await wait_for(queue, "passed", 1);
   walk const two{5};
   std::vector<walk> const walks(4, two);
   auto const begun = co_await queue.async_enqueue_many(walks);

@@ -143,7 +143,7 @@ def by_the_conventions(spans):
                   s["destination.partition.id"], f"partition of {s.name}")
             require(0 <= int(s["destination.partition.id"]) < 1024, f"partition of {s.name}")
         if s["operation.type"] == "process":
-            require(s["weir.job.kind"] in ("task", "walk", "stall", "resize") and s["weir.job.attempt"] >= 1, f"job of {s.name}")
+            require(s["weir.job.kind"] in ("task", "walk", "stall", "baton", "resize") and s["weir.job.attempt"] >= 1, f"job of {s.name}")
     return partitions
 
 
@@ -253,6 +253,16 @@ def coroutines(spans):
     equal(sorted(steps.values()), [5, 5, 5, 5], "steps of each handler")
 
 
+def passed_on(spans):
+    """Headers with the context of the job that is processed."""
+    first, enqueue = spans.one("process batons"), spans.one("enqueue passed")
+    first.links_to(spans.one("enqueue batons"))
+    equal(enqueue.kind, PRODUCER, "kind of an enqueue by a handler")
+    equal(enqueue.links, [], "links of an enqueue by a handler")
+    enqueue.is_child_of(first)
+    spans.one("process passed").links_to(enqueue)
+
+
 def parents(spans):
     enqueue = spans.one("enqueue direct")
     equal((enqueue.kind, enqueue.links), (PRODUCER, []), "an enqueue without create spans")
@@ -311,7 +321,7 @@ def main():
             spans = Spans(receiver)
             partitions = by_the_conventions(spans)
             require("request" in partitions and "direct" not in partitions, f"partitions: {partitions}")
-            for part in (one_job, several_jobs, contexts, fates, coroutines, parents):
+            for part in (one_job, several_jobs, contexts, fates, coroutines, passed_on, parents):
                 part(spans)
             measured(receiver, spans)
             print(f"{store.rpartition('/')[2]}: {len(spans.all)} spans")

@@ -45,6 +45,7 @@ class enqueue_spans {
   enqueue_spans(std::shared_ptr<tracing_state const> in, command::enqueue_jobs const& c) noexcept
       : in_{std::move(in)},
         asked_{c} {
+    if (is_kept_by_weir(c.queue)) return;  // what is in there are no messages
     try {
       begin();
     } catch (...) {  // no memory: this one is executed as it is, and not traced
@@ -81,12 +82,17 @@ class enqueue_spans {
     std::vector<std::string> ids;
     std::vector<otel::trace::SpanContext> creations;
     link_list links;
+    // One that is passed on with the headers of the job that is processed is none of its own.
+    auto const passed_on = processed_creation();
+    bool const creates = many && in_->create_spans && asked_.jobs.size() <= most_create_spans &&
+                         !rule::validate(asked_);
     bool lends = false;  // is its own context to be the creation context of a job?
     for (auto const& job : asked_.jobs) ids.push_back(boost::uuids::to_string(job.id));
     for (std::size_t i = 0; i != ids.size(); ++i) {
       auto creation = creation_context_of(job_headers_view{asked_.jobs[i].headers});
+      if (creation == passed_on) creation = otel::trace::SpanContext::GetInvalid();
       bool const given = creation.IsValid();
-      if (!given && many && in_->create_spans) creation = create(to, ids[i]);
+      if (!given && creates) creation = create(to, ids[i]);
       add_link(links, creation, many ? std::string_view{ids[i]} : std::string_view{});
       lends = lends || !creation.IsValid();
       creations.push_back(given ? otel::trace::SpanContext::GetInvalid() : creation);
@@ -99,6 +105,9 @@ class enqueue_spans {
     span_ = start_span(*in_, to.span_name(enqueue_operation), attributes, links, options);
     inject(creations);
   }
+
+  /// More are more than a processor's queue has room for at a time.
+  static constexpr std::size_t most_create_spans = 100;
 
   [[nodiscard]] otel::trace::SpanContext create(destination const& to,
                                                 std::string const& id) const {
@@ -137,7 +146,8 @@ class enqueue_spans {
 
   [[nodiscard]] static std::string with(std::string_view before, trace_context const& context) {
     job_headers headers{job_headers_view{before}};
-    if (write_trace_context(headers, context)) return std::string{before};
+    bool const is_whole = headers.text() == before;  // what is damaged is left as it is
+    if (!is_whole || write_trace_context(headers, context)) return std::string{before};
     return headers.text();
   }
 
@@ -189,6 +199,7 @@ class late_span {
   [[nodiscard]] C command() const noexcept { return asked_; }
 
   void executed(error_code ec, result const& answer, duration took) noexcept {
+    if (is_kept_by_weir(asked_.queue)) return;
     try {
       if constexpr (is_receive<C>) {
         received(ec, answer, took);
@@ -228,9 +239,10 @@ class late_span {
     link_list links;
     std::vector<std::string> ids;
     job_context_pair known;
+    bool const ends = !ec || ec == errc::lease_lost;  // otherwise it may be asked again
     auto const note = [&](job_id id, std::uint64_t fence, bool many) {
       ids.push_back(boost::uuids::to_string(id));
-      known = in_->contexts.take(id, fence);
+      known = in_->contexts.find(id, fence, ends);
       add_link(links, known.creation, many ? std::string_view{ids.back()} : std::string_view{});
     };
     std::string_view outcome;

@@ -44,13 +44,13 @@ class job_contexts {
     if (before != lease) known_.erase(before);
   }
 
-  /// Gives the entry, and forgets it.
-  [[nodiscard]] job_context_pair take(job_id id, std::uint64_t fence) {
+  /// Gives the entry, and forgets it if that is wanted.
+  [[nodiscard]] job_context_pair find(job_id id, std::uint64_t fence, bool forget) {
     std::lock_guard const lock{mutex_};
     auto const at = known_.find(key{id, fence});
     if (at == known_.end()) return {};
-    auto out = std::move(at->second);
-    known_.erase(at);
+    auto out = at->second;
+    if (forget) known_.erase(at);
     return out;
   }
 

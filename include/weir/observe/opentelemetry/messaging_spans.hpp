@@ -20,12 +20,15 @@
 #include <opentelemetry/common/attribute_value.h>
 #include <opentelemetry/common/key_value_iterable_view.h>
 #include <opentelemetry/context/context.h>
+#include <opentelemetry/context/context_value.h>
+#include <opentelemetry/context/runtime_context.h>
 #include <opentelemetry/metrics/meter.h>
 #include <opentelemetry/metrics/provider.h>
 #include <opentelemetry/metrics/sync_instruments.h>
 #include <opentelemetry/nostd/shared_ptr.h>
 #include <opentelemetry/nostd/string_view.h>
 #include <opentelemetry/nostd/unique_ptr.h>
+#include <opentelemetry/nostd/variant.h>
 #include <opentelemetry/trace/provider.h>
 #include <opentelemetry/trace/span.h>
 #include <opentelemetry/trace/span_context.h>
@@ -227,6 +230,24 @@ class measuring {
 [[nodiscard]] inline otel::trace::SpanContext creation_context_of(job_headers_view headers) {
   auto const context = read_trace_context(headers);
   return context ? span_context_of(*context) : otel::trace::SpanContext::GetInvalid();
+}
+
+inline constexpr char const* processed_creation_key = "weir.processed_creation";
+
+/// The context in which a job is processed that has this creation context.
+[[nodiscard]] inline otel::context::Context with_processed_creation(
+    otel::context::Context const& in, otel::trace::SpanContext const& creation) {
+  otel::nostd::shared_ptr<otel::trace::SpanContext> kept{new otel::trace::SpanContext{creation}};
+  otel::context::Context out = in;
+  return out.SetValue(processed_creation_key, kept);
+}
+/// The creation context of the job that is being processed; invalid: none is.
+[[nodiscard]] inline otel::trace::SpanContext processed_creation() {
+  using kept = otel::nostd::shared_ptr<otel::trace::SpanContext>;
+  auto const current = otel::context::RuntimeContext::GetCurrent();
+  auto const value = current.GetValue(processed_creation_key);
+  auto const* const found = otel::nostd::get_if<kept>(&value);
+  return found != nullptr && *found ? **found : otel::trace::SpanContext::GetInvalid();
 }
 
 /// Adds a link to a message's creation context, if it has one.

@@ -29,6 +29,7 @@ class process_span {
         to_{*in_, job.queue()},
         began_{std::chrono::steady_clock::now()} {
     auto const creation = creation_context_of(job.headers());
+    creation_ = creation;
     auto const id = boost::uuids::to_string(job.id());
     auto const kind = printable(job.kind());
     link_list links;
@@ -58,7 +59,8 @@ class process_span {
 
   /// In which it is the current span.
   [[nodiscard]] otel::context::Context context() const {
-    return otel::context::Context{otel::trace::kSpanKey, span_};
+    otel::context::Context const out{otel::trace::kSpanKey, span_};
+    return with_processed_creation(out, creation_);
   }
 
   /// @param thrown out of the handler; null: it has succeeded
@@ -92,6 +94,7 @@ class process_span {
   std::shared_ptr<tracing_state> in_;
   destination to_;
   std::chrono::steady_clock::time_point began_;
+  otel::trace::SpanContext creation_ = otel::trace::SpanContext::GetInvalid();
   span_ptr span_;
 };
 
