@@ -14,6 +14,7 @@
 #include "weir/unique.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
@@ -257,8 +258,10 @@ inline boost::asio::awaitable<explanation> explain(console_queue q, std::string 
       explain_holder(co_await find_workers(q), j.holder, out);
       break;
     case job_state::pending: {
-      co_await explain_waiting(q, name, j, shown, stats, out);
-      auto const known = co_await find_workers(q);
+      // At once: these two are the questions whose answers are long.
+      using namespace boost::asio::experimental::awaitable_operators;
+      auto const known =
+          co_await (explain_waiting(q, name, j, shown, stats, out) && find_workers(q));
       auto const* const kind = explain_workers(known, q.get_store().shard_count(), name, j, out);
       if (kind != nullptr) {
         co_await explain_limits(q, *kind, out);
