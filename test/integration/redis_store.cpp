@@ -1174,17 +1174,19 @@ BOOST_AUTO_TEST_CASE(leases_are_listed_whatever_waits) {
   BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", jobs}).has_value());
   auto const held = on(command::dequeue_jobs{"queue", "me", 0, 5, lasting}).value().jobs;
   BOOST_TEST_REQUIRE(held.size() == 5U);
-  jobs.assign(1500, jobs.front());
+  auto const waiting = jobs.front();
+  jobs.assign(1500, waiting);
   for (std::uint32_t i = 0; i != 1500; ++i) jobs[i].id = id_of(100 + i);
   BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", jobs}).has_value());
   std::set<job_id> listed;
   std::string cursor;
   for (int pages = 0; pages != 3; ++pages) {  // of one instant, so it is their ids that go on
     auto const page = on(command::list_jobs{"queue", job_state::leased, 2, cursor}).value();
-    BOOST_TEST(page.jobs.size() == (pages == 2 ? 1U : 2U));
+    BOOST_TEST(page.jobs.size() == 2U);
     for (auto const& j : page.jobs) listed.insert(j.id);
     cursor = page.cursor;
-    // One that was listed moves behind the others, which are found all the same.
+    // One that was listed moves behind the others, which are found all the same, and is listed
+    // again.
     if (pages == 0) {
       auto const& moved = page.jobs.back().id;
       auto const lease = std::ranges::find(held, moved, &leased_job::id);
