@@ -105,14 +105,18 @@ int run(options const& o) {
     s.pause.cancel();
   });
   int code = unusable;
+  bool ended = false;
   std::exception_ptr problem;
   asio::co_spawn(io, run_command(s), [&](std::exception_ptr e, int reached) {
     problem = std::move(e);
     code = reached;
+    ended = true;
     signals.cancel();
     s.store.close();
   });
-  io.run();
+  while (!ended && io.run_one() != 0) {
+  }
+  io.poll();  // not `run`: the timer of the patience would keep it busy for up to 50 ms more
   if (problem) std::rethrow_exception(problem);
   return code;
 }

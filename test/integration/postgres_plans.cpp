@@ -154,7 +154,8 @@ BOOST_AUTO_TEST_CASE(no_step_goes_through_the_jobs_that_it_is_not_about) {
     auto const waiting = [&] {
       b.db.must("INSERT INTO weir.jobs (queue, id, priority, strategy, policy, max_attempts, "
                 "vesting, enqueued, deadline_from, deadline, retention, unique_key, kind, payload) "
-                "SELECT 'q', gen_random_uuid(), 0, 1, 0, 25, t, t, t, 0, 0, i::text::bytea, "
+                "SELECT 'q', gen_random_uuid(), 0, 1, 0, 25, t + (i % 2) * 3600000000000, t, t, 0, "
+                "0, i::text::bytea, "
                 "'kind', '' FROM (SELECT weir.clock() AS t, i FROM generate_series(1, 3000) i) j; "
                 "INSERT INTO weir.keys SELECT queue, false, unique_key, id, NULL FROM weir.jobs "
                 "WHERE unique_key <> '' ON CONFLICT DO NOTHING");

@@ -1162,6 +1162,41 @@ BOOST_AUTO_TEST_CASE(a_batch_may_be_as_large_as_the_limit) {
   }
 }
 
+// Those that are leased are not looked for among those that wait, of which a page looks at 1,000.
+BOOST_AUTO_TEST_CASE(leases_are_listed_whatever_waits) {
+  server s;
+  bed on{s};
+  std::vector<new_job> jobs(5);
+  for (std::uint32_t i = 0; i != 5; ++i) {
+    jobs[i].id = id_of(i);
+    jobs[i].kind = "kind";
+  }
+  BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", jobs}).has_value());
+  auto const held = on(command::dequeue_jobs{"queue", "me", 0, 5, lasting}).value().jobs;
+  BOOST_TEST_REQUIRE(held.size() == 5U);
+  auto const waiting = jobs.front();
+  jobs.assign(1500, waiting);
+  for (std::uint32_t i = 0; i != 1500; ++i) jobs[i].id = id_of(100 + i);
+  BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", jobs}).has_value());
+  std::set<job_id> listed;
+  std::string cursor;
+  for (int pages = 0; pages != 3; ++pages) {  // of one instant, so it is their ids that go on
+    auto const page = on(command::list_jobs{"queue", job_state::leased, 2, cursor}).value();
+    BOOST_TEST(page.jobs.size() == 2U);
+    for (auto const& j : page.jobs) listed.insert(j.id);
+    cursor = page.cursor;
+    // One that was listed moves behind the others, which are found all the same, and is listed
+    // again.
+    if (pages == 0) {
+      auto const& moved = page.jobs.back().id;
+      auto const lease = std::ranges::find(held, moved, &leased_job::id);
+      BOOST_TEST_REQUIRE(
+          on(command::extend_lease{"queue", moved, lease->fence, 2 * lasting}).has_value());
+    }
+  }
+  BOOST_TEST(listed.size() == 5U);
+}
+
 BOOST_AUTO_TEST_CASE(F11_records_that_are_over_go_as_jobs_are_dequeued) {
   server s;
   bed on{s};

@@ -6,6 +6,7 @@
 #include "weir/clock/manual.hpp"
 #include "weir/id_source.hpp"
 #include "weir/job_headers.hpp"
+#include "weir/rule/job_cursor.hpp"
 #include "weir/store/memory.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -14,6 +15,7 @@
 #include <boost/test/unit_test.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <initializer_list>
 #include <memory>
@@ -444,6 +446,43 @@ BOOST_AUTO_TEST_CASE(pages_lead_to_each_other_and_none_is_long) {
   walk();
   BOOST_TEST(rows == 1U);
   BOOST_TEST(pages == 2U);  // of a thousand records each
+}
+
+BOOST_AUTO_TEST_CASE(a_page_of_few_among_many_looks_at_a_thousand_records) {
+  weir::console_options o;
+  o.page_size = 10;
+  fixture f{o};
+  std::vector<weir::job_id> all;
+  for (int i = 0; i != 3000; ++i) {
+    auto job = of_kind("kind");
+    job.retention = 1h;
+    all.push_back(f.add("mail", job));
+    if (i % 50 != 0) continue;  // so the store looks at 500 for a page
+    BOOST_TEST(f.store.execute(command::cancel_job{"mail", all.back()}).has_value());
+  }
+  auto const text = f.get("/queue?queue=mail&state=cancelled&filter=absent").body();
+  auto const next = text.find("\">Next page");
+  auto const begin = text.rfind("cursor=", next) + 7;
+  auto const after = weir::rule::cursor_bytes(text.substr(begin, next - begin)).value();
+  auto const seen = std::ranges::count_if(all, [&](weir::job_id const& id) {
+    return std::string_view{reinterpret_cast<char const*>(id.begin()), id.size()} <= after;
+  });
+  BOOST_TEST(seen <= 1000);
+  BOOST_TEST(seen > 900);
+}
+
+BOOST_AUTO_TEST_CASE(leases_of_many_queues_are_on_one_page) {
+  fixture f;
+  for (int i = 0; i != 101; ++i) {
+    auto const queue = "queue " + std::to_string(1000 + i);
+    f.add(queue, {});
+    auto const got = f.store.execute(command::dequeue_jobs{
+        .queue = queue, .holder = "holder " + std::to_string(i % 40), .limit = 1, .lease = 1h});
+    BOOST_TEST_REQUIRE(got.value().jobs.size() == 1U);
+  }
+  auto const page = f.get("/workers");
+  for (int i = 0; i != 16; ++i) BOOST_TEST(has(page, "holder " + std::to_string(i) + "<"));
+  BOOST_TEST(has(page, "Of 16 leases; there are more."));
 }
 
 BOOST_AUTO_TEST_CASE(many_are_replayed_by_bounded_steps) {

@@ -93,6 +93,11 @@ using console_queue = job_queue<console_store>;
   }
 }
 
+/// How many records a queue has, or more: of what has ended all are counted.
+[[nodiscard]] inline std::uint64_t records_of(queue_stats const& q) {
+  return q.pending + q.leased + q.dead + q.completed + q.cancelled;
+}
+
 /// A page of the jobs in one state; of dead letters the oldest first.
 inline boost::asio::awaitable<result<job_page>> list_state(console_queue q, std::string name,
                                                            job_state state, std::uint32_t limit,

@@ -15,6 +15,7 @@
 #include "weir/worker/memo.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
@@ -261,7 +262,7 @@ inline boost::asio::awaitable<explanation> explain(console_queue q, std::string 
     out.because.emplace_back(code, std::move(text));
   };
   known_workers known;
-  if (!is_terminal(j.state)) known = co_await find_workers(q);
+  if (j.state == job_state::leased) known = co_await find_workers(q);
   switch (j.state) {
     case job_state::completed: say("ended", "It was completed, and does not run again."); break;
     case job_state::cancelled: say("ended", "It was cancelled, and does not run again."); break;
@@ -285,7 +286,12 @@ inline boost::asio::awaitable<explanation> explain(console_queue q, std::string 
       explain_holder(known, j.holder, out);
       break;
     case job_state::pending: {
-      co_await explain_waiting(q, name, j, shown, stats, out);
+      // At once: these two are the questions whose answers are long.
+      using namespace boost::asio::experimental::awaitable_operators;
+      auto waiting = explain_waiting(q, name, j, shown, stats, out);
+      auto finding = find_workers(q);
+      auto both = std::move(waiting) && std::move(finding);
+      known = co_await std::move(both);
       bool const waits = j.vests_in <= duration{} && !stats.paused;
       auto const* const kind =
           explain_workers(known, q.get_store().shard_count(), name, j, waits, out);

@@ -106,6 +106,8 @@ class pages {
  private:
   static constexpr std::uint32_t most_queues = 100;     // that one page is about
   static constexpr std::size_t most_records = 1000;     // that one page looks at
+  static constexpr std::size_t most_leased = 16;        // queues whose leases one page lists
+  static constexpr std::size_t most_leases = 5000;      // records that are searched for leases
   static constexpr std::size_t most_bytes = 8U << 20U;  // of their texts
   static constexpr std::uint32_t step_size = 500;       // jobs that one request acts on
 

@@ -14,6 +14,7 @@
 #include "weir/job_headers.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/deferred.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -173,22 +175,29 @@ inline pages::answer pages::list_dead(query q) {
   if (listed->queues.empty()) {
     m << "<p class=empty>No dead letters in "_html << looked << " queues.</p>"_html;
   } else {
-    begin_table(m, {"Queue", "#Dead letters", "Oldest reason", ""});
+    std::vector<std::string> reasons;
     std::size_t size = 0;
+    for (std::span rest{listed->queues}; !rest.empty() && size < most_bytes;) {
+      auto const some = rest.first(std::min(in_flight, rest.size()));
+      rest = rest.subspan(some.size());
+      auto const [errors, oldest] = co_await together<job_page>(some, [this](auto const& each) {
+        return queue_.async_list_dead_letters(each.first, 1, {}, boost::asio::deferred);
+      });
+      for (std::size_t i = 0; i != some.size(); ++i) {
+        if (errors[i]) co_return failed(errors[i]);
+        auto const& jobs = oldest[i].jobs;
+        reasons.push_back(jobs.empty() ? "…" : shown(jobs.front()).reason);
+        if (!jobs.empty()) size += jobs.front().payload.size();
+      }
+    }
+    reasons.resize(listed->queues.size(), "…");
+    begin_table(m, {"Queue", "#Dead letters", "Oldest reason", ""});
+    auto reason = reasons.begin();
     for (auto const& [name, stats] : listed->queues) {
       m << "<tr>"_html;
       cell(m, "Queue", link(at("/queue", {{"queue", name}, {"state", "dead"}}), name), "name"_html);
       cell(m, "Dead letters", stats.dead, "\"num bad\""_html);
-      std::string reason = "…";
-      if (size < most_bytes) {
-        auto const oldest = co_await list_state(queue_, name, job_state::dead, 1, "");
-        if (oldest.has_error()) co_return failed(oldest.error());
-        for (auto const& j : oldest->jobs) {
-          reason = shown(j).reason;
-          size += j.payload.size();
-        }
-      }
-      note_cell(m, "Oldest reason", reason);
+      note_cell(m, "Oldest reason", *reason++);
       cell(m, "", button(console_action::replay, {{"queue", name}, {"state", "dead"}}, " all"),
            "act"_html);
       m << "</tr>"_html;
@@ -219,18 +228,23 @@ inline pages::answer pages::queue(query q) {
   auto const state = state_of(q.at("state")).value_or(job_state::pending);
   std::vector<job> jobs;
   auto cursor = q.at("cursor");
+  // A list goes through the records in all states, as is supposed, in a mixed order; one of dead
+  // letters does not.
+  auto const records = state == job_state::dead ? stats.dead : records_of(stats);
+  auto const records_for_each = std::clamp<std::uint64_t>(
+      records / std::max<std::uint64_t>(count_of(stats, state), 1), 1, most_records);
   std::size_t looked = 0;
   std::size_t size = 0;
   do {
     auto listed = co_await list_state(queue_, name, state, options.page_size, cursor);
     if (listed.has_error()) co_return failed(listed.error());
-    looked += listed->jobs.size();
+    looked += listed->jobs.size() * records_for_each;
     for (auto& j : listed->jobs) {
       size += j.payload.size() + j.result.size();
       if (filter.empty() || j.kind == filter) jobs.push_back(std::move(j));
     }
-    // A page of the store may be empty and go on: it has looked at a thousand records then.
-    if (listed->jobs.empty()) looked = most_records;
+    // A page of the store that is not full, and goes on, has looked at a thousand records.
+    if (listed->jobs.size() < options.page_size && !listed->cursor.empty()) looked = most_records;
     cursor = listed->cursor;
   } while (!cursor.empty() && jobs.size() < options.page_size && looked < most_records &&
            size < most_bytes);

@@ -14,6 +14,7 @@
 #include "weir/registered_worker.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/deferred.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
@@ -76,7 +77,7 @@ inline pages::answer pages::workers(query q) {
 /// Those who hold jobs, registered or not.
 inline boost::asio::awaitable<error_code> pages::list_leases(
     html& m, std::vector<registered_worker> const& known) {
-  auto const listed = co_await list_queues(queue_, "", most_queues, "");
+  auto listed = co_await list_queues(queue_, "", most_queues, "");
   if (listed.has_error()) co_return listed.error();
   struct held {
     held() = default;
@@ -86,28 +87,44 @@ inline boost::asio::awaitable<error_code> pages::list_leases(
     std::string queue, first, progress;  ///< of the job whose lease ends first
   };
   std::map<std::string, held> holders;
-  std::size_t looked = 0;
-  std::size_t size = 0;
-  bool more = !listed->cursor.empty();
-  for (auto const& [name, stats] : listed->queues) {
-    if (stats.leased == 0) continue;
-    if (looked >= most_records || size >= most_bytes) more = true;
-    if (more && looked != 0) break;
-    auto const room = static_cast<std::uint32_t>(most_records - looked);
-    auto const some = co_await list_state(queue_, name, job_state::leased, room, "");
-    if (some.has_error()) co_return some.error();
-    more = more || !some->cursor.empty();
-    looked += some->jobs.size();
-    for (auto const& j : some->jobs) {
-      size += j.payload.size() + j.checkpoint.size();
-      auto& h = holders[j.holder];
-      ++h.jobs;
-      h.queues.insert(name);
-      if (j.vests_in >= h.ends) continue;
-      h.ends = j.vests_in;
-      h.queue = name;
-      h.first = to_string(j.id);
-      h.progress = shown(j).progress;
+  // Of the queues with the most leases, at once. A list goes through records of any state, and may
+  // have 4 MiB of texts.
+  auto& queues = listed->queues;
+  std::erase_if(queues, [](auto const& each) { return each.second.leased == 0; });
+  std::ranges::sort(queues, {}, [](auto const& each) {
+    return std::pair{~each.second.leased, std::string_view{each.first}};
+  });
+  std::vector<std::pair<std::string, std::uint32_t>> some;
+  std::uint64_t leases = 0;
+  std::uint64_t records = 0;
+  for (auto const& [name, q] : queues) {
+    if (some.size() == most_leased || leases >= most_records || records >= most_leases) break;
+    some.emplace_back(name, std::min<std::uint64_t>(q.leased, most_records - leases));
+    leases += some.back().second;
+    records += std::min<std::uint64_t>(records_of(q), most_records);
+  }
+  bool more = !listed->cursor.empty() || some.size() < queues.size();
+  std::size_t found = 0;
+  if (!some.empty()) {
+    auto const [errors, answers] = co_await together<job_page>(some, [this](auto const& each) {
+      return queue_.async_list(each.first, job_state::leased, each.second, {},
+                               boost::asio::deferred);
+    });
+    for (std::size_t i = 0; i != some.size(); ++i) {
+      if (errors[i]) co_return errors[i];
+      auto const& name = some[i].first;
+      more = more || answers[i].jobs.size() < queues[i].second.leased;
+      found += answers[i].jobs.size();
+      for (auto const& j : answers[i].jobs) {
+        auto& h = holders[j.holder];
+        ++h.jobs;
+        h.queues.insert(name);
+        if (j.vests_in >= h.ends) continue;
+        h.ends = j.vests_in;
+        h.queue = name;
+        h.first = to_string(j.id);
+        h.progress = shown(j).progress;
+      }
     }
   }
   m << "<h2>Leases</h2><p class=hint>Those who hold jobs now, registered or not.</p>"_html;
@@ -139,7 +156,7 @@ inline boost::asio::awaitable<error_code> pages::list_leases(
     end_table(m);
     more = more || rows > options.page_size;
   }
-  if (more) m << "<p class=hint>Of "_html << looked << " leases; there are more.</p>"_html;
+  if (more) m << "<p class=hint>Of "_html << found << " leases; there are more.</p>"_html;
   co_return error_code{};
 }
 

@@ -44,8 +44,9 @@ namespace weir::rule {
 /// `each_due(shard, from, to, most, f)` and
 ///   `each_name(c, f)`, until `f` returns false; `collect_pointers(c, now)`; `last_fence()`.
 /// - *rows of jobs*: `find(q, id, now)`, and `find_whole` with the texts, never one that is gone;
-///   `each(q, jobs, now, f)`: `f(job, row)` for many; `each_after(q, id, most, f)`: `f(id, row)` by
-///   id, with the texts, until it returns false: whether there may be more; `known(q, id, now)`:
+///   `each(q, jobs, now, f)`: `f(job, row)` for many; `each_after(q, id, most, state, f)`: `f(id,
+///   row)` by id, with the texts, until it returns false: whether there may be more; the row may be
+///   left out of a job that is not in the state; `known(q, id, now)`:
 ///   also one that cannot be read; `add(q, job, now)`, with its enqueue key, unless it is known;
 ///   `lift(q, r)` out of the order of those that wait, `put(q, r)` into it; `extend(q, r,
 ///   vesting)`: both in one; `retire` and `unretire`: the same with those that have ended; `erase`:
@@ -331,7 +332,7 @@ class job_machine : public job_moves<Rows> {
     auto last = *after;
     answer_room room;
     bool const rest =
-        rows_.each_after(*q, *after, records_per_page, [&](job_id const& id, auto&& r) {
+        rows_.each_after(*q, *after, records_per_page, c.state, [&](job_id const& id, auto&& r) {
           if (page.jobs.size() == c.limit) return false;
           if (r && !r->gone(now) && r->state(now) == c.state) {
             if (!room.take(r->text_bytes())) return false;

@@ -132,7 +132,7 @@ class basic_table_rows {
   }
 
   template <class F>
-  static bool each_after(queue& q, job_id const& id, std::size_t most, F&& f) {
+  static bool each_after(queue& q, job_id const& id, std::size_t most, job_state, F&& f) {
     return q.records.each_after(id, [&](record& r) { return most-- != 0 && f(r.id, &r); });
   }
 

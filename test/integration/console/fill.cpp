@@ -5,7 +5,8 @@
 // letters, schedules, permits and locks. Prints the jobs' ids by name, as JSON.
 //
 // usage: fill URL states | fill URL dead COUNT CONFLICTS | fill URL waiting COUNT | fill URL kill |
-//        fill URL empty | fill URL markup | fill URL thumbs COUNT | fill URL work
+//        fill URL empty | fill URL markup | fill URL thumbs COUNT | fill URL work |
+//        fill URL many JOBS QUEUES WORKERS SCHEDULES [stay]
 
 #include "../../../example/console/any_store.hpp"
 #include "weir/command/permits.hpp"
@@ -44,10 +45,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -124,6 +130,22 @@ class filler {
     while (!ended) io_.run_one();
     if (failed) throw boost::system::system_error{failed};
     return std::move(*out);
+  }
+
+  /// Asks all at once.
+  template <class C>
+  std::vector<typename C::result> ask_all(std::vector<C> const& commands) {
+    std::vector<typename C::result> out(commands.size());
+    std::size_t left = commands.size();
+    for (std::size_t i = 0; i != commands.size(); ++i) {
+      store_.async_execute(commands[i], [&, i](weir::error_code ec, typename C::result r) {
+        if (ec) throw boost::system::system_error{ec};
+        out[i] = std::move(r);
+        --left;
+      });
+    }
+    while (left != 0) io_.run_one();
+    return out;
   }
 
   weir::job_id add(std::string const& name, std::string_view queue, wanted const& w) {
@@ -339,6 +361,128 @@ class filler {
     }
   }
 
+  /// A store of many jobs, for bench/console.py. Of the queue `work` 80 % of the jobs are pending,
+  /// one half of them due, and 5 % are in each other state. As where workers are behind, the leased
+  /// ones vest after those that are due. Each of the other queues has three jobs: a pending, a
+  /// leased and a dead one. They are before `work` by name.
+  void many(std::size_t jobs, std::size_t queues, std::size_t workers, std::size_t schedules) {
+    auto const part = jobs / 20;  // in each state but pending
+    for (std::size_t i = 0; i < part; i += 300) claimed(std::min<std::size_t>(300, part - i));
+    for (std::size_t i = 0; i < part; i += 50)
+      waiting_and_cancelled(std::min<std::size_t>(50, part - i));
+    for (std::size_t i = 0; i < queues; i += 100) tenants(i, std::min(i + 100, queues));
+    for (std::size_t i = 0; i != workers; ++i) {
+      auto const number = std::to_string(i);
+      weir::job_headers const served{{"work", ""}, {"tenant/00001", ""}};
+      weir::job_headers const kinds{{"kind 0", ""}, {"kind 1", ""}, {"kind 2", ""}};
+      add_worker({{"name", "worker " + number},
+                  {"holder", "holder " + number},
+                  {"concurrency", "10"},
+                  {"busy", "3"},
+                  {"queues", served.text()},
+                  {"kinds", kinds.text()}},
+                 -23h);  // they seem alive for so long
+    }
+    weir::schedules<full_store> const to{store_};
+    for (std::size_t i = 0; i != schedules; ++i)
+      put(to, {.name = "every day " + std::to_string(i), .when = weir::every{24h}});
+    for (int i = 0; i != 60; ++i)
+      ask(command::acquire_permit{"gpt", "holder " + std::to_string(i), 60, 24h, 1h});
+    ask(command::acquire_lock{"leader", "host-1", 24h});
+  }
+
+  std::vector<weir::new_job> jobs_of_work(std::size_t count) {
+    static std::string const kinds[] = {"kind 0", "kind 1", "kind 2", "kind 3"};
+    static weir::job_headers const headers{{"tenant", "acme"}};
+    std::vector<weir::new_job> out(count);
+    for (std::size_t i = 0; i != count; ++i) {
+      auto& j = out[i];
+      j.id = ids_.job();
+      j.kind = kinds[i % std::size(kinds)];
+      j.payload = R"({"to":"ann@example.com","subject":"Your order of last week"})";
+      j.retention = 24h * 30;
+      j.headers = headers.text();
+    }
+    return out;
+  }
+
+  /// So many leased, dead and completed jobs of `work`.
+  void claimed(std::size_t count) {
+    std::string_view const q = "work";
+    auto const jobs = jobs_of_work(3 * count);
+    ask(command::enqueue_jobs{q, jobs});
+    auto const holder = "holder " + std::to_string(claims_++ % 100);
+    auto const limit = static_cast<std::uint32_t>(jobs.size());
+    auto const leased =
+        ask(command::dequeue_jobs{.queue = q, .holder = holder, .limit = limit, .lease = 24h});
+    std::vector<command::bury_job> dead;
+    std::vector<weir::finished_job> completed;
+    for (std::size_t i = 0; i != count; ++i) {
+      auto const& d = leased.jobs.at(count + i);
+      auto const& c = leased.jobs.at(2 * count + i);
+      dead.push_back({q, d.id, d.fence, i % 3 == 0 ? "451 try again later" : "no such address"});
+      completed.push_back({c.id, c.fence, R"({"sent":1})"});
+    }
+    ask_all(dead);
+    ask(command::complete_jobs{q, completed});
+    names_["leased"] = to_string(leased.jobs[0].id);
+    names_["dead"] = to_string(dead[0].id);
+    names_["completed"] = to_string(completed[0].id);
+  }
+
+  /// So many cancelled jobs of `work`, and sixteen times as many pending ones.
+  void waiting_and_cancelled(std::size_t count) {
+    std::string_view const q = "work";
+    auto jobs = jobs_of_work(17 * count);
+    for (std::size_t i = count; i < jobs.size(); i += 2) jobs[i].delay = 24h;
+    ask(command::enqueue_jobs{q, jobs});
+    std::vector<command::cancel_job> cancelled;
+    for (std::size_t i = 0; i != count; ++i) cancelled.push_back({q, jobs[i].id});
+    ask_all(cancelled);
+    names_["cancelled"] = to_string(jobs[0].id);
+    names_["delayed"] = to_string(jobs[count].id);
+    names_["due"] = to_string(jobs[count + 1].id);
+  }
+
+  /// Queues with three jobs each.
+  void tenants(std::size_t first, std::size_t end) {
+    std::vector<std::string> names;
+    for (auto i = first; i != end; ++i) {
+      auto const number = std::to_string(i);
+      names.push_back("tenant/" + std::string(5 - std::min<std::size_t>(number.size(), 5), '0') +
+                      number);
+    }
+    std::vector<weir::new_job> jobs(3 * names.size());
+    std::vector<command::enqueue_jobs> enqueues;
+    std::vector<command::dequeue_jobs> dequeues;
+    std::vector<command::bury_job> dead;
+    for (auto& j : jobs) {
+      j.id = ids_.job();
+      j.kind = "kind 0";
+      j.payload = "{}";
+    }
+    for (std::size_t i = 0; i != names.size(); ++i) {
+      enqueues.push_back({names[i], {jobs.data() + 3 * i, 3}});
+      dequeues.push_back({.queue = names[i], .holder = "holder 0", .limit = 2, .lease = 24h});
+    }
+    ask_all(enqueues);
+    auto const leased = ask_all(dequeues);
+    for (std::size_t i = 0; i != names.size(); ++i) {
+      auto const& j = leased[i].jobs.at(0);
+      dead.push_back({names[i], j.id, j.fence, "no such address"});
+    }
+    ask_all(dead);
+  }
+
+  /// Does nothing more until SIGTERM. On NATS it goes on to own the jobs.
+  void stay() {
+    std::cout << names_.dump() << std::endl;
+    bool ended = false;
+    asio::signal_set signals{io_, SIGTERM};
+    signals.async_wait([&](auto...) { ended = true; });
+    while (!ended) io_.run_one();
+  }
+
   [[nodiscard]] nlohmann::json const& names() const noexcept { return names_; }
 
  private:
@@ -347,6 +491,7 @@ class filler {
   full_store store_;
   weir::id_source ids_;
   nlohmann::json names_ = nlohmann::json::object();
+  std::size_t claims_ = 0;
 };
 
 std::string from_environment(char const* name, char const* otherwise) {
@@ -389,7 +534,7 @@ full_store open(asio::io_context& io, std::string const& url) {
 #endif
 #ifdef CONSOLE_WITH_NATS
   if (url.starts_with("nats:")) {
-    weir::nats_store store{ex, url, {.prefix = prefix, .shards = shards}};
+    weir::nats_store store{ex, url, {.prefix = prefix, .shards = shards, .max_jobs = 20'000'000}};
     store.async_run(weir::log::failures{"nats"});
     return full_store{store};
   }
@@ -414,6 +559,8 @@ int main(int argc, char** argv) try {
   if (what == "markup") f.markup();
   if (what == "thumbs") f.thumbs(number(3));
   if (what == "work") f.work();
+  if (what == "many") f.many(number(3), number(4), number(5), number(6));
+  if (what == "many" && argc > 7) f.stay();
   if (what == "empty") f.ask(command::read_queue_stats{"none"});
   std::cout << f.names().dump() << std::endl;
   filling.reset();

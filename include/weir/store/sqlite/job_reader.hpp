@@ -60,21 +60,29 @@ class sqlite_job_reader : public sqlite_queue_table {
     }
   }
 
-  /// What is no id, or cannot be read, is left to who would use it.
+  /// What is no id, or cannot be read, is left to who would use it. A job that its columns show to
+  /// be in another state is not read.
   template <class F>
-  bool each_after(queue const& q, job_id const& id, std::size_t most, F&& f) {
-    std::vector<job_id> ids;
+  bool each_after(queue const& q, job_id const& id, std::size_t most, job_state state, F&& f) {
+    struct looked_at {
+      job_id id{};
+      bool fits = false;
+    };
+    std::vector<looked_at> jobs;
     std::size_t found = 0;
+    auto const ended = is_terminal(state) ? state : job_state::pending;
     {
       sqlite_query after{in_.db, sql::jobs_after, q.number, id, most + 1};
       while (after.next() && ++found <= most) {
         auto const next = after.anything(0);
-        if (next.size() == sizeof(job_id))
-          std::memcpy(&ids.emplace_back(), next.data(), next.size());
+        if (next.size() != sizeof(job_id)) continue;
+        bool const fits = after.integer(1) == static_cast<std::int64_t>(ended) &&
+                          (state != job_state::leased || after.integer(2) != 0);
+        std::memcpy(&jobs.emplace_back(job_id{}, fits).id, next.data(), next.size());
       }
     }
-    for (auto const& next : ids) {
-      if (!f(next, readable(q, next))) return true;
+    for (auto const& j : jobs) {
+      if (!f(j.id, j.fits ? readable(q, j.id) : std::nullopt)) return true;
     }
     return found > most;
   }

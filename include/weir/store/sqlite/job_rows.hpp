@@ -92,7 +92,8 @@ inline constexpr char end_job_leases[] =
 inline constexpr char dead_jobs[] = "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
                                     "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
 inline constexpr char jobs_after[] =
-    "SELECT id FROM weir_jobs WHERE queue = ? AND id > ? ORDER BY id LIMIT ?";
+    "SELECT id, state, holder IS NOT NULL FROM weir_jobs WHERE queue = ? AND id > ? "
+    "ORDER BY id LIMIT ?";
 inline constexpr char kept_job[] =
     "SELECT queue, id, body FROM weir_jobs INDEXED BY weir_jobs_kept WHERE kept <= ? "
     "ORDER BY kept LIMIT 1";

@@ -241,6 +241,13 @@ ALTER TABLE weir_jobs ADD COLUMN carried INTEGER AS (
 ) CHECK (carried);
 PRAGMA ignore_check_constraints = OFF;
 )sql",
+
+    // Leases are counted without a look at the jobs that have them.
+    R"sql(
+DROP INDEX weir_jobs_claimed;
+CREATE INDEX weir_jobs_claimed ON weir_jobs (queue, holder, sequence, vesting)
+  WHERE holder IS NOT NULL;
+)sql",
 };
 
 inline constexpr std::int64_t sqlite_schema = sqlite_migrations.size();

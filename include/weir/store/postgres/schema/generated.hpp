@@ -1600,35 +1600,33 @@ DECLARE
   now_ bigint := coalesce(at_, ~.clock());
   room bigint := 4194304;
   j ~.jobs;
-  last_ uuid;
-  looks integer := 0;
+  ends uuid[] := ARRAY(SELECT k.id FROM ~.jobs k WHERE k.queue = queue_ AND k.id > after_
+                         ORDER BY k.id OFFSET 999 LIMIT 2);
+  end_ uuid := CASE WHEN cardinality(ends) = 2 THEN ends[1] END;  -- how far it looks; NULL: to all
+  last_ uuid := after_;
   n integer := 0;
 BEGIN
   FOR j IN SELECT k.* FROM ~.jobs k WHERE k.queue = queue_ AND k.id > after_
-      ORDER BY k.id LIMIT 1001 LOOP
-    IF looks = 1000 OR n = limit_ THEN
-      j := NULL;
-      j.payload := uuid_send(last_);
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
-      RETURN;
+        AND k.id <= coalesce(end_, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+        AND CASE state_
+          WHEN 0 THEN k.state = 0 AND (k.holder IS NULL OR k.vesting <= now_)
+          WHEN 1 THEN k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
+          ELSE k.state = state_ AND (k.kept IS NULL OR k.kept > now_) END
+      ORDER BY k.id LIMIT limit_ + 1 LOOP
+    room := room - {job_bytes};
+    IF n = limit_ OR room < 0 THEN
+      end_ := last_;
+      EXIT;
     END IF;
-    IF (CASE state_
-        WHEN 0 THEN j.state = 0 AND (j.holder IS NULL OR j.vesting <= now_)
-        WHEN 1 THEN j.state = 0 AND j.holder IS NOT NULL AND j.vesting > now_
-        ELSE j.state = state_ AND (j.kept IS NULL OR j.kept > now_) END) THEN
-      room := room - {job_bytes};
-      IF room < 0 THEN
-        j := NULL;
-        j.payload := uuid_send(last_);
-        RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
-        RETURN;
-      END IF;
-      n := n + 1;
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
-    END IF;
+    n := n + 1;
     last_ := j.id;
-    looks := looks + 1;
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
   END LOOP;
+  IF end_ IS NOT NULL THEN
+    j := NULL;
+    j.payload := uuid_send(end_);
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
+  END IF;
 END $$;
 )sql";
 
@@ -2320,7 +2318,9 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- In one statement, so from one snapshot; what is pending is what is left of what came in.
+-- In one statement, so from one snapshot; what is pending is what is left of what came in. Leases are
+-- counted in the index of those alone, whatever the server knows of the queue: no other one has the
+-- holder, and for the one that has the vesting time, too, coalesce hides it. What has ended has none.
 CREATE FUNCTION ~.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint,
     OUT leased bigint, OUT completed bigint, OUT dead bigint, OUT cancelled bigint,
     OUT purged bigint, OUT paused boolean, OUT next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
@@ -2331,7 +2331,7 @@ BEGIN
       greatest(~.held_within(sum(c.dead)), 0), greatest(~.held_within(sum(c.cancelled)), 0),
       greatest(~.held_within(sum(c.purged)), 0),
       (SELECT count(*) FROM ~.jobs j
-         WHERE j.queue = queue_ AND j.holder IS NOT NULL AND j.state = 0 AND j.vesting > now_),
+         WHERE j.queue = queue_ AND j.holder > '' AND coalesce(j.vesting, now_) > now_),
       coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
     FROM ~.counters c WHERE c.queue = queue_;
@@ -2507,7 +2507,7 @@ CREATE TABLE ~.jobs (
   PRIMARY KEY (queue, id)
 ) WITH ({jobs_table});
 CREATE INDEX jobs_order ON ~.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
-CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
+CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence, vesting) WHERE holder IS NOT NULL;
 CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
 CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
 

@@ -502,35 +502,33 @@ DECLARE
   now_ bigint := coalesce(at_, weir.clock());
   room bigint := weir.limits.answer_bytes;
   j weir.jobs;
-  last_ uuid;
-  looks integer := 0;
+  ends uuid[] := ARRAY(SELECT k.id FROM weir.jobs k WHERE k.queue = queue_ AND k.id > after_
+                         ORDER BY k.id OFFSET 999 LIMIT 2);
+  end_ uuid := CASE WHEN cardinality(ends) = 2 THEN ends[1] END;  -- how far it looks; NULL: to all
+  last_ uuid := after_;
   n integer := 0;
 BEGIN
   FOR j IN SELECT k.* FROM weir.jobs k WHERE k.queue = queue_ AND k.id > after_
-      ORDER BY k.id LIMIT 1001 LOOP
-    IF looks = 1000 OR n = limit_ THEN
-      j := NULL;
-      j.payload := uuid_send(last_);
-      RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
-      RETURN;
+        AND k.id <= coalesce(end_, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+        AND CASE state_
+          WHEN weir.job_state.pending THEN k.state = weir.job_state.pending AND --\
+              (k.holder IS NULL OR k.vesting <= now_)
+          WHEN weir.job_state.leased THEN k.state = weir.job_state.pending AND --\
+              k.holder IS NOT NULL AND k.vesting > now_
+          ELSE k.state = state_ AND (k.kept IS NULL OR k.kept > now_) END
+      ORDER BY k.id LIMIT limit_ + 1 LOOP
+    room := room - weir.job_bytes;
+    IF n = limit_ OR room < 0 THEN
+      end_ := last_;
+      EXIT;
     END IF;
-    IF (CASE state_
-        WHEN weir.job_state.pending THEN j.state = weir.job_state.pending AND --\
-            (j.holder IS NULL OR j.vesting <= now_)
-        WHEN weir.job_state.leased THEN j.state = weir.job_state.pending AND --\
-            j.holder IS NOT NULL AND j.vesting > now_
-        ELSE j.state = state_ AND (j.kept IS NULL OR j.kept > now_) END) THEN
-      room := room - weir.job_bytes;
-      IF room < 0 THEN
-        j := NULL;
-        j.payload := uuid_send(last_);
-        RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
-        RETURN;
-      END IF;
-      n := n + 1;
-      RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
-    END IF;
+    n := n + 1;
     last_ := j.id;
-    looks := looks + 1;
+    RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
   END LOOP;
+  IF end_ IS NOT NULL THEN
+    j := NULL;
+    j.payload := uuid_send(end_);
+    RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+  END IF;
 END $$;

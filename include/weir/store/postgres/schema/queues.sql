@@ -324,7 +324,9 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- In one statement, so from one snapshot; what is pending is what is left of what came in.
+-- In one statement, so from one snapshot; what is pending is what is left of what came in. Leases are
+-- counted in the index of those alone, whatever the server knows of the queue: no other one has the
+-- holder, and for the one that has the vesting time, too, coalesce hides it. What has ended has none.
 CREATE FUNCTION weir.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint,
     OUT leased bigint, OUT completed bigint, OUT dead bigint, OUT cancelled bigint,
     OUT purged bigint, OUT paused boolean, OUT next_in bigint) --\
@@ -337,8 +339,7 @@ BEGIN
       greatest(weir.held_within(sum(c.dead)), 0), greatest(weir.held_within(sum(c.cancelled)), 0),
       greatest(weir.held_within(sum(c.purged)), 0),
       (SELECT count(*) FROM weir.jobs j
-         WHERE j.queue = queue_ AND j.holder IS NOT NULL --\
-             AND j.state = weir.job_state.pending AND j.vesting > now_),
+         WHERE j.queue = queue_ AND j.holder > '' AND coalesce(j.vesting, now_) > now_),
       coalesce((SELECT q.paused FROM weir.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
     FROM weir.counters c WHERE c.queue = queue_;

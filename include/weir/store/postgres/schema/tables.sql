@@ -170,7 +170,8 @@ CREATE TABLE weir.jobs (
   PRIMARY KEY (queue, id)
 ) WITH (weir.jobs_table);
 CREATE INDEX jobs_order ON weir.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
-CREATE INDEX jobs_claimed ON weir.jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
+CREATE INDEX jobs_claimed ON weir.jobs (queue, holder, sequence, vesting) --\
+  WHERE holder IS NOT NULL;
 CREATE INDEX jobs_dead ON weir.jobs (queue, death) WHERE death IS NOT NULL;
 CREATE INDEX jobs_kept ON weir.jobs (kept) WHERE kept IS NOT NULL;
 

@@ -1,24 +1,31 @@
 --- ARGV: the state, limit, and after which score and member of the set of those in this state, or
---- nothing. At most a thousand members are looked at. What is damaged is skipped.
+--- nothing. At most a thousand members are looked at. What is damaged is skipped. A member of a set
+--- with scores may have moved, or many may have one score, so the place is searched for.
 ---@use common, queue, form, sound, record, describe, fits
 local state, most, score, last, out =
   tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7], {}
-local set, looks, members = state <= LEASED and index or state == DEAD and dead or kept, 1000, nil
+local set, looks, members = state == PENDING and index or state == LEASED and claimed or --\
+  state == DEAD and dead or kept, 1000, nil
 if set == index then
   local from = last == '' and '-' or '(' .. last
   members = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', 0, looks + 1)
 else
-  local from = 0
+  local from = state == LEASED and call('ZCOUNT', set, '-inf', decimal(now)) or 0
   if last ~= '' then
-    local rank = call('ZRANK', set, last)
-    from = rank and rank + 1 or call('ZCOUNT', set, '-inf', '(' .. score)
+    local low = call('ZCOUNT', set, '-inf', '(' .. score)
+    local high = call('ZCOUNT', set, '-inf', score)
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      if call('ZRANGE', set, middle, middle)[1] <= last then low = middle + 1 else high = middle end
+    end
+    from = math.max(from, low)
   end
   members = call('ZRANGE', set, from, from + looks)
 end
 local n, shown = 0, 0
 while n < looks and n < #members and shown < most do
   local member, id = members[n + 1], nil
-  if set == index then id = member:sub(10) else id = set == dead and member or member:sub(2) end
+  if set == index then id = member:sub(10) else id = set == kept and member:sub(2) or member end
   local raw = (set ~= kept or member:byte() == 106) and #id == 16 and call('HGET', jobs, id)
   if raw and sound(id, raw) then
     local j = parse(id, raw)
