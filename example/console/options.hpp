@@ -53,7 +53,7 @@ struct options {
   bool payload = false;  ///< whole
   weir::duration every = std::chrono::seconds{1};
   std::optional<std::uint64_t> count;  ///< intervals
-  std::uint64_t tokens = 0;  ///< of a quota
+  std::uint64_t tokens = 0;            ///< of a quota
   weir::duration period = std::chrono::seconds{1};
   std::uint64_t burst = 0;  ///< 0: as many as the tokens
   std::string listen = "127.0.0.1:8047";
