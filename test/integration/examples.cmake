@@ -27,6 +27,11 @@ add_dependencies(integration.prometheus_parser example.metrics)
 add_test(NAME integration.prometheus_parser
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/prometheus_parser.py $<TARGET_FILE:example.metrics>)
 set_tests_properties(integration.prometheus_parser PROPERTIES LABELS "integration;everyday" TIMEOUT 300)
+add_custom_target(integration.prometheus_server) # what has to be built for the test of this name
+add_dependencies(integration.prometheus_server example.metrics)
+add_test(NAME integration.prometheus_server
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/prometheus_server.py $<TARGET_FILE:example.metrics>)
+set_tests_properties(integration.prometheus_server PROPERTIES LABELS integration TIMEOUT 300)
 
 if(NOT TARGET weir::sqlite)
   message(STATUS "weir: the tests of mail, gateway and outbox are left out: there is no weir::sqlite")
