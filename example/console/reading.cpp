@@ -26,7 +26,7 @@ namespace console {
 namespace {
 
 constexpr std::size_t shown_bytes = 200;  // of a text, unless it is wanted whole
-constexpr int most_pages = 5;            // asked for by one listing, of 1,000 records each
+constexpr int most_pages = 5;             // asked for by one listing, of 1,000 records each
 
 constexpr std::array states{weir::job_state::pending, weir::job_state::leased,
                             weir::job_state::dead, weir::job_state::completed,
