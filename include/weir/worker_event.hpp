@@ -60,7 +60,7 @@ enum class worker_event_kind : std::uint8_t {
   return "?";
 }
 
-/// What made a worker that had a free hand and waited look for jobs.
+/// Why a worker that had a free hand and waited has looked for jobs.
 enum class look_cause : std::uint8_t {
   none,  ///< it did not wait, or it knew when a job would be due
   hint,  ///< the store told it of one

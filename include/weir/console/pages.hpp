@@ -167,7 +167,7 @@ class pages {
   void queue_rows(html& out, std::vector<std::pair<std::string, queue_stats>> const& queues) const;
   [[nodiscard]] std::string redacted(job const& j, std::string_view field, std::string text) const {
     if (!options.redact || text.empty()) return text;
-    // What weir keeps as a job has texts of the program's jobs in it, such as a schedule's.
+    // Records that weir keeps as jobs have texts of the program's jobs in them: a schedule's, say.
     if (j.kind.starts_with("weir.")) return "(redacted)";
     try {
       return options.redact(j, field, std::move(text));

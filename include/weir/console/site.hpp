@@ -68,7 +68,7 @@ struct refusal {
   std::string_view why;
 };
 
-/// What a request may be led to by a site of others.
+/// How far a target is open to sites of others.
 enum class openness : std::uint8_t {
   page,   ///< a link of theirs leads here
   file,   ///< no site but this one is given it; a browser of old does not say which asks
