@@ -440,7 +440,7 @@ class Page(PageTest):
             others.shutdown()
             others.server_close()
         self.assertFalse(self.count(place, "waiting", "paused"))
-        self.assertIn("pause : refused: This did not come", serving.said)
+        self.assertIn('pause "": refused: This did not come', serving.said)
 
     def test_clients_without_a_browser(self):
         place = self.place()
