@@ -69,7 +69,6 @@ class workers final : public program<engine_type> {
       run.trouble.store_jumps = d.chance(60);
       if (d.chance(30)) work.prefetch = static_cast<std::uint32_t>(1 + d.below(4));
       if (d.chance(50)) choose_queues(d);
-      if (d.chance(50)) work.name = "a worker";
     }
 
     /// All of them are served, by names, by a prefix, or as the rest.
@@ -123,7 +122,7 @@ class workers final : public program<engine_type> {
   bool drained() override {
     if (producers_ != 0 || in_.in.now() <= settled_at_) return false;  // more may come
     for (auto const& [name, q] : in_.audits.jobs.queues()) {
-      if (q.waiting == 0 || name == weir::workers_queue) continue;
+      if (q.waiting == 0) continue;
       return false;
     }
     if (!std::exchange(done_, true)) {
@@ -324,8 +323,6 @@ class workers final : public program<engine_type> {
              (e.job != nullptr ? weir::testing::to_text(e.job->id) : std::string{}) + ' ' +
              std::string{e.reason};
     });
-    w.expect(e.job == nullptr || e.queue != weir::workers_queue, "register",
-             [] { return std::string{"a worker has claimed the record of another"}; });
     switch (e.kind) {
       case kind::lease_lost: w.reach(rare_state::job_lease_lost); break;
       case kind::returned: w.reach(rare_state::job_returned); break;
