@@ -192,8 +192,9 @@ asio::awaitable<void> play(Store plain) {
   worker.handle(stand_still);
   worker.handle([&queue](baton const&, weir::job_context& job) -> asio::awaitable<void> {
     task const next{"is done"};
+    weir::job_headers const headers{job.headers()};  // outlives the view of it
     weir::enqueue_options options{.queue = "passed"};
-    options.headers = weir::job_headers{job.headers()};
+    options.headers = headers;
     co_await queue.async_enqueue(next, options);
   });
 
