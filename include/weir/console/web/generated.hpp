@@ -141,7 +141,7 @@ dialog::backdrop { background: rgb(0 0 0 / .45); }
   table { background: none; border: 0; }
   tr { display: grid; grid-template-columns: 1fr 1fr; gap: .1rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem; margin-bottom: .5rem; }
   td { border: 0; padding: .05rem 0; display: flex; gap: .5rem; justify-content: space-between; }
-  td::before { content: attr(data-label); color: var(--quiet); font-weight: 400; }
+  td::before { content: attr(data-label); color: var(--quiet); font-weight: 400; overflow-wrap: normal; }
   td.num { width: auto; }
   td.note { justify-content: start; gap: 1rem; }
   .card:last-child:nth-child(odd) { grid-column: 1 / -1; }
