@@ -64,7 +64,7 @@ struct registered_worker {
   bool fires_schedules = false;         ///< it is a `scheduler`, and serves nothing else
   bool stopping = false;                ///< it claims nothing more, and drains
   std::uint32_t concurrency = 0;        ///< handlers at once
-  std::uint32_t busy = 0;               ///< jobs in its hands
+  std::uint32_t busy = 0;               ///< hands that have a job
   std::vector<served_queues> queues{};  ///< which it serves; empty: all
   std::vector<std::uint32_t> shards{};  ///< in which it looks for them; empty: in all
   std::vector<served_kind> kinds{};     ///< that it has handlers for

@@ -113,8 +113,8 @@ inline pages::answer pages::act(query q, std::string who) {
     note(words.action, who, on, q.at("id"), "refused: not allowed");
     co_return problem(status::forbidden, "Not allowed", "This console may not do that.");
   }
-  // Whoever asks may go away: what is done to the store is noted all the same, and a step is
-  // bounded.
+  // The client may go away in the middle. The step goes on then, so that the audit has what it did;
+  // it is bounded.
   co_await boost::asio::this_coro::reset_cancellation_state(boost::asio::disable_cancellation());
   if (is_of_schedules(words.action)) co_return co_await act_on_schedule(words, s.name, who);
   if (!is_of_jobs(words.action)) co_return co_await act_on_queue(words, s.queue, who);

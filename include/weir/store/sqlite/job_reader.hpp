@@ -60,8 +60,8 @@ class sqlite_job_reader : public sqlite_queue_table {
     }
   }
 
-  /// What is no id, or cannot be read, is left to who would use it. A job that its columns show to
-  /// be in another state is not read.
+  /// Rows without a proper id are passed over, and one that cannot be read is an empty row. A job
+  /// that its columns show to be in another state is not read.
   template <class F>
   bool each_after(queue const& q, job_id const& id, std::size_t most, job_state state, F&& f) {
     struct looked_at {
