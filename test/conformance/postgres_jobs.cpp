@@ -10,8 +10,8 @@ namespace weir::testing {
 namespace {
 
 constexpr sql_mutant defects[] = {
-    {"F28", "AND j.vesting >= vests AND j.vesting <= now_\n",
-     "AND j.vesting >= vests AND j.vesting <= now_ AND j.holder IS NULL\n"},
+    {"F28", "AND j.vesting >= firsts[l] AND j.vesting <= now_\n",
+     "AND j.vesting >= firsts[l] AND j.vesting <= now_ AND j.holder IS NULL\n"},
     {"F36", "attempts = j2.attempts + 1, unclaimed", "attempts = j2.attempts, unclaimed"},
     {"F33", "greatest(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"},
     {"F14", "IF j.strategy IN (1, 2, 4) THEN\n    DELETE", "IF false THEN\n    DELETE"},
@@ -25,7 +25,7 @@ constexpr sql_mutant defects[] = {
     {"R4", "ELSIF j.payload <> expected_ THEN", "ELSIF false THEN"},
     {"F39", "THEN 1024 ELSE 0 END", "THEN 0 ELSE 0 END"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
-    {"F48", "WHERE p.queue = queue_ AND p.pointer <= vesting_)", "WHERE p.queue = queue_)"},
+    {"F48", "p.pointer >= from_ AND p.pointer <= upto_\n", "p.pointer >= from_\n"},
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},
     {"F106", "AND (k.until IS NULL OR j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3))", ""},
     {"F106", "AND (until_ IS NULL OR k.unique_key = j.unique_key AND k.strategy NOT IN (0, 3))",

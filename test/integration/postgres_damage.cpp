@@ -282,10 +282,10 @@ BOOST_AUTO_TEST_CASE(F97_sums_and_pointers_of_damaged_rows_saturate) {
        {"enqueued = 9223372036854775807", "dead = 9223372036854775807",
         "dead = -9223372036854775808", "enqueued = 0, completed = 9, dead = 5"}) {
     BOOST_TEST_CONTEXT(damage) {
-      b.db.must(
-          "UPDATE weir.counters SET " + damage +
-          "; INSERT INTO weir.counters SELECT queue, nextval('weir.stripes'), shard, enqueued, "
-          "completed, cancelled, purged, dead FROM weir.counters, generate_series(1, 40)");
+      b.db.must("UPDATE weir.counters SET " + damage +
+                "; INSERT INTO weir.counters SELECT queue, nextval('weir.stripes'), uses, shard, "
+                "enqueued, "
+                "completed, cancelled, purged, dead FROM weir.counters, generate_series(1, 40)");
       auto const stats = b(command::read_queue_stats{"q"});
       BOOST_TEST_REQUIRE(stats.has_value(), stats.error().message());
       BOOST_TEST(stats->pending <= stats->enqueued);

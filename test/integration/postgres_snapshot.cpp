@@ -3,7 +3,7 @@
 
 // F79: while somebody holds an old snapshot, such as a backup, no old version of a row is removed.
 // A step of a lock, a limiter or a bucket reads as much as before, however often it was done. Jobs
-// are another matter.
+// have their own tests (postgres_floors).
 
 #include "postgres_bed.hpp"
 

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(news_under_way_when_somebody_begins_to_wait_is_not_missed) 
   b.ends_well(turns[0]);
 
   connection own{the_server().conninfo(b.database)};
-  own.must("BEGIN; SELECT weir.touch('q', 0, weir.clock(), true)");
+  own.must("BEGIN; SELECT weir.touch('q', 0, weir.clock(), weir.clock(), true)");
   auto const jobs = b.wait(b.store, command::await_jobs{});
   b.until_listened_to();
   BOOST_TEST(!jobs->has_value());

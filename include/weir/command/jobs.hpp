@@ -102,7 +102,7 @@ struct dequeued {
   bool more = false;  ///< more jobs are visible now; also where `limits::answer_bytes`
                       ///< ended the answer
   bool held = false;  ///< the queue is paused or snoozed: nothing is given out
-  std::optional<duration> next_in;  ///< until the queue's next job vests; empty: it has none
+  std::optional<duration> next_in;  ///< its next job vests no earlier; empty: it has none
   std::uint32_t damaged = 0;  ///< records that cannot be read, which this step set aside as dead
                               ///< letters: see `damaged_record`
 };

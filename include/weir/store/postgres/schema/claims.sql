@@ -28,11 +28,14 @@ BEGIN
     RETURN;
   END IF;
   PERFORM weir.free_run(queue_, j);
+  IF at_ IS NOT NULL THEN  -- the lease may end below a floor
+    PERFORM nextval('weir.returned');
+  END IF;
   UPDATE weir.jobs k SET fence = weir.next_fence(now_, k.fence), holder = holder_, sequence = 0,
       attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
     WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
   IF early_ THEN
-    PERFORM weir.touch(queue_, shard_, j.vesting, own_);
+    PERFORM weir.touch(queue_, shard_, j.vesting, CASE WHEN at_ IS NULL THEN now_ END, own_);
   END IF;
   RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease;
 END $$;
@@ -75,7 +78,7 @@ BEGIN
         checkpoint = CASE WHEN checkpoint_ = '' THEN k.checkpoint ELSE checkpoint_ END
       WHERE k.queue = queue_ AND k.id = id_;
   END IF;
-  PERFORM weir.touch(queue_, shard_, l.now + lease_, own_);
+  PERFORM weir.touch(queue_, shard_, l.now + lease_, CASE WHEN at_ IS NULL THEN l.now END, own_);
   RETURN lease_;
 END $$;
 
@@ -210,7 +213,7 @@ END $$;
 
 -- The job waits again, with the enqueue key that its start gave up, if that is free.
 CREATE FUNCTION weir.wait_again(j weir.jobs, shard_ integer, vesting_ bigint, attempts_ integer,
-    snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean)
+    snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean, at_ bigint)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF j.strategy IN (weir.rule.start_frees_key.strategies) AND NOT EXISTS (SELECT 1 --\
@@ -222,7 +225,7 @@ BEGIN
   UPDATE weir.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
       snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
     WHERE k.queue = j.queue AND k.id = j.id;
-  PERFORM weir.touch(j.queue, shard_, vesting_, own_);
+  PERFORM weir.touch(j.queue, shard_, vesting_, CASE WHEN at_ IS NULL THEN now_ END, own_);
 END $$;
 
 -- Ends a lease: 0: failed, and vests after the delay or is dead (1 is answered); 1: snoozed;
@@ -245,14 +248,14 @@ BEGIN
     RETURN 1;
   ELSIF how_ = 0 THEN
     PERFORM weir.wait_again(j, shard_, l.now + delay_, j.attempts, j.snoozes, NULL, text_, l.now,
-                         own_);
+                         own_, at_);
   ELSIF how_ = 1 THEN
     PERFORM weir.wait_again(j, shard_, l.now + delay_, greatest(j.attempts - 1, 0), j.snoozes + 1,
-                         text_, NULL, l.now, own_);
+                         text_, NULL, l.now, own_, at_);
   ELSE
     PERFORM weir.wait_again(j, shard_, j.unclaimed, greatest(j.attempts - 1, 0), j.snoozes, --\
         NULL, NULL,
-                         l.now, own_);
+                         l.now, own_, at_);
   END IF;
   RETURN 0;
 END $$;
@@ -319,11 +322,12 @@ BEGIN
       WHERE s.forgotten > weir.bucket_time(now_);
   n := (weir.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.dequeues k
-      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM weir.dequeues d USING o WHERE d.ctid = o.place;
-  GET DIAGNOSTICS n = ROW_COUNT;
-  all_ := all_ + n;
+  FOR r IN SELECT k.ctid AS place, k.queue, k.holder FROM weir.dequeues k
+      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+    CONTINUE WHEN NOT weir.may_forget(4, weir.dequeue_key(r.queue, r.holder));
+    DELETE FROM weir.dequeues d WHERE d.ctid = r.place;
+    all_ := all_ + 1;
+  END LOOP;
   -- Of some pages: a queue with many rows is met there soon enough.
   FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM weir.counters c
           TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 --\
@@ -395,13 +399,13 @@ BEGIN
     RETURN QUERY SELECT * FROM weir.enqueue_jobs(to_, shard_, false, ids_[:n_], kinds_[:n_],
       payloads_[:n_], keys_[:n_], priorities_[:n_], attempts_[:n_], strategies_[:n_],
       policies_[:n_], delays_[:n_], deadlines_[:n_], retentions_[:n_], ttls_[:n_], headers_[:n_],
-      own_, now_);
+      own_, at_);
   END IF;
   PERFORM weir.end_job(j, weir.job_state.completed::smallint, now_, nullif(result_, ''), NULL);
   PERFORM weir.count_jobs(queue_, shard_, 0, 1, 0, 0, 0, own_);
   IF m <= cardinality(ids_) THEN
     RETURN QUERY SELECT * FROM weir.enqueue_jobs(queue_, shard_, false, ids_[m:], kinds_[m:],
       payloads_[m:], keys_[m:], priorities_[m:], attempts_[m:], strategies_[m:], policies_[m:],
-      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], headers_[m:], own_, now_);
+      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], headers_[m:], own_, at_);
   END IF;
 END $$;

@@ -1,5 +1,23 @@
 --- Dequeues: of one queue, which may have any kind of job, and of many queues at once.
 
+-- Locks what is known of a holder's latest numbered dequeue, and makes it where there is none. The same
+-- dequeue, asked before, may still be under way: then it is waited for.
+CREATE FUNCTION weir.last_dequeue(queue_ bytea, holder_ bytea, OUT place tid, OUT sequence bigint)
+  LANGUAGE plpgsql AS $$
+BEGIN
+  LOOP
+    SELECT d.ctid, d.sequence INTO place, sequence FROM weir.dequeues d
+      WHERE d.queue = queue_ AND d.holder = holder_ ORDER BY d.number DESC LIMIT 1 FOR UPDATE;
+    EXIT WHEN FOUND;
+    CONTINUE WHEN NOT weir.may_make(4, weir.dequeue_key(queue_, holder_));
+    IF NOT EXISTS (SELECT 1 FROM weir.dequeues d WHERE d.queue = queue_ AND d.holder = holder_) THEN
+      INSERT INTO weir.dequeues AS d (queue, holder, sequence, day) VALUES (queue_, holder_, 0, 0)
+        RETURNING d.ctid, d.sequence INTO place, sequence;
+      EXIT;
+    END IF;
+  END LOOP;
+END $$;
+
 -- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
 -- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
 -- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
@@ -9,19 +27,21 @@ CREATE FUNCTION weir.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[]
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   now_ bigint;
+  number xid8;
   held_ boolean;
   holder_ bytea := holders_[1];
   limit_ integer := limits_[1];
   whose bytea[];  -- NULL: all of it is the first one's
+  asked tid;
   last bigint;
   n integer := 0;
   more integer;
   buried integer := 0;  -- damaged ones included
   damaged integer := 0;
-  level integer := -32769;
-  vests bigint;
-  first integer;
-  start bigint;
+  since_ bigint;  -- NULL: now_ is of a clock of somebody else's
+  order_ bigint := weir.queue_lock(queue_);
+  levels integer[];
+  firsts bigint[];
   places tid[];
   fences_ bigint[];
   candidates uuid[];
@@ -36,13 +56,13 @@ DECLARE
   h record;
   tail weir.job_row;
 BEGIN
+  number := pg_current_xact_id();  -- before the time is read (see floors)
   IF sequence_ <> 0 THEN
-    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
-      SELECT d.sequence INTO last FROM weir.dequeues d
-        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
-      EXIT WHEN FOUND;
-      INSERT INTO weir.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
-    END LOOP;
+    SELECT d.ctid, d.sequence INTO asked, last FROM weir.dequeues d
+      WHERE d.queue = queue_ AND d.holder = holder_ ORDER BY d.number DESC LIMIT 1 FOR UPDATE;
+    IF NOT FOUND THEN
+      SELECT d.place, d.sequence INTO asked, last FROM weir.last_dequeue(queue_, holder_) d;
+    END IF;
   ELSIF cardinality(limits_) > 1 THEN
     limit_ := 0;
     FOR i IN 1 .. cardinality(limits_) LOOP
@@ -51,6 +71,10 @@ BEGIN
     END LOOP;
   END IF;
   now_ := coalesce(at_, weir.clock());
+  since_ := CASE WHEN at_ IS NULL THEN now_ END;
+  IF at_ IS NOT NULL THEN  -- leases may end below a floor
+    PERFORM nextval('weir.returned');
+  END IF;
   -- As held() has it, which would be parsed and planned once more for each call.
   held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM weir.queues q WHERE q.queue = queue_),
                     false);
@@ -62,25 +86,22 @@ BEGIN
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
     IF n = 0 THEN
-      UPDATE weir.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
-        WHERE d.queue = queue_ AND d.holder = holder_;
+      UPDATE weir.dequeues d SET sequence = sequence_, day = now_ / 86400000000000,
+          uses = weir.next_use(d.uses), number = weir.next_use(d.uses) >> 5
+        WHERE d.ctid = asked;
       UPDATE weir.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
         WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
           AND j.sequence = sequence_;
     END IF;
   END IF;
 
-  LOOP
-    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= weir.rule.burials_per_dequeue --\
-        OR n > 0 AND level < -32768;
-    SELECT j2.priority, j2.vesting INTO level, vests FROM weir.jobs j2
-      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
-      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF first IS NULL THEN
-      first := level; start := vests;
-    END IF;
-    CONTINUE WHEN vests > now_;
+  IF NOT held_ AND n = 0 THEN
+    SELECT l.levels, l.firsts INTO levels, firsts
+      FROM weir.look(queue_, weir.floors(order_, since_), now_, own_) l;
+  END IF;
+  FOR l IN 1 .. coalesce(cardinality(levels), 0) LOOP
+    EXIT WHEN full_ OR n >= limit_ OR buried >= weir.rule.burials_per_dequeue;
+    CONTINUE WHEN firsts[l] > now_;
     LOOP
       IF nextval('weir.fences') < now_ / 1000 THEN
         PERFORM weir.raise_fences(now_);
@@ -96,8 +117,8 @@ BEGIN
         FROM (SELECT j.ctid AS place, j.id,
                   weir.claim_bytes(j) AS size, weir.leaves_run(j) AS runs,
                   weir.unclaimable(j, now_) AS reason
-                FROM weir.jobs j WHERE j.queue = queue_ AND j.priority = level
-                  AND j.vesting >= vests AND j.vesting <= now_
+                FROM weir.jobs j WHERE j.queue || '' = queue_ AND j.priority = levels[l]
+                  AND j.vesting >= firsts[l] AND j.vesting <= now_
                 ORDER BY j.vesting, j.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
       EXIT WHEN places IS NULL;
       IF total > room THEN
@@ -149,10 +170,9 @@ BEGIN
     done := weir.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
   END IF;
 
-  h := weir.heads(queue_, now_, first, start);
-  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM weir.pointers p
-      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
-    PERFORM weir.move_pointers(ARRAY[queue_], ARRAY[shard_]);
+  h := weir.rest(queue_, weir.floors(order_, since_), now_, lease_, n, own_);
+  IF h.moves THEN
+    PERFORM weir.move_pointers(ARRAY[queue_], ARRAY[shard_], ARRAY[h.from_], ARRAY[h.then_], since_);
   END IF;
   tail.attempts := buried - damaged;
   tail.max_attempts := damaged;
@@ -185,18 +205,18 @@ DECLARE
   m record;
 BEGIN
   IF sequence_ <> 0 THEN  -- before the jobs, as dequeue_jobs has it
-    INSERT INTO weir.dequeues AS d VALUES (queue_, holders_[1], 0, 0)
-      ON CONFLICT (queue, holder) DO UPDATE SET day = d.day;
+    PERFORM weir.last_dequeue(queue_, holders_[1]);
   END IF;
   now_ := coalesce(at_, weir.clock());
   FOR m IN
-    SELECT j.* FROM weir.level_heads(queue_, NULL, NULL) h,
+    SELECT j.* FROM weir.all_heads(queue_) h,
       LATERAL (SELECT k.id, weir.claim_bytes(k) AS size, weir.readable(k.holder) AS holder,
             weir.readable(k.unique_key) AS unique_key, weir.readable(k.kind) AS kind,
             weir.readable(k.payload) AS payload, weir.readable(k.memo) AS memo,
             weir.readable(k.reason) AS reason, weir.readable(k.headers) AS headers,
             weir.readable(k.progress) AS progress, weir.readable(k.checkpoint) AS checkpoint
-          FROM weir.jobs k WHERE k.queue = queue_ AND k.priority = h.priority AND k.vesting <= now_
+          FROM weir.jobs k WHERE k.queue || '' = queue_ AND k.priority = h.priority --\
+            AND k.vesting <= now_
           ORDER BY k.vesting, k.id FOR UPDATE SKIP LOCKED) j
   LOOP
     IF m.holder AND m.unique_key AND m.kind AND m.payload AND m.memo AND m.reason AND m.headers
@@ -237,60 +257,89 @@ CREATE FUNCTION weir.dequeue_each(queues_ bytea[], shards_ integer[], holders_ b
   RETURNS SETOF weir.job_row LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   now_ bigint := coalesce(at_, weir.clock());
+  since_ bigint;
   counted bytea[];
   places tid[];
   fences_ bigint[];
   parts integer[];
   sizes bigint[];
   total bigint := 0;
-  levels smallint[];
-  starts bigint[];
+  levels integer[];
+  firsts bigint[];
+  counts integer[];
   held_ boolean[];
   moved integer[] := '{}';
+  froms bigint[] := '{}';
+  thens bigint[] := '{}';
   r record;
   tail weir.job_row;
 BEGIN
-  WITH asked AS (
+  SELECT array_agg(a.part), array_agg(a.place) INTO parts, places
+    FROM (SELECT u.*, d.place, d.last
+            FROM (SELECT * FROM unnest(queues_, holders_, sequences_)
+                    WITH ORDINALITY o(queue, holder, sequence, part) ORDER BY o.queue) u
+              LEFT JOIN LATERAL (SELECT k.ctid AS place, k.sequence AS last FROM weir.dequeues k
+                WHERE k.queue = u.queue AND k.holder = u.holder
+                ORDER BY k.number DESC LIMIT 1 FOR UPDATE) d ON true
+            WHERE array_position(queues_, u.queue) = u.part) a
+    WHERE coalesce(a.last, 0) < a.sequence AND NOT EXISTS (SELECT 1 FROM weir.jobs j
+      WHERE j.queue = a.queue AND j.holder = a.holder AND j.sequence >= a.sequence);
+  -- Where there was none, who says first that there is one makes it, in this statement.
+  WITH found_ AS (
+      UPDATE weir.dequeues d SET sequence = sequences_[a.part], day = now_ / 86400000000000,
+          uses = weir.next_use(d.uses), number = weir.next_use(d.uses) >> 5
+        FROM unnest(places, parts) a(place, part) WHERE d.ctid = a.place RETURNING d.queue),
+    first_ AS (
+      INSERT INTO weir.used_keys
+        SELECT 4, weir.dequeue_key(queues_[a.part], holders_[a.part])
+          FROM unnest(places, parts) a(place, part) WHERE a.place IS NULL ORDER BY 2
+        ON CONFLICT DO NOTHING RETURNING key),
+    made AS (
       INSERT INTO weir.dequeues AS d (queue, holder, sequence, day)
-        SELECT u.queue, u.holder, u.sequence, now_ / 86400000000000
-          FROM unnest(queues_, holders_, sequences_) WITH ORDINALITY u(queue, holder, sequence, part)
-          WHERE array_position(queues_, u.queue) = u.part
-            AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = u.queue
-              AND j.holder = u.holder AND j.sequence >= u.sequence)
-          ORDER BY u.queue
-        ON CONFLICT (queue, holder) DO UPDATE SET sequence = excluded.sequence, day = excluded.day
-          WHERE d.sequence < excluded.sequence
-        RETURNING d.queue)
-    SELECT coalesce(array_agg(a.queue), '{}') INTO counted FROM asked a;
+        SELECT queues_[a.part], holders_[a.part], sequences_[a.part], now_ / 86400000000000
+          FROM unnest(places, parts) a(place, part) JOIN first_ f
+            ON f.key = weir.dequeue_key(queues_[a.part], holders_[a.part])
+          WHERE a.place IS NULL RETURNING d.queue)
+    SELECT coalesce(array_agg(a.queue), '{}') INTO counted
+      FROM (SELECT queue FROM found_ UNION ALL SELECT queue FROM made) a;
   now_ := coalesce(at_, weir.clock());
+  since_ := CASE WHEN at_ IS NULL THEN now_ END;
+  IF at_ IS NOT NULL THEN
+    PERFORM nextval('weir.returned');
+  END IF;
   IF nextval('weir.fences') < now_ / 1000 THEN
     PERFORM weir.raise_fences(now_);
   END IF;
-  -- Of each queue the visible jobs of the first level that has any, if all of them are plain, and no
-  -- other level is to give the rest.
+  -- Of each queue the first level that has a visible job, and how many have.
+  SELECT array_agg(h.level), array_agg(h.first), array_agg(h.levels), array_agg(q.held)
+    INTO levels, firsts, counts, held_
+    FROM (SELECT u.queue, weir.floors(weir.queue_lock(u.queue), since_) AS f,
+              EXISTS (SELECT 1 FROM weir.queues k WHERE k.queue = u.queue
+                AND (k.paused OR now_ < k.snoozed)) AS held
+            FROM unnest(queues_) WITH ORDINALITY u(queue, part) ORDER BY u.part) q,
+      LATERAL (SELECT min(l.level) AS level,
+            (array_agg(l.first ORDER BY l.level))[1] AS first, count(*) AS levels
+          FROM (SELECT a.priority AS level, a.vesting AS first FROM weir.all_heads(q.queue) a
+                  WHERE q.f IS NULL
+                UNION ALL SELECT o.level, o.first FROM weir.look(q.queue, q.f, now_, own_) k,
+                  unnest(k.levels, k.firsts) o(level, first) WHERE q.f IS NOT NULL) l
+          WHERE l.first <= now_) h;
+  -- The visible jobs of that level, if all of them are plain, and no other level is to give the rest.
   SELECT array_agg(c.place) FILTER (WHERE c.plain),
       array_agg(nextval('weir.fences')) FILTER (WHERE c.plain),
-      array_agg(q.part) FILTER (WHERE c.plain), array_agg(c.size) FILTER (WHERE c.plain),
-      array_agg(h.first) FILTER (WHERE c.nth > 1 IS NOT TRUE),
-      array_agg(h.start) FILTER (WHERE c.nth > 1 IS NOT TRUE),
-      array_agg(q.held) FILTER (WHERE c.nth > 1 IS NOT TRUE)
-    INTO places, fences_, parts, sizes, levels, starts, held_
-    FROM (SELECT u.queue, u.most, u.part, EXISTS (SELECT 1 FROM weir.queues k
-              WHERE k.queue = u.queue AND (k.paused OR now_ < k.snoozed)) AS held
-            FROM unnest(queues_, limits_) WITH ORDINALITY u(queue, most, part)) q,
-      LATERAL (SELECT min(l.priority) AS first, min(l.vesting) FILTER (WHERE l.nth = 1) AS start,
-            min(l.priority) FILTER (WHERE l.vesting <= now_) AS level,
-            count(*) FILTER (WHERE l.vesting <= now_) AS levels
-          FROM weir.level_heads(q.queue, NULL, NULL) l) h
-      LEFT JOIN LATERAL (SELECT l.place, l.size, row_number() OVER () AS nth,
-            bool_and(l.sound) OVER () AND (h.levels = 1 OR count(*) OVER () = q.most) AS plain
+      array_agg(q.part) FILTER (WHERE c.plain), array_agg(c.size) FILTER (WHERE c.plain)
+    INTO places, fences_, parts, sizes
+    FROM unnest(queues_, limits_, levels, firsts, counts, held_)
+        WITH ORDINALITY q(queue, most, level, first, levels, held, part),
+      LATERAL (SELECT l.place, l.size,
+            bool_and(l.sound) OVER () AND (q.levels = 1 OR count(*) OVER () = q.most) AS plain
           FROM (SELECT j.ctid AS place, weir.claim_bytes(j) AS size,
                     weir.unclaimable(j, now_) IS NULL AND NOT weir.leaves_run(j) AS sound
                   FROM weir.jobs j WHERE NOT q.held AND q.queue = ANY (counted)
                     AND array_position(queues_, q.queue) = q.part
-                    AND j.queue = q.queue AND j.priority = h.level AND j.vesting <= now_
-                    AND (j.priority > h.first OR j.vesting >= h.start)
-                  ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) l) c ON true;
+                    AND j.queue || '' = q.queue AND j.priority = q.level AND j.vesting >= q.first
+                    AND j.vesting <= now_
+                  ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) l) c;
   -- All that an answer has room for.
   FOR i IN 1 .. coalesce(cardinality(sizes), 0) LOOP
     total := total + sizes[i];
@@ -310,14 +359,21 @@ BEGIN
     SELECT now_, weir.postgres_job_row.of_a_part FROM claimed j ORDER BY j.nth;
 
   FOR r IN
-    SELECT q.part, q.held, h.least, h.visible,
+    SELECT q.part, q.held, h.least, h.visible, h.moves, h.from_, h.then_,
         NOT q.queue = ANY (counted) OR array_position(queues_, q.queue) < q.part
-          OR h.visible AND NOT q.held AND q.part = ANY (parts) IS NOT TRUE AS alone,
-        own_ AND NOT h.visible AND EXISTS (SELECT 1 FROM weir.pointers p
-          WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM h.least) AS moves
-      FROM unnest(queues_, levels, starts, held_) WITH ORDINALITY q(queue, level, start, held, part),
-        LATERAL (SELECT min(l.vesting) AS least, coalesce(bool_or(l.vesting <= now_), false) AS visible
-          FROM weir.level_heads(q.queue, q.level, q.start) l) h
+          OR h.visible AND NOT q.held AND q.part = ANY (parts) IS NOT TRUE AS alone
+      FROM (SELECT u.*, weir.floors(weir.queue_lock(u.queue), since_) AS f
+              FROM unnest(queues_, held_) WITH ORDINALITY u(queue, held, part) OFFSET 0) q,
+        LATERAL (
+          SELECT a.least, a.visible, own_ AND NOT a.visible AND EXISTS (SELECT 1 FROM weir.pointers p
+                WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM a.least) AS moves,
+              -9223372036854775808 AS from_, NULL::bigint AS then_
+            FROM (SELECT min(l.vesting) AS least, coalesce(bool_or(l.vesting <= now_), false) AS visible
+                    FROM weir.all_heads(q.queue) l) a
+            WHERE q.f IS NULL
+          UNION ALL SELECT t.* FROM weir.rest(q.queue, q.f, now_, lease_,
+              coalesce(cardinality(array_positions(parts, q.part::integer)), 0), own_) t
+            WHERE q.f IS NOT NULL) h
   LOOP
     tail.part := r.part;
     tail.priority := r.alone::integer;
@@ -329,10 +385,13 @@ BEGIN
     RETURN NEXT tail;
     IF r.moves AND NOT r.alone THEN
       moved := moved || r.part::integer;
+      froms := froms || r.from_;
+      thens := thens || r.then_;
     END IF;
   END LOOP;
   IF cardinality(moved) > 0 THEN
-    PERFORM weir.move_pointers(array_agg(queues_[m.part]), array_agg(shards_[m.part]))
-      FROM unnest(moved) m(part);
+    PERFORM weir.move_pointers(array_agg(queues_[m.part]), array_agg(shards_[m.part]),
+                               array_agg(m.first), array_agg(m.then_), since_)
+      FROM unnest(moved, froms, thens) m(part, first, then_);
   END IF;
 END $$;

@@ -418,11 +418,14 @@ BEGIN
     RETURN;
   END IF;
   PERFORM ~.free_run(queue_, j);
+  IF at_ IS NOT NULL THEN  -- the lease may end below a floor
+    PERFORM nextval('~.returned');
+  END IF;
   UPDATE ~.jobs k SET fence = ~.next_fence(now_, k.fence), holder = holder_, sequence = 0,
       attempts = k.attempts + 1, unclaimed = k.vesting, vesting = now_ + lease_
     WHERE k.queue = queue_ AND k.id = id_ RETURNING k.* INTO j;
   IF early_ THEN
-    PERFORM ~.touch(queue_, shard_, j.vesting, own_);
+    PERFORM ~.touch(queue_, shard_, j.vesting, CASE WHEN at_ IS NULL THEN now_ END, own_);
   END IF;
   RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer;
 END $$;
@@ -463,7 +466,7 @@ BEGIN
         checkpoint = CASE WHEN checkpoint_ = '' THEN k.checkpoint ELSE checkpoint_ END
       WHERE k.queue = queue_ AND k.id = id_;
   END IF;
-  PERFORM ~.touch(queue_, shard_, l.now + lease_, own_);
+  PERFORM ~.touch(queue_, shard_, l.now + lease_, CASE WHEN at_ IS NULL THEN l.now END, own_);
   RETURN lease_;
 END $$;
 
@@ -594,7 +597,7 @@ END $$;
 
 -- The job waits again, with the enqueue key that its start gave up, if that is free.
 CREATE FUNCTION ~.wait_again(j ~.jobs, shard_ integer, vesting_ bigint, attempts_ integer,
-    snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean)
+    snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean, at_ bigint)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF j.strategy IN (2, 4) AND NOT EXISTS (SELECT 1 FROM ~.keys w WHERE w.queue = j.queue
@@ -605,7 +608,7 @@ BEGIN
   UPDATE ~.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
       snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
     WHERE k.queue = j.queue AND k.id = j.id;
-  PERFORM ~.touch(j.queue, shard_, vesting_, own_);
+  PERFORM ~.touch(j.queue, shard_, vesting_, CASE WHEN at_ IS NULL THEN now_ END, own_);
 END $$;
 
 -- Ends a lease: 0: failed, and vests after the delay or is dead (1 is answered); 1: snoozed;
@@ -628,13 +631,13 @@ BEGIN
     RETURN 1;
   ELSIF how_ = 0 THEN
     PERFORM ~.wait_again(j, shard_, l.now + delay_, j.attempts, j.snoozes, NULL, text_, l.now,
-                         own_);
+                         own_, at_);
   ELSIF how_ = 1 THEN
     PERFORM ~.wait_again(j, shard_, l.now + delay_, greatest(j.attempts - 1, 0), j.snoozes + 1,
-                         text_, NULL, l.now, own_);
+                         text_, NULL, l.now, own_, at_);
   ELSE
     PERFORM ~.wait_again(j, shard_, j.unclaimed, greatest(j.attempts - 1, 0), j.snoozes, NULL, NULL,
-                         l.now, own_);
+                         l.now, own_, at_);
   END IF;
   RETURN 0;
 END $$;
@@ -699,11 +702,12 @@ BEGIN
   UPDATE ~.state s SET forgotten = ~.bucket_time(now_) WHERE s.forgotten > ~.bucket_time(now_);
   n := (~.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.dequeues k
-      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM ~.dequeues d USING o WHERE d.ctid = o.place;
-  GET DIAGNOSTICS n = ROW_COUNT;
-  all_ := all_ + n;
+  FOR r IN SELECT k.ctid AS place, k.queue, k.holder FROM ~.dequeues k
+      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+    CONTINUE WHEN NOT ~.may_forget(4, ~.dequeue_key(r.queue, r.holder));
+    DELETE FROM ~.dequeues d WHERE d.ctid = r.place;
+    all_ := all_ + 1;
+  END LOOP;
   -- Of some pages: a queue with many rows is met there soon enough.
   FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM ~.counters c
           TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 + pg_relation_size('~.counters'))))) o,
@@ -771,19 +775,37 @@ BEGIN
     RETURN QUERY SELECT * FROM ~.enqueue_jobs(to_, shard_, false, ids_[:n_], kinds_[:n_],
       payloads_[:n_], keys_[:n_], priorities_[:n_], attempts_[:n_], strategies_[:n_],
       policies_[:n_], delays_[:n_], deadlines_[:n_], retentions_[:n_], ttls_[:n_], headers_[:n_],
-      own_, now_);
+      own_, at_);
   END IF;
   PERFORM ~.end_job(j, 2::smallint, now_, nullif(result_, ''), NULL);
   PERFORM ~.count_jobs(queue_, shard_, 0, 1, 0, 0, 0, own_);
   IF m <= cardinality(ids_) THEN
     RETURN QUERY SELECT * FROM ~.enqueue_jobs(queue_, shard_, false, ids_[m:], kinds_[m:],
       payloads_[m:], keys_[m:], priorities_[m:], attempts_[m:], strategies_[m:], policies_[m:],
-      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], headers_[m:], own_, now_);
+      delays_[m:], deadlines_[m:], retentions_[m:], ttls_[m:], headers_[m:], own_, at_);
   END IF;
 END $$;
 )sql";
 
 inline constexpr char dequeue[] = R"sql(
+-- Locks what is known of a holder's latest numbered dequeue, and makes it where there is none. The same
+-- dequeue, asked before, may still be under way: then it is waited for.
+CREATE FUNCTION ~.last_dequeue(queue_ bytea, holder_ bytea, OUT place tid, OUT sequence bigint)
+  LANGUAGE plpgsql AS $$
+BEGIN
+  LOOP
+    SELECT d.ctid, d.sequence INTO place, sequence FROM ~.dequeues d
+      WHERE d.queue = queue_ AND d.holder = holder_ ORDER BY d.number DESC LIMIT 1 FOR UPDATE;
+    EXIT WHEN FOUND;
+    CONTINUE WHEN NOT ~.may_make(4, ~.dequeue_key(queue_, holder_));
+    IF NOT EXISTS (SELECT 1 FROM ~.dequeues d WHERE d.queue = queue_ AND d.holder = holder_) THEN
+      INSERT INTO ~.dequeues AS d (queue, holder, sequence, day) VALUES (queue_, holder_, 0, 0)
+        RETURNING d.ctid, d.sequence INTO place, sequence;
+      EXIT;
+    END IF;
+  END LOOP;
+END $$;
+
 -- One dequeue, or several at once that are not numbered: each takes what the one before it has left,
 -- as many as its limit. First the jobs, in that order; then, with no id, the number of jobs that
 -- were buried instead (attempts), or set aside as damaged (max_attempts), whether more are visible
@@ -793,19 +815,21 @@ CREATE FUNCTION ~.dequeue_jobs(queue_ bytea, shard_ integer, holders_ bytea[], l
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint;
+  number xid8;
   held_ boolean;
   holder_ bytea := holders_[1];
   limit_ integer := limits_[1];
   whose bytea[];  -- NULL: all of it is the first one's
+  asked tid;
   last bigint;
   n integer := 0;
   more integer;
   buried integer := 0;  -- damaged ones included
   damaged integer := 0;
-  level integer := -32769;
-  vests bigint;
-  first integer;
-  start bigint;
+  since_ bigint;  -- NULL: now_ is of a clock of somebody else's
+  order_ bigint := ~.queue_lock(queue_);
+  levels integer[];
+  firsts bigint[];
   places tid[];
   fences_ bigint[];
   candidates uuid[];
@@ -820,13 +844,13 @@ DECLARE
   h record;
   tail ~.job_row;
 BEGIN
+  number := pg_current_xact_id();  -- before the time is read (see floors)
   IF sequence_ <> 0 THEN
-    LOOP  -- the same dequeue, asked before, may still be under way: then it is waited for
-      SELECT d.sequence INTO last FROM ~.dequeues d
-        WHERE d.queue = queue_ AND d.holder = holder_ FOR UPDATE;
-      EXIT WHEN FOUND;
-      INSERT INTO ~.dequeues VALUES (queue_, holder_, 0, 0) ON CONFLICT DO NOTHING;
-    END LOOP;
+    SELECT d.ctid, d.sequence INTO asked, last FROM ~.dequeues d
+      WHERE d.queue = queue_ AND d.holder = holder_ ORDER BY d.number DESC LIMIT 1 FOR UPDATE;
+    IF NOT FOUND THEN
+      SELECT d.place, d.sequence INTO asked, last FROM ~.last_dequeue(queue_, holder_) d;
+    END IF;
   ELSIF cardinality(limits_) > 1 THEN
     limit_ := 0;
     FOR i IN 1 .. cardinality(limits_) LOOP
@@ -835,6 +859,10 @@ BEGIN
     END LOOP;
   END IF;
   now_ := coalesce(at_, ~.clock());
+  since_ := CASE WHEN at_ IS NULL THEN now_ END;
+  IF at_ IS NOT NULL THEN  -- leases may end below a floor
+    PERFORM nextval('~.returned');
+  END IF;
   -- As held() has it, which would be parsed and planned once more for each call.
   held_ := coalesce((SELECT q.paused OR now_ < q.snoozed FROM ~.queues q WHERE q.queue = queue_),
                     false);
@@ -846,24 +874,22 @@ BEGIN
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
     IF n = 0 THEN
-      UPDATE ~.dequeues d SET sequence = sequence_, day = now_ / 86400000000000
-        WHERE d.queue = queue_ AND d.holder = holder_;
+      UPDATE ~.dequeues d SET sequence = sequence_, day = now_ / 86400000000000,
+          uses = ~.next_use(d.uses), number = ~.next_use(d.uses) >> 5
+        WHERE d.ctid = asked;
       UPDATE ~.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
         WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
           AND j.sequence = sequence_;
     END IF;
   END IF;
 
-  LOOP
-    EXIT WHEN held_ OR full_ OR n >= limit_ OR buried >= 100 OR n > 0 AND level < -32768;
-    SELECT j2.priority, j2.vesting INTO level, vests FROM ~.jobs j2
-      WHERE j2.queue = queue_ AND j2.priority > level AND j2.vesting IS NOT NULL
-      ORDER BY j2.priority, j2.vesting, j2.id LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF first IS NULL THEN
-      first := level; start := vests;
-    END IF;
-    CONTINUE WHEN vests > now_;
+  IF NOT held_ AND n = 0 THEN
+    SELECT l.levels, l.firsts INTO levels, firsts
+      FROM ~.look(queue_, ~.floors(order_, since_), now_, own_) l;
+  END IF;
+  FOR l IN 1 .. coalesce(cardinality(levels), 0) LOOP
+    EXIT WHEN full_ OR n >= limit_ OR buried >= 100;
+    CONTINUE WHEN firsts[l] > now_;
     LOOP
       IF nextval('~.fences') < now_ / 1000 THEN
         PERFORM ~.raise_fences(now_);
@@ -879,8 +905,8 @@ BEGIN
         FROM (SELECT j.ctid AS place, j.id,
                   ~.claim_bytes(j) AS size, ~.leaves_run(j) AS runs,
                   ~.unclaimable(j, now_) AS reason
-                FROM ~.jobs j WHERE j.queue = queue_ AND j.priority = level
-                  AND j.vesting >= vests AND j.vesting <= now_
+                FROM ~.jobs j WHERE j.queue || '' = queue_ AND j.priority = levels[l]
+                  AND j.vesting >= firsts[l] AND j.vesting <= now_
                 ORDER BY j.vesting, j.id LIMIT limit_ - n FOR UPDATE SKIP LOCKED) l;
       EXIT WHEN places IS NULL;
       IF total > room THEN
@@ -932,10 +958,9 @@ BEGIN
     done := ~.count_jobs(queue_, shard_, 0, 0, 0, 0, buried, own_);
   END IF;
 
-  h := ~.heads(queue_, now_, first, start);
-  IF NOT h.visible AND own_ AND EXISTS (SELECT 1 FROM ~.pointers p
-      WHERE p.queue = queue_ AND p.pointer IS DISTINCT FROM h.least_) THEN
-    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_]);
+  h := ~.rest(queue_, ~.floors(order_, since_), now_, lease_, n, own_);
+  IF h.moves THEN
+    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_], ARRAY[h.from_], ARRAY[h.then_], since_);
   END IF;
   tail.attempts := buried - damaged;
   tail.max_attempts := damaged;
@@ -968,18 +993,17 @@ DECLARE
   m record;
 BEGIN
   IF sequence_ <> 0 THEN  -- before the jobs, as dequeue_jobs has it
-    INSERT INTO ~.dequeues AS d VALUES (queue_, holders_[1], 0, 0)
-      ON CONFLICT (queue, holder) DO UPDATE SET day = d.day;
+    PERFORM ~.last_dequeue(queue_, holders_[1]);
   END IF;
   now_ := coalesce(at_, ~.clock());
   FOR m IN
-    SELECT j.* FROM ~.level_heads(queue_, NULL, NULL) h,
+    SELECT j.* FROM ~.all_heads(queue_) h,
       LATERAL (SELECT k.id, ~.claim_bytes(k) AS size, ~.readable(k.holder) AS holder,
             ~.readable(k.unique_key) AS unique_key, ~.readable(k.kind) AS kind,
             ~.readable(k.payload) AS payload, ~.readable(k.memo) AS memo,
             ~.readable(k.reason) AS reason, ~.readable(k.headers) AS headers,
             ~.readable(k.progress) AS progress, ~.readable(k.checkpoint) AS checkpoint
-          FROM ~.jobs k WHERE k.queue = queue_ AND k.priority = h.priority AND k.vesting <= now_
+          FROM ~.jobs k WHERE k.queue || '' = queue_ AND k.priority = h.priority AND k.vesting <= now_
           ORDER BY k.vesting, k.id FOR UPDATE SKIP LOCKED) j
   LOOP
     IF m.holder AND m.unique_key AND m.kind AND m.payload AND m.memo AND m.reason AND m.headers
@@ -1020,60 +1044,89 @@ CREATE FUNCTION ~.dequeue_each(queues_ bytea[], shards_ integer[], holders_ byte
   RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
+  since_ bigint;
   counted bytea[];
   places tid[];
   fences_ bigint[];
   parts integer[];
   sizes bigint[];
   total bigint := 0;
-  levels smallint[];
-  starts bigint[];
+  levels integer[];
+  firsts bigint[];
+  counts integer[];
   held_ boolean[];
   moved integer[] := '{}';
+  froms bigint[] := '{}';
+  thens bigint[] := '{}';
   r record;
   tail ~.job_row;
 BEGIN
-  WITH asked AS (
+  SELECT array_agg(a.part), array_agg(a.place) INTO parts, places
+    FROM (SELECT u.*, d.place, d.last
+            FROM (SELECT * FROM unnest(queues_, holders_, sequences_)
+                    WITH ORDINALITY o(queue, holder, sequence, part) ORDER BY o.queue) u
+              LEFT JOIN LATERAL (SELECT k.ctid AS place, k.sequence AS last FROM ~.dequeues k
+                WHERE k.queue = u.queue AND k.holder = u.holder
+                ORDER BY k.number DESC LIMIT 1 FOR UPDATE) d ON true
+            WHERE array_position(queues_, u.queue) = u.part) a
+    WHERE coalesce(a.last, 0) < a.sequence AND NOT EXISTS (SELECT 1 FROM ~.jobs j
+      WHERE j.queue = a.queue AND j.holder = a.holder AND j.sequence >= a.sequence);
+  -- Where there was none, who says first that there is one makes it, in this statement.
+  WITH found_ AS (
+      UPDATE ~.dequeues d SET sequence = sequences_[a.part], day = now_ / 86400000000000,
+          uses = ~.next_use(d.uses), number = ~.next_use(d.uses) >> 5
+        FROM unnest(places, parts) a(place, part) WHERE d.ctid = a.place RETURNING d.queue),
+    first_ AS (
+      INSERT INTO ~.used_keys
+        SELECT 4, ~.dequeue_key(queues_[a.part], holders_[a.part])
+          FROM unnest(places, parts) a(place, part) WHERE a.place IS NULL ORDER BY 2
+        ON CONFLICT DO NOTHING RETURNING key),
+    made AS (
       INSERT INTO ~.dequeues AS d (queue, holder, sequence, day)
-        SELECT u.queue, u.holder, u.sequence, now_ / 86400000000000
-          FROM unnest(queues_, holders_, sequences_) WITH ORDINALITY u(queue, holder, sequence, part)
-          WHERE array_position(queues_, u.queue) = u.part
-            AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = u.queue
-              AND j.holder = u.holder AND j.sequence >= u.sequence)
-          ORDER BY u.queue
-        ON CONFLICT (queue, holder) DO UPDATE SET sequence = excluded.sequence, day = excluded.day
-          WHERE d.sequence < excluded.sequence
-        RETURNING d.queue)
-    SELECT coalesce(array_agg(a.queue), '{}') INTO counted FROM asked a;
+        SELECT queues_[a.part], holders_[a.part], sequences_[a.part], now_ / 86400000000000
+          FROM unnest(places, parts) a(place, part) JOIN first_ f
+            ON f.key = ~.dequeue_key(queues_[a.part], holders_[a.part])
+          WHERE a.place IS NULL RETURNING d.queue)
+    SELECT coalesce(array_agg(a.queue), '{}') INTO counted
+      FROM (SELECT queue FROM found_ UNION ALL SELECT queue FROM made) a;
   now_ := coalesce(at_, ~.clock());
+  since_ := CASE WHEN at_ IS NULL THEN now_ END;
+  IF at_ IS NOT NULL THEN
+    PERFORM nextval('~.returned');
+  END IF;
   IF nextval('~.fences') < now_ / 1000 THEN
     PERFORM ~.raise_fences(now_);
   END IF;
-  -- Of each queue the visible jobs of the first level that has any, if all of them are plain, and no
-  -- other level is to give the rest.
+  -- Of each queue the first level that has a visible job, and how many have.
+  SELECT array_agg(h.level), array_agg(h.first), array_agg(h.levels), array_agg(q.held)
+    INTO levels, firsts, counts, held_
+    FROM (SELECT u.queue, ~.floors(~.queue_lock(u.queue), since_) AS f,
+              EXISTS (SELECT 1 FROM ~.queues k WHERE k.queue = u.queue
+                AND (k.paused OR now_ < k.snoozed)) AS held
+            FROM unnest(queues_) WITH ORDINALITY u(queue, part) ORDER BY u.part) q,
+      LATERAL (SELECT min(l.level) AS level,
+            (array_agg(l.first ORDER BY l.level))[1] AS first, count(*) AS levels
+          FROM (SELECT a.priority AS level, a.vesting AS first FROM ~.all_heads(q.queue) a
+                  WHERE q.f IS NULL
+                UNION ALL SELECT o.level, o.first FROM ~.look(q.queue, q.f, now_, own_) k,
+                  unnest(k.levels, k.firsts) o(level, first) WHERE q.f IS NOT NULL) l
+          WHERE l.first <= now_) h;
+  -- The visible jobs of that level, if all of them are plain, and no other level is to give the rest.
   SELECT array_agg(c.place) FILTER (WHERE c.plain),
       array_agg(nextval('~.fences')) FILTER (WHERE c.plain),
-      array_agg(q.part) FILTER (WHERE c.plain), array_agg(c.size) FILTER (WHERE c.plain),
-      array_agg(h.first) FILTER (WHERE c.nth > 1 IS NOT TRUE),
-      array_agg(h.start) FILTER (WHERE c.nth > 1 IS NOT TRUE),
-      array_agg(q.held) FILTER (WHERE c.nth > 1 IS NOT TRUE)
-    INTO places, fences_, parts, sizes, levels, starts, held_
-    FROM (SELECT u.queue, u.most, u.part, EXISTS (SELECT 1 FROM ~.queues k
-              WHERE k.queue = u.queue AND (k.paused OR now_ < k.snoozed)) AS held
-            FROM unnest(queues_, limits_) WITH ORDINALITY u(queue, most, part)) q,
-      LATERAL (SELECT min(l.priority) AS first, min(l.vesting) FILTER (WHERE l.nth = 1) AS start,
-            min(l.priority) FILTER (WHERE l.vesting <= now_) AS level,
-            count(*) FILTER (WHERE l.vesting <= now_) AS levels
-          FROM ~.level_heads(q.queue, NULL, NULL) l) h
-      LEFT JOIN LATERAL (SELECT l.place, l.size, row_number() OVER () AS nth,
-            bool_and(l.sound) OVER () AND (h.levels = 1 OR count(*) OVER () = q.most) AS plain
+      array_agg(q.part) FILTER (WHERE c.plain), array_agg(c.size) FILTER (WHERE c.plain)
+    INTO places, fences_, parts, sizes
+    FROM unnest(queues_, limits_, levels, firsts, counts, held_)
+        WITH ORDINALITY q(queue, most, level, first, levels, held, part),
+      LATERAL (SELECT l.place, l.size,
+            bool_and(l.sound) OVER () AND (q.levels = 1 OR count(*) OVER () = q.most) AS plain
           FROM (SELECT j.ctid AS place, ~.claim_bytes(j) AS size,
                     ~.unclaimable(j, now_) IS NULL AND NOT ~.leaves_run(j) AS sound
                   FROM ~.jobs j WHERE NOT q.held AND q.queue = ANY (counted)
                     AND array_position(queues_, q.queue) = q.part
-                    AND j.queue = q.queue AND j.priority = h.level AND j.vesting <= now_
-                    AND (j.priority > h.first OR j.vesting >= h.start)
-                  ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) l) c ON true;
+                    AND j.queue || '' = q.queue AND j.priority = q.level AND j.vesting >= q.first
+                    AND j.vesting <= now_
+                  ORDER BY j.vesting, j.id LIMIT q.most FOR UPDATE SKIP LOCKED) l) c;
   -- All that an answer has room for.
   FOR i IN 1 .. coalesce(cardinality(sizes), 0) LOOP
     total := total + sizes[i];
@@ -1093,14 +1146,21 @@ BEGIN
     SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, j.part FROM claimed j ORDER BY j.nth;
 
   FOR r IN
-    SELECT q.part, q.held, h.least, h.visible,
+    SELECT q.part, q.held, h.least, h.visible, h.moves, h.from_, h.then_,
         NOT q.queue = ANY (counted) OR array_position(queues_, q.queue) < q.part
-          OR h.visible AND NOT q.held AND q.part = ANY (parts) IS NOT TRUE AS alone,
-        own_ AND NOT h.visible AND EXISTS (SELECT 1 FROM ~.pointers p
-          WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM h.least) AS moves
-      FROM unnest(queues_, levels, starts, held_) WITH ORDINALITY q(queue, level, start, held, part),
-        LATERAL (SELECT min(l.vesting) AS least, coalesce(bool_or(l.vesting <= now_), false) AS visible
-          FROM ~.level_heads(q.queue, q.level, q.start) l) h
+          OR h.visible AND NOT q.held AND q.part = ANY (parts) IS NOT TRUE AS alone
+      FROM (SELECT u.*, ~.floors(~.queue_lock(u.queue), since_) AS f
+              FROM unnest(queues_, held_) WITH ORDINALITY u(queue, held, part) OFFSET 0) q,
+        LATERAL (
+          SELECT a.least, a.visible, own_ AND NOT a.visible AND EXISTS (SELECT 1 FROM ~.pointers p
+                WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM a.least) AS moves,
+              -9223372036854775808 AS from_, NULL::bigint AS then_
+            FROM (SELECT min(l.vesting) AS least, coalesce(bool_or(l.vesting <= now_), false) AS visible
+                    FROM ~.all_heads(q.queue) l) a
+            WHERE q.f IS NULL
+          UNION ALL SELECT t.* FROM ~.rest(q.queue, q.f, now_, lease_,
+              coalesce(cardinality(array_positions(parts, q.part::integer)), 0), own_) t
+            WHERE q.f IS NOT NULL) h
   LOOP
     tail.part := r.part;
     tail.priority := r.alone::integer;
@@ -1112,12 +1172,89 @@ BEGIN
     RETURN NEXT tail;
     IF r.moves AND NOT r.alone THEN
       moved := moved || r.part::integer;
+      froms := froms || r.from_;
+      thens := thens || r.then_;
     END IF;
   END LOOP;
   IF cardinality(moved) > 0 THEN
-    PERFORM ~.move_pointers(array_agg(queues_[m.part]), array_agg(shards_[m.part]))
-      FROM unnest(moved) m(part);
+    PERFORM ~.move_pointers(array_agg(queues_[m.part]), array_agg(shards_[m.part]),
+                               array_agg(m.first), array_agg(m.then_), since_)
+      FROM unnest(moved, froms, thens) m(part, first, then_);
   END IF;
+END $$;
+)sql";
+
+inline constexpr char floors[] = R"sql(
+CREATE SEQUENCE ~.returned MINVALUE 0;
+SELECT setval('~.returned', 0);
+
+-- What is known of the order. NULL: nothing, and it is not to be noted; most orders are looked through
+-- once or twice, so only every eighth look begins to know one. `now_` NULL: the step is by a clock of
+-- somebody else's, and floors may not be below what comes. Two orders may have the same setting: then
+-- the one that was looked through last has it.
+CREATE FUNCTION ~.floors(order_ bigint, now_ bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  here bigint := '~.state'::regclass::oid;
+  returned_ bigint := pg_sequence_last_value('~.returned');
+  f bigint[] := nullif(current_setting('weir.floors_' || (order_ & 511), true), '');
+BEGIN
+  IF f[1] = here AND f[2] = order_ AND f[3] = returned_ AND f[5] <= now_ THEN
+    RETURN f;
+  END IF;
+  RETURN CASE WHEN now_ / 1000 % 8 = 0 THEN
+    ARRAY[here, order_, returned_, now_ + 1000000000, now_, 0, 0, 0, 0] END;
+END $$;
+
+-- Are they to be raised by the next look? It is not done for each; nor where what a transaction sees is
+-- as old as the transaction, nor in one of an application's, which may be undone after it has ended.
+CREATE FUNCTION ~.to_be_raised(floors_ bigint[], now_ bigint, own_ boolean) RETURNS boolean
+  LANGUAGE sql STABLE
+  RETURN own_ AND floors_ IS NOT NULL
+    AND (floors_[10] IS NULL OR now_ >= floors_[5] + 10000000 OR now_ >= floors_[4])
+    AND current_setting('transaction_isolation') = 'read committed';
+
+CREATE FUNCTION ~.keep_floors(floors_ bigint[]) RETURNS boolean LANGUAGE sql VOLATILE
+  RETURN set_config('weir.floors_' || (floors_[2] & 511), floors_::text, false) IS NULL;
+
+-- The time of the server, to say how long something takes.
+CREATE FUNCTION ~.took(since_ timestamptz) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN (extract(epoch FROM clock_timestamp() - since_) * 1000000000)::bigint;
+
+-- Keeps the floors after a look from them, or from the beginning if that was due, which found these
+-- levels' first ones; the rest had none. `now_` was read before `since_`, and that before the look, which
+-- began at `began_`.
+CREATE FUNCTION ~.raise_floors(floors_ bigint[], levels_ integer[], firsts_ bigint[], now_ bigint,
+    since_ pg_snapshot, began_ timestamptz) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  settled bigint := pg_snapshot_xmin(since_)::text::bigint;
+  number bigint := pg_current_xact_id()::text::bigint;
+  out_ bigint[] := floors_[:9];
+  n integer := 10;
+  i integer := 1;
+  first bigint;
+BEGIN
+  out_[5] := now_;
+  IF now_ >= out_[4] THEN
+    out_[4] := now_ + least(greatest(1000000000, ~.took(began_) * 30), 2000000000);
+  END IF;
+  LOOP
+    EXIT WHEN floors_[n] IS NULL AND levels_[i] IS NULL OR cardinality(out_) > 128;
+    IF floors_[n] IS NULL OR levels_[i] < floors_[n] THEN
+      out_ := out_ || ARRAY[levels_[i], -9223372036854775808, now_, -number];
+      i := i + 1;
+    ELSE
+      first := CASE WHEN levels_[i] = floors_[n] THEN firsts_[i] END;
+      out_ := out_ || CASE
+        WHEN floors_[n + 3] BETWEEN 1 AND settled THEN
+          ARRAY[floors_[n], least(floors_[n + 2], first), now_, -number]
+        WHEN -floors_[n + 3] BETWEEN 1 AND number - 1 THEN
+          ARRAY[floors_[n], least(floors_[n + 1], first), floors_[n + 2], number]
+        ELSE ARRAY[floors_[n], least(floors_[n + 1], first), floors_[n + 2], floors_[n + 3]] END;
+      i := i + coalesce(levels_[i] = floors_[n], false)::integer;
+      n := n + 4;
+    END IF;
+  END LOOP;
+  RETURN ~.keep_floors(out_);
 END $$;
 )sql";
 
@@ -1285,7 +1422,9 @@ DECLARE
   buried integer := 0;
   gives_way boolean;
   fresh boolean;
+  number xid8;
 BEGIN
+  number := pg_current_xact_id();  -- before the time is read (see floors)
   IF plain_ THEN
     now_ := coalesce(at_, ~.clock());
     IF cardinality(ids_) > 1 THEN
@@ -1313,7 +1452,7 @@ BEGIN
       EXIT WHEN NOT FOUND;
     END LOOP;
     IF n > 0 THEN
-      done := ~.touch(queue_, shard_, vests, own_);
+      done := ~.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
       done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
     END IF;
     outcome := 0;
@@ -1371,7 +1510,7 @@ BEGIN
           WHERE j.queue = queue_ AND j.id = ids_[i] AND j.unique_key = keys_[i]))
       ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
     IF n > 0 THEN
-      done := ~.touch(queue_, shard_, vests, own_);
+      done := ~.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
       done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
     END IF;
     outcome := 0;
@@ -1447,7 +1586,7 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   IF vests IS NOT NULL THEN
-    PERFORM ~.touch(queue_, shard_, vests, own_);
+    PERFORM ~.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
     PERFORM ~.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
   END IF;
 END $$;
@@ -1465,17 +1604,17 @@ DECLARE
 BEGIN
   LOOP
     SELECT j.priority INTO level FROM ~.jobs j
-      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      WHERE j.queue || '' = queue_ AND j.priority > level AND j.vesting IS NOT NULL
       ORDER BY j.priority, j.vesting, j.id LIMIT 1;
     EXIT WHEN NOT FOUND OR left_ = 0;
     SELECT count(*), count(*) FILTER (WHERE s.upto <= room), max(s.upto)
       INTO n, fits, bytes
       FROM (SELECT sum({job_bytes}) OVER (ORDER BY j.vesting, j.id ROWS UNBOUNDED PRECEDING) AS upto
               FROM (SELECT k.* FROM ~.jobs k
-                      WHERE k.queue = queue_ AND k.priority = level AND k.vesting <= now_
+                      WHERE k.queue || '' = queue_ AND k.priority = level AND k.vesting <= now_
                       ORDER BY k.vesting, k.id LIMIT left_) j) s;
     RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.jobs j
-      WHERE j.queue = queue_ AND j.priority = level AND j.vesting <= now_
+      WHERE j.queue || '' = queue_ AND j.priority = level AND j.vesting <= now_
       ORDER BY j.vesting, j.id LIMIT fits;
     EXIT WHEN fits < n;
     left_ := left_ - n;
@@ -1570,7 +1709,7 @@ BEGIN
   END IF;
   UPDATE ~.jobs k SET state = 0, death = NULL, attempts = 0, snoozes = 0, deadline_from = now_,
       vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
-  PERFORM ~.touch(queue_, shard_, now_ + delay_, own_);
+  PERFORM ~.touch(queue_, shard_, now_ + delay_, CASE WHEN at_ IS NULL THEN now_ END, own_);
   IF buried = 0 THEN
     PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
   END IF;
@@ -2016,17 +2155,43 @@ CREATE FUNCTION ~.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE
   RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = '\x776569722e7363686564756c65732f'
                     THEN 1024 ELSE 0 END;
 
+-- A queue's first pointer up to a time, and before which time it was not looked for.
+CREATE FUNCTION ~.first_pointer(queue_ bytea, upto_ bigint, now_ bigint, OUT first bigint,
+    OUT from_ bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  f bigint[] := ~.floors(~.queue_lock(queue_) # 1, now_);
+  since_ pg_snapshot;
+  began_ timestamptz;
+  kept boolean;
+BEGIN
+  from_ := coalesce(CASE WHEN now_ < f[4] THEN f[11] END, -9223372036854775808);
+  IF ~.to_be_raised(f, now_, true) THEN
+    since_ := pg_current_snapshot();
+    began_ := clock_timestamp();
+  END IF;
+  SELECT p.pointer INTO first FROM ~.pointers p
+    WHERE p.queue = queue_ AND p.pointer >= from_ AND p.pointer <= upto_
+    ORDER BY p.pointer LIMIT 1;
+  IF since_ IS NOT NULL THEN
+    kept := ~.raise_floors(f, '{0}', ARRAY[coalesce(first, upto_)], now_, since_, began_);
+  END IF;
+END $$;
+
 -- A job of the queue vests at `vesting_`. A pointer that others have is relied on only where it
 -- cannot be removed before this step is committed; otherwise the step adds its own (F41, F48).
 -- Returns whether it did. (A function that returns something is called for less by an assignment
--- than by PERFORM, which is a statement to execute.)
-CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, own_ boolean)
+-- than by PERFORM, which is a statement to execute.) `now_`: when the step began; NULL: by a clock
+-- of somebody else's.
+CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, now_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   scan_ integer;
 BEGIN
+  IF (vesting_ >= now_) IS NOT TRUE THEN  -- it may come below a floor
+    PERFORM nextval('~.returned');
+  END IF;
   IF own_ AND pg_try_advisory_xact_lock_shared(~.queue_lock(queue_)) THEN
-    IF EXISTS (SELECT 1 FROM ~.pointers p WHERE p.queue = queue_ AND p.pointer <= vesting_) THEN
+    IF (~.first_pointer(queue_, vesting_, now_)).first IS NOT NULL THEN
       RETURN false;
     END IF;
   END IF;
@@ -2036,57 +2201,189 @@ BEGIN
   RETURN true;
 END $$;
 
--- The head of each level that is in use, one probe for each. Who has just looked at the first level
--- says where its head was: what is dead before it, and not yet removed by a vacuum, is not gone
--- through once more.
-CREATE FUNCTION ~.level_heads(queue_ bytea, first_ integer, from_ bigint)
-  RETURNS TABLE (nth integer, priority smallint, vesting bigint) LANGUAGE sql STABLE BEGIN ATOMIC
+-- The first job of each level that is in use, one probe for each.
+CREATE FUNCTION ~.all_heads(queue_ bytea) RETURNS TABLE (priority integer, vesting bigint)
+  LANGUAGE sql STABLE BEGIN ATOMIC
   WITH RECURSIVE heads AS (
-      (SELECT 1 AS nth, j.priority, j.vesting FROM ~.jobs j
-         WHERE j.queue = queue_ AND j.vesting IS NOT NULL
-           AND (j.priority, j.vesting) >= (coalesce(first_, -32769), coalesce(from_, 0))
+      (SELECT j.priority, j.vesting FROM ~.jobs j
+         WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL
          ORDER BY j.priority, j.vesting, j.id LIMIT 1)
     UNION ALL
-      SELECT h.nth + 1, n.priority, n.vesting FROM heads h, LATERAL (
+      SELECT n.priority, n.vesting FROM heads h, LATERAL (
         SELECT j.priority, j.vesting FROM ~.jobs j
-          WHERE j.queue = queue_ AND j.vesting IS NOT NULL AND j.priority > h.priority
+          WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL AND j.priority > h.priority
           ORDER BY j.priority, j.vesting, j.id LIMIT 1) n)
-    SELECT h.nth, h.priority, h.vesting FROM heads h;
+    SELECT h.priority::integer, h.vesting FROM heads h;
 END;
 
--- The least of the heads, and whether any is visible.
-CREATE FUNCTION ~.heads(queue_ bytea, now_ bigint, first_ integer, from_ bigint,
-    OUT least_ bigint, OUT visible boolean) LANGUAGE plpgsql AS $$
+-- The same from the floors on: one probe for each level, and one for what is between two that have a
+-- floor. Of those that have one only jobs up to a time. And the first of all.
+CREATE FUNCTION ~.level_heads(queue_ bytea, floors_ bigint[], upto_ bigint, OUT levels integer[],
+    OUT firsts bigint[], OUT least_ bigint) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  below integer := -1;  -- what is lower is damaged, and found by all_heads
+  n integer := 10;
+  known integer;
+  level integer;
+  first bigint;
 BEGIN
-  SELECT min(h.vesting), coalesce(bool_or(h.vesting <= now_), false) INTO least_, visible
-    FROM ~.level_heads(queue_, first_, from_) h;
+  IF floors_[10] IS NULL THEN
+    SELECT array_agg(h.priority), array_agg(h.vesting), min(h.vesting) INTO levels, firsts, least_
+      FROM ~.all_heads(queue_) h;
+    RETURN;
+  END IF;
+  LOOP
+    known := coalesce(floors_[n], 32768);
+    WHILE below + 1 < known LOOP
+      SELECT j.priority, j.vesting INTO level, first FROM ~.jobs j
+        WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL
+          AND j.priority > below AND j.priority < known
+        ORDER BY j.priority, j.vesting, j.id LIMIT 1;
+      EXIT WHEN NOT FOUND;
+      levels := levels || level;
+      firsts := firsts || first;
+      least_ := least(least_, first);
+      below := level;
+    END LOOP;
+    EXIT WHEN known = 32768;
+    SELECT j.vesting INTO first FROM ~.jobs j
+      WHERE j.queue || '' = queue_ AND j.priority = known
+        AND j.vesting >= floors_[n + 1] AND j.vesting <= upto_
+      ORDER BY j.vesting, j.id LIMIT 1;
+    IF FOUND THEN
+      levels := levels || known;
+      firsts := firsts || first;
+      least_ := least(least_, first);
+    END IF;
+    below := known;
+    n := n + 4;
+  END LOOP;
 END $$;
 
 -- Puts the pointers of these queues where the first of their jobs is, where nobody is enqueueing: a
 -- step that is not committed yet holds the lock shared, or has a pointer of its own. Each statement
 -- sees what was committed before it began. So the pointers are looked up before the jobs are, and no
 -- other is removed: one that is committed in between belongs to a job that was not seen (F57).
-CREATE FUNCTION ~.move_pointers(queues_ bytea[], shards_ integer[]) RETURNS void
-  LANGUAGE plpgsql AS $$
+--
+-- Where a queue has a time in `thens_`, only jobs that are visible are looked for, from its floors on,
+-- and it is due again at that time if there is none; then only pointers that are over are removed.
+CREATE FUNCTION ~.move_pointers(queues_ bytea[], shards_ integer[], froms_ bigint[],
+    thens_ bigint[], now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   alone integer[];  -- the queues that it has to itself, once for each pointer
   seen tid[];
   leasts bigint[];
+  until_ bigint;
 BEGIN
-  SELECT array_agg(q.n), array_agg(p.ctid) INTO alone, seen
+  SELECT array_agg(q.n), array_agg(p.place) INTO alone, seen
     FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
             WHERE pg_try_advisory_xact_lock(~.queue_lock(u.queue)) OFFSET 0) q
-      LEFT JOIN ~.pointers p ON p.queue = q.queue;
-  leasts := ARRAY(SELECT CASE WHEN u.n = ANY (alone) THEN
-      (SELECT min(h.vesting) FROM ~.level_heads(u.queue, NULL, NULL) h) END
-    FROM unnest(queues_) WITH ORDINALITY u(queue, n));
+      LEFT JOIN LATERAL (SELECT p.ctid AS place FROM ~.pointers p
+        WHERE p.queue = q.queue AND p.pointer >= froms_[q.n]
+          AND p.pointer <= coalesce(thens_[q.n], 9223372036854775807) OFFSET 0) p ON true;
+  until_ := CASE WHEN now_ IS NOT NULL THEN ~.clock() END;  -- somebody may have enqueued since now_
+  leasts := ARRAY(SELECT CASE WHEN u.n <> ALL (alone) IS NOT FALSE THEN NULL
+      WHEN u.then_ IS NULL THEN (SELECT min(h.vesting) FROM ~.all_heads(u.queue) h)
+      ELSE least(u.then_, (~.level_heads(u.queue,
+        ~.floors(~.queue_lock(u.queue), now_), until_)).least_) END
+    FROM unnest(queues_, thens_) WITH ORDINALITY u(queue, then_, n) ORDER BY u.n);
+  IF now_ IS NULL AND EXISTS (SELECT 1 FROM unnest(leasts) l(least) WHERE l.least < ~.clock()) THEN
+    PERFORM pg_current_xact_id();
+    PERFORM nextval('~.returned');  -- it may come below a floor
+  END IF;
   WITH gone AS (DELETE FROM ~.pointers p USING unnest(seen, alone) s(place, n)
-      WHERE p.ctid = s.place AND p.pointer IS DISTINCT FROM leasts[s.n])
+      WHERE p.ctid = s.place AND p.pointer IS DISTINCT FROM leasts[s.n]
+        AND (thens_[s.n] IS NULL OR p.pointer <= until_))
     INSERT INTO ~.pointers SELECT ~.scan_of(u.queue, u.shard), u.least, u.queue
-      FROM unnest(queues_, shards_, leasts) u(queue, shard, least)
+      FROM unnest(queues_, shards_, leasts, froms_, thens_) u(queue, shard, least, first, then_)
       WHERE u.least IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
-        WHERE p.queue = u.queue AND p.pointer <= u.least
-          AND (p.pointer = u.least OR NOT p.ctid = ANY (coalesce(seen, '{}'))));
+        WHERE p.queue = u.queue AND p.pointer >= u.first AND p.pointer <= u.least
+          AND (p.pointer = u.least OR u.then_ IS NOT NULL AND p.pointer > until_
+            OR NOT p.ctid = ANY (coalesce(seen, '{}'))) OFFSET 0);
+END $$;
+
+-- The first look of a dequeue: the levels that are in use, and the first job of each. The time was read
+-- before it.
+CREATE FUNCTION ~.look(queue_ bytea, f bigint[], now_ bigint, own_ boolean, OUT levels integer[],
+    OUT firsts bigint[]) LANGUAGE plpgsql AS $$
+DECLARE
+  since_ pg_snapshot;
+  began_ timestamptz;
+  kept boolean;
+BEGIN
+  IF ~.to_be_raised(f, now_, own_) THEN
+    since_ := pg_current_snapshot();
+    began_ := clock_timestamp();
+  END IF;
+  SELECT h.levels, h.firsts INTO levels, firsts
+    FROM ~.level_heads(queue_, CASE WHEN now_ < f[4] THEN f END, now_) h;
+  IF since_ IS NOT NULL THEN
+    kept := ~.raise_floors(f, levels, firsts, now_, since_, began_);
+  END IF;
+END $$;
+
+-- After a dequeue: whether more is visible, when the queue is due next, and whether its pointers are to
+-- be moved: from which one on, and until when (see move_pointers).
+--
+-- Each claim leaves something dead behind where its lease would have ended, which is ahead of the time,
+-- where no floor can be. So a session that has claimed many jobs lately looks there now and then, if that
+-- takes long. Until then the queue is due when it will look, whatever vests meanwhile: a job that vests
+-- later, or was lost, is found so much later, a second at most. floors[6]: when it looks; [7]: how many
+-- jobs it has claimed; [8]: how many it had claimed in the time of a lease before; [9]: when it
+-- begins to count anew.
+CREATE FUNCTION ~.rest(queue_ bytea, f bigint[], now_ bigint, lease_ bigint, claimed_ integer,
+    own_ boolean, OUT least_ bigint, OUT visible boolean, OUT moves boolean, OUT from_ bigint,
+    OUT then_ bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  began_ timestamptz;
+  took_ bigint;
+  latest bigint;  -- a pointer up to then is early enough
+  first bigint;
+  kept boolean;
+BEGIN
+  IF f[10] IS NOT NULL THEN
+    IF now_ >= f[9] THEN
+      f[8] := CASE WHEN now_ < f[9] + lease_ THEN f[7] ELSE 0 END;
+      f[7] := 0;
+      f[9] := now_ + lease_;
+    END IF;
+    f[7] := f[7] + claimed_;
+    IF now_ < f[4] AND f[7] + f[8] >= 256 THEN
+      then_ := least(f[4], now_ + 1000000000);
+    END IF;
+  END IF;
+  IF then_ IS NULL THEN
+    SELECT min(h.vesting) INTO least_ FROM ~.all_heads(queue_) h;
+  ELSIF now_ < f[6] THEN
+    latest := then_;
+    then_ := least(then_, greatest(f[6], now_ + 100000000));
+    least_ := least(then_, (~.level_heads(queue_, f, now_)).least_);
+  ELSE
+    began_ := clock_timestamp();
+    least_ := least(then_, (~.level_heads(queue_, f, 9223372036854775807)).least_);
+    took_ := ~.took(began_);
+    f[6] := now_ + CASE WHEN took_ > 200000 THEN least(took_ * 30, 1000000000) ELSE 0 END;
+    then_ := least_;
+    latest := then_;
+  END IF;
+  visible := coalesce(least_ <= now_, false);
+  IF f[10] IS NOT NULL THEN
+    IF then_ IS NULL AND visible AND claimed_ = 0 THEN
+      f[4] := now_;  -- perhaps below a floor
+    END IF;
+    kept := ~.keep_floors(f);
+  END IF;
+  moves := false;
+  IF own_ AND NOT visible THEN
+    SELECT p.first, p.from_ INTO first, from_
+      FROM ~.first_pointer(queue_, 9223372036854775807, CASE WHEN f IS NOT NULL THEN now_ END) p;
+    IF then_ IS NOT NULL AND first > now_ THEN
+      least_ := least(least_, first);
+    END IF;
+    moves := first IS NOT NULL AND CASE WHEN then_ IS NOT NULL THEN first <= now_ OR first > latest
+      ELSE first IS DISTINCT FROM least_ OR EXISTS (SELECT 1 FROM ~.pointers p
+        WHERE p.queue = queue_ AND p.pointer >= first AND p.pointer IS DISTINCT FROM least_) END;
+  END IF;
 END $$;
 
 -- Has a row of counters room for more? One that is damaged may not.
@@ -2094,16 +2391,25 @@ CREATE FUNCTION ~.counts_on(c ~.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
   RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
     AND least(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) > -4611686018427387904;
 
+-- The stripe of a row of counters after one more use.
+CREATE FUNCTION ~.next_stripe(uses_ bigint, stripe_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN CASE WHEN ~.next_use(uses_) & 31 = 0 THEN nextval('~.stripes') ELSE stripe_ END;
+
 CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
     cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  place tid;
 BEGIN
   IF own_ THEN
-    UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_,
-        cancelled = c.cancelled + cancelled_, purged = c.purged + purged_, dead = c.dead + dead_
-      WHERE c.shard = shard_ AND c.queue = queue_ AND c.stripe = (SELECT f.stripe
-        FROM ~.counters f WHERE f.shard = shard_ AND f.queue = queue_
-          AND ~.counts_on(f) LIMIT 1 FOR UPDATE SKIP LOCKED);
+    SELECT c.ctid INTO place FROM ~.counters c
+      WHERE c.queue = queue_ AND c.shard = shard_ AND ~.counts_on(c)
+      ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
+    -- By another statement, which sees what the row was when it was locked.
+    UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_, cancelled = c.cancelled + cancelled_,
+        purged = c.purged + purged_, dead = c.dead + dead_,
+        uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
+      WHERE c.ctid = place;
     IF FOUND THEN
       RETURN false;
     END IF;
@@ -2117,19 +2423,24 @@ END $$;
 -- each queue, before any is changed: what has been changed would be skipped.
 CREATE FUNCTION ~.count_completed(queues_ bytea[], shards_ integer[]) RETURNS void
   LANGUAGE plpgsql AS $$
+DECLARE
+  places tid[];
+  counts bigint[];
 BEGIN
-  WITH ended AS MATERIALIZED (
-      SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
-        GROUP BY u.queue, u.shard),
-    chosen AS MATERIALIZED (SELECT e.queue, e.jobs, f.stripe FROM ended e, LATERAL (
-      SELECT c.stripe FROM ~.counters c
-        WHERE c.shard = e.shard AND c.queue = e.queue AND ~.counts_on(c)
-        LIMIT 1 FOR UPDATE SKIP LOCKED) f),
-    counted AS (UPDATE ~.counters c SET completed = c.completed + f.jobs
-      FROM chosen f WHERE c.queue = f.queue AND c.stripe = f.stripe)
+  SELECT array_agg(e.queue), array_agg(e.shard), array_agg(e.jobs), array_agg(f.place)
+    INTO queues_, shards_, counts, places
+    FROM (SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
+            GROUP BY u.queue, u.shard) e
+      LEFT JOIN LATERAL (SELECT c.ctid AS place FROM ~.counters c
+        WHERE c.queue = e.queue AND c.shard = e.shard AND ~.counts_on(c)
+        ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED) f ON true;
+  WITH counted AS (UPDATE ~.counters c SET completed = c.completed + f.jobs,
+        uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
+      FROM unnest(places, counts) f(place, jobs) WHERE c.ctid = f.place)
     INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
-      SELECT e.queue, e.shard, 0, e.jobs, 0, 0, 0 FROM ended e
-        WHERE NOT EXISTS (SELECT 1 FROM chosen f WHERE f.queue = e.queue);
+      SELECT f.queue, f.shard, 0, f.jobs, 0, 0, 0
+        FROM unnest(queues_, shards_, counts, places) f(queue, shard, jobs, place)
+        WHERE f.place IS NULL;
 END $$;
 
 CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE
@@ -2140,7 +2451,7 @@ CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
+  RETURN ~.span((SELECT min(h.vesting) FROM ~.all_heads(queue_) h), now_);
 END $$;
 
 CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
@@ -2149,9 +2460,30 @@ DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
   IF own_ THEN
-    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_]);
+    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_], '{-9223372036854775808}', '{NULL}', NULL);
   END IF;
-  RETURN ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
+  RETURN ~.span((SELECT min(h.vesting) FROM ~.all_heads(queue_) h), now_);
+END $$;
+
+-- Where the first pointer of a scan is, or no pointer before it. `now_` NULL: no floor is known. A scan
+-- has no number of a transaction, and takes one only where a higher floor saves it something.
+CREATE FUNCTION ~.scan_from(scan_ integer, now_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  f bigint[] := ~.floors(-1 - scan_, now_);
+  from_ bigint := coalesce(CASE WHEN now_ < f[4] THEN f[11] END, -9223372036854775808);
+  first bigint;
+  since_ pg_snapshot := pg_current_snapshot();
+  began_ timestamptz := clock_timestamp();
+  kept boolean;
+BEGIN
+  SELECT p.pointer INTO first FROM ~.pointers p WHERE p.scan = scan_ AND p.pointer >= from_
+    ORDER BY p.pointer, p.queue LIMIT 1;
+  IF ~.to_be_raised(f, now_, pg_current_xact_id_if_assigned() IS NULL
+        AND NOT current_setting('transaction_read_only')::boolean)
+      AND (now_ >= f[5] + 10000000000 OR ~.took(began_) > 100000) THEN
+    kept := ~.raise_floors(f, '{0}', ARRAY[first], now_, since_, began_);
+  END IF;
+  RETURN coalesce(first, from_);
 END $$;
 
 -- First, with no queue, when the next pointer after these is due.
@@ -2159,8 +2491,8 @@ CREATE FUNCTION ~.scan_visible_queues(scan_ integer, limit_ integer, entropy_ bi
   RETURNS TABLE (queue bytea, next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
-  first bigint := greatest((SELECT min(p.pointer) FROM ~.pointers p WHERE p.scan = scan_),
-                           -4611686018427387904);
+  from_ bigint := ~.scan_from(scan_, CASE WHEN at_ IS NULL THEN now_ END);
+  first bigint := greatest(from_, -4611686018427387904);
   start bigint;
   p record;
   found_ bytea[] := '{}';
@@ -2182,7 +2514,8 @@ BEGIN
     UNION ALL
     (SELECT k.pointer, k.queue, q.paused, q.snoozed
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
-       WHERE k.scan = scan_ AND k.pointer < start ORDER BY k.pointer, k.queue)
+       WHERE k.scan = scan_ AND k.pointer < start AND k.pointer >= from_
+       ORDER BY k.pointer, k.queue)
     UNION ALL
     (SELECT k.pointer, k.queue, q.paused, q.snoozed
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
@@ -2243,12 +2576,12 @@ BEGIN
   FOR p IN SELECT k.queue AS name
       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
       WHERE k.scan IN (shard_, shard_ + 1024) AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
-        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = k.queue AND j.vesting IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue || '' = k.queue AND j.vesting IS NOT NULL)
       GROUP BY k.queue HAVING min(greatest(k.pointer, q.snoozed)) < now_ - grace_
       ORDER BY k.queue LIMIT least(limit_, 100) LOOP
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.queue_lock(p.name));
     DELETE FROM ~.pointers k WHERE k.queue = p.name
-      AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = p.name AND j.vesting IS NOT NULL);
+      AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue || '' = p.name AND j.vesting IS NOT NULL);
     deleted := deleted + FOUND::integer;
   END LOOP;
   RETURN deleted;
@@ -2335,7 +2668,7 @@ BEGIN
       coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
     FROM ~.counters c WHERE c.queue = queue_;
-  next_in := ~.span((~.heads(queue_, now_, NULL, NULL)).least_, now_);
+  next_in := ~.span((SELECT min(h.vesting) FROM ~.all_heads(queue_) h), now_);
 END $$;
 
 -- The last one may be more than fits the answer: it says that there are more.
@@ -2346,7 +2679,7 @@ DECLARE
   room integer := 4194304;
 BEGIN
   FOR i IN 1 .. limit_ LOOP
-    last := least((SELECT c.queue FROM ~.counters c WHERE c.shard = shard_ AND c.queue > last
+    last := least((SELECT c.queue FROM ~.counters c WHERE c.shard + 0 = shard_ AND c.queue > last
                      ORDER BY c.queue LIMIT 1),
                   (SELECT q.queue FROM ~.queues q WHERE q.shard = shard_ AND q.queue > last
                      ORDER BY q.queue LIMIT 1));
@@ -2373,7 +2706,8 @@ SELECT setval('~.seed',
 CREATE SEQUENCE ~.stripes;
 CREATE SEQUENCE ~.deaths;
 
--- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets.
+-- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets;
+-- 4: of dequeues.
 CREATE TABLE ~.used_keys (
   kind    smallint NOT NULL,
   key     bytea NOT NULL,
@@ -2458,10 +2792,12 @@ CREATE TABLE ~.pointers (
 CREATE INDEX pointers_due ON ~.pointers (scan, pointer, queue);
 CREATE INDEX pointers_queue ON ~.pointers (queue, pointer);
 
--- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.
+-- A queue's counters are the sums of its rows. A step takes the last one that nobody else has. A row
+-- becomes the last one again now and then, by a new stripe (see above).
 CREATE TABLE ~.counters (
   queue     bytea NOT NULL,
   stripe    bigint NOT NULL DEFAULT nextval('~.stripes'),
+  uses      bigint NOT NULL DEFAULT 0,
   shard     integer NOT NULL,
   enqueued  bigint NOT NULL,
   completed bigint NOT NULL,
@@ -2469,8 +2805,8 @@ CREATE TABLE ~.counters (
   purged    bigint NOT NULL,
   dead      bigint NOT NULL,
   PRIMARY KEY (queue, stripe)
-) WITH (fillfactor = 50, {hot_table});
-CREATE INDEX counters_shard ON ~.counters (shard, queue);
+) WITH (fillfactor = 70, {hot_table});
+CREATE INDEX counters_shard ON ~.counters ((shard + 0), queue);  -- see permits
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
 -- letters (death), or of the records that are kept until their retention is over (kept).
@@ -2506,7 +2842,7 @@ CREATE TABLE ~.jobs (
   checkpoint bytea NOT NULL DEFAULT '',
   PRIMARY KEY (queue, id)
 ) WITH ({jobs_table});
-CREATE INDEX jobs_order ON ~.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
+CREATE INDEX jobs_order ON ~.jobs ((queue || ''), priority, vesting, id) WHERE vesting IS NOT NULL;  -- see permits
 CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence, vesting) WHERE holder IS NOT NULL;
 CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
 CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
@@ -2515,10 +2851,12 @@ CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
 CREATE TABLE ~.dequeues (
   queue    bytea NOT NULL,
   holder   bytea NOT NULL,
+  uses     bigint NOT NULL DEFAULT 0,
+  number   bigint NOT NULL DEFAULT 0,    -- see above
   sequence bigint NOT NULL,
-  day      bigint NOT NULL,
-  PRIMARY KEY (queue, holder)
-) WITH (fillfactor = 50, {hot_table});
+  day      bigint NOT NULL
+) WITH (fillfactor = 70, {hot_table});
+CREATE INDEX dequeues_last ON ~.dequeues (queue, holder, number);
 CREATE INDEX dequeues_day ON ~.dequeues (day);
 
 -- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
@@ -2547,6 +2885,10 @@ CREATE UNLOGGED TABLE ~.hints (
 CREATE UNLOGGED TABLE ~.guards (
   name    bigint PRIMARY KEY
 ) WITH ({hot_table});
+
+-- The key of used_keys for what a holder dequeues.
+CREATE FUNCTION ~.dequeue_key(queue_ bytea, holder_ bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
+  RETURN int4send(octet_length(queue_)) || queue_ || holder_;
 
 -- The uses of a row after one more, whatever was noted.
 CREATE FUNCTION ~.next_use(uses_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
@@ -2724,7 +3066,7 @@ BEGIN
 END $$;
 )sql";
 
-inline constexpr char const* whole[] = {tables, leases, buckets, queues, jobs, claims, dequeue};
+inline constexpr char const* whole[] = {tables, leases, buckets, floors, queues, jobs, claims, dequeue};
 
 }  // namespace weir::detail::pgsql
 

@@ -175,7 +175,9 @@ DECLARE
   buried integer := 0;
   gives_way boolean;
   fresh boolean;
+  number xid8;
 BEGIN
+  number := pg_current_xact_id();  -- before the time is read (see floors)
   IF plain_ THEN
     now_ := coalesce(at_, weir.clock());
     IF cardinality(ids_) > 1 THEN
@@ -204,7 +206,7 @@ BEGIN
       EXIT WHEN NOT FOUND;
     END LOOP;
     IF n > 0 THEN
-      done := weir.touch(queue_, shard_, vests, own_);
+      done := weir.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
       done := weir.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
     END IF;
     outcome := weir.enqueue_outcome.enqueued;
@@ -263,7 +265,7 @@ BEGIN
           WHERE j.queue = queue_ AND j.id = ids_[i] AND j.unique_key = keys_[i]))
       ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
     IF n > 0 THEN
-      done := weir.touch(queue_, shard_, vests, own_);
+      done := weir.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
       done := weir.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
     END IF;
     outcome := weir.enqueue_outcome.enqueued;
@@ -341,7 +343,7 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   IF vests IS NOT NULL THEN
-    PERFORM weir.touch(queue_, shard_, vests, own_);
+    PERFORM weir.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
     PERFORM weir.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
   END IF;
 END $$;
@@ -359,7 +361,7 @@ DECLARE
 BEGIN
   LOOP
     SELECT j.priority INTO level FROM weir.jobs j
-      WHERE j.queue = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      WHERE j.queue || '' = queue_ AND j.priority > level AND j.vesting IS NOT NULL
       ORDER BY j.priority, j.vesting, j.id LIMIT 1;
     EXIT WHEN NOT FOUND OR left_ = 0;
     SELECT count(*), count(*) FILTER (WHERE s.upto <= room), max(s.upto)
@@ -367,10 +369,10 @@ BEGIN
       FROM (SELECT sum(weir.job_bytes) OVER (ORDER BY j.vesting, --\
           j.id ROWS UNBOUNDED PRECEDING) AS upto
               FROM (SELECT k.* FROM weir.jobs k
-                      WHERE k.queue = queue_ AND k.priority = level AND k.vesting <= now_
+                      WHERE k.queue || '' = queue_ AND k.priority = level AND k.vesting <= now_
                       ORDER BY k.vesting, k.id LIMIT left_) j) s;
     RETURN QUERY SELECT now_, weir.postgres_job_row.columns FROM weir.jobs j
-      WHERE j.queue = queue_ AND j.priority = level AND j.vesting <= now_
+      WHERE j.queue || '' = queue_ AND j.priority = level AND j.vesting <= now_
       ORDER BY j.vesting, j.id LIMIT fits;
     EXIT WHEN fits < n;
     left_ := left_ - n;
@@ -471,7 +473,7 @@ BEGIN
   UPDATE weir.jobs k SET state = weir.job_state.pending, death = NULL, attempts = 0, --\
       snoozes = 0, deadline_from = now_,
       vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
-  PERFORM weir.touch(queue_, shard_, now_ + delay_, own_);
+  PERFORM weir.touch(queue_, shard_, now_ + delay_, CASE WHEN at_ IS NULL THEN now_ END, own_);
   IF buried = 0 THEN
     PERFORM weir.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
   END IF;

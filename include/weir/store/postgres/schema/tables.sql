@@ -36,7 +36,8 @@ SELECT setval('weir.seed',
 CREATE SEQUENCE weir.stripes;
 CREATE SEQUENCE weir.deaths;
 
--- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets.
+-- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets;
+-- 4: of dequeues.
 CREATE TABLE weir.used_keys (
   kind    smallint NOT NULL,
   key     bytea NOT NULL,
@@ -121,10 +122,12 @@ CREATE TABLE weir.pointers (
 CREATE INDEX pointers_due ON weir.pointers (scan, pointer, queue);
 CREATE INDEX pointers_queue ON weir.pointers (queue, pointer);
 
--- A queue's counters are the sums of its rows. A step takes any of them that nobody else has.
+-- A queue's counters are the sums of its rows. A step takes the last one that nobody else has. A row
+-- becomes the last one again now and then, by a new stripe (see above).
 CREATE TABLE weir.counters (
   queue     bytea NOT NULL,
   stripe    bigint NOT NULL DEFAULT nextval('weir.stripes'),
+  uses      bigint NOT NULL DEFAULT 0,
   shard     integer NOT NULL,
   enqueued  bigint NOT NULL,
   completed bigint NOT NULL,
@@ -132,8 +135,8 @@ CREATE TABLE weir.counters (
   purged    bigint NOT NULL,
   dead      bigint NOT NULL,
   PRIMARY KEY (queue, stripe)
-) WITH (fillfactor = 50, weir.hot_table);
-CREATE INDEX counters_shard ON weir.counters (shard, queue);
+) WITH (fillfactor = 70, weir.hot_table);
+CREATE INDEX counters_shard ON weir.counters ((shard + 0), queue);  -- see permits
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
 -- letters (death), or of the records that are kept until their retention is over (kept).
@@ -169,7 +172,8 @@ CREATE TABLE weir.jobs (
   checkpoint bytea NOT NULL DEFAULT '',
   PRIMARY KEY (queue, id)
 ) WITH (weir.jobs_table);
-CREATE INDEX jobs_order ON weir.jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
+CREATE INDEX jobs_order ON weir.jobs ((queue || ''), priority, vesting, id) --\
+  WHERE vesting IS NOT NULL;  -- see permits
 CREATE INDEX jobs_claimed ON weir.jobs (queue, holder, sequence, vesting) --\
   WHERE holder IS NOT NULL;
 CREATE INDEX jobs_dead ON weir.jobs (queue, death) WHERE death IS NOT NULL;
@@ -179,10 +183,12 @@ CREATE INDEX jobs_kept ON weir.jobs (kept) WHERE kept IS NOT NULL;
 CREATE TABLE weir.dequeues (
   queue    bytea NOT NULL,
   holder   bytea NOT NULL,
+  uses     bigint NOT NULL DEFAULT 0,
+  number   bigint NOT NULL DEFAULT 0,    -- see above
   sequence bigint NOT NULL,
-  day      bigint NOT NULL,
-  PRIMARY KEY (queue, holder)
-) WITH (fillfactor = 50, weir.hot_table);
+  day      bigint NOT NULL
+) WITH (fillfactor = 70, weir.hot_table);
+CREATE INDEX dequeues_last ON weir.dequeues (queue, holder, number);
 CREATE INDEX dequeues_day ON weir.dequeues (day);
 
 -- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
@@ -211,6 +217,10 @@ CREATE UNLOGGED TABLE weir.hints (
 CREATE UNLOGGED TABLE weir.guards (
   name    bigint PRIMARY KEY
 ) WITH (weir.hot_table);
+
+-- The key of used_keys for what a holder dequeues.
+CREATE FUNCTION weir.dequeue_key(queue_ bytea, holder_ bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
+  RETURN int4send(octet_length(queue_)) || queue_ || holder_;
 
 -- The uses of a row after one more, whatever was noted.
 CREATE FUNCTION weir.next_use(uses_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
