@@ -36,7 +36,7 @@ import tempfile
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include" / "weir"
 LUA, SQL, WEB = "store/redis/script", "store/postgres/schema", "console/web"
 # A migration makes these, in this order.
-SCHEMA = ["tables", "leases", "buckets", "floors", "queues", "jobs", "claims", "dequeue"]
+SCHEMA = ["tables", "leases", "buckets", "floors", "pointers", "queues", "jobs", "claims", "dequeue"]
 # What append_sql fills in.
 FILLED = ["job_bytes", "function_settings", "hot_table", "jobs_table"]
 # Where scripts find definitions: (header, which generated headers include it).

@@ -2141,15 +2141,7 @@ BEGIN
 END $$;
 )sql";
 
-inline constexpr char queues[] = R"sql(
-CREATE TYPE ~.job_row AS (
-  now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
-  attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
-  fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
-  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
-  headers bytea, progress bytea, checkpoint bytea,
-  part integer);  -- of several dequeues: which one it is of
-
+inline constexpr char pointers[] = R"sql(
 -- The number of the scan that finds the queue: those of schedules have one of their own.
 CREATE FUNCTION ~.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
   RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = '\x776569722e7363686564756c65732f'
@@ -2386,66 +2378,6 @@ BEGIN
   END IF;
 END $$;
 
--- Has a row of counters room for more? One that is damaged may not.
-CREATE FUNCTION ~.counts_on(c ~.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
-  RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
-    AND least(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) > -4611686018427387904;
-
--- The stripe of a row of counters after one more use.
-CREATE FUNCTION ~.next_stripe(uses_ bigint, stripe_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN CASE WHEN ~.next_use(uses_) & 31 = 0 THEN nextval('~.stripes') ELSE stripe_ END;
-
-CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
-    cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
-  RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  place tid;
-BEGIN
-  IF own_ THEN
-    SELECT c.ctid INTO place FROM ~.counters c
-      WHERE c.queue = queue_ AND c.shard = shard_ AND ~.counts_on(c)
-      ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
-    -- By another statement, which sees what the row was when it was locked.
-    UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_, cancelled = c.cancelled + cancelled_,
-        purged = c.purged + purged_, dead = c.dead + dead_,
-        uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
-      WHERE c.ctid = place;
-    IF FOUND THEN
-      RETURN false;
-    END IF;
-  END IF;
-  INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
-    VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
-  RETURN true;
-END $$;
-
--- Counts jobs of any queues as completed: a queue and its shard for each job. A row is chosen once for
--- each queue, before any is changed: what has been changed would be skipped.
-CREATE FUNCTION ~.count_completed(queues_ bytea[], shards_ integer[]) RETURNS void
-  LANGUAGE plpgsql AS $$
-DECLARE
-  places tid[];
-  counts bigint[];
-BEGIN
-  SELECT array_agg(e.queue), array_agg(e.shard), array_agg(e.jobs), array_agg(f.place)
-    INTO queues_, shards_, counts, places
-    FROM (SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
-            GROUP BY u.queue, u.shard) e
-      LEFT JOIN LATERAL (SELECT c.ctid AS place FROM ~.counters c
-        WHERE c.queue = e.queue AND c.shard = e.shard AND ~.counts_on(c)
-        ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED) f ON true;
-  WITH counted AS (UPDATE ~.counters c SET completed = c.completed + f.jobs,
-        uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
-      FROM unnest(places, counts) f(place, jobs) WHERE c.ctid = f.place)
-    INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
-      SELECT f.queue, f.shard, 0, f.jobs, 0, 0, 0
-        FROM unnest(queues_, shards_, counts, places) f(queue, shard, jobs, place)
-        WHERE f.place IS NULL;
-END $$;
-
-CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE
-  RETURN coalesce((SELECT paused OR now_ < snoozed FROM ~.queues WHERE queue = queue_), false);
-
 CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
@@ -2586,6 +2518,76 @@ BEGIN
   END LOOP;
   RETURN deleted;
 END $$;
+)sql";
+
+inline constexpr char queues[] = R"sql(
+CREATE TYPE ~.job_row AS (
+  now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
+  attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
+  fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
+  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
+  headers bytea, progress bytea, checkpoint bytea,
+  part integer);  -- of several dequeues: which one it is of
+
+-- Has a row of counters room for more? One that is damaged may not.
+CREATE FUNCTION ~.counts_on(c ~.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
+  RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
+    AND least(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) > -4611686018427387904;
+
+-- The stripe of a row of counters after one more use.
+CREATE FUNCTION ~.next_stripe(uses_ bigint, stripe_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN CASE WHEN ~.next_use(uses_) & 31 = 0 THEN nextval('~.stripes') ELSE stripe_ END;
+
+CREATE FUNCTION ~.count_jobs(queue_ bytea, shard_ integer, enqueued_ bigint, completed_ bigint,
+    cancelled_ bigint, purged_ bigint, dead_ bigint, own_ boolean)
+  RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  place tid;
+BEGIN
+  IF own_ THEN
+    SELECT c.ctid INTO place FROM ~.counters c
+      WHERE c.queue = queue_ AND c.shard = shard_ AND ~.counts_on(c)
+      ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
+    -- By another statement, which sees what the row was when it was locked.
+    UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_, cancelled = c.cancelled + cancelled_,
+        purged = c.purged + purged_, dead = c.dead + dead_,
+        uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
+      WHERE c.ctid = place;
+    IF FOUND THEN
+      RETURN false;
+    END IF;
+  END IF;
+  INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+    VALUES (queue_, shard_, enqueued_, completed_, cancelled_, purged_, dead_);
+  RETURN true;
+END $$;
+
+-- Counts jobs of any queues as completed: a queue and its shard for each job. A row is chosen once for
+-- each queue, before any is changed: what has been changed would be skipped.
+CREATE FUNCTION ~.count_completed(queues_ bytea[], shards_ integer[]) RETURNS void
+  LANGUAGE plpgsql AS $$
+DECLARE
+  places tid[];
+  counts bigint[];
+BEGIN
+  SELECT array_agg(e.queue), array_agg(e.shard), array_agg(e.jobs), array_agg(f.place)
+    INTO queues_, shards_, counts, places
+    FROM (SELECT u.queue, u.shard, count(*) AS jobs FROM unnest(queues_, shards_) u(queue, shard)
+            GROUP BY u.queue, u.shard) e
+      LEFT JOIN LATERAL (SELECT c.ctid AS place FROM ~.counters c
+        WHERE c.queue = e.queue AND c.shard = e.shard AND ~.counts_on(c)
+        ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED) f ON true;
+  WITH counted AS (UPDATE ~.counters c SET completed = c.completed + f.jobs,
+        uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
+      FROM unnest(places, counts) f(place, jobs) WHERE c.ctid = f.place)
+    INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
+      SELECT f.queue, f.shard, 0, f.jobs, 0, 0, 0
+        FROM unnest(queues_, shards_, counts, places) f(queue, shard, jobs, place)
+        WHERE f.place IS NULL;
+END $$;
+
+CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql STABLE
+  RETURN coalesce((SELECT paused OR now_ < snoozed FROM ~.queues WHERE queue = queue_), false);
 
 CREATE FUNCTION ~.open_queue(queue_ bytea, shard_ integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -3066,7 +3068,7 @@ BEGIN
 END $$;
 )sql";
 
-inline constexpr char const* whole[] = {tables, leases, buckets, floors, queues, jobs, claims, dequeue};
+inline constexpr char const* whole[] = {tables, leases, buckets, floors, pointers, queues, jobs, claims, dequeue};
 
 }  // namespace weir::detail::pgsql
 
