@@ -17,7 +17,7 @@
 --- place. Who gives it back draws from `weir.returned` first, which every session sees at once, and
 --- forgets its floors for. A clock that was set back by less than a second is not noticed by anybody; so
 --- an order is looked through from its beginning once a second, too, or every other second if that
---- takes long, and a queue whose pointers were moved after a look from a floor is due within a second.
+--- takes long; and a pointer that is below a floor is not removed before all of its queue was looked at.
 ---
 --- A floor that is missing costs time and nothing else. So they are values of settings, which a session
 --- loses with its connection, and with a transaction that fails. Sessions are not told apart by a pooler,
@@ -54,6 +54,10 @@ CREATE FUNCTION weir.to_be_raised(floors_ bigint[], now_ bigint, own_ boolean) R
   RETURN own_ AND floors_ IS NOT NULL
     AND (floors_[10] IS NULL OR now_ >= floors_[5] + 10000000 OR now_ >= floors_[4])
     AND current_setting('transaction_isolation') = 'read committed';
+
+-- The highest of them. What is known to be below it was not looked for.
+CREATE FUNCTION weir.top_floor(floors_ bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN (SELECT max(floors_[n]) FROM generate_series(11, cardinality(floors_), 4) n);
 
 CREATE FUNCTION weir.keep_floors(floors_ bigint[]) RETURNS boolean LANGUAGE sql VOLATILE
   RETURN set_config('weir.floors_' || (floors_[2] & 511), floors_::text, false) IS NULL;

@@ -1213,6 +1213,10 @@ CREATE FUNCTION ~.to_be_raised(floors_ bigint[], now_ bigint, own_ boolean) RETU
     AND (floors_[10] IS NULL OR now_ >= floors_[5] + 10000000 OR now_ >= floors_[4])
     AND current_setting('transaction_isolation') = 'read committed';
 
+-- The highest of them. What is known to be below it was not looked for.
+CREATE FUNCTION ~.top_floor(floors_ bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN (SELECT max(floors_[n]) FROM generate_series(11, cardinality(floors_), 4) n);
+
 CREATE FUNCTION ~.keep_floors(floors_ bigint[]) RETURNS boolean LANGUAGE sql VOLATILE
   RETURN set_config('weir.floors_' || (floors_[2] & 511), floors_::text, false) IS NULL;
 
@@ -2264,21 +2268,26 @@ CREATE FUNCTION ~.move_pointers(queues_ bytea[], shards_ integer[], froms_ bigin
 DECLARE
   alone integer[];  -- the queues that it has to itself, once for each pointer
   seen tid[];
+  times bigint[];
   leasts bigint[];
   until_ bigint;
 BEGIN
-  SELECT array_agg(q.n), array_agg(p.place) INTO alone, seen
+  SELECT array_agg(q.n), array_agg(p.place), array_agg(p.pointer) INTO alone, seen, times
     FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
             WHERE pg_try_advisory_xact_lock(~.queue_lock(u.queue)) OFFSET 0) q
-      LEFT JOIN LATERAL (SELECT p.ctid AS place FROM ~.pointers p
+      LEFT JOIN LATERAL (SELECT p.ctid AS place, p.pointer FROM ~.pointers p
         WHERE p.queue = q.queue AND p.pointer >= froms_[q.n]
           AND p.pointer <= coalesce(thens_[q.n], 9223372036854775807) OFFSET 0) p ON true;
   until_ := CASE WHEN now_ IS NOT NULL THEN ~.clock() END;  -- somebody may have enqueued since now_
   leasts := ARRAY(SELECT CASE WHEN u.n <> ALL (alone) IS NOT FALSE THEN NULL
-      WHEN u.then_ IS NULL THEN (SELECT min(h.vesting) FROM ~.all_heads(u.queue) h)
-      ELSE least(u.then_, (~.level_heads(u.queue,
-        ~.floors(~.queue_lock(u.queue), now_), until_)).least_) END
-    FROM unnest(queues_, thens_) WITH ORDINALITY u(queue, then_, n) ORDER BY u.n);
+      WHEN u.then_ IS NOT NULL
+        THEN least(u.then_, (~.level_heads(u.queue, u.f, until_)).least_)
+      WHEN now_ < u.f[4] AND u.f[10] IS NOT NULL AND ~.top_floor(u.f) <=
+          (SELECT min(s.pointer) FROM unnest(alone, times) s(n, pointer) WHERE s.n = u.n)
+        THEN (~.level_heads(u.queue, u.f, 9223372036854775807)).least_
+      ELSE (SELECT min(h.vesting) FROM ~.all_heads(u.queue) h) END
+    FROM (SELECT o.*, ~.floors(~.queue_lock(o.queue), now_) AS f
+            FROM unnest(queues_, thens_) WITH ORDINALITY o(queue, then_, n)) u ORDER BY u.n);
   IF now_ IS NULL AND EXISTS (SELECT 1 FROM unnest(leasts) l(least) WHERE l.least < ~.clock()) THEN
     PERFORM pg_current_xact_id();
     PERFORM nextval('~.returned');  -- it may come below a floor
@@ -2345,7 +2354,7 @@ BEGIN
     END IF;
   END IF;
   IF then_ IS NULL THEN
-    SELECT min(h.vesting) INTO least_ FROM ~.all_heads(queue_) h;
+    least_ := (~.level_heads(queue_, CASE WHEN now_ < f[4] THEN f END, 9223372036854775807)).least_;
   ELSIF now_ < f[6] THEN
     latest := then_;
     then_ := least(then_, greatest(f[6], now_ + 100000000));
@@ -2360,9 +2369,6 @@ BEGIN
   END IF;
   visible := coalesce(least_ <= now_, false);
   IF f[10] IS NOT NULL THEN
-    IF then_ IS NULL AND visible AND claimed_ = 0 THEN
-      f[4] := now_;  -- perhaps below a floor
-    END IF;
     kept := ~.keep_floors(f);
   END IF;
   moves := false;

@@ -123,21 +123,26 @@ CREATE FUNCTION weir.move_pointers(queues_ bytea[], shards_ integer[], froms_ bi
 DECLARE
   alone integer[];  -- the queues that it has to itself, once for each pointer
   seen tid[];
+  times bigint[];
   leasts bigint[];
   until_ bigint;
 BEGIN
-  SELECT array_agg(q.n), array_agg(p.place) INTO alone, seen
+  SELECT array_agg(q.n), array_agg(p.place), array_agg(p.pointer) INTO alone, seen, times
     FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
             WHERE pg_try_advisory_xact_lock(weir.queue_lock(u.queue)) OFFSET 0) q
-      LEFT JOIN LATERAL (SELECT p.ctid AS place FROM weir.pointers p
+      LEFT JOIN LATERAL (SELECT p.ctid AS place, p.pointer FROM weir.pointers p
         WHERE p.queue = q.queue AND p.pointer >= froms_[q.n]
           AND p.pointer <= coalesce(thens_[q.n], 9223372036854775807) OFFSET 0) p ON true;
   until_ := CASE WHEN now_ IS NOT NULL THEN weir.clock() END;  -- somebody may have enqueued since now_
   leasts := ARRAY(SELECT CASE WHEN u.n <> ALL (alone) IS NOT FALSE THEN NULL
-      WHEN u.then_ IS NULL THEN (SELECT min(h.vesting) FROM weir.all_heads(u.queue) h)
-      ELSE least(u.then_, (weir.level_heads(u.queue,
-        weir.floors(weir.queue_lock(u.queue), now_), until_)).least_) END
-    FROM unnest(queues_, thens_) WITH ORDINALITY u(queue, then_, n) ORDER BY u.n);
+      WHEN u.then_ IS NOT NULL
+        THEN least(u.then_, (weir.level_heads(u.queue, u.f, until_)).least_)
+      WHEN now_ < u.f[4] AND u.f[10] IS NOT NULL AND weir.top_floor(u.f) <=
+          (SELECT min(s.pointer) FROM unnest(alone, times) s(n, pointer) WHERE s.n = u.n)
+        THEN (weir.level_heads(u.queue, u.f, 9223372036854775807)).least_
+      ELSE (SELECT min(h.vesting) FROM weir.all_heads(u.queue) h) END
+    FROM (SELECT o.*, weir.floors(weir.queue_lock(o.queue), now_) AS f
+            FROM unnest(queues_, thens_) WITH ORDINALITY o(queue, then_, n)) u ORDER BY u.n);
   IF now_ IS NULL AND EXISTS (SELECT 1 FROM unnest(leasts) l(least) WHERE l.least < weir.clock()) THEN
     PERFORM pg_current_xact_id();
     PERFORM nextval('weir.returned');  -- it may come below a floor
@@ -204,7 +209,7 @@ BEGIN
     END IF;
   END IF;
   IF then_ IS NULL THEN
-    SELECT min(h.vesting) INTO least_ FROM weir.all_heads(queue_) h;
+    least_ := (weir.level_heads(queue_, CASE WHEN now_ < f[4] THEN f END, 9223372036854775807)).least_;
   ELSIF now_ < f[6] THEN
     latest := then_;
     then_ := least(then_, greatest(f[6], now_ + 100000000));
@@ -219,9 +224,6 @@ BEGIN
   END IF;
   visible := coalesce(least_ <= now_, false);
   IF f[10] IS NOT NULL THEN
-    IF then_ IS NULL AND visible AND claimed_ = 0 THEN
-      f[4] := now_;  -- perhaps below a floor
-    END IF;
     kept := weir.keep_floors(f);
   END IF;
   moves := false;
