@@ -348,29 +348,6 @@ BOOST_AUTO_TEST_CASE(F57_a_job_that_is_enqueued_while_another_is_claimed_has_a_p
   }
 }
 
-// Each knows of another time at which it is to look.
-BOOST_AUTO_TEST_CASE(F84_busy_sessions_do_not_keep_each_other_awake) {
-  stepped b;
-  always_busy(b.db);
-  connection other{the_server().conninfo(b.database)};
-  for (int i = 0; i != 40; ++i) {
-    auto const name = "other " + std::to_string(i);
-    b.jobs(1);
-    b.db.must(enqueue("q", name));
-    BOOST_TEST(other.must(dequeue("q")) == name);
-    other.must(complete("q", name));
-  }
-  int dequeues = 0;
-  for (int i = 0; i != 1'000; ++i) {
-    b.pass(1);
-    if (b.db.must(is_due) == "0") continue;
-    dequeues += 2;
-    BOOST_TEST((i % 2 == 0 ? b.db : other).must(dequeue("q")) == "");
-    BOOST_TEST((i % 2 == 0 ? other : b.db).must(dequeue("q")) == "");
-  }
-  BOOST_TEST(dequeues <= 24);
-}
-
 // Once nothing is claimed any more, a queue has no pointer that nothing is behind.
 BOOST_AUTO_TEST_CASE(F79_a_queue_that_is_not_busy_any_more_has_no_pointer) {
   stepped b;
