@@ -390,7 +390,8 @@ BOOST_AUTO_TEST_CASE(F102_a_job_below_a_floor_keeps_its_pointer) {
   other.must(enqueue("q", "behind"));
   b.pass(200);
   change(b.db, "floors", "f[5] <= now_", "order_ & 511 = weir.queue_lock(''q'') & 511");
-  BOOST_TEST(b.db.must(dequeue("q")) == "");  // who knows floors of the queue, and none of its pointers
+  BOOST_TEST(b.db.must(dequeue("q")) == "");  // who knows floors of the queue, and none of its
+                                              // pointers
   BOOST_TEST(other.must(is_due) == "1");
 }
 
