@@ -292,7 +292,8 @@ BOOST_AUTO_TEST_CASE(F79_a_job_of_the_last_transaction_is_found) {
   BOOST_TEST(b.db.must(is_due) == "1");
 }
 
-// What ends ahead of the time is not looked through for each job, but soon enough.
+// Delays and leases end ahead of the time, which is not looked through for each job, but soon
+// enough.
 BOOST_AUTO_TEST_CASE(F79_delays_and_leases_that_end_are_found) {
   stepped b;
   always_busy(b.db);

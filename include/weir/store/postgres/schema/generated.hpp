@@ -846,11 +846,7 @@ DECLARE
 BEGIN
   number := pg_current_xact_id();  -- before the time is read (see floors)
   IF sequence_ <> 0 THEN
-    SELECT d.ctid, d.sequence INTO asked, last FROM ~.dequeues d
-      WHERE d.queue = queue_ AND d.holder = holder_ ORDER BY d.number DESC LIMIT 1 FOR UPDATE;
-    IF NOT FOUND THEN
-      SELECT d.place, d.sequence INTO asked, last FROM ~.last_dequeue(queue_, holder_) d;
-    END IF;
+    SELECT d.place, d.sequence INTO asked, last FROM ~.last_dequeue(queue_, holder_) d;
   ELSIF cardinality(limits_) > 1 THEN
     limit_ := 0;
     FOR i IN 1 .. cardinality(limits_) LOOP
