@@ -25,7 +25,7 @@ constexpr sql_mutant defects[] = {
     {"R4", "ELSIF j.payload <> expected_ THEN", "ELSIF false THEN"},
     {"F39", "THEN 1024 ELSE 0 END", "THEN 0 ELSE 0 END"},
     {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
-    {"F48", "p.pointer >= from_ AND p.pointer <= upto_\n", "p.pointer >= from_\n"},
+    {"F48", "p.pointer + 0 >= from_ AND p.pointer + 0 <= upto_\n", "p.pointer >= from_\n"},
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},
     {"F106", "AND (k.until IS NULL OR j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3))", ""},
     {"F106", "AND (until_ IS NULL OR k.unique_key = j.unique_key AND k.strategy NOT IN (0, 3))",

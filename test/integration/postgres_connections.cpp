@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 // How connections are made: names are looked up while the executor goes on, and `verify-full` is
-// for whom the certificate names.
+// for whom the certificate names. And that they are kept.
 
 #include "patience.hpp"
 #include "postgres_bed.hpp"
@@ -89,7 +89,27 @@ error_code try_it(boost::asio::io_context& io, postgres_store const& store) {
 
 }  // namespace
 
+/// The sessions of stores.
+std::string sessions(bed& b) {
+  return b.db.must("SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity "
+                   "WHERE datname = current_database() AND pid <> pg_backend_pid()");
+}
+
 BOOST_AUTO_TEST_SUITE(postgres_connections)
+
+// What a server may say besides answers is bounded (F90), and all of an answer belongs to it.
+BOOST_AUTO_TEST_CASE(a_connection_is_kept_however_many_answers_it_gives) {
+  auto one = quick();
+  one.connections = 1;
+  bed b{one};
+  BOOST_TEST(b(command::dequeue_jobs{"q", "h", 1, 10, 1min}).has_value());
+  auto const first = sessions(b);
+  BOOST_TEST_REQUIRE(!first.empty());
+  for (std::uint64_t n = 2; n != 1'500; ++n) {
+    BOOST_TEST_REQUIRE(b(command::dequeue_jobs{"q", "h", n, 10, 1min}).has_value());
+  }
+  BOOST_TEST(sessions(b) == first);
+}
 
 BOOST_AUTO_TEST_CASE(names_are_looked_up_while_the_executor_goes_on) {
   bed b;
@@ -167,6 +187,13 @@ BOOST_AUTO_TEST_CASE(a_verified_connection_is_for_whom_the_certificate_names) {
     BOOST_TEST(seen->size() == jobs.size());
     for (auto const& j : *seen) BOOST_TEST((j.payload == large));
   }
+
+  // What TLS adds is a part of the answers, too.
+  auto const first = sessions(b);
+  for (int i = 0; i != 150; ++i) {
+    BOOST_TEST_REQUIRE(ask(b.io, store, command::peek_jobs{"q", 100}).has_value());
+  }
+  BOOST_TEST(sessions(b) == first);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -133,6 +133,8 @@ def notices(program, case, mutant, seconds):
         return f"it hangs: no end after {seconds} s"
     if done.returncode == 0:
         return ""
+    if done.returncode == 99:
+        sys.exit(f"{mutant}: what it changes is not there")
     said = [line for line in (done.stdout + done.stderr).splitlines() if "error" in line]
     return (said or ["it ends with %d" % done.returncode])[0].split("error: ")[-1]
 

@@ -83,9 +83,10 @@ class postgres_allowance {
 
   /// Bytes of an answer were read.
   void answered(std::uint64_t bytes) noexcept {
-    // With it come the ends of messages and of TLS records, or a short notice.
+    // With it come the ends of messages, or a short notice, and about 30 bytes of each TLS record of
+    // 8 KiB.
     constexpr std::uint64_t trimmings = 128;
-    answered_ += bytes + trimmings;
+    answered_ += bytes + bytes / 256 + trimmings;
     spent_ = 0;
   }
 
@@ -136,12 +137,15 @@ class postgres_allowance {
   std::int64_t spent_ = 0;  // on what is no whole answer yet
 };
 
-/// The bytes that the rows of an answer took on their way, or the texts of an error.
+/// The bytes that an answer took on its way: the names of its columns and its rows, or the texts of
+/// an error.
 [[nodiscard]] inline std::uint64_t postgres_bytes(PGresult const* r) noexcept {
   constexpr std::uint64_t header = 7;
+  constexpr std::uint64_t column = 19;
   auto const rows = PQntuples(r);
   auto const columns = PQnfields(r);
-  auto out = header * static_cast<unsigned>(rows);
+  auto out = header * static_cast<unsigned>(rows + 1);
+  for (int k = 0; k != columns; ++k) out += column + std::strlen(PQfname(r, k));
   for (int i = 0; i != rows; ++i) {
     for (int k = 0; k != columns; ++k) {
       out += sizeof(std::int32_t) + static_cast<unsigned>(PQgetlength(r, i, k));

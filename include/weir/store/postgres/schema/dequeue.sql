@@ -77,7 +77,7 @@ BEGIN
   IF sequence_ <> 0 THEN
     IF last = sequence_ THEN
       RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_lease FROM weir.jobs j
-        WHERE j.queue = queue_ AND j.holder = holder_ AND j.sequence = sequence_
+        WHERE j.queue || '' = queue_ AND j.holder = holder_ AND j.sequence = sequence_
           AND j.state = weir.job_state.pending AND j.vesting > now_ ORDER BY j.fence;
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
@@ -86,7 +86,7 @@ BEGIN
           uses = weir.next_use(d.uses), number = weir.next_use(d.uses) >> 5
         WHERE d.ctid = asked;
       UPDATE weir.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
-        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
+        WHERE last <> sequence_ AND j.queue || '' = queue_ AND j.holder = holder_
           AND j.sequence = sequence_;
     END IF;
   END IF;
@@ -279,7 +279,7 @@ BEGIN
                 ORDER BY k.number DESC LIMIT 1 FOR UPDATE) d ON true
             WHERE array_position(queues_, u.queue) = u.part) a
     WHERE coalesce(a.last, 0) < a.sequence AND NOT EXISTS (SELECT 1 FROM weir.jobs j
-      WHERE j.queue = a.queue AND j.holder = a.holder AND j.sequence >= a.sequence);
+      WHERE j.queue || '' = a.queue AND j.holder = a.holder AND j.sequence >= a.sequence);
   -- Where there was none, who says first that there is one makes it, in this statement.
   WITH found_ AS (
       UPDATE weir.dequeues d SET sequence = sequences_[a.part], day = now_ / 86400000000000,
@@ -362,7 +362,7 @@ BEGIN
               FROM unnest(queues_, held_) WITH ORDINALITY u(queue, held, part) OFFSET 0) q,
         LATERAL (
           SELECT a.least, a.visible, own_ AND NOT a.visible AND EXISTS (SELECT 1 FROM weir.pointers p
-                WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM a.least) AS moves,
+                WHERE p.queue || '' = q.queue AND p.pointer IS DISTINCT FROM a.least) AS moves,
               -9223372036854775808 AS from_, NULL::bigint AS then_
             FROM (SELECT min(l.vesting) AS least, coalesce(bool_or(l.vesting <= now_), false) AS visible
                     FROM weir.all_heads(q.queue) l) a

@@ -865,7 +865,7 @@ BEGIN
   IF sequence_ <> 0 THEN
     IF last = sequence_ THEN
       RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM ~.jobs j
-        WHERE j.queue = queue_ AND j.holder = holder_ AND j.sequence = sequence_
+        WHERE j.queue || '' = queue_ AND j.holder = holder_ AND j.sequence = sequence_
           AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
@@ -874,7 +874,7 @@ BEGIN
           uses = ~.next_use(d.uses), number = ~.next_use(d.uses) >> 5
         WHERE d.ctid = asked;
       UPDATE ~.jobs j SET sequence = 0  -- of an earlier dequeue that had this number, too
-        WHERE last <> sequence_ AND j.queue = queue_ AND j.holder = holder_
+        WHERE last <> sequence_ AND j.queue || '' = queue_ AND j.holder = holder_
           AND j.sequence = sequence_;
     END IF;
   END IF;
@@ -1066,7 +1066,7 @@ BEGIN
                 ORDER BY k.number DESC LIMIT 1 FOR UPDATE) d ON true
             WHERE array_position(queues_, u.queue) = u.part) a
     WHERE coalesce(a.last, 0) < a.sequence AND NOT EXISTS (SELECT 1 FROM ~.jobs j
-      WHERE j.queue = a.queue AND j.holder = a.holder AND j.sequence >= a.sequence);
+      WHERE j.queue || '' = a.queue AND j.holder = a.holder AND j.sequence >= a.sequence);
   -- Where there was none, who says first that there is one makes it, in this statement.
   WITH found_ AS (
       UPDATE ~.dequeues d SET sequence = sequences_[a.part], day = now_ / 86400000000000,
@@ -1149,7 +1149,7 @@ BEGIN
               FROM unnest(queues_, held_) WITH ORDINALITY u(queue, held, part) OFFSET 0) q,
         LATERAL (
           SELECT a.least, a.visible, own_ AND NOT a.visible AND EXISTS (SELECT 1 FROM ~.pointers p
-                WHERE p.queue = q.queue AND p.pointer IS DISTINCT FROM a.least) AS moves,
+                WHERE p.queue || '' = q.queue AND p.pointer IS DISTINCT FROM a.least) AS moves,
               -9223372036854775808 AS from_, NULL::bigint AS then_
             FROM (SELECT min(l.vesting) AS least, coalesce(bool_or(l.vesting <= now_), false) AS visible
                     FROM ~.all_heads(q.queue) l) a
@@ -1822,14 +1822,14 @@ BEGIN
     RETURN;
   END IF;
   WITH gone AS (DELETE FROM ~.permits p
-      WHERE p.key || '' = key_ AND p.until BETWEEN soonest AND now RETURNING p.ticket)
+      WHERE p.key || '' = key_ AND p.until + 0 BETWEEN soonest AND now RETURNING p.ticket)
     SELECT count(*) FILTER (WHERE NOT gone.ticket) AS permits,
            count(*) FILTER (WHERE gone.ticket) AS tickets INTO gone_ FROM gone;
   live := live - gone_.permits;
   waiting := waiting - gone_.tickets;
   ended := gone_.permits + gone_.tickets;
-  soonest := coalesce((SELECT p.until FROM ~.permits p WHERE p.key || '' = key_ AND p.until > now
-    ORDER BY p.until LIMIT 1), 9223372036854775807);
+  soonest := coalesce((SELECT p.until FROM ~.permits p WHERE p.key || '' = key_
+      AND p.until + 0 > now ORDER BY p.until + 0 LIMIT 1), 9223372036854775807);
 END $$;
 
 -- What a holder hears whose turn has come. Any role of the database may listen: a guess at a key
@@ -1978,10 +1978,10 @@ BEGIN
         IF k < l.live THEN
           SELECT p.until INTO ends FROM ~.permits p
             WHERE p.key || 'p' = key_ || 'p' AND NOT p.ticket AND p.number >= l.oldest
-            ORDER BY p.until OFFSET k LIMIT 1;
+            ORDER BY p.until + 0 OFFSET k LIMIT 1;
         ELSE
           SELECT p.until INTO ends FROM ~.permits p
-            WHERE p.key || '' = key_ AND p.holder <> holders_[i] ORDER BY p.until DESC LIMIT 1;
+            WHERE p.key || '' = key_ AND p.holder <> holders_[i] ORDER BY p.until + 0 DESC LIMIT 1;
         END IF;
         retry_after := ends - l.now;
       END IF;
@@ -2162,8 +2162,8 @@ BEGIN
     began_ := clock_timestamp();
   END IF;
   SELECT p.pointer INTO first FROM ~.pointers p
-    WHERE p.queue = queue_ AND p.pointer >= from_ AND p.pointer <= upto_
-    ORDER BY p.pointer LIMIT 1;
+    WHERE p.queue || '' = queue_ AND p.pointer + 0 >= from_ AND p.pointer + 0 <= upto_
+    ORDER BY p.pointer + 0 LIMIT 1;
   IF since_ IS NOT NULL THEN
     kept := ~.raise_floors(f, '{0}', ARRAY[coalesce(first, upto_)], now_, since_, began_);
   END IF;
@@ -2272,8 +2272,8 @@ BEGIN
     FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
             WHERE pg_try_advisory_xact_lock(~.queue_lock(u.queue)) OFFSET 0) q
       LEFT JOIN LATERAL (SELECT p.ctid AS place, p.pointer FROM ~.pointers p
-        WHERE p.queue = q.queue AND p.pointer >= froms_[q.n]
-          AND p.pointer <= coalesce(thens_[q.n], 9223372036854775807) OFFSET 0) p ON true;
+        WHERE p.queue || '' = q.queue AND p.pointer + 0 >= froms_[q.n]
+          AND p.pointer + 0 <= coalesce(thens_[q.n], 9223372036854775807) OFFSET 0) p ON true;
   until_ := CASE WHEN now_ IS NOT NULL THEN ~.clock() END;  -- somebody may have enqueued since now_
   leasts := ARRAY(SELECT CASE WHEN u.n <> ALL (alone) IS NOT FALSE THEN NULL
       WHEN u.then_ IS NOT NULL
@@ -2294,7 +2294,7 @@ BEGIN
     INSERT INTO ~.pointers SELECT ~.scan_of(u.queue, u.shard), u.least, u.queue
       FROM unnest(queues_, shards_, leasts, froms_, thens_) u(queue, shard, least, first, then_)
       WHERE u.least IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~.pointers p
-        WHERE p.queue = u.queue AND p.pointer >= u.first AND p.pointer <= u.least
+        WHERE p.queue || '' = u.queue AND p.pointer + 0 >= u.first AND p.pointer + 0 <= u.least
           AND (p.pointer = u.least OR u.then_ IS NOT NULL AND p.pointer > until_
             OR NOT p.ctid = ANY (coalesce(seen, '{}'))) OFFSET 0);
 END $$;
@@ -2376,7 +2376,8 @@ BEGIN
     END IF;
     moves := first IS NOT NULL AND CASE WHEN then_ IS NOT NULL THEN first <= now_ OR first > latest
       ELSE first IS DISTINCT FROM least_ OR EXISTS (SELECT 1 FROM ~.pointers p
-        WHERE p.queue = queue_ AND p.pointer >= first AND p.pointer IS DISTINCT FROM least_) END;
+        WHERE p.queue || '' = queue_ AND p.pointer + 0 >= first
+          AND p.pointer IS DISTINCT FROM least_) END;
   END IF;
 END $$;
 
@@ -2514,7 +2515,7 @@ BEGIN
       GROUP BY k.queue HAVING min(greatest(k.pointer, q.snoozed)) < now_ - grace_
       ORDER BY k.queue LIMIT least(limit_, 100) LOOP
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.queue_lock(p.name));
-    DELETE FROM ~.pointers k WHERE k.queue = p.name
+    DELETE FROM ~.pointers k WHERE k.queue || '' = p.name
       AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue || '' = p.name AND j.vesting IS NOT NULL);
     deleted := deleted + FOUND::integer;
   END LOOP;
@@ -2668,7 +2669,7 @@ BEGIN
       greatest(~.held_within(sum(c.dead)), 0), greatest(~.held_within(sum(c.cancelled)), 0),
       greatest(~.held_within(sum(c.purged)), 0),
       (SELECT count(*) FROM ~.jobs j
-         WHERE j.queue = queue_ AND j.holder > '' AND coalesce(j.vesting, now_) > now_),
+         WHERE j.queue || '' = queue_ AND j.holder > '' AND coalesce(j.vesting, now_) > now_),
       coalesce((SELECT q.paused FROM ~.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
     FROM ~.counters c WHERE c.queue = queue_;
@@ -2683,8 +2684,8 @@ DECLARE
   room integer := 4194304;
 BEGIN
   FOR i IN 1 .. limit_ LOOP
-    last := least((SELECT c.queue FROM ~.counters c WHERE c.shard + 0 = shard_ AND c.queue > last
-                     ORDER BY c.queue LIMIT 1),
+    last := least((SELECT c.queue FROM ~.counters c WHERE c.shard + 0 = shard_
+                       AND c.queue || '' > last ORDER BY c.queue || '' LIMIT 1),
                   (SELECT q.queue FROM ~.queues q WHERE q.shard = shard_ AND q.queue > last
                      ORDER BY q.queue LIMIT 1));
     EXIT WHEN last IS NULL;
@@ -2745,10 +2746,11 @@ CREATE TABLE ~.permits (
   PRIMARY KEY (key, holder)
 ) WITH ({hot_table});
 -- The plan of a look-up was perhaps made when there was nothing, and then one index is as good as any
--- other that begins alike. So each begins with an expression of its own.
+-- other that has one of its columns. So each has expressions of its own, and a statement names those
+-- of the index that is meant for it.
 CREATE INDEX permits_turns ON ~.permits ((key || 't'), number) WHERE ticket;
 CREATE INDEX permits_fences ON ~.permits ((key || 'p'), number) WHERE NOT ticket;
-CREATE INDEX permits_ends ON ~.permits ((key || ''), until);
+CREATE INDEX permits_ends ON ~.permits ((key || ''), (until + 0));
 CREATE INDEX permits_until ON ~.permits (until);
 
 CREATE TABLE ~.locks (
@@ -2794,7 +2796,7 @@ CREATE TABLE ~.pointers (
   queue   bytea NOT NULL
 ) WITH ({hot_table});
 CREATE INDEX pointers_due ON ~.pointers (scan, pointer, queue);
-CREATE INDEX pointers_queue ON ~.pointers (queue, pointer);
+CREATE INDEX pointers_queue ON ~.pointers ((queue || ''), (pointer + 0));  -- see permits
 
 -- A queue's counters are the sums of its rows. A step takes the last one that nobody else has. A row
 -- becomes the last one again now and then, by a new stripe (see above).
@@ -2810,7 +2812,7 @@ CREATE TABLE ~.counters (
   dead      bigint NOT NULL,
   PRIMARY KEY (queue, stripe)
 ) WITH (fillfactor = 70, {hot_table});
-CREATE INDEX counters_shard ON ~.counters ((shard + 0), queue);  -- see permits
+CREATE INDEX counters_shard ON ~.counters ((shard + 0), (queue || ''));  -- see permits
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
 -- letters (death), or of the records that are kept until their retention is over (kept).
@@ -2847,7 +2849,7 @@ CREATE TABLE ~.jobs (
   PRIMARY KEY (queue, id)
 ) WITH ({jobs_table});
 CREATE INDEX jobs_order ON ~.jobs ((queue || ''), priority, vesting, id) WHERE vesting IS NOT NULL;  -- see permits
-CREATE INDEX jobs_claimed ON ~.jobs (queue, holder, sequence, vesting) WHERE holder IS NOT NULL;
+CREATE INDEX jobs_claimed ON ~.jobs ((queue || ''), holder, sequence, vesting) WHERE holder IS NOT NULL;
 CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
 CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
 

@@ -52,14 +52,14 @@ BEGIN
     RETURN;
   END IF;
   WITH gone AS (DELETE FROM weir.permits p
-      WHERE p.key || '' = key_ AND p.until BETWEEN soonest AND now RETURNING p.ticket)
+      WHERE p.key || '' = key_ AND p.until + 0 BETWEEN soonest AND now RETURNING p.ticket)
     SELECT count(*) FILTER (WHERE NOT gone.ticket) AS permits,
            count(*) FILTER (WHERE gone.ticket) AS tickets INTO gone_ FROM gone;
   live := live - gone_.permits;
   waiting := waiting - gone_.tickets;
   ended := gone_.permits + gone_.tickets;
-  soonest := coalesce((SELECT p.until FROM weir.permits p WHERE p.key || '' = key_ AND p.until > now
-    ORDER BY p.until LIMIT 1), 9223372036854775807);
+  soonest := coalesce((SELECT p.until FROM weir.permits p WHERE p.key || '' = key_
+      AND p.until + 0 > now ORDER BY p.until + 0 LIMIT 1), 9223372036854775807);
 END $$;
 
 -- What a holder hears whose turn has come. Any role of the database may listen: a guess at a key
@@ -208,10 +208,10 @@ BEGIN
         IF k < l.live THEN
           SELECT p.until INTO ends FROM weir.permits p
             WHERE p.key || 'p' = key_ || 'p' AND NOT p.ticket AND p.number >= l.oldest
-            ORDER BY p.until OFFSET k LIMIT 1;
+            ORDER BY p.until + 0 OFFSET k LIMIT 1;
         ELSE
           SELECT p.until INTO ends FROM weir.permits p
-            WHERE p.key || '' = key_ AND p.holder <> holders_[i] ORDER BY p.until DESC LIMIT 1;
+            WHERE p.key || '' = key_ AND p.holder <> holders_[i] ORDER BY p.until + 0 DESC LIMIT 1;
         END IF;
         retry_after := ends - l.now;
       END IF;

@@ -21,8 +21,8 @@ BEGIN
     began_ := clock_timestamp();
   END IF;
   SELECT p.pointer INTO first FROM weir.pointers p
-    WHERE p.queue = queue_ AND p.pointer >= from_ AND p.pointer <= upto_
-    ORDER BY p.pointer LIMIT 1;
+    WHERE p.queue || '' = queue_ AND p.pointer + 0 >= from_ AND p.pointer + 0 <= upto_
+    ORDER BY p.pointer + 0 LIMIT 1;
   IF since_ IS NOT NULL THEN
     kept := weir.raise_floors(f, '{0}', ARRAY[coalesce(first, upto_)], now_, since_, began_);
   END IF;
@@ -131,8 +131,8 @@ BEGIN
     FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
             WHERE pg_try_advisory_xact_lock(weir.queue_lock(u.queue)) OFFSET 0) q
       LEFT JOIN LATERAL (SELECT p.ctid AS place, p.pointer FROM weir.pointers p
-        WHERE p.queue = q.queue AND p.pointer >= froms_[q.n]
-          AND p.pointer <= coalesce(thens_[q.n], 9223372036854775807) OFFSET 0) p ON true;
+        WHERE p.queue || '' = q.queue AND p.pointer + 0 >= froms_[q.n]
+          AND p.pointer + 0 <= coalesce(thens_[q.n], 9223372036854775807) OFFSET 0) p ON true;
   until_ := CASE WHEN now_ IS NOT NULL THEN weir.clock() END;  -- somebody may have enqueued since now_
   leasts := ARRAY(SELECT CASE WHEN u.n <> ALL (alone) IS NOT FALSE THEN NULL
       WHEN u.then_ IS NOT NULL
@@ -153,7 +153,7 @@ BEGIN
     INSERT INTO weir.pointers SELECT weir.scan_of(u.queue, u.shard), u.least, u.queue
       FROM unnest(queues_, shards_, leasts, froms_, thens_) u(queue, shard, least, first, then_)
       WHERE u.least IS NOT NULL AND NOT EXISTS (SELECT 1 FROM weir.pointers p
-        WHERE p.queue = u.queue AND p.pointer >= u.first AND p.pointer <= u.least
+        WHERE p.queue || '' = u.queue AND p.pointer + 0 >= u.first AND p.pointer + 0 <= u.least
           AND (p.pointer = u.least OR u.then_ IS NOT NULL AND p.pointer > until_
             OR NOT p.ctid = ANY (coalesce(seen, '{}'))) OFFSET 0);
 END $$;
@@ -235,7 +235,8 @@ BEGIN
     END IF;
     moves := first IS NOT NULL AND CASE WHEN then_ IS NOT NULL THEN first <= now_ OR first > latest
       ELSE first IS DISTINCT FROM least_ OR EXISTS (SELECT 1 FROM weir.pointers p
-        WHERE p.queue = queue_ AND p.pointer >= first AND p.pointer IS DISTINCT FROM least_) END;
+        WHERE p.queue || '' = queue_ AND p.pointer + 0 >= first
+          AND p.pointer IS DISTINCT FROM least_) END;
   END IF;
 END $$;
 
@@ -377,7 +378,7 @@ BEGIN
       GROUP BY k.queue HAVING min(greatest(k.pointer, q.snoozed)) < now_ - grace_
       ORDER BY k.queue LIMIT least(limit_, weir.rule.pointers_per_step) LOOP
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(weir.queue_lock(p.name));
-    DELETE FROM weir.pointers k WHERE k.queue = p.name
+    DELETE FROM weir.pointers k WHERE k.queue || '' = p.name
       AND NOT EXISTS (SELECT 1 FROM weir.jobs j --\
         WHERE j.queue || '' = p.name AND j.vesting IS NOT NULL);
     deleted := deleted + FOUND::integer;

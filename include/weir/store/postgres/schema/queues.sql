@@ -153,7 +153,7 @@ BEGIN
       greatest(weir.held_within(sum(c.dead)), 0), greatest(weir.held_within(sum(c.cancelled)), 0),
       greatest(weir.held_within(sum(c.purged)), 0),
       (SELECT count(*) FROM weir.jobs j
-         WHERE j.queue = queue_ AND j.holder > '' AND coalesce(j.vesting, now_) > now_),
+         WHERE j.queue || '' = queue_ AND j.holder > '' AND coalesce(j.vesting, now_) > now_),
       coalesce((SELECT q.paused FROM weir.queues q WHERE q.queue = queue_), false)
     INTO enqueued, completed, dead, cancelled, purged, leased, paused
     FROM weir.counters c WHERE c.queue = queue_;
@@ -168,8 +168,8 @@ DECLARE
   room integer := weir.limits.answer_bytes;
 BEGIN
   FOR i IN 1 .. limit_ LOOP
-    last := least((SELECT c.queue FROM weir.counters c WHERE c.shard + 0 = shard_ AND c.queue > last
-                     ORDER BY c.queue LIMIT 1),
+    last := least((SELECT c.queue FROM weir.counters c WHERE c.shard + 0 = shard_
+                       AND c.queue || '' > last ORDER BY c.queue || '' LIMIT 1),
                   (SELECT q.queue FROM weir.queues q WHERE q.shard = shard_ AND q.queue > last
                      ORDER BY q.queue LIMIT 1));
     EXIT WHEN last IS NULL;

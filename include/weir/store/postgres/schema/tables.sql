@@ -71,10 +71,11 @@ CREATE TABLE weir.permits (
   PRIMARY KEY (key, holder)
 ) WITH (weir.hot_table);
 -- The plan of a look-up was perhaps made when there was nothing, and then one index is as good as any
--- other that begins alike. So each begins with an expression of its own.
+-- other that has one of its columns. So each has expressions of its own, and a statement names those
+-- of the index that is meant for it.
 CREATE INDEX permits_turns ON weir.permits ((key || 't'), number) WHERE ticket;
 CREATE INDEX permits_fences ON weir.permits ((key || 'p'), number) WHERE NOT ticket;
-CREATE INDEX permits_ends ON weir.permits ((key || ''), until);
+CREATE INDEX permits_ends ON weir.permits ((key || ''), (until + 0));
 CREATE INDEX permits_until ON weir.permits (until);
 
 CREATE TABLE weir.locks (
@@ -120,7 +121,7 @@ CREATE TABLE weir.pointers (
   queue   bytea NOT NULL
 ) WITH (weir.hot_table);
 CREATE INDEX pointers_due ON weir.pointers (scan, pointer, queue);
-CREATE INDEX pointers_queue ON weir.pointers (queue, pointer);
+CREATE INDEX pointers_queue ON weir.pointers ((queue || ''), (pointer + 0));  -- see permits
 
 -- A queue's counters are the sums of its rows. A step takes the last one that nobody else has. A row
 -- becomes the last one again now and then, by a new stripe (see above).
@@ -136,7 +137,7 @@ CREATE TABLE weir.counters (
   dead      bigint NOT NULL,
   PRIMARY KEY (queue, stripe)
 ) WITH (fillfactor = 70, weir.hot_table);
-CREATE INDEX counters_shard ON weir.counters ((shard + 0), queue);  -- see permits
+CREATE INDEX counters_shard ON weir.counters ((shard + 0), (queue || ''));  -- see permits
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
 -- letters (death), or of the records that are kept until their retention is over (kept).
@@ -174,7 +175,7 @@ CREATE TABLE weir.jobs (
 ) WITH (weir.jobs_table);
 CREATE INDEX jobs_order ON weir.jobs ((queue || ''), priority, vesting, id) --\
   WHERE vesting IS NOT NULL;  -- see permits
-CREATE INDEX jobs_claimed ON weir.jobs (queue, holder, sequence, vesting) --\
+CREATE INDEX jobs_claimed ON weir.jobs ((queue || ''), holder, sequence, vesting) --\
   WHERE holder IS NOT NULL;
 CREATE INDEX jobs_dead ON weir.jobs (queue, death) WHERE death IS NOT NULL;
 CREATE INDEX jobs_kept ON weir.jobs (kept) WHERE kept IS NOT NULL;
