@@ -19,11 +19,6 @@ struct scenario {
   std::string_view name;
   std::string_view failures;  ///< their numbers in the project's list
   std::string_view what;
-  std::string_view known;  ///< the engines on which it is known to fail, one after another
-
-  [[nodiscard]] bool known_on(std::string_view name_of_engine) const {
-    return known.find(name_of_engine) != std::string_view::npos;
-  }
 };
 [[nodiscard]] std::vector<scenario> const& scenarios();
 

@@ -214,7 +214,9 @@ class sqlite_file {
     write_back_now();
   }
 
-  /// Writes the log back into the file, if it has grown. For when nobody waits for an answer.
+  /// Writes the log back into the file, if it has grown. For when nobody waits for an answer. Where
+  /// a reader keeps it from that, which takes a while to see, it is tried again when the log has
+  /// become twice as long.
   ///
   /// SQLite releases before 3.51.3 can lose what was committed when one process writes back while
   /// another begins the log anew ("WAL-reset bug"; 3.44.6 and 3.50.7 have the repair, too). With
@@ -222,8 +224,8 @@ class sqlite_file {
   /// file are not: give them `PRAGMA wal_autocheckpoint = 0`, or a SQLite that is repaired.
   void write_back() noexcept {
     if (!wants_write_back()) return;
-    write_back_at_ = log_pages_ + most_log_pages;  // if readers keep it from being done now
-    write_back_now();
+    auto const more = write_back_now() ? most_log_pages : log_pages_;
+    write_back_at_ = std::int64_t{log_pages_} + more;
     tell_of_long_log();
   }
   [[nodiscard]] bool wants_write_back() const noexcept { return log_pages_ >= write_back_at_; }
@@ -246,19 +248,24 @@ class sqlite_file {
     while (long_log_ <= bytes) long_log_ *= 4;
   }
 
-  void write_back_now() noexcept {
+  /// False: somebody kept it from being all written back.
+  bool write_back_now() noexcept {
     log_is_new_ = true;
-    if (sqlite3_libversion_number() >= 3'051'003) {
-      sqlite3_wal_checkpoint_v2(db_.handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-      return;
-    }
+    int all = 0;
+    int done = 0;
+    auto const write = [&](int how) {
+      return sqlite3_wal_checkpoint_v2(db_.handle(), "main", how, &all, &done) == SQLITE_OK &&
+             done == all;
+    };
+    if (sqlite3_libversion_number() >= 3'051'003) return write(SQLITE_CHECKPOINT_PASSIVE);
     sqlite_patience patience{
         std::min<duration>(options_.busy_timeout, std::chrono::milliseconds{250})};
     sqlite3_busy_handler(
         db_.handle(), [](void* p, int) { return static_cast<sqlite_patience*>(p)->wait() ? 1 : 0; },
         &patience);
-    sqlite3_wal_checkpoint_v2(db_.handle(), "main", SQLITE_CHECKPOINT_FULL, nullptr, nullptr);
+    bool const whole = write(SQLITE_CHECKPOINT_FULL);
     sqlite3_busy_handler(db_.handle(), nullptr, nullptr);
+    return whole;
   }
 
   [[nodiscard]] std::string full_name(std::string const& path) const {
@@ -361,7 +368,7 @@ class sqlite_file {
   bool log_is_new_ = true;
   static constexpr std::int64_t least_long_log = std::int64_t{64} << 20;
   std::int64_t long_log_ = least_long_log;  // bytes of which the log is told
-  int write_back_at_ = most_log_pages;
+  std::int64_t write_back_at_ = most_log_pages;
   bool writes_ = false;
 };
 
