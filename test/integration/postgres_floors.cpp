@@ -410,6 +410,7 @@ class crowd {
   crowd() {
     never_look_at_all(b_.db);
     always_busy(b_.db);
+    change(b_.db, "scan_visible_queues", "again_ > 64", "again_ > 0");
   }
 
   void run() {

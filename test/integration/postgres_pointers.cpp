@@ -1,7 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// F57: whatever removes or moves a queue's pointer, every job that waits is found by one.
+// F57: whatever removes or moves a queue's pointer, every job that waits is found by one. F77: and
+// applications' enqueues, each of which leaves one, do not heap them up.
 
 #include "postgres_bed.hpp"
 
@@ -37,8 +38,21 @@ std::string enqueue(int number, std::chrono::seconds delay, bool own) {
          (own ? "true" : "false") + ", NULL)";
 }
 
-/// A pointer that nothing is behind any more.
-constexpr char stale[] = "INSERT INTO weir.pointers VALUES (0, 1, 'q')";
+/// Pointers that nothing is behind any more.
+std::string stale(int n = 1) {
+  return "INSERT INTO weir.pointers SELECT 0, i, 'q' FROM generate_series(1, " + std::to_string(n) +
+         ") i";
+}
+
+/// So many enqueues of applications' transactions, one after the other.
+void outbox(bed& b, std::string const& queue, int n) {
+  auto text = enqueue(0, 0s, false);
+  text.replace(text.find("'q'"), 3, "'" + queue + "'");
+  text.replace(text.find("md5('0')::uuid"), 14, "gen_random_uuid()");
+  b.db.must("DO $do$ BEGIN FOR n IN 1.." + std::to_string(n) + " LOOP PERFORM (" + text +
+            "); COMMIT; END LOOP; END $do$");
+}
+std::int64_t pointers(bed& b) { return b.db.number("SELECT count(*) FROM weir.pointers"); }
 
 /// A command that is about to remove the pointer is held where it has decided to, by a lock of the
 /// table, until an enqueue is committed.
@@ -50,7 +64,7 @@ void misses_nothing(C const& c, std::optional<std::chrono::seconds> there,
   connection other{the_server().conninfo(b.database)};
   if (there) b.db.must(enqueue(1, *there, true));
   b.db.must("DELETE FROM weir.pointers");
-  b.db.must(stale);
+  b.db.must(stale());
   other.must("BEGIN; LOCK TABLE weir.pointers IN SHARE MODE");
   auto const done = start(b.store, c);
   until_somebody_waits(b.io, b.database);
@@ -127,7 +141,7 @@ BOOST_AUTO_TEST_CASE(F57_dequeues_of_many_queues_delete_no_pointer_of_a_job_that
     bed b;
     let_locks_take_long(b.db);
     connection other{the_server().conninfo(b.database)};
-    b.db.must(stale);
+    b.db.must(stale());
     other.must("BEGIN; LOCK TABLE weir.pointers IN SHARE MODE");
     auto const done = start(b.store, command::dequeue_jobs{"q", "h", 1, 1, 1min});
     auto const beside = start(b.store, command::dequeue_jobs{"other", "h", 1, 1, 1min});
@@ -142,11 +156,90 @@ BOOST_AUTO_TEST_CASE(F57_dequeues_of_many_queues_delete_no_pointer_of_a_job_that
   }
 }
 
+// Who moves its pointers may remove the one that would be left; who enqueues may rely on another.
+BOOST_AUTO_TEST_CASE(F57_a_scan_removes_no_pointer_of_a_queue_that_others_have) {
+  bed b;
+  b.db.must(stale(100));
+  connection other{the_server().conninfo(b.database)};
+  for (std::string const shared : {"", "_shared"}) {
+    other.must("BEGIN; SELECT pg_advisory_xact_lock" + shared + "(weir.queue_lock('q'))");
+    BOOST_TEST(b(command::scan_visible_queues{})->queues.size() == 1U);
+    BOOST_TEST(pointers(b) == 100);
+    other.must("COMMIT");
+  }
+  BOOST_TEST(b(command::scan_visible_queues{})->queues.size() == 1U);
+  BOOST_TEST(pointers(b) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(F77_of_an_outbox_each_queue_leaves_one_pointer) {
+  bed b;
+  outbox(b, "q", 2'500);
+  outbox(b, "r", 100);
+  BOOST_TEST(pointers(b) == 2'600);
+  // It does not go through all of them before it has removed them, and says that there is more.
+  auto const first = b(command::scan_visible_queues{0, 10});
+  BOOST_TEST_REQUIRE(first.has_value());
+  BOOST_TEST(first->queues.size() == 1U);
+  BOOST_TEST_REQUIRE(first->next_in.has_value());
+  BOOST_TEST((*first->next_in <= 0s));
+  BOOST_TEST(pointers(b) == 101);
+  BOOST_TEST(b(command::scan_visible_queues{0, 10})->queues.size() == 2U);
+  BOOST_TEST(pointers(b) == 2);
+  BOOST_TEST(lost_jobs(b.db) == 0);
+  for (int i = 0; i != 26; ++i) {
+    BOOST_TEST_REQUIRE(b(command::dequeue_jobs{"q", "h", 0, 100, 1h}).has_value());
+    BOOST_TEST_REQUIRE(b(command::dequeue_jobs{"r", "h", 0, 100, 1h}).has_value());
+  }
+  BOOST_TEST(b(command::scan_visible_queues{0, 10})->queues.empty());
+}
+
+// So does one that nothing can be claimed of.
+BOOST_AUTO_TEST_CASE(F77_of_an_outbox_a_queue_that_is_held_leaves_one_pointer) {
+  bed b;
+  outbox(b, "paused", 200);
+  outbox(b, "snoozed", 200);
+  BOOST_TEST(b(command::pause_queue{"paused"}).has_value());
+  BOOST_TEST(b(command::snooze_queue{"snoozed", 1h}).has_value());
+  BOOST_TEST(b(command::scan_visible_queues{0, 10})->queues.empty());
+  BOOST_TEST(pointers(b) == 2);
+  BOOST_TEST(b(command::resume_queue{"paused"}).has_value());
+  BOOST_TEST(b(command::resume_queue{"snoozed"}).has_value());
+  BOOST_TEST(b(command::scan_visible_queues{0, 10})->queues.size() == 2U);
+}
+
+// A transaction that may stay open keeps nobody from a queue, and may not know its first pointer.
+BOOST_AUTO_TEST_CASE(F77_a_scan_within_a_transaction_removes_nothing) {
+  bed b;
+  outbox(b, "q", 200);
+  for (std::string const begun :
+       {"BEGIN; SELECT pg_current_xact_id()", "BEGIN ISOLATION LEVEL REPEATABLE READ",
+        "BEGIN READ ONLY"}) {
+    b.db.must(begun);
+    BOOST_TEST(b.db.number("SELECT count(*) FROM weir.scan_visible_queues(0, 10, 0, NULL)") == 2);
+    b.db.must("COMMIT");
+    BOOST_TEST(pointers(b) == 200);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F77_the_counters_of_an_outbox_are_added_up_until_none_is_left) {
+  bed b;
+  b.db.must("INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead) "
+            "SELECT 'q', 0, 2, 1, 0, 0, 0 FROM generate_series(1, 2500)");
+  int steps = 0;
+  while (b.db.number("SELECT weir.tidy(100, NULL)") >= 100) ++steps;
+  BOOST_TEST(steps == 2);
+  BOOST_TEST(b.db.number("SELECT count(*) FROM weir.counters") <= 32);
+  auto const stats = b(command::read_queue_stats{"q"});
+  BOOST_TEST_REQUIRE(stats.has_value());
+  BOOST_TEST(stats->enqueued == 5'000U);
+  BOOST_TEST(stats->completed == 2'500U);
+}
+
 BOOST_AUTO_TEST_CASE(F57_gc_with_an_old_snapshot_deletes_nothing) {
   for (std::string const level : {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
     bed b;
     connection own{the_server().conninfo(b.database)};
-    b.db.must(stale);
+    b.db.must(stale());
     own.must("BEGIN ISOLATION LEVEL " + level + "; SELECT count(*) FROM weir.jobs");
     std::vector<new_job> const jobs{job_of(1)};
     BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());

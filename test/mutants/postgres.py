@@ -15,6 +15,7 @@ PLANS, WAITERS = "integration.postgres_plans", "integration.postgres_waiters"
 FAILOVER, STRANGERS = "integration.postgres_failover", "integration.postgres_strangers"
 MANY, LINE = "integration.postgres_many_queues", "integration.postgres_line"
 SNAPSHOT, FLOORS = "integration.postgres_snapshot", "integration.postgres_floors"
+POINTERS = "integration.postgres_pointers"
 DAMAGE, PLANTED = "integration.postgres_damage", "conformance.postgres_planted"
 
 FAILURE, HOSTS = "store/postgres/failure.hpp", "store/postgres/hosts.hpp"
@@ -276,6 +277,23 @@ MUTANTS = [
      *in_sql("CASE WHEN now_ < f[4] THEN f END", "f"), {FLOORS: ["F102*"]}),
     ("no_floor", "every look begins with what was first",
      *in_sql("j.vesting >= floors_[n + 1] AND", ""), {FLOORS: ["F79_a_job_reads*"]}),
+    ("folds_all", "no pointer is left of several", *in_sql("ORDER BY o.pointer + 0 OFFSET 1", ""),
+     {POINTERS: ["F77_of_an_outbox_each*"]}),
+    ("folds_beside_others", "a scan removes pointers while others rely on them",
+     *in_sql("FROM unnest(queues_) u(queue)\n    WHERE pg_try_advisory_xact_lock(",
+             "FROM unnest(queues_) u(queue)\n    WHERE NULL IS DISTINCT FROM ("),
+     {POINTERS: ["F57_a_scan*"]}),
+    ("never_folds", "pointers of an outbox heap up", *in_sql("IF writes_ AND again_ > 64 THEN", "IF false THEN"),
+     {POINTERS: ["F77_of_an_outbox*"]}),
+    ("held_are_crowded", "pointers of queues that are held heap up",
+     *in_sql(" OR p.name = ANY (held_) THEN", " THEN"), {POINTERS: ["F77_of_an_outbox_a_queue*"]}),
+    ("folds_in_transactions", "a scan removes pointers in an application's transaction",
+     *in_sql("IF writes_ AND again_ > 64", "IF again_ > 64"), {POINTERS: ["F77_a_scan*"]}),
+    ("goes_through_all", "a scan goes through all pointers of a queue",
+     *in_sql("IF again_ >= 1000 AND", "IF false AND"), {POINTERS: ["F77_of_an_outbox_each*"]}),
+    ("counters_stay", "counters of an outbox are added up once for each interval",
+     *in_sql("CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END", "0"),
+     {POINTERS: ["F77_the_counters*"]}),
     ("other_plans_of_counters", "counters are chosen by the index of another statement",
      *in_sql("((shard + 0), (queue || ''))", "((shard + 0), queue)"), {FLOORS: ["F79_a_job_reads*"]}),
     ("other_plans_of_permits", "ends of permits are looked up by the index of another statement",

@@ -329,19 +329,22 @@ BEGIN
     all_ := all_ + 1;
   END LOOP;
   -- Of some pages: a queue with many rows is met there soon enough.
-  FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM weir.counters c
+  FOR r IN SELECT o.queue, o.shard, l.rows --\
+      FROM (SELECT DISTINCT c.queue, c.shard FROM weir.counters c
           TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 --\
               + pg_relation_size('weir.counters'))))) o,
-      LATERAL (SELECT count(*) AS rows FROM weir.counters k WHERE k.queue = o.queue) l
+      LATERAL (SELECT count(*) AS rows FROM (SELECT 1 FROM weir.counters c
+        WHERE c.queue = o.queue LIMIT 10 * limit_) k) l
       WHERE l.rows > 32 LIMIT 100 LOOP
     WITH gone AS (DELETE FROM weir.counters c USING (SELECT k.queue, k.stripe FROM weir.counters k
-          WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+          WHERE k.queue = r.queue LIMIT 10 * limit_ FOR UPDATE SKIP LOCKED) o
         WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
       INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
         SELECT r.queue, r.shard, weir.held_within(sum(enqueued)), weir.held_within(sum(completed)),
             weir.held_within(sum(cancelled)), weir.held_within(sum(purged)), --\
                 weir.held_within(sum(dead))
           FROM gone HAVING count(*) > 0;
+    all_ := all_ + CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END;
   END LOOP;
   RETURN all_;
 END $$;

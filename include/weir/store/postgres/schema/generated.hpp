@@ -709,17 +709,19 @@ BEGIN
     all_ := all_ + 1;
   END LOOP;
   -- Of some pages: a queue with many rows is met there soon enough.
-  FOR r IN SELECT o.queue, o.shard FROM (SELECT DISTINCT c.queue, c.shard FROM ~.counters c
+  FOR r IN SELECT o.queue, o.shard, l.rows FROM (SELECT DISTINCT c.queue, c.shard FROM ~.counters c
           TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 + pg_relation_size('~.counters'))))) o,
-      LATERAL (SELECT count(*) AS rows FROM ~.counters k WHERE k.queue = o.queue) l
+      LATERAL (SELECT count(*) AS rows FROM (SELECT 1 FROM ~.counters c
+        WHERE c.queue = o.queue LIMIT 10 * limit_) k) l
       WHERE l.rows > 32 LIMIT 100 LOOP
     WITH gone AS (DELETE FROM ~.counters c USING (SELECT k.queue, k.stripe FROM ~.counters k
-          WHERE k.queue = r.queue LIMIT limit_ FOR UPDATE SKIP LOCKED) o
+          WHERE k.queue = r.queue LIMIT 10 * limit_ FOR UPDATE SKIP LOCKED) o
         WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
       INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
         SELECT r.queue, r.shard, ~.held_within(sum(enqueued)), ~.held_within(sum(completed)),
             ~.held_within(sum(cancelled)), ~.held_within(sum(purged)), ~.held_within(sum(dead))
           FROM gone HAVING count(*) > 0;
+    all_ := all_ + CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END;
   END LOOP;
   RETURN all_;
 END $$;
@@ -2400,6 +2402,27 @@ BEGIN
   RETURN ~.span((SELECT min(h.vesting) FROM ~.all_heads(queue_) h), now_);
 END $$;
 
+-- May a step that only reads change something by the way? Not where its transaction has begun before,
+-- as an application's may have, or sees what was then.
+CREATE FUNCTION ~.may_write() RETURNS boolean LANGUAGE sql STABLE
+  RETURN pg_current_xact_id_if_assigned() IS NULL
+    AND NOT current_setting('transaction_read_only')::boolean
+    AND current_setting('transaction_isolation') = 'read committed';
+
+-- Of the pointers of each queue that are over, the first one is enough (F77): applications' enqueues
+-- leave one each. It has the queue to itself before it looks for the first one, so that nobody moves
+-- that one; and who relies on another of them has the queue, too.
+CREATE FUNCTION ~.fold_pointers(queues_ bytea[], now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  alone bytea[] := ARRAY(SELECT u.queue FROM unnest(queues_) u(queue)
+    WHERE pg_try_advisory_xact_lock(~.queue_lock(u.queue)));
+BEGIN
+  DELETE FROM ~.pointers p WHERE p.ctid = ANY (ARRAY(SELECT k.place
+    FROM unnest(alone) u(queue), LATERAL (SELECT o.ctid AS place FROM ~.pointers o
+      WHERE o.queue || '' = u.queue AND o.pointer + 0 <= now_
+      ORDER BY o.pointer + 0 OFFSET 1) k LIMIT 10000));
+END $$;
+
 -- Where the first pointer of a scan is, or no pointer before it. `now_` NULL: no floor is known. A scan
 -- has no number of a transaction, and takes one only where a higher floor saves it something.
 CREATE FUNCTION ~.scan_from(scan_ integer, now_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -2413,8 +2436,7 @@ DECLARE
 BEGIN
   SELECT p.pointer INTO first FROM ~.pointers p WHERE p.scan = scan_ AND p.pointer >= from_
     ORDER BY p.pointer, p.queue LIMIT 1;
-  IF ~.to_be_raised(f, now_, pg_current_xact_id_if_assigned() IS NULL
-        AND NOT current_setting('transaction_read_only')::boolean)
+  IF ~.to_be_raised(f, now_, ~.may_write())
       AND (now_ >= f[5] + 10000000000 OR ~.took(began_) > 100000) THEN
     kept := ~.raise_floors(f, '{0}', ARRAY[first], now_, since_, began_);
   END IF;
@@ -2425,6 +2447,7 @@ END $$;
 CREATE FUNCTION ~.scan_visible_queues(scan_ integer, limit_ integer, entropy_ bigint, at_ bigint)
   RETURNS TABLE (queue bytea, next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  writes_ boolean := ~.may_write();  -- before the time is read, which may be noted
   now_ bigint := coalesce(at_, ~.clock());
   from_ bigint := ~.scan_from(scan_, CASE WHEN at_ IS NULL THEN now_ END);
   first bigint := greatest(from_, -4611686018427387904);
@@ -2432,6 +2455,9 @@ DECLARE
   p record;
   found_ bytea[] := '{}';
   due bigint[] := '{}';
+  held_ bytea[] := '{}';     -- some of those that are paused or snoozed
+  crowded_ bytea[] := '{}';  -- those that have several pointers, and
+  again_ integer := 0;       -- how many more than one
   upcoming bigint;
   room integer := 4194304;
 BEGIN
@@ -2456,7 +2482,21 @@ BEGIN
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
        WHERE k.scan = scan_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
   LOOP
-    CONTINUE WHEN p.paused OR p.name = ANY (found_) OR octet_length(p.name) NOT BETWEEN 1 AND 1024;
+    IF p.name = ANY (found_) OR p.name = ANY (held_) THEN
+      again_ := again_ + 1;
+      IF p.name <> ALL (crowded_) AND cardinality(crowded_) < 100 THEN
+        crowded_ := crowded_ || p.name;
+      END IF;
+      IF again_ >= 1000 AND cardinality(found_) > 0 THEN
+        upcoming := least(upcoming, now_);
+        EXIT;
+      END IF;
+      CONTINUE WHEN p.paused OR p.name = ANY (found_);
+    END IF;
+    IF (p.paused OR p.snoozed > now_) AND cardinality(held_) < 100 THEN
+      held_ := held_ || p.name;
+    END IF;
+    CONTINUE WHEN p.paused OR octet_length(p.name) NOT BETWEEN 1 AND 1024;
     IF greatest(p.pointer, p.snoozed) > now_ THEN
       upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
       EXIT WHEN p.pointer > now_ AND coalesce(p.snoozed, p.pointer) <= p.pointer;
@@ -2469,6 +2509,9 @@ BEGIN
       due := due || greatest(p.pointer, p.snoozed);
     END IF;
   END LOOP;
+  IF writes_ AND again_ > 64 THEN
+    PERFORM ~.fold_pointers(crowded_, now_);
+  END IF;
   queue := NULL; next_in := upcoming - now_;
   RETURN NEXT;
   RETURN QUERY SELECT f.name, NULL::bigint FROM unnest(found_, due) WITH ORDINALITY f(name, due, n)

@@ -259,6 +259,27 @@ BEGIN
   RETURN weir.span((SELECT min(h.vesting) FROM weir.all_heads(queue_) h), now_);
 END $$;
 
+-- May a step that only reads change something by the way? Not where its transaction has begun before,
+-- as an application's may have, or sees what was then.
+CREATE FUNCTION weir.may_write() RETURNS boolean LANGUAGE sql STABLE
+  RETURN pg_current_xact_id_if_assigned() IS NULL
+    AND NOT current_setting('transaction_read_only')::boolean
+    AND current_setting('transaction_isolation') = 'read committed';
+
+-- Of the pointers of each queue that are over, the first one is enough (F77): applications' enqueues
+-- leave one each. It has the queue to itself before it looks for the first one, so that nobody moves
+-- that one; and who relies on another of them has the queue, too.
+CREATE FUNCTION weir.fold_pointers(queues_ bytea[], now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  alone bytea[] := ARRAY(SELECT u.queue FROM unnest(queues_) u(queue)
+    WHERE pg_try_advisory_xact_lock(weir.queue_lock(u.queue)));
+BEGIN
+  DELETE FROM weir.pointers p WHERE p.ctid = ANY (ARRAY(SELECT k.place
+    FROM unnest(alone) u(queue), LATERAL (SELECT o.ctid AS place FROM weir.pointers o
+      WHERE o.queue || '' = u.queue AND o.pointer + 0 <= now_
+      ORDER BY o.pointer + 0 OFFSET 1) k LIMIT 10000));
+END $$;
+
 -- Where the first pointer of a scan is, or no pointer before it. `now_` NULL: no floor is known. A scan
 -- has no number of a transaction, and takes one only where a higher floor saves it something.
 CREATE FUNCTION weir.scan_from(scan_ integer, now_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -272,8 +293,7 @@ DECLARE
 BEGIN
   SELECT p.pointer INTO first FROM weir.pointers p WHERE p.scan = scan_ AND p.pointer >= from_
     ORDER BY p.pointer, p.queue LIMIT 1;
-  IF weir.to_be_raised(f, now_, pg_current_xact_id_if_assigned() IS NULL
-        AND NOT current_setting('transaction_read_only')::boolean)
+  IF weir.to_be_raised(f, now_, weir.may_write())
       AND (now_ >= f[5] + 10000000000 OR weir.took(began_) > 100000) THEN
     kept := weir.raise_floors(f, '{0}', ARRAY[first], now_, since_, began_);
   END IF;
@@ -286,6 +306,7 @@ CREATE FUNCTION weir.scan_visible_queues(scan_ integer, limit_ integer, entropy_
   RETURNS TABLE (queue bytea, next_in bigint) --\
       LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  writes_ boolean := weir.may_write();  -- before the time is read, which may be noted
   now_ bigint := coalesce(at_, weir.clock());
   from_ bigint := weir.scan_from(scan_, CASE WHEN at_ IS NULL THEN now_ END);
   first bigint := greatest(from_, -4611686018427387904);
@@ -293,6 +314,9 @@ DECLARE
   p record;
   found_ bytea[] := '{}';
   due bigint[] := '{}';
+  held_ bytea[] := '{}';     -- some of those that are paused or snoozed
+  crowded_ bytea[] := '{}';  -- those that have several pointers, and
+  again_ integer := 0;       -- how many more than one
   upcoming bigint;
   room integer := weir.limits.answer_bytes;
 BEGIN
@@ -317,8 +341,21 @@ BEGIN
        FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
        WHERE k.scan = scan_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
   LOOP
-    CONTINUE WHEN p.paused OR p.name = ANY (found_) OR octet_length(p.name) NOT BETWEEN 1 --\
-        AND weir.limits.key_size;
+    IF p.name = ANY (found_) OR p.name = ANY (held_) THEN
+      again_ := again_ + 1;
+      IF p.name <> ALL (crowded_) AND cardinality(crowded_) < weir.rule.pointers_per_step THEN
+        crowded_ := crowded_ || p.name;
+      END IF;
+      IF again_ >= 1000 AND cardinality(found_) > 0 THEN
+        upcoming := least(upcoming, now_);
+        EXIT;
+      END IF;
+      CONTINUE WHEN p.paused OR p.name = ANY (found_);
+    END IF;
+    IF (p.paused OR p.snoozed > now_) AND cardinality(held_) < weir.rule.pointers_per_step THEN
+      held_ := held_ || p.name;
+    END IF;
+    CONTINUE WHEN p.paused OR octet_length(p.name) NOT BETWEEN 1 AND weir.limits.key_size;
     IF greatest(p.pointer, p.snoozed) > now_ THEN
       upcoming := least(upcoming, greatest(p.pointer, p.snoozed));
       EXIT WHEN p.pointer > now_ AND coalesce(p.snoozed, p.pointer) <= p.pointer;
@@ -331,6 +368,9 @@ BEGIN
       due := due || greatest(p.pointer, p.snoozed);
     END IF;
   END LOOP;
+  IF writes_ AND again_ > 64 THEN
+    PERFORM weir.fold_pointers(crowded_, now_);
+  END IF;
   queue := NULL; next_in := upcoming - now_;
   RETURN NEXT;
   RETURN QUERY SELECT f.name, NULL::bigint FROM unnest(found_, due) WITH ORDINALITY f(name, due, n)
