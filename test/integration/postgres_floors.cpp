@@ -131,8 +131,8 @@ BOOST_AUTO_TEST_CASE(F79_a_job_reads_as_much_as_before) {
   auto const after = b.reads(100);
   b.jobs(2'200);
   auto const at_last = b.reads(100);
-  // As the server does by itself. It finds that each table has one row, or none, and any index is as
-  // good as any other then.
+  // As the server does by itself. It finds that each table has one row, or none, and any index is
+  // as good as any other then.
   b.db.must("VACUUM ANALYZE");
   auto const with_other_plans = b.reads(100);
   BOOST_TEST(before > 0);

@@ -211,9 +211,8 @@ BOOST_AUTO_TEST_CASE(F77_of_an_outbox_a_queue_that_is_held_leaves_one_pointer) {
 BOOST_AUTO_TEST_CASE(F77_a_scan_within_a_transaction_removes_nothing) {
   bed b;
   outbox(b, "q", 200);
-  for (std::string const begun :
-       {"BEGIN; SELECT pg_current_xact_id()", "BEGIN ISOLATION LEVEL REPEATABLE READ",
-        "BEGIN READ ONLY"}) {
+  for (std::string const begun : {"BEGIN; SELECT pg_current_xact_id()",
+                                  "BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN READ ONLY"}) {
     b.db.must(begun);
     BOOST_TEST(b.db.number("SELECT count(*) FROM weir.scan_visible_queues(0, 10, 0, NULL)") == 2);
     b.db.must("COMMIT");
@@ -223,8 +222,9 @@ BOOST_AUTO_TEST_CASE(F77_a_scan_within_a_transaction_removes_nothing) {
 
 BOOST_AUTO_TEST_CASE(F77_the_counters_of_an_outbox_are_added_up_until_none_is_left) {
   bed b;
-  b.db.must("INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead) "
-            "SELECT 'q', 0, 2, 1, 0, 0, 0 FROM generate_series(1, 2500)");
+  b.db.must(
+      "INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead) "
+      "SELECT 'q', 0, 2, 1, 0, 0, 0 FROM generate_series(1, 2500)");
   int steps = 0;
   while (b.db.number("SELECT weir.tidy(100, NULL)") >= 100) ++steps;
   BOOST_TEST(steps == 2);

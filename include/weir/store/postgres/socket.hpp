@@ -83,8 +83,8 @@ class postgres_allowance {
 
   /// Bytes of an answer were read.
   void answered(std::uint64_t bytes) noexcept {
-    // With it come the ends of messages, or a short notice, and about 30 bytes of each TLS record of
-    // 8 KiB.
+    // With it come the ends of messages, or a short notice, and about 30 bytes of each TLS record
+    // of 8 KiB.
     constexpr std::uint64_t trimmings = 128;
     answered_ += bytes + bytes / 256 + trimmings;
     spent_ = 0;
