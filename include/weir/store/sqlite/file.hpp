@@ -223,20 +223,24 @@ class sqlite_file {
   /// those the others are kept from writing meanwhile. An application's own connections to the same
   /// file are not: give them `PRAGMA wal_autocheckpoint = 0`, or a SQLite that is repaired.
   void write_back() noexcept {
-    if (!wants_write_back()) return;
+    tell_of_long_log();
+    if (log_pages_ < write_back_at_) return;
     auto const more = write_back_now() ? most_log_pages : log_pages_;
     write_back_at_ = std::int64_t{log_pages_} + more;
-    tell_of_long_log();
   }
-  [[nodiscard]] bool wants_write_back() const noexcept { return log_pages_ >= write_back_at_; }
+  [[nodiscard]] bool wants_write_back() const noexcept {
+    return log_pages_ >= write_back_at_ || log_bytes() >= long_log_;
+  }
 
  private:
   static constexpr int most_log_pages = 1000;
 
+  [[nodiscard]] std::int64_t log_bytes() const noexcept { return log_pages_ * page_size_; }
+
   /// The log cannot begin anew while somebody reads what was there before.
   void tell_of_long_log() noexcept {
     constexpr std::int64_t mebibyte = 1 << 20;
-    auto const bytes = log_pages_ * page_size_;
+    auto const bytes = log_bytes();
     if (bytes < long_log_) return;
     try {
       tell_log(log::level::warning, log::topic::store,
