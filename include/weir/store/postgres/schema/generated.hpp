@@ -708,9 +708,9 @@ BEGIN
     DELETE FROM ~.dequeues d WHERE d.ctid = r.place;
     all_ := all_ + 1;
   END LOOP;
-  -- Of some pages: a queue with many rows is met there soon enough.
+  -- Of a hundred pages: a queue with many rows is met there soon enough.
   FOR r IN SELECT o.queue, o.shard, l.rows FROM (SELECT DISTINCT c.queue, c.shard FROM ~.counters c
-          TABLESAMPLE SYSTEM (least(100, 1000 * 8192.0 / (1 + pg_relation_size('~.counters'))))) o,
+          TABLESAMPLE SYSTEM (least(100, 10000 * 8192.0 / (1 + pg_relation_size('~.counters'))))) o,
       LATERAL (SELECT count(*) AS rows FROM (SELECT 1 FROM ~.counters c
         WHERE c.queue = o.queue LIMIT 10 * limit_) k) l
       WHERE l.rows > 32 LIMIT 100 LOOP
