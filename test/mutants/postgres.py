@@ -15,7 +15,7 @@ PLANS, WAITERS = "integration.postgres_plans", "integration.postgres_waiters"
 FAILOVER, STRANGERS = "integration.postgres_failover", "integration.postgres_strangers"
 MANY, LINE = "integration.postgres_many_queues", "integration.postgres_line"
 SNAPSHOT, FLOORS = "integration.postgres_snapshot", "integration.postgres_floors"
-POINTERS = "integration.postgres_pointers"
+POINTERS, LOCKED = "integration.postgres_pointers", "integration.postgres_locked"
 DAMAGE, PLANTED = "integration.postgres_damage", "conformance.postgres_planted"
 
 FAILURE, HOSTS = "store/postgres/failure.hpp", "store/postgres/hosts.hpp"
@@ -84,9 +84,6 @@ MUTANTS = [
     ("none_left_out", "what a common answer leaves out is taken for an answer", GATHERING,
      "!ec && parts_[i]->call().left_out(part)", value("false"),
      {MANY: ["whatever*", "large*", "a_job_that_is_locked*"]}),
-    ("locked_in_line", "who has to wait for a locked job stands before all others", POOL,
-     "lane_of(r->call()).pending", value("lanes_[0].pending"),
-     {MANY: ["a_job_that_is_locked*"]}),
     ("waits_with_others", "who waits for a locked job keeps others of its call waiting",
      *in_sql("FOR UPDATE SKIP LOCKED) l);", "FOR UPDATE) l);"),
      {MANY: ["a_job_that_is_locked*"]}),
@@ -294,6 +291,17 @@ MUTANTS = [
     ("counters_stay", "counters of an outbox are added up once for each interval",
      *in_sql("CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END", "0"),
      {POINTERS: ["F77_the_counters*"]}),
+    ("all_wait", "who needs a locked row waits where others stand behind it",
+     *in_sql("CASE WHEN patience <> '' THEN", "CASE WHEN false THEN"),
+     {LOCKED: ["F71_a_locked_bucket*", "F71_a_locked_lock*", "F71_a_locked_limiter*",
+               "F71_a_locked_job*", "F71_a_locked_queue*"]}),
+    ("refused_for_good", "who was refused a lock does not ask where it may wait", LINK,
+     "first.locked && !waits_ && options_.connections > 1", value("false"),
+     {LOCKED: ["F71_a_locked_bucket*", "F71_a_locked_lock*", "F71_a_locked_limiter*",
+               "F71_a_locked_queue*"]}),
+    ("patience_for_all", "of the sessions of a pooler some do not wait", LINK,
+     "!to_.waits_ && to_.options_.connections > 1", value("true"),
+     {LOCKED: ["F71_a_locked_bucket*"]}),
     ("other_plans_of_counters", "counters are chosen by the index of another statement",
      *in_sql("((shard + 0), (queue || ''))", "((shard + 0), queue)"), {FLOORS: ["F79_a_job_reads*"]}),
     ("other_plans_of_permits", "ends of permits are looked up by the index of another statement",

@@ -58,6 +58,9 @@ class postgres_joined final : public postgres_request {
     return std::ranges::any_of(parts_, [](auto const& r) { return r->waiting(); });
   }
 
+  [[nodiscard]] bool may_move() const noexcept override {
+    return !call().hurries() && (parts_.size() == 1 || call().shares_lock());
+  }
   [[nodiscard]] bool leaves() noexcept override {
     std::size_t leaving = 0;
     for (auto const& r : parts_) leaving += r->leaves() ? 1 : 0;

@@ -40,6 +40,8 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
   virtual void connected(bool waits) = 0;
   /// A command was not done, and is to be sent once more, as it is now.
   virtual void repeats(std::unique_ptr<postgres_request> r) = 0;
+  /// The same, but where it may wait: somebody else has a lock that it needs.
+  virtual void held_up(std::unique_ptr<postgres_request> r) = 0;
   /// Some link has room for more.
   virtual void progressed() = 0;
   /// The server of a link does not take writes any more, if it ever did.
@@ -60,6 +62,9 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
 /// and committed in the same round trip where it is not. An answer counts once its transaction's
 /// end was reported, not before (a commit can fail). So a command of a connection that is lost
 /// after its request left is unknown, however far it got.
+///
+/// Where others may stand behind it, a command waits for locks for 50 ms only, and is then asked
+/// for once more by another connection, where it may wait (F71; see `hurry` in the schema).
 ///
 /// A statement is prepared the first time it is sent, and named after that, where it is the server
 /// that answers: a pooler in between may give the next one to another session. It is known by the
@@ -126,9 +131,10 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     std::unique_ptr<postgres_request> request;
     postgres_result answer;
     error_code failed;
-    int ends;         // synchronization points until it is over
-    bool prepares;    // its statement, and is not known to have done so
-    int results = 0;  // so far
+    int ends;             // synchronization points until it is over
+    bool prepares;        // its statement, and is not known to have done so
+    int results = 0;      // so far
+    bool locked = false;  // it failed because of a lock of somebody else's
   };
 
   /// The first statement on every connection.
@@ -140,8 +146,15 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       append_sql(out,
                  "SELECT version, shards, "
                  "pg_catalog.current_setting('default_transaction_isolation'), "
-                 "pg_catalog.pg_backend_pid() FROM ~.state",
+                 "pg_catalog.pg_backend_pid()",
                  schema);
+      if (!to_.waits_ && to_.options_.connections > 1) {
+        // Not by way of a pooler, which may give the session to others.
+        out += ", CASE WHEN pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) " +
+               std::to_string(PQbackendPID(to_.socket_.get())) +
+               " THEN pg_catalog.set_config('weir.patience', '50ms', false) END";
+      }
+      append_sql(out, " FROM ~.state", schema);
       return out;
     }
     [[nodiscard]] bool waiting() const noexcept override { return true; }
@@ -305,6 +318,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
           if (PQresultErrorField(r.get(), PG_DIAG_SQLSTATE) == nullptr) return;
           if (first.prepares || stale(r.get())) named_ = false;
           if (read_only(r.get())) read_only_ = true;
+          if (state_of(r.get()) == "55P03") first.locked = true;
           if (!first.failed) first.failed = postgres_error(r.get());
           socket_.answered(postgres_bytes(r.get()));
           break;
@@ -316,14 +330,15 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   /// Is it about the prepared statement, and not about what that does? The functions may have been
   /// replaced since.
   [[nodiscard]] static bool stale(PGresult const* r) noexcept {
-    std::string_view const state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    auto const state = state_of(r);
     return state == "26000" || state == "0A000" || state == "42P05";
+  }
+  [[nodiscard]] static std::string_view state_of(PGresult const* r) noexcept {
+    return PQresultErrorField(r, PG_DIAG_SQLSTATE);
   }
 
   /// Does the server say that it takes no writes? Another may stand where it did, or will (F70).
-  [[nodiscard]] static bool read_only(PGresult const* r) noexcept {
-    return std::string_view{PQresultErrorField(r, PG_DIAG_SQLSTATE)} == "25006";
-  }
+  [[nodiscard]] static bool read_only(PGresult const* r) noexcept { return state_of(r) == "25006"; }
 
   void finish_first() {
     auto first = std::move(under_way_.front());
@@ -333,6 +348,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     if (!first.failed && !first.answer) first.failed = errc::store_corrupt;
     if (first.failed == errc::store_corrupt && first.request->repair()) {
       return owner_.repeats(std::move(first.request));
+    }
+    if (first.locked && !waits_ && options_.connections > 1 && first.request->may_move()) {
+      return owner_.held_up(std::move(first.request));
     }
     first.request->finish(first.failed, postgres_rows{first.answer.get()});
   }

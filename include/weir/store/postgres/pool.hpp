@@ -45,9 +45,10 @@ namespace weir::detail {
 /// What is shared by the handles of a store: its connections, and the commands that wait for one.
 ///
 /// One of several connections is for commands that may have to wait for an application's
-/// transaction, so that nothing else stands behind them (F50). Connections are made when there is
-/// more to do than those that there are can take at once; nothing keeps an executor busy while
-/// there is nothing to do. All of it happens on one strand.
+/// transaction, or were refused because somebody has a lock, so that nothing else stands behind
+/// them (F50, F71). Connections are made when there is more to do than those that there are can
+/// take at once; nothing keeps an executor busy while there is nothing to do. All of it happens on
+/// one strand.
 ///
 /// Commands that may be made as one (postgres_gathering) wait until what is ready to run has run,
 /// so that those that are issued together go together, and while enough calls of their kind are
@@ -179,10 +180,15 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   }
 
   void repeats(std::unique_ptr<postgres_request> r) override {
+    auto& to = lane_of(r->call());
+    repeat_in(to, std::move(r));
+  }
+  void held_up(std::unique_ptr<postgres_request> r) override { repeat_in(lanes_[1], std::move(r)); }
+  void repeat_in(lane& to, std::unique_ptr<postgres_request> r) {
     if (closed_) return r->finish(boost::asio::error::operation_aborted, {});
     r->stays();
     try {
-      lane_of(r->call()).pending.push_back(std::move(r));
+      to.pending.push_back(std::move(r));
     } catch (std::bad_alloc const&) {
       r->finish(make_error_code(boost::system::errc::not_enough_memory), {});
     }

@@ -34,6 +34,9 @@ class postgres_request {
   /// Does anybody still wait for it?
   [[nodiscard]] virtual bool waiting() const noexcept = 0;
 
+  /// Is all of it held up by one lock? Then it is asked for again as it is, where it may wait.
+  [[nodiscard]] virtual bool may_move() const noexcept { return true; }
+
   /// Is it to be sent? False: nobody waits for it any more. `stays`: it was not sent, or not
   /// executed.
   [[nodiscard]] virtual bool leaves() noexcept { return waiting(); }

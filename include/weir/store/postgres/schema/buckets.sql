@@ -94,6 +94,7 @@ CREATE FUNCTION weir.take(key_ bytea, quotas_ bytea, s_ bigint[], costs_ bigint[
     a2 bigint, a3 bigint, h0 bigint, h1 bigint, h2 bigint, h3 bigint) --\
         LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   b record;
   a numeric[];
   made boolean := false;
@@ -165,6 +166,7 @@ CREATE FUNCTION weir.refund(key_ bytea, cost_ bigint, mark_ bigint[], mark_high_
     before_ bigint[], before_high_ bigint[], before_instant_ boolean, at_ bigint)
   RETURNS bigint LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   b record;
   now_ bigint;
   back bigint := cost_;
@@ -209,6 +211,7 @@ END $$;
 CREATE FUNCTION weir.reset_bucket(key_ bytea, at_ bigint) RETURNS void --\
     LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   f bigint := (SELECT forgotten FROM weir.state);
   now_ bigint := weir.bucket_time(at_);
   full_ numeric[] := array_fill(weir.rule.bucket_scale.never, ARRAY[weir.limits.quotas]);

@@ -5,6 +5,7 @@ CREATE FUNCTION weir.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder
     lease_ bigint, early_ boolean, own_ boolean, at_ bigint) RETURNS SETOF weir.job_row
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   j weir.jobs;
   now_ bigint;
 BEGIN
@@ -44,6 +45,8 @@ END $$;
 -- row, or one without id: the lease is lost.
 CREATE FUNCTION weir.leased(queue_ bytea, id_ uuid, fence_ bigint, with_key_ boolean, at_ bigint,
     OUT now bigint, OUT job weir.jobs) LANGUAGE plpgsql AS $$
+DECLARE
+  hurries boolean := weir.hurry();
 BEGIN
   IF with_key_ THEN
     SELECT k.* INTO job FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
@@ -87,6 +90,7 @@ END $$;
 CREATE FUNCTION weir.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint, OUT left_ bigint,
     OUT other uuid) LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   j weir.jobs;
   l record;
 BEGIN
@@ -126,6 +130,7 @@ CREATE FUNCTION weir.complete_jobs(queues_ bytea[], shards_ integer[], ids_ uuid
     results_ bytea[], commands_ integer[], together_ boolean, own_ boolean, at_ bigint)
   RETURNS SETOF boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   now_ bigint;
   j weir.jobs;
   free_ integer[];
@@ -360,6 +365,7 @@ CREATE FUNCTION weir.relay_job(queue_ bytea, shard_ integer, id_ uuid, fence_ bi
   RETURNS TABLE (outcome integer, other uuid) --\
       LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   j weir.jobs;
   now_ bigint;
   m integer := n_ + 1;

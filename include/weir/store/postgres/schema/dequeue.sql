@@ -252,6 +252,7 @@ CREATE FUNCTION weir.dequeue_each(queues_ bytea[], shards_ integer[], holders_ b
     limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF weir.job_row LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   now_ bigint := coalesce(at_, weir.clock());
   since_ bigint;
   counted bytea[];

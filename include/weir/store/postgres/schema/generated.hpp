@@ -208,6 +208,7 @@ CREATE FUNCTION ~.take(key_ bytea, quotas_ bytea, s_ bigint[], costs_ bigint[], 
     takes_ boolean, at_ bigint) RETURNS TABLE (now bigint, allowed boolean, a0 bigint, a1 bigint,
     a2 bigint, a3 bigint, h0 bigint, h1 bigint, h2 bigint, h3 bigint) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   b record;
   a numeric[];
   made boolean := false;
@@ -278,6 +279,7 @@ CREATE FUNCTION ~.refund(key_ bytea, cost_ bigint, mark_ bigint[], mark_high_ bi
     before_ bigint[], before_high_ bigint[], before_instant_ boolean, at_ bigint)
   RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   b record;
   now_ bigint;
   back bigint := cost_;
@@ -321,6 +323,7 @@ END $$;
 -- Full from now on, even where those that are not there were full from later on.
 CREATE FUNCTION ~.reset_bucket(key_ bytea, at_ bigint) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   f bigint := (SELECT forgotten FROM ~.state);
   now_ bigint := ~.bucket_time(at_);
   full_ numeric[] := array_fill(-19807040628566084398385987584, ARRAY[4]);
@@ -395,6 +398,7 @@ CREATE FUNCTION ~.obtain_lease(queue_ bytea, shard_ integer, id_ uuid, holder_ b
     lease_ bigint, early_ boolean, own_ boolean, at_ bigint) RETURNS SETOF ~.job_row
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   j ~.jobs;
   now_ bigint;
 BEGIN
@@ -434,6 +438,8 @@ END $$;
 -- row, or one without id: the lease is lost.
 CREATE FUNCTION ~.leased(queue_ bytea, id_ uuid, fence_ bigint, with_key_ boolean, at_ bigint,
     OUT now bigint, OUT job ~.jobs) LANGUAGE plpgsql AS $$
+DECLARE
+  hurries boolean := ~.hurry();
 BEGIN
   IF with_key_ THEN
     SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
@@ -475,6 +481,7 @@ END $$;
 CREATE FUNCTION ~.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint, OUT left_ bigint,
     OUT other uuid) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   j ~.jobs;
   l record;
 BEGIN
@@ -514,6 +521,7 @@ CREATE FUNCTION ~.complete_jobs(queues_ bytea[], shards_ integer[], ids_ uuid[],
     results_ bytea[], commands_ integer[], together_ boolean, own_ boolean, at_ bigint)
   RETURNS SETOF boolean LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   now_ bigint;
   j ~.jobs;
   free_ integer[];
@@ -736,6 +744,7 @@ CREATE FUNCTION ~.relay_job(queue_ bytea, shard_ integer, id_ uuid, fence_ bigin
     ttls_ bigint[], headers_ bytea[], own_ boolean, at_ bigint)
   RETURNS TABLE (outcome integer, other uuid) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   j ~.jobs;
   now_ bigint;
   m integer := n_ + 1;
@@ -1041,6 +1050,7 @@ CREATE FUNCTION ~.dequeue_each(queues_ bytea[], shards_ integer[], holders_ byte
     limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   now_ bigint := coalesce(at_, ~.clock());
   since_ bigint;
   counted bytea[];
@@ -1410,6 +1420,7 @@ CREATE FUNCTION ~.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, ids
     hurries_ boolean DEFAULT false)
   RETURNS TABLE (outcome integer, other uuid) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   now_ bigint;
   n integer;
   k record;
@@ -1651,6 +1662,7 @@ END $$;
 CREATE FUNCTION ~.cancel_job(queue_ bytea, shard_ integer, id_ uuid, running_ boolean, own_ boolean,
     at_ bigint) RETURNS integer LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   j ~.jobs;
   now_ bigint;
 BEGIN
@@ -1672,6 +1684,7 @@ END $$;
 CREATE FUNCTION ~.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, delay_ bigint,
     own_ boolean, at_ bigint, OUT outcome integer, OUT other uuid) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   j ~.jobs;
   o ~.jobs;
   now_ bigint;
@@ -1721,6 +1734,7 @@ END $$;
 CREATE FUNCTION ~.purge_job(queue_ bytea, shard_ integer, id_ uuid, own_ boolean, at_ bigint)
   RETURNS boolean LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   j ~.jobs;
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
@@ -1790,6 +1804,7 @@ CREATE FUNCTION ~.open_line(key_ bytea, at_ bigint, lasts_ bigint, everything_ b
     OUT soonest bigint, OUT head bigint, OUT oldest bigint, OUT place tid, OUT ended integer)
   LANGUAGE plpgsql AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   gone_ record;
 BEGIN
   ended := 0;
@@ -2047,6 +2062,7 @@ CREATE FUNCTION ~.acquire_lock(key_ bytea, holder_ bytea, ttl_ bigint, at_ bigin
     OUT granted boolean, OUT fence bigint, OUT expires_in bigint, OUT holder bytea)
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   l record;
   now_ bigint;
 BEGIN
@@ -2080,6 +2096,7 @@ END $$;
 CREATE FUNCTION ~.renew_lock(key_ bytea, holder_ bytea, fence_ bigint, ttl_ bigint, at_ bigint)
   RETURNS bigint LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   l record;
   now_ bigint;
 BEGIN
@@ -2097,6 +2114,7 @@ END $$;
 CREATE FUNCTION ~.release_lock(key_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
   RETURNS boolean LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   l record;
 BEGIN
   SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM ~.locks k
@@ -2636,6 +2654,8 @@ CREATE FUNCTION ~.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sql S
   RETURN coalesce((SELECT paused OR now_ < snoozed FROM ~.queues WHERE queue = queue_), false);
 
 CREATE FUNCTION ~.open_queue(queue_ bytea, shard_ integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  hurries boolean := ~.hurry();
 BEGIN
   INSERT INTO ~.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
   PERFORM 1 FROM ~.queues q WHERE q.queue = queue_ FOR UPDATE;
@@ -2658,6 +2678,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION ~.resume_queue(queue_ bytea) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  hurries boolean := ~.hurry();
 BEGIN
   UPDATE ~.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
   PERFORM ~.tell('j' || ~.scan_of(q.queue, q.shard), true) FROM ~.queues q
@@ -2691,6 +2713,8 @@ END $$;
 
 CREATE FUNCTION ~.release_queue_lease(queue_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
   RETURNS boolean LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  hurries boolean := ~.hurry();
 BEGIN
   PERFORM 1 FROM ~.queues q WHERE q.queue = queue_ FOR UPDATE;
   UPDATE ~.queues q SET until = -9223372036854775808
@@ -2971,6 +2995,16 @@ CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IM
 -- The same for counters and their sums.
 CREATE FUNCTION ~.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
+
+-- To be called before a step waits for a lock, or may. On a connection with other steps behind this
+-- one it does not wait for long: it is refused, and asked for once more where it may (F71). Until the
+-- function ends which has settings of its own.
+CREATE FUNCTION ~.hurry() RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  patience text := current_setting('weir.patience', true);
+BEGIN
+  RETURN CASE WHEN patience <> '' THEN set_config('lock_timeout', patience, true) <> '' END;
+END $$;
 
 -- Waits for the names, in order, and keeps them until the transaction ends.
 CREATE FUNCTION ~.guard(names_ bigint[]) RETURNS void LANGUAGE plpgsql AS $$

@@ -161,6 +161,7 @@ CREATE FUNCTION weir.enqueue_jobs(queue_ bytea, shard_ integer, plain_ boolean, 
   RETURNS TABLE (outcome integer, other uuid) --\
       LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   now_ bigint;
   n integer;
   k record;
@@ -408,6 +409,7 @@ CREATE FUNCTION weir.cancel_job(queue_ bytea, shard_ integer, id_ uuid, running_
     own_ boolean,
     at_ bigint) RETURNS integer LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   j weir.jobs;
   now_ bigint;
 BEGIN
@@ -431,6 +433,7 @@ CREATE FUNCTION weir.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, 
     own_ boolean, at_ bigint, OUT outcome integer, OUT other uuid) --\
         LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   j weir.jobs;
   o weir.jobs;
   now_ bigint;
@@ -483,6 +486,7 @@ END $$;
 CREATE FUNCTION weir.purge_job(queue_ bytea, shard_ integer, id_ uuid, own_ boolean, at_ bigint)
   RETURNS boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   j weir.jobs;
 BEGIN
   SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;

@@ -18,6 +18,7 @@ CREATE FUNCTION weir.open_line(key_ bytea, at_ bigint, lasts_ bigint, everything
     OUT soonest bigint, OUT head bigint, OUT oldest bigint, OUT place tid, OUT ended integer)
   LANGUAGE plpgsql AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   gone_ record;
 BEGIN
   ended := 0;
@@ -276,6 +277,7 @@ CREATE FUNCTION weir.acquire_lock(key_ bytea, holder_ bytea, ttl_ bigint, at_ bi
     OUT granted boolean, OUT fence bigint, OUT expires_in bigint, OUT holder bytea)
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   l record;
   now_ bigint;
 BEGIN
@@ -309,6 +311,7 @@ END $$;
 CREATE FUNCTION weir.renew_lock(key_ bytea, holder_ bytea, fence_ bigint, ttl_ bigint, at_ bigint)
   RETURNS bigint LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   l record;
   now_ bigint;
 BEGIN
@@ -326,6 +329,7 @@ END $$;
 CREATE FUNCTION weir.release_lock(key_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
   RETURNS boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   l record;
 BEGIN
   SELECT k.holder, k.fence, k.until, k.ctid AS place INTO l FROM weir.locks k

@@ -74,6 +74,8 @@ CREATE FUNCTION weir.held(queue_ bytea, now_ bigint) RETURNS boolean LANGUAGE sq
   RETURN coalesce((SELECT paused OR now_ < snoozed FROM weir.queues WHERE queue = queue_), false);
 
 CREATE FUNCTION weir.open_queue(queue_ bytea, shard_ integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  hurries boolean := weir.hurry();
 BEGIN
   INSERT INTO weir.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
   PERFORM 1 FROM weir.queues q WHERE q.queue = queue_ FOR UPDATE;
@@ -97,6 +99,8 @@ END $$;
 
 CREATE FUNCTION weir.resume_queue(queue_ bytea) RETURNS void --\
     LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  hurries boolean := weir.hurry();
 BEGIN
   UPDATE weir.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
   PERFORM weir.tell('j' || weir.scan_of(q.queue, q.shard), true) FROM weir.queues q
@@ -130,6 +134,8 @@ END $$;
 
 CREATE FUNCTION weir.release_queue_lease(queue_ bytea, holder_ bytea, fence_ bigint, at_ bigint)
   RETURNS boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  hurries boolean := weir.hurry();
 BEGIN
   PERFORM 1 FROM weir.queues q WHERE q.queue = queue_ FOR UPDATE;
   UPDATE weir.queues q SET until = -9223372036854775808

@@ -256,6 +256,16 @@ CREATE FUNCTION weir.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql
 CREATE FUNCTION weir.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
 
+-- To be called before a step waits for a lock, or may. On a connection with other steps behind this
+-- one it does not wait for long: it is refused, and asked for once more where it may (F71). Until the
+-- function ends which has settings of its own.
+CREATE FUNCTION weir.hurry() RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  patience text := current_setting('weir.patience', true);
+BEGIN
+  RETURN CASE WHEN patience <> '' THEN set_config('lock_timeout', patience, true) <> '' END;
+END $$;
+
 -- Waits for the names, in order, and keeps them until the transaction ends.
 CREATE FUNCTION weir.guard(names_ bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,0 +1,137 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// F71: an application has a row locked, and whoever needs that row waits. Nobody else does.
+
+#include "patience.hpp"
+#include "postgres_bed.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace postgres_test;
+
+/// A store with one connection for all that does not wait, whose commands wait for locks as long as
+/// it takes.
+class locked : public bed {
+ public:
+  locked()
+      : bed{[] {
+          auto o = quick();
+          o.connections = 2;
+          return o;
+        }()} {
+    let_locks_take_long(db);
+  }
+
+  void lock(std::string const& rows) {
+    other_.must("BEGIN; SELECT 1 FROM weir." + rows + " FOR UPDATE");
+  }
+
+  template <class C>
+  void begin(C const& c, int times = 20) {
+    for (; times != 0; --times) begun_.push_back(start(store, c));
+  }
+
+  /// Others go on while none of those that were begun does; then these do, too.
+  template <class... C>
+  void others_go_on(C const&... c) {
+    for (int i = 0; i != 10; ++i) (goes_on(c), ...);
+    BOOST_TEST(ended() == 0);
+    other_.must("COMMIT");
+    BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return ended() == std::ssize(begun_); }));
+    for (auto const& each : begun_) BOOST_TEST(!**each, (*each)->message());
+    begun_.clear();
+  }
+
+ private:
+  template <class C>
+  void goes_on(C const& c) {
+    auto const done = start(store, c);
+    finish(io, *done);
+    BOOST_TEST(!**done, (*done)->message());
+  }
+  [[nodiscard]] std::ptrdiff_t ended() const {
+    return std::ranges::count_if(begun_, [](auto const& each) { return each->has_value(); });
+  }
+
+  connection other_{the_server().conninfo(database)};
+  std::vector<std::shared_ptr<std::optional<error_code>>> begun_;
+};
+
+std::array<quota, 1> const a_million{quota::per_hour(1'000'000)};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(postgres_locked)
+
+BOOST_AUTO_TEST_CASE(F71_a_locked_bucket_holds_nobody_else_up) {
+  locked b;
+  command::take const held{.key = "held", .quotas = a_million};
+  command::take const free{.key = "free", .quotas = a_million};
+  BOOST_TEST(b(held).has_value());
+  b.lock("buckets WHERE key = 'held'");
+  b.begin(held);
+  b.begin(command::reset_bucket{"held"}, 2);
+  b.others_go_on(free, command::acquire_lock{"free", "h", 1h});
+}
+
+BOOST_AUTO_TEST_CASE(F71_a_locked_lock_holds_nobody_else_up) {
+  locked b;
+  command::acquire_lock const held{"held", "h", 1h};
+  BOOST_TEST(b(held).has_value());
+  b.lock("locks WHERE key = 'held'");
+  b.begin(held);
+  b.begin(command::release_lock{"held", "other"}, 2);
+  b.others_go_on(command::acquire_lock{"free", "h", 1h}, command::release_lock{"free", "h"});
+}
+
+BOOST_AUTO_TEST_CASE(F71_a_locked_limiter_holds_nobody_else_up) {
+  locked b;
+  command::acquire_permit const held{"held", "h", 5, 1h};
+  BOOST_TEST(b(held).has_value());
+  b.lock("permit_lines WHERE key = 'held'");
+  b.begin(held);
+  b.others_go_on(command::acquire_permit{"free", "h", 5, 1h}, command::release_permit{"free", "h"});
+}
+
+BOOST_AUTO_TEST_CASE(F71_a_locked_job_holds_nobody_else_up) {
+  locked b;
+  std::vector<new_job> const jobs{job_of(1), job_of(2)};
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+  auto const got = b(command::dequeue_jobs{"q", "h", 1, 2, 1h});
+  BOOST_TEST_REQUIRE(got.has_value());
+  BOOST_TEST_REQUIRE(got->jobs.size() == 2U);
+  auto const& first = got->jobs[0];
+  auto const& second = got->jobs[1];
+  b.lock("jobs WHERE fence = " + std::to_string(first.fence));
+  b.begin(command::extend_lease{"q", first.id, first.fence, 1h});
+  std::vector<new_job> const more{job_of(3)};
+  b.others_go_on(command::extend_lease{"q", second.id, second.fence, 1h},
+                 command::enqueue_jobs{"q", more});
+  std::vector<finished_job> const finished{{first.id, first.fence, {}}};
+  b.lock("jobs WHERE fence = " + std::to_string(first.fence));
+  b.begin(command::complete_jobs{"q", finished}, 1);
+  b.begin(command::cancel_job{"q", first.id}, 3);
+  b.others_go_on(command::extend_lease{"q", second.id, second.fence, 1h});
+}
+
+BOOST_AUTO_TEST_CASE(F71_a_locked_queue_holds_nobody_else_up) {
+  locked b;
+  BOOST_TEST(b(command::pause_queue{"held"}).has_value());
+  b.lock("queues WHERE queue = 'held'");
+  b.begin(command::pause_queue{"held"}, 5);
+  b.begin(command::resume_queue{"held"}, 5);
+  b.others_go_on(command::pause_queue{"free"}, command::resume_queue{"free"});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
