@@ -87,17 +87,17 @@ error_code try_it(boost::asio::io_context& io, postgres_store const& store) {
   return **ended;
 }
 
-}  // namespace
-
 /// The sessions of stores.
 std::string sessions(bed& b) {
   return b.db.must("SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity "
                    "WHERE datname = current_database() AND pid <> pg_backend_pid()");
 }
 
+}  // namespace
+
 BOOST_AUTO_TEST_SUITE(postgres_connections)
 
-// What a server may say besides answers is bounded (F90), and all of an answer belongs to it.
+// No part of an answer counts as something that a server says besides (F90).
 BOOST_AUTO_TEST_CASE(a_connection_is_kept_however_many_answers_it_gives) {
   auto one = quick();
   one.connections = 1;
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_verified_connection_is_for_whom_the_certificate_names) {
     for (auto const& j : *seen) BOOST_TEST((j.payload == large));
   }
 
-  // What TLS adds is a part of the answers, too.
+  // The bytes that TLS adds are a part of the answers, too.
   auto const first = sessions(b);
   for (int i = 0; i != 150; ++i) {
     BOOST_TEST_REQUIRE(ask(b.io, store, command::peek_jobs{"q", 100}).has_value());

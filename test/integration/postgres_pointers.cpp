@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(F57_dequeues_of_many_queues_delete_no_pointer_of_a_job_that
   }
 }
 
-// Who moves its pointers may remove the one that would be left; who enqueues may rely on another.
+// The one that would be left may be removed by others, and an enqueue may rely on another.
 BOOST_AUTO_TEST_CASE(F57_a_scan_removes_no_pointer_of_a_queue_that_others_have) {
   bed b;
   b.db.must(stale(100));

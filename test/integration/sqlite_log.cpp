@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stays_is_seldom_waited_for) {
   BOOST_TEST(write_backs >= 4);
   BOOST_TEST(write_backs <= 6);
 
-  // What has grown meanwhile is written back when it has doubled, and the log begins anew.
+  // The log is written back when it has doubled, and begins anew.
   reader.must("COMMIT");
   write_backs = 0;
   write(b, 70);
