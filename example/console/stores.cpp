@@ -17,8 +17,8 @@ any_store open_store(asio::any_io_executor const& executor, options const& o) {
   static engine const engines[] = {
       {open_sqlite, {"sqlite:"}},
       {open_redis,
-       {"redis://", "rediss://", "redis+cluster://", "rediss+cluster://", "redis+unix://",
-        "unix://"}},
+       {"redis://", "rediss://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://",
+        "rediss+sentinel://", "redis+unix://", "unix://"}},
       {open_postgres, {"postgresql://", "postgres://"}},
       {open_nats, {"nats://", "tls://"}},
   };

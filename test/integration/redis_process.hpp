@@ -98,8 +98,6 @@ class server {
 
   /// What redis-cli prints for a command of plain words.
   std::string ask(std::string const& words) const { return ask_at(port_, words); }
-
- private:
   static std::string ask_at(std::uint16_t port, std::string const& words) {
     auto const line =
         "exec redis-cli -h 127.0.0.1 -p " + std::to_string(port) + " " + words + " 2>&1";
@@ -115,6 +113,7 @@ class server {
     return out;
   }
 
+ private:
   bool spawn(std::uint16_t port, bool may_load = false) {
     std::vector<std::string> words{"redis-server",     "--port",    std::to_string(port),
                                    "--bind",           "127.0.0.1", "--dir",

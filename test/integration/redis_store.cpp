@@ -973,6 +973,17 @@ BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_on
         redis_address{"127.0.0.1", port}.tls("/none"), redis_address{"127.0.0.1", port}}) {
     BOOST_TEST(is_error(try_it(wrong, hasty), unavailable));
   }
+  // Who has to say by a certificate who they are.
+  auto const wary_port = server_test::free_port();
+  server const wary{{"--tls-port", std::to_string(wary_port), "--tls-cert-file", certificate,
+                     "--tls-key-file", key, "--tls-ca-cert-file", certificate}};
+  auto const us = "rediss://127.0.0.1:" + std::to_string(wary_port) + "?cacert=" + certificate;
+  auto const files = "&cert=" + certificate + "&key=" + key;
+  auto const known = try_it(redis_address::parse(us + files).value(), unhurried());
+  BOOST_TEST(known.has_value(), known.error().message());
+  for (auto const& wrong : {us, us + "&cert=" + certificate + "&key=/none"}) {
+    BOOST_TEST(is_error(try_it(redis_address::parse(wrong).value(), hasty), unavailable));
+  }
   io.restart();
   io.run();
   std::filesystem::remove_all(directory);

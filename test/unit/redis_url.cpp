@@ -47,6 +47,31 @@ BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
   BOOST_TEST(!plain.is_cluster());
   BOOST_TEST(redis_address::parse("redis+cluster://a/0").value().is_cluster());
 
+  auto const sentinels = redis_address::parse("redis+sentinel://me:secret@a:1,b/m%2Fy/3")
+                             .value()
+                             .authenticate_sentinels("other", "us");
+  BOOST_TEST(sentinels.service() == "m/y");
+  BOOST_TEST((sentinels.others().at(0) == std::pair{std::string{"b"}, std::uint16_t{26'379}}));
+  BOOST_TEST(sentinels.database() == 3U);
+  auto const server = sentinels.at("c", 2);
+  BOOST_TEST((server.service().empty() && server.others().empty()));
+  BOOST_TEST((server.user() == "me" && server.password() == "secret" && server.database() == 3U));
+  auto const sentinel = sentinels.sentinel_at("b", 3);
+  BOOST_TEST((sentinel.host() == "b" && sentinel.port() == 3 && sentinel.service().empty()));
+  BOOST_TEST((sentinel.user() == "us" && sentinel.password() == "other"));
+  BOOST_TEST(sentinel.database() == 0U);
+  BOOST_TEST(redis_address::parse("rediss+sentinel://a/s").value().uses_tls());
+  BOOST_TEST(plain.service().empty());
+
+  auto const known =
+      redis_address::parse("rediss://h/3?cacert=/c%26a&cert=/mine&key=/secret").value();
+  BOOST_TEST(known.ca_file() == "/c&a");
+  BOOST_TEST(known.certificate_file() == "/mine");
+  BOOST_TEST(known.key_file() == "/secret");
+  BOOST_TEST(known.database() == 3U);
+  BOOST_TEST(full.certificate_file().empty());
+  BOOST_TEST(redis_address{}.certificate("c", "k").uses_tls());
+
   auto const socket = redis_address::parse("redis+unix://me:p%40@/tmp/a%20b@c?db=3").value();
   BOOST_TEST(socket.path() == "/tmp/a b@c");
   BOOST_TEST(socket.user() == "me");
@@ -59,10 +84,11 @@ BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
 BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_url_is_said) {
   using e = redis_url_errc;
   struct row {
-    std::string_view url;
+    std::string url;
     e wrong;
   };
   std::string const too_long = "unix:///" + std::string(107, 'x');
+  std::string const long_name(256, 'x');
   row const rows[] = {
       {too_long, e::bad_path},
       {"", e::no_url},
@@ -113,6 +139,20 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_url_is_said) {
       {"redis://[::1]:0", e::bad_port},
       {"redis+cluster://a:1,b:x", e::bad_port},
       {"unix:///tmp/%0", e::bad_path},
+      {"redis+sentinel://a", e::no_service},
+      {"redis+sentinel://a/", e::no_service},
+      {"redis+sentinel://a//1", e::no_service},
+      {"redis+sentinel://a/s%20", e::no_service},
+      {"redis+sentinel://a/" + long_name, e::no_service},
+      {"redis+sentinel://a/s/x", e::bad_database},
+      {"redis+sentinel://a,/s", e::bad_host},
+      {"redis://h?", e::unknown_option},
+      {"rediss://h?cert=/c&keys=/k", e::unknown_option},
+      {"rediss://h?cert=/c", e::bad_certificate},
+      {"rediss://h?key=/k", e::bad_certificate},
+      {"rediss://h?cacert=", e::bad_certificate},
+      {"rediss://h?cacert=/%00", e::bad_certificate},
+      {"redis://h?cacert=/c", e::bad_certificate},
   };
   std::set<int> seen;
   for (auto const& [url, wrong] : rows) {
@@ -127,10 +167,10 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_url_is_said) {
   for (int const value : seen) {
     messages.insert(make_error_code(static_cast<e>(value)).message());
   }
-  BOOST_TEST(seen.size() == 8U);
-  BOOST_TEST(*seen.rbegin() == 8);
+  BOOST_TEST(seen.size() == 10U);
+  BOOST_TEST(*seen.rbegin() == 10);
   BOOST_TEST(messages.size() == seen.size());
-  BOOST_TEST(make_error_code(static_cast<e>(9)).message() == "unknown error of a URL");
+  BOOST_TEST(make_error_code(static_cast<e>(11)).message() == "unknown error of a URL");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -98,6 +98,10 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// as the servers' clocks agree to the time that it takes (R5): let what is guarded check them.
 /// `redis_options::replicas` makes such a loss less likely.
 ///
+/// Sentinels (`redis_address::sentinel`) are asked where the server is whenever a connection is
+/// made, one after the other until one leads to a server that writes; and one of them, on a
+/// connection of its own, tells when it is succeeded.
+///
 /// A server that refuses a command because it has become a replica, loads its data, or cannot write
 /// to its disk, may have a successor: its connection ends once all that is under way is answered,
 /// names are looked up again, of several hosts and addresses the next one is tried, each with a

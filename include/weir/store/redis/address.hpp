@@ -17,10 +17,13 @@
 
 namespace weir {
 
-/// Where a Redis or Valkey server is, or some servers of a cluster, and as whom to speak to it.
+/// Where a Redis or Valkey server is, or some servers of a cluster, or the sentinels that know
+/// where it is; and as whom to speak to it.
 class redis_address {
  public:
-  static constexpr std::uint16_t usual_port = 6379;  ///< where servers listen unless told otherwise
+  /// Where servers, and sentinels, listen unless told otherwise.
+  static constexpr std::uint16_t usual_port = detail::redis_url::usual_port;
+  static constexpr std::uint16_t usual_sentinel_port = detail::redis_url::usual_sentinel_port;
 
   /// @param host a name or an IP address, without brackets
   /// @param port where it listens
@@ -36,6 +39,13 @@ class redis_address {
   /// A cluster is `redis+cluster://` or `rediss+cluster://`, then
   /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]...`: one or more of its nodes, from which the
   /// others are learned; they have the same user, password and encryption.
+  ///
+  /// Sentinels are `redis+sentinel://` or `rediss+sentinel://`, then
+  /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]].../SERVICE[/DATABASE]`: see `sentinel`. User and
+  /// password are those of the server.
+  ///
+  /// With TLS there may be files behind that: `?cacert=PATH&cert=PATH&key=PATH`, of which `cert`
+  /// and `key` go together: see `tls` and `certificate`.
   ///
   /// A unix socket is `unix://` or `redis+unix://`, then `[[USER]:PASSWORD@]/PATH[?db=DATABASE]`,
   /// with %XX in the path, too.
@@ -59,6 +69,16 @@ class redis_address {
     ca_file_ = std::move(ca_file);
     return *this;
   }
+  /// Says by a certificate who we are, as a server with `tls-auth-clients` wants it. Encrypts, too.
+  ///
+  /// @param file     a PEM file with the certificate, and those behind it if there are any
+  /// @param key_file a PEM file with its private key, without a password
+  redis_address& certificate(std::string file, std::string key_file) {
+    tls_ = true;
+    certificate_ = std::move(file);
+    key_file_ = std::move(key_file);
+    return *this;
+  }
 
   /// The server is a node of a cluster, and the store is to use all of it. A cluster has no
   /// databases but 0.
@@ -73,11 +93,30 @@ class redis_address {
     return *this;
   }
 
-  /// Of the hosts that nodes of the cluster name, only those that match this, or another one that
-  /// is allowed, are called and get the password: a name or an IP address as nodes tell it; the end
-  /// of names, as in `*.cache.example`; or a network, as in `10.1.0.0/16`. All are, unless this was
-  /// called. Those of the address itself always are. Up to 64, of 1 to 255 bytes each; otherwise
-  /// commands are `invalid_option`.
+  /// The hosts are sentinels. One of them is asked, whenever a connection is made, where the server
+  /// of this service is at the time; if it cannot be reached or does not know, or what it names
+  /// does not write, the next one. While it lasts, one of them tells when the server is succeeded,
+  /// if the user may subscribe to that; otherwise its end, its silence or its refusal to write
+  /// shows it. Of no cluster.
+  ///
+  /// @param service as the sentinels call it ("mymaster"), of printable characters
+  redis_address& sentinel(std::string service) {
+    service_ = std::move(service);
+    return *this;
+  }
+  /// As whom to speak to the sentinels: nobody unless this is called. `authenticate` is for the
+  /// server.
+  redis_address& authenticate_sentinels(std::string password, std::string user = "default") {
+    sentinel_password_ = std::move(password);
+    sentinel_user_ = std::move(user);
+    return *this;
+  }
+
+  /// Of the hosts that nodes of the cluster or sentinels name, only those that match this, or
+  /// another one that is allowed, are called and get the password: a name or an IP address as nodes
+  /// tell it; the end of names, as in `*.cache.example`; or a network, as in `10.1.0.0/16`. All
+  /// are, unless this was called. Those of the address itself always are. Up to 64, of 1 to 255
+  /// bytes each; otherwise commands are `invalid_option`.
   redis_address& allow(std::string host) {
     allowed_.push_back(std::move(host));
     return *this;
@@ -107,12 +146,24 @@ class redis_address {
     return others_;
   }
 
-  /// The same in all but the place, which is the only one.
+  /// What the sentinels call the service; empty: the hosts are not sentinels.
+  [[nodiscard]] std::string const& service() const noexcept { return service_; }
+
+  /// The same in all but the place, which is the only one, and that of a server.
   [[nodiscard]] redis_address at(std::string host, std::uint16_t port) const {
     auto out = *this;
     out.host_ = std::move(host);
     out.port_ = port;
     out.others_.clear();
+    out.service_.clear();
+    return out;
+  }
+  /// A sentinel, as whom to speak to sentinels.
+  [[nodiscard]] redis_address sentinel_at(std::string host, std::uint16_t port) const {
+    auto out = at(std::move(host), port);
+    out.user_ = sentinel_user_;
+    out.password_ = sentinel_password_;
+    out.database_ = 0;
     return out;
   }
 
@@ -130,6 +181,10 @@ class redis_address {
   [[nodiscard]] bool uses_tls() const noexcept { return tls_; }
   /// Empty: the system's authorities.
   [[nodiscard]] std::string const& ca_file() const noexcept { return ca_file_; }
+  /// Empty: it has no certificate.
+  [[nodiscard]] std::string const& certificate_file() const noexcept { return certificate_; }
+  /// The file of its key.
+  [[nodiscard]] std::string const& key_file() const noexcept { return key_file_; }
 
  private:
   std::string host_;
@@ -139,7 +194,12 @@ class redis_address {
   std::uint32_t database_ = 0;
   bool tls_ = false;
   std::string ca_file_;
+  std::string certificate_;
+  std::string key_file_;
   std::string path_;
+  std::string service_;
+  std::string sentinel_user_ = "default";
+  std::string sentinel_password_;
   bool cluster_ = false;
   std::vector<std::pair<std::string, std::uint16_t>> others_;
   std::vector<std::string> allowed_;
@@ -147,12 +207,16 @@ class redis_address {
 
 inline result<redis_address> redis_address::parse(std::string_view url) {
   detail::redis_url parts;
-  if (auto const ec = parts.read(url, usual_port)) return ec;
+  if (auto const ec = parts.read(url)) return ec;
   redis_address out;
   out.tls_ = parts.tls;
   out.cluster_ = parts.cluster;
   out.database_ = parts.database;
   out.path_ = std::move(parts.path);
+  out.service_ = std::move(parts.service);
+  out.ca_file_ = std::move(parts.ca_file);
+  out.certificate_ = std::move(parts.certificate);
+  out.key_file_ = std::move(parts.key_file);
   out.password_ = std::move(parts.password);
   if (!parts.user.empty()) out.user_ = std::move(parts.user);
   if (parts.places.empty()) return out;

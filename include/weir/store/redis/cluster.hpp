@@ -11,6 +11,7 @@
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/redis/address.hpp"
+#include "weir/store/redis/allowed.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 #include "weir/store/redis/cluster_nodes.hpp"
@@ -51,6 +52,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
                       std::make_shared<outage>("Redis cluster of " + redis_place_text(address),
                                                never_run),
                       std::move(process)},
+        malformed_{redis_allowed_error(address)},
         nodes_{address, options_},
         asked_{options} {
     for (std::uint32_t shard = 0; shard != names_.shards(); ++shard) {
@@ -75,9 +77,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   void accept(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
     if (!usable_) return r->fail(bad_prefix());
-    if (!nodes_.is_valid()) {
-      return r->fail(explained(errc::invalid_option, "redis_address::allow: a host is malformed"));
-    }
+    if (malformed_) return r->fail(malformed_);
     if (refused_) return r->fail(refused_);
     if (nodes_.under_way() + waiting_.size() >= options_.max_pending) {
       return r->fail(errc::store_full);
@@ -359,6 +359,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
 
   static constexpr duration longest_hold = std::chrono::seconds{1};
 
+  error_code const malformed_;  // of the address
   id_source ids_;
 
   // The strand's own.

@@ -7,15 +7,11 @@
 #include "weir/clock/system.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/address.hpp"
+#include "weir/store/redis/allowed.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 #include "weir/store/redis/link.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/time.hpp"
-
-#include <boost/asio/ip/address_v4.hpp>
-#include <boost/asio/ip/address_v6.hpp>
-#include <boost/asio/ip/network_v4.hpp>
-#include <boost/asio/ip/network_v6.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -53,24 +49,6 @@ struct redis_node {
   bool asked = false;  // something was sent there, though it serves no shard that we know of
 };
 
-/// Is this host what `redis_address::allow` names?
-[[nodiscard]] inline bool redis_host_matches(std::string_view host, std::string_view allowed) {
-  if (allowed.starts_with('*')) return host.ends_with(allowed.substr(1));
-  if (host == allowed) return true;
-  namespace ip = boost::asio::ip;
-  error_code no_network;
-  error_code no_address;
-  if (auto const four = ip::make_network_v4(allowed, no_network); !no_network) {
-    auto const address = ip::make_address_v4(host, no_address);
-    return !no_address &&
-           ip::network_v4{address, four.prefix_length()}.canonical() == four.canonical();
-  }
-  auto const six = ip::make_network_v6(allowed, no_network);
-  auto const address = ip::make_address_v6(host, no_address);
-  return !no_network && !no_address &&
-         ip::network_v6{address, six.prefix_length()}.canonical() == six.canonical();
-}
-
 /// The nodes of a cluster that we have links with, and the places of all that we have heard of. In
 /// one strand.
 class redis_nodes {
@@ -105,16 +83,6 @@ class redis_nodes {
     auto& node = nodes_[place];
     node.link = make(like_.at(place.host, place.port));
     return &node;
-  }
-
-  /// Are the hosts that are allowed well-formed?
-  [[nodiscard]] bool is_valid() const noexcept {
-    constexpr std::size_t most = 64;
-    constexpr std::size_t longest = 255;
-    auto const& all = like_.allowed();
-    return all.size() <= most && std::ranges::all_of(all, [](auto const& host) {
-             return !host.empty() && host.size() <= longest;
-           });
   }
 
   [[nodiscard]] std::size_t under_way() const noexcept {
@@ -182,11 +150,7 @@ class redis_nodes {
   static constexpr std::size_t few = 8;
 
   [[nodiscard]] bool is_allowed(redis_place const& place) const {
-    auto const& all = like_.allowed();
-    return all.empty() ||
-           std::ranges::find(seeds_, place.host, &redis_place::host) != seeds_.end() ||
-           std::ranges::any_of(all,
-                               [&](auto const& a) { return redis_host_matches(place.host, a); });
+    return redis_allows(like_, place.host);
   }
 
   redis_address like_;

@@ -16,7 +16,8 @@ namespace weir::detail {
 /// Where it is, for people.
 [[nodiscard]] inline std::string redis_place_text(redis_address const& address) {
   if (!address.path().empty()) return address.path();
-  return address.host() + ":" + std::to_string(address.port());
+  auto const place = address.host() + ":" + std::to_string(address.port());
+  return address.service().empty() ? place : address.service() + " of the sentinel at " + place;
 }
 
 /// A server, and the IP address that its host was found to have; empty where it has a path.
@@ -25,7 +26,7 @@ struct redis_target {
   std::string ip;
 };
 
-/// Throws `boost::system::system_error`, such as for a file of authorities that cannot be read.
+/// Throws `boost::system::system_error`, such as for a file that cannot be read.
 [[nodiscard]] inline boost::asio::ssl::context redis_tls(redis_address const& address) {
   namespace ssl = boost::asio::ssl;
   ssl::context out{ssl::context::tls_client};
@@ -38,6 +39,10 @@ struct redis_target {
     out.load_verify_file(address.ca_file());
   }
   out.set_verify_mode(ssl::verify_peer);
+  if (!address.certificate_file().empty()) {
+    out.use_certificate_chain_file(address.certificate_file());
+    out.use_private_key_file(address.key_file(), ssl::context::pem);
+  }
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "weir/limits.hpp"
 #include "weir/log.hpp"
 #include "weir/store/redis/address.hpp"
+#include "weir/store/redis/allowed.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/batch.hpp"
 #include "weir/store/redis/call.hpp"
@@ -27,6 +28,7 @@
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/room.hpp"
 #include "weir/store/redis/script.hpp"
+#include "weir/store/redis/sentinel_watch.hpp"
 #include "weir/store/redis/session.hpp"
 #include "weir/store/redis/shard_count.hpp"
 #include "weir/store/redis/switchboard.hpp"
@@ -65,6 +67,7 @@ namespace weir::detail {
 /// not executed, and what was given away when the connection ends is of unknown outcome.
 class redis_link final : public redis_backend,
                          public redis_session_owner,
+                         public redis_sentinel_watch_owner,
                          private redis_batch_owner {
  public:
   /// @param process as `redis_names` has it
@@ -74,14 +77,14 @@ class redis_link final : public redis_backend,
                       std::make_shared<outage>(redis_log_name(address), never_run),
                       std::move(process)},
         address_{std::move(address)},
-        hosts_{strand_, address_} {}
+        hosts_{strand_, address_, options_} {}
 
   /// One of several.
   redis_link(std::weak_ptr<redis_switchboard> board, executor_type const& strand,
              redis_address address, redis_options const& options)
       : redis_backend{strand, options, std::make_shared<outage>(redis_log_name(address)), {}},
         address_{std::move(address)},
-        hosts_{strand_, address_},
+        hosts_{strand_, address_, options_},
         board_{std::move(board)},
         is_one_of_several_{true} {}
 
@@ -160,6 +163,7 @@ class redis_link final : public redis_backend,
   void accept(std::shared_ptr<redis_request> const& r) override {
     if (closed_) return r->fail(errc::closed);
     if (!usable_) return r->fail(bad_prefix());
+    if (malformed_) return r->fail(malformed_);
     if (refused_) return r->fail(refused_);
     if (under_way() + waiting_.size() >= options_.max_pending) return r->fail(errc::store_full);
     if (up()) return give(r);
@@ -419,6 +423,7 @@ class redis_link final : public redis_backend,
     renew_hints();
     refused_ = {};
     state_->recovered();
+    watch();
     if (is_one_of_several_) ask_policy();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
@@ -461,9 +466,33 @@ class redis_link final : public redis_backend,
     waiting_.fail(make_error_code(errc::closed));
     return_queue();
     pause_.stop();
+    if (watch_) watch_->close();
     if (auto const session = session_.lock()) return session->hang_up();
     hosts_.cancel();
     finish();
+  }
+
+  /// Has sentinels tell when the server is succeeded.
+  void watch() {
+    if (watch_ || address_.service().empty()) return;
+    watch_ =
+        std::make_shared<redis_sentinel_watch>(strand_, address_, options_, shared_from_this());
+    watch_->connect();
+  }
+
+  [[nodiscard]] bool is_at(redis_place const& place) const noexcept {
+    return place == redis_place{target_.address.host(), target_.address.port()};
+  }
+
+  void moved(redis_place const& to) override {
+    if (!up() || is_at(to)) return;
+    hosts_.lead_to(to);
+    renew_soon();
+  }
+
+  /// It may be the one that does not know yet: so another one is asked.
+  void said(redis_place const& at) override {
+    if (up() && !is_at(at)) renew_soon();
   }
 
   /// Of a node: the first commands need not wait for the answer.
@@ -502,6 +531,7 @@ class redis_link final : public redis_backend,
   }
 
   redis_address const address_;
+  error_code const malformed_ = redis_allowed_error(address_);
   redis_hosts hosts_;
   std::weak_ptr<redis_switchboard> const board_;
   bool const is_one_of_several_ = false;
@@ -527,6 +557,7 @@ class redis_link final : public redis_backend,
   steady_time renewed_at_ = steady_time::min();
   steady_time alone_until_ = steady_time::min();  // commands travel by themselves
   redis_pace renewal_pace_;
+  std::shared_ptr<redis_sentinel_watch> watch_;
   alarm<system_clock> pause_;
 };
 

@@ -28,6 +28,8 @@ enum class redis_url_errc {
   bad_database,     ///< a database that is not a number from 0 to 65535, or in a cluster not 0
   bad_path,         ///< a path that is not absolute, is too long for the system, or has a zero byte
   unknown_option,   ///< a query or a fragment that means nothing
+  no_service,       ///< of sentinels: no service is named, or not as sentinels name one
+  bad_certificate,  ///< a file of TLS without TLS, or a certificate without its key, or no path
 };
 
 namespace detail {
@@ -36,8 +38,8 @@ namespace detail {
   switch (e) {
     case redis_url_errc::no_url: return "not a URL: there is no ://";
     case redis_url_errc::unknown_scheme:
-      return "the URL's scheme is none of redis, rediss, redis+cluster, rediss+cluster, unix and "
-             "redis+unix";
+      return "the URL's scheme is none of redis, rediss, redis+cluster, rediss+cluster, "
+             "redis+sentinel, rediss+sentinel, unix and redis+unix";
     case redis_url_errc::bad_credentials:
       return "what stands before the @ of the URL is not USER:PASSWORD or :PASSWORD";
     case redis_url_errc::bad_host: return "the URL's host is not one";
@@ -47,6 +49,10 @@ namespace detail {
     case redis_url_errc::bad_path:
       return "the URL's path is not that of a unix socket: not absolute, or too long";
     case redis_url_errc::unknown_option: return "the URL has a query or fragment without a meaning";
+    case redis_url_errc::no_service:
+      return "the URL of sentinels has no service behind its hosts, as in /mymaster";
+    case redis_url_errc::bad_certificate:
+      return "the URL's cacert, cert and key are files for rediss, and cert and key go together";
   }
   return "unknown error of a URL";
 }
@@ -89,14 +95,21 @@ struct redis_url {
 
   bool tls = false;
   bool cluster = false;
+  bool sentinel = false;
+  std::string service;   // of the sentinels
   std::string user;      // empty: none is named
   std::string password;  // empty: none
   std::vector<place> places;
   std::uint32_t database = 0;
   std::string path;  // of a unix socket; or it has places
+  std::string ca_file;
+  std::string certificate;
+  std::string key_file;
 
-  /// @param usual_port where none is named
-  [[nodiscard]] error_code read(std::string_view url, std::uint16_t usual_port);
+  static constexpr std::uint16_t usual_port = 6379;
+  static constexpr std::uint16_t usual_sentinel_port = 26'379;
+
+  [[nodiscard]] error_code read(std::string_view url);
 
  private:
   using errc = redis_url_errc;
@@ -104,11 +117,13 @@ struct redis_url {
   template <class Number>
   static std::optional<Number> whole(std::string_view text) noexcept;
   static std::optional<std::string> unescaped(std::string_view text);
-  static result<place> read_place(std::string_view text, std::uint16_t usual_port);
+  [[nodiscard]] result<place> read_place(std::string_view text) const;
   error_code read_who(std::string_view& url);
   error_code read_database(std::string_view number);
-  error_code read_places(std::string_view list, std::uint16_t usual_port);
-  error_code read_network(std::string_view rest, std::uint16_t usual_port);
+  error_code read_places(std::string_view list);
+  error_code read_service(std::string_view& behind);
+  error_code read_files(std::string_view query);
+  error_code read_network(std::string_view rest);
   error_code read_unix(std::string_view rest);
 };
 

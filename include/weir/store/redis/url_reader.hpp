@@ -48,8 +48,7 @@ WEIR_DECL std::optional<std::string> redis_url::unescaped(std::string_view text)
 }
 
 /// A host, and perhaps a port.
-WEIR_DECL result<redis_url::place> redis_url::read_place(std::string_view text,
-                                                         std::uint16_t usual_port) {
+WEIR_DECL result<redis_url::place> redis_url::read_place(std::string_view text) const {
   auto host = text;
   std::string_view port;
   bool named = false;
@@ -69,7 +68,7 @@ WEIR_DECL result<redis_url::place> redis_url::read_place(std::string_view text,
   auto plain = unescaped(host);
   auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return errc::bad_host;
-  if (!named) return place{std::move(*plain), usual_port};
+  if (!named) return place{std::move(*plain), sentinel ? usual_sentinel_port : usual_port};
   auto const number = whole<std::uint16_t>(port);
   if (!number || *number == 0) return errc::bad_port;
   return place{std::move(*plain), *number};
@@ -99,10 +98,10 @@ WEIR_DECL error_code redis_url::read_database(std::string_view number) {
   return {};
 }
 
-WEIR_DECL error_code redis_url::read_places(std::string_view list, std::uint16_t usual_port) {
+WEIR_DECL error_code redis_url::read_places(std::string_view list) {
   for (;;) {
     auto const comma = list.find(',');
-    auto found = read_place(list.substr(0, comma), usual_port);
+    auto found = read_place(list.substr(0, comma));
     if (found.has_error()) return found.error();
     places.push_back(std::move(found).value());
     if (comma == list.npos) return {};
@@ -110,17 +109,62 @@ WEIR_DECL error_code redis_url::read_places(std::string_view list, std::uint16_t
   }
 }
 
-WEIR_DECL error_code redis_url::read_network(std::string_view rest, std::uint16_t usual_port) {
-  if (rest.find_first_of("?#") != rest.npos) return errc::unknown_option;
-  if (auto const slash = rest.find('/'); slash != rest.npos) {
-    auto const number = rest.substr(slash + 1);
-    rest = rest.substr(0, slash);
-    if (!number.empty()) {
-      if (auto const ec = read_database(number)) return ec;
+/// Takes what the sentinels call the service off the front of what stands behind the hosts.
+WEIR_DECL error_code redis_url::read_service(std::string_view& behind) {
+  constexpr std::size_t longest = 255;
+  auto const end = std::min(behind.find('/'), behind.size());
+  auto plain = unescaped(behind.substr(0, end));
+  auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (!plain || plain->empty() || plain->size() > longest ||
+      !std::ranges::all_of(*plain, printable)) {
+    return errc::no_service;
+  }
+  service = std::move(*plain);
+  behind.remove_prefix(std::min(end + 1, behind.size()));
+  return {};
+}
+
+/// "cacert=PATH&cert=PATH&key=PATH", or some of it.
+WEIR_DECL error_code redis_url::read_files(std::string_view query) {
+  while (!query.empty()) {
+    auto const end = std::min(query.find('&'), query.size());
+    auto const one = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    auto const equals = std::min(one.find('='), one.size());
+    auto const name = one.substr(0, equals);
+    auto* const file = name == "cacert" ? &ca_file
+                       : name == "cert" ? &certificate
+                       : name == "key"  ? &key_file
+                                        : nullptr;
+    if (file == nullptr) return errc::unknown_option;
+    auto plain = unescaped(one.substr(std::min(equals + 1, one.size())));
+    if (!tls || !plain || plain->empty() || plain->find('\0') != plain->npos) {
+      return errc::bad_certificate;
     }
+    *file = std::move(*plain);
+  }
+  if (certificate.empty() != key_file.empty()) return errc::bad_certificate;
+  return {};
+}
+
+WEIR_DECL error_code redis_url::read_network(std::string_view rest) {
+  if (rest.find('#') != rest.npos) return errc::unknown_option;
+  if (auto const query = rest.find('?'); query != rest.npos) {
+    if (query + 1 == rest.size()) return errc::unknown_option;
+    if (auto const ec = read_files(rest.substr(query + 1))) return ec;
+    rest = rest.substr(0, query);
+  }
+  auto const slash = std::min(rest.find('/'), rest.size());
+  auto behind = rest.substr(std::min(slash + 1, rest.size()));
+  rest = rest.substr(0, slash);
+  if (sentinel) {
+    if (auto const ec = read_service(behind)) return ec;
+  }
+  if (!behind.empty()) {
+    if (auto const ec = read_database(behind)) return ec;
   }
   if (auto const ec = read_who(rest)) return ec;
-  return read_places(rest, usual_port);
+  return read_places(rest);
 }
 
 WEIR_DECL error_code redis_url::read_unix(std::string_view rest) {
@@ -144,7 +188,7 @@ WEIR_DECL error_code redis_url::read_unix(std::string_view rest) {
   return {};
 }
 
-WEIR_DECL error_code redis_url::read(std::string_view url, std::uint16_t usual_port) {
+WEIR_DECL error_code redis_url::read(std::string_view url) {
   auto const start = url.find("://");
   if (start == url.npos) return errc::no_url;
   auto const scheme = url.substr(0, start);
@@ -152,9 +196,10 @@ WEIR_DECL error_code redis_url::read(std::string_view url, std::uint16_t usual_p
   if (scheme == "unix" || scheme == "redis+unix") return read_unix(rest);
   tls = scheme.starts_with("rediss");
   cluster = scheme.ends_with("+cluster");
-  auto const plain = (tls ? "rediss" : "redis") + std::string{cluster ? "+cluster" : ""};
-  if (scheme != plain) return errc::unknown_scheme;
-  return read_network(rest, usual_port);
+  sentinel = scheme.ends_with("+sentinel");
+  auto const* const kind = cluster ? "+cluster" : sentinel ? "+sentinel" : "";
+  if (scheme != (tls ? "rediss" : "redis") + std::string{kind}) return errc::unknown_scheme;
+  return read_network(rest);
 }
 
 }  // namespace weir::detail
