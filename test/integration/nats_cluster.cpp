@@ -4,7 +4,7 @@
 // The store on a cluster of three servers that loses its leaders: by a request to step down, and by
 // kill -9. What was acknowledged stays, no more hold a key than may, and nothing hangs.
 
-#include "nats_nodes.hpp"
+#include "nats_crew.hpp"
 #include "nats_server.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -4,8 +4,8 @@
 // Jobs in streams on three servers that lose the one that leads them, under load: no job is lost,
 // none is given out or completed twice, and fences never go backwards.
 
+#include "nats_crew.hpp"
 #include "nats_job_steps.hpp"
-#include "nats_nodes.hpp"
 #include "nats_server.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -5,7 +5,7 @@
 // time, whatever a clock shows: other than on the other stores, also where one is ahead.
 
 #include "clock_steps.hpp"
-#include "integration/nats_nodes.hpp"
+#include "integration/nats_crew.hpp"
 #include "integration/nats_server.hpp"
 
 #include <boost/test/unit_test.hpp>

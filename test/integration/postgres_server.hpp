@@ -75,6 +75,7 @@ class program {
 
   [[nodiscard]] std::filesystem::path const& home() const noexcept { return home_; }
   [[nodiscard]] unsigned short port() const noexcept { return port_; }
+  [[nodiscard]] ::pid_t pid() const noexcept { return pid_; }
   void choose_port() { port_ = server_test::free_port(); }
 
   /// Puts a small disk, of memory, at a place in its directory. This process sees it, those that it
@@ -212,8 +213,7 @@ class server {
     if (kind_.megabytes != 0 && !program_.mount("data", kind_.megabytes)) throw not_permitted{};
     move_clock(0);
     if (kind_.primary != nullptr) {
-      program_.must({program::find("pg_basebackup"), "-D", data(), "-R", "-X", "stream", "-c",
-                     "fast", "-d", kind_.primary->conninfo()});
+      copy(*kind_.primary);
     } else {
       program_.must({program::find("initdb"), "-D", data(), "-U", "postgres", "-A", "trust", "-N",
                      "-E", "UTF8", "--locale=C"});
@@ -242,6 +242,14 @@ class server {
     throw std::runtime_error{"the server does not start"};
   }
 
+  /// Becomes a hot standby of another one, and forgets all that it had.
+  void follow(server const& primary) {
+    kill(SIGQUIT);
+    std::filesystem::remove_all(data());
+    copy(primary);
+    start();
+  }
+
   /// Has its clock show so many seconds more than the date, if it was loaded with what moves it.
   void move_clock(std::int64_t seconds) const { server_test::move_clock(home(), seconds); }
 
@@ -255,6 +263,7 @@ class server {
 
   [[nodiscard]] std::filesystem::path const& home() const noexcept { return program_.home(); }
   [[nodiscard]] unsigned short port() const noexcept { return program_.port(); }
+  [[nodiscard]] ::pid_t pid() const noexcept { return program_.pid(); }
   [[nodiscard]] std::string conninfo(std::string const& database = "postgres") const {
     return conninfo_to(port(), database);
   }
@@ -264,6 +273,10 @@ class server {
   }
 
  private:
+  void copy(server const& primary) {
+    program_.must({program::find("pg_basebackup"), "-D", data(), "-R", "-X", "stream", "-c", "fast",
+                   "-d", primary.conninfo()});
+  }
   [[nodiscard]] std::string data() const { return program_.home() / "data"; }
 
   kind kind_;

@@ -42,7 +42,9 @@ class cluster {
 
   /// @param options  for each of them
   /// @param replicas of each master, 0 or 1
-  explicit cluster(std::vector<std::string> const& options = {}, std::size_t replicas = 1)
+  /// @param clock    as a server has it
+  explicit cluster(std::vector<std::string> const& options = {}, std::size_t replicas = 1,
+                   std::string const& clock = {})
       : nodes_(masters * (1 + replicas)) {
     std::string places;
     for (auto& node : nodes_) {
@@ -55,7 +57,7 @@ class cluster {
                                      "--repl-diskless-sync-delay",
                                      "0"};
       words.insert(words.end(), options.begin(), options.end());
-      node = std::make_unique<server>(std::move(words));
+      node = std::make_unique<server>(std::move(words), clock);
       places += " 127.0.0.1:" + std::to_string(node->port());
     }
     auto const said =
@@ -73,6 +75,7 @@ class cluster {
   }
 
   [[nodiscard]] server& operator[](std::size_t i) { return *nodes_[i]; }
+  [[nodiscard]] server const& operator[](std::size_t i) const { return *nodes_[i]; }
 
   /// Where one of them is.
   [[nodiscard]] weir::redis_address address(std::size_t i = 0) const {

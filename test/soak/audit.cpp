@@ -36,16 +36,14 @@ std::string in_seconds(std::int64_t ns) {
 }  // namespace
 
 void auditor::report(std::string promise, std::string what, std::int64_t at) {
+  constexpr std::ptrdiff_t enough = 50;
+  if (std::ranges::count(findings_, promise, &finding::promise) >= enough) return;
   findings_.push_back({std::move(promise), std::move(what), at});
 }
 
 auditor::hold* auditor::find_hold(std::uint32_t process, std::uint64_t op) {
   auto const key = hold_keys_.find({process, op});
-  if (key == hold_keys_.end()) return nullptr;
-  for (auto& h : holds_[key->second]) {
-    if (h.process == process && h.op == op) return &h;
-  }
-  return nullptr;
+  return key == hold_keys_.end() ? nullptr : &holds_[key->second][{process, op}];
 }
 
 void auditor::feed(std::uint32_t process, record const& r) {
@@ -77,6 +75,18 @@ void auditor::feed(std::uint32_t process, record const& r) {
     open_.erase(o);
   } else if (r.kind == "held") {
     if (auto* const h = find_hold(process, r.op)) h->until = std::max(h->until, r.n);
+  } else if (r.kind == "lost") {
+    auto const* const h = find_hold(process, r.op);
+    if (r.detail == "lease_lost" && h != nullptr && h->from > forgotten_ &&
+        r.at + leap(h->from, r.at) < h->until) {
+      auto const& key = hold_keys_[{process, r.op}];
+      report(key.starts_with("permit-") ? "R1" : "R2",
+             key + ": a renewal was refused " + in_seconds(h->until - r.at) +
+                 " before the end of what its holder has, fence " + std::to_string(h->fence),
+             r.at);
+    }
+  } else if (r.kind == "row") {
+    jobs_[r.key].row = true;
   } else if (r.kind == "drop") {
     if (auto* const h = find_hold(process, r.op)) h->dropped = r.at;
   } else if (r.kind == "run") {
@@ -158,6 +168,7 @@ void auditor::end(std::uint32_t process, operation const& o, record const& r) {
                         r.detail == "late" || r.detail == "done" || r.detail == "cancelled" ||
                         r.detail == "replayed" || r.detail == "purged" || r.detail == "timed_out";
   samples_.push_back({r.at, r.at - o.ask.at, name, answered});
+  if (r.detail != "store_unavailable" && r.detail != "outcome_unknown") answered_[process] = r.at;
   if (name == "enqueue") {
     end_enqueue(o, r);
   } else if (name == "cancel") {
@@ -182,7 +193,8 @@ void auditor::end_enqueue(operation const& o, record const& r) {
   } else if (r.detail.starts_with("duplicate,")) {
     duplicates_.push_back({o.ask.at, split(r.detail).at(1)});
     ++j.refusals;
-  } else if (r.detail == "store_unavailable" || r.detail == "store_full") {
+  } else if (r.detail == "store_unavailable" || r.detail == "store_full" ||
+             r.detail == "disk_full" || r.detail == "rolled_back") {
     ++j.refusals;
   } else {
     j.unknown = true;
@@ -207,7 +219,7 @@ void auditor::end_lease(std::uint32_t process, operation const& o, record const&
   }
   all.push_back(now);
   hold_keys_[{process, r.op}] = key;
-  holds_[key].push_back({process, r.op, r.at, r.n, never, r.fence});
+  holds_[key][{process, r.op}] = {r.at, r.n, never, r.fence};
 }
 
 void auditor::end_take(operation const& o, record const& r) {
@@ -224,11 +236,13 @@ void auditor::end_take(operation const& o, record const& r) {
     for (auto first = all.rbegin(); first != all.rend(); ++first) {
       if (first->granted > last.granted) continue;
       ++taken;
-      auto const window = static_cast<double>(last.granted - first->asked + precision_);
+      auto const window = static_cast<double>(last.granted - first->asked + precision_ +
+                                              leap(first->asked, last.granted));
       auto const allowed =
           static_cast<double>(q.capacity()) +
           static_cast<double>(q.tokens()) * window / static_cast<double>(q.period().count());
       if (first->asked < forgotten_ || static_cast<double>(taken) <= allowed) continue;
+
       report("R3",
              key + ": " + std::to_string(taken) + " tokens within " +
                  in_seconds(last.granted - first->asked) + ", of which " + std::to_string(allowed) +
@@ -245,7 +259,8 @@ void auditor::end_claim(operation const& o, record const& r) {
   span const now{o.ask.at, r.at, 0};
   auto const both = [&](span const& first, span const& second) {
     return second.asked > first.granted && first.asked > forgotten_ &&
-           second.granted < first.asked + ns_of(claim_ttl) - precision_;
+           second.granted + leap(first.asked, second.granted) <
+               first.asked + ns_of(claim_ttl) - precision_;
   };
   for (auto const& other : all) {
     if (both(other, now) || both(now, other)) {
@@ -258,8 +273,8 @@ void auditor::end_claim(operation const& o, record const& r) {
 void auditor::ended(std::uint32_t process, std::int64_t at) {
   std::erase_if(open_, [&](auto const& o) { return o.first.first == process; });
   for (auto& [key, holds] : holds_) {
-    for (auto& h : holds) {
-      if (h.process == process) h.dropped = std::min(h.dropped, at);
+    for (auto& [who, h] : holds) {
+      if (who.first == process) h.dropped = std::min(h.dropped, at);
     }
   }
 }
@@ -270,11 +285,23 @@ void auditor::stood_still(std::uint32_t process, std::int64_t from, std::int64_t
   }
 }
 
-void auditor::check_holds(std::string const& key, std::vector<hold>& holds, std::int64_t now) {
+void auditor::check_holds(std::string const& key, std::int64_t now) {
+  auto& holds = holds_[key];
+  auto const forget = [&](auto const& old) {
+    std::erase_if(holds, [&](auto const& entry) {
+      if (!old(entry.second)) return false;
+      hold_keys_.erase(entry.first);
+      return true;
+    });
+  };
   std::size_t const limit = key.starts_with("permit-") ? limit_of(key) : 1;
   std::vector<std::pair<std::int64_t, int>> edges;
-  for (auto const& h : holds) {
-    auto const end = std::min(h.end(), now);
+  for (auto const& [who, h] : holds) {
+    auto end = std::min(h.end(), now);
+    // It ends by so much earlier, but not before the leap.
+    for (auto const& l : leaps_) {
+      if (h.from <= l.to) end = std::min(end, std::max(l.from, end - l.by));
+    }
     if (end <= h.from || h.from < forgotten_) continue;
     edges.emplace_back(h.from, 1);
     edges.emplace_back(end, -1);
@@ -286,20 +313,20 @@ void auditor::check_holds(std::string const& key, std::vector<hold>& holds, std:
       --held;
     } else if (++held > limit) {
       std::string who;
-      for (auto const& h : holds) {
+      for (auto const& [name, h] : holds) {
         if (h.from <= at && at < h.end()) {
-          who += "; fence " + std::to_string(h.fence) + " of process " + std::to_string(h.process) +
-                 " since " + in_seconds(at - h.from) + ", for " + in_seconds(h.end() - at) +
-                 " more";
+          who += "; fence " + std::to_string(h.fence) + " of process " +
+                 std::to_string(name.first) + " since " + in_seconds(at - h.from) + ", for " +
+                 in_seconds(h.end() - at) + " more";
         }
       }
       report(limit == 1 && !key.starts_with("permit-") ? "R2" : "R1",
              key + ": " + std::to_string(held) + " hold it at once" + who, at);
-      holds.clear();
+      forget([](hold const&) { return true; });
       return;
     }
   }
-  std::erase_if(holds, [&](hold const& h) { return h.end() < now - memory; });
+  forget([&](hold const& h) { return h.end() < now - memory; });
 }
 
 void auditor::check_job(std::string const& id, job& j) {
@@ -312,7 +339,7 @@ void auditor::check_job(std::string const& id, job& j) {
   if (j.asked == never) return tell("R4", "was run and never enqueued");
   if (j.acked == never && j.refusals == j.asks) return tell("R4", "was refused, and run");
   auto const first = std::ranges::min(j.runs, {}, &run::at);
-  if (first.at < j.asked + j.delay - precision_) {
+  if (first.at + leap(j.asked, first.at) < j.asked + j.delay - precision_) {
     return tell("R4", "was run " + in_seconds(j.asked + j.delay - first.at) + " before its time");
   }
   for (auto const& k : j.kept) {
@@ -325,11 +352,12 @@ void auditor::check_job(std::string const& id, job& j) {
     }
   }
   for (auto const& r : j.runs) {
-    if (j.completed != never && r.fence > j.completed_fence) {
+    if (j.completed != never && j.completed > forgotten_ && r.fence > j.completed_fence) {
       return tell("R4", "was run under fence " + std::to_string(r.fence) +
                             " after it was completed under " + std::to_string(j.completed_fence));
     }
-    if (j.dead != never && r.fence > j.dead_fence && j.replay_asked == never) {
+    if (j.dead != never && j.dead > forgotten_ && r.fence > j.dead_fence &&
+        j.replay_asked == never) {
       return tell("R4", "was run again after it was dead, and nobody replayed it");
     }
   }
@@ -340,7 +368,7 @@ void auditor::check_unique(std::int64_t now) {
     if (d.asked > now - lag) continue;
     auto const& other = jobs_[d.other];
     auto const ended = std::min(other.completed, other.cancelled);
-    if (ended < d.asked && other.asked != never) {
+    if (ended < d.asked && ended > forgotten_ && other.asked != never) {
       report("R2",
              "job " + d.other + " has its unique key " + in_seconds(d.asked - ended) +
                  " after its end",
@@ -371,15 +399,10 @@ void auditor::check_unique(std::int64_t now) {
 
 void auditor::check(std::int64_t now) {
   checked_ = now;
-  for (auto& [key, holds] : holds_) check_holds(key, holds, now);
-  std::erase_if(hold_keys_, [&](auto const& k) {
-    auto const& holds = holds_[k.second];
-    return std::ranges::none_of(
-        holds, [&](hold const& h) { return h.process == k.first.first && h.op == k.first.second; });
-  });
+  for (auto const& [key, holds] : holds_) check_holds(key, now);
   for (auto* const all : {&grants_, &claims_}) {
     for (auto& [key, spans] : *all) {
-      std::erase_if(spans, [&](span const& s) { return s.granted < now - memory; });
+      std::erase_if(spans, [&](span const& s) { return s.granted < now - 10 * lag; });
     }
   }
   for (auto& [at, o] : open_) {
@@ -401,10 +424,16 @@ void auditor::check(std::int64_t now) {
   check_unique(now);
 }
 
-std::vector<std::pair<std::string, std::string>> auditor::jobs() const {
+bool auditor::expired(job const& j, std::int64_t now) const {
+  // Its end may be older than the last that was seen of it, and a record may be gone a little late.
+  auto const ended = j.completed != never ? j.completed : j.ran_ok;
+  return ended != never && now - ended + leap(ended, now) > ns_of(retention);
+}
+
+std::vector<std::pair<std::string, std::string>> auditor::jobs(std::int64_t now) const {
   std::vector<std::pair<std::string, std::string>> out;
   for (auto const& [id, j] : jobs_) {
-    if (!j.queue.empty()) out.emplace_back(j.queue, id);
+    if (!j.queue.empty() && !expired(j, now)) out.emplace_back(j.queue, id);
   }
   return out;
 }
@@ -419,11 +448,16 @@ void auditor::finish(std::int64_t now) {
     bool const there = j.state != "absent" && !j.state.empty();
     count.first += j.acked != never ? 1U : 0U;
     count.second += 1;
-    if (j.told) continue;
+    if (j.told || expired(j, now)) continue;
     auto const tell = [&, &name = id](std::string promise, std::string const& what) {
       report(std::move(promise), "job " + name + " of " + j.queue + " " + what, now);
     };
     bool const removed = j.purge_asked != never || j.cancel_asked != never;
+    if (j.queue == "outbox" && j.asked > forgotten_ && !removed && j.row != there) {
+      tell("R4", j.row ? "is not there, and the row of its transaction is"
+                       : "is there, and the row of its transaction is not");
+      continue;
+    }
     if (j.acked != never && !there && !removed && j.acked > forgotten_) {
       tell("R4", "was acknowledged and is lost");
     } else if (j.completed != never && j.state != "completed" && j.completed > forgotten_) {

@@ -51,15 +51,25 @@ class auditor {
   void ended(std::uint32_t process, std::int64_t at);
   /// The process stood still: what it waits for may take so much longer.
   void stood_still(std::uint32_t process, std::int64_t from, std::int64_t to);
-  /// The engine has forgotten what it had before this instant, as its table says that it may.
+  /// The engine may have forgotten what it had before this instant, as its table says.
   void forgotten(std::int64_t at) { forgotten_ = at; }
+  /// Between these instants the engine's time may have gone on from a later one. What that ends is
+  /// ended.
+  void leapt(std::int64_t from, std::int64_t to, std::int64_t by) {
+    leaps_.push_back({from, to, by});
+  }
   /// What can be said so far.
   void check(std::int64_t now);
   /// What has to be true at the end, once the inspector has looked.
   void finish(std::int64_t now);
 
-  /// Jobs that there may be, with their queues, for the inspector.
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> jobs() const;
+  /// Jobs of which there may be a record, with their queues, for the inspector.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> jobs(std::int64_t now) const;
+  /// When the process was last told something by the engine; 0: never.
+  [[nodiscard]] std::int64_t answered(std::uint32_t process) const {
+    auto const at = answered_.find(process);
+    return at == answered_.end() ? 0 : at->second;
+  }
   [[nodiscard]] std::vector<finding> const& findings() const noexcept { return findings_; }
   [[nodiscard]] std::vector<sample> const& samples() const noexcept { return samples_; }
   [[nodiscard]] bool inspected() const noexcept { return inspected_; }
@@ -78,8 +88,6 @@ class auditor {
     bool told = false;
   };
   struct hold {
-    std::uint32_t process = 0;
-    std::uint64_t op = 0;
     std::int64_t from = 0;
     std::int64_t until = never;  // as the holder believes
     std::int64_t dropped = never;
@@ -126,6 +134,7 @@ class auditor {
     std::int64_t cancelled = never;
     std::int64_t purge_asked = never;
     std::string state;  // as the inspector found it
+    bool row = false;   // the application's own, of its transaction
     bool told = false;
   };
   struct duplicate {
@@ -139,14 +148,24 @@ class auditor {
   void end_take(operation const& o, record const& r);
   void end_claim(operation const& o, record const& r);
   void start(record const& r);
-  void check_holds(std::string const& key, std::vector<hold>& holds, std::int64_t now);
+  void check_holds(std::string const& key, std::int64_t now);
   void check_job(std::string const& id, job& j);
   void check_unique(std::int64_t now);
+  /// Has it ended so long ago that its record is gone?
+  [[nodiscard]] bool expired(job const& j, std::int64_t now) const;
+  /// By how much more of the engine's time may have passed between these?
+  [[nodiscard]] std::int64_t leap(std::int64_t from, std::int64_t to) const {
+    std::int64_t all = 0;
+    for (auto const& l : leaps_) {
+      if (l.from <= to && from <= l.to) all += l.by;
+    }
+    return all;
+  }
   [[nodiscard]] hold* find_hold(std::uint32_t process, std::uint64_t op);
 
   std::map<std::pair<std::uint32_t, std::uint64_t>, operation> open_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> hold_keys_;
-  std::map<std::string, std::vector<hold>> holds_;
+  std::map<std::string, std::map<std::pair<std::uint32_t, std::uint64_t>, hold>> holds_;
   std::map<std::string, std::vector<span>> grants_, takes_, claims_;
   std::map<std::string, std::uint64_t> highest_;  // fence of grants that are no longer remembered
   std::map<std::string, job> jobs_;
@@ -157,6 +176,13 @@ class auditor {
   std::vector<sample> samples_;
   std::map<std::string, std::uint64_t> counts_;
   std::map<std::string, std::string> stats_;
+  std::map<std::uint32_t, std::int64_t> answered_;
+  struct time_leap {
+    std::int64_t from;
+    std::int64_t to;
+    std::int64_t by;
+  };
+  std::vector<time_leap> leaps_;
   tick_audit ticks_;
   std::set<std::pair<std::string, std::string>> told_;
   std::int64_t precision_;

@@ -8,10 +8,13 @@
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 // A store with a known defect, to see that the auditor finds it.
@@ -26,6 +29,8 @@ namespace {
 struct passing {
   std::shared_ptr<engine> to;
   bool hangs;
+  bool sticks;
+  bool stuck = false;
   std::uint64_t passed = 0;
 
   [[nodiscard]] boost::asio::any_io_executor get_executor() const noexcept {
@@ -36,6 +41,20 @@ struct passing {
 
   template <class C>
   void async_execute(C const& c, handler_of<C> handler) {
+    if (sticks) {
+      if (stuck) {
+        return weir::detail::post_completion(get_executor(), std::move(handler),
+                                             make_error_code(weir::errc::store_unavailable),
+                                             typename C::result{});
+      }
+      auto const ex = boost::asio::get_associated_executor(handler, get_executor());
+      to->run(c, boost::asio::bind_executor(ex, [this, h = std::move(handler)](
+                                                    error_code ec, typename C::result r) mutable {
+                stuck = stuck || ec == weir::errc::store_unavailable;
+                std::move(h)(ec, std::move(r));
+              }));
+      return;
+    }
     if (hangs && ++passed % 200 == 0) {
       forgotten.push_back(
           weir::detail::park<error_code, typename C::result>(get_executor(), std::move(handler)));
@@ -44,7 +63,7 @@ struct passing {
     to->run(c, std::move(handler));
   }
 
-  std::vector<std::shared_ptr<weir::detail::parked_base>> forgotten;
+  std::vector<std::shared_ptr<weir::detail::parked_base>> forgotten{};
 };
 
 /// The handler of a command, as one that is called with a changed answer.
@@ -62,7 +81,7 @@ handler_of<C> changing(handler_of<C> handler, boost::asio::any_io_executor const
 class spoiled final : public engine_on<passing> {
  public:
   spoiled(std::shared_ptr<engine> to, std::string defect)
-      : engine_on<passing>{passing{std::move(to), defect == "hang", 0, {}}},
+      : engine_on<passing>{passing{std::move(to), defect == "hang", defect == "stuck-connection"}},
         defect_{std::move(defect)} {}
 
   using engine_on<passing>::run;
@@ -72,7 +91,13 @@ class spoiled final : public engine_on<passing> {
     if (defect_ == "over-limit" && due(10)) ++changed.limit;
     pass(changed, std::move(h));
   }
+  void run(renew_permit const& c, handler_of<renew_permit> h) override {
+    if (defect_ == "starved-renewal" && due(5)) return refuse(std::move(h), weir::errc::lease_lost);
+    if (is_full()) return refuse(std::move(h), weir::errc::store_full);
+    pass(c, std::move(h));
+  }
   void run(release_permit const& c, handler_of<release_permit> h) override {
+    if (is_full()) return refuse(std::move(h), weir::errc::store_full);
     if (defect_ == "leaked-permit" && due(20)) {
       give(std::move(h), weir::lease_release{.freed = true, .left_line = false});
       // Somebody keeps it alive for ever.
@@ -84,23 +109,31 @@ class spoiled final : public engine_on<passing> {
     pass(c, std::move(h));
   }
   void run(acquire_lock const& c, handler_of<acquire_lock> h) override {
-    pass(c, changing<acquire_lock>(
-                std::move(h), get_executor(),
-                [this, key = std::string{c.key}, ttl = c.ttl](weir::lock_grant& g) {
-                  auto& last = last_fence_[key];
-                  if (defect_ == "shared-lock" && !g.granted && due(5)) {
-                    g.granted = true;
-                    g.fence = last + 1;
-                    g.expires_in = ttl;
-                  } else if (defect_ == "repeated-fence" && g.granted && last != 0 && due(3)) {
-                    g.fence = last;
-                  }
-                  if (g.granted) last = g.fence;
-                }));
+    auto changed = c;
+    if (defect_ == "early-expiry") changed.ttl = c.ttl / 10;
+    pass(changed,
+         changing<acquire_lock>(
+             std::move(h), get_executor(),
+             [this, key = std::string{c.key}, ttl = c.ttl](weir::lock_grant& g) {
+               auto& last = last_fence_[key];
+               if (defect_ == "shared-lock" && !g.granted && due(5)) {
+                 g.granted = true;
+                 g.fence = last + 1;
+                 g.expires_in = ttl;
+               } else if (defect_ == "repeated-fence" && g.granted && last != 0 && due(3)) {
+                 g.fence = last;
+               } else if (defect_ == "early-expiry" && g.granted) {
+                 g.expires_in = ttl;
+               } else if (defect_ == "fence-back" && g.granted && last != 0 && due(3)) {
+                 g.fence = last - 1'000'000;
+               }
+               if (g.granted) last = g.fence;
+             }));
   }
   void run(release_lock const& c, handler_of<release_lock> h) override {
     auto changed = c;
-    if (defect_ == "repeated-fence") changed.fence = 0;  // its own would not be known
+    bool const is_own = defect_ != "repeated-fence" && defect_ != "fence-back";
+    if (!is_own) changed.fence = 0;  // its own would not be known
     pass(changed, std::move(h));
   }
   void run(take const& c, handler_of<take> h) override {
@@ -110,6 +143,21 @@ class spoiled final : public engine_on<passing> {
          }));
   }
   void run(enqueue_jobs const& c, handler_of<enqueue_jobs> h) override {
+    // What is acknowledged a moment before the engine dies: here it dies every ten seconds.
+    if (defect_ == "lost-window" && boot_time() / 1'000'000 % 10'000 < 300) {
+      enqueue_jobs::result all;
+      all.resize(c.jobs.size());
+      return give(std::move(h), std::move(all));
+    }
+    if (defect_ == "undrained") {
+      auto const ex = boost::asio::get_associated_executor(h, get_executor());
+      return pass(c, handler_of<enqueue_jobs>{boost::asio::bind_executor(
+                         ex, [this, h = std::move(h)](error_code ec, auto all) mutable {
+                           full_ =
+                               full_ || ec == weir::errc::store_full || ec == weir::errc::disk_full;
+                           std::move(h)(ec, std::move(all));
+                         })});
+    }
     if (defect_ == "lost-enqueue" && due(50)) {
       enqueue_jobs::result all;
       all.resize(c.jobs.size());
@@ -134,7 +182,27 @@ class spoiled final : public engine_on<passing> {
     }
     pass(c, std::move(h));
   }
+  void run(scan_visible_queues const& c, handler_of<scan_visible_queues> h) override {
+    if (defect_ != "hidden-queue") return pass(c, std::move(h));
+    pass(c, changing<scan_visible_queues>(
+                std::move(h), get_executor(),
+                [](scan_visible_queues::result& found) { std::erase(found.queues, "plain-2"); }));
+  }
+  void run(dequeue_jobs const& c, handler_of<dequeue_jobs> h) override {
+    if (defect_ != "slow-beside-snapshot") return pass(c, std::move(h));
+    // As if it went through all that is dead.
+    auto const timer = std::make_shared<boost::asio::steady_timer>(
+        get_executor(), std::chrono::microseconds{2 * ++asked_});
+    timer->async_wait([this, timer, queue = std::string{c.queue}, holder = std::string{c.holder}, c,
+                       h = std::move(h)](error_code) mutable {
+      auto again = c;
+      again.queue = queue;
+      again.holder = holder;
+      pass(again, std::move(h));
+    });
+  }
   void run(complete_jobs const& c, handler_of<complete_jobs> h) override {
+    if (is_full()) return refuse(std::move(h), weir::errc::store_full);
     if (defect_ == "double-run" && due(20)) {
       complete_jobs::result all;
       all.resize(c.jobs.size());
@@ -166,6 +234,11 @@ class spoiled final : public engine_on<passing> {
     };
     pass(forget(c), std::move(h));
   }
+  void run(snooze_job const& c, handler_of<snooze_job> h) override {
+    auto changed = c;
+    if (defect_ == "claimed-to-be-refused") changed.delay = {};
+    pass(changed, std::move(h));
+  }
   void run(requeue_job const& c, handler_of<requeue_job> h) override {
     auto changed = c;
     if (defect_ == "stuck-job" && due(3)) changed.delay = std::chrono::hours{1};
@@ -193,6 +266,12 @@ class spoiled final : public engine_on<passing> {
   void give(Handler h, Answer answer) {
     weir::detail::post_completion(get_executor(), std::move(h), error_code{}, std::move(answer));
   }
+  template <class R>
+  void refuse(boost::asio::any_completion_handler<void(error_code, R)> h, error_code why) {
+    weir::detail::post_completion(get_executor(), std::move(h), std::move(why), R{});
+  }
+  /// It lets nothing go on that would make room.
+  [[nodiscard]] bool is_full() const noexcept { return full_; }
   void release_another(std::string key) {
     auto const name = std::make_shared<std::string const>(std::move(key));
     auto then = [this, name](error_code ec, weir::permit_census const& census) {
@@ -212,6 +291,7 @@ class spoiled final : public engine_on<passing> {
   }
 
   std::string defect_;
+  bool full_ = false;
   std::uint64_t asked_ = 0;
   std::map<std::string, std::uint64_t> last_fence_;
   std::map<std::string, std::pair<weir::job_id, std::int64_t>> had_key_;
@@ -223,19 +303,28 @@ std::vector<known_defect> const& defects() {
   static std::vector<known_defect> const all{
       {"over-limit", "R1", "a permit is granted above the limit"},
       {"release-unchecked", "R1", "a release frees the permit of another holder"},
+      {"starved-renewal", "R1", "who renews in time loses its permit", "67"},
       {"shared-lock", "R2", "a lock is granted to a second holder"},
+      {"early-expiry", "R2", "a lock ends before its time", "63"},
       {"leaked-key", "R2", "an ended job keeps its unique key"},
       {"free-tokens", "R3", "a take beyond the quota is granted"},
       {"lost-enqueue", "R4", "an enqueue is acknowledged and not kept"},
+      {"lost-window", "R4", "what was acknowledged right before a failure is lost", "58"},
       {"double-run", "R4", "a completed job is run again"},
       {"lost-tick", "R4", "a schedule's tick is booked and its job is not enqueued"},
       {"doubled-tick", "R4", "a schedule's tick has two jobs"},
-      {"lost-checkpoint", "F104", "a checkpoint is acknowledged and not kept"},
-      {"repeated-fence", "R5", "a lock is granted under the fence of the grant before"},
+      {"lost-checkpoint", "F104", "a checkpoint is acknowledged and not kept", "104"},
+      {"repeated-fence", "R5", "a lock is granted under the fence of the grant before", "47"},
+      {"fence-back", "R5", "a lock is granted under a fence that is lower than before", "64"},
       {"leaked-permit", "R6", "a permit is never free again"},
       {"stuck-job", "R6", "a failed job waits for an hour"},
+      {"hidden-queue", "R6", "a queue with jobs is not found by scans", "57"},
+      {"stuck-connection", "R6", "who was refused once is never answered again", "70"},
       {"hang", "hang", "a command is never answered"},
       {"leak", "R8", "memory grows with every operation"},
+      {"undrained", "", "a full engine cannot be drained", "61", "full"},
+      {"claimed-to-be-refused", "", "a limit refuses over and over", "73", "limits"},
+      {"slow-beside-snapshot", "", "a claim goes through all that is dead", "79", "snapshot"},
   };
   return all;
 }

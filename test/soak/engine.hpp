@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 // Any engine behind one type, so that the roles and the scenarios are compiled once for all of
 // them.
@@ -96,6 +97,23 @@ struct opening {
   std::string url;              ///< redis://, nats://, postgresql:// or sqlite:PATH
   std::string prefix = "soak";  ///< of keys, subjects, or the schema
   std::uint64_t max_bytes = 0;  ///< SQLite's file and NATS' stream; 0: no bound
+  std::uint32_t shards = 1;     ///< of Redis
+  std::uint32_t replicas = 1;   ///< of NATS' streams
+};
+
+/// The application's own connection, on which it enqueues together with a row of its own.
+struct outbox {
+  enum class outcome : std::uint8_t { committed, rolled_back, unknown };
+
+  virtual ~outbox() = default;
+  /// @return false: that is not possible now
+  virtual bool begin() = 0;
+  /// Enqueues, and writes a row with the first job's id.
+  virtual weir::result<weir::command::enqueue_jobs::result> execute(
+      weir::command::enqueue_jobs const& c) = 0;
+  virtual outcome end(bool commit) = 0;
+  /// The ids in all rows.
+  virtual std::vector<std::string> rows() = 0;
 };
 
 std::shared_ptr<engine> open_sqlite(boost::asio::any_io_executor const& ex, opening const& o);
@@ -103,6 +121,9 @@ std::shared_ptr<engine> open_redis(boost::asio::any_io_executor const& ex, openi
 std::shared_ptr<engine> open_postgres(boost::asio::any_io_executor const& ex, opening const& o);
 void migrate_postgres(opening const& o);  ///< once, before the processes start
 std::shared_ptr<engine> open_nats(boost::asio::any_io_executor const& ex, opening const& o);
+
+std::unique_ptr<outbox> open_sqlite_outbox(opening const& o);
+std::unique_ptr<outbox> open_postgres_outbox(opening const& o);
 
 }  // namespace soak
 

@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_SOAK_FAMILY_HPP
 #define WEIR_TEST_SOAK_FAMILY_HPP
 
+#include "integration/server_process.hpp"
 #include "soak/audit.hpp"
 #include "soak/plan.hpp"
 #include "soak/witness.hpp"
@@ -43,7 +44,11 @@ inline void keep_connections() {
 /// The processes of the application: started, watched, read, and killed.
 class family {
  public:
-  family(std::string directory, auditor& judge) : directory_{std::move(directory)}, judge_{judge} {}
+  /// @param preload a library that each process loads first
+  family(std::string directory, std::string preload, auditor& judge)
+      : directory_{std::move(directory)},
+        preload_{std::move(preload)},
+        judge_{judge} {}
   family(family const&) = delete;
   family& operator=(family const&) = delete;
   ~family() {
@@ -73,6 +78,10 @@ class family {
                                    a.at.prefix,
                                    "--max-bytes",
                                    std::to_string(a.at.max_bytes),
+                                   "--shards",
+                                   std::to_string(a.at.shards),
+                                   "--replicas",
+                                   std::to_string(a.at.replicas),
                                    "--defect",
                                    a.defect,
                                    "--scenario",
@@ -89,6 +98,9 @@ class family {
     if (c.pid < 0) throw std::system_error{errno, std::generic_category(), "fork"};
     if (c.pid == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      server_test::load_first(preload_, directory_);
+      // When a schedule is due the date says, and this one's stays right.
+      if (a.role == "scheduler") ::unsetenv("WEIR_TEST_CLOCK");
       ::execv("/proc/self/exe", pointers.data());
       ::_exit(127);
     }
@@ -130,6 +142,14 @@ class family {
         ::kill(c.pid, SIGTERM);
       }
     }
+  }
+  /// Those of which nobody has ended or asked the end.
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, std::string>> at_work() const {
+    std::vector<std::pair<std::uint32_t, std::string>> out;
+    for (auto const& c : children_) {
+      if (c.pid > 0 && !c.ending) out.emplace_back(c.number, c.given.role);
+    }
+    return out;
   }
   [[nodiscard]] bool alive(std::string const& role) const {
     return std::ranges::any_of(children_,
@@ -250,6 +270,7 @@ class family {
   }
 
   std::string directory_;
+  std::string preload_;
   auditor& judge_;
   std::vector<child> children_;
   std::vector<record> verdicts_;

@@ -8,15 +8,24 @@
 #include "soak/nemesis.hpp"
 #include "soak/plan.hpp"
 #include "soak/scenarios.hpp"
+#include "soak/target.hpp"
 #include "weir/testing/dice.hpp"
 
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -24,6 +33,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -50,10 +60,17 @@ struct choices {
   std::vector<std::string> faults{};
   bool lasting = true;
   bool keep = false;
+
+  /// Is a fault named whose name begins with this?
+  [[nodiscard]] bool wants(std::string_view begin) const {
+    return std::ranges::any_of(faults, [&](auto const& f) { return f.starts_with(begin); });
+  }
 };
 
 /// NATS' clients know the server's time from what its replies say; the others' servers tell it.
-weir::duration precision_of(std::string const& name) { return name == "nats" ? 10ms : 2ms; }
+weir::duration precision_of(std::string const& name) {
+  return name.starts_with("nats") ? 10ms : 2ms;
+}
 
 void print_findings(auditor const& judge, std::size_t from, std::int64_t since) {
   auto const& all = judge.findings();
@@ -70,12 +87,21 @@ class soak_run {
       : c_{std::move(c)},
         directory_{std::move(directory)},
         chance_{c_.seed},
-        to_{make_target(c_.engine, c_.url, c_.only, c_.lasting, directory_)},
-        net_{to_->direct()},
-        all_{directory_, judge_} {
+        to_{make_target({.name = c_.engine,
+                         .url = c_.url,
+                         .lasting = c_.lasting,
+                         .clocks = !c_.engine.starts_with("nats") || c_.wants("clock-"),
+                         .directory = directory_,
+                         .chance = [this] { return chance_.bits(); }})},
+        net_{*to_},
+        all_{directory_, to_->preload(), judge_} {
     if (to_->direct().url.starts_with("postgres")) migrate_postgres(to_->direct());
-    for (auto faults :
-         {to_->faults(), net_.faults(), faults_of(all_, [this] { return chance_.bits(); })}) {
+    for (auto faults : {to_->faults(), net_.faults(),
+                        faults_of(
+                            all_, [this] { return chance_.bits(); },
+                            [this](std::string role) {
+                              all_.start(assigned(std::move(role), net_.through()));
+                            })}) {
       for (auto& f : faults) {
         if (c_.faults.empty() || std::ranges::count(c_.faults, f.name) != 0) {
           faults_.push_back(std::move(f));
@@ -88,11 +114,13 @@ class soak_run {
   bool play() {
     began_ = boot_now();
     for (auto const* const role :
-         {"enqueuer", "enqueuer", "worker", "worker", "worker", "limiter", "limiter", "locker",
+         {"enqueuer", "enqueuer", "worker", "worker", "old-worker", "limiter", "limiter", "locker",
           "locker", "rater", "rater", "scheduler", "scheduler"}) {
       all_.start(assigned(role, net_.through()));
     }
     all_.start(assigned("administrator", to_->direct()));
+    // Its own connection is no matter of weir's, and nothing watches over it.
+    if (open_outbox(to_->direct())) all_.start(assigned("outbox", to_->direct()));
     auto const until = began_ + static_cast<std::int64_t>(c_.minutes * 60 * second);
     auto next = boot_now() + 5 * second;
     std::optional<fault> now;
@@ -114,6 +142,7 @@ class soak_run {
     if (now) heal(*now);
     net_.heal();
     all_.resume();
+    calm_down();
     summary_.to = boot_now();
     if (!is_over()) end();
     print_findings(judge_, told_, began_);
@@ -139,9 +168,11 @@ class soak_run {
 
   void step() {
     std::this_thread::sleep_for(50ms);
+    // Until then everything is read; of what comes while it reads, only some.
+    auto const seen = boot_now();
     all_.read();
-    if (boot_now() < checked_ + second / 2) return;
-    checked_ = boot_now();
+    if (seen < checked_ + second / 2) return;
+    checked_ = seen;
     judge_.check(checked_);
     all_.weigh(process_memory);
     std::uint64_t servers = 0;
@@ -159,6 +190,22 @@ class soak_run {
     if (found_ == 0 && is_over()) found_ = boot_now();
   }
 
+  /// Whoever is at work is answered again, soon after all is well (R6).
+  void calm_down() {
+    auto const healed = boot_now();
+    while (boot_now() < healed + calm_end && !is_over()) step();
+    if (is_over()) return;
+    for (auto const& [process, role] : all_.at_work()) {
+      // The others have nothing to ask, or each of their operations is dozens of commands.
+      bool const asks =
+          role != "worker" && role != "old-worker" && role != "sprawl" && role != "scheduler";
+      if (!asks || judge_.answered(process) >= healed) continue;
+      judge_.report("R6",
+                    role + " " + std::to_string(process) + " has had no answer since all is well",
+                    boot_now());
+    }
+  }
+
   /// Every fault comes before one comes again.
   std::size_t draw() {
     if (deck_.empty()) {
@@ -174,19 +221,31 @@ class soak_run {
     std::printf("%7.1f s  %s\n", static_cast<double>(boot_now() - began_) / 1e9, f.name.c_str());
     std::fflush(stdout);
     summary_.faults.push_back({f.name, boot_now(), 0});
-    if (f.name == "kill-server" && to_->forgets()) judge_.forgotten(boot_now());
+    if (f.forgets) judge_.forgotten(std::numeric_limits<std::int64_t>::max());
+    auto const before = boot_now();
     f.begin();
+    note_leap(before, f.leap);
   }
   void heal(fault const& f) {
+    auto const before = boot_now();
     if (f.end) f.end();
-    if (f.name == "kill-server" && to_->forgets()) judge_.forgotten(boot_now());
+    // A clock that was ahead, later set back, and then set right again is taken for one that is
+    // ahead.
+    note_leap(before, f.leap_at_end == 0s ? 0s : std::max(f.leap_at_end, furthest_));
+    if (f.forgets) judge_.forgotten(boot_now() + ns_of(*f.forgets));
     summary_.faults.back().to = boot_now();
+  }
+
+  void note_leap(std::int64_t from, std::chrono::seconds by) {
+    if (by == 0s) return;
+    furthest_ = std::max(furthest_, by);
+    judge_.leapt(from, boot_now() + second / 10, ns_of(by));
   }
 
   /// All faults are healed: everything has to come to its end.
   void end() {
-    constexpr std::array clients{"enqueuer", "limiter",   "locker",
-                                 "rater",    "scheduler", "administrator"};
+    constexpr std::array clients{"enqueuer", "limiter",   "locker",        "rater", "outbox",
+                                 "sprawl",   "scheduler", "administrator", "crowd", "key-flood"};
     all_.end({clients.begin(), clients.end()});
     auto const patience = boot_now() + ns_of(hang) + 10 * second;
     auto const alive = [&](char const* role) { return all_.alive(role); };
@@ -200,16 +259,17 @@ class soak_run {
     }
     {
       std::ofstream jobs{directory_ + "/jobs"};
-      for (auto const& [queue, id] : judge_.jobs()) jobs << queue << ' ' << id << '\n';
+      for (auto const& [queue, id] : judge_.jobs(boot_now())) jobs << queue << ' ' << id << '\n';
     }
     all_.start(assigned("inspector", to_->direct()));
     auto const bound = boot_now() + 4 * ns_of(drain);
     while (all_.alive("inspector") && boot_now() < bound && !is_over()) step();
     if (is_over()) return;
-    all_.end({"worker"});
+    all_.end({"worker", "old-worker"});
     auto const drained = boot_now() + ns_of(hang);
-    while (all_.alive("worker") && boot_now() < drained) step();
-    if (all_.alive("worker")) judge_.report("hang", "a worker does not stop", boot_now());
+    auto const works = [this] { return all_.alive("worker") || all_.alive("old-worker"); };
+    while (works() && boot_now() < drained) step();
+    if (works()) judge_.report("hang", "a worker does not stop", boot_now());
     all_.read();
     all_.read();
     if (judge_.inspected()) {
@@ -264,6 +324,7 @@ class soak_run {
   std::vector<fault> faults_{};
   std::vector<std::size_t> deck_{};
   run_summary summary_{};
+  std::chrono::seconds furthest_{};
   std::int64_t began_ = 0;
   std::int64_t checked_ = 0;
   std::size_t told_ = 0;
@@ -274,17 +335,23 @@ class soak_run {
 
 /// One scenario, on an engine of its own. @return did it hold
 bool play_alone(choices const& c, scenario const& s, std::string const& directory) {
-  auto const to = make_target(c.engine, c.url, std::string{s.name}, true, directory);
+  weir::testing::dice chance{c.seed};
+  auto const to = make_target({.name = c.engine,
+                               .url = c.url,
+                               .small = s.name == "full",
+                               .clocks = false,
+                               .directory = directory,
+                               .chance = [&] { return chance.bits(); }});
   if (to->direct().url.starts_with("postgres")) migrate_postgres(to->direct());
   auditor judge{precision_of(c.engine)};
-  family one{directory, judge};
+  family one{directory, {}, judge};
   auto faults = to->faults();
   auto const snapshot = std::ranges::find(faults, "hold-snapshot", &fault::name);
   bool const holds = s.name == "snapshot" && snapshot != faults.end();
   one.start({.role = "scenario",
              .log = {},
              .at = to->direct(),
-             .defect = {},
+             .defect = c.defect,
              .scenario = std::string{s.name},
              .jobs = directory + "/begun",
              .seed = c.seed});
@@ -313,7 +380,7 @@ bool play_alone(choices const& c, scenario const& s, std::string const& director
               verdict.c_str(), static_cast<double>(boot_now() - since) / 1e9, seen.c_str(),
               broken ? (" (failure " + std::string{s.failures} + ")").c_str() : "");
   std::fflush(stdout);
-  return !broken;
+  return broken != c.defect.empty();
 }
 
 int lead(choices const& c) {
@@ -323,7 +390,9 @@ int lead(choices const& c) {
     bool ok = true;
     bool any = false;
     for (auto const& s : scenarios()) {
-      if (c.only != "all" && c.only != s.name) continue;
+      bool const wanted =
+          c.only == "all" || c.only == s.name || (c.only == "counted" && !s.is_timed);
+      if (!wanted) continue;
       any = true;
       auto const own = directory + "/" + std::string{s.name};
       std::filesystem::create_directory(own);
@@ -347,6 +416,40 @@ int lead(choices const& c) {
   return ok ? 0 : 1;
 }
 
+/// Plays several engines at once, each by a program of its own, and prints what they said one after
+/// the other: all of them have more to wait for than to do.
+int side_by_side(std::vector<std::string> const& engines, std::vector<std::string> options) {
+  weir_test::directory const place;
+  std::vector<::pid_t> playing;
+  auto const log_of = [&](std::string const& engine) { return place.file(engine + ".log"); };
+  for (auto const& engine : engines) {
+    std::vector<char*> arguments{const_cast<char*>("weir_soak"), const_cast<char*>(engine.c_str())};
+    for (auto& o : options) arguments.push_back(o.data());
+    arguments.push_back(nullptr);
+    auto const pid = ::fork();
+    if (pid < 0) throw std::system_error{errno, std::generic_category(), "fork"};
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      int const log = ::open(log_of(engine).c_str(), O_WRONLY | O_CREAT, 0600);
+      ::dup2(log, STDOUT_FILENO);
+      ::dup2(log, STDERR_FILENO);
+      ::execv("/proc/self/exe", arguments.data());
+      ::_exit(127);
+    }
+    playing.push_back(pid);
+  }
+  int worst = 0;
+  for (std::size_t i = 0; i != engines.size(); ++i) {
+    int status = 0;
+    ::waitpid(playing[i], &status, 0);
+    worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 2);
+    std::printf("---- %s\n", engines[i].c_str());
+    std::ifstream in{log_of(engines[i])};
+    for (std::string line; std::getline(in, line);) std::printf("%s\n", line.c_str());
+  }
+  return worst;
+}
+
 int list() {
   std::printf("scenarios (--only):\n");
   for (auto const& s : scenarios()) {
@@ -355,8 +458,9 @@ int list() {
   }
   std::printf("defects (--defect):\n");
   for (auto const& d : defects()) {
-    std::printf("  %-18s %-5s %s\n", std::string{d.name}.c_str(), std::string{d.promise}.c_str(),
-                std::string{d.what}.c_str());
+    auto const shows = d.scenario.empty() ? d.promise : d.scenario;
+    std::printf("  %-22s %-9s %-4s %s\n", std::string{d.name}.c_str(), std::string{shows}.c_str(),
+                std::string{d.failure}.c_str(), std::string{d.what}.c_str());
   }
   return 0;
 }
@@ -364,28 +468,36 @@ int list() {
 int run(std::vector<std::string> const& words) {
   choices c;
   assignment a;
+  std::vector<std::string> engines;
+  std::vector<std::string> options;
   std::map<std::string, std::string*> const texts{
       {"--url", &c.url},          {"--only", &c.only},         {"--defect", &c.defect},
       {"--output", &c.output},    {"--child", &a.role},        {"--log", &a.log},
       {"--prefix", &a.at.prefix}, {"--scenario", &a.scenario}, {"--jobs", &a.jobs}};
   for (std::size_t i = 0; i != words.size(); ++i) {
     auto const& word = words[i];
-    if (word == "--list") return list();
+    if (word == "--list" || word == "--help") return list();
+    if (word.starts_with("--")) options.push_back(word);
     if (word == "--keep") {
       c.keep = true;
     } else if (word == "--forgetful") {
       c.lasting = false;
     } else if (!word.starts_with("--")) {
-      c.engine = word;
+      engines.push_back(word);
     } else {
       if (i + 1 == words.size()) throw std::runtime_error{word + " needs a value"};
       auto const& value = words[++i];
+      options.push_back(value);
       if (word == "--minutes") {
         c.minutes = std::stod(value);
       } else if (word == "--seed") {
         c.seed = a.seed = std::stoull(value);
       } else if (word == "--max-bytes") {
         a.at.max_bytes = std::stoull(value);
+      } else if (word == "--shards") {
+        a.at.shards = static_cast<std::uint32_t>(std::stoul(value));
+      } else if (word == "--replicas") {
+        a.at.replicas = static_cast<std::uint32_t>(std::stoul(value));
       } else if (word == "--fault") {
         c.faults.push_back(value);
       } else if (auto const t = texts.find(word); t != texts.end()) {
@@ -400,6 +512,8 @@ int run(std::vector<std::string> const& words) {
     a.defect = c.defect;
     return play(a);
   }
+  if (engines.size() > 1) return side_by_side(engines, std::move(options));
+  if (!engines.empty()) c.engine = engines.front();
   if (!c.defect.empty() &&
       std::ranges::find(defects(), c.defect, &known_defect::name) == defects().end()) {
     throw std::runtime_error{"no defect is called " + c.defect};
@@ -407,6 +521,9 @@ int run(std::vector<std::string> const& words) {
   if (!c.url.empty()) {
     c.engine = c.url.substr(0, c.url.find(':'));
     if (c.engine == "postgresql") c.engine = "postgres";
+  }
+  if (!c.defect.empty() && c.only.empty()) {
+    c.only = std::ranges::find(defects(), c.defect, &known_defect::name)->scenario;
   }
   return lead(c);
 }

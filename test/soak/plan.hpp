@@ -5,6 +5,7 @@
 #define WEIR_TEST_SOAK_PLAN_HPP
 
 #include "soak/store.hpp"
+#include "weir/limits.hpp"
 #include "weir/quota.hpp"
 #include "weir/time.hpp"
 
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,9 @@ inline constexpr weir::duration hang = 25s;
 /// After the faults have healed, everything has ended within this.
 inline constexpr weir::duration drain = 60s;
 
+/// Records of jobs that have ended live so long.
+inline constexpr weir::duration retention = 2min;
+
 /// A key for each of these limits.
 inline constexpr std::array<std::uint32_t, 3> permit_limits{1, 2, 4};
 [[nodiscard]] inline std::string permit_key(std::uint32_t limit) {
@@ -39,6 +44,10 @@ inline constexpr std::array<std::uint32_t, 3> permit_limits{1, 2, 4};
 [[nodiscard]] inline std::uint32_t limit_of(std::string_view key) {
   return static_cast<std::uint32_t>(std::stoul(std::string{key.substr(key.find('-') + 1)}));
 }
+
+/// So many wait at once for a permit of this limit, while they are there.
+inline constexpr int crowd = 1000;
+inline constexpr std::uint32_t crowd_limit = 10;
 
 inline constexpr std::size_t lock_keys = 3;
 [[nodiscard]] inline std::string lock_key(std::uint64_t n) { return "lock-" + std::to_string(n); }
@@ -50,8 +59,12 @@ inline constexpr std::array<weir::quota, 2> quotas{weir::quota::per_second(20).b
 
 inline constexpr std::uint64_t plain_queues = 4;
 inline constexpr std::uint64_t unique_keys = 12;
+/// Queues of one job each, which are never used again.
+inline constexpr std::uint32_t sprawl_queues = 1000;
+/// What a job with the least of everything may be, on every engine.
+inline constexpr std::size_t largest = weir::limits::payload_size - 4096;
 [[nodiscard]] inline std::vector<std::string> all_queues() {
-  std::vector<std::string> out{"unique", "limited"};
+  std::vector<std::string> out{"unique", "limited", "outbox"};
   for (std::uint64_t i = 0; i != plain_queues; ++i) out.push_back("plain-" + std::to_string(i));
   return out;
 }
@@ -86,11 +99,16 @@ int play(assignment const& a);
 store open_store(boost::asio::any_io_executor const& ex, opening const& o,
                  std::string const& defect = {});
 
+/// The application's own connection; null: this engine has no transactions.
+[[nodiscard]] std::unique_ptr<outbox> open_outbox(opening const& o);
+
 /// A defect that can be put in, and the promise that it breaks.
 struct known_defect {
   std::string_view name;
   std::string_view promise;
   std::string_view what;
+  std::string_view failure{};   ///< its number in the project's list, if it has one
+  std::string_view scenario{};  ///< in which it shows; empty: under any load
 };
 [[nodiscard]] std::vector<known_defect> const& defects();
 

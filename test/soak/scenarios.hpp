@@ -19,6 +19,7 @@ struct scenario {
   std::string_view name;
   std::string_view failures;  ///< their numbers in the project's list
   std::string_view what;
+  bool is_timed = false;  ///< it holds by speed, so the machine has to have nothing else to do
 };
 [[nodiscard]] std::vector<scenario> const& scenarios();
 

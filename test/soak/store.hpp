@@ -9,6 +9,7 @@
 
 #include <boost/asio/async_result.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -24,10 +25,13 @@ class store {
   [[nodiscard]] executor_type get_executor() const noexcept { return engine_->get_executor(); }
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return engine_->shard_count(); }
   void close() const { engine_->close(); }
+  /// Commands so far, by all handles of it.
+  [[nodiscard]] std::uint64_t executed() const noexcept { return *executed_; }
 
   template <class C, class Token>
     requires(engine::has<C>)
   auto async_execute(C const& c, Token&& token) const {
+    ++*executed_;
     auto initiate = [](handler_of<C> handler, std::shared_ptr<engine> const& e, C command) {
       e->run(command, std::move(handler));
     };
@@ -37,6 +41,8 @@ class store {
 
  private:
   std::shared_ptr<engine> engine_;
+  std::shared_ptr<std::atomic<std::uint64_t>> executed_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 }  // namespace soak

@@ -13,6 +13,7 @@ namespace soak {
 std::shared_ptr<engine> open_redis(boost::asio::any_io_executor const& ex, opening const& o) {
   weir::redis_options options;
   options.prefix = o.prefix;
+  options.shards = o.shards;
   options.offline_patience = options.connect_timeout = std::chrono::seconds{2};
   options.longest_reconnect_wait = std::chrono::milliseconds{500};
   weir::redis_store const store{ex, weir::redis_address::parse(o.url).value(), options};

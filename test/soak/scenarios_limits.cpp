@@ -1,0 +1,128 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "soak/stage.hpp"
+#include "weir/limiter.hpp"
+#include "weir/rate_limiter.hpp"
+#include "weir/store/memory.hpp"
+#include "weir/testing/dice.hpp"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace soak {
+
+/// What a release costs must not grow with those who wait.
+asio::awaitable<verdict> waiters(stage const& s) {
+  weir::limiter const limiter{s.at, {.limit = 1, .ttl = 10s, .poll = poll}};
+  std::array<double, 2> rates{};
+  std::size_t at = 0;
+  for (std::size_t const n : {10U, 300U}) {
+    std::size_t grants = 0;
+    auto const since = boot_now();
+    auto const until = since + ns_of(6s);
+    auto const key = "crowd-" + std::to_string(n);
+    co_await s.crowd(n, [&](std::size_t) -> asio::awaitable<void> {
+      while (boot_now() < until) {
+        auto [ec, permit] = co_await limiter.async_acquire(key, {.wait = 3s}, token);
+        if (ec) continue;
+        ++grants;
+        co_await limiter.async_release(std::move(permit), token);
+      }
+    });
+    rates[at++] = per_second(grants, since);
+  }
+  co_return verdict{rates[1] >= rates[0] / 3, text_of(rates[0]) + " grants/s with 10 waiters, " +
+                                                  text_of(rates[1]) + " with 300"};
+}
+
+/// Those who die waiting hold nobody up for longer than their patience.
+asio::awaitable<verdict> killed_waiters(stage const& s) {
+  weir::limiter const limiter{s.at, {.limit = 1, .ttl = 10s, .poll = poll}};
+  auto [ec, held] = co_await limiter.async_acquire("line", {.wait = 10s}, token);
+  if (ec) co_return verdict{false, ec.message()};
+  co_await s.crowd(200, [&](std::size_t i) -> asio::awaitable<void> {
+    auto const holder = "ghost-" + std::to_string(i);
+    co_await s.at.async_execute(
+        weir::command::acquire_permit{
+            .key = "line", .holder = holder, .limit = 1, .ttl = 10s, .patience = 2s},
+        token);
+  });
+  co_await limiter.async_release(std::move(held), token);
+  auto const since = boot_now();
+  auto [late, permit] = co_await limiter.async_acquire("line", {.wait = 30s}, token);
+  auto const waited = static_cast<double>(boot_now() - since) / 1e9;
+  co_return verdict{!late && waited < 5,
+                    late ? late.message()
+                         : "behind 200 of the dead: " + text_of(waited) + " s, patience 2 s"};
+}
+
+/// Those who wait elsewhere cost an unrelated limiter little.
+asio::awaitable<verdict> hints(stage const& s) {
+  auto const& url = s.given.at.url;
+  if (!url.starts_with("redis") && !url.starts_with("nats")) {
+    co_return verdict{true, "this engine has no subscriptions of many clients", true};
+  }
+  weir::limiter const limiter{s.at, {.limit = 1, .ttl = 10s, .poll = poll}};
+  auto const rate = [&]() -> asio::awaitable<double> {
+    std::size_t grants = 0;
+    auto const since = boot_now();
+    while (boot_now() < since + ns_of(4s)) {
+      auto [ec, permit] = co_await limiter.async_acquire("alone", {.wait = 3s}, token);
+      if (ec) continue;
+      ++grants;
+      co_await limiter.async_release(std::move(permit), token);
+    }
+    co_return per_second(grants, since);
+  };
+  auto const before = co_await rate();
+  std::vector<store> others;
+  for (int i = 0; i != 100; ++i) {
+    others.push_back(open_store(s.ex, s.given.at));
+    others.back().async_execute(weir::command::await_jobs{0},
+                                [](error_code, weir::hint) {});  // as an idle worker does
+  }
+  co_await s.pause(3s);
+  auto const beside = co_await rate();
+  for (auto const& o : others) o.close();
+  co_return verdict{beside >= before / 2, text_of(before) + " grants/s alone, " + text_of(beside) +
+                                              " beside 100 subscribed stores"};
+}
+
+/// What memory takes, and refuses, this engine does; and it gives what a quota says.
+asio::awaitable<verdict> quota_range(stage const& s) {
+  weir::memory_store memory{s.ex};
+  weir::testing::dice chance{s.given.seed};
+  std::size_t taken = 0;
+  for (int i = 0; i != 300; ++i) {
+    auto const rate = 1 + chance.below(i % 2 == 0 ? 20'000 : 2'000'000);
+    std::array const one{weir::quota::per_second(rate).burst(1 + chance.below(rate))};
+    auto const key = "rate-" + std::to_string(i);
+    weir::command::take const c{key, one, 1, {}};
+    auto const here = memory.execute(c);
+    auto const [ec, there] = co_await s.at.async_execute(c, token);
+    if (here.has_error() ? ec != here.error() : static_cast<bool>(ec)) {
+      co_return verdict{false, std::to_string(rate) + " a second: memory says " +
+                                   (here.has_error() ? here.error().message() : "yes") + ", this " +
+                                   (ec ? ec.message() : "yes")};
+    }
+    taken += there.allowed;
+  }
+  // At one instant, as far as its clock can tell.
+  weir::rate_limiter const limiter{s.at, weir::quota::per_hour(3600).burst(3600)};
+  std::uint64_t given = 0;
+  auto const since = boot_now();
+  for (int i = 0; i != 40; ++i) {
+    auto const [ec, d] = co_await limiter.async_take("hour", {.cost = 100}, token);
+    if (!ec && d.allowed) given += 100;
+  }
+  auto const seconds = static_cast<std::uint64_t>((boot_now() - since) / 1'000'000'000);
+  co_return verdict{given >= 3600 && given <= 3601 + seconds,
+                    std::to_string(taken) + " of 300 rates are taken, as in memory; " +
+                        std::to_string(given) + " tokens of 3600 in " + std::to_string(seconds) +
+                        " s"};
+}
+
+}  // namespace soak

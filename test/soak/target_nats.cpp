@@ -1,0 +1,103 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#include "integration/nats_nodes.hpp"
+#include "integration/nats_process.hpp"
+#include "soak/family.hpp"
+#include "soak/target.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace soak {
+
+namespace {
+
+using nats_test::server;
+
+/// Its clock is moved by a program that traces it, and that is slow.
+std::string clock_of(wish const& w) { return w.clocks ? WEIR_TRACED_CLOCK : ""; }
+
+void start(server& s) {
+  keep_connections();
+  s.start();
+}
+
+class nats_target final : public target {
+ public:
+  explicit nats_target(wish const& w)
+      : max_bytes_{w.small ? 24U << 20U : 0U},
+        clocks_{w.clocks},
+        server_{{}, {}, clock_of(w)} {}
+  [[nodiscard]] opening direct() const override {
+    return {.url = "nats://127.0.0.1:" + std::to_string(server_.port()),
+            .prefix = "soak",
+            .max_bytes = max_bytes_};
+  }
+  [[nodiscard]] std::vector<fault> faults() override {
+    std::vector<fault> out{
+        {"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { start(server_); }}};
+    if (!clocks_) {
+      out.push_back(
+          {"stop-server", 500ms, 2500ms, [this] { server_.stop(); }, [this] { server_.go_on(); }});
+      return out;
+    }
+    auto const back = [this] { server_.move_clock(0); };
+    out.push_back({"clock-ahead", 2s, 2s, [this] { server_.move_clock(3600); }, back});
+    out.push_back({"clock-back", 3s, 6s, [this] { server_.move_clock(-3600); }, back});
+    return out;
+  }
+
+ private:
+  std::uint64_t max_bytes_;
+  bool clocks_;
+  server server_;
+};
+
+/// Three servers with all that is stored.
+class nats_cluster_target final : public target {
+ public:
+  explicit nats_cluster_target(wish const& w) : chance_{w.chance} {}
+  [[nodiscard]] opening direct() const override {
+    std::string url;
+    for (std::size_t i = 0; i != nats_test::cluster::size; ++i) {
+      url += (i == 0 ? "nats://127.0.0.1:" : ",nats://127.0.0.1:") + std::to_string(all_[i].port());
+    }
+    return {.url = url, .prefix = "soak", .replicas = nats_test::cluster::size};
+  }
+  [[nodiscard]] bool is_one_server() const override { return false; }
+  [[nodiscard]] std::vector<fault> faults() override {
+    return {{"kill-server", 500ms, 3s, [this] { any().kill(); }, [this] { start(all_[which_]); }},
+            {"stop-server", 500ms, 5s, [this] { any().stop(); }, [this] { all_[which_].go_on(); }},
+            {"step-down", 100ms, 1s, [this] { step_down(); }}};
+  }
+
+ private:
+  server& any() {
+    which_ = static_cast<std::size_t>(chance_() % nats_test::cluster::size);
+    return all_[which_];
+  }
+  /// The leaders of all streams leave that to others.
+  void step_down() {
+    std::string const names = nats_test::stranger{all_[0], {}, 2s}.ask("$JS.API.STREAM.NAMES");
+    auto const said = nlohmann::json::parse(names, nullptr, false);
+    if (!said.is_object() || !said.contains("streams") || said["streams"].is_null()) return;
+    for (auto const& name : said["streams"]) {
+      (void)nats_test::stranger{all_[0], {}, 2s}.ask("$JS.API.STREAM.LEADER.STEPDOWN." +
+                                                     name.get<std::string>());
+    }
+  }
+
+  chance_source chance_;
+  nats_test::cluster all_{};
+  std::size_t which_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<target> make_nats(wish const& w) { return std::make_unique<nats_target>(w); }
+std::unique_ptr<target> make_nats_cluster(wish const& w) {
+  return std::make_unique<nats_cluster_target>(w);
+}
+
+}  // namespace soak
