@@ -21,8 +21,9 @@ namespace weir {
 /// where it is; and as whom to speak to it.
 class redis_address {
  public:
-  /// Where servers, and sentinels, listen unless told otherwise.
+  /// Where servers listen unless told otherwise.
   static constexpr std::uint16_t usual_port = detail::redis_url::usual_port;
+  /// Where sentinels do.
   static constexpr std::uint16_t usual_sentinel_port = detail::redis_url::usual_sentinel_port;
 
   /// @param host a name or an IP address, without brackets
