@@ -113,11 +113,13 @@ BOOST_AUTO_TEST_CASE(who_is_succeeded_and_serves_on_is_left_at_once) {
            "\r\n" + text + "\r\n";
   };
   auto answer = place(first);
+  std::shared_ptr<puppet::guest> unanswered;
   std::shared_ptr<puppet::guest> watching;
   int watches = 0;
   sentinel.act([&](puppet::guest& by, puppet::words const& w) {
     if (w[0] == "SENTINEL") {
       BOOST_TEST((w == puppet::words{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "service"}));
+      if (answer.empty()) unanswered = by.shared_from_this();
       by.say(answer);
       return true;
     }
@@ -154,6 +156,15 @@ BOOST_AUTO_TEST_CASE(who_is_succeeded_and_serves_on_is_left_at_once) {
   watching->hang_up();
   BOOST_TEST_REQUIRE(happens(io, [&] { return goes_to(third); }));
   BOOST_TEST(watches == 2);
+  // It comes while nobody is there, and the sentinel that is asked next knows nothing of it.
+  answer.clear();
+  third.ask("client kill type normal");
+  BOOST_TEST_REQUIRE(happens(io, [&] { return unanswered != nullptr; }));
+  watching->say(switched("service", there));
+  io.run_for(100ms);
+  answer = place(third);
+  unanswered->say(answer);
+  BOOST_TEST_REQUIRE(happens(io, [&] { return goes_to(second); }));
   store.close();
   watching->hang_up();
   sentinel.close();

@@ -424,6 +424,7 @@ class redis_link final : public redis_backend,
     refused_ = {};
     state_->recovered();
     watch();
+    follow();
     if (is_one_of_several_) ask_policy();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
@@ -485,7 +486,14 @@ class redis_link final : public redis_backend,
   }
 
   void moved(redis_place const& to) override {
-    if (!up() || is_at(to)) return;
+    moved_to_ = to;
+    follow();
+  }
+  /// Once: if nobody serves there, sentinels are asked again.
+  void follow() {
+    if (!moved_to_ || !up()) return;
+    auto const to = *std::exchange(moved_to_, std::nullopt);
+    if (is_at(to)) return;
     hosts_.lead_to(to);
     renew_soon();
   }
@@ -558,6 +566,7 @@ class redis_link final : public redis_backend,
   steady_time alone_until_ = steady_time::min();  // commands travel by themselves
   redis_pace renewal_pace_;
   std::shared_ptr<redis_sentinel_watch> watch_;
+  std::optional<redis_place> moved_to_;  // while no session was up
   alarm<system_clock> pause_;
 };
 
