@@ -70,6 +70,9 @@ inline constexpr std::size_t largest = weir::limits::payload_size - 4096;
 }
 
 inline constexpr std::uint32_t max_attempts = 6;
+/// Of the kinds that a worker of an older version does not know: each time that it is given one, an
+/// attempt is spent.
+inline constexpr std::uint32_t strange_attempts = 1000;
 
 /// Schedules, whose periods are from a second on, and whose jobs change between these queues.
 inline constexpr std::array<std::string_view, 2> tick_queues{"ticks-0", "ticks-1"};

@@ -91,7 +91,7 @@ template <>
 struct weir::job_traits<soak::limited_job> {
   static constexpr std::string_view kind = "limited";
   static constexpr std::string_view queue = "limited";
-  static constexpr std::uint32_t max_attempts = 25;  // some are spent by who does not know it
+  static constexpr std::uint32_t max_attempts = soak::strange_attempts;
   static constexpr weir::constant_backoff backoff{std::chrono::milliseconds{100}};
   static constexpr weir::duration retention = soak::retention;
   static constexpr std::uint32_t concurrency = 3;
@@ -100,6 +100,7 @@ struct weir::job_traits<soak::limited_job> {
 template <>
 struct weir::job_traits<soak::tick_job> {
   static constexpr std::string_view kind = "tick";
+  static constexpr std::uint32_t max_attempts = soak::strange_attempts;
   static constexpr weir::constant_backoff backoff{std::chrono::milliseconds{100}};
   static constexpr weir::duration retention = std::chrono::hours{24};
 };
