@@ -66,20 +66,11 @@ class nkey {
     constexpr std::string_view url =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     claims["version"] = 2;
-    nlohmann::json payload{{"iat", 1'700'000'000},
-                           {"iss", name()},
-                           {"name", "weir"},
-                           {"sub", about.name()},
-                           {"nats", claims}};
-    // Three dashes begin and end what a file of credentials says, and one of some thousands of
-    // signatures has them.
-    for (int i = 0;; ++i) {
-      payload["jti"] = "test " + std::to_string(i);
-      auto const text = digits_of(R"({"typ":"JWT","alg":"ed25519-nkey"})", 6, url) + "." +
-                        digits_of(payload.dump(), 6, url);
-      auto out = text + "." + digits_of(signature(text), 6, url);
-      if (out.find("---") == out.npos) return out;
-    }
+    nlohmann::json const payload{{"jti", "test"},  {"iat", 1'700'000'000}, {"iss", name()},
+                                 {"name", "weir"}, {"sub", about.name()},  {"nats", claims}};
+    auto const text = digits_of(R"({"typ":"JWT","alg":"ed25519-nkey"})", 6, url) + "." +
+                      digits_of(payload.dump(), 6, url);
+    return text + "." + digits_of(signature(text), 6, url);
   }
 
  private:
