@@ -58,7 +58,7 @@ class stranger {
   /// Listens to all that this user may hear.
   void overhear() { write("SUB > 2\r\n"); }
   void overhear_one(std::string const& subject) { write("SUB " + subject + " 4\r\n"); }
-  /// What was said to it until now.
+  /// All that was said to it until now.
   [[nodiscard]] std::string heard() {
     write("PING\r\n");
     std::string out;

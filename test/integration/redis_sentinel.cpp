@@ -31,7 +31,7 @@ redis_options brisk() {
   return o;
 }
 
-/// What has no successor to wait for is told soon.
+/// The same, without much patience: nobody will come.
 redis_options hasty() {
   auto o = brisk();
   o.offline_patience = 300ms;
@@ -50,7 +50,7 @@ std::uint64_t fence_of(Ask& on, std::string const& key) {
   return got->fence;
 }
 
-/// What went wrong last, in words.
+/// The error of a store that finds no server, in words.
 std::string cause(redis_address const& address, redis_options const& o = hasty()) {
   bed on{address, o};
   auto const got = on(command::inspect_lock{"key"});

@@ -27,8 +27,9 @@ class postgres_outbox final : public outbox {
       constexpr std::array words{"dbname", "connect_timeout", static_cast<char const*>(nullptr)};
       std::array const values{at_.url.c_str(), "2", static_cast<char const*>(nullptr)};
       on_.reset(PQconnectdbParams(words.data(), values.data(), 1));
-      if (!done("create table if not exists soak_rows (id text)")) return false;
     }
+    if (!made_) made_ = done("create table if not exists soak_rows (id text)");
+    if (!made_) return false;
     return done("begin");
   }
   weir::result<weir::command::enqueue_jobs::result> execute(
@@ -73,6 +74,7 @@ class postgres_outbox final : public outbox {
   opening at_;
   std::unique_ptr<PGconn, finish> on_{};
   std::string said_{};
+  bool made_ = false;
 };
 
 }  // namespace

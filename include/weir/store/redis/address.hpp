@@ -147,7 +147,7 @@ class redis_address {
     return others_;
   }
 
-  /// What the sentinels call the service; empty: the hosts are not sentinels.
+  /// Name of the service, as the sentinels know it; empty: the hosts are not sentinels.
   [[nodiscard]] std::string const& service() const noexcept { return service_; }
 
   /// The same in all but the place, which is the only one, and that of a server.

@@ -47,7 +47,7 @@ namespace weir::detail {
          std::ranges::any_of(all, [&](auto const& a) { return redis_host_matches(host, a); });
 }
 
-/// What is wrong with the hosts that are allowed; success: nothing.
+/// An error if a host that is allowed is malformed, or there are too many.
 [[nodiscard]] inline error_code redis_allowed_error(redis_address const& address) {
   constexpr std::size_t most = 64;
   constexpr std::size_t longest = 255;

@@ -89,7 +89,7 @@ class redis_hosts {
   }
 
  private:
-  /// Whose turn it is, and how often it has been.
+  /// The host whose turn it is, and how many turns it has had before.
   [[nodiscard]] std::pair<redis_place, std::size_t> host() const {
     auto const& others = address_.others();
     auto const which = attempt_ % (1 + others.size());

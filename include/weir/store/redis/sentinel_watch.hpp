@@ -103,7 +103,7 @@ class redis_sentinel_watch final : public redis_session_owner,
 
   void opened() override { pace_.reset(); }
 
-  /// What was published before this was missed.
+  /// Fail-overs before this were missed: so it asks.
   void subscribed(std::string const&) override {
     hosts_.ask(target_, [self = shared_from_this()](auto const& place, std::string const&) {
       auto const owner = self->owner_.lock();
