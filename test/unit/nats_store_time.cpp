@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct process {
     auto const clock = s.clock();
     s.passed += takes;
     time.heard(clock, sent, here(s));
+    if (meanwhile) meanwhile();
     time.looked(s.found, s.last, 500ms, here(s));
     if (auto const note = time.due(here(s))) {
       if (time.noted() != s.found.sequence) return;
@@ -62,6 +64,7 @@ struct process {
   nats_store_time time;
   duration stood_still{};  // its clock
   duration takes{};        // an answer
+  std::function<void()> meanwhile{};  // between the clock and the note
 };
 
 /// All of them look twice a second.
@@ -295,6 +298,32 @@ BOOST_AUTO_TEST_CASE(F100_who_stood_still_meanwhile_knows_the_time) {
     pass(s, 5s, {&b, &a});
     BOOST_TEST(is(b.now(s), s.passed));
     BOOST_TEST(is(a.now(s), s.passed));
+  }
+}
+
+// It has heard of the clock, and before it reads the note the clock is set, and that is noted.
+BOOST_AUTO_TEST_CASE(F100_a_note_from_after_a_step_counts_for_the_clock_after_it) {
+  for (bool const newcomer : {false, true}) {
+    for (duration const step : {duration{-1h}, duration{1h}}) {
+      server s;
+      process a;
+      process b;
+      pass(s, 10s, newcomer ? std::vector{&a} : std::vector{&a, &b});
+      b.look(s);
+      b.meanwhile = [&] {
+        s.ahead = step;
+        s.passed += 1s;
+        a.look(s);
+      };
+      b.look(s);
+      BOOST_TEST(is(b.now(s), s.passed));
+      b.meanwhile = {};
+      b.look(s);
+      BOOST_TEST(is(b.now(s), s.passed));
+      pass(s, 5s, {&b, &a});
+      BOOST_TEST(is(a.now(s), s.passed));
+      BOOST_TEST(is(b.now(s), s.passed));
+    }
   }
 }
 

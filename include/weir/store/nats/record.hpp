@@ -217,7 +217,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   /// The time for this record, once that is known.
   [[nodiscard]] nats_now agreed(nats_link const& on) const {
     if (!known_) return on.now();
-    return nats_agreed(on.now(), seen_, system_clock{}.steady_now() - confirmed_at_);
+    return nats_agreed(on.now(), seen_, system_clock{}.steady_now() - known_since_);
   }
 
   void next() {
@@ -257,6 +257,9 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
 
   void read(result<nats_record> const& found) {
     if (found.has_error()) return refused(found.error());
+    confirmed_at_ = system_clock{}.steady_now();
+    // Nobody has written it since: its time goes on.
+    if (found->sequence != sequence_) known_since_ = confirmed_at_;
     sequence_ = found->sequence;
     if (sequence_ == 0) {
       state_ = State{};
@@ -269,7 +272,6 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       state_ = std::move(*state);
     }
     known_ = true;
-    confirmed_at_ = system_clock{}.steady_now();
     decide(true);
   }
 
@@ -334,7 +336,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     sequence_ = w.sequence;
     state_ = std::move(written_);
     seen_ = wrote_at_;
-    confirmed_at_ = system_clock{}.steady_now();
+    confirmed_at_ = known_since_ = system_clock{}.steady_now();
     if (state_.news() && !owns()) {
       if (auto const link = link_.lock()) link->tell(link->names().hint(subject_));
     }
@@ -394,6 +396,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   time_point wrote_at_{};
   bool told_ = false;           // a time, so that it is not known what is over
   steady_time confirmed_at_{};  // when it was read or written last
+  steady_time known_since_{};   // when it was first seen as it is
   std::uint64_t sequence_ = 0;
   std::uint32_t tries_ = 0;
   std::uint32_t lost_ = 0;

@@ -160,16 +160,19 @@ class nats_store_time {
     auto const clock = server_.earliest(at);
     auto const round = std::max(pace, others);  // in which each of the others has looked
     bool const was_set = std::exchange(was_set_, false);
+    auto const before = std::exchange(looked_, clock);
+    bool const is_new = found.note && found.sequence != noted_.sequence &&
+                        stored_between(found, was_set ? time_point::min() : before, at);
     if (!std::exchange(found_, true)) {
       begin(found, last, round, clock);
       began_ = agreed_since_ = at;
     } else if (!certain_) {
       // Is somebody there? Then what they say counts, unless it may be older than what this process
       // has just heard. Or this process is alone, after a while.
-      bool const there = found.note && found.sequence != noted_.sequence && !was_set;
+      bool const there = is_new && !was_set;
       if (there) offset_ = found.note->offset;
       certain_ = there || at - began_ > 3 * round;
-    } else if (found.note && found.sequence != noted_.sequence) {
+    } else if (is_new) {
       agree(*found.note, 3 * round, clock, at);
     }
     if (at - agreed_since_ > 3 * round) ahead_ = behind_ = duration::zero();
@@ -213,6 +216,15 @@ class nats_store_time {
     }
   }
 
+  /// Was it stored since this process looked last, by the clock that it has heard of? If not, the
+  /// clock was set in between, so the note's offset is not for what this process takes it for: that
+  /// it was set is heard of next.
+  [[nodiscard]] bool stored_between(nats_found_note const& found, time_point before,
+                                    steady_time at) const noexcept {
+    auto const now = saturating_add(server_.earliest(at), server_.doubt(at));
+    return found.stored <= saturating_add(now, set) && found.stored >= saturating_add(before, -set);
+  }
+
   /// Comes to one offset with all others: what another one has noted counts where this process may
   /// be as far off, and where it is certainly behind. What it does not believe it notes otherwise;
   /// whoever is ahead is believed after a while, since two times are worse than a wrong one.
@@ -247,6 +259,7 @@ class nats_store_time {
   bool found_ = false;    // the note was looked for
   bool certain_ = false;  // of the offset: nobody else may know better
   bool was_set_ = false;  // the clock, since the note was looked for
+  time_point looked_{};   // for the note, by the server's clock
   steady_time began_{};
   steady_time agreed_since_{};
   std::optional<steady_time> contested_;  // the note does not fit, since then
