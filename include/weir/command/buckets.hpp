@@ -16,7 +16,8 @@
 /// @file
 /// A bucket is a key with one to four quotas, all of which must allow a take. A key that was never
 /// seen is full. When a key's quotas are changed, what was spent stays spent: each new quota starts
-/// with the old one's missing tokens, by position, capped at its own capacity.
+/// with the old one's missing tokens, by position, rounded up to whole ones and capped at its own
+/// capacity.
 
 namespace weir::command {
 
@@ -54,7 +55,8 @@ struct peek_bucket {
 /// Otherwise whole tokens, at most those that have not refilled meanwhile. The rest is forfeited.
 ///
 /// A grant of which something was credited must not be refunded again: a mark is a time, to which a
-/// later take may have come back, and it would be that take's tokens that are credited.
+/// later take may have come back, and it would be that take's tokens that are credited. So it may
+/// be where the quotas were changed meanwhile.
 struct refund {
   using result = refund_receipt;             ///< what went back, and what did not
   static constexpr bool repeatable = false;  ///< the mark may have come back meanwhile: see above

@@ -27,7 +27,8 @@ struct permit_grant {
   std::uint32_t place = 0;   ///< refused: this holder's place in line, 1 being the next; 0: it has
                              ///< none
   duration retry_after{};  ///< refused: when expiries alone could make it this holder's turn; never
-                           ///< too early
+                           ///< too early. Where as many stand before it in line as the limit has
+                           ///< permits: when all on the key is over, places behind it included
 };
 
 /// The answer to `command::renew_permit` and `command::renew_lock`.
