@@ -8,6 +8,7 @@
 #include "weir/error.hpp"
 #include "weir/time.hpp"
 #include "weir/worker/claims.hpp"
+#include "weir/worker/contention.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/logging.hpp"
 #include "weir/worker/question.hpp"
@@ -43,10 +44,12 @@ namespace weir::detail {
 /// claim from now, hints are not asked for, and looks are made ten times in a poll interval.
 class lookout : public std::enable_shared_from_this<lookout> {
  public:
-  lookout(std::shared_ptr<worker_core> core, claims_under_way const& claims)
+  lookout(std::shared_ptr<worker_core> core, claims_under_way const& claims,
+          contention const& others)
       : owner_{std::move(core)},
         core_{*owner_},
-        claims_{claims} {
+        claims_{claims},
+        others_{others} {
     auto const all = std::max<std::uint32_t>(core_.store.shard_count(), 1);
     for (std::uint32_t shard = 0; shard != all; ++shard) {
       auto const& only = core_.options.shards;
@@ -73,7 +76,9 @@ class lookout : public std::enable_shared_from_this<lookout> {
     found.at = core_.clock.steady_now();
     crowded_ = false;
     auto at = listeners_.begin();
-    for (auto& answered : asked->at_shards) heed_scan(answered, *at++, found);
+    for (auto& answered : asked->at_shards) {
+      if (heed_scan(answered, *at++, found) == asked->limit) crowded_ = true;
+    }
     auto name = asked->names.begin();
     for (auto const& answered : asked->at_queues) heed_vesting(answered, **name++, found);
     for (auto const* const queue : unasked) {
@@ -158,6 +163,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
   struct questions {
     std::list<question<command::scan_visible_queues>> at_shards;  ///< in the order of listeners
     std::list<question<command::min_vesting_time>> at_queues;
+    std::uint32_t limit = 0;                  ///< of queues, at each shard
     std::vector<std::string const*> names;    ///< of these
     std::vector<std::string const*> unasked;  ///< have a claim under way
   };
@@ -177,11 +183,14 @@ class lookout : public std::enable_shared_from_this<lookout> {
   [[nodiscard]] std::shared_ptr<questions> what_to_ask() {
     auto out = std::make_shared<questions>();
     if (core_.due.has_prefixes()) {
+      constexpr std::uint64_t most = limits::batch;
+      auto const wanted = std::uint64_t{core_.options.scan_limit} * others_.spread();
+      out->limit = static_cast<std::uint32_t>(std::min(wanted, most));
       bool const anywhere = std::exchange(look_anywhere_, false) || ++looks_ % 2 == 0;
       for (auto const& at : listeners_) {
         out->at_shards.emplace_back(
             command::scan_visible_queues{.shard = at.shard,
-                                         .limit = core_.options.scan_limit,
+                                         .limit = out->limit,
                                          .entropy = anywhere ? core_.ids.entropy() | 1U : 0,
                                          .schedules = core_.fires_schedules});
       }
@@ -197,16 +206,18 @@ class lookout : public std::enable_shared_from_this<lookout> {
     return out;
   }
 
-  void heed_scan(question<command::scan_visible_queues>& answered, listener& at, findings& found) {
+  /// @return how many queues the store has told of
+  std::size_t heed_scan(question<command::scan_visible_queues>& answered, listener& at,
+                        findings& found) {
     at.in_vain = bool{answered.error};
-    if (!heed(answered.error, found)) return;
+    if (!heed(answered.error, found)) return 0;
     auto& due = *answered.answer;
-    crowded_ = crowded_ || due.queues.size() == core_.options.scan_limit;
     if (due.next_in) found.next = std::min(found.next, saturating_add(found.at, *due.next_in));
     for (auto& queue : due.queues) {
       if (!held_.empty()) held_.erase(queue);  // a queue that is held is not found
       if (!add(std::move(queue), found)) at.in_vain = true;
     }
+    return due.queues.size();
   }
   void heed_vesting(question<command::min_vesting_time> const& answered, std::string const& name,
                     findings& found) {
@@ -284,7 +295,15 @@ class lookout : public std::enable_shared_from_this<lookout> {
       std::swap(queues[i - 1], queues[core_.ids.entropy() % i]);
     }
     core_.due.clear();  // claims that ended meanwhile have put theirs in: they are found again
-    for (auto& turn : queues) core_.due.add(std::move(turn.queue), turn.by);
+    // Of more than are wanted some are taken by chance.
+    auto room =
+        others_.spread() == 1 ? queues.size() : core_.options.scan_limit * listeners_.size();
+    for (auto& turn : queues) {
+      bool const is_named = found.named.contains(turn.queue);
+      if (!is_named && room == 0) continue;
+      if (!is_named) --room;
+      core_.due.add(std::move(turn.queue), turn.by);
+    }
   }
 
   /// A worker fires no schedules; but it says so if nobody else does.
@@ -301,6 +320,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
   std::shared_ptr<worker_core> owner_;  ///< keeps the core alive while a hint is handled
   worker_core& core_;
   claims_under_way const& claims_;
+  contention const& others_;
   std::deque<listener> listeners_;
   std::map<std::string, hold> held_;
   std::uint64_t looks_ = 0;

@@ -8,6 +8,7 @@
 #include "weir/detail/task.hpp"
 #include "weir/log.hpp"
 #include "weir/worker/claims.hpp"
+#include "weir/worker/contention.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/job_run.hpp"
 #include "weir/worker/lease_renewer.hpp"
@@ -53,7 +54,7 @@ class worker_run {
         jobs_{job_run::make(core_, std::move(handlers))},
         renewer_{std::make_shared<lease_renewer>(core_)},
         claims_{*core_},
-        lookout_{std::make_shared<lookout>(core_, claims_)} {}
+        lookout_{std::make_shared<lookout>(core_, claims_, contention_)} {}
 
   [[nodiscard]] worker_core& core() const noexcept { return *core_; }
 
@@ -82,6 +83,10 @@ class worker_run {
         co_await own.wait_for_change();
         continue;
       }
+      if (own.contention_.gives_up()) {
+        core.due.clear();
+        own.steps_aside_ = true;
+      }
       if (auto turn = own.next_turn()) {
         auto plan = own.plan(std::move(*turn));
         if (core.store.executes_now()) {
@@ -96,6 +101,7 @@ class worker_run {
         co_await own.wait_for_change();
         continue;
       }
+      if (std::exchange(own.steps_aside_, false)) co_await own.step_aside();
       co_await own.collect_pointers();
       auto const next = co_await own.look();
       if (!core.due.any() && !core.stopping) co_await own.idle(next);
@@ -196,6 +202,7 @@ class worker_run {
   boost::asio::awaitable<steady_time> look() {
     auto& core = *core_;
     next_look_ = saturating_add(core.clock.steady_now(), core.options.poll);
+    contention_.looks();
     auto const next = co_await lookout_->look();
     encores_ = encores * std::max<std::size_t>(core.due.size(), 1);
     if (auto const ec = lookout_->problem()) {
@@ -312,8 +319,11 @@ class worker_run {
       self->twice_ = false;
     }
     if (answer.held || !fruitless) self->lookout_->note_held(queue, answer.held);
-    if (fruitless && !answer.held && !plan.guessed) {
-      // The pointer was early: without this the next look would find it again.
+    bool const lost = fruitless && !answer.held && !plan.guessed;
+    if (!lost) {
+      self->contention_.won();
+    } else if (self->contention_.lost(queue)) {
+      // The pointer is early: without this each look would find it.
       question<command::update_queue_pointer> update{{.queue = queue}};
       co_await core.ask_once(update);
       if (update.error) {
@@ -326,6 +336,16 @@ class worker_run {
       if (self->encores_ != 0) --self->encores_;
       core.due.add(queue, plan.by);
     }
+  }
+
+  /// Others are at work on what is due: if nothing at all was got since the last time, they are
+  /// left alone for a moment, longer each time.
+  boost::asio::awaitable<void> step_aside() {
+    auto& core = *core_;
+    fruitless_ = std::exchange(claimed_, false) ? 0 : fruitless_ + 1;
+    if (fruitless_ == 0) co_return;
+    auto const pause = core.pause_after(fruitless_, {}) / 64;
+    co_await core.changed->wait_until(core.clock, saturating_add(core.clock.steady_now(), pause));
   }
 
   void tell_of_ended(std::string const& queue, dequeued const& answer) {
@@ -393,6 +413,7 @@ class worker_run {
   std::shared_ptr<job_run> jobs_;
   std::shared_ptr<lease_renewer> renewer_;
   claims_under_way claims_;
+  contention contention_;
   std::shared_ptr<lookout> lookout_;
   std::uint64_t sequence_ = 0;
   std::uint64_t claims_made_ = 0;
@@ -400,7 +421,8 @@ class worker_run {
   std::size_t encores_ = 1;                     ///< 0: there is a look before the next turn
   steady_time next_look_ = steady_time::min();  ///< while claims are under way, not before
   bool claimed_ = false;
-  bool guessed_ = false;  ///< the queue in front of the round was not found by a look
+  bool steps_aside_ = false;  ///< the round was given up
+  bool guessed_ = false;      ///< the queue in front of the round was not found by a look
   look_cause found_by_ = look_cause::none;  ///< until a claim has found something
   bool twice_ = false;  ///< the last two claims with jobs were of one queue, which is
   std::string last_;
