@@ -481,6 +481,19 @@ BOOST_AUTO_TEST_CASE(F78_what_time_has_ended_is_removed_however_much_it_is) {
   BOOST_TEST(left() > 0);
 }
 
+// Once it is left alone there is nobody to ask for it.
+BOOST_AUTO_TEST_CASE(F78_a_flood_is_removed_while_it_comes) {
+  auto o = quick();
+  o.tidy_interval = 1h;
+  bed b{o};
+  std::array const quotas{quota::per_second(1000)};
+  for (int i = 0; i != 6000; ++i) {
+    BOOST_TEST(b(command::take{"flood " + std::to_string(i), quotas})->allowed);
+  }
+  BOOST_TEST(weir_test::happens(
+      b.io, [&] { return b.db.number("SELECT count(*) FROM weir.buckets") < 2500; }));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_live_at_a_told_time_is_not_tidied_by_the_server_s_clock) {
   auto o = quick();
   o.tidy_interval = 10ms;

@@ -129,7 +129,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       if (!pool) return;
       pool->tidying_ = false;
       try {
-        if (!ec && r.as<std::uint32_t>(0, 0) >= at_once) pool->tidy_again();
+        if (!ec) pool->tidied(r.as<std::uint32_t>(0, 0));
       } catch (...) {  // no memory, or no answer to this: commands have it tidied later
       }
     }
@@ -137,11 +137,10 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
    private:
     static postgres_call call() {
       postgres_call out{"tidy"};
-      out.add(at_once).add(std::optional<time_point>{});
+      out.add(tidied_at_once).add(std::optional<time_point>{});
       return out;
     }
 
-    static constexpr std::uint32_t at_once = 1000;
     std::weak_ptr<postgres_pool> pool_;
   };
 
@@ -150,6 +149,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   }
 
   void admit(std::unique_ptr<postgres_request> r) {
+    ++asked_;
     if (closed_) return r->finish(errc::closed, {});
     if (!valid_schema(schema_)) return r->finish(postgres_bad_schema(), {});
     if (r->call().joinable()) {
@@ -373,16 +373,26 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
     if (!of.waits) gathered_.fail(ec);
   }
 
+  /// By time, and by what may have been made since: a store that is left alone after a flood has
+  /// most of it removed by then.
   void tidy(postgres_link& on) {
-    if (retry_.now() - tidied_ >= options_.tidy_interval) tidy_by(on);
+    if (asked_ >= stride_ || retry_.now() - tidied_ >= options_.tidy_interval) tidy_by(on);
   }
 
   void tidy_by(postgres_link& on) {
     if (told_.load(std::memory_order_relaxed) || tidying_ || on.load() >= options_.pipeline) return;
     tidied_ = retry_.now();
+    asked_ = 0;
     std::unique_ptr<postgres_request> r = std::make_unique<tidying>(self());
     tidying_ = true;  // unless sending it ends it
     if (!on.send(r)) tidying_ = false;
+  }
+
+  /// @param found how much there was to do
+  void tidied(std::uint32_t found) {
+    constexpr std::uint64_t widest = 64 * tidied_at_once;
+    stride_ = found >= tidied_at_once / 2 ? tidied_at_once : std::min(2 * stride_, widest);
+    if (found >= tidied_at_once) tidy_again();
   }
 
   /// Goes on while there is more, and leaves the server twice as long for others as it took: so
@@ -414,6 +424,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   static constexpr duration prod_interval = std::chrono::milliseconds{20};
   // Between two times that it tidies, so that no server can keep it at that.
   static constexpr duration shortest_pause = std::chrono::milliseconds{10};
+  static constexpr std::uint32_t tidied_at_once = 1000;
 
   postgres_gathering gathered_;  // outlives what is in the lanes, some of which it is told of
   std::array<lane, 2> lanes_;
@@ -422,8 +433,10 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       capped_backoff{exponential_backoff{std::chrono::milliseconds{20}}, std::chrono::seconds{2}}};
   postgres_timer retry_;
   postgres_timer prod_;
-  postgres_timer again_;  // to go on tidying
-  steady_time tidied_;    // when it was begun last
+  postgres_timer again_;                   // to go on tidying
+  steady_time tidied_;                     // when it was begun last
+  std::uint64_t asked_ = 0;                // commands, since then
+  std::uint64_t stride_ = tidied_at_once;  // after so many it is begun again
   steady_time next_attempt_{};
   duration waited_{};
   std::uint32_t failures_ = 0;
