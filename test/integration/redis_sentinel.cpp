@@ -3,10 +3,12 @@
 
 // A server that sentinels watch over: they say where it is, and what succeeds it is found.
 
+#include "heard_log.hpp"
 #include "redis_sentinels.hpp"
 #include "redis_server.hpp"
 #include "unit/redis_puppet.hpp"
 
+#include <boost/algorithm/string/replace.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/test/unit_test.hpp>
@@ -14,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 
 namespace {
@@ -246,6 +249,28 @@ BOOST_AUTO_TEST_CASE(sentinels_and_servers_have_passwords_of_their_own) {
   bed refused{address().sentinel("mymaster").authenticate("x").authenticate_sentinels("sentinels"),
               brisk()};
   BOOST_TEST((refused(command::inspect_lock{"key"}).error() == errc::permission_denied));
+}
+
+BOOST_AUTO_TEST_CASE(a_user_of_sentinels_needs_the_documented_rights) {
+  watched all;
+  auto const rights = weir_test::documented("SECURITY.md", "resetchannels &+switch-master");
+  (void)all.ask_sentinel("acl setuser app on '>secret' resetkeys '" +
+                         boost::algorithm::replace_all_copy(rights, " ", "' '") + "'");
+  weir_test::heard_log heard;
+  bed on{redis_address{"127.0.0.1", all.sentinel_port(0)}
+             .sentinel("mymaster")
+             .authenticate_sentinels("secret", "app"),
+         brisk()};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+  auto const listens = [&] {
+    std::istringstream clients{all.ask_sentinel("client list")};
+    for (std::string each; std::getline(clients, each);) {
+      if (each.find(" user=app ") != each.npos && each.find(" sub=1 ") != each.npos) return true;
+    }
+    return false;
+  };
+  BOOST_TEST_REQUIRE(happens(on.io, listens));
+  BOOST_TEST(heard.all() == "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
