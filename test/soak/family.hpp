@@ -45,9 +45,12 @@ inline void keep_connections() {
 class family {
  public:
   /// @param preload a library that each process loads first
-  family(std::string directory, std::string preload, auditor& judge)
+  /// @param beside  this program, of another version: it plays every other process; empty: none
+  /// does
+  family(std::string directory, std::string preload, auditor& judge, std::string beside = {})
       : directory_{std::move(directory)},
         preload_{std::move(preload)},
+        beside_{std::move(beside)},
         judge_{judge} {}
   family(family const&) = delete;
   family& operator=(family const&) = delete;
@@ -101,7 +104,8 @@ class family {
       server_test::load_first(preload_, directory_);
       // When a schedule is due the date says, and this one's stays right.
       if (a.role == "scheduler") ::unsetenv("WEIR_TEST_CLOCK");
-      ::execv("/proc/self/exe", pointers.data());
+      bool const here = beside_.empty() || c.number % 2 == 0 || a.role == "inspector";
+      ::execv(here ? "/proc/self/exe" : beside_.c_str(), pointers.data());
       ::_exit(127);
     }
     children_.push_back(std::move(c));
@@ -271,6 +275,7 @@ class family {
 
   std::string directory_;
   std::string preload_;
+  std::string beside_;
   auditor& judge_;
   std::vector<child> children_;
   std::vector<record> verdicts_;

@@ -2,6 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "integration/directory.hpp"
+#include "soak/alone.hpp"
 #include "soak/audit.hpp"
 #include "soak/family.hpp"
 #include "soak/figures.hpp"
@@ -56,6 +57,7 @@ struct choices {
   std::string url{};
   std::string only{};
   std::string defect{};
+  std::string beside{};
   std::string output = ".";
   std::vector<std::string> faults{};
   bool lasting = true;
@@ -94,8 +96,8 @@ class soak_run {
                          .clocks = !c_.engine.starts_with("nats") || c_.wants("clock-"),
                          .directory = directory_,
                          .chance = [this] { return chance_.bits(); }})},
-        net_{*to_},
-        all_{directory_, to_->preload(), judge_} {
+        net_{to_->direct()},
+        all_{directory_, to_->preload(), judge_, c_.beside} {
     if (to_->direct().url.starts_with("postgres")) migrate_postgres(to_->direct());
     for (auto faults : {to_->faults(), net_.faults(),
                         faults_of(
@@ -334,56 +336,6 @@ class soak_run {
   bool server_told_ = false;
 };
 
-/// One scenario, on an engine of its own. @return did it hold
-bool play_alone(choices const& c, scenario const& s, std::string const& directory) {
-  weir::testing::dice chance{c.seed};
-  auto const to = make_target({.name = c.engine,
-                               .url = c.url,
-                               .small = s.name == "full",
-                               .clocks = false,
-                               .directory = directory,
-                               .chance = [&] { return chance.bits(); }});
-  if (to->direct().url.starts_with("postgres")) migrate_postgres(to->direct());
-  auditor judge{precision_of(c.engine)};
-  family one{directory, {}, judge};
-  auto faults = to->faults();
-  auto const snapshot = std::ranges::find(faults, "hold-snapshot", &fault::name);
-  bool const holds = s.name == "snapshot" && snapshot != faults.end();
-  one.start({.role = "scenario",
-             .log = {},
-             .at = to->direct(),
-             .defect = c.defect,
-             .scenario = std::string{s.name},
-             .jobs = directory + "/begun",
-             .seed = c.seed});
-  auto const since = boot_now();
-  bool held = false;
-  while (one.alive("scenario") && boot_now() < since + 180 * second) {
-    std::this_thread::sleep_for(20ms);
-    // It says when it is ready for what the coordinator has to do.
-    if (holds && !held && std::filesystem::exists(directory + "/begun")) {
-      snapshot->begin();
-      held = true;
-    }
-    one.read();
-  }
-  one.read();
-  if (held) snapshot->end();
-  std::string verdict = "broken";
-  std::string seen = "it did not end";
-  if (!one.verdicts().empty()) {
-    verdict = one.verdicts().front().name;
-    seen = one.verdicts().front().detail;
-    std::ranges::replace(seen, '_', ' ');
-  }
-  bool const broken = verdict == "broken";
-  std::printf("%-14s %-9s %-9s %5.1f s  %s%s\n", std::string{s.name}.c_str(), c.engine.c_str(),
-              verdict.c_str(), static_cast<double>(boot_now() - since) / 1e9, seen.c_str(),
-              broken ? (" (failure " + std::string{s.failures} + ")").c_str() : "");
-  std::fflush(stdout);
-  return broken != c.defect.empty();
-}
-
 int lead(choices const& c) {
   weir_test::directory const place;
   auto const directory = place.path().string();
@@ -397,7 +349,11 @@ int lead(choices const& c) {
       any = true;
       auto const own = directory + "/" + std::string{s.name};
       std::filesystem::create_directory(own);
-      ok = play_alone(c, s, own) && ok;
+      weir::testing::dice chance{c.seed};
+      wish w{.name = c.engine, .url = c.url, .directory = own, .chance = [&] {
+               return chance.bits();
+             }};
+      ok = play_alone(s, std::move(w), c.seed, c.defect) && ok;
     }
     if (!any) throw std::runtime_error{"no scenario is called " + c.only};
     return ok ? 0 : 1;
@@ -472,9 +428,10 @@ int run(std::vector<std::string> const& words) {
   std::vector<std::string> engines;
   std::vector<std::string> options;
   std::map<std::string, std::string*> const texts{
-      {"--url", &c.url},          {"--only", &c.only},         {"--defect", &c.defect},
-      {"--output", &c.output},    {"--child", &a.role},        {"--log", &a.log},
-      {"--prefix", &a.at.prefix}, {"--scenario", &a.scenario}, {"--jobs", &a.jobs}};
+      {"--url", &c.url},       {"--only", &c.only},        {"--defect", &c.defect},
+      {"--output", &c.output}, {"--beside", &c.beside},    {"--child", &a.role},
+      {"--log", &a.log},       {"--prefix", &a.at.prefix}, {"--scenario", &a.scenario},
+      {"--jobs", &a.jobs}};
   for (std::size_t i = 0; i != words.size(); ++i) {
     auto const& word = words[i];
     if (word == "--list" || word == "--help") return list();

@@ -44,9 +44,9 @@ std::pair<std::size_t, std::size_t> place_of(std::string const& url) {
 
 }  // namespace
 
-network::network(target const& to) : to_{to.direct()} {
+network::network(opening to) : to_{std::move(to)} {
   auto const [begin, end] = place_of(to_.url);
-  if (begin == end || !to.is_one_server()) return;
+  if (begin == end) return;
   auto const where = to_.url.substr(begin, end - begin);
   auto const colon = where.rfind(':');
   if (colon == where.npos) return;
@@ -68,6 +68,10 @@ opening network::through() const {
   out.url.replace(begin, end - begin,
                   "127.0.0.1:" + std::to_string(state_->proxy.endpoint().port()));
   return out;
+}
+
+void network::lengthen(std::chrono::milliseconds by) {
+  state_->proxy.chaos({.delay = 100, .max_delay = by});
 }
 
 void network::heal() {

@@ -18,13 +18,16 @@ namespace soak {
 /// The network between the application and the engine, or nothing where there is none.
 class network {
  public:
-  explicit network(target const& to);
+  /// @param to where the engine is; empty: no network is put before it
+  explicit network(opening to);
   network(network const&) = delete;
   network& operator=(network const&) = delete;
   ~network();
   /// Where the engine is, through the network.
   [[nodiscard]] opening through() const;
   [[nodiscard]] std::vector<fault> faults();
+  /// Delays each message by up to this.
+  void lengthen(std::chrono::milliseconds by);
   void heal();
 
  private:

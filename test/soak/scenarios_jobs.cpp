@@ -15,6 +15,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -173,43 +174,6 @@ asio::awaitable<verdict> payloads(stage const& s) {
                         (ec ? ", " + ec.message() : std::string{})};
 }
 
-/// A snapshot that somebody holds.
-asio::awaitable<verdict> snapshot(stage const& s) {
-  if (!s.given.at.url.starts_with("postgres") && !s.given.at.url.starts_with("sqlite")) {
-    co_return verdict{true, "this engine has no snapshots", true};
-  }
-  weir::job_queue const queue{s.at};
-  std::vector<double> cycles;
-  auto const cycle = [&](weir::duration how_long) -> asio::awaitable<void> {
-    cycles.clear();
-    for (auto const until = boot_now() + ns_of(how_long); boot_now() < until;) {
-      auto const since = boot_now();
-      sized_job const job{};
-      co_await queue.async_enqueue(job, {}, token);
-      auto const [ec, got] = co_await queue.async_dequeue("default", "me", {}, token);
-      for (auto const& j : got.jobs) {
-        co_await queue.async_complete("default", j.id, j.fence, {}, token);
-      }
-      cycles.push_back(static_cast<double>(boot_now() - since) / 1e6);
-    }
-  };
-  auto const median_of_last = [&] {
-    auto const n = std::min<std::size_t>(cycles.size(), 200);
-    std::vector<double> last{std::prev(cycles.end(), static_cast<std::ptrdiff_t>(n)), cycles.end()};
-    std::ranges::sort(last);
-    return last.empty() ? 0.0 : last[last.size() / 2];
-  };
-  co_await cycle(4s);
-  auto const before = median_of_last();
-  std::ofstream{s.given.jobs} << "begun";
-  co_await s.pause(500ms);
-  co_await cycle(15s);
-  auto const after = median_of_last();
-  co_return verdict{after < 2 * before, "a cycle of " + text_of(before) + " ms takes " +
-                                            text_of(after) + " after 15 s and " +
-                                            std::to_string(cycles.size()) + " cycles"};
-}
-
 /// An enqueue into a queue that has just become empty is found.
 asio::awaitable<verdict> pointers(stage const& s) {
   constexpr std::size_t callers = 16;
@@ -356,6 +320,37 @@ asio::awaitable<verdict> idle(stage const& s) {
   co_return verdict{asked <= 12 * s.at.shard_count(),
                     std::to_string(asked) + " commands in 10 s, of " +
                         std::to_string(s.at.shard_count()) + " shards"};
+}
+
+/// A handler that blocks its thread keeps its lease from being renewed. That is told, and its job
+/// comes to its end nevertheless.
+asio::awaitable<verdict> blocked(stage const& s) {
+  constexpr std::size_t n = 5;
+  for (std::size_t i = 0; i != n; ++i) co_await insist(s.at, sized_job{}, "default");
+  weir::worker worker{s.at, {.concurrency = 2, .lease = 1s, .poll = poll, .drain = 2s}};
+  std::size_t runs = 0;
+  std::size_t starved = 0;
+  worker.handle<sized_job>([&](sized_job const&) {
+    // The first two have the thread for longer than their leases.
+    if (++runs <= 2) std::this_thread::sleep_for(1500ms);
+  });
+  worker.on_event(
+      [&](weir::worker_event const& e) { starved += e.kind == weir::worker_event_kind::starved; });
+  bool ended = false;
+  worker.async_run([&ended](error_code) { ended = true; });
+  weir::job_queue const queue{s.at};
+  weir::queue_stats stats;
+  for (auto const until = boot_now() + ns_of(60s); stats.completed < n && boot_now() < until;) {
+    co_await s.pause(50ms);
+    auto const [ec, now] = co_await queue.async_stats("default", token);
+    if (!ec) stats = now;
+  }
+  worker.stop();
+  while (!ended) co_await s.pause(5ms);
+  co_return verdict{stats.completed == n && stats.dead == 0 && starved != 0,
+                    std::to_string(stats.completed) + " of " + std::to_string(n) + " jobs in " +
+                        std::to_string(runs) + " runs, " + std::to_string(stats.dead) +
+                        " dead; told of " + std::to_string(starved) + " times"};
 }
 
 }  // namespace soak

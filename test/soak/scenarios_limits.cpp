@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
+#include "soak/nemesis.hpp"
 #include "soak/stage.hpp"
 #include "weir/limiter.hpp"
 #include "weir/rate_limiter.hpp"
@@ -123,6 +124,56 @@ asio::awaitable<verdict> quota_range(stage const& s) {
                     std::to_string(taken) + " of 300 rates are taken, as in memory; " +
                         std::to_string(given) + " tokens of 3600 in " + std::to_string(seconds) +
                         " s"};
+}
+
+/// Who is far away gets its share beside those who are near, and keeps what it holds.
+asio::awaitable<verdict> far(stage const& s) {
+  network way{s.given.at};
+  if (way.through().url == s.given.at.url) {
+    co_return verdict{true, "no proxy can be put before this engine", true};
+  }
+  way.lengthen(4ms);
+  auto const there = open_store(s.ex, way.through(), s.given.defect);
+  auto const grants = [&](store const& from, weir::duration how_long,
+                          std::size_t& got) -> asio::awaitable<void> {
+    weir::limiter const limiter{from, {.limit = 1, .ttl = 10s, .poll = poll}};
+    for (auto const until = boot_now() + ns_of(how_long); boot_now() < until;) {
+      auto [ec, permit] = co_await limiter.async_acquire("contested", {.wait = 3s}, token);
+      if (ec) continue;
+      ++got;
+      co_await limiter.async_release(std::move(permit), token);
+    }
+  };
+  std::size_t near = 0;
+  co_await grants(s.at, 200ms, near);  // on NATS whoever comes first decides for all
+  std::size_t alone = 0;
+  co_await grants(there, 4s, alone);
+  // Somebody far away holds another permit of the same kind, and renews it meanwhile.
+  weir::limiter const held{there, {.limit = 1, .ttl = 10s, .poll = poll}};
+  auto [none, permit] = co_await held.async_acquire("held", {.wait = 10s}, token);
+  if (none) co_return verdict{false, none.message()};
+  std::size_t beside = 0;
+  near = 0;
+  std::size_t lost = 0;
+  co_await s.crowd(10, [&](std::size_t who) -> asio::awaitable<void> {
+    if (who > 1) {
+      co_await grants(s.at, 4s, near);
+    } else if (who == 1) {
+      co_await grants(there, 4s, beside);
+    } else {
+      for (auto const until = boot_now() + ns_of(4s); boot_now() < until;) {
+        auto const [ec, expiry] = co_await held.async_renew(permit, token);
+        lost += static_cast<bool>(ec);
+        co_await s.pause(50ms);
+      }
+    }
+  });
+  co_await held.async_release(std::move(permit), token);
+  there.close();
+  co_return verdict{lost == 0 && beside >= alone / 10,
+                    std::to_string(alone) + " grants far away and alone, " +
+                        std::to_string(beside) + " beside " + std::to_string(near) + " near, " +
+                        std::to_string(lost) + " renewals lost"};
 }
 
 }  // namespace soak

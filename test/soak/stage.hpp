@@ -67,6 +67,10 @@ struct stage {
     asio::steady_timer timer{ex, std::chrono::duration_cast<asio::steady_timer::duration>(d)};
     co_await timer.async_wait(token);
   }
+  /// Has the coordinator do what a client cannot: `begin FAULT` and `end FAULT` of the engine,
+  /// `count` what it stores, `start SCENARIO` as another process.
+  /// @return what it says; empty: that is not possible
+  asio::awaitable<std::string> cue(std::string what) const;
   /// Does so many of something at once, each until it returns.
   asio::awaitable<void> crowd(std::size_t n,
                               std::function<asio::awaitable<void>(std::size_t)> each) const {
@@ -121,6 +125,17 @@ asio::awaitable<verdict> batches(stage const& s);
 asio::awaitable<verdict> limits(stage const& s);
 asio::awaitable<verdict> timeouts(stage const& s);
 asio::awaitable<verdict> idle(stage const& s);
+asio::awaitable<verdict> clocks(stage const& s);
+asio::awaitable<verdict> fail_over(stage const& s);
+asio::awaitable<verdict> far(stage const& s);
+asio::awaitable<verdict> locked_rows(stage const& s);
+asio::awaitable<verdict> power(stage const& s);
+asio::awaitable<verdict> blocked(stage const& s);
+asio::awaitable<verdict> outbox_scans(stage const& s);
+asio::awaitable<verdict> flood(stage const& s);
+asio::awaitable<verdict> newcomer(stage const& s);
+asio::awaitable<verdict> first_answer(stage const& s);
+asio::awaitable<verdict> emptied(stage const& s);
 
 }  // namespace soak
 

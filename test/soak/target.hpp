@@ -56,11 +56,13 @@ class target {
   [[nodiscard]] virtual opening direct() const = 0;
   /// What may befall the engine itself.
   [[nodiscard]] virtual std::vector<fault> faults() { return {}; }
-  /// May its clients be led through a proxy?
-  [[nodiscard]] virtual bool is_one_server() const { return true; }
+  /// What may befall it, and is only for scenarios that know what comes of it.
+  [[nodiscard]] virtual std::vector<fault> staged() { return {}; }
   /// A library that the application's processes load first: it does what files in the directory
   /// tell it.
   [[nodiscard]] virtual std::string preload() const { return {}; }
+  /// How many rows, keys or messages it stores; empty: that is not known.
+  [[nodiscard]] virtual std::optional<std::uint64_t> records() { return std::nullopt; }
 };
 
 /// Starts the engine of this name, or uses the one at the URL.

@@ -6,7 +6,12 @@
 #include "soak/family.hpp"
 #include "soak/target.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 namespace soak {
@@ -47,8 +52,41 @@ class nats_target final : public target {
     out.push_back({"clock-back", 3s, 6s, [this] { server_.move_clock(-3600); }, back});
     return out;
   }
+  [[nodiscard]] std::vector<fault> staged() override {
+    return {{"synchronise", 1ms, 1ms, [this] { synchronise(); }},
+            {"power-failure", 1ms, 1ms, [this] { fail(); }}};
+  }
+  [[nodiscard]] std::optional<std::uint64_t> records() override {
+    auto const said = nlohmann::json::parse(
+        nats_test::stranger{server_}.ask("$JS.API.STREAM.INFO." + keys), nullptr, false);
+    if (!said.is_object() || !said.contains("state")) return 0;
+    return said["state"]["messages"].get<std::uint64_t>();
+  }
 
  private:
+  // Of keys and of images; each shard's log is one of its own.
+  inline static std::string const keys = "soak-keys";
+
+  [[nodiscard]] std::filesystem::path streams() const {
+    return std::filesystem::path{server_.directory()} / "js/jetstream/$G/streams";
+  }
+  [[nodiscard]] std::filesystem::path kept() const {
+    return std::filesystem::path{server_.directory()} / "kept";
+  }
+  /// The disk has all that was written until now.
+  void synchronise() {
+    server_.kill();
+    std::filesystem::copy(streams() / keys, kept(), std::filesystem::copy_options::recursive);
+    start(server_);
+  }
+  /// Power fails, and what was written since is lost but for the logs.
+  void fail() {
+    server_.kill();
+    std::filesystem::remove_all(streams() / keys);
+    std::filesystem::copy(kept(), streams() / keys, std::filesystem::copy_options::recursive);
+    start(server_);
+  }
+
   std::uint64_t max_bytes_;
   bool clocks_;
   server server_;
@@ -65,7 +103,6 @@ class nats_cluster_target final : public target {
     }
     return {.url = url, .prefix = "soak", .replicas = nats_test::cluster::size};
   }
-  [[nodiscard]] bool is_one_server() const override { return false; }
   [[nodiscard]] std::vector<fault> faults() override {
     return {{"kill-server", 500ms, 3s, [this] { any().kill(); }, [this] { start(all_[which_]); }},
             {"stop-server", 500ms, 5s, [this] { any().stop(); }, [this] { all_[which_].go_on(); }},

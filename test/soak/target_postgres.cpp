@@ -9,10 +9,12 @@
 
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace soak {
@@ -36,6 +38,7 @@ class postgres_servers : public target {
                     "pg_backend_pid() and backend_type = 'client backend'");
              }},
             {"hold-snapshot", 10s, 20s, [this] { hold(); }, [this] { held_.reset(); }},
+            {"hold-rows", 500ms, 3s, [this] { hold_rows(); }, [this] { held_.reset(); }},
             {"full", 1s, 4s, [this] { std::ofstream{serving().home() / "full"} << "/base/"; },
              [this] { std::filesystem::remove(serving().home() / "full"); }},
             {"clock-ahead",
@@ -55,6 +58,17 @@ class postgres_servers : public target {
              0s,
              3s}};
   }
+  [[nodiscard]] std::optional<std::uint64_t> records() override {
+    std::uint64_t all = 0;
+    auto const on = connect();
+    for (std::string const table : {"permit_lines", "permits", "locks", "buckets", "queues",
+                                    "pointers", "counters", "jobs", "dequeues", "keys"}) {
+      auto* const r = PQexec(on.get(), ("select count(*) from soak." + table).c_str());
+      if (PQntuples(r) == 1) all += std::stoull(PQgetvalue(r, 0, 0));
+      PQclear(r);
+    }
+    return all;
+  }
 
  protected:
   [[nodiscard]] virtual server& serving() = 0;
@@ -73,6 +87,12 @@ class postgres_servers : public target {
     held_ = connect();
     run(*held_, "begin isolation level repeatable read");
     run(*held_, "select count(*) from pg_class");
+  }
+  /// As an application that looks at what it should leave alone.
+  void hold_rows() {
+    held_ = connect();
+    run(*held_, "begin");
+    run(*held_, "select * from soak.buckets for update");
   }
   void start() {
     keep_connections();
@@ -116,7 +136,6 @@ class postgres_standby_target final : public postgres_servers {
     return {.url = "postgresql://postgres@" + place(first_) + "," + place(second_) +
                    "/postgres?target_session_attrs=read-write"};
   }
-  [[nodiscard]] bool is_one_server() const override { return false; }
   [[nodiscard]] std::vector<fault> faults() override {
     auto out = postgres_servers::faults();
     out.push_back({"promote", 500ms, 3s, [this] { promote(); }, [this] { follow(); }});

@@ -42,6 +42,11 @@ class redis_servers : public target {
             {"clock-ahead", 2s, 2s, move(3600), move(0), {}, 1h, 3s},
             {"clock-back", 3s, 6s, move(-3600), move(0), {}, 0s, 3s}};
   }
+  [[nodiscard]] std::optional<std::uint64_t> records() override {
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i != count(); ++i) all += std::stoull(at(i).ask("dbsize"));
+    return all;
+  }
 
  protected:
   [[nodiscard]] virtual std::size_t count() const { return 1; }
@@ -108,7 +113,6 @@ class redis_cluster_target final : public redis_servers {
     }
     return {.url = url, .shards = shards};
   }
-  [[nodiscard]] bool is_one_server() const override { return false; }
   [[nodiscard]] std::vector<fault> faults() override {
     auto out = redis_servers::faults();
     out.push_back({"move-slot", 500ms, 3s, [this] { begin_move(); }, [this] { end_move(); }});
@@ -175,7 +179,6 @@ class redis_sentinel_target final : public redis_servers {
       : redis_servers{w},
         all_{options_of(w), {}, WEIR_MOVED_CLOCK} {}
   [[nodiscard]] opening direct() const override { return {.url = all_.url()}; }
-  [[nodiscard]] bool is_one_server() const override { return false; }
   [[nodiscard]] std::vector<fault> faults() override {
     auto out = redis_servers::faults();
     // Who stands still for a second has a successor, and serves beside it for a while.

@@ -6,10 +6,12 @@
 
 #include <sqlite3.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace soak {
 
@@ -39,24 +41,44 @@ class sqlite_target final : public target {
         {"clock-ahead", 2s, 2s, move(3600), move(0)},
         {"clock-back", 3s, 6s, move(-3600), move(0)}};
   }
+  [[nodiscard]] std::optional<std::uint64_t> records() override {
+    auto const on = open();
+    std::uint64_t all = 0;
+    sqlite3_exec(
+        on.get(),
+        "select (select count(*) from weir_jobs) + (select count(*) from weir_queues) + "
+        "(select count(*) from weir_buckets) + (select count(*) from weir_locks) + "
+        "(select count(*) from weir_permits)",
+        [](void* to, int, char** columns, char**) {
+          *static_cast<std::uint64_t*>(to) = std::stoull(columns[0]);
+          return 0;
+        },
+        &all, nullptr);
+    return all;
+  }
 
  private:
   [[nodiscard]] std::string path() const { return directory_ + "/soak.db"; }
   [[nodiscard]] std::string full() const { return directory_ + "/full"; }
 
-  /// As another connection of the application may.
-  void hold(char const* sql) {
+  using connection = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
+
+  /// Another connection, as the application may have one.
+  [[nodiscard]] connection open() const {
     sqlite3* db = nullptr;
     sqlite3_open(path().c_str(), &db);
-    held_.emplace(db, &sqlite3_close);
     sqlite3_busy_timeout(db, 2000);
     sqlite3_exec(db, "pragma wal_autocheckpoint = 0", nullptr, nullptr, nullptr);
-    sqlite3_exec(db, sql, nullptr, nullptr, nullptr);
+    return {db, &sqlite3_close};
+  }
+  void hold(char const* sql) {
+    held_ = open();
+    sqlite3_exec(held_->get(), sql, nullptr, nullptr, nullptr);
   }
 
   std::string directory_;
   std::uint64_t max_bytes_;
-  std::optional<std::unique_ptr<sqlite3, decltype(&sqlite3_close)>> held_{};
+  std::optional<connection> held_{};
 };
 
 }  // namespace

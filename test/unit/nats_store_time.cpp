@@ -62,8 +62,8 @@ struct process {
   }
 
   nats_store_time time;
-  duration stood_still{};  // its clock
-  duration takes{};        // an answer
+  duration stood_still{};             // its clock
+  duration takes{};                   // an answer
   std::function<void()> meanwhile{};  // between the clock and the note
 };
 
