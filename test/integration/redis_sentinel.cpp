@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(who_is_succeeded_and_serves_on_is_left_at_once) {
   };
   BOOST_TEST(goes_to(first));
   BOOST_TEST_REQUIRE(happens(io, [&] { return watches == 1; }));
-  // What concerns it not, or makes no sense, changes nothing.
+  // News of other services, or news that make no sense, change nothing.
   auto const there = "127.0.0.1 " + std::to_string(second.port());
   for (auto const& said : {switched("another", there), switched("service", "127.0.0.1 0"),
                            switched("service", "127.0.0.1"), switched("service", "127.0.0.1 x")}) {

@@ -973,7 +973,7 @@ BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_on
         redis_address{"127.0.0.1", port}.tls("/none"), redis_address{"127.0.0.1", port}}) {
     BOOST_TEST(is_error(try_it(wrong, hasty), unavailable));
   }
-  // Who has to say by a certificate who they are.
+  // A server that asks its clients for a certificate.
   auto const wary_port = server_test::free_port();
   server const wary{{"--tls-port", std::to_string(wary_port), "--tls-cert-file", certificate,
                      "--tls-key-file", key, "--tls-ca-cert-file", certificate}};

@@ -143,7 +143,7 @@ class spoiled final : public engine_on<passing> {
          }));
   }
   void run(enqueue_jobs const& c, handler_of<enqueue_jobs> h) override {
-    // What is acknowledged a moment before the engine dies: here it dies every ten seconds.
+    // The engine dies every ten seconds, and loses all that it acknowledged a moment before.
     if (defect_ == "lost-window" && boot_time() / 1'000'000 % 10'000 < 300) {
       enqueue_jobs::result all;
       all.resize(c.jobs.size());

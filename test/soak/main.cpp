@@ -193,7 +193,7 @@ class soak_run {
     if (found_ == 0 && is_over()) found_ = boot_now();
   }
 
-  /// Whoever is at work is answered again, soon after all is well (R6).
+  /// Soon after all is well every process that is at work is answered again (R6).
   void calm_down() {
     auto const healed = boot_now();
     while (boot_now() < healed + calm_end && !is_over()) step();

@@ -36,7 +36,7 @@ class network {
   std::unique_ptr<state> state_;
 };
 
-/// What may befall the application's processes, and who may come for a while.
+/// The faults of the application's processes, and the guests that come for a while.
 /// @param start starts a process of a role
 [[nodiscard]] std::vector<fault> faults_of(family& f, chance_source chance,
                                            std::function<void(std::string)> start);

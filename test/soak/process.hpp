@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-// What every process of the application is made of, and the jobs that they do.
+// The parts of every process of the application, and the jobs that they do.
 namespace asio = boost::asio;
 
 namespace weir {
@@ -59,7 +59,7 @@ struct limited_job {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(limited_job, number)
 
-/// What a schedule enqueues for each of its ticks.
+/// The job that a schedule enqueues for each of its ticks.
 struct tick_job {
   std::string schedule;
   std::string tick{};
@@ -180,7 +180,7 @@ awaitable<> administrator(process& p);
 awaitable<> deploys(process& p);  ///< of schedules
 awaitable<> inspector(process& p);
 
-/// What every handler does: a little, now and then badly.
+/// The work of every handler: a little, now and then badly.
 awaitable<> handle(process& p, weir::job_context& job);
 /// The record of a tick's job.
 [[nodiscard]] record tick_record(tick_job const& job, weir::job_id id);

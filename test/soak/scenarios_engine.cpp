@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-// What befalls an engine while somebody holds something.
+// Scenarios of an engine that something happens to while somebody holds something.
 namespace soak {
 
 namespace {
@@ -56,7 +56,8 @@ struct holder {
     auto const renewed = co_await insist(s, renew_lock{"lives " + name, "me", lives, 1min}, 10s);
     co_return renewed.has_value();
   }
-  /// What was left alone is free in time, and its fences grow. @param early it may be free earlier
+  /// The lock that was left alone is free in time, and its fences grow.
+  /// @param early it may be free before its time
   asio::awaitable<bool> loses_it(stage const& s, bool early) {
     auto const key = "gone " + name;
     acquire_lock const again{key, "other", 1min};
@@ -85,7 +86,7 @@ struct holder {
 
 /// A clock that is set ends nothing early and keeps nothing for long.
 asio::awaitable<verdict> clocks(stage const& s) {
-  // What a server's clock that was ahead has ended is ended; here it ends nothing.
+  // On these a clock that is ahead ends leases for good; on the others it ends nothing.
   bool const ahead_ends =
       s.given.at.url.starts_with("redis") || s.given.at.url.starts_with("postgres");
   for (std::string const step : {"clock-back", "clock-ahead"}) {
@@ -113,7 +114,7 @@ asio::awaitable<verdict> clocks(stage const& s) {
                               ": what lives is kept, what is over is free"};
 }
 
-/// Whoever succeeds a server is found, by those who were there and by newcomers.
+/// A server's successor is found, by those who were there and by newcomers.
 asio::awaitable<verdict> fail_over(stage const& s) {
   holder h{"fail-over"};
   if (!co_await h.take(s)) co_return verdict{false, "nothing can be taken"};
@@ -175,7 +176,7 @@ asio::awaitable<verdict> locked_rows(stage const& s) {
                         " ms, at most " + text_of(beside[1])};
 }
 
-/// Power fails, and what the disk has not of images is not missed.
+/// Power fails, and takes the images that the disk does not have yet. No job is lost with them.
 asio::awaitable<verdict> power(stage const& s) {
   weir::job_queue const queue{s.at};
   std::size_t kept = 0;

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-// What grows, and what it costs.
+// Scenarios of growth, and of its cost.
 namespace soak {
 
 /// Its record goes soon after its end.
@@ -92,7 +92,7 @@ asio::awaitable<verdict> snapshot(stage const& s) {
                                             std::to_string(cycles.size()) + " cycles"};
 }
 
-/// What an application enqueues in its own transactions makes no scan dear, and is run.
+/// Jobs of an application's own transactions make no scan dear, and are run.
 asio::awaitable<verdict> outbox_scans(stage const& s) {
   auto const box = open_outbox(s.given.at);
   if (!box) co_return verdict{true, "this engine has no transactions of applications", true};

@@ -108,7 +108,7 @@ asio::awaitable<verdict> queues(stage const& s) {
                         " of a thousand"};
 }
 
-/// What is full can be drained, and held leases live and end.
+/// A full store can be drained, and held leases live and end.
 asio::awaitable<verdict> full(stage const& s) {
   if (s.given.at.url.starts_with("postgres")) {
     co_return verdict{true, "PostgreSQL has no bound of its own but its disk", true};
@@ -246,7 +246,7 @@ asio::awaitable<verdict> batches(stage const& s) {
                         std::to_string(keys * rounds) + " keys have a job"};
 }
 
-/// What a limit refuses is not claimed over and over.
+/// Jobs that a limit refuses are not claimed over and over.
 asio::awaitable<verdict> limits(stage const& s) {
   constexpr std::size_t n = 200;
   for (std::uint32_t i = 0; i != n; ++i) co_await insist(s.at, narrow_job{i}, "narrow");

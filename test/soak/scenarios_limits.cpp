@@ -15,7 +15,7 @@
 
 namespace soak {
 
-/// What a release costs must not grow with those who wait.
+/// The cost of a release does not grow with those who wait.
 asio::awaitable<verdict> waiters(stage const& s) {
   weir::limiter const limiter{s.at, {.limit = 1, .ttl = 10s, .poll = poll}};
   std::array<double, 2> rates{};
@@ -92,7 +92,7 @@ asio::awaitable<verdict> hints(stage const& s) {
                                               " beside 100 subscribed stores"};
 }
 
-/// What memory takes, and refuses, this engine does; and it gives what a quota says.
+/// The engine takes and refuses the same quotas as memory, and gives as many tokens as they say.
 asio::awaitable<verdict> quota_range(stage const& s) {
   weir::memory_store memory{s.ex};
   weir::testing::dice chance{s.given.seed};
@@ -126,7 +126,7 @@ asio::awaitable<verdict> quota_range(stage const& s) {
                         " s"};
 }
 
-/// Who is far away gets its share beside those who are near, and keeps what it holds.
+/// A client that is far away gets its share beside near ones, and keeps its permits.
 asio::awaitable<verdict> far(stage const& s) {
   network way{s.given.at};
   if (way.through().url == s.given.at.url) {

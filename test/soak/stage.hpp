@@ -27,7 +27,7 @@
 #include <string>
 #include <string_view>
 
-// What scenarios are played with.
+// The means of scenarios.
 namespace asio = boost::asio;
 
 namespace soak {
@@ -51,7 +51,7 @@ namespace soak {
 inline constexpr auto token = asio::as_tuple(asio::use_awaitable);
 using weir::error_code;
 
-/// What became of a scenario.
+/// The outcome of a scenario.
 struct verdict {
   bool holds = true;
   std::string seen{};

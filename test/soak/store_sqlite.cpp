@@ -37,7 +37,7 @@ class sqlite_outbox final : public outbox {
     whole_ = done("insert into soak_rows values ('" + id + "')");
     return weir::sqlite_transaction{on_.get()}.execute(c);
   }
-  /// What cannot be committed is rolled back: this file is on this machine.
+  /// A transaction that cannot be committed is rolled back: this file is on this machine.
   outcome end(bool commit) override {
     if (commit && whole_ && done("commit")) return outcome::committed;
     done("rollback");

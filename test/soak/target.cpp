@@ -34,7 +34,7 @@ class stranger final : public target {
 
 std::unique_ptr<target> make_target(wish const& w) {
   if (!w.url.empty()) {
-    // What is there stays untouched: a name of its own for each run.
+    // Each run has a name of its own, so that nothing that is there is touched.
     return std::make_unique<stranger>(
         opening{.url = w.url, .prefix = "soak_" + std::to_string(::getpid())});
   }

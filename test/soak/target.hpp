@@ -25,7 +25,7 @@ struct fault {
   std::chrono::milliseconds most;
   std::function<void()> begin;
   std::function<void()> end{};
-  /// What was acknowledged until so long after its end may be lost by it; empty: nothing is.
+  /// It may lose all that is acknowledged until so long after its end; empty: it loses nothing.
   std::optional<std::chrono::seconds> forgets{};
   /// By so much later the engine's time may go on when it begins, or has ended.
   std::chrono::seconds leap{};
@@ -34,7 +34,7 @@ struct fault {
 
 using chance_source = std::function<std::uint64_t()>;
 
-/// What an engine is started for.
+/// The use that an engine is started for.
 struct wish {
   std::string name;  ///< of the engine
   std::string url;   ///< of one that is there, or empty
@@ -54,9 +54,9 @@ class target {
   virtual ~target() = default;
   /// Where it is, for those that no fault of the network concerns.
   [[nodiscard]] virtual opening direct() const = 0;
-  /// What may befall the engine itself.
+  /// The faults of the engine itself.
   [[nodiscard]] virtual std::vector<fault> faults() { return {}; }
-  /// What may befall it, and is only for scenarios that know what comes of it.
+  /// Faults for scenarios alone, which know what comes of them.
   [[nodiscard]] virtual std::vector<fault> staged() { return {}; }
   /// A library that the application's processes load first: it does what files in the directory
   /// tell it.

@@ -25,7 +25,7 @@ std::vector<std::string> options_of(wish const& w) {
   return {"--appendonly", "yes", "--appendfsync", "always"};
 }
 
-/// What may befall one of several servers, or the only one.
+/// The faults of one of several servers, or of the only one.
 class redis_servers : public target {
  public:
   explicit redis_servers(wish const& w) : wish_{w} {}
@@ -181,7 +181,7 @@ class redis_sentinel_target final : public redis_servers {
   [[nodiscard]] opening direct() const override { return {.url = all_.url()}; }
   [[nodiscard]] std::vector<fault> faults() override {
     auto out = redis_servers::faults();
-    // Who stands still for a second has a successor, and serves beside it for a while.
+    // A server that stands still for a second has a successor, and serves beside it for a while.
     for (auto& f : out) {
       if (f.name == "stop-server" || f.name == "kill-server") f.forgets = 15s;
     }

@@ -25,10 +25,11 @@ class contention {
   /// How many times as many queues are to be looked at as are to be claimed from.
   [[nodiscard]] std::uint32_t spread() const noexcept { return spread_; }
 
+  /// To be called before each look.
   void looks() noexcept {
     if (!std::exchange(lost_any_, false)) spread_ = std::max(spread_ / 2, 1U);
   }
-  /// A claim of a due queue gave something.
+  /// A claim gave something, or says nothing of others.
   void won() noexcept { in_a_row_ = 0; }
   /// It gave nothing. Most often another worker was first, and has moved the queue's pointer.
   /// @return it is the second time for this queue: its pointer may be early, and nobody moves it
