@@ -338,13 +338,16 @@ class worker_run {
     }
   }
 
-  /// Others are at work on what is due: if nothing at all was got since the last time, they are
-  /// left alone for a moment, longer each time.
+  /// How long those are left alone who are at work on what is due: longer each time that nothing
+  /// was got since the last.
+  [[nodiscard]] duration patience() {
+    fruitless_ = std::exchange(claimed_, false) ? 0 : fruitless_ + 1;
+    return fruitless_ == 0 ? duration{} : core_->pause_after(fruitless_, {}) / 64;
+  }
   boost::asio::awaitable<void> step_aside() {
     auto& core = *core_;
-    fruitless_ = std::exchange(claimed_, false) ? 0 : fruitless_ + 1;
-    if (fruitless_ == 0) co_return;
-    auto const pause = core.pause_after(fruitless_, {}) / 64;
+    auto const pause = patience();
+    if (pause == duration{}) co_return;
     co_await core.changed->wait_until(core.clock, saturating_add(core.clock.steady_now(), pause));
   }
 
@@ -380,9 +383,7 @@ class worker_run {
     if (claims_.empty()) {
       // A queue that looked due and gave nothing is served by another worker: look again soon, but
       // not at once.
-      fruitless_ = std::exchange(claimed_, false) ? 0 : fruitless_ + 1;
-      auto const patience = fruitless_ == 0 ? duration{} : core.pause_after(fruitless_, {}) / 64;
-      until = std::min(until, std::max(next, saturating_add(now, patience)));
+      until = std::min(until, std::max(next, saturating_add(now, patience())));
     } else if (next > now) {
       until = std::min(until, next);
     }
