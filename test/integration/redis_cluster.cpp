@@ -76,6 +76,33 @@ cluster& shared() {
   return one;
 }
 
+/// A slot on its way from one node to another.
+struct moving_slot {
+  cluster& nodes;
+  std::string slot;
+  std::size_t from;
+  std::size_t to;
+
+  void begin() const {
+    nodes[to].ask("cluster setslot " + slot + " importing " + nodes.id_of(from));
+    nodes[from].ask("cluster setslot " + slot + " migrating " + nodes.id_of(to));
+  }
+  [[nodiscard]] std::string take_along(std::string const& name) const {
+    auto const port = std::to_string(nodes[to].port());
+    return nodes[from].ask("migrate 127.0.0.1 " + port + " '" + name + "' 0 5000");
+  }
+  void end() const {
+    std::istringstream rest{nodes[from].ask("cluster getkeysinslot " + slot + " 100")};
+    for (std::string name; std::getline(rest, name);) {
+      BOOST_TEST(take_along(name) == "OK");
+    }
+    for (auto const i : {from, to}) {
+      nodes[i].ask("cluster setslot " + slot + " node " + nodes.id_of(to));
+    }
+  }
+  [[nodiscard]] moving_slot back() const { return {nodes, slot, to, from}; }
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(redis_cluster_of_servers)
@@ -229,7 +256,6 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   bed on{nodes.address(), spread()};
   auto const key = one_of_each()[3];
   std::string const tag = "weir:3";
-  auto const slot = std::to_string(detail::redis_slot(tag));
   constexpr std::uint64_t tokens = 1000;
   quota const quotas[] = {quota::per(tokens, 240h)};
   std::uint64_t taken = 0;
@@ -254,13 +280,11 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   auto const moves = nodes.refusals("MOVED");
 
   // The slot is on its way, and its keys are there already, or are not.
-  nodes[to].ask("cluster setslot " + slot + " importing " + nodes.id_of(from));
-  nodes[from].ask("cluster setslot " + slot + " migrating " + nodes.id_of(to));
+  moving_slot const slot{nodes, std::to_string(detail::redis_slot(tag)), from, to};
+  slot.begin();
   take(10);
   finish();
-  auto const port = std::to_string(nodes[to].port());
-  auto const bucket = "{" + tag + "}:b:" + key;
-  BOOST_TEST(nodes[from].ask("migrate 127.0.0.1 " + port + " '" + bucket + "' 0 5000") == "OK");
+  BOOST_TEST(slot.take_along("{" + tag + "}:b:" + key) == "OK");
   take(10);
   finish();
   BOOST_TEST(nodes.refusals("ASK") >= asks + 10);
@@ -272,13 +296,7 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   take(10);
   finish();
   on.io.run_for(100ms);
-  std::istringstream rest{nodes[from].ask("cluster getkeysinslot " + slot + " 100")};
-  for (std::string name; std::getline(rest, name);) {
-    nodes[from].ask("migrate 127.0.0.1 " + port + " '" + name + "' 0 5000");
-  }
-  for (std::size_t i = 0; i != cluster::masters; ++i) {
-    nodes[i].ask("cluster setslot " + slot + " node " + nodes.id_of(to));
-  }
+  slot.end();
   take(100);
   finish();
   BOOST_TEST_REQUIRE(happens(on.io, [&] { return locked.has_value(); }));
@@ -290,16 +308,8 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   BOOST_TEST(nodes.refusals("MOVED") == moved);  // it was learned
 
   // Back, while nobody asks: it is learned from the first refusal.
-  nodes[from].ask("cluster setslot " + slot + " importing " + nodes.id_of(to));
-  nodes[to].ask("cluster setslot " + slot + " migrating " + nodes.id_of(from));
-  auto const home = std::to_string(nodes[from].port());
-  std::istringstream all{nodes[to].ask("cluster getkeysinslot " + slot + " 100")};
-  for (std::string name; std::getline(all, name);) {
-    nodes[to].ask("migrate 127.0.0.1 " + home + " '" + name + "' 0 5000");
-  }
-  for (auto const i : {from, to}) {
-    nodes[i].ask("cluster setslot " + slot + " node " + nodes.id_of(from));
-  }
+  slot.back().begin();
+  slot.back().end();
   for (int i = 0; i != 20; ++i) {
     take(1);
     finish();
@@ -310,6 +320,36 @@ BOOST_AUTO_TEST_CASE(R3_a_slot_that_moves_in_mid_run_takes_its_buckets_along) {
   BOOST_TEST(left >= tokens - taken);
   BOOST_TEST(left <= tokens - taken + 1);  // a token comes in a quarter of an hour
   BOOST_TEST(on(command::release_lock{key, "me", 0}).value().freed);
+}
+
+BOOST_AUTO_TEST_CASE(F102_who_asks_while_a_slot_moves_is_not_put_off_by_a_clock_that_is_behind) {
+  auto& nodes = shared();
+  bed on{nodes.address(), spread()};
+  auto const key = one_of_each()[4];
+  std::string const tag = "weir:4";
+  quota const quotas[] = {quota::per(1, 2s)};
+  auto const take = [&] { return on(command::take{key, quotas, 1, {}}).value(); };
+  auto const from = nodes.serves(tag);
+  // Time went on where it was, when the clock was set back by thirty hours.
+  constexpr std::int64_t ahead = 30LL * 3600 * 1'000'000;
+  auto const now = std::chrono::floor<std::chrono::microseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  auto const noted = std::to_string(now + ahead) + "+" + std::to_string(ahead);
+  nodes[from].ask("set '{" + tag + "}:time' " + noted);
+  BOOST_TEST_REQUIRE(take().allowed);
+
+  moving_slot const slot{nodes, std::to_string(detail::redis_slot(tag)), from,
+                         (from + 1) % cluster::masters};
+  slot.begin();
+  BOOST_TEST(slot.take_along("{" + tag + "}:b:" + key) == "OK");
+  auto const refused = take();
+  BOOST_TEST(!refused.allowed);
+  BOOST_TEST(refused.retry_after.count() <= duration{1s}.count());
+  slot.end();
+  BOOST_TEST_REQUIRE(happens(on.io, [&] { return take().allowed; }));
+  slot.back().begin();
+  slot.back().end();
 }
 
 BOOST_AUTO_TEST_CASE(F45_a_connection_to_a_node_that_is_killed_takes_nothing_twice) {

@@ -13,6 +13,7 @@
 #include "weir/store/redis/script.hpp"
 #include "weir/store/redis/script/generated.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -79,6 +80,13 @@ result<typename C::result> decode(C const& c, redis_reply& r) {
     }
   }
   return d;
+}
+
+/// For what was asked without the shard's time, which may be hours ahead of the clock: who is
+/// refused asks again soon.
+template <class Decision>
+void ask_again_soon(Decision& d) {
+  d.retry_after = std::min(d.retry_after, duration{std::chrono::seconds{1}});
 }
 
 inline result<redis_call> encode(redis_names const& names, command::refund const& c,

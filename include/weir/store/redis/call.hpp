@@ -293,8 +293,10 @@ class redis_call {
     --keys_;
     --parts_;
     head_ = 0;
+    is_timeless_ = true;
     return true;
   }
+  [[nodiscard]] bool is_timeless() const noexcept { return is_timeless_; }
 
   /// An argument of several pieces.
   template <class... Pieces>
@@ -343,6 +345,7 @@ class redis_call {
   std::size_t head_ = 0;                        // where that ends which others have, too
   std::size_t head_parts_ = 0;
   bool merges_ = false;
+  bool is_timeless_ = false;
   std::string wire_;
 };
 

@@ -180,6 +180,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     bool const later = text.starts_with("TRYAGAIN") || text.starts_with("CLUSTERDOWN") ||
                        redis_refusal_moves(text);
     if (!moved && !ask && !later) return false;
+    r->stays();
     if (later) r->refuse(redis_refused(text));
     if (closed_) {
       r->fail(errc::closed);

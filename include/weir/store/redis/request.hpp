@@ -148,6 +148,9 @@ class redis_command final : public redis_request {
       result<answer> out = make_error_code(boost::system::errc::not_enough_memory);
       try {
         out = decode(command_, reply);
+        if constexpr (redis_asks_bucket<C>) {
+          if (call().is_timeless() && out.has_value()) ask_again_soon(*out);
+        }
         if (!reply.good() || (out.has_value() && !reply.complete())) out = errc::outcome_unknown;
       } catch (std::bad_alloc const&) {
       }
