@@ -481,6 +481,45 @@ BOOST_AUTO_TEST_CASE(F78_what_time_has_ended_is_removed_however_much_it_is) {
   BOOST_TEST(left() > 0);
 }
 
+BOOST_AUTO_TEST_CASE(F83_a_queue_that_is_empty_and_left_alone_is_forgotten) {
+  auto o = quick();
+  o.tidy_interval = 10ms;
+  bed b{o};
+  new_job job;
+  job.kind = "kind";
+  job.retention = duration{};
+  for (int i = 0; i != 40; ++i) {
+    job.id = id(static_cast<std::uint8_t>(i + 1));
+    std::array const one{job};
+    auto const queue = "q" + std::to_string(i);
+    BOOST_TEST(b(command::enqueue_jobs{queue, one}).has_value());
+    if (i < 20) BOOST_TEST((*b(command::cancel_job{queue, job.id}) == cancel_outcome::cancelled));
+  }
+  auto const rows = [&](std::string const& where) {
+    return b.db.number("SELECT count(*) FROM weir.counters WHERE " + where);
+  };
+  auto const tidied = [&](std::string const& where, std::int64_t left) {
+    return weir_test::happens([&] {
+      BOOST_TEST(b(command::inspect_lock{"x"}).has_value());
+      return rows(where) == left;
+    });
+  };
+  // Of one row alone the sums would be wrong.
+  b.db.must(
+      "INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead) "
+      "SELECT queue, shard, 0, 0, 0, 0, 0 FROM weir.counters WHERE queue = 'q0'");
+  b.db.must("UPDATE weir.counters SET day = CURRENT_DATE - 9 WHERE queue <> 'q1' AND ctid <> "
+            "(SELECT min(ctid) FROM weir.counters WHERE queue = 'q0')");
+  BOOST_TEST(tidied("day < CURRENT_DATE - 2", 0));
+  BOOST_TEST(rows("queue = 'q0'") == 2);
+  BOOST_TEST(rows("queue = 'q1'") == 1);
+  BOOST_TEST(rows("true") == 23);  // these, and those of which each has a job
+  BOOST_TEST(b(command::read_queue_stats{"q30"})->pending == 1U);
+  auto const none = b(command::read_queue_stats{"q10"});
+  BOOST_TEST(none->enqueued == 0U);
+  BOOST_TEST(none->pending == 0U);
+}
+
 // Once it is left alone there is nobody to ask for it.
 BOOST_AUTO_TEST_CASE(F78_a_flood_is_removed_while_it_comes) {
   auto o = quick();

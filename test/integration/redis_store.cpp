@@ -1018,6 +1018,56 @@ BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {
   BOOST_TEST(is_error(on(command::scan_visible_queues{4, 1, 0}), errc::invalid_shard));
 }
 
+BOOST_AUTO_TEST_CASE(F83_a_queue_that_is_empty_and_left_alone_is_forgotten) {
+  server s;
+  bed on{s};
+  new_job j;
+  j.kind = "kind";
+  for (std::uint32_t i = 0; i != 250; ++i) {
+    j.id = id_of(i);
+    auto const queue = "queue" + std::to_string(i);
+    BOOST_TEST(on(command::enqueue_jobs{queue, std::span{&j, 1}}).has_value());
+    if (i == 7) continue;
+    BOOST_TEST((on(command::cancel_job{queue, j.id}).value() == cancel_outcome::cancelled));
+    if (i == 8) BOOST_TEST(on(command::pause_queue{queue}).has_value());
+    if (i == 9) BOOST_TEST(on(command::obtain_queue_lease{queue, "me", 1min})->granted);
+  }
+  auto const queues = [&] { return std::stoi(s.ask("zcard '{weir:0}:names'")); };
+  auto const of = [](std::uint32_t i) { return "'{weir:0}:q:queue" + std::to_string(i) + "' "; };
+  auto const for_all = [&](std::string const& what) {
+    return s.ask(
+        "eval \"local n = 0 for _, k in ipairs(redis.call('keys', '{weir:0}:q:*')) do n = n + "
+        "redis.call(" +
+        what + ") end return n\" 0");
+  };
+  // What is empty is marked when it is seen, wherever among the others it is.
+  BOOST_TEST(happens(on.io, [&] {
+    BOOST_TEST(on(command::gc_stale_pointers{0, 100, {}}).value() == 0U);
+    return for_all("'hexists', k, 'idle'") == "247";
+  }));
+  BOOST_TEST(queues() == 250);
+  // As if that had been three days ago; one of them was used since.
+  auto const then = std::chrono::system_clock::now() - std::chrono::days{3};
+  auto const micros = std::chrono::floor<std::chrono::microseconds>(then.time_since_epoch());
+  for_all("'hset', k, 'idle', '" + std::to_string(micros.count()) + ":1'");
+  s.ask("hset " + of(10) + "enqueued 2");
+  BOOST_TEST(happens(on.io, [&] {
+    BOOST_TEST(on(command::gc_stale_pointers{0, 100, {}}).has_value());
+    return queues() == 4;
+  }));
+  for (std::uint32_t const stays : {7U, 8U, 9U, 10U}) {
+    BOOST_TEST(s.ask("exists " + of(stays)) == "1");
+  }
+  BOOST_TEST(s.ask("exists " + of(11)) == "0");
+  BOOST_TEST(s.ask("hexists " + of(8) + "idle") == "0");  // its two days begin when it is not held
+  BOOST_TEST(on(command::read_queue_stats{"queue7"})->pending == 1U);
+  // And it begins anew.
+  j.id = id_of(11);
+  BOOST_TEST(on(command::enqueue_jobs{"queue11", std::span{&j, 1}}).has_value());
+  BOOST_TEST(on(command::read_queue_stats{"queue11"})->enqueued == 1U);
+  BOOST_TEST(queues() == 5);
+}
+
 BOOST_AUTO_TEST_CASE(F61_a_server_that_evicts_is_refused_unless_that_is_wanted) {
   weir_test::heard_log heard;
   auto o = unhurried();

@@ -143,7 +143,7 @@ MUTANTS = [
      *in_sql(" AND count(DISTINCT u.key) = count(u.key)", ""),
      {JOINED: ["a_batch*"]}),
     ("tidies_once", "what there is more of is left to the next command", POOL,
-     "pool->tidy_again();", instead(";"),
+     "if (found >= tidied_at_once) tidy_again();", instead(";"),
      {STORE: ["F78*"]}),
     ("tells_everybody", "all who wait are told of a permit",
      *in_sql(" AND n.before BETWEEN n.top - freed_ AND n.top - 1", ""),
@@ -339,4 +339,9 @@ MUTANTS = [
      *in_sql("ORDER BY d.number DESC", ""), {FLOORS: ["F79_a_job_reads*"]}),
     ("forgotten_late", "a line whose permits were all over is removed late",
      *in_sql("l.live = 0 AND l.waiting = 0", "false"), {STORE: ["F78*"]}),
+    ("forgets_some_counters", "of a queue's counters those that are old are forgotten",
+     *in_sql("(SELECT count(*) FROM old) = (SELECT", "0 <> (SELECT"), {STORE: ["F83*"]}),
+    ("forgets_jobs", "the counters of a queue that has jobs are forgotten",
+     *in_sql("AND NOT EXISTS (SELECT 1 FROM \"weir\".jobs j WHERE j.queue = r.queue)", ""),
+     {STORE: ["F83*"]}),
 ]

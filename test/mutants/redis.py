@@ -12,6 +12,7 @@ SCRIPT = "store/redis/script.hpp"
 GENERATED = (INCLUDE / "store/redis/script/generated.hpp").read_text()
 
 JOBS = {"conformance.redis_jobs": ["keep_every_promise"]}
+FORGETTING = {"integration.redis_store": ["F83*"]}
 
 
 def keys(noun):
@@ -119,4 +120,11 @@ MUTANTS = [
     ("rights_of_others", "all are refused for what one may not do", "store/redis/convoy.hpp",
      '(!within && head.value.starts_with("NOPERM"))', value("false"),
      {"integration.redis_users": ["*alone_in_that*"]}),
+    ("forgets_the_held", "a queue that is paused is forgotten",
+     *in_lua("flags:sub(1, 1) == '1' or (tonumber(flags:sub(3)) or 0) > now or lease > now", "false"),
+     FORGETTING),
+    ("forgets_the_used", "a queue that was used since is forgotten",
+     *in_lua("elseif then_ ~= total or", "elseif not then_ or"), FORGETTING),
+    ("forgets_jobs", "a queue that has jobs is forgotten",
+     *in_lua("if not any(at + 1, at + 7) then", "if true then"), FORGETTING),
 ]

@@ -58,6 +58,9 @@ class postgres_servers : public target {
              0s,
              3s}};
   }
+  [[nodiscard]] std::vector<fault> staged() override {
+    return {{"days-ahead", 1ms, 1ms, [this] { move_clocks(days_ahead_ += 3 * 86'400); }}};
+  }
   [[nodiscard]] std::optional<std::uint64_t> records() override {
     std::uint64_t all = 0;
     auto const on = connect();
@@ -111,6 +114,7 @@ class postgres_servers : public target {
 
   std::optional<connection> held_{};
   std::vector<::pid_t> stopped_{};
+  std::int64_t days_ahead_ = 0;  // in seconds
 };
 
 class postgres_target final : public postgres_servers {

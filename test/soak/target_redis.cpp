@@ -42,6 +42,9 @@ class redis_servers : public target {
             {"clock-ahead", 2s, 2s, move(3600), move(0), {}, 1h, 3s},
             {"clock-back", 3s, 6s, move(-3600), move(0), {}, 0s, 3s}};
   }
+  [[nodiscard]] std::vector<fault> staged() override {
+    return {{"days-ahead", 1ms, 1ms, [this] { move(days_ahead_ += 3 * 86'400)(); }}};
+  }
   [[nodiscard]] std::optional<std::uint64_t> records() override {
     std::uint64_t all = 0;
     for (std::size_t i = 0; i != count(); ++i) all += std::stoull(at(i).ask("dbsize"));
@@ -80,6 +83,7 @@ class redis_servers : public target {
 
   wish wish_;
   std::size_t which_ = 0;
+  std::int64_t days_ahead_ = 0;  // in seconds
 };
 
 class redis_target final : public redis_servers {

@@ -27,6 +27,7 @@
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/cluster.hpp"
+#include "weir/store/redis/forgetting.hpp"
 #include "weir/store/redis/link.hpp"
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/request.hpp"
@@ -36,11 +37,13 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -53,6 +56,7 @@ class redis_engine {
         link_{make_backend(executor_, address, without_replicas(options), id_source{}.holder())},
         sure_{options.replicas == 0 ? nullptr : make_backend(executor_, address, options, {})},
         watches_{std::make_shared<redis_scan_watches>()},
+        seen_(link_->names().shards()),
         patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [link = link_] { return link->state().gives_up(); })} {}
 
@@ -74,6 +78,14 @@ class redis_engine {
       wait(c, std::move(op));
     } else {
       patience_->add(op, terms.patience);
+      if constexpr (std::is_same_v<C, command::gc_stale_pointers>) {
+        // Of a time that is told nothing is known about two days.
+        if (!terms.at) {
+          constexpr std::uint64_t at_once = 100;
+          auto const seen = seen_[c.shard].fetch_add(at_once, std::memory_order_relaxed);
+          return link_->submit(std::make_shared<redis_forgetting>(link_, std::move(op), c, seen));
+        }
+      }
       auto request = std::make_shared<redis_command<C>>(std::move(op), c, std::move(call).value());
       if constexpr (std::is_same_v<C, command::scan_visible_queues>) {
         look(c, std::move(request));
@@ -136,6 +148,7 @@ class redis_engine {
   std::shared_ptr<redis_backend> link_;
   std::shared_ptr<redis_backend> sure_;  // for what replicas are to confirm; or null
   std::shared_ptr<redis_scan_watches> watches_;
+  std::vector<std::atomic<std::uint64_t>> seen_;  // queues of each shard, by what forgets them
   std::shared_ptr<patience_watch<system_clock>> patience_;
 };
 

@@ -351,6 +351,23 @@ BEGIN
           FROM gone HAVING count(*) > 0;
     all_ := all_ + CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END;
   END LOOP;
+  -- A queue that has nothing and was left alone for two days is forgotten, with all of its counters
+  -- or none: the sums of some would be wrong. Who uses it meanwhile changes a row's day, or adds one.
+  FOR r IN SELECT DISTINCT k.queue FROM (SELECT c.queue FROM weir.counters c
+      WHERE c.day < CURRENT_DATE - 2 ORDER BY c.day LIMIT limit_) k LOOP
+    WITH old AS MATERIALIZED (SELECT c.ctid AS place FROM weir.counters c
+        WHERE c.queue = r.queue AND c.day < CURRENT_DATE - 2 FOR UPDATE SKIP LOCKED)
+      DELETE FROM weir.counters c USING old WHERE c.ctid = old.place
+        AND (SELECT count(*) FROM old) = --\
+          (SELECT count(*) FROM weir.counters k WHERE k.queue = r.queue)
+        AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = r.queue);
+    IF NOT FOUND THEN  -- not before tomorrow
+      UPDATE weir.counters c SET day = CURRENT_DATE - 2 WHERE c.ctid IN (SELECT k.ctid
+        FROM weir.counters k WHERE k.queue = r.queue AND k.day < CURRENT_DATE - 2
+        FOR UPDATE SKIP LOCKED);
+    END IF;
+    all_ := all_ + 1;
+  END LOOP;
   RETURN all_;
 END $$;
 

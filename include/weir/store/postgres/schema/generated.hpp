@@ -731,6 +731,22 @@ BEGIN
           FROM gone HAVING count(*) > 0;
     all_ := all_ + CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END;
   END LOOP;
+  -- A queue that has nothing and was left alone for two days is forgotten, with all of its counters
+  -- or none: the sums of some would be wrong. Who uses it meanwhile changes a row's day, or adds one.
+  FOR r IN SELECT DISTINCT k.queue FROM (SELECT c.queue FROM ~.counters c
+      WHERE c.day < CURRENT_DATE - 2 ORDER BY c.day LIMIT limit_) k LOOP
+    WITH old AS MATERIALIZED (SELECT c.ctid AS place FROM ~.counters c
+        WHERE c.queue = r.queue AND c.day < CURRENT_DATE - 2 FOR UPDATE SKIP LOCKED)
+      DELETE FROM ~.counters c USING old WHERE c.ctid = old.place
+        AND (SELECT count(*) FROM old) = (SELECT count(*) FROM ~.counters k WHERE k.queue = r.queue)
+        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = r.queue);
+    IF NOT FOUND THEN  -- not before tomorrow
+      UPDATE ~.counters c SET day = CURRENT_DATE - 2 WHERE c.ctid IN (SELECT k.ctid
+        FROM ~.counters k WHERE k.queue = r.queue AND k.day < CURRENT_DATE - 2
+        FOR UPDATE SKIP LOCKED);
+    END IF;
+    all_ := all_ + 1;
+  END LOOP;
   RETURN all_;
 END $$;
 
@@ -2614,7 +2630,7 @@ BEGIN
       ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
     -- By another statement, which sees what the row was when it was locked.
     UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_, cancelled = c.cancelled + cancelled_,
-        purged = c.purged + purged_, dead = c.dead + dead_,
+        purged = c.purged + purged_, dead = c.dead + dead_, day = CURRENT_DATE,
         uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
       WHERE c.ctid = place;
     IF FOUND THEN
@@ -2642,7 +2658,7 @@ BEGIN
         WHERE c.queue = e.queue AND c.shard = e.shard AND ~.counts_on(c)
         ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED) f ON true;
   WITH counted AS (UPDATE ~.counters c SET completed = c.completed + f.jobs,
-        uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
+        day = CURRENT_DATE, uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
       FROM unnest(places, counts) f(place, jobs) WHERE c.ctid = f.place)
     INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
       SELECT f.queue, f.shard, 0, f.jobs, 0, 0, 0
@@ -2877,8 +2893,10 @@ CREATE TABLE ~.counters (
   cancelled bigint NOT NULL,
   purged    bigint NOT NULL,
   dead      bigint NOT NULL,
+  day       date NOT NULL DEFAULT CURRENT_DATE,  -- of its last use
   PRIMARY KEY (queue, stripe)
 ) WITH (fillfactor = 70, {hot_table});
+CREATE INDEX counters_day ON ~.counters (day);
 CREATE INDEX counters_shard ON ~.counters ((shard + 0), (queue || ''));  -- see permits
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead

@@ -135,8 +135,10 @@ CREATE TABLE weir.counters (
   cancelled bigint NOT NULL,
   purged    bigint NOT NULL,
   dead      bigint NOT NULL,
+  day       date NOT NULL DEFAULT CURRENT_DATE,  -- of its last use
   PRIMARY KEY (queue, stripe)
 ) WITH (fillfactor = 70, weir.hot_table);
+CREATE INDEX counters_day ON weir.counters (day);
 CREATE INDEX counters_shard ON weir.counters ((shard + 0), (queue || ''));  -- see permits
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead

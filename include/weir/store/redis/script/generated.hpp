@@ -1376,6 +1376,36 @@ return {now, j and 1 or 0, out}
   return script;
 }
 
+inline redis_script const& forget_queues() {
+  static redis_script const script({part_common, R"lua(
+local names, two_days = KEYS[1], 172800000000
+local function any(from, to)
+  for i = from, to do
+    if call('TYPE', KEYS[i]).ok ~= 'none' then return true end
+  end
+end
+for i = 1, #ARGV - 1 do
+  local at = 8 * i - 6
+  local queue = KEYS[at]
+  if not any(at + 1, at + 7) then
+    local h = redis.pcall('HMGET', queue, 'flags', 'until', 'enqueued', 'idle')
+    local flags, lease, total, since = h[1] or '000', tonumber(h[2] or nil) or 0, h[3] or '0', h[4]
+    local seen, then_ = (since or ''):match('^(%d+):(%d+)$')
+    if h.err or flags:sub(1, 1) == '1' or (tonumber(flags:sub(3)) or 0) > now or lease > now then
+      redis.pcall('HDEL', queue, 'idle')  -- it is of another type, or is held
+    elseif then_ ~= total or tonumber(seen) > now then
+      redis.pcall('HSET', queue, 'idle', decimal(now) .. ':' .. total)
+    elseif now - tonumber(seen) > two_days then
+      call('DEL', queue)
+      call('ZREM', names, ARGV[i + 1])
+    end
+  end
+end
+return 0
+)lua"});
+  return script;
+}
+
 inline redis_script const& gc_stale_pointers() {
   static redis_script const script({part_common, R"lua(
 return 0
@@ -1979,6 +2009,16 @@ snoozed = delay > 0 and now + delay or 0
 if flags or delay > 0 then save_holds() end
 point(least)
 return 1
+)lua"});
+  return script;
+}
+
+inline redis_script const& some_queues() {
+  static redis_script const script({part_common, R"lua(
+local names = KEYS[2]
+local all = call('ZCARD', names)
+local from = all > 0 and tonumber(ARGV[2]) % all or 0
+return call('ZRANGE', names, decimal(from), decimal(from + 99))
 )lua"});
   return script;
 }

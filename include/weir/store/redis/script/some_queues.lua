@@ -1,0 +1,7 @@
+--- The names of up to a hundred of a shard's queues. ARGV: how many were given before, of which those
+--- that there are no more are not counted.
+---@use common
+local names = KEYS[2]
+local all = call('ZCARD', names)
+local from = all > 0 and tonumber(ARGV[2]) % all or 0
+return call('ZRANGE', names, decimal(from), decimal(from + 99))
