@@ -376,9 +376,9 @@ std::string damage(std::string const& path, dice& d, target const& t, std::uint6
 /// Is it one of the errors that say what is wrong with a file?
 bool says_what(error_code ec) {
   return ec == errc::store_corrupt || ec == errc::store_foreign || ec == errc::schema_too_new ||
-         ec == errc::invalid_option || ec == errc::store_unavailable || ec == errc::disk_full ||
-         ec == errc::store_read_only || ec == errc::store_full ||
-         ec == boost::system::errc::not_enough_memory;
+         ec == errc::schema_outdated || ec == errc::invalid_option ||
+         ec == errc::store_unavailable || ec == errc::disk_full || ec == errc::store_read_only ||
+         ec == errc::store_full || ec == boost::system::errc::not_enough_memory;
 }
 
 void records_of_one_name(templates const& from, dice& d, hostile::campaign& all) {

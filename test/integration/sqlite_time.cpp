@@ -6,7 +6,6 @@
 
 #include "sqlite_bed.hpp"
 #include "weir/clock/manual.hpp"
-#include "weir/store/sqlite/schema.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -303,30 +302,6 @@ BOOST_AUTO_TEST_CASE(F63_a_row_that_was_damaged_leaves_nothing_stuck) {
     process p{home.file(), clock};
     BOOST_TEST(p(command::acquire_lock{"lock", "g", 10h}).error() == errc::store_corrupt, sql);
   }
-}
-
-BOOST_AUTO_TEST_CASE(F63_a_file_of_the_schema_before_is_migrated_and_its_leases_last) {
-  directory const home;
-  auto const now = new_year + 100h;
-  {
-    connection db{home.file()};
-    db.must(detail::sqlite_migrations[0]);
-    db.must("PRAGMA application_id = 2003134834; PRAGMA user_version = 1");
-    db.must("INSERT INTO weir_state (one, schema, shards, time, fence, forgotten, locks) "
-            "VALUES (1, 1, 1, " +
-            std::to_string(now.time_since_epoch().count()) + ", 7, -9223372036854775808, 1)");
-    db.must("INSERT INTO weir_locks (key, holder, fence, until) VALUES (x'6b', x'68', 7, " +
-            std::to_string((now + 10h).time_since_epoch().count()) + ")");
-  }
-  process p{home.file(), boot{"one", new_year}};
-  auto const lock = *p(command::acquire_lock{"k", "g", 1h});
-  BOOST_TEST(!lock.granted);
-  BOOST_TEST((lock.expires_in == 10h), "time begins where it was");
-  BOOST_TEST(p(command::acquire_lock{"l", "g", 1h})->fence > 7U);
-  connection db{home.file()};
-  BOOST_TEST(db.number("PRAGMA user_version") == detail::sqlite_schema);
-  BOOST_TEST(db.number("SELECT schema FROM weir_state") == detail::sqlite_schema);
-  BOOST_TEST(db.text("SELECT boot_id FROM weir_state") == "one");
 }
 
 BOOST_AUTO_TEST_CASE(F63_the_host_tells_its_boot) {

@@ -44,13 +44,13 @@ namespace weir::rule {
 /// `each_due(shard, from, to, most, f)` and
 ///   `each_name(c, f)`, until `f` returns false; `collect_pointers(c, now)`; `last_fence()`.
 /// - *rows of jobs*: `find(q, id, now)`, and `find_whole` with the texts, never one that is gone;
-///   `each(q, jobs, now, f)`: `f(job, row)` for many; `each_after(q, id, most, state, f)`: `f(id,
-///   row)` by id, with the texts, until it returns false: whether there may be more; the row may be
-///   left out of a job that is not in the state; `known(q, id, now)`:
-///   also one that cannot be read; `add(q, job, now)`, with its enqueue key, unless it is known;
-///   `lift(q, r)` out of the order of those that wait, `put(q, r)` into it; `extend(q, r,
-///   vesting)`: both in one; `retire` and `unretire`: the same with those that have ended; `erase`:
-///   of one in no order.
+///   `each(q, jobs, now, f)`: `f(job, row, erased)` for many that are finished: one that is leased,
+///   without key or retention, may be erased without being read; `each_after(q, id, most, state,
+///   f)`: `f(id, row)` by id, with the texts, until it returns false: whether there may be more;
+///   the row may be left out of a job that is not in the state; `known(q, id, now)`: also one that
+///   cannot be read; `add(q, job, now)`, with its enqueue key, unless it is known; `lift(q, r)` out
+///   of the order of those that wait, `put(q, r)` into it; `extend(q, r, vesting)`: both in one;
+///   `retire` and `unretire`: the same with those that have ended; `erase`: of one in no order.
 /// - *orders of jobs*: `min_vesting(q, now)`; `each_visible(q, wants, now, f)`: `f` may claim or
 ///   end the job, and returns how many more it wants; null: a damaged record was set aside;
 ///   `peek(q, most, now, f)`; `each_dead(q, after, most, f)`: whether there may be more;
@@ -189,7 +189,12 @@ class job_machine : public job_moves<Rows> {
     if (q == nullptr) return out;
     rows_.within(*q, now, [&](queue& of) {
       std::size_t i = 0;
-      rows_.each(of, c.jobs, now, [&](finished_job const& f, row r) {
+      rows_.each(of, c.jobs, now, [&](finished_job const& f, row r, bool erased) {
+        if (erased) {
+          ++of.completed;
+          out[i++] = complete_outcome::completed;
+          return;
+        }
         auto const state = moves::state_of(r, now);
         auto const outcome = on_complete(state, r ? r->fence : 0, f.fence);
         out[i++] = outcome;

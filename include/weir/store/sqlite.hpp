@@ -75,12 +75,12 @@ void close_sqlite(sqlite_engine& engine) noexcept;
 ///
 /// Errors of every command, besides its own: `store_unavailable` when other processes keep the file
 /// for longer than `busy_timeout`, when it cannot be opened, or when the disk fails; `disk_full`;
-/// `store_read_only`; `store_foreign`, `schema_too_new` and `store_corrupt`, about which nothing is
-/// done; `invalid_option` when the file has another number of shards, is where it cannot be shared,
-/// or has 64 stores of this process already; `outcome_unknown` when the disk failed in the commit
-/// itself; `store_full`, when `max_pending` commands wait; `closed`. In all cases but
-/// `outcome_unknown` nothing was changed, and the next command tries again, with what is there
-/// then.
+/// `store_read_only`; `store_foreign`, `schema_too_new`, `schema_outdated` (a version that was
+/// never released made it) and `store_corrupt`, about which nothing is done; `invalid_option` when
+/// the file has another number of shards, is where it cannot be shared, or has 64 stores of this
+/// process already; `outcome_unknown` when the disk failed in the commit itself; `store_full`, when
+/// `max_pending` commands wait; `closed`. In all cases but `outcome_unknown` nothing was changed,
+/// and the next command tries again, with what is there then.
 ///
 /// Known: SQLite releases before 3.51.3 can, very rarely, damage a file that several connections
 /// write ("WAL-reset bug"). The store avoids what leads to it as far as it can: see

@@ -128,7 +128,7 @@ class basic_table_rows {
   }
   template <class Job, class F>
   static void each(queue& q, std::span<Job const> jobs, time_point now, F&& f) {
-    for (auto const& j : jobs) f(j, find(q, j.id, now));
+    for (auto const& j : jobs) f(j, find(q, j.id, now), false);
   }
 
   template <class F>

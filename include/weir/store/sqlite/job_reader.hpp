@@ -7,18 +7,19 @@
 #include "weir/job.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/store/sqlite/connection.hpp"
+#include "weir/store/sqlite/job_front.hpp"
 #include "weir/store/sqlite/job_rows.hpp"
 #include "weir/store/sqlite/queues.hpp"
 #include "weir/store/sqlite/scope.hpp"
 #include "weir/time.hpp"
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -50,16 +51,6 @@ class sqlite_job_reader : public sqlite_queue_table {
       return true;
     }
   }
-  /// One that cannot be read is no matter of the others.
-  template <class Job, class F>
-  void each(queue const& q, std::span<Job const> jobs, time_point now, F&& f) {
-    for (auto const& j : jobs) {
-      auto r = intact(q, j.id);
-      if (r && r->gone(now)) r.reset();
-      f(j, std::move(r));
-    }
-  }
-
   /// Rows without a proper id are passed over, and one that cannot be read is an empty row. A job
   /// that its columns show to be in another state is not read.
   template <class F>
@@ -87,25 +78,20 @@ class sqlite_job_reader : public sqlite_queue_table {
     return found > most;
   }
 
-  /// A head that cannot be read counts as visible: the next dequeue is to set it aside.
   [[nodiscard]] std::optional<time_point> min_vesting(queue const& q, time_point now) {
-    std::optional<time_point> least;
-    for (auto h = first_head(q); h; h = head_after(q, *h)) {
-      least = rule::pointer_with(least, h->damaged ? now : h->vesting);
-    }
-    return least;
+    return front_of(q).min_vesting(now);
   }
 
   template <class F>
   void peek(queue const& q, std::size_t most, time_point now, F&& f) {
-    for (auto h = first_head(q); h && most != 0; h = head_after(q, *h)) {
-      if (h->damaged) continue;
-      for (auto const& id : visible(q, h->priority, now, most).ids) {
+    unsigned level = 0;
+    while (auto const found = front_of(q).visible(level, now, most)) {
+      for (auto const& id : found->jobs) {
         auto r = readable(q, id);
         if (!r) continue;
-        if (!f(*r)) return;
-        --most;
+        if (!f(*r) || --most == 0) return;
       }
+      level = found->priority + 1U;
     }
   }
 
@@ -135,14 +121,6 @@ class sqlite_job_reader : public sqlite_queue_table {
   [[nodiscard]] static std::uint64_t dead(queue const& q) noexcept { return q.dead; }
 
  protected:
-  struct head {
-    std::uint8_t priority = 0;
-    time_point vesting{};
-    std::optional<job_id> id{};             ///< empty: it is none
-    std::optional<sqlite_value> damaged{};  ///< its id, if it stands there for no sound reason
-    std::optional<sqlite_value> level{};    ///< damaged: where it stands
-  };
-
   /// The job's row, if it can be read.
   row intact(queue const& q, job_id const& id) {
     try {
@@ -160,55 +138,23 @@ class sqlite_job_reader : public sqlite_queue_table {
     }
   }
 
-  /// The first job of the first level that has any, whatever a level may be.
-  std::optional<head> first_head(queue const& of) {
-    return read_head({in_.db, sql::first_head, of.number});
+  /// Valid until the front of another queue is asked for.
+  sqlite_job_front& front_of(queue const& q) {
+    constexpr std::size_t most = 16;
+    auto const known = fronts_.find(q.number);
+    if (known != fronts_.end()) return known->second;
+    if (fronts_.size() >= most) fronts_.clear();
+    return fronts_.try_emplace(q.number, in_.db, q.number).first->second;
+  }
+  /// Null: nobody has looked at it.
+  sqlite_job_front* known_front_of(queue const& q) noexcept {
+    auto const known = fronts_.find(q.number);
+    return known == fronts_.end() ? nullptr : &known->second;
   }
 
-  /// The first job of the next level.
-  std::optional<head> head_after(queue const& of, head const& last) {
-    if (!last.damaged) return read_head({in_.db, sql::next_head, of.number, last.priority});
-    if (last.level->type() != SQLITE_NULL) {
-      return read_head({in_.db, sql::next_head, of.number, *last.level});
-    }
-    return read_head({in_.db, sql::next_head, of.number, std::numeric_limits<std::int64_t>::min()});
-  }
-
-  struct page {
-    std::vector<job_id> ids{};
-    std::optional<sqlite_value> damaged{};  ///< what stands after them and is no id
-  };
-
-  page visible(queue const& of, std::uint8_t priority, time_point now, std::size_t most) {
-    page out;
-    sqlite_query q{in_.db, sql::visible_jobs, of.number, priority, now, most};
-    while (!out.damaged && q.next()) {
-      try {
-        out.ids.push_back(q.id(0));
-      } catch (sqlite_damage const&) {
-        out.damaged.emplace(q.value(0));
-      }
-    }
-    return out;
-  }
-
- private:
-  static std::optional<head> read_head(sqlite_query&& q) {
-    if (!q.next()) return std::nullopt;
-    head out;
-    try {
-      out.priority = q.within<std::uint8_t>(0, 0, 255);
-      out.vesting = q.time(1);
-      if (q.type(2) == SQLITE_BLOB && q.anything(2).size() == sizeof(job_id)) out.id = q.id(2);
-    } catch (sqlite_damage const&) {
-      out.level.emplace(q.value(0));
-      out.damaged.emplace(q.value(2));
-    }
-    return out;
-  }
-
- protected:
   sqlite_job_rows rows_;
+  boost::unordered_flat_map<std::int64_t, sqlite_job_front> fronts_;  // as long as nobody else
+                                                                      // writes
 };
 
 }  // namespace weir::detail

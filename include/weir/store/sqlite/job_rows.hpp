@@ -26,14 +26,22 @@ namespace weir::detail {
 
 namespace sql {
 
+// In both, behind `body`: is what is not read as it has to be? A strict table takes no other types
+// back.
 inline constexpr char read_job[] =
     "SELECT priority, vesting, kept, state, attempts, max_attempts, snoozes, fence, holder, "
     "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body, "
-    "sound AND carried FROM weir_jobs WHERE queue = ? AND id = ?";
+    "(state = 3) = (typeof(death) = 'integer') AND (state = 3 OR death IS NULL) "
+    "AND typeof(sequence) = 'integer' AND typeof(kind) = 'blob' AND typeof(memo) = 'blob' "
+    "AND typeof(reason) = 'blob' AND typeof(result) = 'blob' AND typeof(payload) = 'blob' "
+    "AND typeof(headers) = 'blob' AND typeof(progress) = 'blob' AND typeof(checkpoint) = 'blob' "
+    "FROM weir_jobs WHERE queue = ? AND id = ?";
 inline constexpr char read_whole_job[] =
     "SELECT priority, vesting, kept, state, attempts, max_attempts, snoozes, fence, holder, "
     "unclaimed, strategy, policy, enqueued, deadline_from, deadline, retention, unique_key, body, "
-    "sound AND carried, kind, memo, reason, result, headers, progress, checkpoint, "
+    "(state = 3) = (typeof(death) = 'integer') AND (state = 3 OR death IS NULL) "
+    "AND typeof(sequence) = 'integer' AND typeof(payload) = 'blob', kind, memo, reason, result, "
+    "headers, progress, checkpoint, "
     "CASE WHEN body IS NULL THEN payload ELSE "
     "(SELECT p.payload FROM weir_payloads p WHERE p.body = weir_jobs.body) END "
     "FROM weir_jobs WHERE queue = ? AND id = ?";
@@ -48,10 +56,17 @@ inline constexpr char update_job[] =
     "snoozes = ?, fence = ?, holder = ?, sequence = ?, unclaimed = ?, deadline_from = ?, "
     "memo = coalesce(?, memo), reason = coalesce(?, reason), result = coalesce(?, result) "
     "WHERE queue = ? AND id = ?";
+inline constexpr char claim_job[] =
+    "UPDATE weir_jobs SET vesting = ?, attempts = ?, fence = ?, holder = ?, sequence = ?, "
+    "unclaimed = ? WHERE queue = ? AND id = ?";
 inline constexpr char extend_job[] = "UPDATE weir_jobs SET vesting = ? WHERE queue = ? AND id = ?";
 inline constexpr char extend_job_noted[] =
     "UPDATE weir_jobs SET vesting = ?, progress = coalesce(?, progress), "
     "checkpoint = coalesce(?, checkpoint) WHERE queue = ? AND id = ?";
+inline constexpr char delete_leased_job[] =
+    "DELETE FROM weir_jobs WHERE queue = ? AND id = ? AND fence = ? AND vesting > ? "
+    "AND holder IS NOT NULL AND state = 0 AND strategy = 0 AND retention = 0 AND body IS NULL "
+    "AND priority BETWEEN 0 AND 255";
 inline constexpr char delete_job[] = "DELETE FROM weir_jobs WHERE queue IS ? AND id IS ?";
 inline constexpr char read_remains[] =
     "SELECT id, unique_key, body, kind FROM weir_jobs WHERE queue = ? AND id IS ?";
@@ -62,18 +77,6 @@ inline constexpr char read_payload[] =
 inline constexpr char insert_payload[] = "INSERT INTO weir_payloads (payload) VALUES (?)";
 inline constexpr char delete_payload[] = "DELETE FROM weir_payloads WHERE body = ?";
 
-// The order of a queue, level by level: each is one step down the index, whatever stands in it.
-inline constexpr char first_head[] =
-    "SELECT priority, vesting, id FROM weir_jobs INDEXED BY weir_jobs_order "
-    "WHERE queue = ? AND vesting IS NOT NULL ORDER BY priority, vesting, id LIMIT 1";
-inline constexpr char next_head[] =
-    "SELECT priority, vesting, id FROM weir_jobs INDEXED BY weir_jobs_order "
-    "WHERE queue = ? AND priority > ? AND vesting IS NOT NULL "
-    "ORDER BY priority, vesting, id LIMIT 1";
-inline constexpr char visible_jobs[] =
-    "SELECT id FROM weir_jobs INDEXED BY weir_jobs_order "
-    "WHERE queue = ? AND priority = ? AND vesting <= ? ORDER BY vesting, id LIMIT ?";
-
 inline constexpr char count_leased[] =
     "SELECT count(*) FROM weir_jobs INDEXED BY weir_jobs_claimed "
     "WHERE queue = ? AND holder IS NOT NULL AND vesting > ?";
@@ -82,13 +85,23 @@ inline constexpr char jobs_of_dequeue[] =
     "WHERE queue = ? AND holder = ? AND sequence = ? AND vesting > ? ORDER BY fence";
 inline constexpr char forget_dequeue[] =
     "UPDATE weir_jobs INDEXED BY weir_jobs_claimed SET sequence = 0 "
-    "WHERE queue = ? AND holder = ? AND sequence <> 0 AND sound";
+    "WHERE queue = ? AND holder = ? AND sequence <> 0";
+inline constexpr char remembered_jobs[] =
+    "SELECT queue, id FROM weir_jobs INDEXED BY weir_jobs_claimed "
+    "WHERE queue = ? AND holder = ? AND sequence <> 0";
+inline constexpr char forget_job_dequeue[] =
+    "UPDATE weir_jobs SET sequence = 0 WHERE queue IS ? AND id IS ?";
 inline constexpr char leased_queues[] =
     "SELECT DISTINCT queue FROM weir_jobs INDEXED BY weir_jobs_claimed "
     "WHERE holder IS NOT NULL AND vesting > ?";
 inline constexpr char end_job_leases[] =
     "UPDATE weir_jobs INDEXED BY weir_jobs_claimed "
-    "SET vesting = ?1 WHERE holder IS NOT NULL AND vesting > ?1 AND sound";
+    "SET vesting = ?1 WHERE holder IS NOT NULL AND vesting > ?1";
+inline constexpr char leased_jobs[] =
+    "SELECT queue, id FROM weir_jobs INDEXED BY weir_jobs_claimed "
+    "WHERE holder IS NOT NULL AND vesting > ?";
+inline constexpr char end_job_lease[] =
+    "UPDATE weir_jobs SET vesting = ? WHERE queue IS ? AND id IS ?";
 inline constexpr char dead_jobs[] = "SELECT death, id FROM weir_jobs INDEXED BY weir_jobs_dead "
                                     "WHERE queue = ? AND death > ? ORDER BY death LIMIT ?";
 inline constexpr char jobs_after[] =
@@ -110,6 +123,7 @@ struct sqlite_job : rule::job_fields<std::optional<std::string>> {
   std::optional<std::int64_t> body;
 
   // Written only; a reader finds them in `sqlite_whole_job`.
+  bool is_new_lease = false;  ///< and nothing else of it is new
   std::uint64_t sequence = 0;
   std::optional<std::string_view> new_memo;
   std::optional<std::string_view> new_reason;
@@ -228,6 +242,11 @@ class sqlite_job_rows {
   }
 
   void write(std::int64_t queue, sqlite_job const& r) {
+    if (r.is_new_lease) {
+      sqlite_run(db_, sql::claim_job, r.vesting, r.attempts, r.fence, r.holder, r.sequence,
+                 r.unclaimed_vesting, queue, r.id);
+      return;
+    }
     std::optional<time_point> vesting;
     std::optional<time_point> kept;
     std::optional<std::uint64_t> death;
@@ -248,6 +267,13 @@ class sqlite_job_rows {
     }
   }
 
+  /// Erases a leased job that has neither a key nor a retention. False: it is not that.
+  bool erase_leased(std::int64_t queue, finished_job const& f, time_point now) {
+    if (f.fence == 0) return false;  // no lease
+    sqlite_run(db_, sql::delete_leased_job, queue, f.id, f.fence, now);
+    return db_.changes() == 1;
+  }
+
   /// False: there was none.
   template <class Queue, class Id, class Body>
   bool erase(Queue const& queue, Id const& id, Body const& body) {
@@ -265,7 +291,7 @@ class sqlite_job_rows {
     constexpr auto last = [](auto e) { return static_cast<std::int64_t>(e); };
     constexpr auto longest = limits::span.count();
     constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
-    if (q.integer(18) != 1) throw sqlite_damage{};  // or what is written back is refused
+    if (q.integer(18) != 1) throw sqlite_damage{};
     r.id = id;
     r.priority = q.within<std::uint8_t>(0, 0, 255);
     auto const vesting = q.time_or_null(1);

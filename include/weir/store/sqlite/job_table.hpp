@@ -17,11 +17,13 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weir::detail {
@@ -43,7 +45,7 @@ class sqlite_job_table : public sqlite_job_reader {
       erase(q, *there);
       if (!rows_.insert(q.number, j, now)) throw sqlite_failure{SQLITE_CORRUPT};
     }
-    ++q.waiting;
+    line_up(q, j.priority, {saturating_add(now, j.delay), j.id});
     ++in_.ledger.jobs;
     if (holds_while_waiting(j.strategy)) {
       keys_.hold(q, j.unique_key, j.id, rule::key_expiry(j.strategy, j.unique_ttl, now));
@@ -52,12 +54,17 @@ class sqlite_job_table : public sqlite_job_reader {
   }
 
   static void prepare(queue&, std::uint8_t) noexcept {}
-  static void lift(queue& q, record const&) noexcept { sqlite_decrease(q.waiting); }
+  void lift(queue& q, record const& r) noexcept {
+    sqlite_decrease(q.waiting);
+    if (auto* const front = known_front_of(q)) front->remove(r.priority, {r.vesting, r.id});
+  }
   void put(queue& q, record const& r) {
-    ++q.waiting;
+    line_up(q, r.priority, {r.vesting, r.id});
     rows_.write(q.number, r);
   }
-  void extend(queue const& q, record const& r, time_point vesting) {
+  void extend(queue& q, record const& r, time_point vesting) {
+    lift(q, r);
+    line_up(q, r.priority, {vesting, r.id});
     rows_.extend(q.number, r, vesting);
   }
   void retire(queue& q, record const& r) {
@@ -73,40 +80,55 @@ class sqlite_job_table : public sqlite_job_reader {
     sqlite_decrease(in_.ledger.jobs);
   }
 
+  /// One that cannot be read is no matter of the others.
+  template <class F>
+  void each(queue& q, std::span<finished_job const> jobs, time_point now, F&& f) {
+    for (auto const& j : jobs) {
+      bool const erased = rows_.erase_leased(q.number, j, now);
+      if (erased) {
+        sqlite_decrease(q.waiting);
+        sqlite_decrease(in_.ledger.jobs);
+        if (auto* const front = known_front_of(q)) front->remove(j.id, now);
+      }
+      auto r = erased ? std::nullopt : intact(q, j.id);
+      if (r && r->gone(now)) r.reset();
+      f(j, std::move(r), erased);
+    }
+  }
+
   template <class F>
   void each_visible(queue& q, std::size_t wants, time_point now, F&& f) {
-    constexpr std::size_t page_size = 256;
+    constexpr std::size_t most = 256;
     auto const pass_damaged = [&](auto const& id) {
       set_aside(q, id, now);
       wants = f(static_cast<sqlite_whole_job*>(nullptr));
     };
-    for (auto h = first_head(q); h && wants != 0;) {
-      if (h->damaged) {
-        pass_damaged(*h->damaged);
-        h = first_head(q);
+    bool looked_again = false;
+    for (unsigned level = 0; wants != 0;) {
+      auto const found = front_of(q).visible(level, now, std::min(wants, most));
+      if (auto const& damaged = front_of(q).damaged()) {
+        pass_damaged(sqlite_value{damaged->get()});
+        level = 0;
         continue;
       }
-      auto first = h->id;
-      for (bool rest = rule::job_visible(h->vesting, now); rest && wants != 0; first.reset()) {
-        auto const most = std::min(wants, page_size);
-        auto const found =
-            first && most == 1 ? page{.ids = {*first}} : visible(q, h->priority, now, most);
-        rest = found.ids.size() == most || found.damaged;
-        for (auto const& id : found.ids) {
-          if (wants == 0) break;
-          std::optional<sqlite_whole_job> r;
-          try {
-            r = rows_.read_whole(q.number, id);
-          } catch (sqlite_damage const&) {
-            pass_damaged(id);
-            continue;
-          }
-          if (!r) throw sqlite_failure{SQLITE_CORRUPT};
-          wants = f(&*r);
+      if (!found) return;
+      level = found->priority + (found->jobs.empty() ? 1U : 0U);
+      for (auto const& id : found->jobs) {
+        if (wants == 0) break;
+        std::optional<sqlite_whole_job> r;
+        try {
+          r = rows_.read_whole(q.number, id);
+        } catch (sqlite_damage const&) {
+          pass_damaged(id);
+          continue;
         }
-        if (found.damaged && wants != 0) pass_damaged(*found.damaged);
+        if (!r) {  // a damaged row may have gone in another way
+          if (std::exchange(looked_again, true)) throw sqlite_failure{SQLITE_CORRUPT};
+          fronts_.erase(q.number);
+          break;
+        }
+        wants = f(&*r);
       }
-      if (wants != 0) h = head_after(q, *h);
     }
   }
 
@@ -153,6 +175,7 @@ class sqlite_job_table : public sqlite_job_reader {
   static void hand_to(queue const&, record& r, claimant by, std::uint64_t sequence) {
     r.holder = by;
     r.sequence = sequence;
+    r.is_new_lease = true;
   }
   static void let_go(queue const&, record& r) noexcept {
     r.holder.reset();
@@ -173,7 +196,13 @@ class sqlite_job_table : public sqlite_job_reader {
     }
   }
   void forget_dequeue(queue const& q, claimant by) {
-    sqlite_run(in_.db, sql::forget_dequeue, q.number, by);
+    try {
+      sqlite_run(in_.db, sql::forget_dequeue, q.number, by);
+    } catch (sqlite_damage const&) {
+      one_by_one({in_.db, sql::remembered_jobs, q.number, by}, [&](auto const&... which) {
+        sqlite_run(in_.db, sql::forget_job_dequeue, which...);
+      });
+    }
   }
 
   struct loan {
@@ -203,6 +232,7 @@ class sqlite_job_table : public sqlite_job_reader {
   /// Ends every lease of a job and of a queue, as if its time were over. To be called first in a
   /// transaction.
   void end_leases(time_point now) {
+    fronts_.clear();
     queues_.forget();
     try {
       sqlite_run(in_.db, sql::end_queue_leases, now);
@@ -215,7 +245,13 @@ class sqlite_job_table : public sqlite_job_reader {
         if (q.type(0) == SQLITE_INTEGER) numbers.push_back(q.integer(0));
       }
     }
-    sqlite_run(in_.db, sql::end_job_leases, now);
+    try {
+      sqlite_run(in_.db, sql::end_job_leases, now);
+    } catch (sqlite_damage const&) {
+      one_by_one({in_.db, sql::leased_jobs, now}, [&](auto const&... which) {
+        sqlite_run(in_.db, sql::end_job_lease, now, which...);
+      });
+    }
     for (auto const number : numbers) {
       if (auto* const found = queues_.by_number(number)) {
         within(*found, now, [&](queue& q) {
@@ -232,10 +268,30 @@ class sqlite_job_table : public sqlite_job_reader {
     work_ = 0;
     soonest_.forget();
     keys_.forget();
+    fronts_.clear();
     queues_.forget();
   }
 
  private:
+  /// Changes rows of which some cannot be written: those are set aside when they are read.
+  template <class Change>
+  static void one_by_one(sqlite_query&& found, Change&& change) {
+    std::vector<std::array<sqlite_value, 2>> rows;
+    while (found.next()) rows.push_back({found.value(0), found.value(1)});
+    for (auto const& [number, id] : rows) {
+      try {
+        change(number, id);
+      } catch (sqlite_damage const&) {
+      }
+    }
+  }
+
+  /// In the order of those that wait.
+  void line_up(queue& q, std::uint8_t priority, sqlite_job_front::place const& p) {
+    ++q.waiting;
+    if (auto* const front = known_front_of(q)) front->add(priority, p);
+  }
+
   /// Forgets some of the jobs and keys whose time is over; counts stay. Returns how many there
   /// were.
   std::size_t reap(time_point now, std::size_t most) {
@@ -261,6 +317,7 @@ class sqlite_job_table : public sqlite_job_reader {
   /// Puts a dead letter in the place of a record that cannot be read.
   template <class Id>
   void set_aside(queue& q, Id const& id, time_point now) {
+    fronts_.erase(q.number);
     auto const found = rows_.read_remains(q.number, id);
     if (!rows_.erase(q.number, id, found.body)) throw sqlite_failure{SQLITE_CORRUPT};
     if (found.id && !found.unique_key.empty()) keys_.free_all(q, found.unique_key, *found.id);

@@ -26,15 +26,24 @@ namespace weir::detail {
 /// "weir", in the file's header.
 inline constexpr std::int64_t sqlite_application_id = 0x77656972;
 
+/// The schema of the first step below. What has an earlier one was never released.
+inline constexpr std::int64_t sqlite_first_schema = 6;
+
 /// The steps from an empty schema to this version's, in order. One that was released never changes:
 /// a change is one more step.
+///
+/// The checks are for what others write into weir's tables: only what weir could have written is
+/// let in. The store's own connection does without (connection.hpp): it writes nothing else, and a
+/// check costs a third of a write. PRAGMA quick_check finds rows that break one.
 inline constexpr std::array sqlite_migrations{
     R"sql(
 CREATE TABLE weir_state (
   one       INTEGER PRIMARY KEY CHECK (one = 1),
-  schema    INTEGER NOT NULL,            -- how many of the migrations were made
+  schema    INTEGER NOT NULL,
   shards    INTEGER NOT NULL,
   time      INTEGER NOT NULL,            -- the file's time never runs backwards from this
+  boot_id   BLOB NOT NULL DEFAULT x'',   -- that time is that of the host's boot clock and an offset,
+  boot_offset INTEGER,                   -- from its first use after a boot on; NULL: not used in any
   fence     INTEGER NOT NULL,            -- the latest of all
   epoch     INTEGER,                     -- what bucket arrivals count from; NULL: there was none
   forgotten INTEGER NOT NULL,            -- every bucket that is not there was full from then on
@@ -43,7 +52,8 @@ CREATE TABLE weir_state (
   buckets   INTEGER NOT NULL DEFAULT 0,
   jobs      INTEGER NOT NULL DEFAULT 0,  -- keys held until_expired among them
   idle      INTEGER NOT NULL DEFAULT 0,  -- queues without jobs
-  idlings   INTEGER NOT NULL DEFAULT 0   -- how often a queue has become one
+  idlings   INTEGER NOT NULL DEFAULT 0,  -- how often a queue has become one
+  CHECK (shards BETWEEN 1 AND 1024 AND min(fence, permits, locks, buckets, jobs, idle, idlings) >= 0)
 ) STRICT;
 
 -- Permits, and tickets of those who wait for one.
@@ -54,7 +64,9 @@ CREATE TABLE weir_permits (
   holder  BLOB NOT NULL,
   until   INTEGER NOT NULL,
   lim     INTEGER NOT NULL,              -- of the command that it stems from
-  PRIMARY KEY (key, ticket, number)
+  PRIMARY KEY (key, ticket, number),
+  CHECK (length(key) BETWEEN 1 AND 1024 AND ticket BETWEEN 0 AND 1 AND number > 0
+    AND length(holder) BETWEEN 1 AND 128 AND lim BETWEEN 1 AND 1000000)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_permits_until ON weir_permits (until);
 
@@ -62,18 +74,26 @@ CREATE TABLE weir_locks (
   key     BLOB PRIMARY KEY,
   holder  BLOB NOT NULL,
   fence   INTEGER NOT NULL,
-  until   INTEGER NOT NULL
+  until   INTEGER NOT NULL,
+  CHECK (length(key) BETWEEN 1 AND 1024 AND length(holder) BETWEEN 1 AND 128 AND fence > 0)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_locks_until ON weir_locks (until);
 
 CREATE TABLE weir_buckets (
   key     BLOB PRIMARY KEY,
   quotas  BLOB NOT NULL,
-  a0      INTEGER NOT NULL,              -- the arrival of each quota
+  a0      INTEGER NOT NULL,              -- the low 64 bits of each quota's arrival
   a1      INTEGER NOT NULL,
   a2      INTEGER NOT NULL,
   a3      INTEGER NOT NULL,
-  due     INTEGER NOT NULL               -- it is not full before; a lower bound, since the epoch
+  due     INTEGER NOT NULL,              -- it is not full before; a lower bound, since the epoch
+  h0      INTEGER NOT NULL,              -- the high 32 bits
+  h1      INTEGER NOT NULL,
+  h2      INTEGER NOT NULL,
+  h3      INTEGER NOT NULL,
+  CHECK (length(key) BETWEEN 1 AND 1024 AND length(quotas) BETWEEN 24 AND 96
+    AND length(quotas) % 24 = 0
+    AND min(h0, h1, h2, h3) >= -1073741824 AND max(h0, h1, h2, h3) <= 1073741824)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_buckets_due ON weir_buckets (due);
 
@@ -98,9 +118,16 @@ CREATE TABLE weir_queues (
   kept      INTEGER NOT NULL,
   keys      INTEGER NOT NULL,            -- held until_expired
   deaths    INTEGER NOT NULL,
-  UNIQUE (shard, name)
+  -- The queues of schedules, whose names begin with weir.schedules/, have scans of their own.
+  scan      INTEGER AS (shard + 1024 * (name >= x'776569722e7363686564756c65732f'
+                                        AND name < x'776569722e7363686564756c657330')),
+  UNIQUE (shard, name),
+  CHECK (shard BETWEEN 0 AND 1023 AND length(name) BETWEEN 1 AND 1024 AND paused BETWEEN 0 AND 1
+    AND length(lease_holder) <= 128 AND (idle IS NULL OR idle >= 0)
+    AND min(lease_fence, enqueued, completed, cancelled, purged) >= 0
+    AND min(waiting, dead, kept, keys, deaths) >= 0)
 ) STRICT;
-CREATE INDEX weir_queues_due ON weir_queues (shard, due, name) WHERE due IS NOT NULL;
+CREATE INDEX weir_queues_due ON weir_queues (scan, due, name) WHERE due IS NOT NULL;
 CREATE INDEX weir_queues_idle ON weir_queues (idle) WHERE idle IS NOT NULL;
 
 -- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
@@ -133,16 +160,37 @@ CREATE TABLE weir_jobs (
   reason    BLOB NOT NULL,
   result    BLOB NOT NULL,
   payload   BLOB NOT NULL,
-  PRIMARY KEY (queue, id)
+  headers   BLOB NOT NULL DEFAULT x'',
+  progress  BLOB NOT NULL DEFAULT x'',   -- how far its handler has come
+  checkpoint BLOB NOT NULL DEFAULT x'',
+  PRIMARY KEY (queue, id),
+  CHECK (length(id) = 16 AND priority BETWEEN 0 AND 255 AND state BETWEEN 0 AND 4 AND state <> 1
+    AND (vesting IS NULL) = (state <> 0) AND (death IS NULL) = (state <> 3)
+    AND (kept IS NULL) = (state <> 2 AND state <> 4)
+    AND attempts BETWEEN 0 AND 1000000 AND max_attempts BETWEEN 1 AND 1000000
+    AND snoozes BETWEEN 0 AND 4294967295 AND fence >= 0
+    AND (holder IS NULL OR length(holder) BETWEEN 1 AND 128)
+    AND strategy BETWEEN 0 AND 5 AND policy BETWEEN 0 AND 4
+    AND deadline BETWEEN 0 AND 315360000000000000
+    AND retention BETWEEN 0 AND 315360000000000000
+    AND length(unique_key) BETWEEN (strategy <> 0) AND 1024 AND length(kind) BETWEEN 1 AND 1024
+    AND length(memo) <= 1024 AND length(reason) <= 4096 AND length(result) <= 1048576
+    AND length(payload) <= 1048576 AND length(headers) <= 4096 AND length(progress) <= 1024
+    AND length(checkpoint) <= 65536 AND typeof(sequence) = 'integer'
+    AND typeof(unique_key) = 'blob' AND typeof(kind) = 'blob' AND typeof(memo) = 'blob'
+    AND typeof(reason) = 'blob' AND typeof(result) = 'blob' AND typeof(payload) = 'blob'
+    AND typeof(headers) = 'blob' AND typeof(progress) = 'blob' AND typeof(checkpoint) = 'blob')
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_jobs_order ON weir_jobs (queue, priority, vesting, id) WHERE vesting IS NOT NULL;
-CREATE INDEX weir_jobs_claimed ON weir_jobs (queue, holder, sequence) WHERE holder IS NOT NULL;
+-- Leases are counted without a look at the jobs that have them.
+CREATE INDEX weir_jobs_claimed ON weir_jobs (queue, holder, sequence, vesting)
+  WHERE holder IS NOT NULL;
 CREATE INDEX weir_jobs_dead ON weir_jobs (queue, death) WHERE death IS NOT NULL;
 CREATE INDEX weir_jobs_kept ON weir_jobs (kept) WHERE kept IS NOT NULL;
 
 CREATE TABLE weir_payloads (
   body    INTEGER PRIMARY KEY,
-  payload BLOB NOT NULL
+  payload BLOB NOT NULL CHECK (length(payload) <= 1048576)
 ) STRICT;
 
 -- Unique keys of jobs, each with the job that has it.
@@ -152,105 +200,14 @@ CREATE TABLE weir_keys (
   key     BLOB NOT NULL,
   owner   BLOB NOT NULL,
   until   INTEGER,                       -- NULL: its job's end frees it
-  PRIMARY KEY (queue, run, key)
+  PRIMARY KEY (queue, run, key),
+  CHECK (run BETWEEN 0 AND 1 AND length(key) BETWEEN 1 AND 1024 AND length(owner) = 16)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_keys_until ON weir_keys (until) WHERE until IS NOT NULL;
 )sql",
-
-    // The file's time is that of the host's boot clock plus an offset, from its first use after a
-    // boot on. An arrival has 96 bits: a0… are the low 64 of them, h0… the rest.
-    R"sql(
-ALTER TABLE weir_state ADD COLUMN boot_id BLOB NOT NULL DEFAULT x'';  -- empty: unknown
-ALTER TABLE weir_state ADD COLUMN boot_offset INTEGER;                -- NULL: not used in any boot
-ALTER TABLE weir_buckets ADD COLUMN h0 INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE weir_buckets ADD COLUMN h1 INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE weir_buckets ADD COLUMN h2 INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE weir_buckets ADD COLUMN h3 INTEGER NOT NULL DEFAULT 0;
-)sql",
-
-    // Of what others write into weir's tables, only what weir could have written is let in. Rows
-    // that are there already are let be: a reader meets them. `sound` takes no room, and finds
-    // them: SELECT * FROM weir_jobs WHERE NOT sound.
-    R"sql(
-PRAGMA ignore_check_constraints = ON;
-ALTER TABLE weir_state ADD COLUMN sound INTEGER AS (
-  shards BETWEEN 1 AND 1024 AND min(fence, permits, locks, buckets, jobs, idle, idlings) >= 0
-) CHECK (sound);
-ALTER TABLE weir_permits ADD COLUMN sound INTEGER AS (
-  length(key) BETWEEN 1 AND 1024 AND ticket BETWEEN 0 AND 1 AND number > 0
-  AND length(holder) BETWEEN 1 AND 128 AND lim BETWEEN 1 AND 1000000
-) CHECK (sound);
-ALTER TABLE weir_locks ADD COLUMN sound INTEGER AS (
-  length(key) BETWEEN 1 AND 1024 AND length(holder) BETWEEN 1 AND 128 AND fence > 0
-) CHECK (sound);
-ALTER TABLE weir_buckets ADD COLUMN sound INTEGER AS (
-  length(key) BETWEEN 1 AND 1024 AND length(quotas) BETWEEN 24 AND 96
-  AND length(quotas) % 24 = 0
-  AND min(h0, h1, h2, h3) >= -1073741824 AND max(h0, h1, h2, h3) <= 1073741824
-) CHECK (sound);
-ALTER TABLE weir_queues ADD COLUMN sound INTEGER AS (
-  shard BETWEEN 0 AND 1023 AND length(name) BETWEEN 1 AND 1024 AND paused BETWEEN 0 AND 1
-  AND length(lease_holder) <= 128 AND (idle IS NULL OR idle >= 0)
-  AND min(lease_fence, enqueued, completed, cancelled, purged) >= 0
-  AND min(waiting, dead, kept, keys, deaths) >= 0
-) CHECK (sound);
-ALTER TABLE weir_jobs ADD COLUMN sound INTEGER AS (
-  length(id) = 16 AND priority BETWEEN 0 AND 255 AND state BETWEEN 0 AND 4 AND state <> 1
-  AND (vesting IS NULL) = (state <> 0) AND (death IS NULL) = (state <> 3)
-  AND (kept IS NULL) = (state <> 2 AND state <> 4)
-  AND attempts BETWEEN 0 AND 1000000 AND max_attempts BETWEEN 1 AND 1000000
-  AND snoozes BETWEEN 0 AND 4294967295 AND fence >= 0
-  AND (holder IS NULL OR length(holder) BETWEEN 1 AND 128)
-  AND strategy BETWEEN 0 AND 5 AND policy BETWEEN 0 AND 4
-  AND deadline BETWEEN 0 AND 315360000000000000 AND retention BETWEEN 0 AND 315360000000000000
-  AND length(unique_key) BETWEEN (strategy <> 0) AND 1024 AND length(kind) BETWEEN 1 AND 1024
-  AND length(memo) <= 1024 AND length(reason) <= 4096 AND length(result) <= 1048576
-  AND length(payload) <= 1048576 AND typeof(sequence) = 'integer'
-  AND typeof(unique_key) = 'blob' AND typeof(kind) = 'blob' AND typeof(memo) = 'blob'
-  AND typeof(reason) = 'blob' AND typeof(result) = 'blob' AND typeof(payload) = 'blob'
-) CHECK (sound);
-ALTER TABLE weir_payloads ADD COLUMN sound INTEGER AS (length(payload) <= 1048576) CHECK (sound);
-ALTER TABLE weir_keys ADD COLUMN sound INTEGER AS (
-  run BETWEEN 0 AND 1 AND length(key) BETWEEN 1 AND 1024 AND length(owner) = 16
-) CHECK (sound);
-PRAGMA ignore_check_constraints = OFF;
-)sql",
-
-    // The queues of schedules, whose names begin with weir.schedules/, have scans of their own.
-    R"sql(
-PRAGMA ignore_check_constraints = ON;
-ALTER TABLE weir_queues ADD COLUMN scan INTEGER AS (
-  shard + 1024 * (name >= x'776569722e7363686564756c65732f'
-                  AND name < x'776569722e7363686564756c657330')
-);
-DROP INDEX weir_queues_due;
-CREATE INDEX weir_queues_due ON weir_queues (scan, due, name) WHERE due IS NOT NULL;
-PRAGMA ignore_check_constraints = OFF;
-)sql",
-
-    // What goes with a job, and how far its handler has come. `carried` is to these what `sound` is
-    // to the others.
-    R"sql(
-PRAGMA ignore_check_constraints = ON;
-ALTER TABLE weir_jobs ADD COLUMN headers BLOB NOT NULL DEFAULT x'';
-ALTER TABLE weir_jobs ADD COLUMN progress BLOB NOT NULL DEFAULT x'';
-ALTER TABLE weir_jobs ADD COLUMN checkpoint BLOB NOT NULL DEFAULT x'';
-ALTER TABLE weir_jobs ADD COLUMN carried INTEGER AS (
-  length(headers) <= 4096 AND length(progress) <= 1024 AND length(checkpoint) <= 65536
-  AND typeof(headers) = 'blob' AND typeof(progress) = 'blob' AND typeof(checkpoint) = 'blob'
-) CHECK (carried);
-PRAGMA ignore_check_constraints = OFF;
-)sql",
-
-    // Leases are counted without a look at the jobs that have them.
-    R"sql(
-DROP INDEX weir_jobs_claimed;
-CREATE INDEX weir_jobs_claimed ON weir_jobs (queue, holder, sequence, vesting)
-  WHERE holder IS NOT NULL;
-)sql",
 };
 
-inline constexpr std::int64_t sqlite_schema = sqlite_migrations.size();
+inline constexpr std::int64_t sqlite_schema = sqlite_first_schema - 1 + sqlite_migrations.size();
 
 namespace sql {
 
@@ -288,8 +245,14 @@ struct sqlite_identity {
   return out;
 }
 
-/// The same, as so many migrations make them.
-[[nodiscard]] inline std::vector<std::string> const& sqlite_objects_made(std::size_t migrations) {
+/// How many of the migrations a schema is made by.
+[[nodiscard]] constexpr std::size_t sqlite_steps_to(std::int64_t schema) noexcept {
+  return schema < sqlite_first_schema ? 0
+                                      : static_cast<std::size_t>(schema) + 1 - sqlite_first_schema;
+}
+
+/// The same, as a schema has them.
+[[nodiscard]] inline std::vector<std::string> const& sqlite_objects_made(std::int64_t schema) {
   using all = std::array<std::vector<std::string>, sqlite_migrations.size() + 1>;
   static all const made = [] {
     all out;
@@ -300,7 +263,7 @@ struct sqlite_identity {
     }
     return out;
   }();
-  return made[migrations];
+  return made[sqlite_steps_to(schema)];
 }
 
 /// Changes with the schema.
@@ -309,7 +272,8 @@ struct sqlite_identity {
   return q.next() ? q.integer(0) : 0;
 }
 
-/// Looks without touching. Errors: `store_foreign`, `schema_too_new`, `store_corrupt`.
+/// Looks without touching. Errors: `store_foreign`, `schema_too_new`, `schema_outdated`,
+/// `store_corrupt`.
 [[nodiscard]] inline result<sqlite_identity> identify(sqlite_connection& db, bool join) {
   auto const number = [&](char const* text) {
     sqlite_query q{db, text};
@@ -331,10 +295,14 @@ struct sqlite_identity {
     out.schema = number(sql::read_schema);
     if (out.schema > sqlite_schema) return errc::schema_too_new;
     if (out.schema < 1) return errc::store_corrupt;
+    if (out.schema < sqlite_first_schema) {
+      return explained(errc::schema_outdated, "a version of weir made it that was never released: "
+                                              "what is in it can be worked off with that one only");
+    }
   }
   auto const there = sqlite_objects(db);
-  auto const& made = sqlite_objects_made(static_cast<std::size_t>(
-      has_state || application != sqlite_application_id ? out.schema : sqlite_schema));
+  bool const known = has_state || application != sqlite_application_id;
+  auto const& made = sqlite_objects_made(known ? out.schema : sqlite_schema);
   if (!std::ranges::includes(made, there)) {
     return explained(errc::store_foreign, "there are tables or triggers that weir did not make");
   }
@@ -347,7 +315,7 @@ struct sqlite_identity {
 inline void migrate(sqlite_connection& db, sqlite_identity const& found, std::uint32_t shards,
                     time_point now) {
   if (found.schema == sqlite_schema) return;
-  for (auto i = static_cast<std::size_t>(found.schema); i != sqlite_migrations.size(); ++i) {
+  for (auto i = sqlite_steps_to(found.schema); i != sqlite_migrations.size(); ++i) {
     db.run(sqlite_migrations[i]);
   }
   if (found.schema == 0) {

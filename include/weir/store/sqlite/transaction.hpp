@@ -72,9 +72,10 @@ class basic_sqlite_transaction {
   /// committed.
   ///
   /// Errors: those of the command; `not_in_transaction`; `store_foreign` when the file has no store
-  /// in it or weir's tables are not as weir made them, `schema_too_new` and `store_corrupt`;
-  /// `permission_denied` by the connection's authorizer; `disk_full` and `store_unavailable`, after
-  /// which SQLite may have rolled back the whole transaction (`sqlite3_get_autocommit` tells).
+  /// in it or weir's tables are not as weir made them, `schema_too_new`, `schema_outdated` and
+  /// `store_corrupt`; `permission_denied` by the connection's authorizer; `disk_full` and
+  /// `store_unavailable`, after which SQLite may have rolled back the whole transaction
+  /// (`sqlite3_get_autocommit` tells).
   template <class C>
     requires detail::engine_step<C>
   [[nodiscard]] result<typename C::result> execute(C const& c) {
