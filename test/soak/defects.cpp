@@ -10,12 +10,16 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 // A store with a known defect, to see that the auditor finds it.
 namespace soak {
@@ -78,6 +82,18 @@ handler_of<C> changing(handler_of<C> handler, boost::asio::any_io_executor const
   });
 }
 
+/// The same, which is told of failures, too, and may make one.
+template <class C, class Change>
+handler_of<C> seeing(handler_of<C> handler, boost::asio::any_io_executor const& fallback,
+                     Change change) {
+  auto const ex = boost::asio::get_associated_executor(handler, fallback);
+  return boost::asio::bind_executor(ex, [h = std::move(handler), change = std::move(change)](
+                                            error_code ec, typename C::result answer) mutable {
+    change(ec, answer);
+    std::move(h)(ec, std::move(answer));
+  });
+}
+
 class spoiled final : public engine_on<passing> {
  public:
   spoiled(std::shared_ptr<engine> to, std::string defect)
@@ -89,7 +105,13 @@ class spoiled final : public engine_on<passing> {
   void run(acquire_permit const& c, handler_of<acquire_permit> h) override {
     auto changed = c;
     if (defect_ == "over-limit" && due(10)) ++changed.limit;
+    if (defect_ == "long-tickets") changed.patience = 20 * c.patience;
     pass(changed, std::move(h));
+  }
+  void run(await_permit const& c, handler_of<await_permit> h) override {
+    ++waiting_;
+    pass(c, seeing<await_permit>(std::move(h), get_executor(),
+                                 [this](error_code const&, auto const&) { --waiting_; }));
   }
   void run(renew_permit const& c, handler_of<renew_permit> h) override {
     if (defect_ == "starved-renewal" && due(5)) return refuse(std::move(h), weir::errc::lease_lost);
@@ -98,6 +120,7 @@ class spoiled final : public engine_on<passing> {
   }
   void run(release_permit const& c, handler_of<release_permit> h) override {
     if (is_full()) return refuse(std::move(h), weir::errc::store_full);
+    for (auto n = defect_ == "herd" ? waiting_ : 0; n != 0; --n) look_at(std::string{c.key});
     if (defect_ == "leaked-permit" && due(20)) {
       give(std::move(h), weir::lease_release{.freed = true, .left_line = false});
       // Somebody keeps it alive for ever.
@@ -158,6 +181,16 @@ class spoiled final : public engine_on<passing> {
                            std::move(h)(ec, std::move(all));
                          })});
     }
+    if (defect_ == "hoard" && hoard_.empty()) {
+      hoard_.emplace_back();
+      read_all(std::make_shared<listing>(listing{std::string{c.queue}, {}}));
+    }
+    if (defect_ == "crossed-batches" && c.jobs.size() > 1) {
+      if (std::exchange(crosses_, true)) return refuse(std::move(h), weir::errc::store_unavailable);
+      return pass(
+          c, seeing<enqueue_jobs>(std::move(h), get_executor(),
+                                  [this](error_code const&, auto const&) { crosses_ = false; }));
+    }
     if (defect_ == "lost-enqueue" && due(50)) {
       enqueue_jobs::result all;
       all.resize(c.jobs.size());
@@ -185,21 +218,30 @@ class spoiled final : public engine_on<passing> {
   void run(scan_visible_queues const& c, handler_of<scan_visible_queues> h) override {
     if (defect_ != "hidden-queue") return pass(c, std::move(h));
     pass(c, changing<scan_visible_queues>(
-                std::move(h), get_executor(),
-                [](scan_visible_queues::result& found) { std::erase(found.queues, "plain-2"); }));
+                std::move(h), get_executor(), [](scan_visible_queues::result& found) {
+                  std::erase_if(found.queues,
+                                [](auto const& q) { return q == "plain-2" || q == "emptied"; });
+                }));
   }
   void run(dequeue_jobs const& c, handler_of<dequeue_jobs> h) override {
-    if (defect_ != "slow-beside-snapshot") return pass(c, std::move(h));
-    // As if it went through all that is dead.
-    auto const timer = std::make_shared<boost::asio::steady_timer>(
-        get_executor(), std::chrono::microseconds{2 * ++asked_});
-    timer->async_wait([this, timer, queue = std::string{c.queue}, holder = std::string{c.holder}, c,
-                       h = std::move(h)](error_code) mutable {
-      auto again = c;
-      again.queue = queue;
-      again.holder = holder;
-      pass(again, std::move(h));
-    });
+    if (defect_ == "large-answers") {
+      return pass(c, seeing<dequeue_jobs>(std::move(h), get_executor(),
+                                          [](error_code& ec, weir::dequeued& d) {
+                                            std::size_t bytes = 0;
+                                            for (auto const& j : d.jobs) bytes += j.payload.size();
+                                            if (bytes < 2 << 20U) return;
+                                            ec = weir::errc::store_unavailable;
+                                            d = {};
+                                          }));
+    }
+    if (defect_ == "slow-beside-snapshot") {  // as if it went through all that is dead
+      return later(std::chrono::microseconds{2 * ++asked_}, c, std::move(h));
+    }
+    if (defect_ == "one-by-one") {
+      next_ = std::max(next_, boot_time()) + std::chrono::nanoseconds{5ms}.count();
+      return later(std::chrono::nanoseconds{next_ - boot_time()}, c, std::move(h));
+    }
+    pass(c, std::move(h));
   }
   void run(complete_jobs const& c, handler_of<complete_jobs> h) override {
     if (is_full()) return refuse(std::move(h), weir::errc::store_full);
@@ -246,6 +288,9 @@ class spoiled final : public engine_on<passing> {
   }
 
  private:
+  struct listing {
+    std::string queue, cursor;
+  };
   struct kept {
     std::string key, holder;
     std::uint64_t fence;
@@ -262,6 +307,16 @@ class spoiled final : public engine_on<passing> {
   void pass(C const& c, handler_of<C> h) {
     store.async_execute(c, std::move(h));
   }
+  void later(std::chrono::nanoseconds wait, dequeue_jobs const& c, handler_of<dequeue_jobs> h) {
+    auto const timer = std::make_shared<boost::asio::steady_timer>(get_executor(), wait);
+    timer->async_wait([this, timer, queue = std::string{c.queue}, holder = std::string{c.holder}, c,
+                       h = std::move(h)](error_code) mutable {
+      auto again = c;
+      again.queue = queue;
+      again.holder = holder;
+      pass(again, std::move(h));
+    });
+  }
   template <class Handler, class Answer>
   void give(Handler h, Answer answer) {
     weir::detail::post_completion(get_executor(), std::move(h), error_code{}, std::move(answer));
@@ -272,6 +327,20 @@ class spoiled final : public engine_on<passing> {
   }
   /// It lets nothing go on that would make room.
   [[nodiscard]] bool is_full() const noexcept { return full_; }
+  /// Keeps all jobs that are there, a page after the other.
+  void read_all(std::shared_ptr<listing> at) {
+    store.async_execute(list_jobs{.queue = at->queue, .limit = 500, .cursor = at->cursor},
+                        [this, at](error_code ec, weir::job_page page) {
+                          hoard_.push_back(std::move(page.jobs));
+                          at->cursor = std::move(page.cursor);
+                          if (!ec && !at->cursor.empty()) read_all(at);
+                        });
+  }
+  void look_at(std::string key) {
+    auto const name = std::make_shared<std::string const>(std::move(key));
+    store.async_execute(inspect_permits{.key = *name, .limit = 1},
+                        [name](error_code, weir::permit_census const&) {});
+  }
   void release_another(std::string key) {
     auto const name = std::make_shared<std::string const>(std::move(key));
     auto then = [this, name](error_code ec, weir::permit_census const& census) {
@@ -292,7 +361,11 @@ class spoiled final : public engine_on<passing> {
 
   std::string defect_;
   bool full_ = false;
+  bool crosses_ = false;
+  std::size_t waiting_ = 0;
+  std::int64_t next_ = 0;
   std::uint64_t asked_ = 0;
+  std::vector<std::vector<weir::job>> hoard_;
   std::map<std::string, std::uint64_t> last_fence_;
   std::map<std::string, std::pair<weir::job_id, std::int64_t>> had_key_;
 };
@@ -324,6 +397,12 @@ std::vector<known_defect> const& defects() {
       {"leak", "R8", "memory grows with every operation"},
       {"undrained", "", "a full engine cannot be drained", "61", "full"},
       {"claimed-to-be-refused", "", "a limit refuses over and over", "73", "limits"},
+      {"herd", "", "a release wakes all who wait", "68", "waiters"},
+      {"long-tickets", "", "who has died waiting is waited for", "10", "killed-waiters"},
+      {"large-answers", "", "an answer that is large ends the connection", "60", "payloads"},
+      {"crossed-batches", "", "two batches end each other", "72", "batches"},
+      {"one-by-one", "", "one queue is claimed from after the other", "74", "queues"},
+      {"hoard", "", "a process has all jobs in memory", "81", "newcomer"},
       {"slow-beside-snapshot", "", "a claim goes through all that is dead", "79", "snapshot"},
   };
   return all;

@@ -6,6 +6,7 @@
 
 #include "soak/audit.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -28,6 +29,7 @@ struct run_summary {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::vector<past_fault> faults{};
+  std::size_t kills = 0;                          ///< beside them
   std::map<std::string, std::uint64_t> memory{};  ///< most, in bytes, by who has it
 };
 

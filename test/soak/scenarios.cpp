@@ -22,7 +22,7 @@ std::vector<scenario> const& scenarios() {
       {"full", "61", "a full engine is drained"},
       {"payloads", "59, 60", "payloads and results of 1 MiB"},
       {"snapshot", "79", "a snapshot is held", true},
-      {"hints", "69", "a hundred stores that listen to others", true},
+      {"hints", "69", "two hundred stores that listen to others", true},
       {"quotas", "65", "rates of all sizes, beside memory"},
       {"pointers", "57", "enqueues into queues that become empty"},
       {"results", "62", "results that cannot be kept"},

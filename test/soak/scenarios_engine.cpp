@@ -142,7 +142,8 @@ asio::awaitable<verdict> fail_over(stage const& s) {
 
 /// A row that an application has locked holds up those who want it, and nobody else.
 asio::awaitable<verdict> locked_rows(stage const& s) {
-  weir::rate_limiter const limiter{s.at, weir::quota::per_second(1'000'000)};
+  // It is there for as long as this takes: one that is full again would be removed.
+  weir::rate_limiter const limiter{s.at, weir::quota::per_hour(100)};
   co_await limiter.async_take("locked", {}, token);
   // How long a command about something else takes.
   auto const unrelated = [&]() -> asio::awaitable<std::array<double, 2>> {

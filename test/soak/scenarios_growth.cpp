@@ -96,7 +96,7 @@ asio::awaitable<verdict> snapshot(stage const& s) {
 asio::awaitable<verdict> outbox_scans(stage const& s) {
   auto const box = open_outbox(s.given.at);
   if (!box) co_return verdict{true, "this engine has no transactions of applications", true};
-  constexpr std::uint32_t n = 3000;
+  constexpr std::uint32_t n = 10'000;
   auto const scan = [&]() -> asio::awaitable<double> {
     std::vector<double> ms;
     for (int i = 0; i != 50; ++i) {
@@ -105,7 +105,7 @@ asio::awaitable<verdict> outbox_scans(stage const& s) {
                                   token);
       ms.push_back(static_cast<double>(boot_now() - since) / 1e6);
     }
-    co_return median(std::move(ms));
+    co_return std::ranges::min(ms);  // whatever else the machine does
   };
   weir::job_queue const queue{s.at};
   co_await queue.async_enqueue(sized_job{}, {}, token);
@@ -118,14 +118,14 @@ asio::awaitable<verdict> outbox_scans(stage const& s) {
     job.kind = weir::job_traits<sized_job>::kind;
     job.payload = R"({"filling":""})";
     std::array const jobs{job};
-    auto const name = i % 2 == 0 ? std::string{"one"} : "many-" + std::to_string(i);
+    auto const name = i % 8 != 0 ? std::string{"one"} : "many-" + std::to_string(i);
     bool const done = box->execute(weir::command::enqueue_jobs{name, jobs}).has_value();
     kept += box->end(done) == outbox::outcome::committed ? 1 : 0;
   }
   auto const after = co_await scan();
   std::size_t ran = 0;
   co_await s.work(50, [&] { return ++ran, std::string{}; }, [&] { return ran >= kept; }, 60s);
-  co_return verdict{kept == n + 1 && ran == kept && after <= 3 * before + 1,
+  co_return verdict{kept == n + 1 && ran == kept && after <= 2 * before + 0.3,
                     "a scan of " + text_of(before) + " ms takes " + text_of(after) + " behind " +
                         std::to_string(kept) + " transactions, of which " + std::to_string(ran) +
                         " jobs are run"};
@@ -153,11 +153,11 @@ asio::awaitable<verdict> flood(stage const& s) {
                         text_of(static_cast<double>(boot_now() - since) / 1e9) + " s"};
 }
 
-/// Queues that are empty leave nothing behind, after their records' time.
+/// Queues that are empty and left alone leave nothing behind, some days later.
 asio::awaitable<verdict> emptied(stage const& s) {
-  if (s.given.at.url.starts_with("nats")) {
-    co_return verdict{true, "queues are in the memory of their owner, which cannot be counted",
-                      true};
+  auto const& url = s.given.at.url;
+  if (!url.starts_with("redis") && !url.starts_with("postgres")) {
+    co_return verdict{true, "idle queues are bounded in number, and not by time", true};
   }
   auto const before = co_await count(s);
   if (!before) co_return verdict{true, "what this engine stores cannot be counted here", true};
@@ -169,7 +169,8 @@ asio::awaitable<verdict> emptied(stage const& s) {
     }
   });
   auto const most = (co_await count(s)).value();
-  weir::worker worker{s.at, {.concurrency = 50, .lease = 10s, .poll = poll, .drain = 2s}};
+  weir::worker worker{
+      s.at, {.concurrency = 50, .lease = 10s, .poll = poll, .drain = 2s, .gc_interval = 1s}};
   std::size_t ran = 0;
   worker.handle<brief_job>([&](brief_job const&) { ++ran; });
   bool ended = false;
@@ -177,15 +178,20 @@ asio::awaitable<verdict> emptied(stage const& s) {
   for (auto const until = boot_now() + ns_of(60s); ran < n && boot_now() < until;) {
     co_await s.pause(5ms);
   }
+  // What is left of jobs goes, all queues are seen to be empty, and are so days later, too.
+  co_await s.cue("begin days-ahead");
+  co_await s.pause(15s);
+  co_await s.cue("end days-ahead");
+  co_await s.cue("begin days-ahead");
   auto const since = boot_now();
   auto const left = co_await shrinks(s, *before + n / 10, 60s);
   worker.stop();
   while (!ended) co_await s.pause(5ms);
-  co_return verdict{
-      ran == n && left <= *before + n / 10,
-      std::to_string(most - std::min(most, *before)) + " records of " + std::to_string(n) +
-          " queues, " + std::to_string(left - std::min(left, *before)) + " left " +
-          text_of(static_cast<double>(boot_now() - since) / 1e9) + " s after the last job"};
+  co_return verdict{ran >= n && left <= *before + n / 10,
+                    std::to_string(most - std::min(most, *before)) + " records of " +
+                        std::to_string(n) + " queues, " +
+                        std::to_string(left - std::min(left, *before)) + " left six days and " +
+                        text_of(static_cast<double>(boot_now() - since) / 1e9) + " s later"};
 }
 
 /// A process that comes to many jobs answers at once, and does not take them all to itself (F81).

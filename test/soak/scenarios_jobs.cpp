@@ -273,14 +273,14 @@ asio::awaitable<verdict> limits(stage const& s) {
 
 /// Handlers on other threads that run into their time-outs take nobody with them.
 asio::awaitable<verdict> timeouts(stage const& s) {
-  constexpr std::size_t n = 1000;
+  constexpr std::size_t n = 10'000;
   co_await s.crowd(10, [&](std::size_t who) -> asio::awaitable<void> {
     for (std::size_t i = who; i < n; i += 10) {
       co_await insist(s.at, endless_job{static_cast<std::uint32_t>(i)}, "endless");
     }
   });
-  asio::thread_pool pool{2};
-  weir::worker worker{s.at, {.concurrency = 50, .lease = 10s, .poll = poll, .drain = 2s}};
+  asio::thread_pool pool{4};
+  weir::worker worker{s.at, {.concurrency = 100, .lease = 10s, .poll = poll, .drain = 2s}};
   std::atomic<std::size_t> begun{0};
   std::size_t dead = 0;
   worker.handle<endless_job>(

@@ -80,7 +80,7 @@ asio::awaitable<verdict> hints(stage const& s) {
   };
   auto const before = co_await rate();
   std::vector<store> others;
-  for (int i = 0; i != 100; ++i) {
+  for (int i = 0; i != 200; ++i) {
     others.push_back(open_store(s.ex, s.given.at));
     others.back().async_execute(weir::command::await_jobs{0},
                                 [](error_code, weir::hint) {});  // as an idle worker does
@@ -89,7 +89,7 @@ asio::awaitable<verdict> hints(stage const& s) {
   auto const beside = co_await rate();
   for (auto const& o : others) o.close();
   co_return verdict{beside >= before / 2, text_of(before) + " grants/s alone, " + text_of(beside) +
-                                              " beside 100 subscribed stores"};
+                                              " beside 200 subscribed stores"};
 }
 
 /// The engine takes and refuses the same quotas as memory, and gives as many tokens as they say.

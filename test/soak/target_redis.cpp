@@ -181,11 +181,11 @@ class redis_sentinel_target final : public redis_servers {
  public:
   explicit redis_sentinel_target(wish const& w)
       : redis_servers{w},
-        all_{options_of(w), {}, WEIR_MOVED_CLOCK} {}
+        all_{options_of(w), patience(), WEIR_MOVED_CLOCK} {}
   [[nodiscard]] opening direct() const override { return {.url = all_.url()}; }
   [[nodiscard]] std::vector<fault> faults() override {
     auto out = redis_servers::faults();
-    // A server that stands still for a second has a successor, and serves beside it for a while.
+    // A server that stands still for long has a successor, and serves beside it for a while.
     for (auto& f : out) {
       if (f.name == "stop-server" || f.name == "kill-server") f.forgets = 15s;
     }
@@ -196,6 +196,12 @@ class redis_sentinel_target final : public redis_servers {
   }
 
  private:
+  /// A machine that has much else to do lets servers stand still, too.
+  static std::string patience() {
+    return "sentinel down-after-milliseconds " + std::string{redis_test::watched::service} +
+           " 5000";
+  }
+
   [[nodiscard]] std::size_t count() const override { return 2; }
   [[nodiscard]] server& at(std::size_t i) override { return all_[i]; }
 
