@@ -1040,7 +1040,7 @@ BOOST_AUTO_TEST_CASE(F83_a_queue_that_is_empty_and_left_alone_is_forgotten) {
         "redis.call(" +
         what + ") end return n\" 0");
   };
-  // What is empty is marked when it is seen, wherever among the others it is.
+  // Each empty queue is marked when it is seen, wherever among the others it is.
   BOOST_TEST(happens(on.io, [&] {
     BOOST_TEST(on(command::gc_stale_pointers{0, 100, {}}).value() == 0U);
     return for_all("'hexists', k, 'idle'") == "247";

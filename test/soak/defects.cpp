@@ -70,19 +70,7 @@ struct passing {
   std::vector<std::shared_ptr<weir::detail::parked_base>> forgotten{};
 };
 
-/// The handler of a command, as one that is called with a changed answer.
-template <class C, class Change>
-handler_of<C> changing(handler_of<C> handler, boost::asio::any_io_executor const& fallback,
-                       Change change) {
-  auto const ex = boost::asio::get_associated_executor(handler, fallback);
-  return boost::asio::bind_executor(ex, [h = std::move(handler), change = std::move(change)](
-                                            error_code ec, typename C::result answer) mutable {
-    if (!ec) change(answer);
-    std::move(h)(ec, std::move(answer));
-  });
-}
-
-/// The same, which is told of failures, too, and may make one.
+/// The handler of a command, as one that is called with another outcome.
 template <class C, class Change>
 handler_of<C> seeing(handler_of<C> handler, boost::asio::any_io_executor const& fallback,
                      Change change) {
@@ -92,6 +80,16 @@ handler_of<C> seeing(handler_of<C> handler, boost::asio::any_io_executor const& 
     change(ec, answer);
     std::move(h)(ec, std::move(answer));
   });
+}
+
+/// The same, with another answer where there is one.
+template <class C, class Change>
+handler_of<C> changing(handler_of<C> handler, boost::asio::any_io_executor const& fallback,
+                       Change change) {
+  return seeing<C>(std::move(handler), fallback,
+                   [change = std::move(change)](error_code const& ec, auto& answer) mutable {
+                     if (!ec) change(answer);
+                   });
 }
 
 class spoiled final : public engine_on<passing> {

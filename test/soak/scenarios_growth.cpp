@@ -178,7 +178,7 @@ asio::awaitable<verdict> emptied(stage const& s) {
   for (auto const until = boot_now() + ns_of(60s); ran < n && boot_now() < until;) {
     co_await s.pause(5ms);
   }
-  // What is left of jobs goes, all queues are seen to be empty, and are so days later, too.
+  // The jobs' records go, all queues are seen to be empty, and are so days later, too.
   co_await s.cue("begin days-ahead");
   co_await s.pause(15s);
   co_await s.cue("end days-ahead");

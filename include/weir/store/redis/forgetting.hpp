@@ -24,9 +24,9 @@
 
 namespace weir::detail {
 
-/// What is there to collect on Redis, whose pointers are never stale: queues that have nothing left
-/// but their counters (F83). A script touches no key that was not named to it, so this reads some
-/// queues' names, and then names all that they may have to a second one.
+/// The collection of queues that have nothing left but their counters (F83); pointers are never
+/// stale on Redis. A script touches no key that was not named to it, so the first one reads some
+/// queues' names, and the second is named all keys that these may have.
 class redis_forgetting final : public redis_request {
  public:
   using operation = std::shared_ptr<parked<error_code, std::uint32_t>>;

@@ -37,8 +37,8 @@ inline constexpr char first_of_level[] =
 
 }  // namespace sql
 
-/// The first jobs of each level of a queue's order, read ahead and kept in step with what changes.
-/// Whoever takes a job seldom has to look for it.
+/// The first jobs of each level of a queue's order, read ahead and kept in step with what changes,
+/// so that a dequeue seldom has to look for a job.
 class sqlite_job_front {
  public:
   struct place {
@@ -98,7 +98,7 @@ class sqlite_job_front {
     return least;
   }
 
-  /// What stands there as the id of a job that has no place. Empty: none was met. As long as there
+  /// The id, whatever that is, of a job that cannot be read. Empty: none was met. As long as there
   /// is one, some of the levels may be unknown.
   [[nodiscard]] std::optional<sqlite_value> const& damaged() const noexcept { return damaged_; }
 

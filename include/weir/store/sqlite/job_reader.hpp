@@ -153,8 +153,8 @@ class sqlite_job_reader : public sqlite_queue_table {
   }
 
   sqlite_job_rows rows_;
-  boost::unordered_flat_map<std::int64_t, sqlite_job_front> fronts_;  // as long as nobody else
-                                                                      // writes
+  // By the queue's number. They are true as long as nobody else writes.
+  boost::unordered_flat_map<std::int64_t, sqlite_job_front> fronts_;
 };
 
 }  // namespace weir::detail
