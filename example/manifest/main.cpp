@@ -38,6 +38,7 @@
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,25 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace manifest;
+
+/// While it lives, a signal to end waits: a process that it ended in between would leave its new file
+/// behind. The run's threads have ended by then, so this thread is the one that would be asked.
+class signals_held {
+ public:
+  signals_held() {
+    ::sigset_t both;
+    ::sigemptyset(&both);
+    ::sigaddset(&both, SIGINT);
+    ::sigaddset(&both, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &both, &before_);
+  }
+  signals_held(signals_held const&) = delete;
+  signals_held& operator=(signals_held const&) = delete;
+  ~signals_held() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  ::sigset_t before_{};
+};
 
 /// Where the manifest goes: a file that appears whole or not at all, for what is written goes to a
 /// new file beside it, which takes its name at the end. `-` is standard output; that, and a name
@@ -81,6 +101,8 @@ class output {
   /// Throws `failure`; what was there before is there then.
   void write(std::string_view text) const {
     bool const is_new = !folder_.empty();
+    std::optional<signals_held> held;
+    if (is_new) held.emplace();
     auto const path =
         is_new ? folder_ + prefix + std::to_string(std::random_device{}()) + suffix : target_;
     auto* const file = target_ == "-" ? stdout : ::fopen(path.c_str(), is_new ? "wx" : "w");
