@@ -113,9 +113,20 @@ def compile_store(build, store, mutants, folder):
     return out
 
 
+def program_of(build, test):
+    """The program of a test, and the suite of it that is the test; empty: all of it."""
+    known = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
+                           capture_output=True, text=True).stdout
+    program, *options = next(t for t in json.loads(known)["tests"] if t["name"] == test)["command"]
+    suite = [o.removeprefix("--run_test=") + "/" for o in options if o.startswith("--run_test=")]
+    return pathlib.Path(program).name, "".join(suite)
+
+
 def link(build, target, store, folder):
-    """Links a test with the defects. Gives the program."""
+    """Links a program of tests with the defects. Gives the file."""
     program = folder / target
+    if program.exists():
+        return program
     command = next(c for c in commands(build, "test/" + target) if f"-o test/{target} " in c)
     command = command.replace(f"-o test/{target} ", f"-o {program} ")
     # First, so that its functions are taken and not those of the test that are inline.
@@ -123,11 +134,11 @@ def link(build, target, store, folder):
     return program
 
 
-def notices(program, case, mutant, seconds):
-    """The first thing that the test complains about; empty: it does not."""
+def notices(program, cases, mutant, seconds):
+    """The first thing that the cases complain about; empty: they do not."""
     environment = dict(os.environ, WEIR_MUTANT=mutant)
     try:
-        done = subprocess.run([program, "--run_test=*/" + case, "--color_output=no"], text=True,
+        done = subprocess.run([program, "--run_test=" + cases, "--color_output=no"], text=True,
                               env=environment, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return f"it hangs: no end after {seconds} s"
@@ -159,14 +170,15 @@ def main():
         overlay(module.MUTANTS, folder)
         store = compile_store(build, asked.list, module.MUTANTS, folder)
         for target in targets:
-            program = link(build, target, store, folder)
+            name, suite = program_of(build, target)
+            program = link(build, name, store, folder)
             for case in sorted({c for m in mutants for c in m[5].get(target, [])}):
-                if without := notices(program, case, "", asked.seconds):
+                if without := notices(program, suite + "*/" + case, "", asked.seconds):
                     print(f"  {target} {case} fails without a defect: {without}", flush=True)
                     survived += 1
             for mutant, defect, _, _, _, where in mutants:
                 for case in where.get(target, []):
-                    said = notices(program, case, mutant, asked.seconds)
+                    said = notices(program, suite + "*/" + case, mutant, asked.seconds)
                     survived += not said
                     print(f"  {defect}\n      {target} {case}: {said or 'SURVIVED'}", flush=True)
     print(f"  {len(mutants)} defects, {survived} not noticed")

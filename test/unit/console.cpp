@@ -39,7 +39,7 @@ using fields = std::initializer_list<std::pair<std::string_view, std::string_vie
 
 constexpr std::string_view markup =
     "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\xff";
-constexpr fields own{{"Sec-Fetch-Site", "same-origin"}};
+fields const own{{"Sec-Fetch-Site", "same-origin"}};
 
 struct fixture {
   explicit fixture(weir::console_options o = {}) {

@@ -22,13 +22,13 @@
 namespace test {
 
 /// Has a time-out.
-struct timed : note {};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(timed, text, number)
+struct hurried : note {};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(hurried, text, number)
 
 }  // namespace test
 
 template <>
-struct weir::job_traits<test::timed> {
+struct weir::job_traits<test::hurried> {
   static constexpr std::string_view kind = "timed";
   static constexpr duration timeout = std::chrono::seconds{10};
 };
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(middleware_may_leave_a_job_out_or_run_it_again) {
 
 BOOST_AUTO_TEST_CASE(a_cancelled_handler_is_cancelled_through_its_middleware) {
   auto w = make_worker();
-  w.handle<timed>([this](timed const&) -> asio::awaitable<void> {
+  w.handle<hurried>([this](hurried const&) -> asio::awaitable<void> {
     co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
                                     asio::use_awaitable);
   });
@@ -219,9 +219,9 @@ BOOST_AUTO_TEST_CASE(a_handler_that_is_bound_to_an_executor_runs_there) {
   auto const note_thread = [&] { ++(std::this_thread::get_id() == here ? elsewhere : there); };
   auto w = make_worker();
   w.handle(asio::bind_executor(pool, [&](note const&) { note_thread(); }));
-  w.handle<timed>(
+  w.handle<hurried>(
       weir::around([](weir::job_context&, auto next) { return next(); },
-                   asio::bind_executor(pool, [&](timed const&) -> asio::awaitable<void> {
+                   asio::bind_executor(pool, [&](hurried const&) -> asio::awaitable<void> {
                      note_thread();
                      co_await asio::post(asio::use_awaitable);
                      note_thread();
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_is_bound_to_an_executor_runs_there) {
 BOOST_AUTO_TEST_CASE(a_handler_knows_how_much_time_it_has) {
   std::vector<std::optional<weir::duration>> left;
   auto w = make_worker();
-  w.handle<timed>([&](timed const&, weir::job_context& c) -> asio::awaitable<void> {
+  w.handle<hurried>([&](hurried const&, weir::job_context& c) -> asio::awaitable<void> {
     left.push_back(c.time_left());
     co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 4s,
                                     asio::use_awaitable);

@@ -22,25 +22,25 @@
 namespace test {
 
 /// By a key of its own for each text, two at once.
-struct limited : note {};
+struct by_text : note {};
 /// One at once.
-struct single : note {};
+struct alone : note {};
 /// Enqueued again, it has another instant.
 struct movable : note {};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(limited, text, number)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(single, text, number)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(by_text, text, number)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(alone, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(movable, text, number)
 
 }  // namespace test
 
 template <>
-struct weir::job_traits<test::limited> {
+struct weir::job_traits<test::by_text> {
   static constexpr std::string_view kind = "limited";
   static constexpr std::uint32_t concurrency = 2;
-  static std::string concurrency_key(test::limited const& l) { return "limit " + l.text; }
+  static std::string concurrency_key(test::by_text const& l) { return "limit " + l.text; }
 };
 template <>
-struct weir::job_traits<test::single> {
+struct weir::job_traits<test::alone> {
   static constexpr std::string_view kind = "single";
   static constexpr std::uint32_t concurrency = 1;
 };
@@ -62,8 +62,8 @@ namespace {
 struct limits_fixture : worker_fixture {
   worker_type& worker(weir::worker_options options = {}, weir::duration length = 50ms) {
     auto& w = workers_.emplace_back(make_worker(options));
-    w.handle<limited>([this, length](limited const& l) { return run(l.text, length); });
-    w.handle<single>([this, length](single const&) { return run("single", length); });
+    w.handle<by_text>([this, length](by_text const& l) { return run(l.text, length); });
+    w.handle<alone>([this, length](alone const&) { return run("single", length); });
     w.handle<movable>([this, length](movable const&) { return run("single", length); });
     w.handle<note>([this](note const&) { ++plain; });
     return w;
@@ -117,7 +117,7 @@ BOOST_FIXTURE_TEST_SUITE(worker_limits, limits_fixture)
 
 BOOST_DATA_TEST_CASE_F(limits_fixture, F73_a_limits_permits_are_used_and_few_jobs_are_refused,
                        boost::unit_test::data::make(loads), l) {
-  backlog(2000, limited{});
+  backlog(2000, by_text{});
   for (int i = 1; i != l.workers; ++i) worker({}, l.length).async_run([](weir::error_code) {});
   start(worker({}, l.length));
   auto const whole = 200 * l.length;  // of 400 jobs
@@ -131,7 +131,7 @@ BOOST_DATA_TEST_CASE_F(limits_fixture, F73_a_limits_permits_are_used_and_few_job
 }
 
 BOOST_AUTO_TEST_CASE(F73_one_at_a_time_for_ten_seconds) {
-  backlog(2000, single{});
+  backlog(2000, alone{});
   start(worker());
   pass(10s);
   BOOST_TEST(most == 1);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(F73_one_at_a_time_for_ten_seconds) {
 }
 
 BOOST_AUTO_TEST_CASE(F73_limits_of_many_keys_are_all_used) {
-  for (int i = 0; i != 2000; ++i) enqueue(limited{{.text = std::to_string(i % 50), .number = i}});
+  for (int i = 0; i != 2000; ++i) enqueue(by_text{{.text = std::to_string(i % 50), .number = i}});
   start(worker({.concurrency = 200, .quantum = 100}, 500ms));
   pass(20 * 500ms + 100ms);
   BOOST_TEST(most == 2);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(F73_limits_of_many_keys_are_all_used) {
 }
 
 BOOST_AUTO_TEST_CASE(F73_what_is_behind_the_refused_is_found) {
-  backlog(500, limited{});
+  backlog(500, by_text{});
   backlog(20, note{});
   start(worker({}, 5s));
   pass(1min);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(F73_what_is_behind_the_refused_is_found) {
 BOOST_AUTO_TEST_CASE(F73_neither_the_lines_nor_new_claims_starve) {
   auto const other = ask(weir::command::acquire_permit{
       .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
-  backlog(200, single{});
+  backlog(200, alone{});
   auto& w = worker({.concurrency = 1});
   w.handle<note>([&](note const&) -> asio::awaitable<void> {
     co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 50ms,
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(F73_neither_the_lines_nor_new_claims_starve) {
 
 // Nobody tells the other worker what the first one knew.
 BOOST_AUTO_TEST_CASE(F73_what_waits_needs_nobody_who_remembers_it) {
-  backlog(2000, limited{});
+  backlog(2000, by_text{});
   start(worker());
   pass(5s);
   auto const before = ended_jobs;
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(F73_what_waits_needs_nobody_who_remembers_it) {
 BOOST_AUTO_TEST_CASE(F73_the_first_in_line_starts_when_the_permit_is_free) {
   auto const other = ask(weir::command::acquire_permit{
       .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
-  enqueue(single{});
+  enqueue(alone{});
   start(worker({.poll = 1min}));
   BOOST_TEST(started == 0);
   pass(5s);
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(F73_the_first_in_line_starts_when_the_permit_is_free) {
 BOOST_AUTO_TEST_CASE(R1_each_permit_of_a_line_has_a_holder_of_its_own) {
   start(worker());
   for (int i = 0; i != 20; ++i) {
-    enqueue(single{});
+    enqueue(alone{});
     pass(30ms);
   }
   pass(2s);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(F73_what_others_have_moved_is_not_brought_forward) {
 BOOST_AUTO_TEST_CASE(F73_what_waits_in_a_held_queue_keeps_its_place) {
   auto const other = ask(weir::command::acquire_permit{
       .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
-  backlog(20, single{});
+  backlog(20, alone{});
   start(worker());
   pass(5s);
   ask(weir::command::snooze_queue{"default", 500ms});

@@ -28,8 +28,8 @@
 namespace test {
 
 /// Has a time-out.
-struct timed : note {};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(timed, text, number)
+struct brief : note {};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(brief, text, number)
 
 /// A store that refuses every checkpoint.
 class full_store {
@@ -96,7 +96,7 @@ class refusing_store {
 }  // namespace test
 
 template <>
-struct weir::job_traits<test::timed> {
+struct weir::job_traits<test::brief> {
   static constexpr std::string_view kind = "timed";
   static constexpr duration timeout = std::chrono::seconds{10};
 };
@@ -493,7 +493,7 @@ BOOST_AUTO_TEST_CASE(a_time_out_ends_the_wait_for_a_checkpoint) {
   auto w = make_worker_on(weir::testing::faulty_store{store, faults, clock});
   faults.next_of<weir::command::extend_lease>(weir::testing::fault::late_answer, 20s);
   std::optional<weir::error_code> told;
-  w.handle<timed>([&](timed const&, weir::job_context& job) -> asio::awaitable<void> {
+  w.handle<brief>([&](brief const&, weir::job_context& job) -> asio::awaitable<void> {
     auto const [ec] = co_await job.async_checkpoint("as far as here", asio::as_tuple(await));
     told = ec;
   });

@@ -22,10 +22,10 @@ using kind = weir::worker_event_kind;
 namespace test {
 
 /// A job with limits whose keys are known, and one whose keys are its own.
-struct limited {
+struct bounded {
   int number = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(limited, number)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(bounded, number)
 struct keyed {
   std::string tenant;
 };
@@ -82,7 +82,7 @@ struct register_fixture : worker_fixture {
 }  // namespace
 
 template <>
-struct weir::job_traits<limited> {
+struct weir::job_traits<bounded> {
   static constexpr std::string_view kind = "limited";
   static constexpr std::uint32_t concurrency = 7;
   static constexpr std::string_view concurrency_key = "shared";
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_worker_with_a_name_stands_there_with_what_it_serves) {
        .shards = {0},
        .name = "mailer \n\xff on host 1"});
   w.handle<note>([](note const&) {});
-  w.handle<limited>([](limited const&) {});
+  w.handle<bounded>([](bounded const&) {});
   w.handle<keyed>([](keyed const&) {});
   w.handle<generic>([](generic const&) {});
   start(w);
