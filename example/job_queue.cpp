@@ -156,8 +156,9 @@ int main() {
 
   // begin: blocking
   worker.handle<ask_model>([](ask_model const&, weir::job_context& job) {
-    for (int step = 0; step != 3 && !job.stop_requested(); ++step) {
-      std::this_thread::sleep_for(10ms);  // what blocks
+    for (int step = 0; step != 3; ++step) {
+      if (job.stop_requested()) throw std::runtime_error{"told to stop"};  // it is not completed
+      std::this_thread::sleep_for(10ms);                                   // what blocks
     }
   });
   // end: blocking

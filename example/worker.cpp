@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -96,8 +97,9 @@ int main() {
   });
   // begin: pool
   worker.handle(asio::bind_executor(pool, [&](invoice const& i, weir::job_context& job) {
-    for (int page = 0; page != 3 && !job.stop_requested(); ++page) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{5});  // what computes
+    for (int page = 0; page != 3; ++page) {
+      if (job.stop_requested()) throw std::runtime_error{"told to stop"};  // it is not completed
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});           // what computes
     }
     bool const in_time = job.time_left() > weir::duration{};
     std::printf("invoice %d of %s%s\n", i.number, i.tenant.c_str(), in_time ? ", in time" : "");

@@ -162,7 +162,7 @@ class job_context {
 
   /// Should the handler stop? True once the lease is lost, the timeout is over, or the worker stops
   /// and will not wait longer. A coroutine handler is cancelled then; a plain function that takes
-  /// long may look here.
+  /// long may look here, and throws what it likes: if it returns, its job is completed.
   [[nodiscard]] bool stop_requested() const noexcept {
     return stop_.load(std::memory_order_relaxed);
   }

@@ -40,20 +40,20 @@ namespace weir {
 /// | `queue` (job) | string | `"default"` | the queue it goes to |
 /// | `priority` (job) | uint8_t | 100 | 0 is the most urgent |
 /// | `max_attempts` | uint32_t | 25 | claims before the dead letters |
-/// | `max_snoozes` | uint32_t | 1,000,000 | refusals by limits before the dead letters |
-/// | `backoff` | a backoff | the worker's | how long a failed attempt waits |
-/// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled; the attempt has failed |
+/// | `max_snoozes` | uint32_t | 1,000,000 | snoozes, by limits and by its handler (`snooze_for`), before the dead letters |
+/// | `backoff` | a backoff | the worker's | how long a failed attempt waits, by how many have failed; no earlier wait is known, so a `decorrelated_jitter` does not grow |
+/// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled, and the attempt has failed; a plain function is only told (`stop_requested`) |
 /// | `deadline` | duration | 0: none | claimed later than this after the enqueue, it is dead-lettered |
 /// | `retention` | duration | 0: none | how long its record and result stay after it ends well |
 /// | `unique` | unique_strategy | none | how long its key is taken |
-/// | `unique_key` (job) | string | the payload | the key, within its queue |
-/// | `unique_ttl` | duration | required by `until_expired` | how long its key stays taken |
+/// | `unique_key` (job) | string | the payload | the key, within its queue, 1…1,024 bytes: a longer payload needs a key of its own (`invalid_unique_key`) |
+/// | `unique_ttl` | duration | required by `until_expired`, and by nothing else | how long its key stays taken |
 /// | `on_conflict` | conflict_policy | reject | what a newcomer with a taken key does |
 /// | `concurrency` | uint32_t | 0: no limit | how many with the same concurrency key run at once, anywhere |
 /// | `concurrency_key` (job) | string | the kind | a `limiter` on the same store with this key shares the limit |
 /// | `concurrency_scope` | limit_scope | job | see `limit_scope` |
 /// | `rate` | quota, or an array of up to 4 | none | how often ones with the same rate key start, anywhere |
-/// | `rate_key` (job) | string | the kind | a `rate_limiter` on the same store with this key shares the budget |
+/// | `rate_key` (job) | string | the kind | a `rate_limiter` on the same store with this key, the same quotas and the default key policy shares the budget |
 /// | `rate_cost` (job) | uint64_t | 1 | tokens that one start costs |
 /// | `rate_scope` | limit_scope | job | see `limit_scope` |
 // clang-format on
@@ -248,6 +248,8 @@ struct job_policy : private detail::job_traits_check<Job, job_traits<Job>> {
   /// `unique_ttl`, or 0; `until_expired` must have it.
   static constexpr duration unique_ttl() noexcept {
     if constexpr (requires { traits::unique_ttl; }) {
+      static_assert(unique() == unique_strategy::until_expired,
+                    "weir: unique_ttl in job_traits has no meaning unless unique is until_expired");
       return traits::unique_ttl;
     } else {
       static_assert(unique() != unique_strategy::until_expired,
@@ -259,6 +261,9 @@ struct job_policy : private detail::job_traits_check<Job, job_traits<Job>> {
   /// `on_conflict`, or `reject`.
   static constexpr conflict_policy on_conflict() noexcept {
     if constexpr (requires { traits::on_conflict; }) {
+      static_assert(unique() != unique_strategy::while_executing,
+                    "weir: on_conflict in job_traits has no meaning with while_executing: many may "
+                    "wait");
       return traits::on_conflict;
     } else {
       return conflict_policy::reject;

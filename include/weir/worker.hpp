@@ -54,7 +54,8 @@ using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backof
 /// dead-lettered with the decoder's reason; a job of a kind without handler here is put off for a
 /// worker that knows it. *Leases* are renewed while a handler runs; when one is lost, a coroutine
 /// handler is cancelled (`terminal`) and a plain function may look at
-/// `job_context::stop_requested`. What happens to the job then is its new holder's business.
+/// `job_context::stop_requested`, and throw. What happens to the job then is its new holder's
+/// business.
 ///
 /// *Executors*: a handler and the decoding of its payload run on the executor that the handler is
 /// bound to, or else on that of whoever called `async_run`, a coroutine on a strand of its own; all

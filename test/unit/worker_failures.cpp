@@ -324,6 +324,29 @@ BOOST_AUTO_TEST_CASE(F93_a_lost_answer_stops_no_other_queue_and_loses_no_attempt
   BOOST_TEST(attempts == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(F54_a_lost_answer_is_asked_for_while_a_job_of_its_queue_runs) {
+  faults.heal();
+  enqueue("note", one, "bad");
+  begin({});
+  BOOST_TEST(running == 1);
+  faults.next_of<weir::command::dequeue_jobs>(weir::testing::fault::fail_after);
+  for (int i = 0; i != 3; ++i) enqueue("note", one, "bad");
+  settle();
+  pass(2s);
+  BOOST_TEST(running == 4);  // the first takes 5 s
+  BOOST_TEST(attempts == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(F54_a_lost_answer_is_asked_for_after_another_failure) {
+  faults.next_of<weir::command::dequeue_jobs>(weir::testing::fault::fail_before);
+  for (int i = 0; i != 3; ++i) enqueue("note", one, "bad");
+  begin({});
+  BOOST_TEST(stats("bad").leased == 3U);
+  pass(20s);  // their leases would end after 30 s
+  BOOST_TEST(stats("bad").completed == 3U);
+  BOOST_TEST(attempts == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(F93_jobs_of_a_lost_answer_that_find_no_hand_free_are_given_back) {
   enqueue("note", one, "bad");
   enqueue("note", one, "bad");

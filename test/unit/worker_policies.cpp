@@ -261,6 +261,42 @@ BOOST_AUTO_TEST_CASE(a_reservation_holds_for_its_attempt_only) {
   for (std::size_t i = 1; i != at.size(); ++i) BOOST_TEST((at[i] - at[i - 1] >= 1s));
 }
 
+BOOST_AUTO_TEST_CASE(R3_a_job_that_is_replayed_pays_again) {
+  auto w = make_worker({.concurrency = 5});
+  bool fails = true;
+  std::vector<weir::duration> at;
+  auto const begin = clock.steady_now();
+  w.handle<metered>([&](metered const&) {
+    at.push_back(clock.steady_now() - begin);
+    if (fails) throw weir::give_up{"away"};
+  });
+  metered m;
+  m.text = "key";
+  for (int i = 0; i != 5; ++i) enqueue(m);
+  start(w);
+  pass(10s);
+  BOOST_TEST(stats().dead == 5U);
+  fails = false;
+  for (auto const& job : dead()) ask(weir::command::replay_dead_letter{"default", job.id});
+  pass(10s);
+  BOOST_TEST(stats().completed == 5U);
+  for (std::size_t i = 1; i != at.size(); ++i) BOOST_TEST((at[i] - at[i - 1] >= 1s));
+}
+
+// Beyond what may be reserved, too, and no second is lost.
+BOOST_AUTO_TEST_CASE(F73_a_long_backlog_of_a_rate_is_refused_now_and_then) {
+  auto w = make_worker({.concurrency = 5, .max_reservation = 10s});
+  int done = 0;
+  w.handle<metered>([&](metered const&) { ++done; });
+  metered m;
+  m.text = "key";
+  for (int i = 0; i != 200; ++i) enqueue(m);
+  start(w);
+  pass(1min);
+  BOOST_TEST(done >= 60);
+  BOOST_TEST(events[kind::snoozed] < 2500);
+}
+
 BOOST_AUTO_TEST_CASE(a_refusal_of_the_whole_queues_key_snoozes_the_queue_and_not_each_job) {
   auto w = make_worker({.concurrency = 8});
   std::vector<int> order;

@@ -7,12 +7,15 @@
 #include "endless.hpp"
 #include "worker_fixture.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -254,6 +257,36 @@ BOOST_AUTO_TEST_CASE(F56_handlers_of_a_run_that_another_thread_cancels) {
     auto const left = c.store.execute(weir::command::read_queue_stats{"q"}).value();
     BOOST_TEST(left.pending == static_cast<std::uint64_t>(crowd::jobs));
   }
+}
+
+// On the threads of the bookkeeping, too: it does not wait for the first of them to be suspended.
+BOOST_AUTO_TEST_CASE(F76_coroutines_that_compute_do_so_beside_each_other) {
+  asio::thread_pool pool{3};
+  weir::memory_store const store{pool.get_executor()};
+  weir::worker w{store, {.concurrency = 2}};
+  std::mutex mutex;
+  std::condition_variable changed;
+  int inside = 0;
+  int met = 0;
+  w.handle<endless>([&](endless const&) -> asio::awaitable<void> {
+    std::unique_lock lock{mutex};
+    ++inside;
+    changed.notify_all();
+    met += changed.wait_for(lock, 30s, [&] { return inside == 2; }) ? 1 : 0;
+    if (met == 2) w.stop();
+    co_return;
+  });
+  auto const ids = weir::id_source::seeded(2);
+  std::array<weir::new_job, 2> jobs;
+  for (auto& job : jobs) {
+    job.id = ids.job();
+    job.kind = "endless";
+    job.payload = R"({"number":1})";
+  }
+  BOOST_TEST_REQUIRE(store.execute(weir::command::enqueue_jobs{"q", jobs}).has_value());
+  w.async_run([](weir::error_code) {});
+  pool.join();
+  BOOST_TEST(met == 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

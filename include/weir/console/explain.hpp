@@ -159,7 +159,7 @@ inline boost::asio::awaitable<void> explain_limits(console_queue q, job const& j
                                " refuses it: " + ec.message());
     }
   }
-  bool const is_paid = j.memo == reservation_memo(j.attempts + 1);
+  bool const is_paid = j.memo == reservation_memo(j.attempts + 1, j.snoozes);
   if (limits.rate.empty() || is_paid) co_return;
   if (limits.rate_key.empty() || limits.rate_cost == 0) {
     out.unknown.emplace_back("whether its rate limit refuses it, whose key or cost is made of the "

@@ -22,15 +22,18 @@ namespace weir::detail {
 
 /// A claim that is to be made.
 struct claim_plan {
-  claim_plan(std::string of, turns::entry e, worker_core::numbered_dequeue what, bool is_guess)
+  claim_plan(std::string of, turns::entry e, worker_core::numbered_dequeue what, bool repeats,
+             bool is_guess)
       : queue{std::move(of)},
         by{e},
         asked{what},
+        again{repeats},
         guessed{is_guess} {}
 
   std::string queue;
   turns::entry by;
   worker_core::numbered_dequeue asked;
+  bool again;    ///< its answer was lost before
   bool guessed;  ///< no look has found the queue
 };
 

@@ -185,6 +185,8 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
       auto const found = refusing_.find(queue);
       return found == refusing_.end() ? steady_time::min() : found->second;
     }
+    // Of a claim whose answer was lost there may be jobs to run, whatever else runs.
+    if (failing->unanswered.sequence != 0) return failing->until;
     auto const of_queue = [&](auto const& job) { return job->queue == queue; };
     return std::ranges::any_of(active, of_queue) ? steady_time::max() : failing->until;
   }

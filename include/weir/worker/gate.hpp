@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_GATE_HPP
 #define WEIR_WORKER_GATE_HPP
 
+#include "weir/backoff/arithmetic.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/limit_lines.hpp"
@@ -93,7 +94,7 @@ class gate {
       if (answer.what != verdict::run) co_return answer;
     }
 
-    if (!job->prepared->rate.empty() && job->job.memo != reservation(*job)) {
+    if (!job->prepared->rate.empty() && !has_reserved(*job)) {
       auto answer = co_await pay(job);
       if (answer.what != verdict::run) {
         co_await leave(job);
@@ -101,6 +102,12 @@ class gate {
       }
     }
     co_return gate_answer{};
+  }
+
+  /// The memo by which its claim after a snooze finds what was reserved for this one; empty:
+  /// nothing was.
+  [[nodiscard]] static std::string kept(active_job const& job) {
+    return has_reserved(job) ? reservation(job) : std::string{};
   }
 
   /// Gives back the permit, if it has one.
@@ -172,7 +179,13 @@ class gate {
       co_return gate_answer{verdict::snooze, decision.wait, reservation(*job),
                             refusing_policy::rate};
     }
-    auto const delay = std::max(decision.retry_after, duration{std::chrono::milliseconds{1}});
+    auto delay = std::max(decision.retry_after, duration{std::chrono::milliseconds{1}});
+    // As far ahead as may be, all is reserved: who came back for the next token alone would come
+    // for each, and in vain for all but one (F73).
+    if (!whole_queue) {
+      auto const half = core.options.max_reservation / 2;
+      delay = std::max(delay, half + part_of(half, core.ids.entropy()));
+    }
     co_return gate_answer{
         whole_queue ? verdict::snooze_queue : verdict::snooze, delay, {}, refusing_policy::rate};
   }
@@ -192,9 +205,6 @@ class gate {
   [[nodiscard]] static gate_answer in_line(active_job const& job) {
     return gate_answer{gate_answer::verdict::line, {}, kept(job), refusing_policy::concurrency};
   }
-  [[nodiscard]] static std::string kept(active_job const& job) {
-    return job.job.memo == reservation(job) ? job.job.memo : std::string{};
-  }
 
   /// By backoff, so that the refused spread out; no longer than the other's lease lasts, and never
   /// not at all.
@@ -203,8 +213,12 @@ class gate {
     return retry_after > duration::zero() ? std::min(wait, retry_after) : wait;
   }
 
+  [[nodiscard]] static bool has_reserved(active_job const& job) {
+    return job.job.memo == reservation_memo(job.job.attempt, job.job.snoozes);
+  }
+  /// For its claim after this snooze.
   [[nodiscard]] static std::string reservation(active_job const& job) {
-    return reservation_memo(job.job.attempt);
+    return reservation_memo(job.job.attempt, job.job.snoozes + 1);
   }
 
   std::shared_ptr<worker_core> core_;

@@ -141,6 +141,8 @@ class handler_run {
     co_await boost::asio::this_coro::reset_cancellation_state(
         boost::asio::enable_total_cancellation());
     job->outcome = not_started();
+    // Asio begins a coroutine at once where it may, which is here: within the bookkeeping.
+    co_await boost::asio::post(boost::asio::deferred);
     if (!may_start(*core, *job, deadline)) co_return;
     if (job->prepared == nullptr) {
       job->outcome = prepare(*job);

@@ -340,11 +340,12 @@ class job_run {
       co_await core_->ask(back, job->deadline);
       failed = back.error;
     } else {  // it was brought forward, and is not to wait for its own time again
+      auto const memo = gate::kept(*job);
       question<command::snooze_job> back{{.queue = job->queue,
                                           .id = job->job.id,
                                           .fence = job->job.fence,
                                           .delay = {},
-                                          .memo = job->job.memo}};
+                                          .memo = memo}};
       co_await core_->ask(back, job->deadline);
       failed = back.error;
     }

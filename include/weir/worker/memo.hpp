@@ -9,9 +9,10 @@
 
 namespace weir::detail {
 
-/// The memo of a job whose rate refused it, and whose tokens are reserved for its next claim.
-[[nodiscard]] inline std::string reservation_memo(std::uint32_t attempt) {
-  return "rate paid for attempt " + std::to_string(attempt);
+/// The memo of a job whose rate refused it, and whose tokens are reserved for its next claim: that
+/// of this attempt, after so many snoozes. A replay counts both anew, and so pays again.
+[[nodiscard]] inline std::string reservation_memo(std::uint32_t attempt, std::uint32_t snoozes) {
+  return "rate paid for attempt " + std::to_string(attempt) + ", snooze " + std::to_string(snoozes);
 }
 
 }  // namespace weir::detail

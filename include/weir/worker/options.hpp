@@ -45,14 +45,18 @@ struct worker_options {
   std::uint32_t scan_limit = 100;  ///< queues looked up at once, 1…`limits::batch`
   std::uint32_t prefetch = 0;  ///< jobs claimed beyond those that run, so that a hand need not wait
                                ///< for a round trip, 0…`limits::batch`; given back on `stop`
-  duration lease = std::chrono::seconds{30};  ///< of a claimed job; renewed while its handler runs
-  duration poll = std::chrono::seconds{1};    ///< longest time without looking for jobs
-  duration drain = std::chrono::seconds{10};  ///< how long handlers may go on when the worker stops
+  duration lease = std::chrono::seconds{30};  ///< of a claimed job, (0, `limits::span`]; renewed
+                                              ///< while its handler runs
+  duration poll = std::chrono::seconds{1};    ///< longest time without looking for jobs,
+                                              ///< (0, `limits::span`]
+  duration drain = std::chrono::seconds{10};  ///< how long handlers may go on when the worker
+                                              ///< stops, [0, `limits::span`]
   duration max_reservation = std::chrono::minutes{1};     ///< how far ahead a rate-refused job may
-                                                          ///< reserve
+                                                          ///< reserve, [0, `limits::span`]
   duration unknown_kind_delay = std::chrono::minutes{1};  ///< until a job of unknown kind is
-                                                          ///< offered again
-  duration gc_interval = std::chrono::minutes{1};         ///< between collections of stale pointers
+                                                          ///< offered again, [0, `limits::span`]
+  duration gc_interval = std::chrono::minutes{1};  ///< between collections of stale pointers,
+                                                   ///< (0, `limits::span`]
   std::vector<served_queues> queues{};  ///< which it serves, up to 1,000 entries, none twice;
                                         ///< empty: all. Of several that fit a queue, the one with
                                         ///< its name serves it, otherwise the one with the longest

@@ -248,11 +248,12 @@ class worker_run {
     // (F54).
     worker_core::numbered_dequeue asked{};
     if (failing != nullptr) std::swap(asked, failing->unanswered);
-    if (asked.sequence == 0) {
+    bool const again = asked.sequence != 0;
+    if (!again) {
       asked = {++sequence_, std::min({most, core.free_hands(), core.due.room_of(turn.by)})};
     }
     bool const guessed = std::exchange(guessed_, false);
-    return {std::move(queue), turn.by, asked, guessed};
+    return {std::move(queue), turn.by, asked, again, guessed};
   }
 
   /// Claims beside others.
@@ -285,7 +286,7 @@ class worker_run {
       hands.end(0);
       core.tell_failure(dequeue.error, queue);
       auto& failed = core.back_off(queue);
-      if (dequeue.error == errc::outcome_unknown) failed.unanswered = plan.asked;
+      if (dequeue.error == errc::outcome_unknown || plan.again) failed.unanswered = plan.asked;
       co_return;
     }
     auto& answer = *dequeue.answer;

@@ -191,7 +191,7 @@ class filler {
     id = add("failed", q, {.max_attempts = 3});
     ask(command::requeue_job{q, id, lease(q, id).fence, 1h, "451 try again later"});
     id = add("snoozed", q, {});
-    ask(command::snooze_job{q, id, lease(q, id).fence, 1h, "rate paid for attempt 1"});
+    ask(command::snooze_job{q, id, lease(q, id).fence, 1h, "rate paid for attempt 1, snooze 1"});
     id = add("spent", q, {.max_attempts = 1});
     lease(q, id, 1ms);
     id = add("missed", q, {.deadline = 1ms});
