@@ -47,10 +47,10 @@ namespace weir {
 /// which its job is enqueued: there is no leader, and no tick is lost or doubled whoever dies.
 ///
 /// Errors of every operation, besides those named at it: `store_unavailable` (not done, or others
-/// changed the schedule each time it was tried), `outcome_unknown` (ask again: every operation here
-/// may be), `store_corrupt` (the schedule cannot be read by this version of weir; `async_remove`
-/// removes it), `operation_aborted` (cancelled; done or not done: whoever finds half of it
-/// completes it).
+/// changed the schedule each time it was tried), `outcome_unknown` (ask again, which is safe but
+/// for `async_trigger`, which enqueues once more), `store_corrupt` (the schedule cannot be read by
+/// this version of weir; `async_remove` removes it), `operation_aborted` (cancelled; done or not
+/// done: whoever finds half of it completes it).
 ///
 /// Executor: the associated one of the handler, or else the store's. Thread-safety: one object may
 /// be used by several threads.
@@ -84,17 +84,17 @@ class schedules {
   /// is paused stays so.
   ///
   /// @param definition when, and how
-  /// @param job        what is enqueued, encoded before this returns, under its type's policies,
-  /// but
-  ///                   for unique keys: what is done with jobs that overlap, `definition` says. Its
-  ///                   JSON form has up to `limits::scheduled_payload_size` bytes
+  /// @param job        what is enqueued, encoded before this returns, under its type's policies.
+  ///                   Unique keys are none of them: `definition` says what is done with jobs that
+  ///                   overlap. Its JSON form has up to `limits::scheduled_payload_size` bytes
   /// @param options    its queue and priority; a schedule in another queue is moved, and no tick is
-  ///                   lost or doubled by that. No headers (`invalid_option`)
+  ///                   lost or doubled by that. Anything else is `invalid_option`
   /// @param token      completes with `void(error_code, put_outcome)`
   /// @return what has become of it
   /// Errors: `invalid_key` (its name), `invalid_option` (its expression, its zone, a tick that
-  /// never comes, and what else is wrong), `invalid_wait`, `invalid_queue`, `unencodable_payload`,
-  /// `payload_too_large`, other bad input, `store_full`.
+  /// never comes, a `tick_member` that the job does not have, and what else is wrong),
+  /// `invalid_wait`, `invalid_queue`, `unencodable_payload`, `payload_too_large`, other bad input,
+  /// `store_full`.
   template <class Job, class Token = default_token>
   WEIR_OPERATION auto async_put(schedule definition, Job const& job, enqueue_options options = {},
                                 Token&& token = Token{}) const {
@@ -107,6 +107,8 @@ class schedules {
     error_code problem;
     if (!options.headers.text().empty()) {
       problem = detail::explained(errc::invalid_option, "a schedule keeps no headers");
+    } else if (options.delay != duration{} || !options.ids.empty()) {
+      problem = detail::explained(errc::invalid_option, "a schedule takes no delay and no ids");
     }
     // In the schedule's own record, which is JSON.
     auto payload = detail::encode_json(job);
@@ -175,6 +177,7 @@ class schedules {
   /// @param name  its name
   /// @param token completes with `void(error_code, bool)`
   /// @return is there one of this name?
+  /// Error: `invalid_option`: its zone cannot be loaded here.
   template <class Token = default_token>
   WEIR_OPERATION auto async_pause(std::string name, Token&& token = Token{}) const {
     return ask<bool>([name = std::move(name)](
@@ -187,6 +190,7 @@ class schedules {
   /// @param name  its name
   /// @param token completes with `void(error_code, bool)`
   /// @return is there one of this name?
+  /// Error: `invalid_option`: its zone cannot be loaded here.
   template <class Token = default_token>
   WEIR_OPERATION auto async_resume(std::string name, Token&& token = Token{}) const {
     return ask<bool>(
@@ -201,6 +205,7 @@ class schedules {
   /// @param name  its name
   /// @param token completes with `void(error_code, std::optional<job_id>)`
   /// @return the job; empty: there is no such schedule
+  /// Errors: `store_full`, `unencodable_payload`.
   template <class Token = default_token>
   WEIR_OPERATION auto async_trigger(std::string name, Token&& token = Token{}) const {
     return ask<std::optional<job_id>>(
@@ -218,6 +223,8 @@ class schedules {
   /// @param to    the last; of more than 1,000 ticks none is enqueued (`invalid_batch`)
   /// @param token completes with `void(error_code, std::uint32_t)`
   /// @return how many ticks there are
+  /// Errors: `invalid_batch`; `invalid_option`: its zone cannot be loaded here; `store_full`,
+  /// `unencodable_payload`.
   template <class Token = default_token>
   WEIR_OPERATION auto async_backfill(std::string name, time_point from, time_point to,
                                      Token&& token = Token{}) const {

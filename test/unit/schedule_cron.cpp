@@ -130,6 +130,8 @@ BOOST_AUTO_TEST_CASE(refuses_and_says_where) {
   check_refused("*/ * * * *", minute, 2, "the step is no number above 0");
   check_refused("*/-1 * * * *", minute, 2, "the step is no number above 0");
   check_refused("0 22-2 * * *", hour, 2, "the range ends before it begins");
+  check_refused("0 22-0 * * *", hour, 2, "the range ends before it begins");
+  check_refused("30-0 * * * *", minute, 0, "the range ends before it begins");
   check_refused("0 0 * * SAT-MON", day_of_week, 8, "the range ends before it begins");
   check_refused("0 0 * * 1/2", day_of_week, 8, "a step needs a range here, such as 1-5/2");
   check_refused("1,,2 * * * *", minute, 2, "nothing stands there");

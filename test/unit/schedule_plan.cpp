@@ -256,6 +256,10 @@ BOOST_AUTO_TEST_CASE(a_stored_schedule_is_read_as_it_was_written) {
   auto const text = weir::detail::encode_schedule(s);
   BOOST_TEST(!weir::detail::decode_schedule(text).has_value());
   BOOST_TEST(!weir::detail::payload_of_tick(s, on(1)).has_value());
+  for (auto const* none : {R"({"tick":5})", R"({"tick":{}})", R"({"other":""})", "[]"}) {
+    s.job.payload = none;  // a time is a text: no job could be read
+    BOOST_TEST(!weir::detail::payload_of_tick(s, on(1)).has_value(), none);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(ids_of_ticks_differ_by_each_of_their_parts) {

@@ -91,10 +91,10 @@ struct scheduler_fixture : worker_fixture {
     return done<weir::put_outcome>(
         [&](auto handler) { schedules.async_put(s, job, options, std::move(handler)); });
   }
-  weir::error_code put_fails(weir::schedule s) {
+  weir::error_code put_fails(weir::schedule s, weir::enqueue_options options = {}) {
     report const job{"daily", ""};
     weir::error_code out;
-    schedules.async_put(s, job, {}, [&](weir::error_code ec, weir::put_outcome) { out = ec; });
+    schedules.async_put(s, job, options, [&](weir::error_code ec, weir::put_outcome) { out = ec; });
     settle();
     return out;
   }
@@ -579,6 +579,30 @@ BOOST_AUTO_TEST_CASE(what_newer_zone_data_has_booked_is_left_to_those_who_have_i
              1U);
 }
 
+// A container may have no zone data at all, and needs none for these.
+BOOST_AUTO_TEST_CASE(what_needs_no_zone_data_is_fired_by_every_host) {
+  for (std::string const zone : {"UTC", "+01:00"}) {
+    weir::schedule s{.name = zone,
+                     .when = weir::cron{"30 2 * * *", zone},
+                     .overlap = weir::overlap_policy::allow};
+    put(s);
+    BOOST_TEST(find(zone)->progress.zone_data.empty());
+    auto booked = *find(zone);
+    auto const before = weir::detail::encode_schedule(booked);
+    booked.progress.zone_data = "9999z";  // as an earlier version of weir wrote it
+    auto const payload = weir::detail::encode_schedule(booked);
+    auto const job =
+        weir::detail::schedule_job(booked, payload, *booked.progress.next - clock.system_now());
+    ask(weir::command::relay_job{.queue = "weir.schedules/reports",
+                                 .id = job.id,
+                                 .expected = before,
+                                 .next = std::span{&job, 1}});
+  }
+  run();
+  pass(48h);
+  BOOST_TEST(enqueued() == 4U);
+}
+
 BOOST_AUTO_TEST_CASE(overlap_is_kept_when_a_schedule_moves) {
   auto s = hourly();
   s.overlap = weir::overlap_policy::skip;
@@ -839,6 +863,9 @@ BOOST_AUTO_TEST_CASE(R8_bad_schedules_are_refused_before_anything_is_done) {
   auto s = hourly();
   s.tick_member = "nothing";
   BOOST_TEST((put_fails(s) == weir::errc::invalid_option));
+  auto const id = ids.job();
+  BOOST_TEST((put_fails(hourly(), {.delay = 1s}) == weir::errc::invalid_option));
+  BOOST_TEST((put_fails(hourly(), {.ids = {&id, 1}}) == weir::errc::invalid_option));
   BOOST_TEST(
       (put_fails({.name = "\xff", .when = weir::every{1h}}) == weir::errc::unencodable_payload));
   BOOST_TEST(!find("a").has_value());

@@ -25,6 +25,11 @@ class any_zone {
   /// Coordinated Universal Time.
   any_zone() = default;
 
+  /// Is the zone of this name one of the time zone database, which the host has to have?
+  [[nodiscard]] static bool is_of_database(std::string_view name) {
+    return name != "UTC" && !fixed_offset(name);
+  }
+
   /// The zone of this name. Errors: those of `tzif_zone::load`.
   [[nodiscard]] static boost::system::result<any_zone> load(std::string_view name) {
     if (name == "UTC") return any_zone{};

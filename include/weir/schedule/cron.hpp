@@ -307,7 +307,8 @@ class cron_expression::parser {
         auto const to = number(span.substr(dash + 1), r);
         if (!to) return 0;
         last = *to;
-        if (last == 0 && first != 0) last = last_of(r);  // FRI-SUN
+        bool const to_sunday = r.field == cron_field::day_of_week && last == 0 && first != 0;
+        if (to_sunday) last = last_of(r);
         if (last < first) return fail(span, "the range ends before it begins"), 0;
       } else if (slash != std::string_view::npos) {
         if (r.field == cron_field::day_of_week) {

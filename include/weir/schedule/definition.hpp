@@ -103,8 +103,8 @@ struct schedule {
   std::optional<time_point> start{};  ///< no tick before this
   std::optional<time_point> end{};    ///< no tick after this
   std::uint64_t version = 0;          ///< of the definition: an older one never replaces a newer
-  std::string tick_member{};  ///< the member of the job's JSON form that is set to its tick,
-                              ///< as `2026-11-25T02:30:00Z`; empty: none
+  std::string tick_member{};          ///< the text in the job's JSON form that is set to its tick,
+                                      ///< as `2026-11-25T02:30:00Z`; empty: none
 
   /// By all of it.
   friend bool operator==(schedule const&, schedule const&) = default;

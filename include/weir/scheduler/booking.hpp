@@ -95,9 +95,14 @@ struct ticking {
                                              " cannot be loaded here: " + zone.error().message());
 }
 
+/// Are its ticks computed by the time zone database?
+[[nodiscard]] inline bool needs_zone_data(schedule const& s) {
+  auto const* const c = std::get_if<cron>(&s.when);
+  return c != nullptr && any_zone::is_of_database(c->zone);
+}
 /// The release of the zone data by which its ticks are computed here; empty: by none.
 [[nodiscard]] inline std::string zone_data_of(schedule const& s) {
-  return std::holds_alternative<cron>(s.when) ? tzif_zone::release() : std::string{};
+  return needs_zone_data(s) ? tzif_zone::release() : std::string{};
 }
 
 /// Copies generation, pause and progress to the definition that replaces another. If their ticks
@@ -122,8 +127,7 @@ inline void book(stored_schedule& made, timetable const& table, stored_schedule 
   auto const was = before.progress;
   made.progress.next = table.next(made.progress.last);
   made.progress.zone_data = zone_data_of(made.definition);
-  bool const on_a_calendar = std::holds_alternative<cron>(made.definition.when);
-  if (!on_a_calendar || made.progress.zone_data >= was.zone_data) return;
+  if (!needs_zone_data(made.definition) || made.progress.zone_data >= was.zone_data) return;
   made.progress.zone_data = was.zone_data;
   if (was.next && (!made.progress.next || *was.next < *made.progress.next)) {
     made.progress.next = was.next;

@@ -150,7 +150,7 @@ class schedule_run final : public prepared_job {
       throw snooze_for{std::chrono::seconds{10}};
     }
     auto const release = zone_data_of(s.definition);
-    if (release < s.progress.zone_data) {
+    if (needs_zone_data(s.definition) && release < s.progress.zone_data) {
       tell_of_schedule("the schedule " + s.definition.name +
                        " is left to others: its next tick is of the time "
                        "zone database " +
@@ -176,7 +176,7 @@ class schedule_run final : public prepared_job {
         ++event.skipped;
       }
       if (!add_tick(jobs, s, t, id_of_tick(s, t))) {
-        throw give_up{"its job has no member " + s.definition.tick_member + " for its tick"};
+        throw give_up{"its job has no text " + s.definition.tick_member + " for its tick"};
       }
       s.progress.job_before = std::exchange(s.progress.last_job, jobs.back().fields.id);
       s.progress.last_queue = s.job.queue;

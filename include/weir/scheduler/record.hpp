@@ -276,14 +276,16 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
   }
 }
 
-/// The payload of a tick's job. Empty: it has no JSON form that a member can be set in.
+/// The payload of a tick's job. Empty: its JSON form has no text of that name to be set.
 [[nodiscard]] inline std::optional<std::string> payload_of_tick(stored_schedule const& s,
                                                                 time_point tick) {
   if (nested_too_deep(s.job.payload)) return std::nullopt;
   if (s.definition.tick_member.empty()) return s.job.payload;
   try {
     auto j = nlohmann::json::parse(s.job.payload);
-    j.at(s.definition.tick_member) = tick_text(tick);
+    auto& member = j.at(s.definition.tick_member);
+    if (!member.is_string() && !member.is_null()) return std::nullopt;  // no job could be read
+    member = tick_text(tick);
     return j.dump();
   } catch (std::bad_alloc const&) {
     throw;

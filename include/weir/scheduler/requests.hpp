@@ -271,7 +271,7 @@ class schedule_requests {
     auto const companion = companion_of(s.job.queue);
     std::vector<ticking> jobs;
     if (!add_tick(jobs, s, time_point{}, id_of_schedule(s.definition.name))) {
-      return explained(errc::invalid_option, "schedule: the job has no member " +
+      return explained(errc::invalid_option, "schedule: the job has no text " +
                                                  s.definition.tick_member + " for its tick");
     }
     auto const view = new_jobs_of(jobs, s.job.kind);
