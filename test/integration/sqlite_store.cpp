@@ -491,4 +491,52 @@ BOOST_AUTO_TEST_CASE(R8_queues_without_jobs_are_bounded_but_those_that_are_held_
   BOOST_TEST(b(command::pause_queue{"but not this"}).error() == errc::store_full);
 }
 
+// In one transaction.
+BOOST_AUTO_TEST_CASE(R8_queues_that_lose_their_jobs_together_are_bounded) {
+  auto o = quick();
+  o.max_idle_queues = 3;
+  bed b{o};
+  std::vector<std::string> queues;
+  for (std::uint64_t i = 0; i != 100; ++i) {
+    queues.push_back("q" + std::to_string(i));
+    std::vector<new_job> const jobs{job_of(i)};
+    BOOST_TEST(b(enqueue(queues.back(), jobs)).has_value());
+  }
+  connection other{b.home.file()};
+  other.must("BEGIN IMMEDIATE");
+  std::size_t cancelled = 0;
+  for (std::uint64_t i = 0; i != 100; ++i) {
+    b.store.async_execute(command::cancel_job{queues[i], id(i)},
+                          [&](error_code ec, cancel_outcome) { cancelled += !ec; });
+  }
+  other.must("ROLLBACK");
+  b.io.restart();
+  b.io.run();
+  BOOST_TEST(cancelled == 100U);
+  BOOST_TEST(b(command::list_queues{})->queues.size() <= 4U);
+}
+
+BOOST_AUTO_TEST_CASE(R8_what_two_queues_get_in_one_step_is_within_the_bound_together) {
+  auto o = quick();
+  o.max_jobs = 10;
+  bed b{o};
+  std::vector<new_job> jobs;
+  for (std::uint64_t i = 0; i != 8; ++i) jobs.push_back(job_of(i));
+  BOOST_TEST(b(enqueue("q", jobs)).has_value());
+  std::vector<new_job> const next{job_of(20), job_of(21)};
+  std::vector<new_job> const there{job_of(30), job_of(31)};
+  auto const relay = [&](std::span<new_job const> to) {
+    return b(command::relay_job{.queue = "q",
+                                .id = id(0),
+                                .expected = "{}",
+                                .next = next,
+                                .to = to.empty() ? "" : "r",
+                                .jobs = to});
+  };
+  BOOST_TEST(relay(there).error() == errc::store_full);
+  auto const one = relay({});
+  BOOST_TEST_REQUIRE(one.has_value(), one.error().message());
+  BOOST_TEST((one->outcome == relay_outcome::relayed));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -94,7 +94,7 @@ class basic_sqlite_store {
   /// Opens nothing yet.
   ///
   /// @param executor where operations without an executor of their own complete
-  /// @param path     of the file, which is made if it is not there; SQLite keeps two more beside it
+  /// @param path     of the file, which is made if it is not there; four more lie beside it
   /// @param options  bounds and times; held within their ranges
   /// @param clock    whose time it keeps
   explicit basic_sqlite_store(executor_type executor, std::string path, sqlite_options options = {},

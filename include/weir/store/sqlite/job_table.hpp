@@ -205,12 +205,26 @@ class sqlite_job_table : public sqlite_job_reader {
     }
   }
 
-  struct loan {
-    sqlite_job_table& from;
-    [[nodiscard]] bool take(std::size_t n) const noexcept {
-      return from.in_.ledger.jobs + n <= from.in_.options.max_jobs;
+  class loan {
+   public:
+    explicit loan(sqlite_job_table& table) noexcept : from_{table} {}
+    loan(loan const&) = delete;
+    loan& operator=(loan const&) = delete;
+    ~loan() { from_.lent_ -= left_; }
+    [[nodiscard]] bool take(std::size_t n) noexcept {
+      if (from_.in_.ledger.jobs + from_.lent_ + n > from_.in_.options.max_jobs) return false;
+      from_.lent_ += n;
+      left_ = n;
+      return true;
     }
-    static void use(std::size_t) noexcept {}
+    void use(std::size_t n) noexcept {
+      from_.lent_ -= n;
+      left_ -= n;
+    }
+
+   private:
+    sqlite_job_table& from_;
+    std::size_t left_ = 0;
   };
   void reap_all(time_point now) {
     constexpr std::size_t many = 1000;
@@ -224,9 +238,10 @@ class sqlite_job_table : public sqlite_job_reader {
   /// once. Not within a step.
   void tidy(time_point now) {
     if (work_ == 0) return;
-    reap(now, 2 * work_ + 2);
-    work_ = 0;
-    if (in_.ledger.idle > in_.options.max_idle_queues) forget_one(now);
+    auto most = 2 * std::exchange(work_, 0) + 2;
+    reap(now, most);
+    while (in_.ledger.idle > in_.options.max_idle_queues && most-- != 0 && forget_one(now)) {
+    }
   }
 
   /// Ends every lease of a job and of a queue, as if its time were over. To be called first in a
@@ -346,6 +361,7 @@ class sqlite_job_table : public sqlite_job_reader {
   sqlite_job_keys keys_;
   sqlite_soonest<time_point> soonest_;  // record to be forgotten
   std::size_t work_ = 0;
+  std::size_t lent_ = 0;  // of what may be there, to steps that are under way
 };
 
 }  // namespace weir::detail

@@ -74,10 +74,15 @@ class sqlite_waiters {
     }
     for (auto it = scans_.begin(); it != scans_.end();) {
       auto const due = events.due.find(it->first);
-      for (auto n = due == events.due.end() ? 0 : due->second; n != 0; --n) wake_one(it->second);
-      // As it was committed: what others have made earlier since is still to be noticed.
+      auto const woken = due == events.due.end() ? 0 : due->second;
+      for (auto n = woken; n != 0; --n) wake_one(it->second);
+      // As it was committed: what others have made earlier since is still to be noticed, and what
+      // they made earlier before is noticed here.
       auto const first = events.first_due.find(it->first);
-      if (first != events.first_due.end()) it->second.first_due = first->second;
+      if (first != events.first_due.end()) {
+        if (woken == 0 && is_earlier(first->second, it->second.first_due)) wake_one(it->second);
+        it->second.first_due = first->second;
+      }
       it = it->second.waiting.empty() ? scans_.erase(it) : std::next(it);
     }
   }
@@ -96,8 +101,7 @@ class sqlite_waiters {
       auto& all = it->second;
       auto const first = tables.jobs().first_due(it->first);
       bool const due = first && rule::job_visible(*first, now);
-      bool const earlier = first && (!all.first_due || *first < *all.first_due);
-      if (due || earlier) wake_one(all);
+      if (due || is_earlier(first, all.first_due)) wake_one(all);
       all.first_due = first;
       // There may be more of them than one can serve; but one at a time, so that it is no herd.
       again = again || (due && !all.waiting.empty());
@@ -149,6 +153,10 @@ class sqlite_waiters {
     std::size_t crowded = 8;
     std::optional<time_point> first_due{};
   };
+
+  static bool is_earlier(std::optional<time_point> first, std::optional<time_point> known) {
+    return first && (!known || *first < *known);
+  }
 
   bool wake(parked<error_code, hint>& w, error_code ec = {}) noexcept {
     try {

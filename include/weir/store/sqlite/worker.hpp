@@ -288,6 +288,10 @@ class sqlite_worker {
       commit(all);
       return {};
     }
+    if (ec == errc::outcome_unknown) {  // once more may be twice
+      fail(all, ec);
+      return {};
+    }
     if (all.size() != 1) return serve_each(all);
     return serve_again(all, ec);
   }
@@ -311,7 +315,7 @@ class sqlite_worker {
 
   /// Executes one command once more, whose first execution failed.
   error_code serve_again(group one, error_code ec) noexcept {
-    if (ec == errc::disk_full && !one[0]->needs_room() && make_room()) {
+    if (one[0] && ec == errc::disk_full && !one[0]->needs_room() && make_room()) {
       if (auto const cannot = begin(writes(one))) {
         fail(one, cannot);
         return cannot;
@@ -359,6 +363,7 @@ class sqlite_worker {
           return fails(explained(to_error(f), sqlite_file::cause_of(f, path_)));
         }
       } catch (std::bad_alloc const&) {
+        if (file_) file_->rollback();
         return make_error_code(boost::system::errc::not_enough_memory);
       }
     }
