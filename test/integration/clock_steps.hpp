@@ -148,8 +148,10 @@ void ahead_for_a_moment(Ask ask, Move move) {
 }
 
 /// A clock is an hour behind for a moment: nobody loses anything, then or when it is right again.
+/// @param fast by so many seconds the clock was ahead before
 template <class Ask, class Move>
-void behind_for_a_moment(Ask ask, Move move) {
+void behind_for_a_moment(Ask ask, Move move, std::int64_t fast = 0) {
+  move(fast);
   owner lives{ask, "lives", std::chrono::minutes{30}};
   move(-an_hour);
   lives.has_it();

@@ -1018,6 +1018,70 @@ BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {
   BOOST_TEST(is_error(on(command::scan_visible_queues{4, 1, 0}), errc::invalid_shard));
 }
 
+// What it may get is bounded (F90), and the largest that it can get is within the bound.
+BOOST_AUTO_TEST_CASE(F59_the_largest_answers_are_read) {
+  server s;
+  bed on{s};
+  std::string const name(limits::holder_size - 4, 'h');
+  for (std::uint32_t i = 0; i != 700; ++i) {
+    auto const holder = name + std::to_string(1000 + i);
+    BOOST_TEST(on(command::acquire_permit{"key", holder, 1000, 1min})->granted);
+  }
+  auto const census = on(command::inspect_permits{"key", limits::batch});
+  BOOST_TEST_REQUIRE(census.has_value());
+  BOOST_TEST(census->holders.size() == 700U);
+  for (std::uint32_t i = 0; i != 100; ++i) {
+    new_job j;
+    j.id = id_of(i);
+    j.kind = "kind";
+    auto const queue = std::string(limits::key_size - 4, 'q') + std::to_string(1000 + i);
+    BOOST_TEST(on(command::enqueue_jobs{queue, std::span{&j, 1}}).has_value());
+  }
+  BOOST_TEST(on(command::gc_stale_pointers{0, 100, {}}).has_value());
+}
+
+// Only time ends what is left of such a queue: an enqueue that adds nothing leaves it to that.
+BOOST_AUTO_TEST_CASE(F11_what_is_asked_again_keeps_no_queue_for_ever) {
+  server s;
+  bed on{s};
+  std::array<std::string_view, 2> const queues{"plain", "unique"};
+  for (auto const queue : queues) {
+    new_job j;
+    j.id = id_of(1);
+    j.kind = "kind";
+    j.retention = 1h;
+    if (queue == "unique") {
+      j.strategy = unique_strategy::until_expired;
+      j.unique_key = "key";
+      j.unique_ttl = 1h;
+    }
+    auto const enqueue = [&](std::uint32_t id) {
+      j.id = id_of(id);
+      return on(command::enqueue_jobs{queue, std::span{&j, 1}}).value();
+    };
+    auto const left = [&] {
+      return std::stoll(s.ask("pttl '{weir:0}:j:" + std::string{queue} + "'"));
+    };
+    enqueue(1);
+    BOOST_TEST(left() == -1);
+    auto const claimed = on(command::dequeue_jobs{queue, "w", 0, 1, 1min}).value();
+    BOOST_TEST_REQUIRE(claimed.jobs.size() == 1U);
+    finished_job const end{id_of(1), claimed.jobs[0].fence, ""};
+    BOOST_TEST(on(command::complete_jobs{queue, std::span{&end, 1}}).has_value());
+    BOOST_TEST(left() > 0);
+    enqueue(1);
+    if (queue == "unique") {
+      BOOST_TEST((enqueue(2).at(0).outcome == enqueue_outcome::duplicate));
+    }
+    BOOST_TEST(left() > 0);
+    j.strategy = unique_strategy::none;
+    j.unique_key = {};
+    j.unique_ttl = {};
+    enqueue(3);
+    BOOST_TEST(left() == -1);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F83_a_queue_that_is_empty_and_left_alone_is_forgotten) {
   server s;
   bed on{s};

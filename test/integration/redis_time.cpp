@@ -62,6 +62,11 @@ BOOST_AUTO_TEST_CASE(F99_nothing_ends_when_a_clock_that_was_behind_is_right_agai
   weir_test::behind_for_a_moment(m.ask(), m.move());
 }
 
+BOOST_AUTO_TEST_CASE(F99_nothing_ends_when_a_clock_that_was_behind_is_nearly_right_again) {
+  moved m;
+  weir_test::behind_for_a_moment(m.ask(), m.move(), 3);
+}
+
 BOOST_AUTO_TEST_CASE(F102_time_goes_on_at_a_replica_that_is_behind) {
   server const master{{"--repl-diskless-sync-delay", "0"}, WEIR_MOVED_CLOCK};
   server const replica{{"--replicaof", "127.0.0.1 " + std::to_string(master.port()),

@@ -49,8 +49,8 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// any number of processes and hosts.
 ///
 ///     weir::redis_store store{io.get_executor(), "redis://127.0.0.1:6379"};
-///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n';
-///     }); weir::limiter limiter{store, ...};
+///     store.async_run(weir::log::failures{"store"});
+///     weir::limiter limiter{store, ...};
 ///
 /// Programs link the CMake target weir::redis, which brings OpenSSL; or OpenSSL themselves.
 ///

@@ -34,7 +34,8 @@ class redis_forgetting final : public redis_request {
   /// @param seen queues of the shard, by those that came before
   redis_forgetting(std::shared_ptr<redis_backend> link, operation op,
                    command::gc_stale_pointers const& c, std::uint64_t seen)
-      : redis_request{shard_call(lua::some_queues(), link->names(), c.shard, {}).arg(seen)},
+      : redis_request{shard_call(lua::some_queues(), link->names(), c.shard, {}).arg(seen),
+                      most_names * limits::key_size},
         link_{std::move(link)},
         operation_{std::move(op)},
         command_{c} {}
@@ -64,6 +65,8 @@ class redis_forgetting final : public redis_request {
   using redis_request::fail;
 
  private:
+  static constexpr std::size_t most_names = 100;  ///< as the script has it
+
   void done(error_code ec) noexcept {
     try {
       operation_->resume(ec, 0);

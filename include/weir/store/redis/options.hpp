@@ -30,14 +30,16 @@ struct redis_options {
   duration offline_patience = std::chrono::seconds{5};
 
   duration connect_timeout = std::chrono::seconds{5};  ///< of each of: name look-up, connect, TLS,
-                                                       ///< greeting
+                                                       ///< greeting; from 1 ms to 1 h
 
   /// How often a silent connection is asked for a sign of life; after two of these without one it
   /// is given up. From 10 ms to 1 h.
   duration health_check_interval = std::chrono::seconds{2};
 
-  duration least_reconnect_wait = std::chrono::milliseconds{50};  ///< doubles with each failure
-  duration longest_reconnect_wait = std::chrono::seconds{5};      ///< where the doubling ends
+  duration least_reconnect_wait = std::chrono::milliseconds{50};  ///< doubles with each failure;
+                                                                  ///< from 1 ms to 1 h
+  duration longest_reconnect_wait = std::chrono::seconds{5};  ///< where the doubling ends, up to
+                                                              ///< 1 h
 
   /// How often a wait for a hint looks whether there is reason for one, while no hints arrive; from
   /// 1 ms to 10 s. While they do, it looks every 2 s, or as rarely as this if that is more: this

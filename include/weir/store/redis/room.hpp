@@ -5,6 +5,7 @@
 #define WEIR_STORE_REDIS_ROOM_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/command/permits.hpp"
 #include "weir/limits.hpp"
 
 #include <algorithm>
@@ -35,6 +36,8 @@ template <class C>
   } else if constexpr (std::is_same_v<C, command::scan_visible_queues> ||
                        std::is_same_v<C, command::list_queues>) {
     return rows(c.limit, limits::key_size);
+  } else if constexpr (std::is_same_v<C, command::inspect_permits>) {
+    return rows(c.limit, limits::holder_size + 64);  // its fence, its end, and what RESP adds
   } else {
     return 0;
   }

@@ -40,12 +40,12 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
   /// Asks now, unless it is asking; then once more afterwards. Nobody waits any more: it does not,
   /// either, or its context would have work until the time to ask again.
   void look() final {
-    if (!wanted()) return sleep_.stop();
+    if (!wanted()) return stop_sleeping();
     if (asking_) {
       again_ = true;
       return;
     }
-    sleep_.stop();
+    stop_sleeping();
     auto const link = link_.lock();
     if (!link) return failed(make_error_code(errc::closed));
     asking_ = true;
@@ -63,12 +63,16 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
   virtual void failed(error_code ec) noexcept = 0;
 
   /// Looks after the pause in which it relies on hints, or at once where they do not arrive.
-  void rely_on_hints() {
+  /// `anew`: also if it sleeps, and knows when there will be reason to look.
+  void rely_on_hints(bool anew) {
     auto const link = link_.lock();
     if (!link || !link->hears(channel())) return look();
-    if (!asking_) sleep(*link, duration::max());
+    if (!asking_ && (anew || !sleeps_)) sleep(*link, duration::max());
   }
-  void stop_sleeping() { sleep_.stop(); }
+  void stop_sleeping() {
+    sleeps_ = false;
+    sleep_.stop();
+  }
 
  private:
   class question final : public redis_request {
@@ -77,7 +81,8 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
         : redis_request{std::move(call)},
           watch_{std::move(watch)} {}
 
-    [[nodiscard]] bool wanted() const noexcept override { return watch_->wanted(); }
+    /// Also if nobody waits any more: were it dropped, the watch would wait for it for ever.
+    [[nodiscard]] bool wanted() const noexcept override { return true; }
     void complete(redis_reply& reply) noexcept override {
       try {
         watch_->asking_ = false;
@@ -106,12 +111,14 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
     constexpr duration trust = std::chrono::seconds{2};
     auto const poll = link.options().poll_interval;
     auto const pause = link.hears(channel()) ? std::max(poll, trust) : poll;
+    sleeps_ = true;
     sleep_.start(link.strand(), saturating_add(system_clock{}.steady_now(), std::min(pause, most)),
                  [self = shared_from_this()] { self->look(); });
   }
 
   std::weak_ptr<redis_backend> link_;
   alarm<system_clock> sleep_;
+  bool sleeps_ = false;
   bool asking_ = false;
   bool again_ = false;
 };
@@ -140,7 +147,7 @@ class redis_permit_watch final : public redis_watch {
     auto const turn = link.names().turn(key_, holder_);
     if (link.was_hinted(turn)) return wake(operation_);
     link.hear(channel_, turn, weak_from_this());
-    rely_on_hints();
+    rely_on_hints(false);
   }
 
   /// Whose turn it is asks for the permit itself: asking before would only be another round trip.
@@ -183,14 +190,14 @@ class redis_scan_watch final : public redis_watch {
     if (link.was_hinted(due_)) return wake(op);
     waiters_.push_back(std::move(op));
     if (!std::exchange(listens_, true)) link.hear(channel_, due_, weak_from_this());
-    rely_on_hints();
+    rely_on_hints(false);
   }
 
-  /// Somebody looks for due queues: what was published before is found now, and there is no other
-  /// reason to look for a while.
+  /// Somebody looks for due queues: what was published before is found now. If it is the only one
+  /// who waits, there is no other reason to look for a while; others may serve other queues.
   void looked(redis_backend& link) {
     (void)link.was_hinted(due_);
-    if (wanted() && link.hears(channel_)) rely_on_hints();
+    if (wanted() && waiters_.size() == 1 && link.hears(channel_)) rely_on_hints(true);
   }
 
   /// Who is woken looks for itself: asking before would only be another round trip.

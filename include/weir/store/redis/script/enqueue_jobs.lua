@@ -45,6 +45,7 @@ local n = (#ARGV - 3) / 4
 local fields, ranks, f, r, added, fresh = {}, {}, 0, 0, 0, {}
 local function write()
   if r == 0 then return end
+---@use stay
   call('ZADD', index, unpack(ranks, 1, r))
   call('HSET', jobs, unpack(fields, 1, f))
   f, r = 0, 0

@@ -54,6 +54,7 @@ for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
   end
   if r > 0 then
     if added == 0 then call('ZCARD', due) end  -- before the first write, its type has to show
+---@use stay
     call('ZADD', index, unpack(ranks))
     call('HSET', jobs, unpack(fields))
     added = added + r / 2

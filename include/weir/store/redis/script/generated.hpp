@@ -188,7 +188,8 @@ if not now then
     seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
     local was = ahead
     if math.max(seen - now, ahead) > 315360000000000 then seen, ahead = 0, 0 end
-    if now >= seen then ahead = 0 end
+    -- Right again, or nearly: what it was behind by, added once more, would end what is held.
+    if now >= seen - ahead / 10 then ahead = math.max(seen - now, 0) end
     now = now + ahead
     local behind = seen - now
     if math.abs(behind) > 1000000 or ahead ~= was then
@@ -820,6 +821,7 @@ end
 )lua";
 
 inline constexpr char part_get_ready[] = R"lua(
+local fades = false
 if not flags then
   local kinds = {'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'zset', 'string', 'zset',
     'zset'}
@@ -832,7 +834,13 @@ if not flags then
   flags = '000'
   call('HSET', KEYS[1], 'flags', flags)
 elseif flags:sub(2, 2) == '1' then
-  flags = flags:sub(1, 1) .. '0' .. flags:sub(3)
+  flags, fades = flags:sub(1, 1) .. '0' .. flags:sub(3), true
+end
+)lua";
+
+inline constexpr char part_stay[] = R"lua(
+if fades then
+  fades = false
   call('HSET', KEYS[1], 'flags', flags)
   for _, i in ipairs({3, 4, 7}) do call('PERSIST', KEYS[i]) end
 end
@@ -1207,6 +1215,7 @@ local n = (#ARGV - 3) / 4
 local fields, ranks, f, r, added, fresh = {}, {}, 0, 0, 0, {}
 local function write()
   if r == 0 then return end
+)lua", part_stay, R"lua(
   call('ZADD', index, unpack(ranks, 1, r))
   call('HSET', jobs, unpack(fields, 1, f))
   f, r = 0, 0
@@ -1318,6 +1327,7 @@ for from = 1, n, 1000 do  -- what Lua can pass to a command is limited
   end
   if r > 0 then
     if added == 0 then call('ZCARD', due) end  -- before the first write, its type has to show
+)lua", part_stay, R"lua(
     call('ZADD', index, unpack(ranks))
     call('HSET', jobs, unpack(fields))
     added = added + r / 2
@@ -1462,6 +1472,13 @@ return {now, shown, out, #found > n and math.ceil(tonumber(call('ZSCORE', dead, 
 
 inline redis_script const& list_jobs() {
   static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_describe, part_fits, R"lua(
+local function not_behind(one, other)
+  for i = 1, math.min(#one, #other) do
+    local here, there = one:byte(i), other:byte(i)
+    if here ~= there then return here < there end
+  end
+  return #one <= #other
+end
 local state, most, score, last, out =
   tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7], {}
 local set, looks, members = state == PENDING and index or state == LEASED and claimed or state == DEAD and dead or kept, 1000, nil
@@ -1475,7 +1492,8 @@ else
     local high = call('ZCOUNT', set, '-inf', score)
     while low < high do
       local middle = math.floor((low + high) / 2)
-      if call('ZRANGE', set, middle, middle)[1] <= last then low = middle + 1 else high = middle end
+      local behind = not not_behind(call('ZRANGE', set, middle, middle)[1], last)
+      if behind then high = middle else low = middle + 1 end
     end
     from = math.max(from, low)
   end
@@ -1701,6 +1719,7 @@ local n = (#ARGV - 3) / 4
 local fields, ranks, f, r, added, fresh = {}, {}, 0, 0, 0, {}
 local function write()
   if r == 0 then return end
+)lua", part_stay, R"lua(
   call('ZADD', index, unpack(ranks, 1, r))
   call('HSET', jobs, unpack(fields, 1, f))
   f, r = 0, 0

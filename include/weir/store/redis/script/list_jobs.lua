@@ -2,6 +2,14 @@
 --- nothing. At most a thousand members are looked at. What is damaged is skipped. A member of a set
 --- with scores may have moved, or many may have one score, so the place is searched for.
 ---@use common, queue, form, sound, record, describe, fits
+--- By their bytes, as a set has them: Lua's `<=` is the order of the server's language.
+local function not_behind(one, other)
+  for i = 1, math.min(#one, #other) do
+    local here, there = one:byte(i), other:byte(i)
+    if here ~= there then return here < there end
+  end
+  return #one <= #other
+end
 local state, most, score, last, out =
   tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7], {}
 local set, looks, members = state == PENDING and index or state == LEASED and claimed or --\
@@ -16,7 +24,8 @@ else
     local high = call('ZCOUNT', set, '-inf', score)
     while low < high do
       local middle = math.floor((low + high) / 2)
-      if call('ZRANGE', set, middle, middle)[1] <= last then low = middle + 1 else high = middle end
+      local behind = not not_behind(call('ZRANGE', set, middle, middle)[1], last)
+      if behind then high = middle else low = middle + 1 end
     end
     from = math.max(from, low)
   end

@@ -22,7 +22,8 @@ if not now then
     seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
     local was = ahead
     if math.max(seen - now, ahead) > weir.redis_farthest then seen, ahead = 0, 0 end
-    if now >= seen then ahead = 0 end
+    -- Right again, or nearly: what it was behind by, added once more, would end what is held.
+    if now >= seen - ahead / 10 then ahead = math.max(seen - now, 0) end
     now = now + ahead
     local behind = seen - now
     if math.abs(behind) > 1000000 or ahead ~= was then

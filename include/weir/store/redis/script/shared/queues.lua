@@ -153,7 +153,9 @@ end
 
 ---@part get_ready
 --- A queue gets jobs. If it is seen for the first time: raises an error unless its keys have these
---- types, or do not exist. If it is fading (see `settle`), it no longer is. After `flags`.
+--- types, or do not exist. If it is fading (see `settle`), it is not to be once a job is added, and
+--- `fades` says so. After `flags`.
+local fades = false
 if not flags then
   local kinds = {'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'zset', 'string', 'zset',
     'zset'}
@@ -166,7 +168,13 @@ if not flags then
   flags = '000'
   call('HSET', KEYS[1], 'flags', flags)
 elseif flags:sub(2, 2) == '1' then
-  flags = flags:sub(1, 1) .. '0' .. flags:sub(3)
+  flags, fades = flags:sub(1, 1) .. '0' .. flags:sub(3), true
+end
+
+---@part stay
+--- The first job is added. After `get_ready`.
+if fades then
+  fades = false
   call('HSET', KEYS[1], 'flags', flags)
   for _, i in ipairs({3, 4, 7}) do call('PERSIST', KEYS[i]) end
 end
