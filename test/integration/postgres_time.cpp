@@ -57,6 +57,11 @@ BOOST_AUTO_TEST_CASE(F99_nothing_ends_when_a_clock_that_was_behind_is_right_agai
   weir_test::behind_for_a_moment(m.ask(), m.move());
 }
 
+BOOST_AUTO_TEST_CASE(F99_nothing_ends_when_a_clock_that_was_behind_is_nearly_right_again) {
+  moved m;
+  weir_test::behind_for_a_moment(m.ask(), m.move(), 3);
+}
+
 // What an application's transaction sees is older than the step, and time is not.
 BOOST_AUTO_TEST_CASE(F99_time_goes_on_within_a_transaction_that_began_before) {
   moved m;

@@ -66,8 +66,10 @@ class postgres_joined final : public postgres_request {
     for (auto const& r : parts_) leaving += r->leaves() ? 1 : 0;
     return leaving != 0;
   }
+  /// It is sent again with the steps of all of them, whoever gives up in between: of one among
+  /// others nobody can say then that it was not done.
   void stays() noexcept override {
-    for (auto const& r : parts_) r->stays();
+    if (parts_.size() == 1) parts_.front()->stays();
   }
 
   void finish(error_code ec, postgres_rows const& rows) noexcept override {

@@ -351,8 +351,9 @@ BEGIN
           FROM gone HAVING count(*) > 0;
     all_ := all_ + CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END;
   END LOOP;
-  -- A queue that has nothing and was left alone for two days is forgotten, with all of its counters
-  -- or none: the sums of some would be wrong. Who uses it meanwhile changes a row's day, or adds one.
+  -- A queue that has nothing, is not held and was left alone for two days is forgotten, with all of
+  -- its counters or none: the sums of some would be wrong. A step that uses it meanwhile changes a
+  -- row's day, or adds one.
   FOR r IN SELECT DISTINCT k.queue FROM (SELECT c.queue FROM weir.counters c
       WHERE c.day < CURRENT_DATE - 2 ORDER BY c.day LIMIT limit_) k LOOP
     WITH old AS MATERIALIZED (SELECT c.ctid AS place FROM weir.counters c
@@ -360,7 +361,9 @@ BEGIN
       DELETE FROM weir.counters c USING old WHERE c.ctid = old.place
         AND (SELECT count(*) FROM old) = --\
           (SELECT count(*) FROM weir.counters k WHERE k.queue = r.queue)
-        AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = r.queue);
+        AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = r.queue)
+        AND NOT EXISTS (SELECT 1 FROM weir.queues q WHERE q.queue = r.queue
+          AND (q.paused OR greatest(q.snoozed, q.until) > now_));
     IF NOT FOUND THEN  -- not before tomorrow
       UPDATE weir.counters c SET day = CURRENT_DATE - 2 WHERE c.ctid IN (SELECT k.ctid
         FROM weir.counters k WHERE k.queue = r.queue AND k.day < CURRENT_DATE - 2
@@ -368,6 +371,16 @@ BEGIN
     END IF;
     all_ := all_ + 1;
   END LOOP;
+  -- What it is held by is forgotten with it, and what it was held by before.
+  DELETE FROM weir.queues d USING (SELECT q.ctid AS place FROM weir.queues q
+        TABLESAMPLE SYSTEM (least(100, 10000 * 8192.0 / (1 + pg_relation_size('weir.queues'))))
+      WHERE NOT q.paused AND greatest(q.snoozed, q.until) < now_ - 172800000000000
+        AND NOT EXISTS (SELECT 1 FROM weir.counters c WHERE c.queue = q.queue)
+        AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = q.queue)
+      LIMIT limit_ FOR UPDATE OF q SKIP LOCKED) o
+    WHERE d.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
   RETURN all_;
 END $$;
 

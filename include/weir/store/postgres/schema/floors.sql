@@ -53,7 +53,7 @@ CREATE FUNCTION weir.to_be_raised(floors_ bigint[], now_ bigint, own_ boolean) R
   LANGUAGE sql STABLE
   RETURN own_ AND floors_ IS NOT NULL
     AND (floors_[10] IS NULL OR now_ >= floors_[5] + 10000000 OR now_ >= floors_[4])
-    AND current_setting('transaction_isolation') = 'read committed';
+    AND weir.sees_all();
 
 -- The highest of them. What is known to be below it was not looked for.
 CREATE FUNCTION weir.top_floor(floors_ bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE

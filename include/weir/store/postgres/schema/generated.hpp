@@ -731,15 +731,18 @@ BEGIN
           FROM gone HAVING count(*) > 0;
     all_ := all_ + CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END;
   END LOOP;
-  -- A queue that has nothing and was left alone for two days is forgotten, with all of its counters
-  -- or none: the sums of some would be wrong. Who uses it meanwhile changes a row's day, or adds one.
+  -- A queue that has nothing, is not held and was left alone for two days is forgotten, with all of
+  -- its counters or none: the sums of some would be wrong. A step that uses it meanwhile changes a
+  -- row's day, or adds one.
   FOR r IN SELECT DISTINCT k.queue FROM (SELECT c.queue FROM ~.counters c
       WHERE c.day < CURRENT_DATE - 2 ORDER BY c.day LIMIT limit_) k LOOP
     WITH old AS MATERIALIZED (SELECT c.ctid AS place FROM ~.counters c
         WHERE c.queue = r.queue AND c.day < CURRENT_DATE - 2 FOR UPDATE SKIP LOCKED)
       DELETE FROM ~.counters c USING old WHERE c.ctid = old.place
         AND (SELECT count(*) FROM old) = (SELECT count(*) FROM ~.counters k WHERE k.queue = r.queue)
-        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = r.queue);
+        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = r.queue)
+        AND NOT EXISTS (SELECT 1 FROM ~.queues q WHERE q.queue = r.queue
+          AND (q.paused OR greatest(q.snoozed, q.until) > now_));
     IF NOT FOUND THEN  -- not before tomorrow
       UPDATE ~.counters c SET day = CURRENT_DATE - 2 WHERE c.ctid IN (SELECT k.ctid
         FROM ~.counters k WHERE k.queue = r.queue AND k.day < CURRENT_DATE - 2
@@ -747,6 +750,16 @@ BEGIN
     END IF;
     all_ := all_ + 1;
   END LOOP;
+  -- What it is held by is forgotten with it, and what it was held by before.
+  DELETE FROM ~.queues d USING (SELECT q.ctid AS place FROM ~.queues q
+        TABLESAMPLE SYSTEM (least(100, 10000 * 8192.0 / (1 + pg_relation_size('~.queues'))))
+      WHERE NOT q.paused AND greatest(q.snoozed, q.until) < now_ - 172800000000000
+        AND NOT EXISTS (SELECT 1 FROM ~.counters c WHERE c.queue = q.queue)
+        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = q.queue)
+      LIMIT limit_ FOR UPDATE OF q SKIP LOCKED) o
+    WHERE d.ctid = o.place;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
   RETURN all_;
 END $$;
 
@@ -1235,7 +1248,7 @@ CREATE FUNCTION ~.to_be_raised(floors_ bigint[], now_ bigint, own_ boolean) RETU
   LANGUAGE sql STABLE
   RETURN own_ AND floors_ IS NOT NULL
     AND (floors_[10] IS NULL OR now_ >= floors_[5] + 10000000 OR now_ >= floors_[4])
-    AND current_setting('transaction_isolation') = 'read committed';
+    AND ~.sees_all();
 
 -- The highest of them. What is known to be below it was not looked for.
 CREATE FUNCTION ~.top_floor(floors_ bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
@@ -1602,7 +1615,8 @@ BEGIN
         ON CONFLICT (queue, id) DO NOTHING;
       GET DIAGNOSTICS added_ = ROW_COUNT;
       n := n + added_;
-      IF strategies_[i] NOT IN (0, 3) THEN
+      -- One that is there by now has a key of its own, or none, and would not free this one.
+      IF added_ = 1 AND strategies_[i] NOT IN (0, 3) THEN
         PERFORM ~.take_key(queue_, false, keys_[i], ids_[i],
                            CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END);
       END IF;
@@ -2180,7 +2194,7 @@ END $$;
 inline constexpr char pointers[] = R"sql(
 -- The number of the scan that finds the queue: those of schedules have one of their own.
 CREATE FUNCTION ~.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
-  RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = '\x776569722e7363686564756c65732f'
+  RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = decode('776569722e7363686564756c65732f', 'hex')
                     THEN 1024 ELSE 0 END;
 
 -- A queue's first pointer up to a time, and before which time it was not looked for.
@@ -2218,7 +2232,7 @@ BEGIN
   IF (vesting_ >= now_) IS NOT TRUE THEN  -- it may come below a floor
     PERFORM nextval('~.returned');
   END IF;
-  IF own_ AND pg_try_advisory_xact_lock_shared(~.queue_lock(queue_)) THEN
+  IF own_ AND ~.sees_all() AND pg_try_advisory_xact_lock_shared(~.queue_lock(queue_)) THEN
     IF (~.first_pointer(queue_, vesting_, now_)).first IS NOT NULL THEN
       RETURN false;
     END IF;
@@ -2304,6 +2318,9 @@ DECLARE
   leasts bigint[];
   until_ bigint;
 BEGIN
+  IF NOT ~.sees_all() THEN
+    RETURN;
+  END IF;
   SELECT array_agg(q.n), array_agg(p.place), array_agg(p.pointer) INTO alone, seen, times
     FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
             WHERE pg_try_advisory_xact_lock(~.queue_lock(u.queue)) OFFSET 0) q
@@ -2431,7 +2448,7 @@ DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
   IF own_ THEN
-    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_], '{-9223372036854775808}', '{NULL}', NULL);
+    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_], '{-9223372036854775808}', ARRAY[NULL]::bigint[], NULL);
   END IF;
   RETURN ~.span((SELECT min(h.vesting) FROM ~.all_heads(queue_) h), now_);
 END $$;
@@ -2441,7 +2458,7 @@ END $$;
 CREATE FUNCTION ~.may_write() RETURNS boolean LANGUAGE sql STABLE
   RETURN pg_current_xact_id_if_assigned() IS NULL
     AND NOT current_setting('transaction_read_only')::boolean
-    AND current_setting('transaction_isolation') = 'read committed';
+    AND ~.sees_all();
 
 -- Of the pointers of each queue that are over, the first one is enough (F77): applications' enqueues
 -- leave one each. It has the queue to itself before it looks for the first one, so that nobody moves
@@ -2673,8 +2690,11 @@ CREATE FUNCTION ~.open_queue(queue_ bytea, shard_ integer) RETURNS void LANGUAGE
 DECLARE
   hurries boolean := ~.hurry();
 BEGIN
-  INSERT INTO ~.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
-  PERFORM 1 FROM ~.queues q WHERE q.queue = queue_ FOR UPDATE;
+  LOOP
+    INSERT INTO ~.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
+    PERFORM 1 FROM ~.queues q WHERE q.queue = queue_ FOR UPDATE;
+    EXIT WHEN FOUND;  -- otherwise it was forgotten in between
+  END LOOP;
 END $$;
 
 CREATE FUNCTION ~.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_ bigint)
@@ -3014,6 +3034,11 @@ CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IM
 CREATE FUNCTION ~.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
 
+-- Does each statement see what was committed before it began? The default of a session may change
+-- while it is used, and a pooler may give another one.
+CREATE FUNCTION ~.sees_all() RETURNS boolean LANGUAGE sql STABLE
+  RETURN current_setting('transaction_isolation') = 'read committed';
+
 -- To be called before a step waits for a lock, or may. On a connection with other steps behind this
 -- one it does not wait for long: it is refused, and asked for once more where it may (F71). Until the
 -- function ends which has settings of its own.
@@ -3047,13 +3072,16 @@ CREATE FUNCTION ~.server_clock() RETURNS bigint LANGUAGE sql VOLATILE
 
 -- Notes the time; where it would be more than a second behind what was noted, after having it go on
 -- from there. Who does so does it alone: see raise_fences. Where nothing can be written, or somebody
--- stands still who does so, the time is only held there. What is ten years ahead was not noted.
+-- stands still who does so, the time is only held there. What is ten years ahead was not noted. A clock
+-- that was behind and is set right again, or nearly, takes the rest of the way alone: what it was
+-- behind by, added once more, would end what is held.
 CREATE FUNCTION ~.note_time() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   ahead_ bigint := coalesce(pg_sequence_last_value('~.ahead'), 0);
   seen_ bigint := coalesce(pg_sequence_last_value('~.seen'), 0);
   clock_ bigint := ~.server_clock();
-  now_ bigint := CASE WHEN clock_ >= seen_ THEN clock_ ELSE greatest(clock_ + ahead_, seen_) END;
+  now_ bigint := CASE WHEN clock_ >= seen_ - ahead_ / 10 THEN greatest(clock_, seen_)
+                   ELSE greatest(clock_ + ahead_, seen_) END;
   was bigint;
 BEGIN
   IF current_setting('transaction_read_only')::boolean THEN
@@ -3067,8 +3095,8 @@ BEGIN
   IF greatest(seen_ - clock_, ahead_) > 315360000000000000 THEN
     seen_ := 0;
   END IF;
-  IF clock_ >= seen_ THEN
-    ahead_ := 0;
+  IF clock_ >= seen_ - ahead_ / 10 THEN
+    ahead_ := greatest(seen_ - clock_, 0);
   END IF;
   now_ := clock_ + ahead_;
   IF now_ < seen_ - 1000000000 THEN

@@ -330,7 +330,8 @@ BEGIN
         ON CONFLICT (queue, id) DO NOTHING;
       GET DIAGNOSTICS added_ = ROW_COUNT;
       n := n + added_;
-      IF strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
+      -- One that is there by now has a key of its own, or none, and would not free this one.
+      IF added_ = 1 AND strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
         PERFORM weir.take_key(queue_, false, keys_[i], ids_[i],
                            CASE WHEN strategies_[i] = weir.unique_strategy.until_expired --\
                                THEN now_ + ttls_[i] END);

@@ -3,7 +3,8 @@
 
 -- The number of the scan that finds the queue: those of schedules have one of their own.
 CREATE FUNCTION weir.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
-  RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = '\x776569722e7363686564756c65732f'
+  RETURN shard_ + CASE WHEN substring(queue_ FROM 1 FOR 15) = --\
+                    decode('776569722e7363686564756c65732f', 'hex')
                     THEN weir.rule.most_shards ELSE 0 END;
 
 -- A queue's first pointer up to a time, and before which time it was not looked for.
@@ -41,7 +42,8 @@ BEGIN
   IF (vesting_ >= now_) IS NOT TRUE THEN  -- it may come below a floor
     PERFORM nextval('weir.returned');
   END IF;
-  IF own_ AND pg_try_advisory_xact_lock_shared(weir.queue_lock(queue_)) THEN
+  IF own_ AND weir.sees_all() --\
+      AND pg_try_advisory_xact_lock_shared(weir.queue_lock(queue_)) THEN
     IF (weir.first_pointer(queue_, vesting_, now_)).first IS NOT NULL THEN
       RETURN false;
     END IF;
@@ -127,6 +129,9 @@ DECLARE
   leasts bigint[];
   until_ bigint;
 BEGIN
+  IF NOT weir.sees_all() THEN
+    RETURN;
+  END IF;
   SELECT array_agg(q.n), array_agg(p.place), array_agg(p.pointer) INTO alone, seen, times
     FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
             WHERE pg_try_advisory_xact_lock(weir.queue_lock(u.queue)) OFFSET 0) q
@@ -254,7 +259,8 @@ DECLARE
   now_ bigint := coalesce(at_, weir.clock());
 BEGIN
   IF own_ THEN
-    PERFORM weir.move_pointers(ARRAY[queue_], ARRAY[shard_], '{-9223372036854775808}', '{NULL}', NULL);
+    PERFORM weir.move_pointers(ARRAY[queue_], ARRAY[shard_], '{-9223372036854775808}', --\
+        ARRAY[NULL]::bigint[], NULL);
   END IF;
   RETURN weir.span((SELECT min(h.vesting) FROM weir.all_heads(queue_) h), now_);
 END $$;
@@ -264,7 +270,7 @@ END $$;
 CREATE FUNCTION weir.may_write() RETURNS boolean LANGUAGE sql STABLE
   RETURN pg_current_xact_id_if_assigned() IS NULL
     AND NOT current_setting('transaction_read_only')::boolean
-    AND current_setting('transaction_isolation') = 'read committed';
+    AND weir.sees_all();
 
 -- Of the pointers of each queue that are over, the first one is enough (F77): applications' enqueues
 -- leave one each. It has the queue to itself before it looks for the first one, so that nobody moves

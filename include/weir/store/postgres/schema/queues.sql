@@ -77,8 +77,11 @@ CREATE FUNCTION weir.open_queue(queue_ bytea, shard_ integer) RETURNS void LANGU
 DECLARE
   hurries boolean := weir.hurry();
 BEGIN
-  INSERT INTO weir.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
-  PERFORM 1 FROM weir.queues q WHERE q.queue = queue_ FOR UPDATE;
+  LOOP
+    INSERT INTO weir.queues (queue, shard) VALUES (queue_, shard_) ON CONFLICT DO NOTHING;
+    PERFORM 1 FROM weir.queues q WHERE q.queue = queue_ FOR UPDATE;
+    EXIT WHEN FOUND;  -- otherwise it was forgotten in between
+  END LOOP;
 END $$;
 
 CREATE FUNCTION weir.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_ bigint)

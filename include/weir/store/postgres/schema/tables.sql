@@ -258,6 +258,11 @@ CREATE FUNCTION weir.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql
 CREATE FUNCTION weir.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
 
+-- Does each statement see what was committed before it began? The default of a session may change
+-- while it is used, and a pooler may give another one.
+CREATE FUNCTION weir.sees_all() RETURNS boolean LANGUAGE sql STABLE
+  RETURN current_setting('transaction_isolation') = 'read committed';
+
 -- To be called before a step waits for a lock, or may. On a connection with other steps behind this
 -- one it does not wait for long: it is refused, and asked for once more where it may (F71). Until the
 -- function ends which has settings of its own.
@@ -292,13 +297,16 @@ CREATE FUNCTION weir.server_clock() RETURNS bigint LANGUAGE sql VOLATILE
 
 -- Notes the time; where it would be more than a second behind what was noted, after having it go on
 -- from there. Who does so does it alone: see raise_fences. Where nothing can be written, or somebody
--- stands still who does so, the time is only held there. What is ten years ahead was not noted.
+-- stands still who does so, the time is only held there. What is ten years ahead was not noted. A clock
+-- that was behind and is set right again, or nearly, takes the rest of the way alone: what it was
+-- behind by, added once more, would end what is held.
 CREATE FUNCTION weir.note_time() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   ahead_ bigint := coalesce(pg_sequence_last_value('weir.ahead'), 0);
   seen_ bigint := coalesce(pg_sequence_last_value('weir.seen'), 0);
   clock_ bigint := weir.server_clock();
-  now_ bigint := CASE WHEN clock_ >= seen_ THEN clock_ ELSE greatest(clock_ + ahead_, seen_) END;
+  now_ bigint := CASE WHEN clock_ >= seen_ - ahead_ / 10 THEN greatest(clock_, seen_)
+                   ELSE greatest(clock_ + ahead_, seen_) END;
   was bigint;
 BEGIN
   IF current_setting('transaction_read_only')::boolean THEN
@@ -312,8 +320,8 @@ BEGIN
   IF greatest(seen_ - clock_, ahead_) > 315360000000000000 THEN
     seen_ := 0;
   END IF;
-  IF clock_ >= seen_ THEN
-    ahead_ := 0;
+  IF clock_ >= seen_ - ahead_ / 10 THEN
+    ahead_ := greatest(seen_ - clock_, 0);
   END IF;
   now_ := clock_ + ahead_;
   IF now_ < seen_ - 1000000000 THEN
