@@ -82,8 +82,10 @@ struct log_state {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 };
-[[nodiscard]] inline log_state log_of(stranger& who, std::string const& prefix = "weir") {
-  auto const said = nlohmann::json::parse(who.ask("$JS.API.STREAM.INFO." + prefix + "-jobs-0"));
+[[nodiscard]] inline log_state log_of(stranger& who, std::string const& prefix = "weir",
+                                      std::uint32_t shard = 0) {
+  auto const said = nlohmann::json::parse(
+      who.ask("$JS.API.STREAM.INFO." + prefix + "-jobs-" + std::to_string(shard)));
   return {said["state"]["first_seq"], said["state"]["last_seq"]};
 }
 

@@ -113,13 +113,14 @@ std::string owner_of(stranger& who, std::string_view key) {
   return value->substr(value->find(' ') + 1);
 }
 
-/// Those who have written to the log of the first shard.
-std::set<std::string> writers(stranger& who) {
+/// Those who have written to the log of a shard.
+std::set<std::string> writers(stranger& who, std::uint32_t shard = 0) {
   std::set<std::string> out;
-  auto const state = log_of(who);
+  auto const log = "weir-jobs-" + std::to_string(shard);
+  auto const state = log_of(who, "weir", shard);
   for (auto n = state.first; n <= state.last; ++n) {
     auto const said = nlohmann::json::parse(
-        who.ask("$JS.API.STREAM.MSG.GET.weir-jobs-0", R"({"seq":)" + std::to_string(n) + "}"));
+        who.ask("$JS.API.STREAM.MSG.GET." + log, R"({"seq":)" + std::to_string(n) + "}"));
     auto const data = detail::nats_base64(said["message"]["data"].get<std::string>());
     detail::nats_batch_reader const message{data.value()};
     out.insert(boost::uuids::to_string(message.id().sender));
@@ -169,6 +170,30 @@ BOOST_AUTO_TEST_CASE(F67_the_owner_executes_what_others_ask) {
   BOOST_TEST(one(one_token("key", q)).value().allowed);
   BOOST_TEST(other(one_token("key", q)).value().allowed);
   BOOST_TEST(!owner(one_token("key", q)).value().allowed);
+}
+
+BOOST_AUTO_TEST_CASE(F67_the_owner_collects_in_each_shard) {
+  server s;
+  together all{s};
+  auto owns = owning();
+  auto asks = asking();
+  owns.shards = asks.shards = 2;
+  via owner{all, all.add(owns)};
+  via one{all, all.add(asks)};
+  auto const enqueue_all = [](via& on, std::uint64_t first) {
+    for (std::uint64_t i = 0; i != 8; ++i) {
+      std::array const jobs{job_of(first + i)};
+      auto const queue = "queue " + std::to_string(i);
+      BOOST_TEST(on(command::enqueue_jobs{queue, jobs}).has_value());
+    }
+  };
+  enqueue_all(owner, 10);
+  for (std::uint32_t const shard : {0U, 1U}) {
+    BOOST_TEST(one(command::gc_stale_pointers{shard}).has_value());
+  }
+  enqueue_all(one, 20);
+  stranger who{s};
+  for (std::uint32_t const shard : {0U, 1U}) BOOST_TEST(writers(who, shard).size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(who_cannot_be_the_owner_does_it_itself_where_there_is_none) {

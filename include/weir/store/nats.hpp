@@ -51,8 +51,8 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// hosts.
 ///
 ///     weir::nats_store store{io.get_executor(), "nats://127.0.0.1:4222"};
-///     store.async_run([](weir::error_code ec) { std::cerr << "store: " << ec.message() << '\n';
-///     }); weir::limiter limiter{store, ...};
+///     store.async_run(weir::log::failures{"store"});
+///     weir::limiter limiter{store, ...};
 ///
 /// Programs link the CMake target weir::nats, which brings the NATS C client.
 ///
@@ -152,7 +152,7 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// (`dequeued::damaged`). In place of a damaged image, or of one that has lost a part, one before
 /// it serves, or all of the log.
 ///
-/// Beside the errors below, jobs have `store_full` for more than `max_jobs`
+/// Beside the errors above, jobs have `store_full` for more than `max_jobs`
 /// in a shard, `schema_too_new` where a later version of weir has written to the log, from there
 /// on, `store_corrupt` where a part of the log is missing or all images are damaged, and
 /// `invalid_option` where other processes use another number of shards. Who waited when the

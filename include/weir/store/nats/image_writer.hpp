@@ -235,15 +235,24 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void write_part() {
     auto const on = link_.lock();
     if (!on || over_) return end();
-    if (next_ == record_.parts) return;
+    if (next_ == record_.parts || gives_up_) return;
     auto const n = next_++;
     ask(on->names().part(shard_, record_.id, n), std::move(parts_[n]), [this](nats_reply const& r) {
       auto const written = read_written(r.data());
-      if (written.sequence == 0) return end();
+      if (written.sequence == 0) return give_up();
+      if (gives_up_) return;
       first_ = std::min(first_, written.sequence);
       if (++written_ == record_.parts) return look_at(0, &nats_image_writing::say);
       write_part();
     });
+  }
+  /// There is no room for all parts: those that were written would fill what others need (F61).
+  void give_up() {
+    auto const on = link_.lock();
+    if (!on) return end();
+    if (std::exchange(gives_up_, true)) return;
+    ask(on->names().purge(), R"({"filter":")" + on->names().parts(shard_, record_.id) + R"("})",
+        [this](nats_reply const&) { end(); });
   }
   void say() {
     auto const on = link_.lock();
@@ -319,6 +328,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   std::uint64_t first_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t next_ = 0;
   std::uint64_t written_ = 0;
+  bool gives_up_ = false;
   bool over_ = false;
 };
 

@@ -198,12 +198,13 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     std::string_view owner = record->value;
     if (!owner.starts_with(tag)) return vacant();
     owner.remove_prefix(tag.size());
+    if (owner.empty()) return vacant();
     if (owner == claim_) return service_ ? become(state::mine) : vacant();
     if (owner == dead_ && system_clock{}.steady_now() < dead_until_) return vacant();
     if (owner == stranger_) return become(state::nobodys);
     // A subject is made of it: strangers' bytes are none.
     bool const plain = owner.size() <= longest_owner && std::ranges::all_of(owner, plain_in_nats);
-    if (owner.empty() || !plain) return vacant();
+    if (!plain) return vacant();
     if (owner_ != owner) misses_ = 0;
     owner_ = owner;
     if (auto const on = link_.lock()) subject_ = on->names().questions(owner_);

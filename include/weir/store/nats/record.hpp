@@ -155,6 +155,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   [[nodiscard]] bool owns() const noexcept {
     auto const on = link_.lock();
     return on && known_ && !told_ && on->knows_time() && on->owns(part_) &&
+           is_of_this_connection() &&
            system_clock{}.steady_now() - confirmed_at_ < std::chrono::seconds{1};
   }
   [[nodiscard]] State& remembered() noexcept { return state_; }
@@ -243,7 +244,18 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       patient_until_ =
           saturating_add(system_clock{}.steady_now(), link->options().offline_patience);
     }
-    known_ && !look_ ? decide(false) : ask();
+    known_ && !look_ && is_of_this_connection() ? decide(false) : ask();
+  }
+
+  void confirmed() {
+    confirmed_at_ = system_clock{}.steady_now();
+    if (auto const link = link_.lock()) connection_ = link->connection();
+  }
+  /// The stream that another connection meets may have begun anew: then the sequence is another
+  /// record's, and a write that expects it would undo what others were granted since.
+  [[nodiscard]] bool is_of_this_connection() const noexcept {
+    auto const link = link_.lock();
+    return sequence_ == 0 || (link && link->connection() == connection_);
   }
 
   void ask() {
@@ -257,7 +269,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
 
   void read(result<nats_record> const& found) {
     if (found.has_error()) return refused(found.error());
-    confirmed_at_ = system_clock{}.steady_now();
+    confirmed();
     // Nobody has written it since: its time goes on.
     if (found->sequence != sequence_) known_since_ = confirmed_at_;
     sequence_ = found->sequence;
@@ -336,7 +348,8 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     sequence_ = w.sequence;
     state_ = std::move(written_);
     seen_ = wrote_at_;
-    confirmed_at_ = known_since_ = system_clock{}.steady_now();
+    confirmed();
+    known_since_ = confirmed_at_;
     if (state_.news() && !owns()) {
       if (auto const link = link_.lock()) link->tell(link->names().hint(subject_));
     }
@@ -394,9 +407,10 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   State written_{};
   time_point seen_ = time_point::min();  // of the record
   time_point wrote_at_{};
-  bool told_ = false;           // a time, so that it is not known what is over
-  steady_time confirmed_at_{};  // when it was read or written last
-  steady_time known_since_{};   // when it was first seen as it is
+  bool told_ = false;             // a time, so that it is not known what is over
+  steady_time confirmed_at_{};    // when it was read or written last,
+  std::uint64_t connection_ = 0;  // and on which connection
+  steady_time known_since_{};     // when it was first seen as it is
   std::uint64_t sequence_ = 0;
   std::uint32_t tries_ = 0;
   std::uint32_t lost_ = 0;
