@@ -6,7 +6,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace weir::testing {
+using namespace weir;
+using namespace weir::testing;
+
 namespace {
 
 BOOST_AUTO_TEST_SUITE(memory_locks)
@@ -46,4 +48,3 @@ BOOST_AUTO_TEST_CASE(R2_in_a_crowd) {
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace weir::testing

@@ -6,7 +6,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace weir::testing {
+using namespace weir;
+using namespace weir::testing;
+
 namespace {
 
 constexpr sql_mutant defects[] = {
@@ -49,4 +51,3 @@ BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace weir::testing

@@ -6,7 +6,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace weir::testing {
+using namespace weir;
+using namespace weir::testing;
+
 namespace {
 
 struct run {
@@ -24,4 +26,3 @@ BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) { suite::buckets(driver, found)
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace weir::testing

@@ -9,7 +9,9 @@
 
 #include <cstddef>
 
-namespace weir::testing {
+using namespace weir;
+using namespace weir::testing;
+
 namespace {
 
 BOOST_AUTO_TEST_SUITE(sqlite_locks)
@@ -43,4 +45,3 @@ BOOST_AUTO_TEST_CASE(one_of_them) { be_one_of_them<lock_commands>(); }
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace weir::testing
