@@ -50,8 +50,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace manifest;
 
-/// While it lives, a signal to end waits: a process that it ended in between would leave its new file
-/// behind. The run's threads have ended by then, so this thread is the one that would be asked.
+/// While it lives, a signal to end waits: a process that it ended in between would leave its new
+/// file behind. The run's threads have ended by then, so this thread is the one that would be
+/// asked.
 class signals_held {
  public:
   signals_held() {

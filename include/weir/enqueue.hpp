@@ -34,8 +34,8 @@ namespace weir {
 
 /// What one enqueue may say that its job's type does not.
 struct enqueue_options {
-  duration delay{};                        ///< from the enqueue to its vesting time
-  std::string_view queue{};                ///< instead of the type's queue; copied
+  duration delay{};          ///< from the enqueue to its vesting time, [0, `limits::span`]
+  std::string_view queue{};  ///< instead of the type's queue; copied
   std::optional<std::uint8_t> priority{};  ///< instead of the type's
 
   /// Ids of the caller's own, one for each job, by position; empty: new ones. Copied.

@@ -64,9 +64,11 @@ struct lease_notes {
 /// take any completion token; the default is `deferred`, so `co_await queue.async_…()` works.
 ///
 /// Errors of every operation, besides those named at it: the bad input named in `errc` (before any
-/// I/O), `store_unavailable` (not done), `outcome_unknown` (ask again: every operation here may
-/// be), `operation_aborted` (cancelled; done or not done, never half). Cancelling leaves nothing
-/// behind that needs cleaning up.
+/// I/O), `store_unavailable` (not done), `outcome_unknown` (ask again, which is safe but for two:
+/// `async_enqueue` enqueues once more unless `enqueue_options::ids` names the jobs, and
+/// `async_dequeue` claims others unless it has a `sequence`), `not_enough_memory`,
+/// `operation_aborted` (cancelled; done or not done, never half), and what a store adds. Cancelling
+/// leaves nothing behind that needs cleaning up.
 ///
 /// Thread-safety: one queue object may be used by several threads, except while its observer is
 /// being set.
@@ -115,10 +117,11 @@ class job_queue {
   /// @param token   completes with `void(error_code, enqueued_job)`
   /// @return what became of it; a conflict under `discard` and `log` is `duplicate`
   /// Errors: `unique_conflict` under `reject`, and under `replace` and `reschedule` if the other
-  /// job runs: the value beside this error is the outcome (`duplicate`), and its `other` the job
-  /// that has the key. A handler gets both; a coroutine does with `as_tuple`, for an exception has
-  /// room for the error only. Otherwise `unencodable_payload`, `payload_too_large` and other bad
-  /// input; `invalid_option` for more than one id, or a nil one; `store_full`.
+  /// job runs, or has ended and keeps the key (`until_expired`): the value beside this error is the
+  /// outcome (`duplicate`), and its `other` the job that has the key. A handler gets both; a
+  /// coroutine does with `as_tuple`, for an exception has room for the error only. Otherwise
+  /// `unencodable_payload`, `payload_too_large` and other bad input; `invalid_option` for more than
+  /// one id, or a nil one; `store_full`.
   template <class Job, class Token = default_token>
   WEIR_OPERATION auto async_enqueue(Job const& job, enqueue_options options = {},
                                     Token&& token = Token{}) const {

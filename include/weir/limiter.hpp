@@ -102,9 +102,9 @@ struct limiter_noun {
 ///     weir::permit q = co_await llm.async_acquire("gpt", {.wait = 3s});
 ///     co_await llm.async_with_permit("gpt", body);
 ///
-/// Who waits does so in line: first come, first served, as far as the store declares an order. A
-/// holder that dies is missed for the TTL at most; one that dies waiting for the poll interval and
-/// a second, or twice the interval if that is more.
+/// Who waits does so in line: first come, first served, as far as the store declares an order. The
+/// permit of a holder that dies is free after the TTL at most; the place of one that dies in line
+/// is lost after `poll` and a second, or after twice `poll` if that is more.
 ///
 /// A handle: copies share their state. Options outside their ranges do no harm here: every
 /// operation that would use them fails, before anything is changed, with `invalid_limit`,
@@ -202,8 +202,8 @@ class limiter {
   /// @param options how long to wait, by the limiter's clock, from the initiation on
   /// @param token   completes with `void(error_code, permit)`
   /// @return the permit, with life left in it
-  /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`,
-  /// `invalid_wait`.
+  /// Errors: `timed_out`: the wait is over, and no permit was free when the store last answered;
+  /// `invalid_key`, `invalid_wait`; of a store that refuses or has not answered, its own.
   /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind
   /// once the store has executed the release that it starts; until then a place in line until that
   /// lapses, or what the store granted, for the TTL at most. So do all errors.

@@ -51,8 +51,8 @@ namespace weir {
 ///
 /// A *refund* gives a grant back, once: it goes back as far as it has not refilled, and only while
 /// nothing was taken after it; the answer says how much that was. A grant is consumed by being
-/// refunded, so refunding it again does nothing. Copies of it know nothing of each other; refunding
-/// two of them does no harm either unless a take has restored the very same state in between.
+/// refunded, so refunding it again does nothing. Refunding two copies of one grant credits it once,
+/// unless a later take has brought the bucket back to exactly the same state in between.
 ///
 /// A handle: copies share their state. Limiters on the same store with the same key policy share
 /// their keys' buckets, as long as their quotas are the same; where they should not, give their

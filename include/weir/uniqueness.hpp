@@ -66,8 +66,7 @@ class unique_conflict_error : public boost::system::system_error {
       : boost::system::system_error{make_error_code(errc::unique_conflict)},
         holder_{std::make_shared<std::string const>(std::move(holder))} {}
 
-  /// The holder of the key when the store was asked last, as `lock::holder` of its owner says;
-  /// empty if the store did not answer before the wait was over.
+  /// The holder of the key when the store was asked last, as `lock::holder` of its owner says.
   [[nodiscard]] std::string_view holder() const noexcept { return *holder_; }
 
  private:
@@ -243,8 +242,8 @@ class uniqueness {
   /// @param options how long to wait, by this object's clock, from the initiation on
   /// @param token   completes with `void(error_code, lock)`
   /// @return the lock, with life left in it
-  /// Errors: `timed_out`: the wait is over, also if the store has not answered; `invalid_key`,
-  /// `invalid_wait`.
+  /// Errors: `timed_out`: the wait is over, and the lock was held when the store last answered;
+  /// `invalid_key`, `invalid_wait`; of a store that refuses or has not answered, its own.
   /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind
   /// once the store has executed the release that it starts; until then, what the store granted,
   /// for the TTL at most. So do all errors.
@@ -341,12 +340,12 @@ class uniqueness {
 
   /// Runs a body while holding a lock (`unique_strategy::while_executing` for any code).
   ///
-  /// If the lock cannot be had within the wait, that is a conflict, and the body is not run: under
-  /// `reject` it is the error `unique_conflict`, thrown as `unique_conflict_error`, under `discard`
-  /// a value, under `log` the same and the observer is told. Otherwise the body runs, and the lock
-  /// is renewed meanwhile, each time that a third of the TTL has passed, and more often after a
-  /// failure. When it is lost (the store says so, or it could not be renewed before its time was
-  /// over, less a margin of a tenth, at most 1 s) the body is cancelled (terminal) and the
+  /// If others have the lock until the wait is over, that is a conflict, and the body is not run:
+  /// under `reject` it is the error `unique_conflict`, thrown as `unique_conflict_error`, under
+  /// `discard` a value, under `log` the same and the observer is told. Otherwise the body runs, and
+  /// the lock is renewed meanwhile, each time that a third of the TTL has passed, and more often
+  /// after a failure. When it is lost (the store says so, or it could not be renewed before its
+  /// time was over, less a margin of a tenth, at most 1 s) the body is cancelled (terminal) and the
   /// operation fails with `lease_lost`, whatever the body returned or threw: somebody else may have
   /// run beside it. In the end the lock is given back, also if the body failed.
   ///

@@ -38,7 +38,8 @@ struct equal_jitter {
 };
 
 /// Anywhere from the inner backoff's first wait to three times the previous wait. It grows from
-/// what was drawn and not with the attempt, so it wants a `capped_backoff` around it.
+/// what was drawn and not with the attempt, so it wants a `capped_backoff` around it. Failed
+/// attempts of jobs have no previous wait that anybody remembers: there it does not grow.
 struct decorrelated_jitter {
   /// A wait from [the inner backoff's first, three times `previous` or that first].
   template <class B>

@@ -15,7 +15,7 @@ namespace weir {
 /// (attempt + 1)`.
 ///
 /// The defaults are Sidekiq's curve: 15 s + attempt^4 s + (0…10 s) · (attempt + 1), which makes 25
-/// attempts in about three weeks.
+/// attempts in about 17 days.
 class polynomial_backoff {
  public:
   /// @param first  the wait before the first retry, less jitter; held within [0, `limits::span`]

@@ -28,8 +28,8 @@
 ///       BOOST_TEST((f.outcome != weir::testing::verdict::failed), f);
 ///     }
 ///
-/// Each noun has its named checks, one for each promise (R1-R8) and failure (F1-F55) that a client
-/// can see; generated histories, compared with the rule; and concurrent histories, judged by
+/// Each noun has its named checks, one for each promise (R1-R8) and failure (F1 and on) that a
+/// client can see; generated histories, compared with the rule; and concurrent histories, judged by
 /// whether they have a legal order. The folder of its name has a file for each. A noun takes a
 /// while to compile: give each a translation unit of its own.
 ///
