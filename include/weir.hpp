@@ -4,10 +4,10 @@
 #ifndef WEIR_HPP
 #define WEIR_HPP
 
-// What most programs need of weir, with nothing but Boost's headers and nlohmann's json: the four
-// primitives, the worker, the policies, and the memory store. The other stores are one include
-// each, weir/store/NAME.hpp, since each needs its engine's client library; schedules, metrics, the
-// register of workers and the console have headers of their own.
+// The four primitives, the worker, the policies and the memory store: most programs need no more of
+// weir, and these need nothing but Boost's headers and nlohmann's json. The other stores are one
+// include each, weir/store/NAME.hpp, since each needs its engine's client library; schedules,
+// metrics, the register of workers and the console have headers of their own.
 
 #include "weir/backoff/all.hpp"
 #include "weir/clock/coarse.hpp"

@@ -102,7 +102,7 @@ struct limiter_noun {
 ///     weir::permit q = co_await llm.async_acquire("gpt", {.wait = 3s});
 ///     co_await llm.async_with_permit("gpt", body);
 ///
-/// Who waits does so in line: first come, first served, as far as the store declares an order. The
+/// Waiters stand in line: first come, first served, as far as the store declares an order. The
 /// permit of a holder that dies is free after the TTL at most; the place of one that dies in line
 /// is lost after `poll` and a second, or after twice `poll` if that is more.
 ///

@@ -1018,7 +1018,7 @@ BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {
   BOOST_TEST(is_error(on(command::scan_visible_queues{4, 1, 0}), errc::invalid_shard));
 }
 
-// What it may get is bounded (F90), and the largest that it can get is within the bound.
+// An answer's size is bounded (F90), and the largest answers are within the bound.
 BOOST_AUTO_TEST_CASE(F59_the_largest_answers_are_read) {
   server s;
   bed on{s};

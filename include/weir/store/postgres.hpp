@@ -58,11 +58,11 @@ void close_engine(postgres_engine& engine);
 /// lost; nothing keeps an executor busy while no command is under way, but, for a tenth of a
 /// second, what listened for one that waited.
 ///
-/// What is issued together goes as one call, in one transaction: numbered dequeues and completions,
-/// of any queues; other dequeues, and enqueues, of one queue. So does what is issued while two such
-/// calls are under way. None fails because of another: a call that is
-/// refused is tried again command by command. None waits for a time to pass, unless those calls are
-/// held up, by an application's transaction, say; then for 40 ms at most.
+/// Commands that are issued together go as one call, in one transaction: numbered dequeues and
+/// completions of any queues; other dequeues, and enqueues, of one queue. So does what is issued
+/// while two such calls are under way. None fails because of another: a call that is refused is
+/// tried again command by command. None waits for a time to pass, unless those calls are held up,
+/// by an application's transaction, say; then for 40 ms at most.
 ///
 /// The connection string is libpq's, and so are its TLS modes: `sslmode=verify-full` checks who the
 /// server is, `require` does not, and the default, `prefer`, does not even insist on TLS. A pooler

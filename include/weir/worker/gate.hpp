@@ -180,8 +180,8 @@ class gate {
                             refusing_policy::rate};
     }
     auto delay = std::max(decision.retry_after, duration{std::chrono::milliseconds{1}});
-    // As far ahead as may be, all is reserved: who came back for the next token alone would come
-    // for each, and in vain for all but one (F73).
+    // All tokens are reserved as far ahead as they may be. Jobs that came back for the next token
+    // would come back for each one, and all but one of them in vain (F73).
     if (!whole_queue) {
       auto const half = core.options.max_reservation / 2;
       delay = std::max(delay, half + part_of(half, core.ids.entropy()));

@@ -1492,8 +1492,8 @@ else
     local high = call('ZCOUNT', set, '-inf', score)
     while low < high do
       local middle = math.floor((low + high) / 2)
-      local behind = not not_behind(call('ZRANGE', set, middle, middle)[1], last)
-      if behind then high = middle else low = middle + 1 end
+      local shown = not_behind(call('ZRANGE', set, middle, middle)[1], last)
+      if shown then low = middle + 1 else high = middle end
     end
     from = math.max(from, low)
   end

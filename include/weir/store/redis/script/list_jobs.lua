@@ -2,7 +2,8 @@
 --- nothing. At most a thousand members are looked at. What is damaged is skipped. A member of a set
 --- with scores may have moved, or many may have one score, so the place is searched for.
 ---@use common, queue, form, sound, record, describe, fits
---- By their bytes, as a set has them: Lua's `<=` is the order of the server's language.
+--- Is the one before the other, or the same? By their bytes, which is a set's order; Lua's `<=` is
+--- the order of the server's language.
 local function not_behind(one, other)
   for i = 1, math.min(#one, #other) do
     local here, there = one:byte(i), other:byte(i)
@@ -24,8 +25,8 @@ else
     local high = call('ZCOUNT', set, '-inf', score)
     while low < high do
       local middle = math.floor((low + high) / 2)
-      local behind = not not_behind(call('ZRANGE', set, middle, middle)[1], last)
-      if behind then high = middle else low = middle + 1 end
+      local shown = not_behind(call('ZRANGE', set, middle, middle)[1], last)
+      if shown then low = middle + 1 else high = middle end
     end
     from = math.max(from, low)
   end
