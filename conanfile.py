@@ -35,7 +35,7 @@ class WeirConan(ConanFile):
     topics = ("asio", "coroutines", "rate-limiter", "job-queue", "semaphore", "header-only")
     settings = "os", "arch", "compiler", "build_type"
     options = {
-        "compiled": [True, False],  # weir::compiled, and weir::compiled_<store>: static libraries
+        "compiled": [True, False],  # weir::compiled, and weir::compiled_<part>: static libraries
         **{f"with_{part}": [True, False] for part in parts},  # weir::<part>
     }
     default_options = {"compiled": False, **{f"with_{part}": False for part in parts}}
@@ -68,7 +68,9 @@ class WeirConan(ConanFile):
 
     def libraries(self):
         """What is compiled once, if anything is."""
-        return ["compiled", *(f"compiled_{store}" for store in self.chosen(stores))] if self.options.compiled else []
+        if not self.options.compiled:
+            return []
+        return ["compiled", "compiled_console", *(f"compiled_{store}" for store in self.chosen(stores))]
 
     def validate(self):
         if self.settings.get_safe("compiler.cppstd"):
@@ -110,12 +112,13 @@ class WeirConan(ConanFile):
         core = self.component("core", "weir", ["boost::headers", "nlohmann_json::nlohmann_json"])
         if self.settings.get_safe("os") in ("Linux", "FreeBSD"):
             core.system_libs = ["pthread"]
-        self.component("testing", "testing", ["core"])
+        for part in ("testing", "console"):
+            self.component(part, part, ["core"])
         for part in self.chosen(parts):
             self.component(part, part, ["core", *parts[part][1]])
         for library in self.libraries():
-            store = library.removeprefix("compiled").removeprefix("_")
-            compiled = self.component(library, library, ["compiled", store] if store else ["core"])
+            part = library.removeprefix("compiled").removeprefix("_")
+            compiled = self.component(library, library, ["compiled", part] if part else ["core"])
             compiled.libdirs = ["lib"]
             compiled.libs = [f"weir_{library}"]
             compiled.defines = ["WEIR_SEPARATE_COMPILATION"]

@@ -2,11 +2,13 @@
 # library, and exists only where that library is found. weir's own build and the installed package make them here, in the
 # project that uses them, from what is there.
 #
+# weir::console is what weir/console.hpp needs, which is nothing more than weir::weir.
+#
 # weir::opentelemetry is what weir/observe/opentelemetry.hpp needs, in the same way: OpenTelemetry's API.
 #
-# And what of weir need not be compiled with each file that includes it: weir::compiled, and weir::compiled_<store>, are
-# static libraries of it, compiled in that project, with its options, if something links them. Whoever links one of them
-# has WEIR_SEPARATE_COMPILATION defined, and needs that of each store that is used.
+# And what of weir need not be compiled with each file that includes it: weir::compiled, weir::compiled_console and
+# weir::compiled_<store> are static libraries of it, compiled in that project, with its options, if something links them.
+# Whoever links one of them has WEIR_SEPARATE_COMPILATION defined, and needs that of each part that is used.
 #
 # Takes weir_FIND_COMPONENTS: looks for what these need, or, where there are none, for everything.
 # Sets weir_<component>_missing: what is needed and was not found.
@@ -27,16 +29,22 @@ function(weir_add_compiled name header) # LIBRARIES...
   target_link_libraries(weir_${name} PUBLIC ${ARGN})
 endfunction()
 
-# Makes weir::STORE, which links LIBRARIES, and weir::compiled_STORE.
+# Makes weir::PART, which links LIBRARIES, and weir::compiled_PART of the header FOLDER/src.hpp.
+function(weir_add_part part folder) # LIBRARIES...
+  add_library(weir_${part} INTERFACE)
+  add_library(weir::${part} ALIAS weir_${part})
+  target_link_libraries(weir_${part} INTERFACE weir::weir ${ARGN})
+  weir_add_compiled(compiled_${part} ${folder}/src.hpp weir::compiled weir::${part})
+endfunction()
+
+# Makes weir::STORE and weir::compiled_STORE.
 function(weir_add_store store) # LIBRARIES...
-  add_library(weir_${store} INTERFACE)
-  add_library(weir::${store} ALIAS weir_${store})
-  target_link_libraries(weir_${store} INTERFACE weir::weir ${ARGN})
-  weir_add_compiled(compiled_${store} weir/store/${store}/src.hpp weir::compiled weir::${store})
+  weir_add_part(${store} weir/store/${store} ${ARGN})
 endfunction()
 
 if(NOT TARGET weir::compiled)
   weir_add_compiled(compiled weir/src.hpp weir::weir)
+  weir_add_part(console weir/console)
 endif()
 
 if("sqlite" IN_LIST weir_wanted AND NOT TARGET weir::sqlite)

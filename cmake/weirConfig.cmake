@@ -1,4 +1,4 @@
-# find_package(weir [COMPONENTS testing sqlite redis postgres nats opentelemetry])
+# find_package(weir [COMPONENTS testing console sqlite redis postgres nats opentelemetry])
 include(CMakeFindDependencyMacro)
 # Plain Boost headers have no package file: CMake's own module finds them too, where this CMake still has it.
 if(POLICY CMP0167)
@@ -19,7 +19,7 @@ foreach(component IN LISTS weir_FIND_COMPONENTS)
       set(weir_NOT_FOUND_MESSAGE "weir::${component} needs ${weir_${component}_missing}, which is not found")
     else()
       set(weir_NOT_FOUND_MESSAGE
-        "weir has no component '${component}'; there are testing, sqlite, redis, postgres, nats and opentelemetry")
+        "weir has no component '${component}'; there are testing, console, sqlite, redis, postgres, nats and opentelemetry")
     endif()
   endif()
 endforeach()

@@ -6,11 +6,11 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
+#include "weir/console/entrance.hpp"
 #include "weir/console/options.hpp"
-#include "weir/console/site.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
-#include "weir/detail/spawn.hpp"
+#include "weir/detail/erased.hpp"
 #include "weir/error.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -41,17 +41,12 @@ class console_stream {
 
   /// The store's: where handlers without an executor of their own are called.
   [[nodiscard]] executor_type get_executor() const noexcept {
-    return site_->store().get_executor();
+    return detail::web::executor_of(*site_);
   }
 
   /// The head of the response, which is chunked.
   [[nodiscard]] boost::beast::http::response<boost::beast::http::empty_body> head() const {
-    namespace http = boost::beast::http;
-    http::response<http::empty_body> out{http::status::ok, 11};
-    out.set(http::field::content_type, "text/event-stream");
-    detail::web::guard(out);
-    out.chunked(true);
-    return out;
+    return detail::web::stream_head();
   }
 
   /// Waits for what comes next of the body: at once the first time, then after
@@ -70,8 +65,7 @@ class console_stream {
                        std::shared_ptr<detail::web::site> const& on,
                        std::shared_ptr<detail::web::query const> const& view,
                        std::shared_ptr<std::string> const& last) {
-      detail::spawn<std::string>(on->store().get_executor(),
-                                 detail::web::site::next_event(on, view, last), std::move(handler));
+      detail::web::next_event(on, view, last, std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code, std::string)>(
         detail::bound_initiation{get_executor(), initiate}, token, site_, view_, last_);
@@ -122,13 +116,13 @@ class console {
   template <class Store, host_clock Clock = system_clock>
     requires(!std::same_as<Store, console> && job_store<Store>)
   explicit console(Store store, console_options options = {}, Clock clock = Clock{})
-      : site_{std::make_shared<detail::web::site>(
+      : site_{detail::web::open_site(
             detail::console_store{store}, detail::any_clock::of(clock),
             [clock] { return clock.system_now(); }, std::move(options))} {}
 
   /// The store's: where handlers without an executor of their own are called.
   [[nodiscard]] executor_type get_executor() const noexcept {
-    return site_->store().get_executor();
+    return detail::web::executor_of(*site_);
   }
 
   /// Answers a request.
@@ -146,9 +140,7 @@ class console {
   WEIR_OPERATION auto async_handle(request_type request, Token&& token = Token{}) const {
     auto initiate = [](boost::asio::any_completion_handler<void(error_code, response_type)> handler,
                        std::shared_ptr<detail::web::site> const& on, request_type asked) {
-      detail::spawn<response_type>(on->store().get_executor(),
-                                   detail::web::site::handle(on, std::move(asked)),
-                                   std::move(handler));
+      detail::web::answer(on, std::move(asked), std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code, response_type)>(
         detail::bound_initiation{get_executor(), initiate}, token, site_, std::move(request));
@@ -162,7 +154,7 @@ class console {
   /// @return empty: it is not, or may not be, or there are as many streams as there may be:
   /// `async_handle` has the answer
   [[nodiscard]] std::optional<console_stream> open_stream(request_type const& request) const {
-    auto view = detail::web::site::watched(site_, request);
+    auto view = detail::web::watched(site_, request);
     if (!view) return std::nullopt;
     return console_stream{site_, std::move(view)};
   }
@@ -172,5 +164,9 @@ class console {
 };
 
 }  // namespace weir
+
+#if !defined(WEIR_SEPARATE_COMPILATION)
+#include "weir/console/site.hpp"
+#endif
 
 #endif

@@ -23,7 +23,7 @@ class WeirTestConan(ConanFile):
     def components(self):
         options = self.chosen()
         stores = ["sqlite", "redis", "postgres", "nats"]
-        return ["testing"] + [s for s in [*stores, "opentelemetry"] if options.get_safe(f"with_{s}")]
+        return ["testing", "console"] + [s for s in [*stores, "opentelemetry"] if options.get_safe(f"with_{s}")]
 
     def generate(self):
         toolchain = CMakeToolchain(self)

@@ -189,7 +189,7 @@ class Ways:
 
     def find_package(self):
         # The fast way leaves out what the two pages show, SQLite, compiled once, and Redis, and what pkg-config finds.
-        wanted = ["testing"] + [s for s in STORES if not self.fast or s == "nats"]
+        wanted = ["testing", "console"] + [s for s in STORES if not self.fast or s == "nats"]
         for mode in list(MODES)[:1] if self.fast else MODES:
             self.say(f"find_package(weir COMPONENTS …), {mode}", wanted)
             build = self.cmake(f"find-{mode}", f"-DWEIR_COMPONENTS={';'.join(wanted)}", MODES[mode])
@@ -226,7 +226,7 @@ class Ways:
             self.run_program(build / name)
 
     def add_subdirectory(self):
-        wanted = ["redis"] if self.fast else ["testing"] + STORES
+        wanted = ["redis"] if self.fast else ["testing", "console"] + STORES
         for mode in MODES:
             self.say(f"add_subdirectory, {mode}", wanted)
             build = self.cmake(f"subdirectory-{mode}", f"-DWEIR_SOURCE={ROOT}", f"-DWEIR_COMPONENTS={';'.join(wanted)}",
@@ -239,7 +239,7 @@ class Ways:
                    expect=r"there is no weir::redis: it needs OpenSSL \(OpenSSL\), which is not found")
 
     def plain(self):
-        wanted = ["sqlite"] if self.fast else ["core", "testing"] + STORES
+        wanted = ["sqlite"] if self.fast else ["core", "testing", "console"] + STORES
         include = ["-std=c++20", "-I", ROOT / "include"]
         if self.boost:
             include += ["-isystem", self.boost / "include"]
@@ -248,7 +248,8 @@ class Ways:
         build.mkdir()
         apart = build / "weir.cpp"
         apart.write_text('#include "weir/src.hpp"\n' + "".join(
-            f'#include "weir/store/{s}/src.hpp"\n' for s in wanted if s in STORES), encoding="utf-8")
+            f'#include "weir/{part}/src.hpp"\n' for part in ["console", *(f"store/{s}" for s in STORES)]
+            if part.removeprefix("store/") in wanted), encoding="utf-8")
         libraries = [library for s in wanted for library in CLIENTS.get(s, ("", []))[1]]
         for mode in MODES:
             self.say(f"-I include, {mode}", wanted)

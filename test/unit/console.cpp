@@ -4,6 +4,10 @@
 #include "weir/console.hpp"
 
 #include "weir/clock/manual.hpp"
+#include "weir/console/guard.hpp"
+#include "weir/console/html.hpp"
+#include "weir/console/query.hpp"
+#include "weir/console/text.hpp"
 #include "weir/id_source.hpp"
 #include "weir/job_headers.hpp"
 #include "weir/rule/job_cursor.hpp"

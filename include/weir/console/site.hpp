@@ -5,15 +5,21 @@
 #define WEIR_CONSOLE_SITE_HPP
 
 #include "weir/console/acts.hpp"
+#include "weir/console/entrance.hpp"
+#include "weir/console/guard.hpp"
 #include "weir/console/limit_pages.hpp"
 #include "weir/console/pages.hpp"
 #include "weir/console/queue_pages.hpp"
 #include "weir/console/web/generated.hpp"
 #include "weir/console/worker_pages.hpp"
+#include "weir/detail/config.hpp"
+#include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/status.hpp>
@@ -25,7 +31,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -33,105 +38,10 @@
 #include <string_view>
 #include <utility>
 
-// From a request to a page, and back: who may ask, and what is around each page.
+// From a request to a page, and back: what is around each page.
 namespace weir::detail::web {
 
-namespace http = boost::beast::http;
-using request = http::request<http::string_body>;
-using response = http::response<http::string_body>;
-using request_header = http::request_header<>;
-
 inline constexpr std::size_t body_size = 4096;  // bytes of a request's body: a form without fields
-
-/// A field that a request must not have twice. Empty: it has none.
-[[nodiscard]] inline std::optional<std::string_view> only(request_header const& asked,
-                                                          std::string_view name) {
-  auto const [first, last] = asked.equal_range(name);
-  if (first == last) return std::string_view{};
-  if (std::next(first) != last) return std::nullopt;
-  return std::string_view{first->value()};
-}
-
-/// A name without its port.
-[[nodiscard]] inline std::string_view host_of(std::string_view host) {
-  auto const bracket = host.find(']');
-  auto const colon = host.find(':', bracket == host.npos ? 0 : bracket);
-  if (colon == host.npos) return host;
-  bool const port = host.find_first_not_of("0123456789", colon + 1) == host.npos;
-  return port ? host.substr(0, colon) : host;
-}
-
-/// Why a request is refused before anybody looks what it asks for.
-struct refusal {
-  refusal(status with, std::string_view because) : code{with}, why{because} {}
-  status code;
-  std::string_view why;
-};
-
-/// How far a target is open to sites of others.
-enum class openness : std::uint8_t {
-  page,   ///< a link of theirs leads here
-  file,   ///< no site but this one is given it; a browser of old does not say which asks
-  inner,  ///< only a page of this console asks for it: a question, which a key would answer, and
-          ///< the stream
-};
-
-/// A site of others can send requests here by the browser of an operator: it says from where they
-/// come, and which name they were sent to. Over plain HTTP, by a name that is not of the host
-/// itself, browsers say less: from where, in `Origin` or `Referer`.
-[[nodiscard]] inline std::optional<refusal> refused(request_header const& asked,
-                                                    std::vector<std::string> const& hosts,
-                                                    bool changes, openness open) {
-  auto const host = only(asked, "Host");
-  if (!host || host->empty()) return refusal{status::bad_request, "One Host is wanted."};
-  bool const known = std::ranges::any_of(
-      hosts, [&](std::string const& own) { return boost::beast::iequals(own, host_of(*host)); });
-  if (!known) {
-    return refusal{status::misdirected_request, "This is not called by that name (Host)."};
-  }
-  auto const site = only(asked, "Sec-Fetch-Site");
-  if (!site) return refusal{status::bad_request, "Sec-Fetch-Site is there twice."};
-  if (changes) {
-    if (*site == "same-origin") return std::nullopt;
-    auto const origin = only(asked, "Origin");
-    bool const own = origin && (*origin == "http://" + std::string{*host} ||
-                                *origin == "https://" + std::string{*host});
-    if (site->empty() && own) return std::nullopt;
-    return refusal{status::forbidden, "This did not come from a page of this console."};
-  }
-  if (site->empty() && open == openness::inner) {
-    auto const own = "://" + std::string{*host};
-    auto const from = [&](std::string_view field) {
-      auto const said = only(asked, field).value_or("");
-      auto const at = said.find("://");
-      if (at == said.npos || (said.substr(0, at) != "http" && said.substr(0, at) != "https")) {
-        return false;
-      }
-      auto const rest = said.substr(at);
-      return rest == own || rest.starts_with(own + "/");
-    };
-    if (from("Origin") || from("Referer")) return std::nullopt;
-    return refusal{status::forbidden, "This did not come from a page of this console."};
-  }
-  bool const of_others = *site == "cross-site" || *site == "same-site";
-  bool const followed = open == openness::page && asked["Sec-Fetch-Mode"] == "navigate" &&
-                        asked["Sec-Fetch-Dest"] == "document";
-  if (of_others && !followed) return refusal{status::forbidden, "Another site asks for this."};
-  return std::nullopt;
-}
-
-/// The fields by which a browser lets nothing in, and nobody else have it.
-inline void guard(http::response_header<>& out) {
-  out.set(http::field::cache_control, "no-store");
-  out.set("X-Content-Type-Options", "nosniff");
-  out.set(
-      "Content-Security-Policy",
-      "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action "
-      "'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'");
-  out.set("Cross-Origin-Opener-Policy", "same-origin");
-  out.set("Cross-Origin-Resource-Policy", "same-origin");
-  out.set("Referrer-Policy", "strict-origin");  // targets are long
-}
 
 class site {
  public:
@@ -151,8 +61,6 @@ class site {
     co_return out;
   }
 
-  /// The page that is to be kept up to date, if the request asks for one and may. Empty: it does
-  /// not, or may not, or so many are kept up to date already.
   [[nodiscard]] static std::shared_ptr<query const> watched(std::shared_ptr<site> const& self,
                                                             request_header const& asked) {
     auto const q = self->within(asked);
@@ -170,7 +78,6 @@ class site {
             }};
   }
 
-  /// The next event of a page: what it is now, if that is not `last`.
   static text next_event(std::shared_ptr<site> self, std::shared_ptr<query const> view,
                          std::shared_ptr<std::string> last) {
     if (!last->empty()) {
@@ -340,6 +247,37 @@ class site {
   pages pages_;
   std::atomic<std::uint32_t> streams_{0};
 };
+
+WEIR_DECL std::shared_ptr<site> open_site(console_store store, any_clock clock,
+                                          std::function<time_point()> date, console_options o) {
+  return std::make_shared<site>(std::move(store), std::move(clock), std::move(date), std::move(o));
+}
+WEIR_DECL boost::asio::any_io_executor executor_of(site const& of) noexcept {
+  return of.store().get_executor();
+}
+
+WEIR_DECL void answer(std::shared_ptr<site> const& of, request asked,
+                      boost::asio::any_completion_handler<void(error_code, response)> handler) {
+  spawn<response>(executor_of(*of), site::handle(of, std::move(asked)), std::move(handler));
+}
+
+WEIR_DECL std::shared_ptr<query const> watched(std::shared_ptr<site> const& of,
+                                               request_header const& asked) {
+  return site::watched(of, asked);
+}
+WEIR_DECL http::response<http::empty_body> stream_head() {
+  http::response<http::empty_body> out{http::status::ok, 11};
+  out.set(http::field::content_type, "text/event-stream");
+  guard(out);
+  out.chunked(true);
+  return out;
+}
+WEIR_DECL void next_event(
+    std::shared_ptr<site> const& of, std::shared_ptr<query const> const& view,
+    std::shared_ptr<std::string> const& last,
+    boost::asio::any_completion_handler<void(error_code, std::string)> handler) {
+  spawn<std::string>(executor_of(*of), site::next_event(of, view, last), std::move(handler));
+}
 
 }  // namespace weir::detail::web
 

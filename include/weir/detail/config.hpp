@@ -6,7 +6,8 @@
 
 // weir is header-only unless a program defines WEIR_SEPARATE_COMPILATION in all of its translation
 // units. Then headers only declare what stands behind their seams, and one translation unit
-// includes weir/src.hpp, and store/NAME/src.hpp of each engine that is used.
+// includes weir/src.hpp, store/NAME/src.hpp of each engine that is used, and console/src.hpp if the
+// console is.
 
 /// Before the definition of a function that is no template and stands behind a seam.
 #if defined(WEIR_SEPARATE_COMPILATION)
