@@ -445,6 +445,26 @@ BOOST_AUTO_TEST_CASE(R8_what_is_over_makes_room_and_what_is_held_does_not) {
   BOOST_TEST(lock_of("c")->granted);
 }
 
+BOOST_AUTO_TEST_CASE(R1_a_line_that_is_tidied_a_few_at_a_time_stays_as_the_file_has_it) {
+  manual_clock clock;
+  basic_bed<manual_clock> b{quick(), clock};
+  auto const take = [&](auto const& store, std::string_view key, std::string_view holder) {
+    return ask(b.io, store,
+               command::acquire_permit{.key = key, .holder = holder, .limit = 10, .ttl = 1s});
+  };
+  for (auto const* holder : {"a", "b", "c", "d", "e"}) {
+    BOOST_TEST(take(b.store, "k", holder)->granted);
+  }
+  clock.advance(2s);
+  BOOST_TEST(take(b.store, "other", "x")->granted);  // tidies two of them away
+  BOOST_TEST(take(b.store, "k", "e")->granted);
+  basic_sqlite_store<manual_clock> const another{b.io.get_executor(), b.home.file(), quick(),
+                                                 clock};
+  auto const census = ask(b.io, another, command::inspect_permits{.key = "k"});
+  BOOST_TEST_REQUIRE(census.has_value(), census.error().message());
+  BOOST_TEST(census->in_use == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(F21_full_buckets_go_first_then_new_keys_are_shed_and_none_spent_forgotten) {
   auto o = quick();
   o.max_buckets = 3;

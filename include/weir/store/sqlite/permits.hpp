@@ -102,7 +102,7 @@ class sqlite_permits {
       std::string const text{key.bytes()};
       changed(text);
       if (auto const known = lines_.find(text); known != lines_.end()) {
-        rule::expire(known->second, now);
+        forget(known->second, ticket.integer() != 0, static_cast<std::uint64_t>(number.integer()));
       }
       ++n;
     }
@@ -185,6 +185,14 @@ class sqlite_permits {
     sqlite_run(in_.db, sql::insert_occupant, key, ticket, after->number, holder, after->until,
                after->limit);
     ++in_.ledger.permits;
+  }
+
+  /// Takes out of a line what was taken out of the file, and no more.
+  static void forget(rule::permit_line& line, bool ticket, std::uint64_t number) noexcept {
+    auto const from = [&](auto& occupants) {
+      if (auto const* const gone = occupants.find(number)) occupants.erase(*gone);
+    };
+    ticket ? from(line.tickets) : from(line.permits);
   }
 
   template <class Key, class Ticket, class Number>
