@@ -6,7 +6,9 @@
 #include "weir/testing/faulty_store.hpp"
 #include "worker_fixture.hpp"
 
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -132,6 +134,25 @@ BOOST_AUTO_TEST_CASE(stop_ends_it_without_error) {
   settle();
   BOOST_TEST_REQUIRE(ended.has_value());
   BOOST_TEST(!*ended);
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_run_is_work_of_its_handlers_executor) {
+  asio::io_context own;
+  auto w = make_worker();
+  int ran = 0;
+  w.handle<note>([&](note const&) {
+    ++ran;
+    w.stop();
+  });
+  enqueue("note", one);
+  w.async_run(asio::bind_executor(own, [this](weir::error_code ec) { ended = ec; }));
+  for (int i = 0; i != 100 && !ended; ++i) {
+    settle();
+    BOOST_TEST_REQUIRE(!own.stopped());
+    own.poll();
+  }
+  BOOST_TEST(ran == 1);
+  BOOST_TEST((ended == weir::error_code{}));
 }
 
 BOOST_AUTO_TEST_CASE(destroying_it_drains_its_run) {

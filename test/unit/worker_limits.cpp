@@ -25,10 +25,13 @@ namespace test {
 struct by_text : note {};
 /// One at once.
 struct alone : note {};
+/// By the same limit, of which it leaves more to others.
+struct modest : note {};
 /// Enqueued again, it has another instant.
 struct movable : note {};
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(by_text, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(alone, text, number)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(modest, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(movable, text, number)
 
 }  // namespace test
@@ -43,6 +46,12 @@ template <>
 struct weir::job_traits<test::alone> {
   static constexpr std::string_view kind = "single";
   static constexpr std::uint32_t concurrency = 1;
+};
+template <>
+struct weir::job_traits<test::modest> {
+  static constexpr std::string_view kind = "modest";
+  static constexpr std::uint32_t concurrency = 1;
+  static std::string concurrency_key(test::modest const& l) { return "limit " + l.text; }
 };
 template <>
 struct weir::job_traits<test::movable> {
@@ -63,6 +72,10 @@ struct limits_fixture : worker_fixture {
   worker_type& worker(weir::worker_options options = {}, weir::duration length = 50ms) {
     auto& w = workers_.emplace_back(make_worker(options));
     w.handle<by_text>([this, length](by_text const& l) { return run(l.text, length); });
+    w.handle<modest>([this, length](modest const& l) {
+      others_of_modest = std::max(others_of_modest, running[l.text]);
+      return run(l.text, length);
+    });
     w.handle<alone>([this, length](alone const&) { return run("single", length); });
     w.handle<movable>([this, length](movable const&) { return run("single", length); });
     w.handle<note>([this](note const&) { ++plain; });
@@ -94,6 +107,7 @@ struct limits_fixture : worker_fixture {
   std::deque<worker_type> workers_;
   std::map<std::string, int> running;
   int most = 0;
+  int others_of_modest = 0;
   int started = 0;
   int ended_jobs = 0;
   int plain = 0;
@@ -274,6 +288,20 @@ BOOST_AUTO_TEST_CASE(F73_a_job_that_was_brought_forward_and_is_given_back_waits_
   BOOST_TEST((find(job)->vests_in <= 0s));
   BOOST_TEST(find(job)->attempts == 0U);
   expect_nothing_left("single");
+}
+
+BOOST_AUTO_TEST_CASE(R1_jobs_that_wait_for_one_key_are_each_held_to_their_own_limit) {
+  start(worker({}, 1s));
+  for (int i = 0; i != 10; ++i) {
+    for (int n = 0; n != 3; ++n) enqueue(by_text{});
+    enqueue(modest{});
+    pass(200ms);
+  }
+  pass(10min);
+  BOOST_TEST(ended_jobs == 40);
+  BOOST_TEST(most == 2);
+  BOOST_TEST(others_of_modest == 0);
+  expect_nothing_left("limit ");
 }
 
 BOOST_AUTO_TEST_CASE(F73_jobs_that_have_ended_are_skipped) {

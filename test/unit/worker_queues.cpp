@@ -305,6 +305,28 @@ BOOST_AUTO_TEST_CASE(a_paused_queue_that_is_named_is_not_asked_again_and_again) 
   BOOST_TEST(ran["mail"] == 1);
 }
 
+BOOST_AUTO_TEST_CASE(F84_a_worker_by_name_listens_again_when_nothing_of_others_is_due) {
+  slow const far{store, clock, 1ms};
+  auto w = counting(far, {.poll = 1s, .queues = {{.name = "mail"}}});
+  begin(w);
+  for (int i = 0; i != 8; ++i) {
+    fill("other", 1);
+    pass(200ms);
+  }
+  auto const jobs = ask(weir::command::dequeue_jobs{
+      .queue = "other", .holder = "another", .sequence = 1, .limit = 8, .lease = 1h});
+  for (auto const& j : jobs.jobs) {
+    weir::finished_job const done{.id = j.id, .fence = j.fence, .result = {}};
+    ask(weir::command::complete_jobs{"other", {&done, 1}});
+  }
+  fill("mail", 1);
+  pass(2s);
+  BOOST_TEST(ran["mail"] == 1);
+  auto const before = far.of<weir::command::min_vesting_time>().asked;
+  pass(10s);
+  BOOST_TEST(far.of<weir::command::min_vesting_time>().asked - before <= 20U);
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_looks_in_the_shards_that_it_is_given) {
   memory const sharded{io.get_executor(), {.shards = 4}, clock};
   auto const add = [&](std::string const& queue) {

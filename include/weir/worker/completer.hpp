@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_COMPLETER_HPP
 #define WEIR_WORKER_COMPLETER_HPP
 
+#include "weir/detail/spawn.hpp"
 #include "weir/limits.hpp"
 #include "weir/worker/core.hpp"
 
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -39,7 +41,10 @@ class completer {
   /// Stores what was added.
   static void flush(std::shared_ptr<completer> const& self) {
     for (auto& queue : std::exchange(self->idle_, {})) {
-      self->core_->begin(store(self, std::move(queue)));
+      auto ended = [self, queue](std::exception_ptr const& failed) {
+        if (failed) self->give_up(queue, failed);
+      };
+      self->core_->begin(store(self, std::move(queue)), std::move(ended));
     }
   }
 
@@ -53,12 +58,13 @@ class completer {
   };
   struct queue_line {
     std::vector<done> waiting;
+    std::vector<done> batch;  ///< on its way
     bool busy = false;
   };
 
   static boost::asio::awaitable<void> store(std::shared_ptr<completer> self, std::string queue) {
     for (;;) {
-      auto batch = self->next_batch(queue);
+      auto& batch = self->next_batch(self->lines_[queue]);
       if (batch.empty()) break;
       auto const asked = request_of(batch);
       request complete{{.queue = queue, .jobs = asked.views}};
@@ -74,17 +80,30 @@ class completer {
   }
 
   /// As many of those that wait as one command may have; the rest goes with the next one.
-  [[nodiscard]] std::vector<done> next_batch(std::string const& queue) {
-    auto& waiting = lines_[queue].waiting;
+  [[nodiscard]] static std::vector<done>& next_batch(queue_line& line) {
+    auto& waiting = line.waiting;
     std::size_t n = 0;
     for (std::size_t bytes = 0; n != waiting.size() && n != limits::batch; ++n) {
       bytes += waiting[n].stored.size();
       if (bytes > limits::batch_bytes) break;
     }
     auto const end = waiting.begin() + static_cast<std::ptrdiff_t>(n);
-    std::vector<done> batch{std::make_move_iterator(waiting.begin()), std::make_move_iterator(end)};
+    line.batch.assign(std::make_move_iterator(waiting.begin()), std::make_move_iterator(end));
     waiting.erase(waiting.begin(), end);
-    return batch;
+    return line.batch;
+  }
+
+  /// There was no memory to go on with: what was done is not stored, and their leases end.
+  void give_up(std::string const& queue, std::exception_ptr const& why) {
+    auto const line = std::move(lines_[queue]);
+    lines_.erase(queue);
+    for (auto const* each : {&line.batch, &line.waiting}) {
+      for (auto const& d : *each) {
+        if (d.job->settled) continue;
+        core_->tell(worker_event_kind::lease_lost, *d.job, error_of(why).message());
+        core_->settle(*d.job);
+      }
+    }
   }
 
   /// A view of each, for as long as the command needs it, and asking until the last of the leases

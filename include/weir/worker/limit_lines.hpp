@@ -81,12 +81,11 @@ class limit_lines {
     auto found = self->lines_.find(key);
     bool const is_new = found == self->lines_.end();
     auto const at = is_new ? std::make_shared<line>(core, key) : found->second;
-    at->limit = limit;
     if (auto const known = at->known.find(job.job.id); known != at->known.end()) {
       known->second = {job.job.attempt, job.job.snoozes + 1};  // it has its place
       return;
     }
-    self->put({job.queue, job.job.id, {job.job.attempt, job.job.snoozes + 1}}, *at,
+    self->put({job.queue, job.job.id, limit, {job.job.attempt, job.job.snoozes + 1}}, *at,
               job.job.priority);
     if (!is_new) return;
     self->lines_.emplace(key, at);
@@ -134,6 +133,7 @@ class limit_lines {
   struct place {
     std::string queue;
     job_id id;
+    std::uint32_t limit = 1;  ///< its own: the key's other jobs may have another
     numbers as_left;
     std::uint8_t misses = 0;
   };
@@ -145,7 +145,6 @@ class limit_lines {
           last_grant{core.clock.steady_now()} {}
 
     std::string const key;
-    std::uint32_t limit = 1;
     std::map<std::uint8_t, std::deque<place>> places;  ///< by priority, each in their order
     boost::unordered_flat_map<job_id, numbers, boost::hash<job_id>> known;  ///< of them
     std::shared_ptr<wakeup> const bell;
@@ -157,6 +156,10 @@ class limit_lines {
     std::uint32_t failures = 0;
     steady_time last_grant;
     duration apart = std::chrono::milliseconds{100};  ///< from grant to grant, about
+
+    [[nodiscard]] std::uint32_t limit_of_first() const {
+      return places.begin()->second.front().limit;
+    }
   };
 
   /// The job's own one, too.
@@ -205,12 +208,13 @@ class limit_lines {
         at->holder = core.holder + "/line/" + std::to_string(++self->permits_);
       }
       // Once: while the store fails, the hand is for others.
-      auto const answer = co_await ask_for_permit(core, at->key, at->holder, at->limit,
+      auto const limit = at->limit_of_first();
+      auto const answer = co_await ask_for_permit(core, at->key, at->holder, limit,
                                                   core.options.lease, steady_time::min());
       auto wait = std::min(core.options.poll, core.options.lease / 3);
       if (answer.granted && !core.stopping) {
         active_permit permit{at->key, std::exchange(at->holder, {}), answer.fence};
-        if (co_await bring_forward(self, at, std::move(permit), answer.deadline)) {
+        if (co_await bring_forward(self, at, limit, std::move(permit), answer.deadline)) {
           at->failures = 0;
           continue;
         }
@@ -277,10 +281,11 @@ class limit_lines {
 
   /// The first job that still waits gets the permit, and the hand.
   ///
+  /// @param limit of which the permit is: not for a job with a lower one
   /// @return was there one?
   static boost::asio::awaitable<bool> bring_forward(std::shared_ptr<limit_lines> self,
-                                                    std::shared_ptr<line> at, active_permit permit,
-                                                    steady_time deadline) {
+                                                    std::shared_ptr<line> at, std::uint32_t limit,
+                                                    active_permit permit, steady_time deadline) {
     auto& core = *self->core_;
     auto const granted_at = core.clock.steady_now();
     auto const lease = core.options.lease;
@@ -289,6 +294,7 @@ class limit_lines {
     for (auto left = std::min(at->known.size(), most_tries); left != 0 && !at->places.empty();
          --left) {
       if (core.clock.steady_now() >= saturating_add(granted_at, lease / 3)) break;
+      if (at->limit_of_first() < limit) break;
       auto [priority, first] = self->pop(*at);
       auto const by = core.due.bounded() ? core.due.of(first.queue) : turns::entry{};
       if (core.due.room_of(by) == 0) {

@@ -256,6 +256,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
       ++at.vain;
     }
     at.heard = false;
+    if (!core_.due.has_prefixes()) at.in_vain = false;  // no scan says it
     if (choosy && at.vain == most) at.in_vain = true;
     others_are_due_ = others_are_due_ || (choosy && at.in_vain);
   }

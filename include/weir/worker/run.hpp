@@ -5,6 +5,8 @@
 #define WEIR_WORKER_RUN_HPP
 
 #include "weir/detail/config.hpp"
+#include "weir/detail/parking.hpp"
+#include "weir/detail/spawn.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/log.hpp"
 #include "weir/worker/claims.hpp"
@@ -18,6 +20,7 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/errc.hpp>
@@ -125,6 +128,16 @@ class worker_run {
     own.renewer_->stop();
     if (own.register_) co_await worker_register::leave(own.register_);
     core.has_ended = true;
+  }
+
+  /// There was no memory to go on: leases are renewed no more, and what runs may lose them.
+  void give_up() {
+    core_->stopping = true;
+    lookout_->stop();
+    jobs_->lines()->stop();
+    renewer_->stop();
+    for (auto const& job : core_->active) job->stop(stop_cause::shutdown);
+    core_->has_ended = true;
   }
 
  private:
@@ -490,9 +503,11 @@ WEIR_DECL void worker_runs::begin(
   }
   // A function that is kept may be copied, and a completion may not.
   using kept = asio::any_completion_handler<void(error_code)>;
-  auto done = [finish = std::make_shared<kept>(std::move(completion)), cancelled, run,
-               ex = setup.executor](std::exception_ptr const&) {
-    auto ec = run->problem();
+  auto work = tracked(asio::get_associated_executor(completion, setup.executor));
+  auto done = [work = std::move(work), finish = std::make_shared<kept>(std::move(completion)),
+               cancelled, run, ex = setup.executor](std::exception_ptr const& failed) {
+    if (failed) run->give_up();
+    auto ec = failed ? error_of(failed) : run->problem();
     if (cancelled->load()) ec = asio::error::operation_aborted;
     post_completion(ex, std::move(*finish), ec);
   };
