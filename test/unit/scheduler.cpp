@@ -253,6 +253,18 @@ BOOST_AUTO_TEST_CASE(an_unchanged_schedule_is_left_alone) {
   BOOST_TEST((find("hourly") == before));
 }
 
+BOOST_AUTO_TEST_CASE(a_jitter_longer_than_the_time_between_two_ticks_loses_none) {
+  auto s = hourly();
+  s.overlap = weir::overlap_policy::allow;
+  s.jitter = 3h;
+  put(s);
+  run();
+  pass(100h);
+  auto const found = find("hourly");
+  BOOST_TEST(found->progress.missed == 0U);
+  BOOST_TEST(found->progress.fired >= 98U);
+}
+
 // River #791: a week's interval with daily deploys. River PR #934: one that nobody puts again is
 // removed.
 BOOST_AUTO_TEST_CASE(daily_deploys_do_not_put_off_a_weekly_tick) {
@@ -335,7 +347,7 @@ BOOST_AUTO_TEST_CASE(puts_that_meet_leave_one_schedule) {
   }
   BOOST_TEST((put(hourly()) != weir::put_outcome::created));
   auto const page = done<weir::schedule_page>(
-      [&](auto handler) { schedules.async_list({}, std::move(handler)); });
+      [&](auto handler) { schedules.async_list(100, {}, std::move(handler)); });
   BOOST_TEST(page.schedules.size() == 1U);
   auto const before = enqueued() + enqueued("others");
   pass(24h);
@@ -827,7 +839,7 @@ BOOST_AUTO_TEST_CASE(schedules_are_listed_page_by_page) {
   std::string cursor;
   do {
     auto const page = done<weir::schedule_page>(
-        [&](auto handler) { schedules.async_list(cursor, std::move(handler)); });
+        [&](auto handler) { schedules.async_list(100, cursor, std::move(handler)); });
     for (auto const& s : page.schedules) names.push_back(s.definition.name);
     cursor = page.cursor;
   } while (!cursor.empty());

@@ -99,7 +99,7 @@ struct schedule {
   overlap_policy overlap = overlap_policy::skip;  ///< while the last tick's job has not ended
   catch_up_policy catch_up{};                     ///< for ticks that nobody fired in time
   duration jitter{};  ///< each tick is put off by a time below this that its instant determines,
-                      ///< but not beyond `end`: [0, 24 h]
+                      ///< but not past the next tick, nor beyond `end`: [0, 24 h]
   std::optional<time_point> start{};  ///< no tick before this
   std::optional<time_point> end{};    ///< no tick after this
   std::uint64_t version = 0;          ///< of the definition: an older one never replaces a newer

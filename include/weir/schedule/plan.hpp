@@ -45,7 +45,8 @@ class timetable {
   }
 
   /// When a tick is fired: later by its jitter, which is a function of the name and the tick, so
-  /// that every process and every deploy means the same.
+  /// that every process and every deploy means the same. It comes before the next tick does, so
+  /// that none waits for the one before it.
   [[nodiscard]] time_point fired_at(time_point tick) const {
     if (schedule_.jitter == duration::zero()) return tick;
     boost::hash2::fnv1a_64 hash;
@@ -55,7 +56,9 @@ class timetable {
       auto const byte = static_cast<unsigned char>(count >> (8 * i));
       hash.update(&byte, 1);
     }
-    auto const below = static_cast<std::uint64_t>(schedule_.jitter.count());
+    auto most = schedule_.jitter;
+    if (auto const after = next(tick)) most = std::min(most, saturating_sub(*after, tick));
+    auto const below = static_cast<std::uint64_t>(most.count());
     auto const late =
         saturating_add(tick, duration{static_cast<duration::rep>(hash.result() % below)});
     return schedule_.end ? std::min(late, *schedule_.end) : late;
