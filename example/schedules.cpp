@@ -59,11 +59,11 @@ asio::awaitable<void> tour(weir::memory_store store) {
   // begin: put
   weir::schedules schedules{store};
   build_report const sales{"sales", ""};
-  co_await schedules.async_put({.name = "daily sales",
-                                .when = weir::cron{"30 2 * * *", "America/New_York"},
-                                .catch_up = weir::catch_up_policy::all(7, 7 * 24h),
-                                .tick_member = "day"},
-                               sales);
+  weir::schedule const daily{.name = "daily sales",
+                             .when = weir::cron{"30 2 * * *", "America/New_York"},
+                             .catch_up = weir::catch_up_policy::all(7, 7 * 24h),
+                             .tick_member = "day"};
+  co_await schedules.async_put(daily, sales);
   // end: put
 
   // begin: trigger
@@ -72,8 +72,8 @@ asio::awaitable<void> tour(weir::memory_store store) {
 
   // begin: every
   build_report const pulse{"pulse", ""};
-  co_await schedules.async_put({.name = "pulse", .when = weir::every{1s}, .tick_member = "day"},
-                               pulse);
+  weir::schedule const second{.name = "pulse", .when = weir::every{1s}, .tick_member = "day"};
+  co_await schedules.async_put(second, pulse);
   // end: every
 
   asio::steady_timer pause{co_await asio::this_coro::executor, 2100ms};
@@ -82,7 +82,7 @@ asio::awaitable<void> tour(weir::memory_store store) {
   // begin: list
   std::string cursor;
   do {
-    auto const page = co_await schedules.async_list(cursor);
+    auto const page = co_await schedules.async_list(100, cursor);
     for (auto const& s : page.schedules) {
       std::cout << s.definition.name << ": fired " << s.progress.fired << ", missed "
                 << s.progress.missed << '\n';

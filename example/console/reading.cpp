@@ -289,9 +289,10 @@ answer show_buckets(session& s) {
 answer list_schedules(session& s) {
   weir::schedules<any_store> const schedules{s.store};
   auto cursor = s.o.cursor;
-  std::size_t shown = 0;
+  std::uint32_t shown = 0;
   do {
-    auto const [ec, page] = co_await schedules.async_list(cursor, as_value);
+    auto const room = std::min<std::uint32_t>(s.o.limit - shown, weir::limits::batch);
+    auto const [ec, page] = co_await schedules.async_list(room, cursor, as_value);
     if (ec) co_return s.fail(ec);
     cursor = page.cursor;
     auto const now = weir::system_clock::system_now();
@@ -306,7 +307,7 @@ answer list_schedules(session& s) {
                  hidden(number_cell("skipped", x.progress.skipped)),
                  number_cell("missed", x.progress.missed)});
     }
-    shown += page.schedules.size();
+    shown += static_cast<std::uint32_t>(page.schedules.size());
   } while (!cursor.empty() && shown < s.o.limit);
   s.out.end_table();
   s.out.more(cursor);

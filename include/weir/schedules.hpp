@@ -9,6 +9,7 @@
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
 #include "weir/detail/spawn.hpp"
+#include "weir/detail/unsafe_temporary.hpp"
 #include "weir/enqueue.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -31,6 +32,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace weir {
@@ -39,9 +41,10 @@ namespace weir {
 /// them, in this process or in others; any number of them may, and each tick becomes one job.
 ///
 ///     weir::schedules schedules{store};
+///     weir::schedule const daily{.name = "daily report",
+///                                .when = weir::cron{"30 2 * * *", "America/New_York"}};
 ///     report const job{"daily"};
-///     co_await schedules.async_put(
-///         {.name = "daily report", .when = weir::cron{"30 2 * * *", "America/New_York"}}, job);
+///     co_await schedules.async_put(daily, job);
 ///
 /// A schedule is kept beside the queue of its jobs, and its tick is booked in the same step in
 /// which its job is enqueued: there is no leader, and no tick is lost or doubled whoever dies.
@@ -96,14 +99,14 @@ class schedules {
   /// `invalid_wait`, `invalid_queue`, `unencodable_payload`, `payload_too_large`, other bad input,
   /// `store_full`.
   template <class Job, class Token = default_token>
-  WEIR_OPERATION auto async_put(schedule definition, Job const& job, enqueue_options options = {},
-                                Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_put(schedule const& definition, Job const& job,
+                                enqueue_options options = {}, Token&& token = Token{}) const {
     using policy = job_policy<Job>;
     static_assert(policy::unique() == unique_strategy::none,
                   "weir::schedules: a job that a schedule enqueues has no unique strategy: "
                   "schedule::overlap says what is done with jobs that overlap");
     stored_schedule wanted;
-    wanted.definition = std::move(definition);
+    wanted.definition = definition;
     error_code problem;
     if (!options.headers.text().empty()) {
       problem = detail::explained(errc::invalid_option, "a schedule keeps no headers");
@@ -130,6 +133,16 @@ class schedules {
         std::forward<Token>(token));
   }
 
+  /// g++ 12 destroys such a temporary twice when it stands beside `co_await`. Write
+  /// `weir::schedule const daily{…}; co_await schedules.async_put(daily, job);`
+  template <class Job, class Token = default_token>
+    requires detail::unsafe_body<schedule, Token>
+  auto async_put(schedule&&, Job const&, enqueue_options = {}, Token&& = Token{}) const {
+    static_assert(std::is_void_v<Job>,
+                  "weir::schedules: give the schedule a name first: g++ 12 destroys a temporary "
+                  "beside co_await twice");
+  }
+
   /// Reads one schedule.
   ///
   /// @param name  its name
@@ -146,15 +159,17 @@ class schedules {
 
   /// Lists schedules.
   ///
+  /// @param limit  how many at most, 1…`limits::batch`
   /// @param cursor of the page before; empty to begin
   /// @param token  completes with `void(error_code, schedule_page)`
-  /// @return some of them; the cursor is empty at the end. Error: `invalid_option` for a cursor
-  /// that no page gave.
+  /// @return some of them; the cursor is empty at the end. Errors: `invalid_batch` for a limit out
+  /// of its range, `invalid_option` for a cursor that no page gave.
   template <class Token = default_token>
-  WEIR_OPERATION auto async_list(std::string cursor = {}, Token&& token = Token{}) const {
+  WEIR_OPERATION auto async_list(std::uint32_t limit = 100, std::string cursor = {},
+                                 Token&& token = Token{}) const {
     return ask<schedule_page>(
-        [cursor = std::move(cursor)](desk const& d) {
-          return detail::schedule_requests::list(d, cursor);
+        [limit, cursor = std::move(cursor)](desk const& d) {
+          return detail::schedule_requests::list(d, limit, cursor);
         },
         std::forward<Token>(token));
   }

@@ -111,7 +111,8 @@ inline pages::answer pages::list_schedules(query q) {
   listed.cursor = q.at("cursor");
   int looks = 0;
   do {  // a page of the store may have few, or none
-    auto [ec, some] = co_await schedules_.async_list(listed.cursor, as_value);
+    auto const room = options.page_size - static_cast<std::uint32_t>(listed.schedules.size());
+    auto [ec, some] = co_await schedules_.async_list(room, listed.cursor, as_value);
     if (ec) co_return failed(ec);
     std::ranges::move(some.schedules, std::back_inserter(listed.schedules));
     listed.cursor = std::move(some.cursor);

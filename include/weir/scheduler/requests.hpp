@@ -9,6 +9,7 @@
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/limits.hpp"
+#include "weir/rule/job_cursor.hpp"
 #include "weir/rule/shards.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/schedule/definition.hpp"
@@ -128,7 +129,7 @@ class schedule_requests {
   }
 
   /// A cursor is a shard, the queue there, and the cursor within.
-  static answer<schedule_page> list(self by, std::string cursor) {
+  static answer<schedule_page> list(self by, std::uint32_t limit, std::string cursor) {
     auto place = place_of(cursor);
     if (!place) co_return make_error_code(errc::invalid_option);
     schedule_page out;
@@ -145,6 +146,7 @@ class schedule_requests {
       auto page = co_await desk::ask(
           by, command::list_jobs{.queue = place->queue,
                                  .state = place->leased ? job_state::leased : job_state::pending,
+                                 .limit = limit,
                                  .cursor = place->cursor});
       if (page.has_error()) co_return page.error();
       for (auto const& j : page->jobs) {
@@ -326,12 +328,15 @@ class schedule_requests {
     std::string cursor{};  ///< within it
   };
   [[nodiscard]] static std::string text_of(listing const& l) {
-    return nlohmann::json{l.shard, l.after, l.queue, l.leased, l.cursor}.dump();
+    auto const bytes = nlohmann::json::to_cbor({l.shard, l.after, l.queue, l.leased, l.cursor});
+    return rule::cursor_text({reinterpret_cast<char const*>(bytes.data()), bytes.size()});
   }
   [[nodiscard]] static std::optional<listing> place_of(std::string_view cursor) {
     if (cursor.empty()) return listing{};
+    auto const bytes = rule::cursor_bytes(cursor);
+    if (!bytes) return std::nullopt;
     try {
-      auto const j = nlohmann::json::parse(cursor);
+      auto const j = nlohmann::json::from_cbor(*bytes);
       return listing{j.at(0), j.at(1), j.at(2), j.at(3), j.at(4)};
     } catch (std::bad_alloc const&) {
       throw;
