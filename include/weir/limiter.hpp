@@ -146,8 +146,8 @@ class limiter {
   explicit limiter(Store store, limiter_options options = {}, Clock clock = Clock{},
                    Backoff backoff = detail::default_backoff<Backoff>(),
                    id_source ids = id_source{})
-      : agent_{std::make_shared<agent>(std::move(store), options, std::move(clock),
-                                       std::move(backoff), std::move(ids))} {}
+      : agent_{agent::make(std::move(store), options, std::move(clock), std::move(backoff),
+                           std::move(ids))} {}
 
   /// The store's: where operations work, and where handlers without an executor of their own are
   /// called.
@@ -155,7 +155,7 @@ class limiter {
   /// As they were given.
   [[nodiscard]] limiter_options const& options() const noexcept { return agent_->options; }
   /// The store: for its own operations, and for other primitives on it.
-  [[nodiscard]] Store const& get_store() const noexcept { return agent_->typed_store; }
+  [[nodiscard]] Store const& get_store() const noexcept { return *agent_->typed_store; }
 
   /// Renews the permits of `async_with_permit` on this executor instead of the store's: a body that
   /// keeps all threads of the store's executor busy would starve the renewal. (A store that needs

@@ -182,8 +182,8 @@ class uniqueness {
   explicit uniqueness(Store store, uniqueness_options options = {}, Clock clock = Clock{},
                       Backoff backoff = detail::default_backoff<Backoff>(),
                       id_source ids = id_source{})
-      : agent_{std::make_shared<agent>(std::move(store), options, std::move(clock),
-                                       std::move(backoff), std::move(ids))} {}
+      : agent_{agent::make(std::move(store), options, std::move(clock), std::move(backoff),
+                           std::move(ids))} {}
 
   /// The store's: where operations work, and where handlers without an executor of their own are
   /// called.
@@ -191,7 +191,7 @@ class uniqueness {
   /// As they were given.
   [[nodiscard]] uniqueness_options const& options() const noexcept { return agent_->options; }
   /// The store: for its own operations, and for other primitives on it.
-  [[nodiscard]] Store const& get_store() const noexcept { return agent_->typed_store; }
+  [[nodiscard]] Store const& get_store() const noexcept { return *agent_->typed_store; }
 
   /// Sets what is told of conflicts under `conflict_policy::log`. It runs where the body would have
   /// run; what it throws is ignored. Concerns this object and its copies; to be called before they

@@ -165,6 +165,25 @@ BOOST_AUTO_TEST_CASE(R2_one_at_a_time) {
   BOOST_TEST(c.most.load() == 1);
 }
 
+// An engine has strands and timers, which cannot go later than their context.
+BOOST_AUTO_TEST_CASE(R7_a_handle_that_outlives_its_context_keeps_nothing_of_the_store) {
+  auto const wire = std::make_shared<engine>(manual_clock{});
+  permit held;
+  asio::io_context other;
+  {
+    asio::io_context io;
+    limiter of{remote_store{asio::make_strand(io), wire}, {}, wire->clock};
+    of.renew_on(asio::make_strand(io));
+    of.async_try_acquire("k", [&](error_code, std::optional<permit> p) { held = std::move(*p); });
+    io.run();
+    BOOST_TEST_REQUIRE(bool{held});
+    BOOST_TEST(wire.use_count() > 1);
+  }
+  BOOST_TEST(wire.use_count() == 1);
+  held.release();
+  BOOST_TEST(!held);
+}
+
 BOOST_AUTO_TEST_CASE(R7_handles_go_in_other_threads_while_the_context_ends) {
   for (int round = 0; round < 20; ++round) {
     auto const wire = std::make_shared<engine>(manual_clock{});

@@ -321,6 +321,31 @@ BOOST_FIXTURE_TEST_CASE(F12_a_grant_that_is_over_when_it_comes_is_asked_for_agai
   BOOST_TEST(census(*wire, "k").in_use == 1u);
 }
 
+BOOST_FIXTURE_TEST_CASE(F12_R7_a_late_grant_that_could_not_be_returned_leaves_no_ticket,
+                        busy_away) {
+  taken.release();
+  settle();
+  wire->next.push_back({.answers = false});
+  auto const a = wait();
+  wire->deliver();
+  clock.advance(29500ms);
+  treatment const fails{.executes = false, .error = errc::store_unavailable};
+  wire->next = {fails, {}, fails};  // the return, the next question, and the return once more
+  settle();
+  clock.advance(1s);  // and its lease is over
+  auto const line =
+      command::acquire_permit{.key = "k", .holder = "x", .limit = 1, .ttl = 1h, .patience = {}};
+  BOOST_TEST(wire->apply(line)->granted);
+  pass(1ms);
+  BOOST_TEST_REQUIRE(wire->next.empty());
+  BOOST_TEST_REQUIRE(census(*wire, "k").waiting == 1u);
+  a->signal.emit(asio::cancellation_type::terminal);
+  settle();
+  BOOST_TEST(a->ec == asio::error::operation_aborted);
+  BOOST_TEST(census(*wire, "k").waiting == 0u);
+  BOOST_TEST(census(*wire, "k").in_use == 1u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 namespace {

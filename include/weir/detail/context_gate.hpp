@@ -12,9 +12,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 // For commands that nobody waits for, and that are started whenever something goes: also when the
-// execution context that they need is gone.
+// execution context that they need is gone. And for what needs the context for its own end.
 namespace weir::detail {
 
 /// Lets threads use an execution context that may be destroyed meanwhile: its end waits for those
@@ -46,7 +49,19 @@ class basic_context_gate {
 
 using context_gate = basic_context_gate<void>;
 
-/// Closes the gate of a context when that is shut down.
+/// What has parts that cannot outlive an execution context, such as a strand, and may do so itself.
+struct goes_with_context {
+  goes_with_context() = default;
+  goes_with_context(goes_with_context const&) = delete;
+  goes_with_context& operator=(goes_with_context const&) = delete;
+  /// The context is shut down: nobody is inside the gate, nor will be.
+  virtual void context_ends() noexcept = 0;
+
+ protected:
+  ~goes_with_context() = default;
+};
+
+/// Closes the gate of a context when that is shut down, and then tells who has asked for that.
 template <class>
 class basic_context_watch final : public boost::asio::execution_context::service {
  public:
@@ -59,19 +74,41 @@ class basic_context_watch final : public boost::asio::execution_context::service
 
   [[nodiscard]] std::shared_ptr<context_gate> const& gate() const noexcept { return gate_; }
 
+  void tell(std::weak_ptr<goes_with_context> who) {
+    std::lock_guard const lock{mutex_};
+    if (told_.size() == told_.capacity()) {
+      std::erase_if(told_, [](auto const& one) { return one.expired(); });
+      told_.reserve(2 * told_.size() + 1);
+    }
+    told_.push_back(std::move(who));
+  }
+
  private:
-  void shutdown() noexcept override { gate_->close(); }
+  void shutdown() noexcept override {
+    gate_->close();
+    std::unique_lock lock{mutex_};
+    auto const all = std::exchange(told_, {});
+    lock.unlock();
+    for (auto const& one : all) {
+      if (auto const alive = one.lock()) alive->context_ends();
+    }
+  }
 
   std::shared_ptr<context_gate> gate_;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<goes_with_context>> told_;
 };
 
 using context_watch = basic_context_watch<void>;
 
+[[nodiscard]] inline context_watch& watch_of(boost::asio::any_io_executor const& executor) {
+  auto& context = boost::asio::query(executor, boost::asio::execution::context);
+  return boost::asio::use_service<context_watch>(context);
+}
 /// The gate of an executor's context.
 [[nodiscard]] inline std::shared_ptr<context_gate> gate_of(
     boost::asio::any_io_executor const& executor) {
-  auto& context = boost::asio::query(executor, boost::asio::execution::context);
-  return boost::asio::use_service<context_watch>(context).gate();
+  return watch_of(executor).gate();
 }
 
 }  // namespace weir::detail

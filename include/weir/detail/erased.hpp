@@ -117,6 +117,9 @@ class any_store {
   [[nodiscard]] boost::asio::any_io_executor const& get_executor() const noexcept {
     return port_->executor;
   }
+  /// It is not used any more.
+  void drop() noexcept { port_.reset(); }
+
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return port_->shards; }
   /// Does it execute its steps in the calling thread? Then they are given to `execute`.
   [[nodiscard]] bool executes_now() const noexcept { return port_->executes_now; }

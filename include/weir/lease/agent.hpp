@@ -7,6 +7,7 @@
 #include "weir/backoff/decaying.hpp"
 #include "weir/backoff/jittered.hpp"
 #include "weir/concept.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
@@ -97,7 +98,9 @@ class lease_body;
 /// What a primitive, its handles and its pending operations share. What it does on any store, with
 /// any clock, is compiled once for each noun: lease/operations.hpp.
 template <class Noun>
-class lease_agent : public lease_home, public std::enable_shared_from_this<lease_agent<Noun>> {
+class lease_agent : public lease_home,
+                    public goes_with_context,
+                    public std::enable_shared_from_this<lease_agent<Noun>> {
  public:
   using noun = Noun;
   using handle = typename Noun::handle;
@@ -109,6 +112,8 @@ class lease_agent : public lease_home, public std::enable_shared_from_this<lease
   using held_handler = boost::asio::any_completion_handler<void(std::exception_ptr, bool)>;
 
   void give_back(std::shared_ptr<held_lease const> lease) noexcept override;
+  /// A handle may be left: what it needs for its own end does not include the store.
+  void context_ends() noexcept override;
   /// Makes later drains wait for the return of a claim whose operation ends while the store may
   /// still grant it.
   void leave(lease_claim& claim) noexcept;
@@ -117,15 +122,16 @@ class lease_agent : public lease_home, public std::enable_shared_from_this<lease
     return std::make_shared<held_lease>(this->shared_from_this(), std::move(key), ids.holder());
   }
 
-  /// What a grant gave: nothing if it is over already (F12), and then the claim has it still.
+  /// What a grant gave: nothing if it is over already (F12). Then the claim goes on as before: what
+  /// it gives back in the end is all that its holder has by then.
   template <class Clock>
   [[nodiscard]] static std::optional<handle> adopt(lease_claim& claim, grant const& g,
                                                    steady_time sent, Clock const& clock) {
+    if (clock.steady_now() >= trusted_until(sent, g.expires_in)) return std::nullopt;
     auto& state = claim.state();
     state.fence = g.fence;
     state.expires_at(saturating_add(sent, g.expires_in));
     Noun::note(state, g);
-    if (clock.steady_now() >= trusted_until(sent, g.expires_in)) return std::nullopt;
     return lease_access::make<handle>(std::move(claim.owner));
   }
 
@@ -163,12 +169,12 @@ class lease_agent : public lease_home, public std::enable_shared_from_this<lease
   void hold(held_handler handler, boost::asio::any_io_executor executor, std::string key,
             duration wait, std::unique_ptr<lease_body<Noun>> body);
 
-  store_type const store;
+  store_type store;
   options_type const options;
   any_clock const clock;
   any_backoff const backoff;
   id_source const ids;
-  boost::asio::any_io_executor const executor;
+  boost::asio::any_io_executor executor;
   boost::asio::any_io_executor keeper_executor;
   error_code const problem;  ///< with the options: every operation that would use them fails with
                              ///< it
@@ -177,6 +183,9 @@ class lease_agent : public lease_home, public std::enable_shared_from_this<lease
  protected:
   lease_agent(store_type s, options_type const& o, any_clock c, any_backoff b, id_source i);
   ~lease_agent();
+
+  /// To be told of the end of the context, if anything is started there.
+  void watch_context();
 
  private:
   [[nodiscard]] error_code problem_with(duration wait) const noexcept;
@@ -188,6 +197,13 @@ class lease_agent : public lease_home, public std::enable_shared_from_this<lease
 template <class Noun, class Store, class Clock>
 class typed_lease_agent final : public lease_agent<Noun> {
  public:
+  template <class... Args>
+  [[nodiscard]] static std::shared_ptr<typed_lease_agent> make(Args&&... args) {
+    auto made = std::make_shared<typed_lease_agent>(std::forward<Args>(args)...);
+    made->watch_context();
+    return made;
+  }
+
   template <class Backoff>
   typed_lease_agent(Store s, typename Noun::options const& o, Clock c, Backoff b, id_source i)
       : lease_agent<Noun>{Noun::store::of(s), o, any_clock::of(c), std::move(b), std::move(i)},
@@ -197,12 +213,17 @@ class typed_lease_agent final : public lease_agent<Noun> {
   void give_back(std::shared_ptr<held_lease const> lease) noexcept override {
     if constexpr (executes_now<Store, typename Noun::release>) {
       try {
-        (void)typed_store.execute(Noun::give_back(*lease));
+        (void)typed_store->execute(Noun::give_back(*lease));
       } catch (...) {  // left to its TTL
       }
     } else {
       lease_agent<Noun>::give_back(std::move(lease));
     }
+  }
+
+  void context_ends() noexcept override {
+    typed_store.reset();
+    lease_agent<Noun>::context_ends();
   }
 
   result<std::optional<typename Noun::handle>> try_now(std::string_view key) {
@@ -211,7 +232,7 @@ class typed_lease_agent final : public lease_agent<Noun> {
     auto const sent = clock_.steady_now();
     auto const& o = this->options;
     claim.known = true;
-    auto const answer = typed_store.execute(Noun::ask(o, claim.state(), o.ttl, duration::zero()));
+    auto const answer = typed_store->execute(Noun::ask(o, claim.state(), o.ttl, duration::zero()));
     if (answer.has_error()) {
       claim.known = may_have_happened(answer.error());
       return answer.error();
@@ -219,7 +240,7 @@ class typed_lease_agent final : public lease_agent<Noun> {
     return this->settle(claim, answer.value(), sent, clock_);
   }
 
-  Store typed_store;
+  std::optional<Store> typed_store;
 
  private:
   Clock const clock_;

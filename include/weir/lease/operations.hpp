@@ -114,6 +114,18 @@ template <class Noun>
 lease_agent<Noun>::~lease_agent() = default;
 
 template <class Noun>
+void lease_agent<Noun>::watch_context() {
+  if (returns_) watch_of(executor).tell(this->weak_from_this());
+}
+
+template <class Noun>
+void lease_agent<Noun>::context_ends() noexcept {
+  store.drop();
+  executor = {};
+  keeper_executor = {};
+}
+
+template <class Noun>
 void lease_agent<Noun>::give_back(std::shared_ptr<held_lease const> const lease) noexcept {
   if (returns_) returns_->start(store, lease, Noun::give_back(*lease));
 }

@@ -81,9 +81,8 @@ class lease_pursuit {
     if (auto won = agent::adopt(*claim_, g, a.sent, agent_->clock)) return ending{std::move(*won)};
     if (asks_now()) {
       (void)agent_->store.execute(Noun::give_back(claim_->state()));
-      claim_->state().fence = 0;
     } else {
-      stale_ = true;
+      stale_ = g.fence;
     }
     return once_ ? ending{failure_} : ending{};
   }
@@ -102,7 +101,7 @@ class lease_pursuit {
           break;
         if (auto end = self.settle(answer)) co_return std::move(*end);
       }
-      if (self.stale_) {
+      if (self.stale_ != 0) {
         auto returning = self.give_back_stale();
         co_await std::move(returning);
       }
@@ -177,14 +176,13 @@ class lease_pursuit {
   // A lease that was over when it came would be given to the same holder again, as it is.
   boost::asio::awaitable<void> give_back_stale() {
     auto start = [this](attempt_handler<lease_release> handler) {
-      agent_->store.start(Noun::give_back(claim_->state()), std::move(handler));
+      auto return_it = Noun::give_back(claim_->state());
+      return_it.fence = stale_;
+      agent_->store.start(return_it, std::move(handler));
     };
     auto returning = attempt<lease_release>(agent_->clock, deadline_, claim_, std::move(start));
     auto const returned = co_await std::move(returning);
-    if (returned.has_value()) {
-      claim_->state().fence = 0;
-      stale_ = false;
-    }
+    if (returned.has_value()) stale_ = 0;
   }
 
   /// When to ask again if nothing happens before.
@@ -238,7 +236,7 @@ class lease_pursuit {
   std::uint32_t attempts_ = 0;
   std::uint32_t hints_ = 0;
   bool before_ = false;
-  bool stale_ = false;
+  std::uint64_t stale_ = 0;  ///< the fence of a grant that came too late, until it is given back
 };
 
 }  // namespace weir::detail
