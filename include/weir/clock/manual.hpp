@@ -12,6 +12,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/system/errc.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -20,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -176,13 +178,17 @@ class manual_clock {
       return {deadline, arrivals_.fetch_add(1, std::memory_order_relaxed)};
     }
     void wait(place_in_line place, waiter const& op) {
-      std::unique_lock lock{mutex_};
-      if (steady_now() >= place.deadline) {
-        lock.unlock();
-        op->resume({});
-      } else if (op->waiting()) {
-        line_.emplace(place, op);
+      error_code ec;
+      try {
+        std::lock_guard const lock{mutex_};
+        if (steady_now() < place.deadline) {
+          if (op->waiting()) line_.emplace(place, op);
+          return;
+        }
+      } catch (std::bad_alloc const&) {
+        ec = make_error_code(boost::system::errc::not_enough_memory);
       }
+      op->resume(ec);
     }
     void forget(place_in_line place) noexcept {
       std::lock_guard const lock{mutex_};

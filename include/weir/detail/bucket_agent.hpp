@@ -17,6 +17,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,20 @@
 #include <utility>
 
 namespace weir::detail {
+
+/// Is a take with this error answered as its options say for a store that is away?
+[[nodiscard]] inline bool is_away(error_code ec, take_options const& o) noexcept {
+  bool const away = ec == errc::store_unavailable || ec == errc::outcome_unknown;
+  return away && o.while_away != while_away::fail;
+}
+[[nodiscard]] inline decision decision_while_away(take_options const& o) noexcept {
+  decision out;
+  out.allowed = o.while_away == while_away::allow;
+  out.cost = o.cost;
+  out.mark = bucket_mark::none();
+  if (!out.allowed) out.retry_after = std::chrono::seconds{1};
+  return out;
+}
 
 template <class>
 class basic_context_gate;

@@ -50,7 +50,11 @@ struct bucket_calls {
     if constexpr (Agent::asks_now) {
       // One step, which is not worth erasing a handler for.
       auto step = [agent, key = std::move(key), options]() -> result<decision> {
-        return agent->store.execute(agent->take(key.view(), options.cost, options.wait));
+        auto answer = agent->store.execute(agent->take(key.view(), options.cost, options.wait));
+        if (answer.has_error() && is_away(answer.error(), options)) {
+          return decision_while_away(options);
+        }
+        return answer;
       };
       return async_lift<decision>(agent->executor, std::move(step), std::forward<Token>(token));
     } else {

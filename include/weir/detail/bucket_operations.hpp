@@ -37,20 +37,11 @@ class away_handler {
  public:
   using handler = boost::asio::any_completion_handler<void(error_code, decision)>;
 
-  away_handler(handler h, take_options const& o)
-      : handler_{std::move(h)},
-        choice_{o.while_away},
-        cost_{o.cost} {}
+  away_handler(handler h, take_options const& o) : handler_{std::move(h)}, options_{o} {}
 
   void operator()(error_code ec, decision d) {
-    if (ec == errc::store_unavailable || ec == errc::outcome_unknown) {
-      ec = {};
-      d = decision{};
-      d.allowed = choice_ == while_away::allow;
-      d.cost = cost_;
-      d.mark = rule::no_mark;
-      if (!d.allowed) d.retry_after = std::chrono::seconds{1};
-    }
+    if (is_away(ec, options_))
+      return std::move(handler_)(error_code{}, decision_while_away(options_));
     std::move(handler_)(ec, d);
   }
 
@@ -58,8 +49,7 @@ class away_handler {
 
  private:
   handler handler_;
-  while_away choice_;
-  std::uint64_t cost_;
+  take_options options_;
 };
 
 }  // namespace weir::detail

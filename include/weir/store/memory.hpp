@@ -132,8 +132,8 @@ class basic_memory_store {
     buckets_->apply_each(takes, answers, now());
   }
 
-  /// Executes a command as if at `a.time`. What is live then is not removed by later commands, as
-  /// long as they are of other keys and queues and there is room.
+  /// Executes a command as if at `a.time`. What is live at the time that was told last is not
+  /// removed by commands of other keys and queues, as long as there is room.
   template <class C>
     requires detail::engine_step<C>
   result<typename C::result> execute(command::at<C> const& a) const {

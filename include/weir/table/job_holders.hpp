@@ -7,6 +7,7 @@
 #include "weir/detail/string_hash.hpp"
 #include "weir/job.hpp"
 #include "weir/rule/jobs.hpp"
+#include "weir/table/tighten.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -84,7 +85,10 @@ class basic_job_holders {
     }
     h.forget();
     if (h.latest.capacity() > few) h.latest.shrink_to_fit();
-    if (idle_ != nullptr) holders_.erase(holders_.find(idle_->name));
+    if (idle_ != nullptr) {
+      holders_.erase(holders_.find(idle_->name));
+      tighten(holders_);
+    }
     idle_ = &h;
   }
 

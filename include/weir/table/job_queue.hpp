@@ -41,9 +41,13 @@ class basic_memory_queue
   /// Gives up memory that an empty queue does not need. Requires `jobless`.
   void shrink() noexcept {
     holders.shrink();
-    index.shrink();
-    keys.shrink();
-    locks.shrink();
+    shrink_what_is_large();
+  }
+  /// The same, of what many jobs leave, for a queue that may be in use.
+  void shrink_what_is_large() noexcept {
+    if (index.is_large()) index.shrink();
+    if (keys.is_large()) keys.shrink();
+    if (locks.is_large()) locks.shrink();
   }
 
   job_records records;

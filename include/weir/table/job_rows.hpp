@@ -315,7 +315,7 @@ class basic_table_rows {
   job_common common;
   queue_registry queues;
   job_scans scans;
-  time_point told = time_point::max();  ///< the earliest that a caller said
+  time_point told = time_point::max();  ///< the last that a caller said
 
  private:
   void reap(time_point now, std::size_t most) noexcept {

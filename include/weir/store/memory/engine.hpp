@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_MEMORY_ENGINE_HPP
 #define WEIR_STORE_MEMORY_ENGINE_HPP
 
+#include "weir/detail/async_lift.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/error.hpp"
@@ -50,6 +51,10 @@ class basic_memory_state : memory_buckets, memory_permits, memory_locks, memory_
 
   template <class C>
   void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
+    if (auto const ec = rule::validate(c)) {
+      post_completion(executor_, std::move(handler), ec, typename C::result{});
+      return;
+    }
     await(c, *terms.at, std::move(handler), executor_);
   }
 

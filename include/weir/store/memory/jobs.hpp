@@ -16,6 +16,7 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/container_hash/hash.hpp>
+#include <boost/system/errc.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -24,6 +25,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -99,14 +101,15 @@ class basic_memory_jobs {
       op->resume(make_error_code(errc::invalid_shard), hint{});
       return;
     }
-    bool due = false;
-    {
+    error_code ec;
+    try {
       auto& s = shards_[c.shard];
       std::lock_guard const lock{s.mutex};
-      due = s.jobs.any_due(c.schedules, now);
-      if (!due) s.of(c.schedules).enlist(op);
+      if (!s.jobs.any_due(c.schedules, now)) return s.of(c.schedules).enlist(op);
+    } catch (std::bad_alloc const&) {
+      ec = make_error_code(boost::system::errc::not_enough_memory);
     }
-    if (due) op->resume(error_code{}, hint{});
+    op->resume(ec, hint{});
   }
 
  private:

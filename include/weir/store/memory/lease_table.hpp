@@ -6,6 +6,7 @@
 
 #include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
+#include "weir/table/tighten.hpp"
 #include "weir/time.hpp"
 
 #include <boost/container_hash/hash.hpp>
@@ -147,6 +148,7 @@ class lease_table {
         if (!table_.file(stripe_, r)) stripe_.by_key.erase(place_);
       }
       table_.tidy(stripe_, now_, later_);
+      tighten(stripe_.by_key);
     }
 
     State& enter(typename records::iterator place) noexcept {
@@ -202,7 +204,7 @@ class lease_table {
   }
 
   /// A step's caller says what time it is, instead of the store's clock: what is live then is not
-  /// tidied by steps at other times.
+  /// tidied by steps at other times, until another one is said.
   void told(time_point t) noexcept {
     told_.store(t.time_since_epoch().count(), std::memory_order_relaxed);
   }
@@ -295,7 +297,9 @@ class lease_table {
     if (!is_due(s, now)) return false;
     deferred later;
     std::lock_guard const lock{s.mutex};
-    return reap_here(s, now, keys, later);
+    bool const any = reap_here(s, now, keys, later);
+    tighten(s.by_key);
+    return any;
   }
 
   void count(std::size_t before, std::size_t after) noexcept {

@@ -212,9 +212,10 @@ class basic_quota_book {
   }
 
   /// A number that nobody holds, or `most`. Reuses before it grows, so that quotas which are tuned
-  /// all the time cost no more than those in use at once; looks at a bounded number of sets.
+  /// all the time cost no more than those in use at once; it looks at a few sets, or at all where
+  /// there is no room for another one.
   [[nodiscard]] std::size_t free_number() {
-    auto const looks = std::min(used_, used_ < most ? std::size_t{8} : std::size_t{4096});
+    auto const looks = std::min(used_, used_ < most ? std::size_t{8} : most);
     for (std::size_t i = 0; i != looks; ++i) {
       hand_ = hand_ + 1 < used_ ? hand_ + 1 : 0;
       auto& candidate = set(static_cast<number>(hand_));
