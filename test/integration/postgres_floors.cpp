@@ -78,6 +78,12 @@ class stepped : public bed {
     }
   }
 
+  /// How many entries of indexes a look by the queue's name reads.
+  double reads_of_a_look() {
+    auto const before = read();
+    for (int i = 0; i != 20; ++i) db.must("SELECT weir.min_vesting_time('q', NULL)");
+    return static_cast<double>(read() - before) / 20;
+  }
   /// How many entries of indexes a job reads, on average over so many.
   double reads(int n, std::string const& queue = "q", int priority = 0) {
     auto const before = read();
@@ -139,6 +145,20 @@ BOOST_AUTO_TEST_CASE(F79_a_job_reads_as_much_as_before) {
   BOOST_TEST(after < before + 400, after << " instead of " << before);
   BOOST_TEST(at_last < before + 600, at_last << " instead of " << before);
   BOOST_TEST(with_other_plans < before + 600, with_other_plans << " instead of " << before);
+}
+
+BOOST_AUTO_TEST_CASE(F79_a_look_by_name_reads_as_much_as_before) {
+  stepped b;
+  never_look_at_all(b.db);
+  always_busy(b.db);
+  connection holds{the_server().conninfo(b.database)};
+  holds.must("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM weir.state");
+  // Short leases: it has to go through where they would have ended, as far as that is ahead.
+  b.jobs(100, "q", 0, 2);
+  auto const before = b.reads_of_a_look();
+  b.jobs(1'500, "q", 0, 2);
+  auto const after = b.reads_of_a_look();
+  BOOST_TEST(after < before + 400, after << " instead of " << before);
 }
 
 // Each has its floor, and what was claimed of one is not gone through for another.

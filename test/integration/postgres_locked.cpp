@@ -5,12 +5,15 @@
 
 #include "patience.hpp"
 #include "postgres_bed.hpp"
+#include "postgres_pooler.hpp"
+#include "weir/store/postgres/transaction.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +41,8 @@ class locked : public bed {
   }
 
   template <class C>
-  void begin(C const& c, int times = 20) {
-    for (; times != 0; --times) begun_.push_back(start(store, c));
+  void begin(C const& c, int times = 10) {
+    for (; times != 0; --times) begun_.push_back(start(through, c));
   }
 
   /// Others go on while none of those that were begun does; then these do, too.
@@ -53,10 +56,12 @@ class locked : public bed {
     begun_.clear();
   }
 
+  postgres_store through{store};  ///< what the commands are given to
+
  private:
   template <class C>
   void goes_on(C const& c) {
-    auto const done = start(store, c);
+    auto const done = start(through, c);
     finish(io, *done);
     BOOST_TEST(!**done, (*done)->message());
   }
@@ -83,6 +88,18 @@ BOOST_AUTO_TEST_CASE(F71_a_locked_bucket_holds_nobody_else_up) {
   b.begin(held);
   b.begin(command::reset_bucket{"held"}, 2);
   b.others_go_on(free, command::acquire_lock{"free", "h", 1h});
+}
+
+// Each of its clients has a session that may be another one's next.
+BOOST_AUTO_TEST_CASE(F71_a_locked_bucket_holds_nobody_up_behind_a_pooler) {
+  pooler const between{the_server()};
+  locked b;
+  b.through = postgres_store{b.io.get_executor(), between.conninfo(b.database), b.options};
+  command::take const held{.key = "held", .quotas = a_million};
+  BOOST_TEST(b(held).has_value());
+  b.lock("buckets WHERE key = 'held'");
+  b.begin(held);
+  b.others_go_on(command::take{.key = "free", .quotas = a_million});
 }
 
 BOOST_AUTO_TEST_CASE(F71_a_locked_lock_holds_nobody_else_up) {
@@ -132,6 +149,55 @@ BOOST_AUTO_TEST_CASE(F71_a_locked_queue_holds_nobody_else_up) {
   b.begin(command::pause_queue{"held"}, 5);
   b.begin(command::resume_queue{"held"}, 5);
   b.others_go_on(command::pause_queue{"free"}, command::resume_queue{"free"});
+}
+
+// An application's transaction has a unique key for as long as it stays open.
+BOOST_AUTO_TEST_CASE(R6_few_wait_for_an_open_key_and_nobody_behind_them) {
+  auto o = quick();
+  o.connections = 2;
+  bed b{o};
+  std::vector<new_job> const letters{job_of(200)};
+  BOOST_TEST(b(command::enqueue_jobs{"other", letters}).has_value());
+  auto const leased = b(command::dequeue_jobs{"other", "h", 1, 1, 1h});
+  auto const& letter = leased.value().jobs.at(0);
+  BOOST_TEST(b(command::bury_job{"other", letter.id, letter.fence, "why"}).has_value());
+
+  connection application{the_server().conninfo(b.database)};
+  application.must("BEGIN");
+  postgres_transaction tx{application.get()};
+  std::vector<new_job> const first{job_of(1, "key")};
+  BOOST_TEST(tx.execute(command::enqueue_jobs{"q", first}).has_value());
+
+  std::vector<std::shared_ptr<std::optional<error_code>>> others;
+  for (std::uint8_t i = 2; i != 32; ++i) {
+    std::vector<new_job> const same{job_of(i, "key")};
+    others.push_back(start(b.store, command::enqueue_jobs{"q", same}));
+  }
+  auto const given_up = [&] {
+    return std::ranges::count_if(others, [](auto const& one) {
+      return one->has_value() && **one == errc::store_unavailable;
+    });
+  };
+  // All are where they may wait by the time that the first one has waited enough.
+  BOOST_TEST_REQUIRE(weir_test::happens(b.io, [&] { return given_up() != 0; }));
+  auto const replay = start(b.store, command::replay_dead_letter{"other", letter.id});
+  finish(b.io, *replay);
+  BOOST_TEST(!**replay, (*replay)->message());
+  BOOST_TEST(given_up() < 30);
+  BOOST_TEST_REQUIRE(weir_test::happens(b.io, [&] { return given_up() == 30; }));
+  application.must("ROLLBACK");
+}
+
+BOOST_AUTO_TEST_CASE(F71_housekeeping_waits_for_nobody_who_removes_buckets) {
+  bed b;
+  std::array const one{quota::per(1, 1s)};
+  BOOST_TEST(b(command::take{.key = "k", .quotas = one}).has_value());
+  BOOST_TEST(b(command::acquire_lock{"k", "h", 1s}).has_value());
+  connection other{the_server().conninfo(b.database)};
+  other.must("BEGIN; SELECT 1 FROM weir.state FOR UPDATE");
+  BOOST_TEST(
+      b.db.number("SELECT weir.tidy(1000, (SELECT max(due) + 100000000000 FROM weir.locks))") >= 1);
+  other.must("ROLLBACK");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,7 @@
 #include "patience.hpp"
 #include "postgres_bed.hpp"
 #include "weir/rule/jobs.hpp"
+#include "weir/store/postgres/transaction.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -116,6 +117,36 @@ BOOST_AUTO_TEST_CASE(F94_a_stranger_who_takes_locks_stops_nobody) {
   }
   BOOST_TEST(theirs.number("SELECT count(*) FROM pg_sequences WHERE schemaname = 'weir' AND "
                            "last_value IS NOT NULL") == 0);
+}
+
+// Anybody may read which advisory locks are taken.
+BOOST_AUTO_TEST_CASE(F94_a_stranger_who_takes_the_locks_of_dead_letters_stops_none) {
+  bed b;
+  std::vector<new_job> const jobs{job_of(1), job_of(2)};
+  BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
+  auto const taken = b(command::dequeue_jobs{"q", "h", 1, 2, 1h});
+  BOOST_TEST_REQUIRE(taken->jobs.size() == 2U);
+  connection application{the_server().conninfo(b.database)};
+  application.must("BEGIN");
+  postgres_transaction tx{application.get()};
+  auto const bury = [&](std::size_t i) {
+    return command::bury_job{"q", taken->jobs[i].id, taken->jobs[i].fence, "why"};
+  };
+  BOOST_TEST(tx.execute(bury(0)).has_value());
+  auto theirs = stranger(b.db, b.database);
+  std::string const seen =
+      "FROM pg_locks l, generate_series(0, 50) n WHERE l.locktype = 'advisory' AND objsubid = 2 "
+      "AND l.pid <> pg_backend_pid()";
+  theirs.must(
+      "SELECT pg_advisory_lock_shared(l.classid::bigint::integer, (l.objid::bigint)::integer) " +
+      seen + " AND n = 0");
+  theirs.must(
+      "SELECT pg_advisory_lock(l.classid::bigint::integer, (l.objid::bigint + n)::integer) " +
+      seen + " AND n > 0");
+  application.must("COMMIT");
+  auto const buried = b(bury(1));
+  BOOST_TEST(buried.has_value(), buried.error().message());
+  BOOST_TEST(b(command::list_dead_letters{"q", 10, {}})->jobs.size() == 2U);
 }
 
 // With the lock table that a server has by default, which all its databases share.

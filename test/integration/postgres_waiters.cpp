@@ -160,6 +160,18 @@ BOOST_AUTO_TEST_CASE(news_under_way_when_somebody_begins_to_wait_is_not_missed) 
   BOOST_TEST(!turns[1]->has_value());
 }
 
+// F38: who was about to tell it had taken it on himself.
+BOOST_AUTO_TEST_CASE(news_are_told_though_another_who_had_some_is_undone) {
+  waiting_bed b{1h};
+  auto const jobs = b.wait(b.store, command::await_jobs{});
+  b.until_listened_to();
+  connection own{the_server().conninfo(b.database)};
+  own.must("BEGIN; SELECT weir.tell((SELECT topic FROM weir.hints WHERE topic LIKE 'j%'), true)");
+  b.enqueue(1);
+  own.must("ROLLBACK");
+  b.ends_well(jobs);
+}
+
 // F43
 BOOST_AUTO_TEST_CASE(it_is_said_once_for_each_wait_and_not_for_each_job) {
   waiting_bed b{1h};

@@ -103,7 +103,7 @@ class postgres_call {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// May it have to wait for a lock that an application's transaction has?
+  /// Is it to wait, where it was refused or left out because of a lock that somebody has?
   [[nodiscard]] bool may_wait() const noexcept { return may_wait_; }
   void expect_to_wait() noexcept { may_wait_ = true; }
 

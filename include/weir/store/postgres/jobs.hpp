@@ -183,7 +183,6 @@ struct postgres_jobs {
     all.insert(all.end(), c.next.begin(), c.next.end());
     add_jobs(out, all);
     out.add(in.own).add(in.at);
-    out.expect_to_wait();
     return out;
   }
   static result<relayed> answer(of<command::relay_job>, postgres_rows const& r) {
@@ -279,7 +278,6 @@ struct postgres_jobs {
   static postgres_call call(command::replay_dead_letter const& c, postgres_scope const& in) {
     auto out = with_job("replay_dead_letter", c, in);
     out.add(c.delay).add(in.own).add(in.at);
-    out.expect_to_wait();
     return out;
   }
   static result<replayed> answer(of<command::replay_dead_letter>, postgres_rows const& r) {

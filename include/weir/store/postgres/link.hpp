@@ -106,6 +106,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     auto& item = under_way_.back();
     auto* const c = socket_.get();
     bool ok = !explicit_ || statement("BEGIN ISOLATION LEVEL READ COMMITTED");
+    if (hurries_each_) {
+      ok = ok && statement("SELECT pg_catalog.set_config('weir.patience', '50ms', true)");
+    }
     ok = ok && call(item);
     ok = ok && PQpipelineSync(c) == 1;
     // Whether it failed or not is known by then, and this ends either.
@@ -197,7 +200,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
           why_ = postgres_other_shards(options_.shards, rows.integer(0, 1));
         }
         explicit_ = rows.bytes(0, 2) != "read committed";
-        named_ = !explicit_ && rows.integer(0, 3) == PQbackendPID(socket_.get());
+        bool const own = rows.integer(0, 3) == PQbackendPID(socket_.get());
+        named_ = !explicit_ && own;
+        hurries_each_ = !own && !waits_ && options_.connections > 1;
       } catch (postgres_malformed const&) {
         why_ = errc::store_foreign;
       }
@@ -387,6 +392,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   bool ready_ = false;
   bool explicit_ = false;
   bool named_ = false;
+  bool hurries_each_ = false;  ///< a pooler gives its session to others, so each call says it
   bool reading_ = false;
   bool writing_ = false;
   bool over_ = false;

@@ -187,6 +187,10 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   void repeat_in(lane& to, std::unique_ptr<postgres_request> r) {
     if (closed_) return r->finish(boost::asio::error::operation_aborted, {});
     r->stays();
+    if (to.waits) {
+      if (!r->held_up_at) r->held_up_at = retry_.now();
+      if (to.pending.size() >= options_.max_pending) return r->finish(errc::store_full, {});
+    }
     try {
       to.pending.push_back(std::move(r));
     } catch (std::bad_alloc const&) {
@@ -216,6 +220,13 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       auto& first = of.pending.front();
       if (!first->waiting()) {
         of.pending.pop_front();
+        continue;
+      }
+      if (of.waits && first->held_up_at &&
+          retry_.now() >= saturating_add(*first->held_up_at, longest_wait)) {
+        auto const late = std::move(first);
+        of.pending.pop_front();
+        late->finish(explained(errc::store_unavailable, "somebody has what it needs locked"), {});
         continue;
       }
       auto const to = best(of);
@@ -276,7 +287,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       lane const& of, std::size_t joined = std::numeric_limits<std::size_t>::max()) const {
     std::shared_ptr<postgres_link> out;
     for (auto const& l : links_) {
-      if (!l->ready() || l->waits() != of.waits || l->load() >= options_.pipeline) continue;
+      auto const most = of.waits ? std::min(options_.pipeline, waiting_at_once) : options_.pipeline;
+      if (!l->ready() || l->waits() != of.waits || l->load() >= most) continue;
       if (l->joined() >= joined) continue;
       if (!out || l->load() < out->load()) out = l;
     }
@@ -419,6 +431,11 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   std::string const schema_;
   postgres_options options_;
   static constexpr std::size_t calls_at_once = 2;
+  /// Where commands wait for locks: one that is sent waits for those before it, a second each.
+  static constexpr std::uint32_t waiting_at_once = 2;
+  /// What was refused because of a lock is not sent again after this. On the server it waits for a
+  /// second.
+  static constexpr duration longest_wait = std::chrono::seconds{2};
   // How long nothing is connected to after a server took no writes.
   static constexpr duration demoted_interval = std::chrono::milliseconds{50};
   static constexpr duration prod_interval = std::chrono::milliseconds{20};

@@ -42,6 +42,9 @@ class postgres_request {
   [[nodiscard]] virtual bool leaves() noexcept { return waiting(); }
   virtual void stays() noexcept {}
 
+  /// When it was first refused because of a lock that somebody has.
+  std::optional<steady_time> held_up_at{};
+
   /// Ends it: with an answer that was committed, or with an error.
   virtual void finish(error_code ec, postgres_rows const& answer) noexcept = 0;
 

@@ -33,8 +33,8 @@ namespace weir {
 ///
 /// A command keeps what it touched locked until the transaction ends, as a statement does: a
 /// unique key that was enqueued, a key's lock, permits or bucket, a job that was claimed or ended.
-/// Others that want the same wait for a second, and are then `store_unavailable`. Of its queue an
-/// enqueue locks nothing else: others go on enqueueing and claiming.
+/// Others that want the same wait for some seconds, and are then `store_unavailable`. Of its queue
+/// an enqueue locks nothing else: others go on enqueueing and claiming.
 ///
 /// It must not outlive the connection. For one thread at a time.
 class postgres_transaction {

@@ -167,13 +167,21 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
     if (!wanted()) return owner->left(*this);
     if (again_) return look();
     auto until = owner->pool().options().poll_interval;
-    if (!due && !rows.null(0, 1)) until = std::clamp(rows.span(0, 1), least_sleep, until);
+    if (due || rows.null(0, 1)) {
+      pause_ = least_sleep;
+    } else {
+      auto const in = rows.span(0, 1);
+      until = std::clamp(in, std::min(pause_, until), until);
+      // What others are about to commit; but a stranger may have the lock for ever (F94).
+      pause_ = in > duration::zero() ? least_sleep : std::min(2 * pause_, until_most);
+    }
     sleep_.set(saturating_add(sleep_.now(), until),
                [self = shared_from_this(), owner] { self->look(); });
   }
 
   // What is due may be found a moment later than the clock says.
   static constexpr duration least_sleep = std::chrono::milliseconds{1};
+  static constexpr duration until_most = std::chrono::milliseconds{256};
 
   std::weak_ptr<postgres_watch_owner> owner_;
   postgres_call question_;
@@ -181,6 +189,7 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
   std::string topic_;
   std::uint64_t const number_;
   std::deque<postgres_waiter> waiters_;  // first come, first woken
+  duration pause_ = least_sleep;
   bool asking_ = false;
   bool again_ = false;
 };

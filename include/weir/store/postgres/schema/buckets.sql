@@ -246,6 +246,11 @@ DECLARE
   b record;
 BEGIN
   looked := 0; removed := 0;
+  -- It ends with a note in this row, for which nobody is to wait.
+  PERFORM 1 FROM weir.state FOR UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
   FOR b IN SELECT k.key, k.scales, k.arrival, k.ctid AS place FROM weir.buckets k
       WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
@@ -273,6 +278,7 @@ DECLARE
   r record;
 BEGIN
   removed := 0;
+  PERFORM 1 FROM weir.state FOR UPDATE;
   LOOP
     r := weir.reap_some_buckets(1000, at_);
     removed := removed + r.removed;

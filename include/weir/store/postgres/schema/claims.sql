@@ -269,6 +269,7 @@ END $$;
 CREATE FUNCTION weir.tidy(limit_ integer, at_ bigint) RETURNS integer --\
     LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   now_ bigint := coalesce(at_, weir.clock());
   all_ integer := 0;
   n integer;
@@ -321,11 +322,6 @@ BEGIN
       WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM weir.hints h USING o WHERE h.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
-  all_ := all_ + n;
-  -- What was full at a time that has not come is known from a clock that was wrong (F101).
-  UPDATE weir.state s SET forgotten = weir.bucket_time(now_) --\
-      WHERE s.forgotten > weir.bucket_time(now_);
-  n := (weir.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
   FOR r IN SELECT k.ctid AS place, k.queue, k.holder FROM weir.dequeues k
       WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
@@ -380,6 +376,13 @@ BEGIN
       LIMIT limit_ FOR UPDATE OF q SKIP LOCKED) o
     WHERE d.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  -- What was full at a time that has not come is known from a clock that was wrong (F101). Last: who
+  -- has this row holds up the others that remove buckets.
+  UPDATE weir.state s SET forgotten = weir.bucket_time(now_)
+    WHERE s.ctid = (SELECT k.ctid FROM weir.state k WHERE k.forgotten > weir.bucket_time(now_)
+      FOR UPDATE SKIP LOCKED);
+  n := (weir.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
   RETURN all_;
 END $$;

@@ -357,6 +357,11 @@ DECLARE
   b record;
 BEGIN
   looked := 0; removed := 0;
+  -- It ends with a note in this row, for which nobody is to wait.
+  PERFORM 1 FROM ~.state FOR UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
   FOR b IN SELECT k.key, k.scales, k.arrival, k.ctid AS place FROM ~.buckets k
       WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
@@ -384,6 +389,7 @@ DECLARE
   r record;
 BEGIN
   removed := 0;
+  PERFORM 1 FROM ~.state FOR UPDATE;
   LOOP
     r := ~.reap_some_buckets(1000, at_);
     removed := removed + r.removed;
@@ -653,6 +659,7 @@ END $$;
 -- Forgets some of what time has ended; what others have locked is left to the next time.
 CREATE FUNCTION ~.tidy(limit_ integer, at_ bigint) RETURNS integer LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   now_ bigint := coalesce(at_, ~.clock());
   all_ integer := 0;
   n integer;
@@ -706,10 +713,6 @@ BEGIN
     DELETE FROM ~.hints h USING o WHERE h.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
-  -- What was full at a time that has not come is known from a clock that was wrong (F101).
-  UPDATE ~.state s SET forgotten = ~.bucket_time(now_) WHERE s.forgotten > ~.bucket_time(now_);
-  n := (~.reap_some_buckets(limit_, now_)).looked;
-  all_ := all_ + n;
   FOR r IN SELECT k.ctid AS place, k.queue, k.holder FROM ~.dequeues k
       WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     CONTINUE WHEN NOT ~.may_forget(4, ~.dequeue_key(r.queue, r.holder));
@@ -759,6 +762,13 @@ BEGIN
       LIMIT limit_ FOR UPDATE OF q SKIP LOCKED) o
     WHERE d.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
+  all_ := all_ + n;
+  -- What was full at a time that has not come is known from a clock that was wrong (F101). Last: who
+  -- has this row holds up the others that remove buckets.
+  UPDATE ~.state s SET forgotten = ~.bucket_time(now_)
+    WHERE s.ctid = (SELECT k.ctid FROM ~.state k WHERE k.forgotten > ~.bucket_time(now_)
+      FOR UPDATE SKIP LOCKED);
+  n := (~.reap_some_buckets(limit_, now_)).looked;
   all_ := all_ + n;
   RETURN all_;
 END $$;
@@ -1319,22 +1329,31 @@ BEGIN
 END $$;
 
 -- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
--- was last given out may still be committed: what is listed ends before these (F72).
+-- was last given out may still be committed: what is listed ends before these (F72). Where a stranger
+-- has that lock, an earlier one says more than that, and is as good.
 CREATE FUNCTION ~.next_death() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   here text := '~.state'::regclass::oid::text;
+  last bigint := coalesce(pg_sequence_last_value('~.deaths'), 0);
+  most constant bigint := 100000;
 BEGIN
   IF coalesce(current_setting('weir.numbers_deaths', true), '') <> here THEN
-    PERFORM pg_advisory_xact_lock_shared(
-      (pg_sequence_last_value('~.seed') & 2147483647)::integer,
-      (coalesce(pg_sequence_last_value('~.deaths'), 0) & 2147483647)::integer);
+    FOR before IN 0 .. most LOOP
+      EXIT WHEN pg_try_advisory_xact_lock_shared(
+        (pg_sequence_last_value('~.seed') & 2147483647)::integer,
+        ((last - before) & 2147483647)::integer);
+      IF before = most THEN
+        RAISE lock_not_available USING MESSAGE = 'the locks of dead letters are taken';
+      END IF;
+    END LOOP;
     PERFORM set_config('weir.numbers_deaths', here, true);
   END IF;
   RETURN nextval('~.deaths');
 END $$;
 
 -- Every dead letter up to this number is there to be seen from now on, or never will be. The last
--- number is read before the locks are, and they before the letters.
+-- number is read before the locks are, and they before the letters. Locks of a role that can number
+-- none are a stranger's (F94).
 CREATE FUNCTION ~.settled_deaths() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   last bigint := coalesce(pg_sequence_last_value('~.deaths'), 0);
@@ -1343,7 +1362,11 @@ BEGIN
     WHERE l.locktype = 'advisory' AND l.objsubid = 2
       AND l.classid::bigint = pg_sequence_last_value('~.seed') & 2147483647
       AND l.database = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
-      AND l.pid IS DISTINCT FROM pg_backend_pid()));
+      AND l.pid IS DISTINCT FROM pg_backend_pid()
+      AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a, pg_class s
+        WHERE a.pid = l.pid AND s.oid = '~.deaths'::regclass
+          AND NOT has_sequence_privilege(a.usesysid, s.oid, 'USAGE')
+          AND NOT pg_has_role(a.usesysid, s.relowner, 'MEMBER'))));
 END $$;
 
 -- Ends a job that is locked; the counters are the caller's. `result_` NULL: as it was.
@@ -2438,8 +2461,13 @@ CREATE FUNCTION ~.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
+  f bigint[];
 BEGIN
-  RETURN ~.span((SELECT min(h.vesting) FROM ~.all_heads(queue_) h), now_);
+  IF at_ IS NULL AND ~.sees_all() THEN
+    f := ~.floors(~.queue_lock(queue_), now_);
+  END IF;
+  RETURN ~.span((~.level_heads(queue_, CASE WHEN now_ < f[4] THEN f END,
+    9223372036854775807)).least_, now_);
 END $$;
 
 CREATE FUNCTION ~.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
@@ -3177,7 +3205,8 @@ BEGIN
   ELSIF pg_try_advisory_xact_lock_shared(~.topic_lock(topic_)) THEN
     DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
       FOR UPDATE SKIP LOCKED);
-    wanted := FOUND;
+    -- Who has taken it, and has not committed, may be undone.
+    wanted := FOUND OR EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);
   ELSE
     wanted := true;  -- somebody is about to say that they wait
   END IF;

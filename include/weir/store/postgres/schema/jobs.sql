@@ -23,22 +23,31 @@ BEGIN
 END $$;
 
 -- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
--- was last given out may still be committed: what is listed ends before these (F72).
+-- was last given out may still be committed: what is listed ends before these (F72). Where a stranger
+-- has that lock, an earlier one says more than that, and is as good.
 CREATE FUNCTION weir.next_death() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   here text := 'weir.state'::regclass::oid::text;
+  last bigint := coalesce(pg_sequence_last_value('weir.deaths'), 0);
+  most constant bigint := 100000;
 BEGIN
   IF coalesce(current_setting('weir.numbers_deaths', true), '') <> here THEN
-    PERFORM pg_advisory_xact_lock_shared(
-      (pg_sequence_last_value('weir.seed') & 2147483647)::integer,
-      (coalesce(pg_sequence_last_value('weir.deaths'), 0) & 2147483647)::integer);
+    FOR before IN 0 .. most LOOP
+      EXIT WHEN pg_try_advisory_xact_lock_shared(
+        (pg_sequence_last_value('weir.seed') & 2147483647)::integer,
+        ((last - before) & 2147483647)::integer);
+      IF before = most THEN
+        RAISE lock_not_available USING MESSAGE = 'the locks of dead letters are taken';
+      END IF;
+    END LOOP;
     PERFORM set_config('weir.numbers_deaths', here, true);
   END IF;
   RETURN nextval('weir.deaths');
 END $$;
 
 -- Every dead letter up to this number is there to be seen from now on, or never will be. The last
--- number is read before the locks are, and they before the letters.
+-- number is read before the locks are, and they before the letters. Locks of a role that can number
+-- none are a stranger's (F94).
 CREATE FUNCTION weir.settled_deaths() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   last bigint := coalesce(pg_sequence_last_value('weir.deaths'), 0);
@@ -47,7 +56,11 @@ BEGIN
     WHERE l.locktype = 'advisory' AND l.objsubid = 2
       AND l.classid::bigint = pg_sequence_last_value('weir.seed') & 2147483647
       AND l.database = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
-      AND l.pid IS DISTINCT FROM pg_backend_pid()));
+      AND l.pid IS DISTINCT FROM pg_backend_pid()
+      AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a, pg_class s
+        WHERE a.pid = l.pid AND s.oid = 'weir.deaths'::regclass
+          AND NOT has_sequence_privilege(a.usesysid, s.oid, 'USAGE')
+          AND NOT pg_has_role(a.usesysid, s.relowner, 'MEMBER'))));
 END $$;
 
 -- Ends a job that is locked; the counters are the caller's. `result_` NULL: as it was.

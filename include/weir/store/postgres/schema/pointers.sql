@@ -249,8 +249,13 @@ CREATE FUNCTION weir.min_vesting_time(queue_ bytea, at_ bigint) RETURNS bigint
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   now_ bigint := coalesce(at_, weir.clock());
+  f bigint[];
 BEGIN
-  RETURN weir.span((SELECT min(h.vesting) FROM weir.all_heads(queue_) h), now_);
+  IF at_ IS NULL AND weir.sees_all() THEN
+    f := weir.floors(weir.queue_lock(queue_), now_);
+  END IF;
+  RETURN weir.span((weir.level_heads(queue_, CASE WHEN now_ < f[4] THEN f END,
+    9223372036854775807)).least_, now_);
 END $$;
 
 CREATE FUNCTION weir.update_queue_pointer(queue_ bytea, shard_ integer, own_ boolean, at_ bigint)
