@@ -7,7 +7,10 @@
 #include "unit/metrics_fixture.hpp"
 #include "unit/slow_store.hpp"
 #include "weir/limiter.hpp"
+#include "weir/limits.hpp"
+#include "weir/observe/metric_writer.hpp"
 #include "weir/observe/observed.hpp"
+#include "weir/observe/series.hpp"
 #include "weir/rate_limiter.hpp"
 #include "weir/testing/faulty_store.hpp"
 #include "weir/uniqueness.hpp"
@@ -62,6 +65,22 @@ BOOST_AUTO_TEST_CASE(what_a_distant_store_takes_is_measured) {
   BOOST_TEST(sample("weir_command_duration_seconds_bucket" + of + ",le=\"0.025\"}") == 0);
   BOOST_TEST(sample("weir_command_duration_seconds_bucket" + of + ",le=\"0.05\"}") == 2);
   BOOST_TEST(sample("weir_command_duration_seconds_bucket" + of + ",le=\"+Inf\"}") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_of_long_times_only_grows) {
+  std::array const bounds{weir::duration{1s}};
+  weir::detail::histogram_cells cells{bounds};
+  double before = 0;
+  for (int i = 0; i != 80; ++i) {  // 29 of them are all that a duration holds
+    cells.add(weir::limits::span);
+    BOOST_TEST(cells.sum() > before);
+    before = cells.sum();
+  }
+  BOOST_TEST(before == 80 * std::chrono::duration<double>{weir::limits::span}.count());
+  weir::detail::metric_writer text{false};
+  text.family("weir_x_seconds", "histogram", "x");
+  text.sample({}, cells);
+  BOOST_TEST(std::move(text).take().find("_sum 25228800000.0\n") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(failures_and_cancellations_are_told_apart) {

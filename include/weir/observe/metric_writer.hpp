@@ -52,7 +52,7 @@ class metric_writer {
       auto const bound = i == h.bounds().size() ? std::string{"+Inf"} : seconds(h.bounds()[i]);
       line("_bucket", labels, bound, std::to_string(upto));
     }
-    line("_sum", labels, {}, seconds(h.sum()));
+    line("_sum", labels, {}, text_of(h.sum()));
     line("_count", labels, {}, std::to_string(upto));
   }
 

@@ -42,7 +42,9 @@ struct held_shards {
   held_shards& operator=(held_shards const&) = delete;
   ~held_shards() {
     this_threads_shard = {.ending = true};
-    for (auto const& [state, shard] : all) shard->taken.store(false, std::memory_order_release);
+    for (auto const& [state, shard] : all) {
+      if (shard != nullptr) shard->taken.store(false, std::memory_order_release);
+    }
   }
 
   std::map<std::uint64_t, std::shared_ptr<metrics_shard>> all;

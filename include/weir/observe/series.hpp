@@ -30,22 +30,22 @@ class metric_counter {
 };
 
 /// A number that only grows. One thread at a time adds, any number reads.
-class metric_cell {
+template <class Number>
+class basic_metric_cell {
  public:
-  metric_cell() = default;
-  metric_cell(metric_cell const& other) noexcept : value_{other.value()} {}
-  metric_cell& operator=(metric_cell const&) = delete;
-  ~metric_cell() = default;
+  basic_metric_cell() = default;
+  basic_metric_cell(basic_metric_cell const& other) noexcept : value_{other.value()} {}
+  basic_metric_cell& operator=(basic_metric_cell const&) = delete;
+  ~basic_metric_cell() = default;
 
-  void add(std::uint64_t n = 1) noexcept { value_.store(value() + n, std::memory_order_relaxed); }
-  void add(metric_cell const& other) noexcept { add(other.value()); }
-  [[nodiscard]] std::uint64_t value() const noexcept {
-    return value_.load(std::memory_order_relaxed);
-  }
+  void add(Number n = 1) noexcept { value_.store(value() + n, std::memory_order_relaxed); }
+  void add(basic_metric_cell const& other) noexcept { add(other.value()); }
+  [[nodiscard]] Number value() const noexcept { return value_.load(std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint64_t> value_{0};
+  std::atomic<Number> value_{0};
 };
+using metric_cell = basic_metric_cell<std::uint64_t>;
 
 /// How long things took. One thread at a time adds; one that reads meanwhile may miss the last.
 class histogram_cells {
@@ -60,7 +60,7 @@ class histogram_cells {
     d = std::max(d, duration::zero());
     if (d <= above_ || d > upto_) find(d);  // most are in the bucket of the one before
     counts_[bucket_].add();
-    sum_.add(static_cast<std::uint64_t>(d.count()));
+    sum_.add(static_cast<double>(d.count()));
   }
   /// @param other of the same bounds
   void add(histogram_cells const& other) noexcept {
@@ -82,9 +82,8 @@ class histogram_cells {
     for (auto const& c : counts_) out += c.value();
     return out;
   }
-  [[nodiscard]] duration sum() const noexcept {
-    return duration{static_cast<duration::rep>(sum_.value())};
-  }
+  /// In seconds: ages of delayed jobs add up to more than a duration holds.
+  [[nodiscard]] double sum() const noexcept { return sum_.value() / 1e9; }
 
  private:
   void find(duration d) noexcept {
@@ -96,7 +95,7 @@ class histogram_cells {
 
   std::span<duration const> bounds_;
   std::vector<metric_cell> counts_;
-  metric_cell sum_;
+  basic_metric_cell<double> sum_;  ///< nanoseconds
   std::size_t bucket_ = 0;  ///< the last that was added to: those above `above_`, up to `upto_`
   duration above_{-1};
   duration upto_;
