@@ -5,7 +5,6 @@
 #include "weir/command/jobs.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/read_until.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <unistd.h>
@@ -133,9 +132,16 @@ asio::awaitable<bool> is_wanted(session& s, std::string question) {
     co_return false;
   }
   std::cerr << question << " [y/N] " << std::flush;
+  // Asio would read without blocking, and so would then whoever has the terminal, too: it only
+  // waits.
   asio::posix::stream_descriptor input{s.pause.get_executor(), ::dup(STDIN_FILENO)};
   std::string line;
-  co_await asio::async_read_until(input, asio::dynamic_buffer(line), '\n', as_value);
+  while (!line.ends_with('\n')) {
+    char next = 0;
+    auto const [ec] = co_await input.async_wait(input.wait_read, as_value);
+    if (ec || ::read(input.native_handle(), &next, 1) != 1) break;
+    line += next;
+  }
   co_return line.starts_with('y') || line.starts_with('Y');
 }
 
@@ -149,7 +155,6 @@ class sweep {
   template <class Verb>
   asio::awaitable<weir::error_code> pass(Verb const& v, weir::job_state state, std::uint64_t bound,
                                          progress& shown, std::uint64_t of) {
-    bool const waits = !weir::is_terminal(state);
     auto const& o = s_.o;
     weir::job_page page;
     do {
@@ -161,7 +166,7 @@ class sweep {
       for (auto const& j : page.jobs) {
         if (bound == 0) break;
         --bound;
-        bool const newer = waits && j.age < clock::now() - begin_;
+        bool const newer = state != weir::job_state::dead && j.age < clock::now() - begin_;
         bool const wanted = o.kind.empty() || j.kind == o.kind;
         if (wanted && !newer && !t.named.contains(j.id)) ids.push_back(j.id);
       }

@@ -118,6 +118,11 @@ int run(options const& o) {
   }
   io.poll();  // not `run`: the timer of the patience would keep it busy for up to 50 ms more
   if (problem) std::rethrow_exception(problem);
+  std::cout.flush();
+  if (!std::cout && code == done) {
+    say("standard output cannot be written");
+    return unusable;
+  }
   return code;
 }
 

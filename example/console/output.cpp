@@ -49,6 +49,36 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+/// Are all texts of it, and the names of its members?
+bool all_is_utf8(json const& value) {
+  if (value.is_string()) return is_utf8(value.get_ref<std::string const&>());
+  if (!value.is_structured()) return true;
+  auto const items = value.items();
+  return std::all_of(items.begin(), items.end(), [&](auto const& item) {
+    return (!value.is_object() || is_utf8(item.key())) && all_is_utf8(item.value());
+  });
+}
+
+std::string hex_of(std::string_view bytes) {
+  std::string out;
+  boost::algorithm::hex_lower(bytes.begin(), bytes.end(), std::back_inserter(out));
+  return out;
+}
+/// The same with hexadecimal digits for each text, and for the names of members.
+json hex_of(json const& value) {
+  if (value.is_string()) return hex_of(std::string_view{value.get_ref<std::string const&>()});
+  if (!value.is_structured()) return value;
+  json out = value.is_object() ? json::object() : json::array();
+  for (auto const& [name, each] : value.items()) {
+    if (value.is_object()) {
+      out[hex_of(std::string_view{name})] = hex_of(each);
+    } else {
+      out.push_back(hex_of(each));
+    }
+  }
+  return out;
+}
+
 std::string title_of(std::string name) {
   if (name == "attempts") return "TRIES";  // so that other columns have more room
   for (auto& c : name) c = c == '_' ? ' ' : static_cast<char>(std::toupper(c));
@@ -108,15 +138,23 @@ cell hidden(cell c) {
 
 json json_of(row const& cells) {
   auto out = json::object();
-  for (auto const& c : cells) {
-    out[c.name] = c.value;
-    if (!c.value.is_string() || is_utf8(c.value.get_ref<std::string const&>())) continue;
-    auto const& bytes = c.value.get_ref<std::string const&>();
-    std::string hex;
-    boost::algorithm::hex_lower(bytes.begin(), bytes.end(), std::back_inserter(hex));
-    out[c.name + "_hex"] = std::move(hex);
-  }
+  for (auto const& c : cells) add_member(out, c.name, c.value);
   return out;
+}
+
+void add_member(json& to, std::string const& name, json value) {
+  if (all_is_utf8(value)) {
+    to[name] = std::move(value);
+    return;
+  }
+  auto hex = hex_of(value);
+  if (value.is_object()) {
+    for (auto at = value.begin(); at != value.end();) {
+      at = is_utf8(at.key()) ? std::next(at) : value.erase(at);
+    }
+  }
+  to[name] = std::move(value);
+  to[name + "_hex"] = std::move(hex);
 }
 
 output::output(bool as_json) : json_{as_json}, width_{terminal_width()} {}

@@ -46,9 +46,12 @@ using weir::detail::time_text;
 /// For programs only, in a table.
 [[nodiscard]] cell hidden(cell c);
 
-/// As JSON. A text that is not UTF-8 has U+FFFD in place of what is not, and its bytes stand in
-/// one more member, NAME_hex.
+/// As JSON. What is not UTF-8 has U+FFFD in its place, and a member with such texts has one more
+/// beside it, NAME_hex, where hexadecimal digits stand for each text, and for names of members: a
+/// name that is not UTF-8 stands there only.
 [[nodiscard]] json json_of(row const& cells);
+/// A member of such an object.
+void add_member(json& to, std::string const& name, json value);
 
 /// Standard output: a JSON object for each row, or tables for people. A table fits into the
 /// terminal, if there is one.

@@ -8,6 +8,7 @@
 #include "weir/log.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/address.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -71,7 +72,12 @@ serving::place to_place(std::string const& text) {
   return out;
 }
 
-weir::console_options options_of(options const& o) {
+/// As an address stands in a URL.
+std::string host_of(asio::ip::address const& address) {
+  return address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
+}
+
+weir::console_options options_of(options const& o, serving::place const& where) {
   weir::console_options out;
   out.title = "weir " + o.store.substr(0, o.store.find(':'));
   for (auto const action : weir::console_actions) {
@@ -79,6 +85,10 @@ weir::console_options options_of(options const& o) {
     if (named || std::ranges::find(o.allow, "all") != o.allow.end()) out.allow.push_back(action);
   }
   out.hosts.insert(out.hosts.end(), o.hosts.begin(), o.hosts.end());
+  // The address that it listens at: no site can have that for its own name.
+  weir::error_code no_address;
+  auto const address = asio::ip::make_address(where.host, no_address);
+  if (!no_address && !address.is_unspecified()) out.hosts.push_back(host_of(address));
   return out;
 }
 
@@ -86,16 +96,16 @@ weir::console_options options_of(options const& o) {
 
 answer serve_pages(session& s) {
   s.ends_by_itself = true;
-  page_service pages{weir::console{s.store, options_of(s.o)}};
-  serving::server server{s.pause.get_executor(), to_place(s.o.listen), pages};
+  auto const where = to_place(s.o.listen);
+  page_service pages{weir::console{s.store, options_of(s.o, where)}};
+  serving::server server{s.pause.get_executor(), where, pages};
   // A store that cannot be used is said now, and not on each page.
   if (auto const [ec, first] = co_await s.queue.async_list_queues(0, 1, {}, as_value); ec) {
     co_return s.fail(ec);
   }
   asio::co_spawn(server.get_executor(), server.accept(), weir::log::failures{"accept"});
   auto const at = server.local();
-  auto const host =
-      at.address().is_v6() ? "[" + at.address().to_string() + "]" : at.address().to_string();
+  auto const host = at.address().is_unspecified() ? "localhost" : host_of(at.address());
   auto const url = "http://" + host + ":" + std::to_string(at.port()) + "/";
   s.out.line(url, json{{"url", url}});
   if (!at.address().is_loopback()) {

@@ -89,11 +89,9 @@ void tell(session& s, std::string const& name, weir::queue_stats const& a,
     text += (n == 1 ? ": " : ": " + count_text(n) + " x ") + reason;
   }
   auto object = json_of({text_cell("time", time), text_cell("queue", name)});
-  object.update({{"enqueued", enqueued},
-                 {"completed", completed},
-                 {"cancelled", cancelled},
-                 {"dead", dead},
-                 {"reasons", std::move(reasons)}});
+  object.update(
+      {{"enqueued", enqueued}, {"completed", completed}, {"cancelled", cancelled}, {"dead", dead}});
+  add_member(object, "reasons", std::move(reasons));
   s.out.line(text, object);
 }
 

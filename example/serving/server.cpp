@@ -39,6 +39,14 @@ server::server(asio::any_io_executor const& executor, place const& where, servic
       most_{where.connections} {}
 
 asio::awaitable<void> server::accept() {
+  accepting_ = true;
+  struct at_end {
+    server& of;
+    ~at_end() {
+      of.accepting_ = false;
+      of.left_.cancel();
+    }
+  } const ended{*this};
   while (acceptor_.is_open()) {
     using namespace std::chrono_literals;
     if (sessions_.size() >= most_) {
@@ -89,7 +97,8 @@ asio::awaitable<std::size_t> server::finish(weir::duration patience) {
     co_await until_somebody_left(deadline);
   }
   for (auto const& each : sessions_) each->cut_off();
-  while (!sessions_.empty()) co_await until_somebody_left(asio::steady_timer::time_point::max());
+  while (accepting_ || !sessions_.empty())
+    co_await until_somebody_left(asio::steady_timer::time_point::max());
   co_return cut_off_;
 }
 

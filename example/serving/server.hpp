@@ -38,8 +38,8 @@ class server {
   asio::awaitable<void> accept();
 
   /// Accepts nobody any more, and lets those who are being served have their answers; whoever has
-  /// none when `patience` is over is cut off. Ends when nobody is connected; returns how many
-  /// requests were cut off.
+  /// none when `patience` is over is cut off. Ends when nobody is connected and `accept` has ended;
+  /// returns how many requests were cut off.
   asio::awaitable<std::size_t> finish(weir::duration patience);
 
  private:
@@ -55,6 +55,7 @@ class server {
   service& service_;
   std::size_t most_;
   sessions sessions_;
+  bool accepting_ = false;
   std::size_t cut_off_ = 0;
 };
 

@@ -128,7 +128,8 @@ asio::awaitable<session::after> session::serve_one() {
   }
   auto reply = co_await answer_unless_gone(asked);
   if (!reply) co_return after::end;
-  auto const next = co_await send(std::move(*reply), asked.keep_alive());
+  auto const next =
+      co_await send(std::move(*reply), asked.keep_alive(), asked.method() == http::verb::head);
   working_ = false;
   co_return next;
 }
@@ -152,13 +153,15 @@ asio::awaitable<bool> session::read_into(request_parser& parser) {
   co_return false;
 }
 
-asio::awaitable<session::after> session::send(response reply, bool keep_alive) {
+asio::awaitable<session::after> session::send(response reply, bool keep_alive, bool head) {
   reply.keep_alive(keep_alive && !finishing_);
   reply.prepare_payload();
   stream_.expires_after(client_patience);
   writing_ = true;
   waits_since_ = std::chrono::steady_clock::now() + std::chrono::seconds{2};
-  auto const [unsent, size] = co_await http::async_write(stream_, reply, as_answer);
+  http::response_serializer<response::body_type> written{reply};
+  auto const [unsent, size] = head ? co_await http::async_write_header(stream_, written, as_answer)
+                                   : co_await http::async_write(stream_, written, as_answer);
   writing_ = false;
   waits_since_ = time_point::max();
   co_return unsent || !reply.keep_alive() ? after::end : after::next_request;

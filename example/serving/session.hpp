@@ -58,7 +58,8 @@ class session : public std::enable_shared_from_this<session> {
 
   asio::awaitable<after> serve_one();
   asio::awaitable<bool> read_into(request_parser& parser);
-  asio::awaitable<after> send(response reply, bool keep_alive);
+  /// @param head the answer to a question for a head: its body is only counted
+  asio::awaitable<after> send(response reply, bool keep_alive, bool head = false);
   asio::awaitable<void> stream(endless_response reply);
   asio::awaitable<std::optional<response>> answer_unless_gone(request const& asked);
   asio::awaitable<std::optional<response>> answer(request const& asked);

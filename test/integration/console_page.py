@@ -282,6 +282,14 @@ class Driving(PageTest):
             place.fill("waiting", 2)
             self.see("pending 5")
             self.assertTrue(self.browser.execute_script("return window.same"))
+            # A page that is not to be had any more says so, above what it was.
+            ids = place.fill("states")
+            self.go(serving, "job", queue="mail", id=ids["leased"])
+            self.see("leased")
+            self.assertEqual(place.run("cancel", "mail", ids["leased"], "--running").status, 0)
+            self.see("No such job")
+            self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#notice[role=alert]")), 1)
+            self.go(serving, "queue", queue="waiting")
             hide = ("Object.defineProperty(document, 'hidden', {configurable: true, get: () => arguments[0]});"
                     "document.dispatchEvent(new Event('visibilitychange')); return stream === null")
             self.assertTrue(self.browser.execute_script(hide.replace("arguments[0]", "true")))

@@ -212,6 +212,18 @@ class Responses(GatewayTest):
             self.assertEqual(said.count(b"HTTP/1.1 "), 1, (coding, said))
         self.assertEqual(self.backend.asked, ["hello"] * 2)
 
+    def test_the_answer_to_a_question_for_a_head_has_no_body(self):
+        gateway = self.start()
+        with socket.create_connection(("127.0.0.1", gateway.port), timeout=LIMIT) as client:
+            client.sendall(b"HEAD /status HTTP/1.1\r\nHost: x\r\n\r\nGET /status HTTP/1.1\r\nHost: x\r\n"
+                           b"Connection: close\r\n\r\n")
+            said = b""
+            while more := client.recv(4096):
+                said += more
+        head, rest = said.split(b"\r\n\r\n", 1)
+        self.assertRegex(head, rb"\AHTTP/1.1 405 [\s\S]*Content-Length: [1-9]")
+        self.assertTrue(rest.startswith(b"HTTP/1.1 200 "), said)
+
     def test_one_connection_serves_many_requests(self):
         self.backend.open.set()
         gateway = self.start()

@@ -9,6 +9,7 @@ FILL is test/integration/console/fill.cpp. Servers are the test's own.
 """
 
 import fcntl
+import http.client
 import json
 import os
 import pathlib
@@ -26,6 +27,7 @@ import termios
 import threading
 import time
 import unittest
+import urllib.parse
 
 from servers import LIMIT, NatsServer, PostgresServer, RedisServer
 from terminal import read_terminal
@@ -333,6 +335,32 @@ class Reading(ConsoleTest):
         self.assertTrue(0 < rows["hourly"]["next"] <= 3600)
         self.assertEqual([rows["hourly"][k] for k in ("queue", "kind", "paused")], ["reports", "report", False])
 
+    def test_schedules_by_pages_beside_a_queue_of_a_stranger(self):
+        place = self.place()
+        place.fill("states")
+        place.fill("planted")
+        names, more = [], ""
+        while len(names) < 10:
+            shown = place.run("schedules", "--limit", "1", *more.split())
+            self.assertEqual(shown.status, 0, shown.err)
+            lines = shown.out.splitlines()
+            if lines[0].startswith("NAME"):
+                self.assertLessEqual(len(lines), 3)
+                names.append(lines[1].split()[0])
+            if not lines[-1].startswith("more: "):
+                break
+            more = lines[-1].removeprefix("more: ")
+            self.assertRegex(more, r"\A--cursor [0-9a-f]+\Z")  # a shell leaves it as it is
+        self.assertEqual(sorted(names)[1:], ["hourly", "nightly"])
+
+    def test_what_cannot_be_written_is_not_done(self):
+        with open("/dev/full", "wb") as full:
+            for form in ([], ["--json"]):
+                with self.subTest(form):
+                    process = self.states.start(*form, "queues", stdout=full)
+                    self.assertIn(b"standard output", process.communicate(timeout=LIMIT)[1])
+                    self.assertEqual(process.returncode, 3)
+
     def test_nothing_of_strangers_reaches_the_terminal(self):
         for arguments in (["queues"], ["jobs", EVIL_QUEUE], ["dead", EVIL_QUEUE], ["job", EVIL_QUEUE, self.ids["hostile"]],
                           ["job", EVIL_QUEUE, self.ids["hostile"], "--payload"],
@@ -350,6 +378,7 @@ class Reading(ConsoleTest):
         for name in ("kind", "payload"):
             self.assertEqual(bytes.fromhex(job[name + "_hex"]), EVIL)
         self.assertTrue(bytes.fromhex(job["reason_hex"]).startswith(EVIL + b"r" * 3000))
+        self.assertEqual([job["headers"], job["headers_hex"]], [{}, {EVIL.hex(): EVIL.hex()}])
 
     def test_lines_fit_the_terminal(self):
         for columns in (60, 120):
@@ -421,6 +450,32 @@ class Acting(ConsoleTest):
             reached, shown = place.on_terminal(80, "replay", "bulk", "--all", say=answer, until=rb"\[y/N\] ")
             self.assertEqual(reached, status, shown)
             self.assertEqual(place.json("queues")[0]["dead"], dead)
+
+    def test_a_question_leaves_the_terminal_as_it_was(self):
+        place = self.place()
+        place.fill("dead", 1, 0)
+        master, slave = pty.openpty()
+        process = place.start("replay", "bulk", "--all", stdin=slave, stdout=slave, stderr=slave)
+        read_terminal(master, rb"\[y/N\] ")
+        os.write(master, b"y\n")
+        self.assertEqual(process.wait(timeout=LIMIT), 0)
+        self.assertEqual(fcntl.fcntl(slave, fcntl.F_GETFL) & os.O_NONBLOCK, 0)
+        os.close(slave)
+        os.close(master)
+
+    def test_a_page_answers_to_the_address_that_it_is_given(self):
+        place = self.place()
+        place.fill("states")
+        for listen, host in (("127.0.0.2:0", "127.0.0.2"), ("127.0.0.1:0", "127.0.0.1")):
+            process = place.start("--json", "serve", "--listen", listen)
+            at = urllib.parse.urlsplit(json.loads(process.stdout.readline())["url"])
+            self.assertEqual(at.hostname, host)
+            connection = http.client.HTTPConnection(at.hostname, at.port, timeout=LIMIT)
+            connection.request("GET", "/queues")
+            self.assertEqual(connection.getresponse().status, 200)
+            connection.close()
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(finish(process).status, 0)
 
     def test_bulk_replay(self):
         place = self.place()

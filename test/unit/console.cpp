@@ -522,6 +522,36 @@ BOOST_AUTO_TEST_CASE(many_are_replayed_by_bounded_steps) {
   BOOST_TEST(f.audit.back().ends_with(" done, 1 refused by "));  // and not what the request says
 }
 
+BOOST_AUTO_TEST_CASE(a_purge_of_all_that_are_completed_leaves_those_that_came_since) {
+  fixture f{allowing_all()};
+  auto const complete = [&] {
+    weir::new_job job;
+    job.retention = 1h;
+    auto const id = f.add("bulk", job);
+    auto const lease = f.store.execute(command::obtain_lease{"bulk", id, "worker", 1h, true});
+    weir::finished_job const done{.id = id, .fence = (**lease).fence, .result = {}};
+    BOOST_TEST_REQUIRE(f.store.execute(command::complete_jobs{"bulk", {&done, 1}}).has_value());
+    return id;
+  };
+  for (int i = 0; i != 600; ++i) complete();
+  f.clock.advance(1s);
+  auto const target = [](web::response const& reply) {
+    auto const& text = reply.body();
+    auto const begin = text.find("data-auto action=\"") + 18;
+    auto out = text.substr(begin, text.find('"', begin) - begin);
+    for (auto at = out.find("&amp;"); at != out.npos; at = out.find("&amp;")) out.erase(at + 1, 4);
+    return out;
+  };
+  auto const first = f.post("/act?action=purge&queue=bulk&state=completed");
+  BOOST_TEST(f.stats("bulk").purged == 500U);
+  f.clock.advance(1s);
+  auto const late = complete();
+  auto const last = f.post(target(first));
+  BOOST_TEST(has(last, "Done"));
+  BOOST_TEST(f.stats("bulk").purged == 600U);
+  BOOST_TEST(f.store.execute(command::find_job{"bulk", late}).value().has_value());
+}
+
 BOOST_AUTO_TEST_CASE(what_is_done_is_noted_though_whoever_asked_has_gone) {
   fixture f{allowing_all()};
   for (int i = 0; i != 400; ++i) f.bury("bulk", {}, "broken");

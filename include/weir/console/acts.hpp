@@ -287,7 +287,7 @@ inline pages::answer pages::act_on_all(action_words const& words, query q, std::
     if (state == job_state::dead && seen >= of) ended = true;
     if (ended) break;
     ++seen;
-    bool const newer = waits && j.age < since;
+    bool const newer = state != job_state::dead && j.age < since;
     if (!newer && (kind.empty() || j.kind == kind)) ids.push_back(j.id);
   }
   auto const before = t.done;

@@ -21,8 +21,8 @@
 #include <memory>
 #include <string>
 
-// In front of the seam between a console and its pages: what is behind it, weir/console/site.hpp, is
-// compiled once where a program wants that.
+// In front of the seam between a console and its pages: what is behind it, weir/console/site.hpp,
+// is compiled once where a program wants that.
 namespace weir::detail::web {
 
 class query;

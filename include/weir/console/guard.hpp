@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-// A request is looked at before anything is done for it, and a response is given the fields by which
-// a browser guards it.
+// A request is looked at before anything is done for it, and a response is given the fields by
+// which a browser guards it.
 namespace weir::detail::web {
 
 namespace http = boost::beast::http;

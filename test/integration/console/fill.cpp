@@ -228,6 +228,9 @@ class filler {
     ask(command::acquire_lock{"leader", "host-1", 1h});
   }
 
+  /// A queue among those of schedules, by the name that a stranger has chosen.
+  void planted() { add("planted", "weir.schedules/a\xff", {}); }
+
   void put(weir::schedules<full_store> const& to, weir::schedule what) {
     report const job{1};
     bool ended = false;
@@ -555,6 +558,7 @@ int main(int argc, char** argv) try {
   if (what == "states") f.states();
   if (what == "dead") f.dead(number(3), number(4));
   if (what == "waiting") f.waiting(number(3));
+  if (what == "planted") f.planted();
   if (what == "kill") f.kill();
   if (what == "markup") f.markup();
   if (what == "thumbs") f.thumbs(number(3));

@@ -183,13 +183,31 @@ function update(fresh) {
   }
 }
 
+// A page that is not to be had now, such as of a job that is gone: that is said above what it was.
+function tell(fresh) {
+  const problem = fresh.querySelector('.problem');
+  let notice = document.getElementById('notice');
+  if (fresh.querySelector('[data-live]') || !problem) { if (notice) notice.remove(); return; }
+  if (!notice) {
+    notice = problem.cloneNode();
+    notice.id = 'notice';
+    main.prepend(notice);
+  }
+  const text = `${fresh.querySelector('h1').textContent}. ${problem.textContent}`;
+  if (notice.textContent !== text) notice.textContent = text;
+}
+
 function watch() {
   const should = wanted && !document.hidden && main.dataset.events && main.querySelector('[data-live]');
   live.setAttribute('aria-pressed', String(wanted));
   live.textContent = wanted ? 'Live' : 'Paused';
   if (should && !stream) {
     stream = new EventSource(main.dataset.events);
-    stream.onmessage = (event) => update(parsed(event.data));
+    stream.onmessage = (event) => {
+      const fresh = parsed(event.data);
+      update(fresh);
+      tell(fresh);
+    };
   } else if (!should && stream) {
     stream.close();
     stream = null;
