@@ -4,6 +4,7 @@
 // Asks a console for a page, as a server does that mounts one.
 
 #include "weir/console.hpp"
+
 #include "weir/store/memory.hpp"
 
 #include <boost/asio/io_context.hpp>

@@ -6,6 +6,7 @@
 #include "weir/store/memory.hpp"
 
 #include <boost/asio/detached.hpp>
+#include <nlohmann/json.hpp>
 
 struct formless {
   int* p = nullptr;
