@@ -35,8 +35,9 @@ constexpr auto footer = R"(Examples:
 A name that begins with a dash is given behind --. A store on a server is asked as any other program asks it. A
 password in --store is seen by other users of this host: give it in WEIR_STORE.
 
-Exit codes: 0 done, also for serve when it is ended; 1 nothing there, or refused (no such job; some of many could not be replayed); 2 wrong usage;
-            3 the store cannot be used, or standard output not written; 130 ended by Ctrl-C or SIGTERM)";
+Exit codes: 0 done; 1 nothing there, or refused (no such job; some of many could not be replayed); 2 wrong usage;
+            3 the store cannot be used, or standard output not written; 130 ended by Ctrl-C or
+            SIGTERM (serve: 0))";
 
 /// A decimal number of seconds.
 [[nodiscard]] weir::duration seconds(double number) {

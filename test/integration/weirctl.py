@@ -344,6 +344,8 @@ class Reading(ConsoleTest):
             shown = place.run("schedules", "--limit", "1", *more.split())
             self.assertEqual(shown.status, 0, shown.err)
             lines = shown.out.splitlines()
+            if not lines:
+                break
             if lines[0].startswith("NAME"):
                 self.assertLessEqual(len(lines), 3)
                 names.append(lines[1].split()[0])

@@ -3,6 +3,7 @@
 
 // A limit that refuses many jobs: how often they are claimed in vain, and whether its permits are
 // used.
+#include "unit/slow_store.hpp"
 #include "unit/worker_fixture.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -27,11 +28,14 @@ struct by_text : note {};
 struct alone : note {};
 /// By the same limit, of which it leaves more to others.
 struct modest : note {};
+/// Its limit is its queue's.
+struct in_order : note {};
 /// Enqueued again, it has another instant.
 struct movable : note {};
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(by_text, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(alone, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(modest, text, number)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(in_order, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(movable, text, number)
 
 }  // namespace test
@@ -52,6 +56,13 @@ struct weir::job_traits<test::modest> {
   static constexpr std::string_view kind = "modest";
   static constexpr std::uint32_t concurrency = 1;
   static std::string concurrency_key(test::modest const& l) { return "limit " + l.text; }
+};
+template <>
+struct weir::job_traits<test::in_order> {
+  static constexpr std::string_view kind = "in order";
+  static constexpr std::uint32_t concurrency = 1;
+  static constexpr std::string_view concurrency_key = "order";
+  static constexpr auto concurrency_scope = weir::limit_scope::queue;
 };
 template <>
 struct weir::job_traits<test::movable> {
@@ -302,6 +313,25 @@ BOOST_AUTO_TEST_CASE(R1_jobs_that_wait_for_one_key_are_each_held_to_their_own_li
   BOOST_TEST(most == 2);
   BOOST_TEST(others_of_modest == 0);
   expect_nothing_left("limit ");
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_for_the_whole_queue_ends_nobody_s_longer_hold) {
+  ask(weir::command::acquire_permit{
+      .key = "order", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  enqueue(in_order{});
+  using slow = weir_test::slow_store<memory>;
+  slow const far{store, clock, 10ms};
+  weir::worker<slow, weir::manual_clock, weir::constant_backoff> w{
+      far, {}, clock, weir::constant_backoff{1s}, weir::id_source::seeded(7)};
+  w.handle<in_order>([this](in_order const&) { ++started; });
+  w.async_run([this](weir::error_code ec) { ended = ec; });
+  while (stats().leased == 0) pass(1ms);  // and it asks for the permit
+  ask(weir::command::snooze_queue{"default", 1h});
+  auto const claims = far.of<weir::command::dequeue_jobs>().asked;
+  pass(59min);
+  BOOST_TEST(far.of<weir::command::dequeue_jobs>().asked <= claims + 1);
+  pass(2min);
+  BOOST_TEST(far.of<weir::command::dequeue_jobs>().asked > claims + 1);
 }
 
 BOOST_AUTO_TEST_CASE(F73_jobs_that_have_ended_are_skipped) {

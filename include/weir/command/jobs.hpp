@@ -527,14 +527,15 @@ struct release_queue_lease {
   std::uint64_t fence = 0;  ///< its number, from the grant; 0: any
 };
 
-/// Holds the whole queue back for `delay`: it leaves the scan and gives out nothing. 0 ends a
-/// snooze.
+/// Holds the whole queue back for `delay`: it leaves the scan and gives out nothing. A delay of 0
+/// ends a snooze, unless it says `at_least`.
 struct snooze_queue {
   using result = hint;                      ///< nothing but that it was done
   static constexpr bool repeatable = true;  ///< asked again, it counts from then
 
   std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
   duration delay{};        ///< [0, `limits::span`]
+  bool at_least = false;   ///< a snooze that lasts longer goes on
 };
 
 /// Holds a queue back until `resume_queue`. What is leased goes on; enqueueing goes on.

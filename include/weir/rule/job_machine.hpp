@@ -451,7 +451,8 @@ class job_machine : public job_moves<Rows> {
     bool const ends = c.delay == duration::zero();
     auto* const q = ends ? rows_.find_queue(c.queue) : rows_.hold(c.queue, now);
     if (q == nullptr) return ends ? result<hint>{hint{}} : errc::store_full;
-    auto const until = ends ? time_point::min() : saturating_add(now, c.delay);
+    auto until = ends ? time_point::min() : saturating_add(now, c.delay);
+    if (c.at_least) until = std::max(until, q->snoozed_until);
     return hold_back(*q, q->paused, until, now);
   }
 

@@ -412,7 +412,8 @@ class job_run {
   /// The refused limit is the whole queue's: the queue waits, and its jobs keep their order.
   boost::asio::awaitable<void> hold_queue(std::shared_ptr<active_job> job, duration delay,
                                           refusing_policy by) {
-    question<command::snooze_queue> hold{{.queue = job->queue, .delay = delay}};
+    // Somebody may have put it off for longer meanwhile.
+    question<command::snooze_queue> hold{{.queue = job->queue, .delay = delay, .at_least = true}};
     co_await core_->ask(hold, job->deadline);
     if (hold.error) {
       core_->tell_failure(hold.error);

@@ -26,16 +26,15 @@ struct nats_extended : C {};
 
 /// The commands that change a shard, each in the place of its number in the log. The first place is
 /// nobody's, so that a zero is no command. From `nats_extended` on they are of version 2.
-using nats_job_command =
-    std::variant<std::monostate, command::enqueue_jobs, command::dequeue_jobs,
-                 command::obtain_lease, command::extend_lease, command::start_job,
-                 command::complete_jobs, command::requeue_job, command::snooze_job,
-                 command::return_job, command::bury_job, command::cancel_job,
-                 command::update_queue_pointer, command::gc_stale_pointers,
-                 command::obtain_queue_lease, command::release_queue_lease, command::snooze_queue,
-                 command::pause_queue, command::resume_queue, command::replay_dead_letter,
-                 command::purge_job, command::relay_job, nats_extended<command::enqueue_jobs>,
-                 nats_extended<command::relay_job>, nats_extended<command::extend_lease>>;
+using nats_job_command = std::variant<
+    std::monostate, command::enqueue_jobs, command::dequeue_jobs, command::obtain_lease,
+    command::extend_lease, command::start_job, command::complete_jobs, command::requeue_job,
+    command::snooze_job, command::return_job, command::bury_job, command::cancel_job,
+    command::update_queue_pointer, command::gc_stale_pointers, command::obtain_queue_lease,
+    command::release_queue_lease, command::snooze_queue, command::pause_queue,
+    command::resume_queue, command::replay_dead_letter, command::purge_job, command::relay_job,
+    nats_extended<command::enqueue_jobs>, nats_extended<command::relay_job>,
+    nats_extended<command::extend_lease>, nats_extended<command::snooze_queue>>;
 
 template <class C, class Variant>
 struct place_in;
@@ -71,6 +70,8 @@ template <class C>
 [[nodiscard]] bool needs_extension(C const& c) noexcept {
   if constexpr (requires { c.checkpoint; }) {
     return !c.progress.empty() || !c.checkpoint.empty();
+  } else if constexpr (requires { c.at_least; }) {
+    return c.at_least;
   } else if constexpr (std::is_same_v<C, command::enqueue_jobs> ||
                        std::is_same_v<C, command::relay_job>) {
     auto const has_headers = [](new_job const& j) { return !j.headers.empty(); };
@@ -148,6 +149,7 @@ void job_command_fields(Io& io, Command& c) {
     io(c.progress);
     io(c.checkpoint);
   }
+  if constexpr (Extended && requires { c.at_least; }) io(c.at_least);
 }
 
 }  // namespace weir::detail

@@ -96,7 +96,7 @@ struct postgres_queues {
 
   static postgres_call call(command::snooze_queue const& c, postgres_scope const& in) {
     auto out = whole("snooze_queue", c.queue, in);
-    out.add(c.delay).add(in.at);
+    out.add(c.delay).add(c.at_least).add(in.at);
     return out;
   }
   static result<hint> answer(of<command::snooze_queue>, postgres_rows const&) { return hint{}; }

@@ -73,6 +73,7 @@ inline result<redis_call> encode(redis_names const& names, command::snooze_queue
                                  redis_now now) {
   auto out = queue_call(lua::snooze_queue(), names, c, now);
   out.arg(redis_ceil(c.delay));
+  out.arg(c.at_least ? 1 : 0);
   return out;
 }
 inline result<redis_call> encode(redis_names const& names, command::pause_queue const& c,

@@ -504,11 +504,13 @@ class job_model {
     return out;
   }
   answer<hint> apply(command::snooze_queue const& c) {
-    if (c.delay == duration::zero()) {
-      if (auto const q = queues.find(c.queue); q != queues.end())
-        q->second.snoozed_until = time_point::min();
-    } else {
+    auto const known = queues.find(c.queue);
+    bool const lasts_longer = known != queues.end() && known->second.snoozed_until > now + c.delay;
+    if (c.at_least && (lasts_longer || c.delay == duration::zero())) return hint{};
+    if (c.delay != duration::zero()) {
       queues[std::string{c.queue}].snoozed_until = now + c.delay;
+    } else if (known != queues.end()) {
+      known->second.snoozed_until = time_point::min();
     }
     return hint{};
   }

@@ -280,7 +280,9 @@ class job_audit {
     queue(c.queue).snoozed_until = time_point::min();
   }
   void on(command::snooze_queue const& c, result<hint> const& a, time_point now, probe const&) {
-    if (a.has_value()) queue(c.queue).snoozed_until = now + c.delay;
+    if (a.has_error()) return;
+    auto& until = queue(c.queue).snoozed_until;
+    until = c.at_least ? std::max(until, now + c.delay) : now + c.delay;
   }
 
   /// The conservation law, and what the answers say, against one snapshot of the store.

@@ -2725,12 +2725,12 @@ BEGIN
   END LOOP;
 END $$;
 
-CREATE FUNCTION ~.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_ bigint)
-  RETURNS void LANGUAGE plpgsql {function_settings} AS $$
+CREATE FUNCTION ~.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_least_ boolean,
+    at_ bigint) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
 BEGIN
   PERFORM ~.open_queue(queue_, shard_);
-  UPDATE ~.queues q SET snoozed = CASE WHEN delay_ = 0 THEN -9223372036854775808
-                                       ELSE coalesce(at_, ~.clock()) + delay_ END
+  UPDATE ~.queues q SET snoozed = greatest(CASE WHEN delay_ = 0 THEN -9223372036854775808
+      ELSE coalesce(at_, ~.clock()) + delay_ END, CASE WHEN at_least_ THEN q.snoozed END)
     WHERE q.queue = queue_;
 END $$;
 

@@ -84,12 +84,12 @@ BEGIN
   END LOOP;
 END $$;
 
-CREATE FUNCTION weir.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_ bigint)
-  RETURNS void LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+CREATE FUNCTION weir.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_least_ boolean,
+    at_ bigint) RETURNS void LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 BEGIN
   PERFORM weir.open_queue(queue_, shard_);
-  UPDATE weir.queues q SET snoozed = CASE WHEN delay_ = 0 THEN -9223372036854775808
-                                       ELSE coalesce(at_, weir.clock()) + delay_ END
+  UPDATE weir.queues q SET snoozed = greatest(CASE WHEN delay_ = 0 THEN -9223372036854775808
+      ELSE coalesce(at_, weir.clock()) + delay_ END, CASE WHEN at_least_ THEN q.snoozed END)
     WHERE q.queue = queue_;
 END $$;
 

@@ -2019,12 +2019,13 @@ return 1
 inline redis_script const& snooze_queue() {
   static redis_script const script({part_common, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_name_it, R"lua(
 local delay, least = tonumber(ARGV[4]), heads()
+local before = ARGV[5] == '1' and snoozed or 0
 call('ZCARD', due)
 if flags then call('HDEL', queue, '') end  -- as in `drains`
 if delay > 0 then
   name_it()
 end
-snoozed = delay > 0 and now + delay or 0
+snoozed = math.max(delay > 0 and now + delay or 0, before)
 if flags or delay > 0 then save_holds() end
 point(least)
 return 1

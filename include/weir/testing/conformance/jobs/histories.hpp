@@ -79,7 +79,7 @@ class job_game {
       case kind::release_queue:
         same(command::release_queue_lease{queue_, holder_, 0}, queue_ + " itself");
         break;
-      case kind::snooze_queue: same(command::snooze_queue{queue_, o.time}); break;
+      case kind::snooze_queue: same(command::snooze_queue{queue_, o.time, o.pick % 2 == 0}); break;
       case kind::pause: same(command::pause_queue{queue_}); break;
       case kind::resume: same(command::resume_queue{queue_}); break;
       case kind::stats: same(command::read_queue_stats{queue_}); break;

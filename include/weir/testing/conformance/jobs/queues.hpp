@@ -131,8 +131,16 @@ inline void held_queues_give_nothing_out(job_bench& b) {
   expect(scanned(b, "queue") && !stats(b, "queue").paused, "a resumed queue is back");
   b.must(command::snooze_queue{"queue", b.lasting});
   is_held("a snoozed");
+  b.must(command::snooze_queue{"queue", b.brief(), true});
+  b.must(command::snooze_queue{"queue", duration::zero(), true});
+  b.pass(2 * b.brief());
+  is_held("a queue that was snoozed for at least less is one, a snoozed");
   b.must(command::snooze_queue{"queue", duration::zero()});
   expect(scanned(b, "queue"), "a snooze of nothing ends a snooze");
+  b.must(command::snooze_queue{"queue", b.brief()});
+  b.must(command::snooze_queue{"queue", b.lasting, true});
+  b.pass(2 * b.brief());
+  is_held("a queue that was snoozed for at least more is one, a snoozed");
   b.must(command::snooze_queue{"queue", b.lasting});
   b.must(command::resume_queue{"queue"});
   expect(scanned(b, "queue"), "so does a resumption");
