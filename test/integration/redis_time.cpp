@@ -67,6 +67,27 @@ BOOST_AUTO_TEST_CASE(F99_nothing_ends_when_a_clock_that_was_behind_is_nearly_rig
   weir_test::behind_for_a_moment(m.ask(), m.move(), 3);
 }
 
+// The server keeps the keys by its own clock, and is told for how long only now and then.
+BOOST_AUTO_TEST_CASE(F99_what_is_renewed_by_a_clock_that_is_behind_outlives_its_correction) {
+  moved m;
+  auto const ask = m.ask();
+  auto const move = m.move();
+  auto const mine = ask(command::acquire_permit{"held", "me", 1, 1min, {}});
+  BOOST_TEST_REQUIRE(mine->granted);
+  BOOST_TEST(ask(command::acquire_permit{"line", "owner", 1, 2h, {}})->granted);
+  BOOST_TEST(ask(command::acquire_permit{"line", "me", 1, 1min, 1min})->place == 1U);
+  constexpr std::int64_t later = 300;
+  for (auto const seconds : {-an_hour, later - an_hour}) {
+    move(seconds);
+    BOOST_TEST(ask(command::renew_permit{"held", "me", mine->fence, 10min}).has_value());
+    BOOST_TEST(ask(command::acquire_permit{"line", "me", 1, 1min, 10min})->place == 1U);
+  }
+  move(later);
+  BOOST_TEST(!ask(command::acquire_permit{"held", "other", 1, 1min, {}})->granted);
+  BOOST_TEST(ask(command::renew_permit{"held", "me", mine->fence, 10min}).has_value());
+  BOOST_TEST(ask(command::acquire_permit{"line", "other", 1, 1min, 10min})->place == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(F102_time_goes_on_at_a_replica_that_is_behind) {
   server const master{{"--repl-diskless-sync-delay", "0"}, WEIR_MOVED_CLOCK};
   server const replica{{"--replicaof", "127.0.0.1 " + std::to_string(master.port()),

@@ -31,9 +31,9 @@ if easy and live < tonumber(ARGV[3]) then
   if call('ZADD', fences, 'NX', at, holder) == 1 then
     call('ZADD', ends, decimal(till), holder)
     live = live + 1
-    local least = math.ceil((till - now) / 1000) + slack / 2
+    local least = math.ceil((till - now) / 1000) + slack - 30000  -- as in `keep_all`
     if kept < least then
-      kept = least + slack / 2
+      kept = least + 30000
       for i = 1, 2 do call('PEXPIRE', KEYS[i], decimal(kept)) end
     end
     return {1, fence, till - now, live, 0, 0}

@@ -59,10 +59,10 @@ local function call_next(n)
 end
 
 ---@part keep_all
---- Lets keys live until then and half of `slack` longer, or all of it: so it need not be said each
---- time.
+--- Lets keys live until then and `slack` longer, or half a minute less: so it need not be said each
+--- time. What the clock is behind by is not halved: that is what they lose once it is right.
 local function keep_all(till, first, ...)
-  local least = math.ceil((till - now) / 1000) + slack / 2
+  local least = math.ceil((till - now) / 1000) + slack - 30000
   if call('PTTL', first) >= least then return end
-  for _, key in ipairs({first, ...}) do call('PEXPIRE', key, decimal(least + slack / 2)) end
+  for _, key in ipairs({first, ...}) do call('PEXPIRE', key, decimal(least + 30000)) end
 end
