@@ -397,6 +397,12 @@ BOOST_AUTO_TEST_CASE(F96_only_hosts_that_are_allowed_get_the_password) {
                                  "fe80::1", "10.1.0.1.org", ""}) {
     BOOST_TEST(!calls(host), host);
   }
+  // A resolver would take the first of them as far as its NUL.
+  for (auto const& host :
+       {std::string{"evil\0.cache.example", 19}, std::string{"a b.cache.example"},
+        std::string(242, 'a') + ".cache.example"}) {
+    BOOST_TEST(!calls(host), host);
+  }
   nodes.know({{"other", 1}, {"one", 1}});
   BOOST_TEST(nodes.next_known().host != "other");
   BOOST_TEST(nodes.next_known().host != "other");

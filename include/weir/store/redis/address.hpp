@@ -117,7 +117,7 @@ class redis_address {
   /// another one that is allowed, are called and get the password: a name or an IP address as nodes
   /// tell it; the end of names, as in `*.cache.example`; or a network, as in `10.1.0.0/16`. All
   /// are, unless this was called. Those of the address itself always are. Up to 64, of 1 to 255
-  /// bytes each; otherwise commands are `invalid_option`.
+  /// visible ASCII characters each; otherwise commands are `invalid_option`.
   redis_address& allow(std::string host) {
     allowed_.push_back(std::move(host));
     return *this;

@@ -38,22 +38,31 @@ namespace weir::detail {
          ip::network_v6{address, six.prefix_length()}.canonical() == six.canonical();
 }
 
+/// Can it be a host? A resolver would take one with a NUL for another.
+[[nodiscard]] inline bool redis_is_host(std::string_view host) noexcept {
+  constexpr std::size_t longest = 255;
+  return !host.empty() && host.size() <= longest &&
+         std::ranges::all_of(host, [](char c) { return c >= '!' && c <= '~'; });
+}
+
 /// May this host, which a server has named, be called?
 [[nodiscard]] inline bool redis_allows(redis_address const& address, std::string_view host) {
   auto const& all = address.allowed();
   auto const& others = address.others();
-  return all.empty() || host == address.host() ||
-         std::ranges::any_of(others, [&](auto const& o) { return o.first == host; }) ||
-         std::ranges::any_of(all, [&](auto const& a) { return redis_host_matches(host, a); });
+  if (host == address.host() ||
+      std::ranges::any_of(others, [&](auto const& o) { return o.first == host; })) {
+    return true;
+  }
+  return redis_is_host(host) && (all.empty() || std::ranges::any_of(all, [&](auto const& a) {
+                                   return redis_host_matches(host, a);
+                                 }));
 }
 
 /// An error if a host that is allowed is malformed, or there are too many.
 [[nodiscard]] inline error_code redis_allowed_error(redis_address const& address) {
   constexpr std::size_t most = 64;
-  constexpr std::size_t longest = 255;
   auto const& all = address.allowed();
-  auto const well_formed = [](auto const& host) { return !host.empty() && host.size() <= longest; };
-  if (all.size() <= most && std::ranges::all_of(all, well_formed)) return {};
+  if (all.size() <= most && std::ranges::all_of(all, redis_is_host)) return {};
   return explained(errc::invalid_option, "redis_address::allow: a host is malformed");
 }
 
