@@ -6,7 +6,10 @@
 #include "redis_process.hpp"
 #include "redis_raw.hpp"
 #include "redis_server.hpp"
+#include "weir/limits.hpp"
 #include "weir/store/redis.hpp"
+#include "weir/store/redis/job_record.hpp"
+#include "weir/store/redis/resp.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -295,6 +298,141 @@ BOOST_AUTO_TEST_CASE(F97_times_and_deaths_that_cannot_be_are_held_within_what_ca
   auto const later = t.on(command::scan_visible_queues{0, 10, 0}).value().next_in;
   BOOST_TEST_REQUIRE(later.has_value());
   BOOST_TEST((*later > lasting));
+}
+
+BOOST_AUTO_TEST_CASE(F60_names_that_are_no_queue_s_hide_none_and_end_no_connection) {
+  stage t;
+  enqueue(t.on);
+  std::string const longest(limits::key_size, 'q');
+  enqueue(t.on, longest);
+  auto const damage = [&] {
+    for (int i = 0; i != 3; ++i) {
+      for (std::size_t const size : {std::size_t{0}, limits::key_size + 1, std::size_t{5} << 20U}) {
+        std::string const name(size, static_cast<char>('a' + i));
+        t.by.ask("ZADD", key("due"), "0", name);
+        t.by.ask("ZADD", key("names"), "0", name);
+      }
+    }
+  };
+  auto const is_whole = [&](std::vector<std::string> all) {
+    std::ranges::sort(all);
+    return all == std::vector<std::string>{longest, "queue"};
+  };
+  for (std::uint32_t const limit : {1U, 2U, 10U}) {
+    damage();
+    std::vector<std::string> found;
+    for (int look = 0; look != 10 && !is_whole(found); ++look) {
+      auto const seen = t.on(command::scan_visible_queues{0, limit, 0});
+      BOOST_TEST_REQUIRE(seen.has_value(), seen.error().message());
+      for (auto const& name : seen->queues) {
+        if (std::ranges::count(found, name) == 0) found.push_back(name);
+      }
+      if (limit != 1 || seen->queues.empty()) continue;
+      BOOST_TEST(t.on(command::snooze_queue{seen->queues[0], lasting}).has_value());
+    }
+    BOOST_TEST(is_whole(found), limit);
+    for (auto const& name : found) BOOST_TEST(t.on(command::resume_queue{name}).has_value());
+    damage();
+    std::vector<std::string> listed;
+    std::string cursor;
+    do {
+      auto const page = t.on(command::list_queues{0, limit, cursor});
+      BOOST_TEST_REQUIRE(page.has_value(), page.error().message());
+      listed.insert(listed.end(), page->queues.begin(), page->queues.end());
+      cursor = page->cursor;
+    } while (!cursor.empty());
+    BOOST_TEST(is_whole(listed), limit);
+    damage();
+    BOOST_TEST(t.on(command::gc_stale_pointers{0}).has_value());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F60_holders_that_are_too_long_are_corrupt_or_skipped) {
+  stage t;
+  std::string const longest(limits::holder_size, 'h');
+  BOOST_TEST(t.on(command::acquire_lock{"lock", longest, lasting}).value().granted);
+  BOOST_TEST(t.on(command::inspect_lock{"lock"}).value().holder == longest);
+  BOOST_TEST(t.on(command::acquire_permit{"key", longest, 3, lasting, {}}).value().granted);
+  auto const corrupt = [](auto const& out) {
+    BOOST_TEST((out.has_error() && out.error() == errc::store_corrupt));
+  };
+  for (std::size_t const size : {limits::holder_size + 1, std::size_t{5} << 20U}) {
+    std::string const holder(size, 'h');
+    t.by.ask("HSET", key("l", "lock"), "holder", holder);
+    t.by.ask("HSET", key("q", "queue"), "holder", holder, "fence", "7", "until",
+             "9007199254740991");
+    corrupt(t.on(command::inspect_lock{"lock"}));
+    corrupt(t.on(command::acquire_lock{"lock", "me", lasting}));
+    corrupt(t.on(command::obtain_queue_lease{"queue", "me", lasting}));
+    t.by.ask("ZADD", key("pe", "key"), "9007199254740991", holder);
+    t.by.ask("ZADD", key("pf", "key"), "7", holder);
+    auto const census = t.on(command::inspect_permits{"key", 10});
+    BOOST_TEST_REQUIRE(census.has_value(), census.error().message());
+    BOOST_TEST((census->holders.size() == 1U && census->holders[0].holder == longest));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F60_a_record_that_is_longer_than_a_job_may_be_is_set_aside) {
+  stage t;
+  auto const jobs = key("j", "queue");
+  auto const id = bytes(numbered(2));
+  // As a body begins: the size of the kind, and where there are headers, that of them.
+  auto const body = [](std::size_t kind, std::size_t headers, std::size_t payload) {
+    auto const two = [](std::size_t n) {
+      return std::string{static_cast<char>(n >> 8U), static_cast<char>(n & 0xffU)};
+    };
+    auto const sizes = headers == 0 ? two(kind) : two(kind + detail::redis_more) + two(headers);
+    return sizes + std::string(kind + headers + payload, 'x');
+  };
+  auto const notes = [](std::uint32_t memo, std::uint32_t result, std::uint32_t progress,
+                        std::uint32_t checkpoint, std::size_t reason) {
+    std::string out;
+    auto const add = [&](unsigned bytes, std::uint32_t n) {
+      while (bytes-- != 0) out += static_cast<char>((n >> (8U * bytes)) & 0xffU);
+    };
+    add(2, memo + detail::redis_more);
+    add(4, result);
+    add(2, progress);
+    add(4, checkpoint);
+    return out + std::string(memo + result + progress + checkpoint + reason, 'x');
+  };
+  using limits::checkpoint_size, limits::headers_size, limits::key_size, limits::memo_size;
+  using limits::payload_size, limits::progress_size, limits::reason_size;
+  struct extras {
+    std::string body;
+    std::string notes;
+  };
+  auto const usual = body(4, 0, 7);
+  auto const nothing = notes(0, 0, 0, 0, 0);
+  auto const put = [&](extras const& with) {
+    t.by.ask("FLUSHALL");
+    enqueue(t.on);
+    auto record = t.by.ask("HGET", jobs, id)[0].value;
+    record[32] = '\x03';  // both are beside it
+    record.resize(sizeof(detail::redis_record) + std::string_view{"unique"}.size());
+    t.by.ask("HSET", jobs, id, record, id + "b", with.body, id + "n", with.notes);
+  };
+  put({body(key_size, headers_size, payload_size),
+       notes(memo_size, payload_size, progress_size, checkpoint_size, reason_size)});
+  BOOST_TEST(t.on(command::find_job{"queue", numbered(2)}).value().has_value());
+  BOOST_TEST(t.on(command::dequeue_jobs{"queue", "me", 0, 10, lasting}).value().jobs.size() == 3U);
+  for (auto const& with :
+       {extras{body(key_size + 1, 0, 7), nothing}, extras{body(4, headers_size + 1, 7), nothing},
+        extras{body(4, 0, payload_size + 1), nothing},
+        extras{body(4, 0, std::size_t{5} << 20U), nothing},
+        extras{usual, notes(memo_size + 1, 0, 0, 0, 0)},
+        extras{usual, notes(0, payload_size + 1, 0, 0, 0)},
+        extras{usual, notes(0, 0, progress_size + 1, 0, 0)},
+        extras{usual, notes(0, 0, 0, checkpoint_size + 1, 0)},
+        extras{usual, notes(0, 0, 0, 0, reason_size + 1)}}) {
+    put(with);
+    BOOST_TEST(t.on(command::peek_jobs{"queue", 10}).value().size() == 2U);
+    BOOST_TEST((t.on(command::find_job{"queue", numbered(2)}).error() == errc::store_corrupt));
+    auto const got = t.on(command::dequeue_jobs{"queue", "me", 0, 10, lasting});
+    BOOST_TEST_REQUIRE(got.has_value(), got.error().message());
+    BOOST_TEST((got->jobs.size() == 2U && got->damaged == 1U));
+    BOOST_TEST(t.on(command::list_dead_letters{"queue", 10, {}}).value().jobs.size() == 1U);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(F97_a_key_of_another_type_stops_a_step_before_it_writes) {

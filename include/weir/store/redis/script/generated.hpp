@@ -40,7 +40,14 @@ static_assert(holds_while_waiting(unique_strategy{2}));
 static_assert(holds_while_waiting(unique_strategy{4}));
 static_assert(holds_while_waiting(unique_strategy{5}));
 static_assert(limits::answer_bytes == 4194304);
+static_assert(limits::checkpoint_size == 65536);
+static_assert(limits::headers_size == 4096);
+static_assert(limits::holder_size == 128);
+static_assert(limits::key_size == 1024);
+static_assert(limits::memo_size == 1024);
 static_assert(limits::payload_size == 1048576);
+static_assert(limits::progress_size == 1024);
+static_assert(limits::reason_size == 4096);
 static_assert(offsetof(redis_record, attempts) == 0);
 static_assert(offsetof(redis_record, deadline) == 45);
 static_assert(offsetof(redis_record, deadline_from) == 37);
@@ -245,7 +252,7 @@ local function sound(id, raw)
   local _, vesting, unclaimed, by, holder, _, ended, extras, _, deadline_from, deadline, key,
     strategy, policy, _, enqueued, retention, death, at = struct.unpack(form, raw)
   local latest = math.max(vesting, unclaimed, by, deadline_from, deadline, enqueued, retention, death)
-  if latest > 9007199254740992 or ended > 4 or extras > 3 or strategy > 5 or policy > 4 then
+  if latest > 9007199254740992 or ended > 4 or extras > 3 or strategy > 5 or policy > 4 or key > 1024 or holder > 128 then
     return false
   end
   local body = extras > 1 and call('HGET', jobs, id .. 'b')
@@ -256,20 +263,27 @@ local function sound(id, raw)
     at, body = at + key + holder, raw
   end
   if #body < at + 1 then return false end
-  local size = struct.unpack('>I2', body, at)
-  if size >= 32768 then  -- headers
-    if #body < at + 3 then return false end
-    size = size - 32768 + 2 + struct.unpack('>I2', body, at + 2)
+  local kind, headers, payload = struct.unpack('>I2', body, at), 0, #body - at - 1
+  if kind >= 32768 then
+    if payload < 2 then return false end
+    kind, headers, payload = kind - 32768, struct.unpack('>I2', body, at + 2), payload - 2
   end
-  if #body < at + 1 + size then return false end
+  payload = payload - kind - headers
+  if payload < 0 or payload > 1048576 or kind > 1024 or headers > 4096 then
+    return false
+  end
   if extras % 2 == 0 then return true end
   local notes = call('HGET', jobs, id .. 'n')
   if not notes or #notes < 6 then return false end
   local memo, result = struct.unpack('>I2I4', notes)
-  if memo < 32768 then return #notes >= 6 + memo + result end
-  if #notes < 12 then return false end
-  local progress, checkpoint = struct.unpack('>I2I4', notes, 7)
-  return #notes >= 12 + memo - 32768 + result + progress + checkpoint
+  local progress, checkpoint, reason = 0, 0, #notes - 6
+  if memo >= 32768 then
+    if reason < 6 then return false end
+    memo, reason = memo - 32768, reason - 6
+    progress, checkpoint = struct.unpack('>I2I4', notes, 7)
+  end
+  reason = reason - memo - result - progress - checkpoint
+  return memo <= 1024 and result <= 1048576 and progress <= 1024 and checkpoint <= 65536 and reason >= 0 and reason <= 4096
 end
 )lua";
 
@@ -614,7 +628,7 @@ local eight_numbers = '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)'
 inline constexpr char part_lease_of[] = R"lua(
 local function lease_of(holder, fence, till)
   if not holder and not fence and not till then return 0, 0 end
-  if not holder or not fence or not till or not (fence .. till):match('^%d+$') or
+  if not holder or #holder > 128 or not fence or not till or not (fence .. till):match('^%d+$') or
       math.max(tonumber(fence) or 0, tonumber(till) or 0) > 9007199254740992 then
     error('CORRUPT weir: a lease')
   end
@@ -856,6 +870,13 @@ local function settle()
   local flags = call('HGET', queue, 'flags') or '000'
   call('HSET', queue, 'flags', flags:sub(1, 1) .. '1' .. flags:sub(3))
   for _, key in ipairs({jobs, keys, kept}) do keep(key, tonumber(last)) end
+end
+)lua";
+
+inline constexpr char part_is_name[] = R"lua(
+local function is_name(name, among)
+  if name ~= '' and #name <= 1024 then return true end
+  redis.pcall('ZREM', among, name)
 end
 )lua";
 
@@ -1439,9 +1460,11 @@ local out = {call('ZCOUNT', ends, '(' .. decimal(now), '+inf'),
 if most == 0 then return out end
 local by_fence = call('ZRANGE', fences, 0, most + 999, 'WITHSCORES')
 for i = 1, #by_fence, 2 do
-  local till = tonumber(call('ZSCORE', ends, by_fence[i]) or 0)
-  if till > now and till <= 9007199254740992 and by_fence[i + 1]:match('^%d+$') then  -- what is damaged is skipped
-    out[#out + 1] = {by_fence[i], tonumber(by_fence[i + 1]), till - now}
+  local who, by = by_fence[i], by_fence[i + 1]
+  local till = tonumber(call('ZSCORE', ends, who) or 0)
+  -- What is damaged is skipped.
+  if till > now and till <= 9007199254740992 and by:match('^%d+$') and #who <= 128 then
+    out[#out + 1] = {who, tonumber(by), till - now}
     if #out == most + 2 then break end
   end
 end
@@ -1520,16 +1543,25 @@ return {now, shown, out, set == index and 0 or math.ceil(tonumber(call('ZSCORE',
 }
 
 inline redis_script const& list_queues() {
-  static redis_script const script({part_common, part_answer_bytes, R"lua(
+  static redis_script const script({part_common, part_is_name, part_answer_bytes, R"lua(
 local from, limit, room = ARGV[3] == '' and '-' or '(' .. ARGV[3], tonumber(ARGV[2]), answer_bytes
-local out = call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, limit + 1)
-local n, all = 0, #out
-while n < limit and n < all and #out[n + 1] <= room do
-  n = n + 1
-  room = room - #out[n]
+local out, more = {}, false
+for _ = 1, 10 do
+  local found = call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, limit + 1)
+  more = #found > limit
+  for _, name in ipairs(found) do
+    if is_name(name, KEYS[2]) then
+      room = room - #name
+      if #out == limit or room < 0 then
+        more = true
+        break
+      end
+      out[#out + 1] = name
+    end
+  end
+  if #out > 0 or not more then break end
 end
-for i = all, n + 1, -1 do out[i] = nil end
-return {out, n < all and 1 or 0}
+return {out, more and 1 or 0}
 )lua"});
   return script;
 }
@@ -1961,7 +1993,7 @@ return 1
 }
 
 inline redis_script const& scan_visible_queues() {
-  static redis_script const script({part_common, part_answer_bytes, R"lua(
+  static redis_script const script({part_common, part_is_name, part_answer_bytes, R"lua(
 local due, limit, way = KEYS[1], tonumber(ARGV[2]), ARGV[3] / ARGV[4]
 local function range(from, to, n)
   return call('ZRANGEBYSCORE', due, from, to, 'WITHSCORES', 'LIMIT', 0, n)
@@ -1973,12 +2005,14 @@ local out, later, room = {}, nil, answer_bytes
 local function list(from, to)
   local found = range(from, to, limit - #out + 1)
   for i = 1, #found, 2 do
-    room = room - #found[i]
-    if #out == limit or room < 0 then
-      later = tonumber(found[i + 1])
-      return
+    if is_name(found[i], due) then
+      room = room - #found[i]
+      if #out == limit or room < 0 then
+        later = tonumber(found[i + 1])
+        return
+      end
+      out[#out + 1] = found[i]
     end
-    out[#out + 1] = found[i]
   end
 end
 list(start, decimal(now))
@@ -2034,11 +2068,15 @@ return 1
 }
 
 inline redis_script const& some_queues() {
-  static redis_script const script({part_common, R"lua(
+  static redis_script const script({part_common, part_is_name, R"lua(
 local names = KEYS[2]
 local all = call('ZCARD', names)
 local from = all > 0 and tonumber(ARGV[2]) % all or 0
-return call('ZRANGE', names, decimal(from), decimal(from + 99))
+local out = {}
+for _, name in ipairs(call('ZRANGE', names, decimal(from), decimal(from + 99))) do
+  if is_name(name, names) then out[#out + 1] = name end
+end
+return out
 )lua"});
   return script;
 }

@@ -5,9 +5,12 @@ local out = {call('ZCOUNT', ends, '(' .. decimal(now), '+inf'),
 if most == 0 then return out end
 local by_fence = call('ZRANGE', fences, 0, most + 999, 'WITHSCORES')
 for i = 1, #by_fence, 2 do
-  local till = tonumber(call('ZSCORE', ends, by_fence[i]) or 0)
-  if till > now and till <= weir.redis_exact and by_fence[i + 1]:match('^%d+$') then  -- what is damaged is skipped
-    out[#out + 1] = {by_fence[i], tonumber(by_fence[i + 1]), till - now}
+  local who, by = by_fence[i], by_fence[i + 1]
+  local till = tonumber(call('ZSCORE', ends, who) or 0)
+  -- What is damaged is skipped.
+  if till > now and till <= weir.redis_exact and by:match('^%d+$') and --\
+      #who <= weir.limits.holder_size then
+    out[#out + 1] = {who, tonumber(by), till - now}
     if #out == most + 2 then break end
   end
 end

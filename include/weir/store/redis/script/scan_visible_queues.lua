@@ -1,5 +1,5 @@
 --- ARGV: limit, and how far between the longest due one and now the scan begins: a fraction.
----@use common, answer_bytes
+---@use common, is_name, answer_bytes
 local due, limit, way = KEYS[1], tonumber(ARGV[2]), ARGV[3] / ARGV[4]
 local function range(from, to, n)
   return call('ZRANGEBYSCORE', due, from, to, 'WITHSCORES', 'LIMIT', 0, n)
@@ -11,12 +11,14 @@ local out, later, room = {}, nil, answer_bytes
 local function list(from, to)
   local found = range(from, to, limit - #out + 1)
   for i = 1, #found, 2 do
-    room = room - #found[i]
-    if #out == limit or room < 0 then
-      later = tonumber(found[i + 1])
-      return
+    if is_name(found[i], due) then
+      room = room - #found[i]
+      if #out == limit or room < 0 then
+        later = tonumber(found[i + 1])
+        return
+      end
+      out[#out + 1] = found[i]
     end
-    out[#out + 1] = found[i]
   end
 end
 list(start, decimal(now))

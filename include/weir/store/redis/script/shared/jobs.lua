@@ -4,14 +4,16 @@
 local form, long_body = 'weir.redis_record.form', 200
 
 ---@part sound
---- Can a record be read, with what the job has besides? After `queue` and `form`.
+--- Can a record be read, with what the job has besides? Is nothing of it longer than weir makes it,
+--- and so fits into an answer? After `queue` and `form`.
 local function sound(id, raw)
   if not raw or #raw < weir.redis_record.size then return false end
   local _, vesting, unclaimed, by, holder, _, ended, extras, _, deadline_from, deadline, key,
     strategy, policy, _, enqueued, retention, death, at = struct.unpack(form, raw)
   local latest = math.max(vesting, unclaimed, by, deadline_from, deadline, enqueued, retention, death)
   if latest > weir.redis_exact or ended > weir.job_state.last or extras > 3 or --\
-      strategy > weir.unique_strategy.last or policy > weir.conflict_policy.last then
+      strategy > weir.unique_strategy.last or policy > weir.conflict_policy.last or --\
+      key > weir.limits.key_size or holder > weir.limits.holder_size then
     return false
   end
   local body = extras > 1 and call('HGET', jobs, id .. 'b')
@@ -22,20 +24,30 @@ local function sound(id, raw)
     at, body = at + key + holder, raw
   end
   if #body < at + 1 then return false end
-  local size = struct.unpack('>I2', body, at)
-  if size >= weir.redis_more then  -- headers
-    if #body < at + 3 then return false end
-    size = size - weir.redis_more + 2 + struct.unpack('>I2', body, at + 2)
+  local kind, headers, payload = struct.unpack('>I2', body, at), 0, #body - at - 1
+  if kind >= weir.redis_more then
+    if payload < 2 then return false end
+    kind, headers, payload = kind - weir.redis_more, struct.unpack('>I2', body, at + 2), payload - 2
   end
-  if #body < at + 1 + size then return false end
+  payload = payload - kind - headers
+  if payload < 0 or payload > weir.limits.payload_size or kind > weir.limits.key_size or --\
+      headers > weir.limits.headers_size then
+    return false
+  end
   if extras % 2 == 0 then return true end
   local notes = call('HGET', jobs, id .. 'n')
   if not notes or #notes < 6 then return false end
   local memo, result = struct.unpack('>I2I4', notes)
-  if memo < weir.redis_more then return #notes >= 6 + memo + result end
-  if #notes < 12 then return false end
-  local progress, checkpoint = struct.unpack('>I2I4', notes, 7)
-  return #notes >= 12 + memo - weir.redis_more + result + progress + checkpoint
+  local progress, checkpoint, reason = 0, 0, #notes - 6
+  if memo >= weir.redis_more then
+    if reason < 6 then return false end
+    memo, reason = memo - weir.redis_more, reason - 6
+    progress, checkpoint = struct.unpack('>I2I4', notes, 7)
+  end
+  reason = reason - memo - result - progress - checkpoint
+  return memo <= weir.limits.memo_size and result <= weir.limits.payload_size and --\
+    progress <= weir.limits.progress_size and checkpoint <= weir.limits.checkpoint_size and --\
+    reason >= 0 and reason <= weir.limits.reason_size
 end
 
 ---@part record

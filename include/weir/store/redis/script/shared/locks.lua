@@ -2,7 +2,8 @@
 --- The fence and the end of a lease, of which all is there, or nothing.
 local function lease_of(holder, fence, till)
   if not holder and not fence and not till then return 0, 0 end
-  if not holder or not fence or not till or not (fence .. till):match('^%d+$') or
+  if not holder or #holder > weir.limits.holder_size or not fence or not till or --\
+      not (fence .. till):match('^%d+$') or
       math.max(tonumber(fence) or 0, tonumber(till) or 0) > weir.redis_exact then
     error('CORRUPT weir: a lease')
   end

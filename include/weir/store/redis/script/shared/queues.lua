@@ -194,6 +194,14 @@ local function settle()
   for _, key in ipairs({jobs, keys, kept}) do keep(key, tonumber(last)) end
 end
 
+---@part is_name
+--- May a queue have this name? Another one, which somebody has left among them, is removed where it
+--- is met: no command could be about it, and an answer might be longer than the client reads.
+local function is_name(name, among)
+  if name ~= '' and #name <= weir.limits.key_size then return true end
+  redis.pcall('ZREM', among, name)
+end
+
 ---@part answer_bytes
 --- As `limits` says; counted are the names.
 local answer_bytes = weir.limits.answer_bytes
