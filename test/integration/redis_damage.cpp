@@ -435,6 +435,26 @@ BOOST_AUTO_TEST_CASE(F60_a_record_that_is_longer_than_a_job_may_be_is_set_aside)
   }
 }
 
+BOOST_AUTO_TEST_CASE(F93_a_look_at_what_waits_ends_after_a_thousand_damaged_entries) {
+  stage t;
+  enqueue(t.on);
+  detail::redis_wire many;
+  constexpr int entries = 5000;
+  for (int i = 0; i != entries; ++i) {
+    many.push("ZADD", key("i", "queue"), "0",
+              std::string(9, '\0') + std::string(12, 'i') + std::to_string(1000 + i));
+  }
+  t.by.send(many);
+  for (int i = 0; i != entries; ++i) t.by.reply();
+  t.by.ask("CONFIG", "RESETSTAT");
+  BOOST_TEST(t.on(command::peek_jobs{"queue", 10}).has_value());
+  auto const stats = t.by.ask("INFO", "commandstats")[0].value;
+  std::string_view const field = "cmdstat_hget:calls=";
+  auto const at = stats.find(field);
+  BOOST_TEST_REQUIRE(at != stats.npos);
+  BOOST_TEST(std::stoi(stats.substr(at + field.size())) <= 1010);
+}
+
 BOOST_AUTO_TEST_CASE(F97_a_key_of_another_type_stops_a_step_before_it_writes) {
   stage t;
   std::size_t refusals = 0;

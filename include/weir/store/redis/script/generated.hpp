@@ -1637,8 +1637,8 @@ return 1
 
 inline redis_script const& peek_jobs() {
   static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_find, part_visible, part_describe, part_fits, R"lua(
-local most, n, out = tonumber(ARGV[4]), 0, {}
-visible(function() return most - n end, function(members)
+local most, n, skipped, out = tonumber(ARGV[4]), 0, 0, {}
+visible(function() return math.min(most - n, 1000 - skipped) end, function(members)
   for _, member in ipairs(members) do
     local id = member:sub(10)
     local raw = call('HGET', jobs, id)
@@ -1648,6 +1648,8 @@ visible(function() return most - n end, function(members)
         return
       end
       n = n + 1
+    else
+      skipped = skipped + 1
     end
   end
 end)

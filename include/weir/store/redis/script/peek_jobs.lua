@@ -1,6 +1,6 @@
 ---@use common, queue, form, sound, record, find, visible, describe, fits
-local most, n, out = tonumber(ARGV[4]), 0, {}
-visible(function() return most - n end, function(members)
+local most, n, skipped, out = tonumber(ARGV[4]), 0, 0, {}
+visible(function() return math.min(most - n, 1000 - skipped) end, function(members)
   for _, member in ipairs(members) do
     local id = member:sub(10)
     local raw = call('HGET', jobs, id)
@@ -10,6 +10,8 @@ visible(function() return most - n end, function(members)
         return
       end
       n = n + 1
+    else
+      skipped = skipped + 1
     end
   end
 end)
