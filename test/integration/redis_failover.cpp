@@ -15,6 +15,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,9 +45,12 @@ class forwarder {
     return redis_address{"127.0.0.1", acceptor_.local_endpoint().port()};
   }
   void move(std::uint16_t to) { to_ = to; }
+  void cut() {
+    for (auto const& p : pairs_) p->close();
+  }
   void close() {
     acceptor_.close();
-    for (auto const& p : pairs_) p->close();
+    cut();
   }
   /// Connections that came so far.
   [[nodiscard]] std::size_t came() const { return pairs_.size(); }
@@ -233,6 +237,58 @@ BOOST_AUTO_TEST_CASE(F70_of_several_hosts_the_one_that_writes_is_used) {
   bed on{several, quick_to_look()};
   BOOST_TEST(on(command::acquire_lock{"key", "me", lasting}).value().granted);
   BOOST_TEST(second.ask("exists '{weir:0}:l:key'") == "1");
+}
+
+// A worker that is idle only looks, which a replica lets it do for good.
+BOOST_AUTO_TEST_CASE(F70_who_only_looks_finds_the_host_that_writes_again) {
+  server const first{{"--repl-diskless-sync-delay", "0"}};
+  server const second{{"--repl-diskless-sync-delay", "0", "--replicaof",
+                       "127.0.0.1 " + std::to_string(first.port())}};
+  wait_for(second);
+  boost::asio::io_context io;
+  forwarder way{io, first.port()};
+  auto several = way.address();
+  several.or_at("127.0.0.1", second.port());
+  auto o = quick_to_look();
+  o.connect_timeout = 10s;
+  o.health_check_interval = 100ms;
+  redis_store const store{io.get_executor(), several, o};
+  store.async_run([](error_code) {});
+  auto const finds = [&](std::string const& queue) {
+    return happens(io, [&] {
+      auto const seen = ask(io, store, command::scan_visible_queues{0, 10, 0});
+      return seen.has_value() && std::ranges::count(seen->queues, queue) == 1;
+    });
+  };
+  auto const enqueue = [](server const& at, std::string const& queue) {
+    bed on{at.address(), unhurried()};
+    std::array<new_job, 1> jobs{};
+    jobs[0].id.data[0] = 1;
+    jobs[0].kind = "kind";
+    BOOST_TEST_REQUIRE(on(command::enqueue_jobs{queue, jobs}).has_value());
+  };
+  enqueue(first, "before");
+  BOOST_TEST_REQUIRE(finds("before"));
+
+  // There is nothing but the replica for a while, which then knows nothing new.
+  constexpr std::uint16_t nobody = 1;
+  way.move(nobody);
+  way.cut();
+  BOOST_TEST_REQUIRE(finds("before"));
+  second.ask("replicaof 127.0.0.1 1");
+  way.move(first.port());
+  enqueue(first, "news");
+  BOOST_TEST(finds("news"));
+
+  // The other one is promoted, and the connection lasts.
+  second.ask("replicaof no one");
+  first.ask("replicaof 127.0.0.1 1");
+  enqueue(second, "later");
+  BOOST_TEST(finds("later"));
+  store.close();
+  way.close();
+  io.restart();
+  io.run();
 }
 
 BOOST_AUTO_TEST_CASE(F70_a_mute_first_node_does_not_hide_the_others_of_a_cluster) {

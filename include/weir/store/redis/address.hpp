@@ -126,7 +126,9 @@ class redis_address {
   [[nodiscard]] std::vector<std::string> const& allowed() const noexcept { return allowed_; }
 
   /// Another host of the same service, such as what may take the first one's place: tried when
-  /// those before it cannot be reached, do not answer or do not write. Of no cluster.
+  /// those before it cannot be reached, do not answer or do not write. While none of them writes,
+  /// one that can be read is kept, and the others are tried again after each 15 of
+  /// `redis_options::health_check_interval`. Of no cluster.
   redis_address& or_at(std::string host, std::uint16_t port) {
     others_.emplace_back(std::move(host), port);
     return *this;

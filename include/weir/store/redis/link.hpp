@@ -412,26 +412,56 @@ class redis_link final : public redis_backend,
     }
     if (refused) return refused;
     redis_reply reply{answer.answer()};
-    std::string policy;
-    if (auto const wrong = redis_shard_count_error(names_, reply, policy)) return wrong;
-    return evicts(policy);
+    redis_server_facts server;
+    if (auto const wrong = redis_shard_count_error(names_, reply, server)) return wrong;
+    if (server.reads_only && may_write_elsewhere()) return errc::store_read_only;
+    return evicts(server.policy);
+  }
+
+  /// Each host is tried before one that only reads is kept.
+  [[nodiscard]] bool may_write_elsewhere() const noexcept {
+    auto const& others = address_.others();
+    return tried_ <= others.size() && !(others.empty() && address_.service().empty());
+  }
+
+  /// A server that has become a replica refuses no reads, and so does one that was kept since no
+  /// other one was there (F70): it is asked again now and then, and left for another one.
+  void look_soon() {
+    constexpr int beats = 15;
+    auto const now = system_clock{}.steady_now();
+    look_.start(strand_, saturating_add(now, beats * options_.health_check_interval),
+                [self = shared_from_this()] { self->look(); });
+  }
+  void look() {
+    auto const session = this->session();
+    if (!session) return;
+    session->ask(greeting(), [this](error_code ec, redis_question& q) {
+      if (ec || q.is_refused()) return;
+      redis_reply reply{q.answer()};
+      redis_server_facts server;
+      auto const wrong = redis_shard_count_error(names_, reply, server);
+      if (!wrong && server.reads_only) renew_soon();
+    });
+    look_soon();
   }
 
   void opened() override {
     found_ = true;
+    tried_ = 0;
     pace_.reset();
     renew_hints();
     refused_ = {};
     state_->recovered();
     watch();
     follow();
-    if (is_one_of_several_) ask_policy();
+    is_one_of_several_ ? ask_policy() : look_soon();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
   }
 
   void ended(error_code why, std::string_view cause) override {
     session_.reset();
+    look_.stop();
     bool const renews = std::exchange(leaving_, false);
     if (!closed_ && !renews) {
       why = state_->failed(why ? why : make_error_code(errc::store_unavailable),
@@ -446,15 +476,20 @@ class redis_link final : public redis_backend,
     bool const other = renews || !found_;
     renewing_ = false;
     if (!renews) pause_.stop();
-    if (other) hosts_.next();
+    if (other) next_host();
     if (!renews) return retry();
     post_task(strand_, [self = shared_from_this()] { self->connect(); });
   }
 
   void failed(std::string_view cause) {
     state_->failed(errc::store_unavailable, cause);
-    hosts_.next();
+    next_host();
     retry();
+  }
+
+  void next_host() noexcept {
+    ++tried_;
+    hosts_.next();
   }
 
   void retry() {
@@ -560,6 +595,7 @@ class redis_link final : public redis_backend,
   std::vector<std::string> told_;  // to the log
   redis_target target_;            // of the session
   bool found_ = false;             // the session was up
+  std::size_t tried_ = 0;          // hosts that were left since then
   bool renewing_ = false;          // the session is to end
   bool leaving_ = false;           // it has retired
   steady_time renewed_at_ = steady_time::min();
@@ -568,6 +604,7 @@ class redis_link final : public redis_backend,
   std::shared_ptr<redis_sentinel_watch> watch_;
   std::optional<redis_place> moved_to_;  // while no session was up
   alarm<system_clock> pause_;
+  alarm<system_clock> look_;
 };
 
 }  // namespace weir::detail

@@ -25,15 +25,23 @@ namespace weir::detail {
   return out;
 }
 
+/// What a server says of itself beside the number of shards.
+struct redis_server_facts {
+  std::string policy;  ///< its maxmemory-policy, if it is known and not noeviction
+  bool reads_only = false;
+};
+
 /// Error: `invalid_option` where there is another number, or a server of 32 bits.
-///
-/// @param policy the server's maxmemory-policy, if it is known and not noeviction
 [[nodiscard]] inline error_code redis_shard_count_error(redis_names const& names,
-                                                        redis_reply& reply, std::string& policy) {
-  bool const evicts = reply.is_array();
-  if (evicts) reply.array(2);
+                                                        redis_reply& reply,
+                                                        redis_server_facts& server) {
+  bool const says_more = reply.is_array();
+  if (says_more) reply.array(3);
   auto const there = reply.text();
-  if (evicts) policy = reply.text();
+  if (says_more) {
+    server.policy = reply.text();
+    server.reads_only = reply.boolean();
+  }
   if (reply.complete() && there == std::to_string(names.shards())) return {};
   return explained(errc::invalid_option,
                    "redis_options::shards is " + std::to_string(names.shards()) +
@@ -50,8 +58,8 @@ class redis_shard_count final : public redis_request {
 
   [[nodiscard]] bool wanted() const noexcept override { return true; }
   void complete(redis_reply& reply) noexcept override {
-    std::string policy;  // each node is asked for its own
-    tell(redis_shard_count_error(names_, reply, policy));
+    redis_server_facts server;  // each node is asked for its own
+    tell(redis_shard_count_error(names_, reply, server));
   }
   void fail(error_code ec) noexcept override { tell(ec); }
   using redis_request::fail;
