@@ -4,6 +4,8 @@
 #ifndef WEIR_STORE_REDIS_HOSTS_HPP
 #define WEIR_STORE_REDIS_HOSTS_HPP
 
+#include "weir/clock/system.hpp"
+#include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/allowed.hpp"
@@ -12,6 +14,7 @@
 #include "weir/store/redis/options.hpp"
 #include "weir/store/redis/sentinel.hpp"
 #include "weir/store/redis/session.hpp"
+#include "weir/time.hpp"
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/ip/address.hpp>
@@ -115,23 +118,34 @@ class redis_hosts {
       target.ip = address.host();
       return then(std::move(target), {});
     }
-    auto found = [turn, target, then = std::move(then)](error_code ec, auto const& all) mutable {
-      if (ec || all.empty()) {
-        return then(std::nullopt,
-                    target.address.host() + ": the name cannot be looked up: " + ec.message());
-      }
+    // It goes to whichever comes first, and keeps this alive until then.
+    auto const waits = std::make_shared<then_type>(std::move(then));
+    auto const failed = [waits, host = address.host()](std::string const& why) {
+      std::exchange(*waits, nullptr)(std::nullopt, host + ": the name cannot be looked up: " + why);
+    };
+    auto found = [this, turn, target, waits, failed](error_code ec, auto const& all) mutable {
+      if (!*waits) return;
+      time_.stop();
+      if (ec || all.empty()) return failed(ec.message());
       auto const one = std::next(all.begin(), static_cast<std::ptrdiff_t>(turn % all.size()));
       target.ip = one->endpoint().address().to_string();
-      then(std::move(target), {});
+      std::exchange(*waits, nullptr)(std::move(target), {});
     };
     resolver_.async_resolve(address.host(), std::to_string(address.port()),
                             boost::asio::bind_executor(strand_, std::move(found)));
+    // The resolver's thread cannot be interrupted, and the next look-up waits behind this one.
+    time_.start(strand_, saturating_add(system_clock{}.steady_now(), options_.connect_timeout),
+                [this, failed] {
+                  resolver_.cancel();
+                  failed("no answer within connect_timeout");
+                });
   }
 
   redis_address const address_;
   executor_type strand_;
   redis_options options_;
   boost::asio::ip::tcp::resolver resolver_;
+  alarm<system_clock> time_;              // of a look-up
   std::weak_ptr<redis_session> session_;  // with a sentinel
   std::size_t attempt_ = 0;
   std::optional<redis_place> told_;

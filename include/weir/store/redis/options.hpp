@@ -29,8 +29,10 @@ struct redis_options {
   /// `limits::span`.
   duration offline_patience = std::chrono::seconds{5};
 
-  duration connect_timeout = std::chrono::seconds{5};  ///< of each of: name look-up, connect, TLS,
-                                                       ///< greeting; from 1 ms to 1 h
+  /// Of each of: name look-up, connect, TLS, greeting; from 1 ms to 1 h. An execution context looks
+  /// up one name at a time: one that is given up still holds up those behind it, until the system's
+  /// resolver is done with it.
+  duration connect_timeout = std::chrono::seconds{5};
 
   /// How often a silent connection is asked for a sign of life; after two of these without one it
   /// is given up. From 10 ms to 1 h.
