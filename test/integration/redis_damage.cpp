@@ -118,6 +118,36 @@ BOOST_AUTO_TEST_CASE(F93_a_record_that_cannot_be_read_is_set_aside_and_its_queue
   }
 }
 
+BOOST_AUTO_TEST_CASE(F93_a_job_that_cannot_be_read_takes_no_unique_key_with_it) {
+  stage t;
+  auto const jobs = key("j", "queue");
+  auto const damaged = bytes(numbered(2));
+  std::array<new_job, 1> next{};
+  next[0].id = numbered(9);
+  next[0].kind = "kind";
+  next[0].unique_key = "unique";
+  next[0].strategy = unique_strategy::until_executed;
+  auto const outcome = [&] {
+    return t.on(command::enqueue_jobs{"queue", next}).value()[0].outcome;
+  };
+  for (std::string const& record : {std::string{}, std::string{"x"}}) {
+    for (bool const is_set_aside : {false, true}) {
+      t.by.ask("FLUSHALL");
+      enqueue(t.on);
+      BOOST_TEST((outcome() == enqueue_outcome::duplicate));
+      record.empty() ? t.by.ask("HDEL", jobs, damaged) : t.by.ask("HSET", jobs, damaged, record);
+      command::dequeue_jobs const all{"queue", "me", 0, 10, lasting};
+      if (is_set_aside) BOOST_TEST(t.on(all).value().damaged == 1U);
+      BOOST_TEST((outcome() == enqueue_outcome::enqueued));
+      // It is the newcomer's from then on.
+      BOOST_TEST(t.on(all).has_value());
+      next[0].id = numbered(10);
+      BOOST_TEST((outcome() == enqueue_outcome::duplicate));
+      next[0].id = numbered(9);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F93_entries_of_an_index_that_are_no_jobs_are_set_aside_a_hundred_at_a_time) {
   stage t;
   enqueue(t.on);

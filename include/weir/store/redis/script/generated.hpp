@@ -368,12 +368,12 @@ local holds_while_running = {false, false, true, true, false}
 local start_frees_key = {false, true, false, true, false}
 local end_frees_key = {true, true, false, true, false}
 
--- The job that has an enqueue key.
+-- The job that has an enqueue key, and whether it has it for as long as it is there.
 local function owner_of(key)
   local v = call('HGET', keys, key)
   if not v or #v ~= 24 then return end
   local expiry = struct.unpack('>I8', v, 17)
-  if expiry == 0 or expiry > now then return v:sub(1, 16) end
+  if expiry == 0 or expiry > now then return v:sub(1, 16), expiry == 0 end
 end
 local function hold(key, id, expiry)
   call('ZREM', kept, 'k' .. key)
@@ -490,9 +490,10 @@ end
 
 inline constexpr char part_possessor[] = R"lua(
 local function possessor(key)
-  local id = owner_of(key)
+  local id, stays = owner_of(key)
   local o, reason = id and look(id), nil
   if o and (o.key ~= key or not holds_while_waiting[o.strategy]) then o = nil end
+  if stays and not o then return end
   if not o or state_of(o) ~= PENDING then return id, o end
   if o.attempts >= o.max_attempts then
     reason = 'its attempts are spent: the last holder let its lease end'

@@ -132,12 +132,12 @@ local holds_while_running = {weir.holds_while_running.by_strategy}
 local start_frees_key = {weir.rule.start_frees_key.by_strategy}
 local end_frees_key = {weir.rule.end_frees_key.by_strategy}
 
--- The job that has an enqueue key.
+-- The job that has an enqueue key, and whether it has it for as long as it is there.
 local function owner_of(key)
   local v = call('HGET', keys, key)
   if not v or #v ~= 24 then return end
   local expiry = struct.unpack('>I8', v, 17)
-  if expiry == 0 or expiry > now then return v:sub(1, 16) end
+  if expiry == 0 or expiry > now then return v:sub(1, 16), expiry == 0 end
 end
 local function hold(key, id, expiry)
   call('ZREM', kept, 'k' .. key)
@@ -256,11 +256,13 @@ end
 --- The job that has an enqueue key, by its id, and its record if it has one: its id may be another
 --- job's by now, if the key is held until_expired. One that waits and that nobody can claim any more
 --- gives the key up and is buried: then nobody has it. Unless the key is held until_expired: then
---- that job counts as ended, and has no record here. After `find` and `ends`.
+--- that job counts as ended, and has no record here. Nor has anybody a key whose job is damaged.
+--- After `find` and `ends`.
 local function possessor(key)
-  local id = owner_of(key)
+  local id, stays = owner_of(key)
   local o, reason = id and look(id), nil
   if o and (o.key ~= key or not holds_while_waiting[o.strategy]) then o = nil end
+  if stays and not o then return end
   if not o or state_of(o) ~= PENDING then return id, o end
   if o.attempts >= o.max_attempts then
     reason = 'weir.rule.reason_spent'
