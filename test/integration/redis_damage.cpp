@@ -465,6 +465,25 @@ BOOST_AUTO_TEST_CASE(F60_a_record_that_is_longer_than_a_job_may_be_is_set_aside)
   }
 }
 
+BOOST_AUTO_TEST_CASE(F60_a_page_that_ends_at_an_entry_of_any_length_has_a_cursor) {
+  stage t;
+  enqueue(t.on);
+  auto const add = [&](std::string const& id) {
+    t.by.ask("ZADD", key("i", "queue"), "0", std::string(9, '\0') + id);
+  };
+  for (int i = 0; i != 999; ++i) add(std::string(12, 'a') + std::to_string(1000 + i));
+  add(std::string(std::size_t{9} << 20U, 'b'));
+  std::size_t jobs = 0;
+  std::string cursor;
+  do {
+    auto const page = t.on(command::list_jobs{"queue", job_state::pending, 10, cursor});
+    BOOST_TEST_REQUIRE(page.has_value(), page.error().message());
+    jobs += page->jobs.size();
+    cursor = page->cursor;
+  } while (!cursor.empty());
+  BOOST_TEST(jobs == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(F93_a_look_at_what_waits_ends_after_a_thousand_damaged_entries) {
   stage t;
   enqueue(t.on);

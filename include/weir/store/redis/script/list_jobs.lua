@@ -47,4 +47,6 @@ while n < looks and n < #members and shown < most do
   n, last = n + 1, member
 end
 if n == #members then return {now, shown, out, 0, ''} end
-return {now, shown, out, set == index and 0 or math.ceil(tonumber(call('ZSCORE', set, last))), last}
+score = set == index and 0 or math.ceil(tonumber(call('ZSCORE', set, last)))
+-- A member that is longer than any of weir's is met again, and a thousand may follow it.
+return {now, shown, out, score, last:sub(1, weir.limits.key_size + 1)}
