@@ -10,6 +10,7 @@
 #include "nats_server.hpp"
 #include "patience.hpp"
 #include "weir/job_queue.hpp"
+#include "weir/testing/fault_proxy.hpp"
 #include "weir/worker.hpp"
 
 #include <boost/algorithm/string/replace.hpp>
@@ -25,8 +26,12 @@
 #include <boost/asio/write.hpp>
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -121,6 +126,17 @@ nats_options patient() {
   o.offline_patience = o.request_timeout = o.connect_timeout = 10min;
   return o;
 }
+
+char const* const tls_server =
+    "tls { cert_file: \"DIRECTORY/server.pem\", key_file: \"DIRECTORY/server.key\" }\n";
+
+/// Ends the program if a strand hangs: then `happens` hangs, too.
+struct watchdog {
+  watchdog() { ::alarm(300); }
+  watchdog(watchdog const&) = delete;
+  watchdog& operator=(watchdog const&) = delete;
+  ~watchdog() { ::alarm(0); }
+};
 
 /// An authority, and a certificate of it for 127.0.0.1.
 void make_certificates(std::string const& directory) {
@@ -376,9 +392,7 @@ BOOST_AUTO_TEST_CASE(F96_no_server_gets_a_password_because_another_one_names_it)
 
 // The C client waits for both for ever.
 BOOST_AUTO_TEST_CASE(F90_a_server_that_falls_silent_is_given_up) {
-  configured safe{
-      "tls { cert_file: \"DIRECTORY/server.pem\", key_file: \"DIRECTORY/server.key\" }\n",
-      make_certificates};
+  configured safe{tls_server, make_certificates};
   server plain;
   for (bool const secure : {false, true}) {
     asio::io_context io;
@@ -556,9 +570,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_given_later_is_noticed) {
 }
 
 BOOST_AUTO_TEST_CASE(TLS_is_spoken_with_who_can_prove_who_it_is) {
-  configured safe{
-      "tls { cert_file: \"DIRECTORY/server.pem\", key_file: \"DIRECTORY/server.key\" }\n",
-      make_certificates};
+  configured safe{tls_server, make_certificates};
   auto const url = "tls://127.0.0.1:" + std::to_string(safe.it->port());
   auto const address = nats_address::parse(url).value();
   bed right{nats_address{address}.tls(safe.directory + "/ca.pem"), brisk()};
@@ -575,6 +587,54 @@ BOOST_AUTO_TEST_CASE(TLS_is_spoken_with_who_can_prove_who_it_is) {
   BOOST_TEST(is_error(elsewhere(command::inspect_lock{"key"}), errc::store_unavailable));
   bed plain{at(*safe.it), o};
   BOOST_TEST(is_error(plain(command::inspect_lock{"key"}), errc::store_unavailable));
+}
+
+// The proxy runs where the store does, so a store that waited for the network would wait for ever.
+BOOST_AUTO_TEST_CASE(TLS_blocks_nobody_while_a_record_is_on_its_way) {
+  watchdog const ends;
+  configured safe{tls_server, make_certificates};
+  asio::io_context io;
+  testing::fault_proxy const proxy{io.get_executor(),
+                                   {asio::ip::address_v4::loopback(), safe.it->port()}};
+  proxy.split_messages([](testing::traffic) {
+    return [](std::string_view bytes) { return std::min<std::size_t>(bytes.size(), 300); };
+  });
+  auto const url = "tls://127.0.0.1:" + std::to_string(proxy.endpoint().port());
+  nats_store const store{io.get_executor(),
+                         nats_address::parse(url).value().tls(safe.directory + "/ca.pem"), brisk()};
+  store.async_run(asio::detached);
+  auto const on = [&](auto const& c) { return ask(io, store, c); };
+  std::string const large(100'000, 'x');
+  BOOST_TEST(!enqueue(on, 1, large));
+  auto const got = dequeue(on, 1);
+  BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
+  BOOST_TEST(got.jobs[0].payload == large);
+  store.close();
+  proxy.async_close();
+  network_test::run_out(io);
+}
+
+BOOST_AUTO_TEST_CASE(TLS_takes_more_than_sockets_have_room_for) {
+  watchdog const ends;
+  configured safe{tls_server, make_certificates};
+  auto const url = "tls://127.0.0.1:" + std::to_string(safe.it->port());
+  auto o = brisk();
+  o.shards = 4;
+  bed on{nats_address::parse(url).value().tls(safe.directory + "/ca.pem"), o};
+  std::string const large(1'000'000, 'x');
+  constexpr int many = 16;
+  int ended = 0;
+  int failed = 0;
+  for (int i = 0; i != many; ++i) {
+    auto const queue = "queue " + std::to_string(i);
+    auto const j = job_of(static_cast<std::uint64_t>(i) + 1, large);
+    on.store.async_execute(command::enqueue_jobs{queue, {&j, 1}}, [&](error_code ec, auto const&) {
+      ++ended;
+      failed += ec ? 1 : 0;
+    });
+  }
+  BOOST_TEST_REQUIRE(weir_test::happens(on.io, [&] { return ended == many; }));
+  BOOST_TEST(failed == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_credentials_file_says_who_asks) {

@@ -8,6 +8,7 @@
 #include "weir/error.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/options.hpp"
+#include "weir/store/nats/pump.hpp"
 #include "weir/store/nats/violations.hpp"
 
 #include <nats/nats.h>
@@ -28,10 +29,11 @@
 // - Connecting blocks in the client: TLS, the greeting. It is done in a thread that exists for as
 //   long (nats_dialer), through a relay (nats_relay), which can end it.
 // - From then on the client works in the strand, and only there: it reads and writes when the
-//   strand tells it to (natsOptions_SetEventLoop), replies are taken from synchronous
-//   subscriptions right after a read, without waiting (so no thread delivers them), what is
-//   published is written in the strand (natsOptions_SetSendAsap, so no thread flushes), and it asks
-//   for no signs of life (no ping interval, so no timer).
+//   strand tells it to (natsOptions_SetEventLoop), also with TLS without waiting for the network
+//   (nats_pump), replies are taken from synchronous subscriptions right after a read, without
+//   waiting (so no thread delivers them), what is published is written in the strand
+//   (natsOptions_SetSendAsap, so no thread flushes), and it asks for no signs of life (no ping
+//   interval, so no timer).
 // - It does not reconnect by itself, which it would do in a thread and with what was not sent yet:
 //   weir makes another connection, and knows of each request on which one it went.
 // - The client library's own threads (timers, callbacks, its collector) are started by it once for
@@ -99,12 +101,19 @@ class nats_connection {
   void on_write(std::function<void()> f) { on_write_ = std::move(f); }
   [[nodiscard]] nats_violations& violations() const noexcept { return *violations_; }
 
-  /// How to end what stands between it and the server. The client's closing its socket does not
-  /// tell: a child process may have inherited that.
-  void behind(std::function<void()> relay) { relay_ = std::move(relay); }
+  /// How to end what stands between it and the server, and where calls are counted for that. The
+  /// client's closing its socket does not tell: a child process may have inherited that.
+  void behind(std::function<void()> relay, nats_calls calls) {
+    relay_ = std::move(relay);
+    calls_ = std::move(calls);
+  }
   void end_relay() {
     if (auto const relay = std::exchange(relay_, {})) relay();
   }
+
+  /// Reads or writes what there is.
+  void process_read() noexcept { call(&natsConnection_ProcessReadEvent); }
+  void process_write() noexcept { call(&natsConnection_ProcessWriteEvent); }
 
   /// Ends it as if the server had.
   void end() noexcept {
@@ -113,11 +122,16 @@ class nats_connection {
     ::shutdown(socket_, SHUT_RDWR);
     // Until it has noticed.
     for (int i = 0; i != 1000 && !natsConnection_IsClosed(connection_); ++i) {
-      natsConnection_ProcessReadEvent(connection_);
+      process_read();
     }
   }
 
  private:
+  void call(void (*what)(natsConnection*)) const noexcept {
+    if (calls_) ++*calls_;
+    what(connection_);
+    if (calls_) ++*calls_;
+  }
   static natsStatus attach(void** user, void* loop, natsConnection*, natsSock socket) {
     auto* const self = static_cast<nats_connection*>(loop);
     self->socket_ = socket;
@@ -152,6 +166,7 @@ class nats_connection {
   bool ended_ = false;
   std::function<void()> on_write_;
   std::function<void()> relay_;
+  nats_calls calls_;
 };
 
 inline error_code nats_connection::connect(std::string const& url, std::string const& host,

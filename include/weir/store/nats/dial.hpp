@@ -90,7 +90,7 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
                                  if (ec) return self->next(at(server, ec));
                                  auto const relay = std::exchange(self->relay_, {});
                                  relay->kept();
-                                 connection->behind([relay] { relay->end(); });
+                                 connection->behind([relay] { relay->end(); }, relay->calls());
                                  self->arrived_->resume(ec, std::move(connection));
                                });
     relay_->allow(how_.connect_timeout);

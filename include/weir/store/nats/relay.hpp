@@ -10,6 +10,7 @@
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/nats/framing.hpp"
+#include "weir/store/nats/pump.hpp"
 #include "weir/store/nats/socket.hpp"
 #include "weir/time.hpp"
 
@@ -19,6 +20,7 @@
 #include <boost/asio/write.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,7 +35,8 @@ namespace weir::detail {
 /// Stands between the C client and one server, in the strand: the client connects to it, on the
 /// loopback interface. So weir can end a try to connect, which the client (3.4.1) does not do where
 /// a server falls silent in the TLS handshake or after its greeting, and looks at what the server
-/// sends first (nats_framing), except within TLS, where the server has shown a certificate.
+/// sends first (nats_framing), except within TLS, where the server has shown a certificate, and
+/// which is passed on outside of the strand (nats_pump).
 class nats_relay : public std::enable_shared_from_this<nats_relay> {
  public:
   using tcp = boost::asio::ip::tcp;
@@ -42,7 +45,7 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
   /// Where the client is to connect to.
   using reached = std::function<void(error_code, std::uint16_t port)>;
 
-  /// @param encrypted what is sent is not looked at
+  /// @param encrypted it is TLS
   nats_relay(nats_strand const& strand, bool encrypted) : strand_{strand}, encrypted_{encrypted} {}
 
   /// Connects to one of the addresses of a host.
@@ -65,6 +68,8 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
   /// The client has this long from now on, until it is `kept`.
   void allow(duration timeout) { wait(timeout); }
   void kept() { deadline_.stop(); }
+  /// The client's, once it works in the strand.
+  [[nodiscard]] nats_calls const& calls() const noexcept { return calls_; }
 
   /// Ends both connections.
   void end() {
@@ -74,6 +79,7 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     listener_.close(ignored);
     server_.close(ignored);
     client_.close(ignored);
+    pump_.reset();
     if (auto const tell = std::exchange(done_, {}))
       tell(explained(errc::store_unavailable, cause_), 0);
   }
@@ -118,10 +124,19 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
       self->listener_.close(ignored);
       if (failed) return self->end();
       (void)self->client_.set_option(tcp::no_delay{true}, ignored);
+      if (self->encrypted_) return self->pump();
       self->from_server();
       self->from_client();
     });
     std::exchange(done_, {})(error_code{}, port);
+  }
+
+  void pump() {
+    if (!server_.is_open() || !client_.is_open()) return;  // it was ended
+    error_code ignored;
+    auto const server = server_.release(ignored);
+    auto const client = client_.release(ignored);
+    pump_ = std::make_unique<nats_pump>(server, client, calls_);
   }
 
   void from_server() {
@@ -139,11 +154,7 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
   }
   void to_client(std::string_view said) {
     passed_.clear();
-    if (encrypted_) {
-      passed_ = said;
-    } else if (!framing_.pass(said, passed_)) {
-      return end();
-    }
+    if (!framing_.pass(said, passed_)) return end();
     boost::asio::async_write(client_, boost::asio::buffer(passed_),
                              [self = shared_from_this()](error_code ec, std::size_t) {
                                ec ? self->end() : self->from_server();
@@ -180,6 +191,8 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
   std::array<char, buffer_size> said_{};
   std::array<char, buffer_size> asked_{};
   std::string passed_;
+  nats_calls const calls_ = std::make_shared<std::atomic<unsigned>>(0);
+  std::unique_ptr<nats_pump> pump_;
 };
 
 }  // namespace weir::detail

@@ -99,7 +99,7 @@ class nats_socket : public std::enable_shared_from_this<nats_socket> {
   }
   void read() {
     if (!on_end_) return;
-    natsConnection_ProcessReadEvent(connection_->get());
+    connection_->process_read();
     auto const tell = on_read_;  // which may close this
     if (tell) tell();
     if (!over()) wait_to_read();
@@ -111,7 +111,7 @@ class nats_socket : public std::enable_shared_from_this<nats_socket> {
   }
   void write() {
     if (!on_end_) return;
-    natsConnection_ProcessWriteEvent(connection_->get());
+    connection_->process_write();
     if (over() || !connection_->wants_to_write()) return;
     descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
                            [self = shared_from_this()](error_code ec) {
