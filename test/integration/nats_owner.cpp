@@ -22,9 +22,17 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <nlohmann/json.hpp>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -229,6 +237,39 @@ BOOST_AUTO_TEST_CASE(an_owner_that_ends_is_replaced_at_once) {
   BOOST_TEST(!enqueue(survivor, 10));
   BOOST_TEST(survivor(command::read_queue_stats{"queue"}).value().pending == 2U);
   BOOST_TEST(owner_of(who, "key") != before);
+}
+
+BOOST_AUTO_TEST_CASE(an_owner_that_ends_is_replaced_though_a_child_has_its_connection) {
+  server s;
+  together all{s};
+  via survivor{all, all.add(owning())};
+  BOOST_TEST(survivor(command::inspect_lock{"elsewhere"}).has_value());
+  // Of those that a program would inherit; a mere copy of this process has them all.
+  auto const inherited = [] {
+    int out = 0;
+    for (int fd = 0; fd != 1024; ++fd) {
+      auto const flags = ::fcntl(fd, F_GETFD);
+      out += flags >= 0 && (flags & FD_CLOEXEC) == 0 ? 1 : 0;
+    }
+    return out;
+  };
+  auto const before = inherited();
+  ::pid_t child = 0;
+  {
+    together others{s};
+    via owner{others, others.add(owning())};
+    BOOST_TEST(!enqueue(owner, 1));
+    BOOST_TEST(inherited() == before);
+    child = ::fork();
+    if (child == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (;;) ::pause();
+    }
+    BOOST_TEST_REQUIRE(child > 0);
+  }
+  BOOST_TEST(!enqueue(survivor, 2));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 BOOST_AUTO_TEST_CASE(an_owner_that_says_nothing_is_replaced_and_then_asks) {

@@ -14,6 +14,8 @@
 #include <nats/nats.h>
 #include <sys/socket.h>
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -68,6 +70,9 @@ inline constexpr std::size_t nats_least_payload = 8U << 10U;
   }
   return nats_owner<natsMsg>{made};
 }
+
+/// A program that this process starts must not hold a connection that has ended here.
+inline void nats_keep_from_children(int socket) noexcept { ::fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
 /// A connection of the client, and what it tells its event loop.
 class nats_connection {
@@ -135,6 +140,7 @@ class nats_connection {
   static natsStatus attach(void** user, void* loop, natsConnection*, natsSock socket) {
     auto* const self = static_cast<nats_connection*>(loop);
     self->socket_ = socket;
+    nats_keep_from_children(socket);
     *user = self;
     return NATS_OK;
   }

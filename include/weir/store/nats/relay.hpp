@@ -77,8 +77,11 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     error_code ignored;
     resolver_.cancel();
     listener_.close(ignored);
-    server_.close(ignored);
-    client_.close(ignored);
+    for (auto* const s : {&server_, &client_}) {
+      // A child process may have inherited it.
+      (void)s->shutdown(tcp::socket::shutdown_both, ignored);
+      s->close(ignored);
+    }
     pump_.reset();
     if (auto const tell = std::exchange(done_, {}))
       tell(explained(errc::store_unavailable, cause_), 0);
@@ -119,11 +122,13 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     auto const port = ec ? std::uint16_t{0} : listener_.local_endpoint(ec).port();
     if (!ec) (void)server_.set_option(tcp::no_delay{true}, ec);
     if (ec) return end();
+    nats_keep_from_children(server_.native_handle());
     listener_.async_accept(client_, [self = shared_from_this()](error_code failed) {
       error_code ignored;
       self->listener_.close(ignored);
       if (failed) return self->end();
       (void)self->client_.set_option(tcp::no_delay{true}, ignored);
+      nats_keep_from_children(self->client_.native_handle());
       if (self->encrypted_) return self->pump();
       self->from_server();
       self->from_client();

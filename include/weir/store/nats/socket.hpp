@@ -14,6 +14,7 @@
 #include <boost/asio/strand.hpp>
 #include <nats/nats.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -41,7 +42,7 @@ class nats_socket : public std::enable_shared_from_this<nats_socket> {
     on_read_ = std::move(on_read);
     on_end_ = std::move(on_end);
     // A descriptor of our own, so that the client may close its one.
-    int const own = ::dup(connection_->socket());
+    int const own = ::fcntl(connection_->socket(), F_DUPFD_CLOEXEC, 0);
     if (own < 0) return false;
     error_code ec;
     descriptor_.assign(own, ec);
