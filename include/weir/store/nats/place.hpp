@@ -425,9 +425,13 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         if (q->data.size() > room) {
           q->data.resize(before);
           e->stays();
-          if (q->errands.empty()) {  // it fits into no question: by ourselves it may
-            home_->execute(part_, e);
-            home_->leave(part_);  // once that is done
+          if (q->errands.empty()) {  // it fits into no question
+            if (e->matter() == nats_matter::jobs && !e->only_reads()) {
+              e->fail(errc::payload_too_large);  // nor into the log, for which nobody need load it
+              continue;
+            }
+            home_->execute(part_, e);  // by ourselves it may
+            home_->leave(part_);       // once that is done
             continue;
           }
           outgoing_.push_front(std::move(e));
