@@ -523,6 +523,27 @@ BOOST_AUTO_TEST_CASE(what_fits_into_the_log_fits_into_a_question) {
   BOOST_TEST(writers(who).size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(an_owner_that_is_gone_takes_none_of_its_questions_along) {
+  server s;
+  together all{s};
+  via one{all, all.add(owning())};
+  BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
+  stranger who{s};
+  claim_for(who, "", "nobody");
+  std::string const large(200'000, 'x');  // a question each
+  constexpr int many = 4;
+  int ended = 0;
+  for (std::uint64_t n = 1; n <= many; ++n) {
+    auto const j = job_of(n, large);
+    one.store.async_execute(command::enqueue_jobs{"queue", {&j, 1}},
+                            [&](error_code ec, auto const&) {
+                              BOOST_TEST(!ec, ec.message());
+                              ++ended;
+                            });
+  }
+  BOOST_TEST(happens(all.io, [&] { return ended == many; }));
+}
+
 BOOST_AUTO_TEST_CASE(an_owner_of_another_version_is_not_asked) {
   server s;
   together all{s};

@@ -294,7 +294,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (s != state::mine) drop_service();
     if (s == state::theirs) {
       if (was != s) home_->leave(part_);
-      turn_from_others(*on);
+      turn_from_others();
       for (auto& e : waiting_.take()) outgoing_.push_back(std::move(e));
       for (bool const schedules : {false, true}) arm(schedules);
       return flush_soon(*on);
@@ -463,13 +463,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     return state_ == state::theirs && q.subject == subject_;
   }
   /// Nobody waits for hints of a former owner.
-  void turn_from_others(nats_link& on) {
+  void turn_from_others() {
     auto const all = open_;
     for (auto const& [number, q] : all) {
-      if (!q->waits || is_current(*q)) continue;
-      ended(q);
-      on.forget_question(*q);
-      ask_elsewhere(*q, true);
+      if (q->waits && !is_current(*q)) drop(q, true);
     }
     heard_ = system_clock{}.steady_now();
   }
@@ -573,20 +570,24 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   /// Of one question nothing more is to be expected.
   void lost(std::shared_ptr<nats_asking> const& q, bool untouched) {
     if (q->over) return;
-    ended(q);
-    auto const on = link_.lock();
-    if (on) on->forget_question(*q);
-    ask_elsewhere(*q, untouched);
+    drop(q, untouched);
     find_another();
+  }
+  void drop(std::shared_ptr<nats_asking> const& q, bool untouched) {
+    ended(q);
+    if (auto const on = link_.lock()) on->forget_question(*q);
+    ask_elsewhere(*q, untouched);
   }
   /// Asks nobody until it is known again who is the owner. Of what was asked as much may be heard,
   /// or it is given up in time.
   void find_another() {
-    if (state_ == state::theirs) {
-      state_ = state::unknown;
-      for (auto& e : std::exchange(outgoing_, {})) wait(std::move(e));
-    }
+    ask_nobody();
     look();
+  }
+  void ask_nobody() {
+    if (state_ != state::theirs) return;
+    state_ = state::unknown;
+    for (auto& e : std::exchange(outgoing_, {})) wait(std::move(e));
   }
   /// Nobody listened. Where it is a matter of moments that another server knows who does, it is
   /// asked once more.
@@ -599,9 +600,15 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (given) return;  // the connection has ended: that is told to all
     auto const on = link_.lock();
     if (!on || !on->up()) return forget_owner();
+    // The server takes what is asked in order. What that owner was asked before had come to it, and
+    // is lost; of what it was asked since the same will be said.
+    auto const all = open_;
+    for (auto const& [number, other] : all) {
+      if (number < q->order && other->subject == q->subject) drop(other, false);
+    }
     if (current) {
       if (++misses_ > 1) given_up();
-      forget_owner();
+      ask_nobody();
     }
     pause_.start(on->strand(), saturating_add(system_clock{}.steady_now(), instant),
                  [self = shared_from_this()] { self->look(); });
