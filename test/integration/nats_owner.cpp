@@ -431,6 +431,25 @@ BOOST_AUTO_TEST_CASE(an_owner_whose_connection_ends_leaves_nobody_waiting) {
   proxy.async_close();
 }
 
+BOOST_AUTO_TEST_CASE(F81_an_owner_whose_connection_ends_takes_its_place_again) {
+  server s;
+  together all{s};
+  testing::fault_proxy const proxy{all.io.get_executor(),
+                                   {boost::asio::ip::address_v4::loopback(), s.port()}};
+  nats_store const owner{all.io.get_executor(),
+                         "nats://127.0.0.1:" + std::to_string(proxy.endpoint().port()), owning()};
+  owner.async_run(boost::asio::detached);
+  auto const on = [&](auto const& c) { return ask(all.io, owner, c); };
+  BOOST_TEST(!enqueue(on, 1));
+  stranger who{s};
+  auto const before = owner_of(who, "");
+  proxy.async_cut_all(testing::proxy_ending::reset);
+  // Nothing is asked for.
+  BOOST_TEST(happens(all.io, [&] { return owner_of(who, "") != before; }));
+  owner.close();
+  proxy.async_close();
+}
+
 BOOST_AUTO_TEST_CASE(R7_a_callers_patience_holds_with_an_owner_that_says_nothing) {
   server s;
   stoppable owner{s, owning()};

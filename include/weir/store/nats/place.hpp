@@ -211,6 +211,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     become(state::theirs);
   }
   [[nodiscard]] bool may_own(nats_link const& on) const noexcept { return !unfit_ && on.may_own(); }
+  /// Is there reason to find out who it is?
+  [[nodiscard]] bool has_to_know() const noexcept {
+    return !waiting_.empty() || anybody_waits() || service_ || was_mine_;
+  }
   /// There is no answer. If that may pass, it is waited for; if we may not know, commands are
   /// executed here, and fail by themselves if they may not either.
   void not_found(error_code why, bool given) {
@@ -219,7 +223,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (!on || on->closed()) return;
     bool const passes = given || why == errc::store_unavailable || why == errc::outcome_unknown;
     if (!passes) return become(state::nobodys);
-    if (waiting_.empty() && !anybody_waits() && !service_) return;
+    if (!has_to_know()) return;
     pause_.start(on->strand(), saturating_add(system_clock{}.steady_now(), moment),
                  [self = shared_from_this()] { self->look(); });
   }
@@ -288,6 +292,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void become(state s) {
     auto const on = link_.lock();
     if (!on || on->closed()) return;
+    was_mine_ = false;
     auto const was = std::exchange(state_, s);
     on->owns(part_, s == state::mine);
     look_at_ = saturating_add(system_clock{}.steady_now(), s == state::mine ? least_pause : pause);
@@ -329,9 +334,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     unfit_ = false;
     dead_.clear();
     stranger_.clear();
-    if (state_ != state::nobodys && (!waiting_.empty() || service_ || anybody_waits())) look();
+    if (state_ != state::nobodys && has_to_know()) look();
   }
   void disconnected() override {
+    was_mine_ = was_mine_ || state_ == state::mine;
     looking_ = false;
     pause_.stop();
     // Its questions are lost, and who asked them has to know: it will be another one.
@@ -756,8 +762,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   std::string subject_;         // where
   std::string dead_;            // an owner that does not answer
   steady_time dead_until_{};
-  std::string stranger_;  // an owner that does not understand us, or may not be asked
-  bool unfit_ = false;    // to be an owner, on this connection
+  std::string stranger_;   // an owner that does not understand us, or may not be asked
+  bool was_mine_ = false;  // on a former connection, and the shard is kept: whose is it now?
+  bool unfit_ = false;     // to be an owner, on this connection
   int claims_ = 0;
   steady_time first_claim_{};
   std::string claim_;  // what this process calls itself as the owner
