@@ -122,6 +122,34 @@ BOOST_AUTO_TEST_CASE(R4_who_reads_sees_all_that_another_process_was_told_is_done
   }
 }
 
+// How far the log goes is said later than what was stored meanwhile.
+BOOST_AUTO_TEST_CASE(a_shard_is_not_read_anew_because_an_answer_is_old) {
+  server s;
+  stranger who{s};
+  who.overhear_one("$JS.API.DIRECT.GET.weir-keys.weir.k.jobs.shards");  // the beginning
+  bed on{s, brisk()};
+  constexpr std::uint64_t many = 4000;
+  std::uint64_t asked = 0;
+  std::uint64_t ended = 0;
+  auto const end = [&](error_code ec, auto const&) {
+    BOOST_TEST(!ec, ec.message());
+    ++ended;
+  };
+  for (int round = 0; round != 20; ++round) {
+    for (std::uint64_t n = 0; n != many; ++n) {
+      auto const j = job_of(++asked);
+      on.store.async_execute(command::enqueue_jobs{"queue", {&j, 1}}, end);
+      on.store.async_execute(command::read_queue_stats{"queue"}, end);
+      on.io.restart();
+      on.io.poll_one();
+    }
+    BOOST_TEST_REQUIRE(happens(on.io, [&] { return ended == 2 * asked; }));
+  }
+  auto const heard = who.heard();
+  BOOST_TEST(heard.find("MSG ") == 0U);
+  BOOST_TEST(heard.find("MSG ", 1) == heard.npos, heard);
+}
+
 BOOST_AUTO_TEST_CASE(R4_messages_that_were_not_heard_are_read_before_what_comes_after_them) {
   server s;
   stranger who{s};

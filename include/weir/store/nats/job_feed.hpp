@@ -124,10 +124,12 @@ class nats_job_feed : public nats_job_requests {
   }
 
   /// The log ends before what it was read to, or begins after: begins again.
-  void check(nats_log_info const& info) {
+  /// @param read what it was read to when that was asked for: the answer may be older than what was
+  ///             heard since
+  void check(nats_log_info const& info, std::uint64_t read) {
     if (!following_) return;
-    auto const at = replica_->position();
-    info.last >= at&& info.first <= at + 1 ? reach(info.last) : begin_later();
+    bool const same = info.last >= read && info.first <= replica_->position() + 1;
+    same ? reach(info.last) : begin_later();
   }
 
  private:
@@ -192,6 +194,7 @@ class nats_job_feed : public nats_job_requests {
     ahead_bytes_ = 0;
     likely_size_.reset();
     gets_ = 0;
+    target_ = 0;  // what is heard from here on is behind what is looked at
     images_.clear();
     passed_over_ = false;
     check_shards();
@@ -271,7 +274,7 @@ class nats_job_feed : public nats_job_requests {
     if (!info.has_state) return begin_later();
     refused_ = {};
     info_ = info;
-    target_ = info.last;
+    target_ = std::max(target_, info.last);
     bool const knows_one = replica_ && replica_->position() != 0;
     bool const lost_end = !images_.empty() && images_.front().position > info.last;
     if (!knows_one || lost_end || info.last < replica_->position() ||

@@ -216,7 +216,7 @@ class nats_job_keeper final : public nats_job_feed {
     asking_ = true;
     asked_ = std::exchange(reads_, {});
     ask_info(
-        [this, now = barrier_](nats_log_info const& info) {
+        [this, now = barrier_, read = replica().position()](nats_log_info const& info) {
           if (now != barrier_) return;
           asking_ = false;
           if (info.error != 0 || !info.has_state) {
@@ -229,7 +229,7 @@ class nats_job_keeper final : public nats_job_feed {
             return ask_barrier();
           }
           for (auto& c : std::exchange(asked_, {})) due_.emplace_back(info.last, std::move(c));
-          check(info);
+          check(info, read);
           answer_reads();
           ask_barrier();
         },
