@@ -132,8 +132,7 @@ asio::awaitable<bool> is_wanted(session& s, std::string question) {
     co_return false;
   }
   std::cerr << question << " [y/N] " << std::flush;
-  // Asio would read without blocking, and so would then whoever has the terminal, too: it only
-  // waits.
+  // To read, Asio would make the terminal non-blocking for every process that shares it.
   asio::posix::stream_descriptor input{s.pause.get_executor(), ::dup(STDIN_FILENO)};
   std::string line;
   while (!line.ends_with('\n')) {

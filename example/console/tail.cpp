@@ -142,7 +142,10 @@ answer tail_queues(session& s) {
       if (!begins) tell(s, name, before, now, letters, q.too_many);
       q.last = now;
     }
-    if (!std::cout) co_return done;  // nobody reads it any more
+    if (!std::cout) {  // nobody reads it any more, and so it ends
+      std::cout.clear();
+      co_return done;
+    }
     if (!first && left && --*left == 0) co_return done;
     at = std::max(at + std::chrono::duration_cast<clock::duration>(s.o.every), clock::now());
     s.pause.expires_at(at);

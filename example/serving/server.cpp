@@ -39,14 +39,8 @@ server::server(asio::any_io_executor const& executor, place const& where, servic
       most_{where.connections} {}
 
 asio::awaitable<void> server::accept() {
-  accepting_ = true;
-  struct at_end {
-    server& of;
-    ~at_end() {
-      of.accepting_ = false;
-      of.left_.cancel();
-    }
-  } const ended{*this};
+  auto const here = std::make_shared<char>();
+  accepting_ = here;
   while (acceptor_.is_open()) {
     using namespace std::chrono_literals;
     if (sessions_.size() >= most_) {
@@ -64,6 +58,7 @@ asio::awaitable<void> server::accept() {
     }
     welcome(std::move(socket));
   }
+  left_.cancel();
 }
 
 void server::welcome(tcp::socket socket) {
@@ -97,8 +92,10 @@ asio::awaitable<std::size_t> server::finish(weir::duration patience) {
     co_await until_somebody_left(deadline);
   }
   for (auto const& each : sessions_) each->cut_off();
-  while (accepting_ || !sessions_.empty())
-    co_await until_somebody_left(asio::steady_timer::time_point::max());
+  while (!accepting_.expired() || !sessions_.empty()) {
+    using namespace std::chrono_literals;
+    co_await until_somebody_left(std::chrono::steady_clock::now() + 100ms);
+  }
   co_return cut_off_;
 }
 

@@ -55,7 +55,7 @@ class server {
   service& service_;
   std::size_t most_;
   sessions sessions_;
-  bool accepting_ = false;
+  std::weak_ptr<void> accepting_;  ///< as long as `accept` runs
   std::size_t cut_off_ = 0;
 };
 

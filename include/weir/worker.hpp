@@ -195,10 +195,10 @@ class worker {
   /// anything is done; `operation_aborted` when cancelled; `schema_outdated`, `schema_too_new`,
   /// `store_foreign`, `store_evicts`, `permission_denied` or a store's `invalid_option` if that is
   /// how the store answers from the beginning. Its other failures, and all later ones, are events
-  /// and not errors: the worker goes on trying.
-  /// Cancellation, of any type: drains as above; nothing is left behind but what the store could
-  /// not be told.
-  /// Executor: handlers run on the associated executor, coroutines on strands of it.
+  /// and not errors: the worker goes on trying. `not_enough_memory`, and `state_not_recoverable`
+  /// for a policy that throws, end it without a drain. Cancellation, of any type: drains as above;
+  /// nothing is left behind but what the store could not be told. Executor: handlers run on the
+  /// associated executor, coroutines on strands of it.
   template <class Token = default_token>
   WEIR_OPERATION auto async_run(Token&& token = Token{}) {
     auto initiate = [this](auto handler) {

@@ -103,9 +103,9 @@ class manual_clock {
   /// @param t        any time; one in the past completes at once
   /// @param token    completes with `void(error_code)`
   ///
-  /// Errors: `operation_aborted` (see above). Cancellation leaves nothing behind. The handler is
-  /// posted to its associated executor, never called by this function or by those that move the
-  /// clock.
+  /// Errors: `operation_aborted` (see above), `not_enough_memory`. Cancellation leaves nothing
+  /// behind. The handler is posted to its associated executor, never called by this function or by
+  /// those that move the clock.
   template <class Token = boost::asio::deferred_t>
   auto async_wait_until(boost::asio::any_io_executor executor, steady_time t,
                         Token&& token = {}) const {

@@ -222,7 +222,8 @@ class typed_lease_agent final : public lease_agent<Noun> {
   }
 
   void context_ends() noexcept override {
-    typed_store.reset();
+    // A handle gives back at once what such a store takes at once.
+    if constexpr (!executes_now<Store, typename Noun::release>) typed_store.reset();
     lease_agent<Noun>::context_ends();
   }
 

@@ -44,9 +44,9 @@ class timetable {
     return found;
   }
 
-  /// When a tick is fired: later by its jitter, which is a function of the name and the tick, so
-  /// that every process and every deploy means the same. It comes before the next tick does, so
-  /// that none waits for the one before it.
+  /// When a tick is fired: later by its jitter, which is a function of the definition and the tick,
+  /// so that every process means the same. It comes before the next tick does, so that none waits
+  /// for the one before it.
   [[nodiscard]] time_point fired_at(time_point tick) const {
     if (schedule_.jitter == duration::zero()) return tick;
     boost::hash2::fnv1a_64 hash;

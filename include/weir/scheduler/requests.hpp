@@ -4,6 +4,7 @@
 #ifndef WEIR_SCHEDULER_REQUESTS_HPP
 #define WEIR_SCHEDULER_REQUESTS_HPP
 
+#include "weir/codec.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
@@ -21,6 +22,7 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <new>
@@ -130,6 +132,7 @@ class schedule_requests {
 
   /// A cursor is a shard, the queue there, and the cursor within.
   static answer<schedule_page> list(self by, std::uint32_t limit, std::string cursor) {
+    if (limit == 0 || limit > limits::batch) co_return make_error_code(errc::invalid_batch);
     auto place = place_of(cursor);
     if (!place) co_return make_error_code(errc::invalid_option);
     schedule_page out;
@@ -333,10 +336,11 @@ class schedule_requests {
   }
   [[nodiscard]] static std::optional<listing> place_of(std::string_view cursor) {
     if (cursor.empty()) return listing{};
-    auto const bytes = rule::cursor_bytes(cursor);
+    constexpr std::size_t longest = 16U << 10U;
+    auto const bytes = cursor.size() <= longest ? rule::cursor_bytes(cursor) : std::nullopt;
     if (!bytes) return std::nullopt;
     try {
-      auto const j = nlohmann::json::from_cbor(*bytes);
+      auto const j = form_of<nlohmann::json>(*bytes, binary_form::cbor);
       return listing{j.at(0), j.at(1), j.at(2), j.at(3), j.at(4)};
     } catch (std::bad_alloc const&) {
       throw;

@@ -61,8 +61,8 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// on a strand of its own, which exists while `async_run` runs. The C client connects to
 /// a relay in the strand, on the loopback interface, and the relay to a server: it ends a try in
 /// time, and passes on only what a server may say, but within TLS, where the server has shown a
-/// certificate. Only connecting, in which the client blocks, has a thread of its own, and only for
-/// as long.
+/// certificate. Connecting, in which the client blocks, has a thread of its own for as long, and a
+/// connection with TLS has one for as long as it lasts.
 ///
 /// Of several servers each has its own time to answer, so that one which is mute delays, and no
 /// more. A connection to a server that serves nothing, as it is cut off from the others of its

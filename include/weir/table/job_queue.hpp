@@ -41,7 +41,9 @@ class basic_memory_queue
   /// Gives up memory that an empty queue does not need. Requires `jobless`.
   void shrink() noexcept {
     holders.shrink();
-    shrink_what_is_large();
+    index.shrink();
+    keys.shrink();
+    locks.shrink();
   }
   /// The same, of what many jobs leave, for a queue that may be in use.
   void shrink_what_is_large() noexcept {

@@ -281,7 +281,7 @@ class limit_lines {
 
   /// The first job that still waits gets the permit, and the hand.
   ///
-  /// @param limit of which the permit is: not for a job with a lower one
+  /// @param limit under which the permit was granted: jobs with a lower one must not use it
   /// @return was there one?
   static boost::asio::awaitable<bool> bring_forward(std::shared_ptr<limit_lines> self,
                                                     std::shared_ptr<line> at, std::uint32_t limit,

@@ -52,6 +52,11 @@ class worker_register {
 
   /// Says so at once when the worker stops.
   void note_stop() { poke_->notify(); }
+  /// Ends it where it is: its record lapses.
+  void quit() {
+    leaving_ = true;
+    poke_->notify();
+  }
 
   /// Removes the record. Returns when it is gone, or after a second.
   static boost::asio::awaitable<void> leave(std::shared_ptr<worker_register> self) {

@@ -20,8 +20,9 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
-#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/errc.hpp>
 
@@ -130,12 +131,14 @@ class worker_run {
     core.has_ended = true;
   }
 
-  /// There was no memory to go on: leases are renewed no more, and what runs may lose them.
+  /// It cannot go on, for want of memory or because of a policy that threw: leases are renewed no
+  /// more, and what runs may lose them.
   void give_up() {
     core_->stopping = true;
     lookout_->stop();
     jobs_->lines()->stop();
     renewer_->stop();
+    if (register_) register_->quit();
     for (auto const& job : core_->active) job->stop(stop_cause::shutdown);
     core_->has_ended = true;
   }
@@ -312,8 +315,8 @@ class worker_run {
         answer.jobs.empty() ? look_cause::none : std::exchange(self->found_by_, look_cause::none);
     for (auto& leased : answer.jobs) {
       // Others may have had the hands, if the answer was late or unknown.
-      bool const too_many =
-          core.free_hands() == 0 || (core.due.bounded() && core.due.room_of(plan.by) == 0);
+      bool const too_many = core.has_ended || core.free_hands() == 0 ||
+                            (core.due.bounded() && core.due.room_of(plan.by) == 0);
       auto job = core.take_on(queue, std::move(leased), dequeue.asked_at);
       job->claim = self->claims_made_;
       job->claimed_with = claimed_with;
@@ -501,15 +504,15 @@ WEIR_DECL void worker_runs::begin(
       if (auto const alive = weak.lock()) worker_run::stop(alive);
     });
   }
-  // A function that is kept may be copied, and a completion may not.
-  using kept = asio::any_completion_handler<void(error_code)>;
-  auto work = tracked(asio::get_associated_executor(completion, setup.executor));
-  auto done = [work = std::move(work), finish = std::make_shared<kept>(std::move(completion)),
-               cancelled, run, ex = setup.executor](std::exception_ptr const& failed) {
+  // Parked, so that it is work of its own executor, and dies with either context.
+  auto const finish =
+      park<error_code>(setup.executor, asio::bind_cancellation_slot(asio::cancellation_slot{},
+                                                                    std::move(completion)));
+  auto done = [finish, cancelled, run](std::exception_ptr const& failed) {
     if (failed) run->give_up();
     auto ec = failed ? error_of(failed) : run->problem();
     if (cancelled->load()) ec = asio::error::operation_aborted;
-    post_completion(ex, std::move(*finish), ec);
+    finish->resume(ec);
   };
   run->core().begin(worker_run::run(run), std::move(done));
 }

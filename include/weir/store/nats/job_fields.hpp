@@ -25,7 +25,8 @@ template <class C>
 struct nats_extended : C {};
 
 /// The commands that change a shard, each in the place of its number in the log. The first place is
-/// nobody's, so that a zero is no command. From `nats_extended` on they are of version 2.
+/// nobody's, so that a zero is no command. From `nats_extended` on they are of version 2,
+/// and the last one is of version 4.
 using nats_job_command = std::variant<
     std::monostate, command::enqueue_jobs, command::dequeue_jobs, command::obtain_lease,
     command::extend_lease, command::start_job, command::complete_jobs, command::requeue_job,

@@ -33,7 +33,8 @@
 // all of them, and what follows it is executed (F93). One of a later version of weir is executed by
 // no process that does not know it, and nothing after it either. So that damage is not taken for a
 // later version, those have a checksum behind their number: of all that follows it. Version 1 has
-// none; version 2 has more commands; version 3, which stores write, has the time.
+// none; version 2 has more commands; version 3, which stores write, has the time;
+// version 4, which they write where it is needed, knows holds that end no longer one.
 namespace weir::detail {
 
 /// Who sent a message, and which of its.
@@ -45,7 +46,7 @@ struct nats_batch_id {
 };
 
 inline constexpr std::string_view nats_log_tag = "weir:j";
-inline constexpr std::uint32_t nats_log_version = 3;
+inline constexpr std::uint32_t nats_log_version = 4;
 inline constexpr std::uint32_t nats_log_version_of_time = 3;
 
 /// The checksum of a message of version 2 or later, in 8 bytes, lowest first: of what is behind it,
@@ -147,6 +148,8 @@ class nats_batch_writer {
   template <nats_logged_command C>
   void add(C const& c, std::optional<time_point> told) {
     extended_before_ = extended_;
+    newest_before_ = newest_;
+    if constexpr (requires { c.at_least; }) newest_ = newest_ || c.at_least;
     compact_writer to{bytes_};
     if (nats_put_command(to, c, told)) extended_ = true;
     ++commands_;
@@ -158,6 +161,7 @@ class nats_batch_writer {
     bytes_.resize(size);
     --commands_;
     extended_ = extended_before_;
+    newest_ = newest_before_;
   }
 
   [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
@@ -175,7 +179,8 @@ class nats_batch_writer {
   [[nodiscard]] std::string take() && {
     if (extended_) {
       constexpr auto version = nats_log_tag.size();
-      std::uint32_t const number = timed_ ? nats_log_version_of_time : 2;
+      auto const with_time = newest_ ? nats_log_version : nats_log_version_of_time;
+      std::uint32_t const number = timed_ ? with_time : 2;
       std::string checksum;
       nats_writer{checksum}.number(
           nats_log_checksum(number, std::string_view{bytes_}.substr(version + 1)));
@@ -208,6 +213,8 @@ class nats_batch_writer {
   bool timed_ = false;
   bool extended_ = false;  // it has a command of version 2, or the time
   bool extended_before_ = false;
+  bool newest_ = false;  // it has one of version 4
+  bool newest_before_ = false;
 };
 
 /// Reads a message, which it views.

@@ -19,6 +19,8 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -141,7 +143,13 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     error_code ignored;
     auto const server = server_.release(ignored);
     auto const client = client_.release(ignored);
-    pump_ = std::make_unique<nats_pump>(server, client, calls_);
+    try {
+      pump_ = std::make_unique<nats_pump>(server, client, calls_);
+    } catch (...) {  // there is no memory, or no thread, for it
+      ::close(server);
+      ::close(client);
+      end();
+    }
   }
 
   void from_server() {

@@ -52,7 +52,7 @@ inline constexpr std::string_view nats_answer_tag = "weir:a";
 /// Of questions and answers. It is another one whenever a command or an answer gets another member
 /// (test/unit/nats_wire.cpp knows how they look); a process that does not know it is told so, and
 /// does itself what it wanted to ask for.
-inline constexpr std::uint32_t nats_wire_version = 1;
+inline constexpr std::uint32_t nats_wire_version = 2;
 
 /// The commands that have no place in the log, each in the place of its number.
 using nats_asked_command =

@@ -163,7 +163,6 @@ struct postgres_jobs {
     out.add(in.own).add(in.at);
     out.let_join(c.jobs.size(), postgres_division::in_turn);
     out.leave_out([](postgres_rows const& r) noexcept { return r.lacks(0); });
-    out.expect_to_wait();
     return out;
   }
   static result<command::complete_jobs::result> answer(of<command::complete_jobs>,

@@ -71,7 +71,7 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
 /// process that the session says it has.
 class postgres_link : public std::enable_shared_from_this<postgres_link> {
  public:
-  /// @param waits for commands that may have to wait for an application's transaction
+  /// @param waits for commands that were refused elsewhere because of a lock
   postgres_link(postgres_link_owner& owner, postgres_strand const& strand,
                 std::string const& schema, postgres_options const& options, bool waits)
       : owner_{owner},
@@ -107,6 +107,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     auto* const c = socket_.get();
     bool ok = !explicit_ || statement("BEGIN ISOLATION LEVEL READ COMMITTED");
     if (hurries_each_) {
+      item.before = 1;
       ok = ok && statement("SELECT pg_catalog.set_config('weir.patience', '50ms', true)");
     }
     ok = ok && call(item);
@@ -137,6 +138,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     int ends;             // synchronization points until it is over
     bool prepares;        // its statement, and is not known to have done so
     int results = 0;      // so far
+    int before = 0;       // rows of what was asked before it, which are nobody's answer
     bool locked = false;  // it failed because of a lock of somebody else's
   };
 
@@ -313,7 +315,14 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       constexpr int most_results = 100;
       if (++first.results > most_results) return end(errc::outcome_unknown);
       switch (PQresultStatus(r.get())) {
-        case PGRES_TUPLES_OK: first.answer = std::move(r); break;
+        case PGRES_TUPLES_OK:
+          if (first.before == 0) {
+            first.answer = std::move(r);
+          } else {
+            --first.before;
+            socket_.answered(postgres_bytes(r.get()));
+          }
+          break;
         case PGRES_PIPELINE_SYNC:
           if (--first.ends == 0) finish_first();
           break;

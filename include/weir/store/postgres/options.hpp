@@ -24,9 +24,8 @@ struct postgres_options {
 
   std::uint32_t shards = 1;  ///< of the job queues, from 1 to 1,024; for good
 
-  /// At most, from 1 to 1,000; they are made as they are needed. One of several is for enqueues
-  /// with unique keys and replays, which may have to wait for an application's transaction, and for
-  /// what has waited for a lock for 50 ms elsewhere.
+  /// At most, from 1 to 1,000; they are made as they are needed. One of several is for what
+  /// was refused elsewhere because an application's transaction has a lock, or another one has.
   std::uint32_t connections = 4;
 
   /// Commands under way on one connection, of which the server executes one at a time; from 1.

@@ -44,11 +44,10 @@ namespace weir::detail {
 
 /// What is shared by the handles of a store: its connections, and the commands that wait for one.
 ///
-/// One of several connections is for commands that may have to wait for an application's
-/// transaction, or were refused because somebody has a lock, so that nothing else stands behind
-/// them (F50, F71). Connections are made when there is more to do than those that there are can
-/// take at once; nothing keeps an executor busy while there is nothing to do. All of it happens on
-/// one strand.
+/// One of several connections is for commands that were refused because somebody has a lock, such
+/// as an application's transaction, so that nothing else stands behind them (F50, F71). Connections
+/// are made when there is more to do than those that there are can take at once; nothing keeps an
+/// executor busy while there is nothing to do. All of it happens on one strand.
 ///
 /// Commands that may be made as one (postgres_gathering) wait until what is ready to run has run,
 /// so that those that are issued together go together, and while enough calls of their kind are

@@ -167,13 +167,15 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
     if (!wanted()) return owner->left(*this);
     if (again_) return look();
     auto until = owner->pool().options().poll_interval;
-    if (due || rows.null(0, 1)) {
+    auto const in = due || rows.null(0, 1) ? until : rows.span(0, 1);
+    if (in > duration::zero()) {
+      until = std::clamp(in, std::min(least_sleep, until), until);
       pause_ = least_sleep;
     } else {
-      auto const in = rows.span(0, 1);
-      until = std::clamp(in, std::min(pause_, until), until);
-      // What others are about to commit; but a stranger may have the lock for ever (F94).
-      pause_ = in > duration::zero() ? least_sleep : std::min(2 * pause_, until_most);
+      // Others are about to commit something. It is looked for again soon, and less and less often:
+      // a stranger may have the lock for ever (F94).
+      until = std::min(pause_, until);
+      pause_ = std::min(2 * pause_, longest_pause);
     }
     sleep_.set(saturating_add(sleep_.now(), until),
                [self = shared_from_this(), owner] { self->look(); });
@@ -181,7 +183,7 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
 
   // What is due may be found a moment later than the clock says.
   static constexpr duration least_sleep = std::chrono::milliseconds{1};
-  static constexpr duration until_most = std::chrono::milliseconds{256};
+  static constexpr duration longest_pause = std::chrono::milliseconds{256};
 
   std::weak_ptr<postgres_watch_owner> owner_;
   postgres_call question_;

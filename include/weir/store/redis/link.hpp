@@ -424,8 +424,8 @@ class redis_link final : public redis_backend,
     return tried_ <= others.size() && !(others.empty() && address_.service().empty());
   }
 
-  /// A server that has become a replica refuses no reads, and so does one that was kept since no
-  /// other one was there (F70): it is asked again now and then, and left for another one.
+  /// A replica refuses no reads. So a server that became one, or was kept because there was no
+  /// other, is asked now and then, and left (F70).
   void look_soon() {
     constexpr int beats = 15;
     auto const now = system_clock{}.steady_now();

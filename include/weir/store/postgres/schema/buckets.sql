@@ -275,6 +275,7 @@ END $$;
 CREATE FUNCTION weir.reap_buckets(at_ bigint, OUT removed bigint, OUT kept bigint)
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
+  hurries boolean := weir.hurry();
   r record;
 BEGIN
   removed := 0;

@@ -386,6 +386,7 @@ END $$;
 CREATE FUNCTION ~.reap_buckets(at_ bigint, OUT removed bigint, OUT kept bigint)
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
+  hurries boolean := ~.hurry();
   r record;
 BEGIN
   removed := 0;
@@ -1363,10 +1364,9 @@ BEGIN
       AND l.classid::bigint = pg_sequence_last_value('~.seed') & 2147483647
       AND l.database = (SELECT b.oid FROM pg_database b WHERE b.datname = current_database())
       AND l.pid IS DISTINCT FROM pg_backend_pid()
-      AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a, pg_class s
-        WHERE a.pid = l.pid AND s.oid = '~.deaths'::regclass
-          AND NOT has_sequence_privilege(a.usesysid, s.oid, 'USAGE')
-          AND NOT pg_has_role(a.usesysid, s.relowner, 'MEMBER'))));
+      AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.pid = l.pid
+        AND NOT EXISTS (SELECT 1 FROM pg_roles r WHERE pg_has_role(a.usesysid, r.oid, 'MEMBER')
+          AND has_sequence_privilege(r.oid, '~.deaths'::regclass, 'USAGE, UPDATE')))));
 END $$;
 
 -- Ends a job that is locked; the counters are the caller's. `result_` NULL: as it was.

@@ -1539,8 +1539,13 @@ while n < looks and n < #members and shown < most do
 end
 if n == #members then return {now, shown, out, 0, ''} end
 score = set == index and 0 or math.ceil(tonumber(call('ZSCORE', set, last)))
--- A member that is longer than any of weir's is met again, and a thousand may follow it.
-return {now, shown, out, score, last:sub(1, 1024 + 1)}
+-- One that is longer than any of weir's is passed over, with all that begin as it does.
+if #last > 1024 then
+  last = last:sub(1, 1024):gsub('\255+$', '')
+  if last == '' then return {now, shown, out, 0, ''} end
+  last = last:sub(1, -2) .. string.char(last:byte(-1) + 1)
+end
+return {now, shown, out, score, last}
 )lua"});
   return script;
 }
