@@ -535,7 +535,7 @@ BOOST_AUTO_TEST_CASE(what_fits_into_the_log_fits_into_a_question) {
   BOOST_TEST(!enqueue(other, fits + 10'000'000, std::string(fits, 'x')));
   BOOST_TEST((enqueue(other, 99, std::string(most, 'x')) == errc::payload_too_large));
   stranger who{s};
-  // What fits into no question fits into no log either, which is not read for it.
+  // A command that fits into no question fits into no log either, which is not read for it.
   who.overhear_one("$JS.API.*.*.weir-jobs-0");
   BOOST_TEST((enqueue(other, 99, std::string(1U << 20U, 'x')) == errc::payload_too_large));
   BOOST_TEST(who.heard().empty());

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(F70_a_name_that_nobody_answers_for_does_not_hide_the_second
                "first.example: the name cannot be looked up: no answer within connect_timeout");
     store.close();
   }
-  // What it says in the end is for nobody, and a look-up may be all that is left of a store.
+  // Its end is told nobody: a look-up may be all that is left of a store.
   redis_store const closed{io.get_executor(), redis_address{"first.example", 1}, unhurried()};
   std::optional<error_code> ended;
   closed.async_run([&](error_code ec) { ended = ec; });

@@ -74,6 +74,8 @@ MUTANTS = [
     ("pointer_is_late", "a pointer does not become earlier", JOBS,
      "return pointer ? std::min(*pointer, vesting) : vesting;",
      instead("return pointer ? *pointer : vesting;"), JOB_STORES),
+    ("shorter_hold_wins", "a hold for at least so long ends a longer one", MACHINE,
+     "if (c.at_least) until = std::max(until, q->snoozed_until);", instead(";"), MANY_STORES),
     ("snoozed_gives_out", "a snoozed queue gives jobs out", JOBS,
      "return paused || now < snoozed_until;", instead("return paused;"), JOB_STORES),
     ("crashes_do_not_count", "a claim counts no attempt", MOVES,

@@ -49,7 +49,7 @@ class basic_context_gate {
 
 using context_gate = basic_context_gate<void>;
 
-/// What has parts that cannot outlive an execution context, such as a strand, and may do so itself.
+/// Something that may outlive an execution context, with parts that cannot, such as a strand.
 struct goes_with_context {
   goes_with_context() = default;
   goes_with_context(goes_with_context const&) = delete;

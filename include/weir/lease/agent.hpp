@@ -122,8 +122,8 @@ class lease_agent : public lease_home,
     return std::make_shared<held_lease>(this->shared_from_this(), std::move(key), ids.holder());
   }
 
-  /// What a grant gave: nothing if it is over already (F12). Then the claim goes on as before: what
-  /// it gives back in the end is all that its holder has by then.
+  /// A grant gives a handle, or nothing if it is over already (F12). Then the claim goes on as
+  /// before, and gives back in the end all that its holder has by then.
   template <class Clock>
   [[nodiscard]] static std::optional<handle> adopt(lease_claim& claim, grant const& g,
                                                    steady_time sent, Clock const& clock) {

@@ -25,7 +25,7 @@ namespace weir::detail {
   return out;
 }
 
-/// What a server says of itself beside the number of shards.
+/// A server says this of itself, beside the number of shards.
 struct redis_server_facts {
   std::string policy;  ///< its maxmemory-policy, if it is known and not noeviction
   bool reads_only = false;

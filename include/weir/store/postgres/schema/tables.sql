@@ -403,7 +403,7 @@ BEGIN
     DELETE FROM weir.hints h WHERE h.topic = (SELECT k.topic FROM weir.hints k --\
         WHERE k.topic = topic_
       FOR UPDATE SKIP LOCKED);
-    -- Who has taken it, and has not committed, may be undone.
+    -- Another one that has taken it, and has not committed, may be undone.
     wanted := FOUND OR EXISTS (SELECT 1 FROM weir.hints k WHERE k.topic = topic_);
   ELSE
     wanted := true;  -- somebody is about to say that they wait
