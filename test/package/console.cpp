@@ -17,7 +17,7 @@
 int main() {
   namespace http = boost::beast::http;
   boost::asio::io_context context;
-  weir::console page{weir::memory_store{context}};
+  weir::console page{weir::memory_store{context.get_executor()}};
   weir::console::request_type request{http::verb::get, "/queues", 11};
   request.set(http::field::host, "localhost");
   unsigned status = 0;
