@@ -41,10 +41,7 @@ class completer {
   /// Stores what was added.
   static void flush(std::shared_ptr<completer> const& self) {
     for (auto& queue : std::exchange(self->idle_, {})) {
-      auto ended = [self, queue](std::exception_ptr const& failed) {
-        if (failed) self->give_up(queue, failed);
-      };
-      self->core_->begin(store(self, std::move(queue)), std::move(ended));
+      self->core_->begin(store(self, std::move(queue)));
     }
   }
 
@@ -58,29 +55,33 @@ class completer {
   };
   struct queue_line {
     std::vector<done> waiting;
-    std::vector<done> batch;  ///< on its way
+    std::shared_ptr<std::vector<done>> batch{};  ///< on its way
     bool busy = false;
   };
 
   static boost::asio::awaitable<void> store(std::shared_ptr<completer> self, std::string queue) {
-    for (;;) {
-      auto& batch = self->next_batch(self->lines_[queue]);
-      if (batch.empty()) break;
-      auto const asked = request_of(batch);
-      request complete{{.queue = queue, .jobs = asked.views}};
-      co_await self->core_->ask(complete, asked.until);
-      if (refused(complete.error)) {
-        auto apart = self->complete_apart(queue, batch, complete.error);
-        co_await std::move(apart);
-      } else {
-        self->settle(batch, complete.answer);
+    try {
+      for (;;) {
+        auto const batch = next_batch(self->lines_[queue]);
+        if (batch->empty()) break;
+        auto const asked = request_of(*batch);
+        request complete{{.queue = queue, .jobs = asked.views}};
+        co_await self->core_->ask(complete, asked.until);
+        if (refused(complete.error)) {
+          auto apart = self->complete_apart(queue, *batch, complete.error);
+          co_await std::move(apart);
+        } else {
+          self->settle(*batch, complete.answer);
+        }
       }
+      self->lines_.erase(queue);
+    } catch (...) {
+      self->give_up(queue, std::current_exception());
     }
-    self->lines_.erase(queue);
   }
 
   /// As many of those that wait as one command may have; the rest goes with the next one.
-  [[nodiscard]] static std::vector<done>& next_batch(queue_line& line) {
+  [[nodiscard]] static std::shared_ptr<std::vector<done>> next_batch(queue_line& line) {
     auto& waiting = line.waiting;
     std::size_t n = 0;
     for (std::size_t bytes = 0; n != waiting.size() && n != limits::batch; ++n) {
@@ -88,7 +89,8 @@ class completer {
       if (bytes > limits::batch_bytes) break;
     }
     auto const end = waiting.begin() + static_cast<std::ptrdiff_t>(n);
-    line.batch.assign(std::make_move_iterator(waiting.begin()), std::make_move_iterator(end));
+    line.batch = std::make_shared<std::vector<done>>(std::make_move_iterator(waiting.begin()),
+                                                     std::make_move_iterator(end));
     waiting.erase(waiting.begin(), end);
     return line.batch;
   }
@@ -97,12 +99,14 @@ class completer {
   void give_up(std::string const& queue, std::exception_ptr const& why) {
     auto const line = std::move(lines_[queue]);
     lines_.erase(queue);
-    for (auto const* each : {&line.batch, &line.waiting}) {
-      for (auto const& d : *each) {
-        if (d.job->settled) continue;
-        core_->tell(worker_event_kind::lease_lost, *d.job, error_of(why).message());
-        core_->settle(*d.job);
-      }
+    if (line.batch) give_up(*line.batch, why);
+    give_up(line.waiting, why);
+  }
+  void give_up(std::vector<done> const& all, std::exception_ptr const& why) {
+    for (auto const& d : all) {
+      if (d.job->settled) continue;
+      core_->tell(worker_event_kind::lease_lost, *d.job, error_of(why).message());
+      core_->settle(*d.job);
     }
   }
 
