@@ -75,7 +75,6 @@ class basic_queue_registry {
       jobless_.erase(jobless_.iterator_to(q));
     } else {
       jobless_.push_back(q);
-      q.shrink_what_is_large();
     }
   }
 
