@@ -145,8 +145,6 @@ class basic_job_index {
     });
   }
 
-  /// Has it many levels, with jobs or without?
-  [[nodiscard]] bool is_large() const noexcept { return levels_.size() > 4; }
   /// Gives up the memory of levels without jobs. Requires that it is empty.
   void shrink() noexcept {
     levels_ = decltype(levels_)();

@@ -97,8 +97,6 @@ class basic_enqueue_keys {
   }
 
   void shrink() noexcept { keys_ = decltype(keys_)(); }
-  /// Has it room for many?
-  [[nodiscard]] bool is_large() const noexcept { return keys_.bucket_count() > 64; }
 
  private:
   friend class job_image;
@@ -143,8 +141,6 @@ class basic_run_locks {
   }
 
   void shrink() noexcept { locks_ = decltype(locks_)(); }
-  /// Has it room for many?
-  [[nodiscard]] bool is_large() const noexcept { return locks_.bucket_count() > 64; }
 
  private:
   friend class job_image;

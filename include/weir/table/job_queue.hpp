@@ -45,12 +45,6 @@ class basic_memory_queue
     keys.shrink();
     locks.shrink();
   }
-  /// The same, of what many jobs leave, for a queue that may be in use.
-  void shrink_what_is_large() noexcept {
-    if (index.is_large()) index.shrink();
-    if (keys.is_large()) keys.shrink();
-    if (locks.is_large()) locks.shrink();
-  }
 
   job_records records;
   job_index index;

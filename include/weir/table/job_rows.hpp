@@ -73,7 +73,6 @@ class basic_table_rows {
   }
   void set_pointer(queue& q, std::optional<time_point> pointer, time_point now) noexcept {
     scans.of(q).set(q, pointer, now);
-    if (!pointer && q.jobless()) q.shrink_what_is_large();
   }
 
   // --------------------------------------------------------------------------------------- shards
