@@ -251,8 +251,9 @@ BOOST_AUTO_TEST_CASE(damaged_messages_are_told_from_those_of_later_versions) {
   BOOST_TEST((what("weir:j") == kind::damaged));
   BOOST_TEST((what("weir:j\x01") == kind::damaged));
   BOOST_TEST((what("weir:j\x02 whatever that has") == kind::damaged));
-  std::string later = "weir:j\x04";
-  detail::nats_writer{later}.number(detail::nats_log_checksum(4, "whatever that has"));
+  constexpr auto next = detail::nats_log_version + 1;
+  std::string later = std::string{"weir:j"} + static_cast<char>(next);
+  detail::nats_writer{later}.number(detail::nats_log_checksum(next, "whatever that has"));
   later += "whatever that has";
   BOOST_TEST((what(later) == kind::later));
   later.back() ^= 1;
