@@ -432,8 +432,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   static constexpr std::size_t calls_at_once = 2;
   /// Where commands wait for locks: one that is sent waits for those before it, a second each.
   static constexpr std::uint32_t waiting_at_once = 2;
-  /// A command that was refused because of a lock is not sent again after this. On the server it waits for a
-  /// second.
+  /// A command that was refused because of a lock is not sent again after this. On the server it
+  /// waits for a second.
   static constexpr duration longest_wait = std::chrono::seconds{2};
   // How long nothing is connected to after a server took no writes.
   static constexpr duration demoted_interval = std::chrono::milliseconds{50};

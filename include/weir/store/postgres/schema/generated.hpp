@@ -3205,7 +3205,7 @@ BEGIN
   ELSIF pg_try_advisory_xact_lock_shared(~.topic_lock(topic_)) THEN
     DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
       FOR UPDATE SKIP LOCKED);
-    -- Who has taken it, and has not committed, may be undone.
+    -- Another one that has taken it, and has not committed, may be undone.
     wanted := FOUND OR EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);
   ELSE
     wanted := true;  -- somebody is about to say that they wait

@@ -1463,7 +1463,7 @@ local by_fence = call('ZRANGE', fences, 0, most + 999, 'WITHSCORES')
 for i = 1, #by_fence, 2 do
   local who, by = by_fence[i], by_fence[i + 1]
   local till = tonumber(call('ZSCORE', ends, who) or 0)
-  -- What is damaged is skipped.
+  -- Damaged ones are skipped.
   if till > now and till <= 9007199254740992 and by:match('^%d+$') and #who <= 128 then
     out[#out + 1] = {who, tonumber(by), till - now}
     if #out == most + 2 then break end
