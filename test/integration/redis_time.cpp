@@ -6,9 +6,11 @@
 #include "clock_steps.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
+#include "weir/id_source.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -142,6 +144,50 @@ BOOST_AUTO_TEST_CASE(F99_a_full_server_is_drained_after_its_clock_was_set_back) 
     if (!ends.empty()) done += ask(command::complete_jobs{"q", ends})->size();
     return done == jobs.size();
   }));
+}
+
+// The server stands still for as long as it takes to remove a key that has come to its end.
+BOOST_AUTO_TEST_CASE(F80_many_records_that_are_over_go_in_pieces) {
+  moved m;
+  auto const ask = m.ask();
+  constexpr std::size_t many = 10'500;
+  constexpr std::size_t longer = 600;  // are kept for an hour more
+  constexpr std::size_t batch = 500;
+  weir::id_source ids;
+  std::vector<new_job> jobs(batch);
+  for (std::size_t done = 0; done != many; done += batch) {
+    for (std::size_t i = 0; i != batch; ++i) {
+      jobs[i].id = ids.job();
+      jobs[i].kind = "kind";
+      jobs[i].retention = done + i < longer ? 3h : 1h;
+    }
+    BOOST_TEST_REQUIRE(ask(command::enqueue_jobs{"q", jobs}).has_value());
+    auto const some = ask(command::dequeue_jobs{"q", "me", 0, batch, 1min});
+    BOOST_TEST_REQUIRE(some.has_value());
+    std::vector<finished_job> ends;
+    for (auto const& j : some->jobs) ends.push_back({j.id, j.fence, {}});
+    BOOST_TEST_REQUIRE(ask(command::complete_jobs{"q", ends}).has_value());
+  }
+  auto const number = [&](std::string const& what) { return std::stoll(m.there.ask(what)); };
+  auto const key = m.there.ask("--scan --pattern '*}:j:q'");
+  auto const left = [&] { return number("hlen '" + key + "'"); };
+  auto const pieces = [&] {
+    std::string const field = "cmdstat_zrangebyscore:calls=";
+    auto const said = m.there.ask("info commandstats");
+    return std::stoll(said.substr(said.find(field) + field.size()));
+  };
+  BOOST_TEST(left() == many);
+  constexpr std::int64_t a_day = 86'400'000;  // in milliseconds
+  BOOST_TEST(number("pttl '" + key + "'") > 6 * a_day);
+  m.there.move_clock(2 * an_hour);
+  auto const before = pieces();
+  BOOST_TEST(ask(command::gc_stale_pointers{0, 100, {}}).has_value());
+  BOOST_TEST(left() == longer);
+  BOOST_TEST(pieces() - before == (many - longer + 249) / 250);
+  // Of so few the server sees to it itself, and soon.
+  auto const left_to_live = number("pttl '" + key + "'");
+  BOOST_TEST((left_to_live > 0 && left_to_live < a_day));
+  BOOST_TEST(ask(command::read_queue_stats{"q"})->completed == many);
 }
 
 // What another program has left there is no time.

@@ -107,9 +107,12 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// names are looked up again, of several hosts and addresses the next one is tried, each with a
 /// time-out of its own, and the command, which was not executed, waits for that.
 ///
-/// What stays on the server for good: for each queue a hash of counters and a name, for each shard
-/// a fence, and the number of shards. Jobs, dead letters and keys held by jobs stay as long as
-/// they are what they are; everything else expires, at most a minute after it is over.
+/// What stays on the server for good: for each shard a fence, and the number of shards. A queue's
+/// hash of counters and its name stay until it has nothing left and was left alone for two days; a
+/// worker's housekeeping (`gc_interval`) forgets them, and removes in pieces what is over of a
+/// queue with more than 10,000 records. Jobs, dead letters and keys held by jobs stay as long as
+/// they are what they are; everything else expires, at most a minute after it is over, or a week
+/// where it is that many records.
 class redis_store {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
@@ -158,7 +161,8 @@ class redis_store {
   [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
 
   /// Keeps a connection to the server, and makes another one whenever it ends, until `close`.
-  /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
+  /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs,
+  /// `invalid_option` where the prefix is none: then it connects to nothing.
   /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_run(Token&& token = {}) const {

@@ -59,6 +59,8 @@ class redis_backend : public redis_hint_line_owner,
     dispatch_task(strand_, [self = shared_from_this(), op = std::move(op)] {
       if (self->closed_) {
         if (op) op->resume(make_error_code(errc::closed));
+      } else if (!self->usable_) {
+        if (op) op->resume(bad_prefix());
       } else if (std::exchange(self->runs_, true)) {
         if (op) op->resume(boost::asio::error::already_started);
       } else {

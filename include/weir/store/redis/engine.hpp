@@ -58,7 +58,11 @@ class redis_engine {
         watches_{std::make_shared<redis_scan_watches>()},
         seen_(link_->names().shards()),
         patience_{std::make_shared<patience_watch<system_clock>>(
-            executor_, [link = link_] { return link->state().gives_up(); })} {}
+            executor_, [link = link_] { return link->state().gives_up(); })} {
+    // Not all processes begin with the same queues, or some would never come up.
+    id_source ids;
+    for (auto& seen : seen_) seen = ids.entropy() % (std::uint64_t{1} << 32U);
+  }
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
     link_->run(park<error_code>(executor_, std::move(handler)));

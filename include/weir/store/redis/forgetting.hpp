@@ -24,9 +24,10 @@
 
 namespace weir::detail {
 
-/// The collection of queues that have nothing left but their counters (F83); pointers are never
-/// stale on Redis. A script touches no key that was not named to it, so the first one reads some
-/// queues' names, and the second is named all keys that these may have.
+/// The housekeeping of some of a shard's queues: what time has ended is removed in pieces (F80),
+/// and queues that have nothing left but their counters are forgotten (F83); pointers are never
+/// stale on Redis. A script touches no key that was not named to it, so the first one reads the
+/// queues' names, and the others are named all keys that these may have.
 class redis_forgetting final : public redis_request {
  public:
   using operation = std::shared_ptr<parked<error_code, std::uint32_t>>;
@@ -38,25 +39,25 @@ class redis_forgetting final : public redis_request {
                       most_names * limits::key_size},
         link_{std::move(link)},
         operation_{std::move(op)},
-        command_{c} {}
+        shard_{c.shard} {}
+  /// The next piece, of these queues.
+  redis_forgetting(redis_forgetting const& before, std::vector<std::string> queues)
+      : redis_request{piece_of(before, queues)},
+        link_{before.link_},
+        operation_{before.operation_},
+        shard_{before.shard_},
+        queues_{std::move(queues)},
+        pieces_{before.pieces_ + 1} {}
 
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
 
   void complete(redis_reply& reply) noexcept override {
     try {
-      std::vector<std::string> queues;
-      for (auto n = reply.array(); n != 0 && reply.good(); --n) queues.emplace_back(reply.text());
+      auto left = pieces_ == 0 ? names_in(reply) : queues_behind(reply.number<std::size_t>());
       if (!reply.good() || !reply.complete()) return fail(errc::outcome_unknown);
-      if (queues.empty()) return done({});
-      auto const& names = link_->names();
-      redis_call out{lua::forget_queues()};
-      out.key(names, command_.shard, "names");
-      for (auto const& q : queues) add_redis_queue(out, names, command_.shard, q);
-      out.time(names, {});
-      for (auto const& q : queues) out.arg(q);
-      auto next = std::make_shared<redis_command<command::gc_stale_pointers>>(operation_, command_,
-                                                                              std::move(out));
-      post_task(link_->strand(), [link = link_, r = std::move(next)] { link->submit(r); });
+      if (left.empty() || pieces_ == most_pieces) return done({});
+      auto next = std::make_shared<redis_forgetting>(*this, std::move(left));
+      post_task(link_->strand(), [link = link_, n = std::move(next)] { link->submit(n); });
     } catch (...) {
       fail(make_error_code(boost::system::errc::not_enough_memory));
     }
@@ -66,6 +67,27 @@ class redis_forgetting final : public redis_request {
 
  private:
   static constexpr std::size_t most_names = 100;  ///< as the script has it
+  static constexpr int most_pieces = 100;  ///< and then it is over until it is asked for again
+
+  static redis_call piece_of(redis_forgetting const& of, std::vector<std::string> const& queues) {
+    auto const& names = of.link_->names();
+    redis_call out{lua::forget_queues()};
+    out.key(names, of.shard_, "names");
+    for (auto const& q : queues) add_redis_queue(out, names, of.shard_, q);
+    out.time(names, {});
+    for (auto const& q : queues) out.arg(q);
+    return out;
+  }
+  static std::vector<std::string> names_in(redis_reply& reply) {
+    std::vector<std::string> out;
+    for (auto n = reply.array(); n != 0 && reply.good(); --n) out.emplace_back(reply.text());
+    return out;
+  }
+  /// @param more the number of the first one that has more; 0: none has
+  std::vector<std::string> queues_behind(std::size_t more) {
+    if (more == 0 || more > queues_.size()) return {};
+    return {queues_.begin() + static_cast<std::ptrdiff_t>(more - 1), queues_.end()};
+  }
 
   void done(error_code ec) noexcept {
     try {
@@ -76,7 +98,9 @@ class redis_forgetting final : public redis_request {
 
   std::shared_ptr<redis_backend> link_;
   operation operation_;
-  command::gc_stale_pointers command_;
+  std::uint32_t shard_;
+  std::vector<std::string> queues_{};
+  int pieces_ = 0;
 };
 
 }  // namespace weir::detail

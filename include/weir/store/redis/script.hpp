@@ -35,6 +35,10 @@ inline constexpr std::int64_t redis_exact = std::int64_t{1} << 53;
 /// How far ahead of the clock a time may have been noted, in microseconds: ten years. One that is
 /// farther was not.
 inline constexpr std::int64_t redis_farthest = 315'360'000'000'000;
+/// So many fields may go at once, when their time comes: what has more is removed in pieces (F80).
+inline constexpr std::int64_t redis_whole = 10'000;
+/// So many of what time has ended one run of the housekeeping removes.
+inline constexpr std::int64_t redis_piece = 250;
 
 /// A number behind a letter, such as how many bytes or elements follow, and the end of its line.
 inline void redis_count(std::string& to, char kind, std::size_t n) {

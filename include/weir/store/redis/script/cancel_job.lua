@@ -1,5 +1,5 @@
 --- ARGV: id, whether to end a running one, too.
----@use common, keep, queue, form, sound, record, find, index, unique, erase, note, ends, tidy, settle
+---@use common, keep, queue, form, sound, record, find, index, unique, erase, note, ends, tidy, fade, settle
 ---@use drains, typed
 tidy(1)
 local j = find(ARGV[4])

@@ -1,4 +1,4 @@
----@use common, keep, queue, form, sound, find_all, erase, tidy, settle
+---@use common, keep, queue, form, sound, find_all, erase, tidy, fade, settle
 --- Results are all that a completion adds: where memory is full, they are left out, and the job
 --- says so.
 local full = false

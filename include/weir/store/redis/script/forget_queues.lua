@@ -1,16 +1,46 @@
---- Forgets queues that have nothing, and whose counters have not changed for two days. For that,
---- one that has nothing is marked when it is seen: by the time, and what was enqueued until then.
+--- The housekeeping of some queues: removes what time has ended, a piece of it in each run (F80), and
+--- forgets queues that have nothing, and whose counters have not changed for two days. For that, one
+--- that has nothing is marked when it is seen: by the time, and what was enqueued until then.
 --- KEYS: `names`; for each queue those that it has of its own, as in `queue`. ARGV: their names.
----@use common
-local names, two_days = KEYS[1], 172800000000
+--- Answers the number of the queue at which more is to be removed; 0: of none.
+---@use common, keep, fade
+local names, two_days, piece = KEYS[1], 172800000000, weir.redis_piece
+local function is(key, kind) return call('TYPE', key).ok == kind end
 local function any(from, to)
   for i = from, to do
-    if call('TYPE', KEYS[i]).ok ~= 'none' then return true end
+    if not is(KEYS[i], 'none') then return true end
   end
+end
+--- @return how many there were, and whether there are more
+local function remove_ended(jobs, keys, kept)
+  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', '0', piece + 1)
+  for i = 1, math.min(#over, piece) do
+    local what = over[i]:sub(2)
+    call('ZREM', kept, over[i])
+    if over[i]:sub(1, 1) == 'k' then
+      call('HDEL', keys, what)
+    else
+      call('HDEL', jobs, what, what .. 'b', what .. 'n')
+    end
+  end
+  local more = #over > piece
+  piece = math.max(piece - #over, 0)
+  return #over, more
 end
 for i = 1, #ARGV - 1 do
   local at = 8 * i - 6
-  local queue = KEYS[at]
+  local queue, index, jobs, keys, _, dead, kept = unpack(KEYS, at, at + 6)
+  if is(kept, 'zset') and (is(jobs, 'hash') or is(jobs, 'none')) and --\
+      (is(keys, 'hash') or is(keys, 'none')) then
+    local removed, more = remove_ended(jobs, keys, kept)
+    if more then return i end
+    local flags = is(queue, 'hash') and call('HGET', queue, 'flags')
+    if flags and (removed > 0 or flags:sub(2, 2) == '0') and is(index, 'none') and --\
+        is(dead, 'none') then
+      call('HDEL', queue, '')  -- goes on where memory is full, as in `drains`
+      fade(queue, jobs, keys, dead, kept)
+    end
+  end
   if not any(at + 1, at + 7) then
     local h = redis.pcall('HMGET', queue, 'flags', 'until', 'enqueued', 'idle')
     local flags, lease, total, since = h[1] or '000', tonumber(h[2] or nil) or 0, h[3] or '0', h[4]

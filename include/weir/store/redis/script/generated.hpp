@@ -69,6 +69,8 @@ static_assert(offsetof(redis_record, vesting) == 4);
 static_assert(redis_exact == 9007199254740992);
 static_assert(redis_farthest == 315360000000000);
 static_assert(redis_more == 32768);
+static_assert(redis_piece == 250);
+static_assert(redis_whole == 10000);
 static_assert(result_had_no_room == "its result had no room");
 static_assert(rule::burials_per_dequeue == 100);
 static_assert(rule::end_frees_key(unique_strategy{1}));
@@ -861,16 +863,23 @@ if fades then
 end
 )lua";
 
+inline constexpr char part_fade[] = R"lua(
+local function fade(queue, jobs, keys, dead, kept)
+  if call('ZCARD', dead) > 0 then return end
+  local last = tonumber(call('ZREVRANGE', kept, 0, 0, 'WITHSCORES')[2] or nil)
+  if not last then return end
+  if call('HLEN', jobs) + call('HLEN', keys) > 10000 then last = last + 604800000000 end
+  local flags = call('HGET', queue, 'flags') or '000'
+  call('HSET', queue, 'flags', flags:sub(1, 1) .. '1' .. flags:sub(3))
+  for _, key in ipairs({jobs, keys, kept}) do keep(key, last) end
+end
+)lua";
+
 inline constexpr char part_settle[] = R"lua(
 local function settle()
   if call('ZCARD', index) > 0 then return end
   call('ZREM', due, name)
-  if call('ZCARD', dead) > 0 then return end
-  local last = call('ZREVRANGE', kept, 0, 0, 'WITHSCORES')[2]
-  if not last then return end
-  local flags = call('HGET', queue, 'flags') or '000'
-  call('HSET', queue, 'flags', flags:sub(1, 1) .. '1' .. flags:sub(3))
-  for _, key in ipairs({jobs, keys, kept}) do keep(key, tonumber(last)) end
+  fade(queue, jobs, keys, dead, kept)
 end
 )lua";
 
@@ -1050,7 +1059,7 @@ return live + ahead < limit_of(holder) and 1 or 0
 }
 
 inline redis_script const& bury_job() {
-  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_fade, part_settle, R"lua(
 bury(j, ARGV[6])
 settle()
 return 1
@@ -1059,7 +1068,7 @@ return 1
 }
 
 inline redis_script const& cancel_job() {
-  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_fade, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j then return 3 end
@@ -1074,7 +1083,7 @@ return 0
 }
 
 inline redis_script const& complete_jobs() {
-  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_find_all, part_erase, part_tidy, part_settle, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_find_all, part_erase, part_tidy, part_fade, part_settle, R"lua(
 local full = false
 for i = 6, #ARGV, 3 do
   if ARGV[i] ~= '' then
@@ -1409,16 +1418,41 @@ return {now, j and 1 or 0, out}
 }
 
 inline redis_script const& forget_queues() {
-  static redis_script const script({part_common, R"lua(
-local names, two_days = KEYS[1], 172800000000
+  static redis_script const script({part_common, part_keep, part_fade, R"lua(
+local names, two_days, piece = KEYS[1], 172800000000, 250
+local function is(key, kind) return call('TYPE', key).ok == kind end
 local function any(from, to)
   for i = from, to do
-    if call('TYPE', KEYS[i]).ok ~= 'none' then return true end
+    if not is(KEYS[i], 'none') then return true end
   end
+end
+local function remove_ended(jobs, keys, kept)
+  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', '0', piece + 1)
+  for i = 1, math.min(#over, piece) do
+    local what = over[i]:sub(2)
+    call('ZREM', kept, over[i])
+    if over[i]:sub(1, 1) == 'k' then
+      call('HDEL', keys, what)
+    else
+      call('HDEL', jobs, what, what .. 'b', what .. 'n')
+    end
+  end
+  local more = #over > piece
+  piece = math.max(piece - #over, 0)
+  return #over, more
 end
 for i = 1, #ARGV - 1 do
   local at = 8 * i - 6
-  local queue = KEYS[at]
+  local queue, index, jobs, keys, _, dead, kept = unpack(KEYS, at, at + 6)
+  if is(kept, 'zset') and (is(jobs, 'hash') or is(jobs, 'none')) and (is(keys, 'hash') or is(keys, 'none')) then
+    local removed, more = remove_ended(jobs, keys, kept)
+    if more then return i end
+    local flags = is(queue, 'hash') and call('HGET', queue, 'flags')
+    if flags and (removed > 0 or flags:sub(2, 2) == '0') and is(index, 'none') and is(dead, 'none') then
+      call('HDEL', queue, '')  -- goes on where memory is full, as in `drains`
+      fade(queue, jobs, keys, dead, kept)
+    end
+  end
   if not any(at + 1, at + 7) then
     local h = redis.pcall('HMGET', queue, 'flags', 'until', 'enqueued', 'idle')
     local flags, lease, total, since = h[1] or '000', tonumber(h[2] or nil) or 0, h[3] or '0', h[4]
@@ -1583,7 +1617,7 @@ return {least and least - now or false}
 }
 
 inline redis_script const& obtain_lease() {
-  static redis_script const script({part_common, part_tell, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
+  static redis_script const script({part_common, part_tell, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_fade, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
 local function rarely()
 )lua", part_index, part_unique, part_note, part_ends, part_set_aside, R"lua(
 return {
@@ -1667,7 +1701,7 @@ return {now, n, out}
 }
 
 inline redis_script const& purge_job() {
-  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_settle, part_drains, part_typed, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_fade, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j or j.ended == PENDING then return 0 end
@@ -1721,7 +1755,7 @@ return write(arrivals, known, 'KEEPTTL') and back
 }
 
 inline redis_script const& relay_job() {
-  static redis_script const script({part_common, part_keep, part_queue, part_grows, part_form, part_sound, part_record, part_find, part_leased, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, R"lua(
+  static redis_script const script({part_common, part_keep, part_queue, part_grows, part_form, part_sound, part_record, part_find, part_leased, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_fade, part_settle, R"lua(
 local function enqueue_jobs(KEYS, ARGV)
 )lua", part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
 local function rarely()
@@ -1957,7 +1991,7 @@ return 1
 }
 
 inline redis_script const& requeue_job() {
-  static redis_script const script({part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_fade, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 if j.attempts >= j.max_attempts then
   bury(j, ARGV[7])
   settle()
@@ -2086,9 +2120,13 @@ local names = KEYS[2]
 local all = call('ZCARD', names)
 local from = all > 0 and tonumber(ARGV[2]) % all or 0
 local out = {}
-for _, name in ipairs(call('ZRANGE', names, decimal(from), decimal(from + 99))) do
-  if is_name(name, names) then out[#out + 1] = name end
+local function add(first, last)
+  for _, name in ipairs(call('ZRANGE', names, decimal(first), decimal(last))) do
+    if is_name(name, names) then out[#out + 1] = name end
+  end
 end
+add(from, from + 99)
+if from + 100 > all and from > 0 then add(0, math.min(from + 99 - all, from - 1)) end
 return out
 )lua"});
   return script;

@@ -1,4 +1,4 @@
----@use common, keep, queue, form, sound, record, find, index, unique, erase, note, ends, tidy, settle
+---@use common, keep, queue, form, sound, record, find, index, unique, erase, note, ends, tidy, fade, settle
 ---@use drains, typed
 tidy(1)
 local j = find(ARGV[4])

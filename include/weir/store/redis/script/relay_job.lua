@@ -4,7 +4,7 @@
 --- `enqueue_jobs`. The other queue is first: whatever is wrong with it is an error before the first
 --- write, and this one's types were seen by then.
 ---@use common, keep, queue, grows, form, sound, record, find, leased, typed, index, unique, erase, note, ends
----@use settle, enqueue_jobs()
+---@use fade, settle, enqueue_jobs()
 local by_lease = ARGV[5] ~= '0'
 local j
 if by_lease then j = leased(ARGV[4], ARGV[5]) else j = find(ARGV[4]) end

@@ -1,5 +1,5 @@
 ---@use common, tell, keep, queue, form, sound, record, find, leased, lease, drains, typed, index, unique
----@use erase, note, ends, settle, wait_again, flags, holds, no_later_than
+---@use erase, note, ends, fade, settle, wait_again, flags, holds, no_later_than
 if j.attempts >= j.max_attempts then
   bury(j, ARGV[7])
   settle()

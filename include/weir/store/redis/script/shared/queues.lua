@@ -58,7 +58,7 @@ call('ZCARD', claimed)
 call('ZCARD', due)
 
 ---@part flags
---- What a queue is held by, and whether it is fading (see `settle`), in one field: two digits, and
+--- What a queue is held by, and whether it is fading (see `fade`), in one field: two digits, and
 --- the end of the snooze. Queues that were used have it.
 local flags = call('HGET', KEYS[1], 'flags')
 if flags and flags ~= '000' and (#flags > 18 or not flags:match('^[01][01]%d+$')) then
@@ -153,7 +153,7 @@ end
 
 ---@part get_ready
 --- A queue gets jobs. If it is seen for the first time: raises an error unless its keys have these
---- types, or do not exist. If it is fading (see `settle`), it is not to be once a job is added, and
+--- types, or do not exist. If it is fading (see `fade`), it is not to be once a job is added, and
 --- `fades` says so. After `flags`.
 local fades = false
 if not flags then
@@ -179,19 +179,28 @@ if fades then
   for _, i in ipairs({3, 4, 7}) do call('PERSIST', KEYS[i]) end
 end
 
+---@part fade
+--- Where only time will end what is left of an empty queue, that is left to the server: the queue is
+--- then fading, until a job comes. Where it is so much that the server would stand still for it (F80),
+--- the server waits a week longer: by then the housekeeping has removed it, a piece at a time. After
+--- `keep`.
+local function fade(queue, jobs, keys, dead, kept)
+  if call('ZCARD', dead) > 0 then return end
+  local last = tonumber(call('ZREVRANGE', kept, 0, 0, 'WITHSCORES')[2] or nil)
+  if not last then return end
+  if call('HLEN', jobs) + call('HLEN', keys) > weir.redis_whole then last = last + 604800000000 end
+  local flags = call('HGET', queue, 'flags') or '000'
+  call('HSET', queue, 'flags', flags:sub(1, 1) .. '1' .. flags:sub(3))
+  for _, key in ipairs({jobs, keys, kept}) do keep(key, last) end
+end
+
 ---@part settle
 --- After jobs may have ended: an empty queue leaves the scan in the same step, so there are no
---- stale pointers; and where only time will end what is left, that is left to the server: the queue
---- is then fading, until a job comes. After `keep` and `queue`.
+--- stale pointers. After `fade` and `queue`.
 local function settle()
   if call('ZCARD', index) > 0 then return end
   call('ZREM', due, name)
-  if call('ZCARD', dead) > 0 then return end
-  local last = call('ZREVRANGE', kept, 0, 0, 'WITHSCORES')[2]
-  if not last then return end
-  local flags = call('HGET', queue, 'flags') or '000'
-  call('HSET', queue, 'flags', flags:sub(1, 1) .. '1' .. flags:sub(3))
-  for _, key in ipairs({jobs, keys, kept}) do keep(key, tonumber(last)) end
+  fade(queue, jobs, keys, dead, kept)
 end
 
 ---@part is_name
