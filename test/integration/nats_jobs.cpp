@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(R4_who_reads_sees_all_that_another_process_was_told_is_done
 }
 
 // How far the log goes is said later than what was stored meanwhile.
-BOOST_AUTO_TEST_CASE(a_shard_is_not_read_anew_because_an_answer_is_old) {
+BOOST_AUTO_TEST_CASE(F75_a_shard_is_not_read_anew_because_an_answer_is_old) {
   server s;
   stranger who{s};
   who.overhear_one("$JS.API.DIRECT.GET.weir-keys.weir.k.jobs.shards");  // the beginning

@@ -563,24 +563,114 @@ BOOST_AUTO_TEST_CASE(an_owner_that_is_gone_takes_none_of_its_questions_along) {
   BOOST_TEST(happens(all.io, [&] { return ended == many; }));
 }
 
-BOOST_AUTO_TEST_CASE(an_owner_of_another_version_is_not_asked) {
+BOOST_AUTO_TEST_CASE(F82_an_owner_of_another_version_is_not_asked) {
+  for (auto const version : {1U, 2U, 3U}) {
+    server s;
+    together all{s};
+    via one{all, all.add(owning())};
+    BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
+    stranger who{s};
+    claim_for(who, "key", "strange");
+    who.answer(names.questions("strange"),
+               detail::nats_answer_piece(detail::nats_piece::unknown, 0, version));
+    std::optional<permit_grant> got;
+    one.store.async_execute(acquire("key", "me"), [&](error_code ec, permit_grant g) {
+      if (!ec) got = g;
+    });
+    BOOST_TEST_REQUIRE(happens(all.io, [&] {
+      who.answer_what_was_asked();
+      return got.has_value();
+    }));
+    BOOST_TEST(got->granted);
+    BOOST_TEST(owner_of(who, "key") == "strange");  // and it stays the owner
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F82_an_owner_that_does_not_know_a_new_command_is_asked_for_others) {
   server s;
   together all{s};
-  via one{all, all.add(owning())};
+  via one{all, all.add(asking())};
   BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
   stranger who{s};
-  claim_for(who, "key", "strange");
+  claim_for(who, "", "strange");
   who.answer(names.questions("strange"), detail::nats_answer_piece(detail::nats_piece::unknown, 0));
-  std::optional<permit_grant> got;
-  one.store.async_execute(acquire("key", "me"), [&](error_code ec, permit_grant g) {
-    if (!ec) got = g;
-  });
-  BOOST_TEST_REQUIRE(happens(all.io, [&] {
-    who.answer_what_was_asked();
-    return got.has_value();
+  auto const asked = [&](auto const& c) {
+    bool ended = false;
+    int questions = 0;
+    one.store.async_execute(c, [&](error_code ec, auto const&) {
+      BOOST_TEST(!ec, ec.message());
+      ended = true;
+    });
+    BOOST_TEST_REQUIRE(happens(all.io, [&] {
+      questions += who.answer_what_was_asked();
+      return ended;
+    }));
+    return questions;
+  };
+  command::snooze_queue c{"queue", 1h};
+  c.at_least = true;
+  BOOST_TEST(asked(c) == 1);
+  BOOST_TEST(asked(c) == 1);
+  BOOST_TEST(asked(command::pause_queue{"queue"}) == 1);  // it does not know that either
+  BOOST_TEST(asked(command::pause_queue{"queue"}) == 0);
+}
+
+// Others may know that version.
+BOOST_AUTO_TEST_CASE(F82_who_cannot_read_a_log_of_a_later_version_leaves_it_to_others) {
+  server s;
+  together all{s};
+  via owner{all, all.add(owning())};
+  BOOST_TEST(!enqueue(owner, 1));
+  stranger who{s};
+  BOOST_TEST(!owner_of(who, "").empty());
+  who.publish("weir.j.0", later_message("anything"));
+  BOOST_TEST(happens(all.io, [&] {  // its own commands show it
+    (void)owner(command::read_queue_stats{"queue"});
+    return owner_of(who, "").empty();
   }));
-  BOOST_TEST(got->granted);
-  BOOST_TEST(owner_of(who, "key") == "strange");  // and it stays the owner
+}
+
+BOOST_AUTO_TEST_CASE(F82_an_image_of_a_later_version_is_not_taken_for_damage) {
+  server s;
+  stranger who{s};
+  {
+    together all{s};
+    via owner{all, all.add(owning())};
+    BOOST_TEST(!enqueue(owner, 1));
+  }
+  std::string later = "weir:i4\nas it will be";
+  detail::nats_writer{later}.number(detail::nats_checksum(later));
+  who.publish(names.image(0, 1), later);
+  (void)who.ask("$JS.API.STREAM.PURGE.weir-jobs-0", R"({"seq":2})");  // it is in that image
+  together all{s};
+  via other{all, all.add(owning())};
+  BOOST_TEST((other(command::read_queue_stats{"queue"}).error() == errc::schema_too_new));
+}
+
+BOOST_AUTO_TEST_CASE(F82_a_question_is_answered_in_its_version) {
+  server s;
+  together all{s};
+  via owner{all, all.add(owning())};
+  BOOST_TEST(owner(acquire("key", "me")).value().granted);
+  stranger who{s};
+  who.overhear_one("weir.r.me.1");
+  std::string question;
+  detail::nats_begin_question(question, 1);
+  detail::nats_put_question(question, command::inspect_permits{"key", 0}, std::nullopt);
+  auto const answered_in = [&](char version) {
+    question[detail::nats_question_tag.size()] = version;
+    who.request(names.questions(owner_of(who, "key")), question);
+    std::string heard;
+    constexpr std::string_view tag = "weir:a";
+    BOOST_TEST_REQUIRE(happens(all.io, [&] {
+      heard += who.heard();
+      return heard.find(tag) != heard.npos;
+    }));
+    return int{heard.at(heard.find(tag) + tag.size())};
+  };
+  BOOST_TEST(answered_in(1) == 1);
+  BOOST_TEST(answered_in(2) == 2);
+  BOOST_TEST(answered_in(9) == 2);
 }
 
 BOOST_AUTO_TEST_CASE(F90_what_a_strange_owner_answers_is_no_answer) {

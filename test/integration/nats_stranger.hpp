@@ -71,8 +71,9 @@ class stranger {
     answer_ = std::move(said);
     write("SUB " + subject + " 3\r\n");
   }
-  /// Answers what has come until now.
-  void answer_what_was_asked() {
+  /// Answers what has come until now. @return how many questions that were
+  int answer_what_was_asked() {
+    int answered = 0;
     write("PING\r\n");
     for (auto said = line(); said != "PONG"; said = line()) {
       if (!said.starts_with("MSG ")) continue;
@@ -83,7 +84,9 @@ class stranger {
       words >> word >> word >> word >> to >> size;
       skip(size);
       write("PUB " + to + " " + std::to_string(answer_.size()) + "\r\n" + answer_ + "\r\n");
+      ++answered;
     }
+    return answered;
   }
   /// Asks, and waits for no reply.
   void request(std::string const& subject, std::string_view data,

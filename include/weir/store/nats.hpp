@@ -95,7 +95,8 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 ///
 /// Leases end when they say, to the precision above: their ends are in the records, and are
 /// compared with the server's time. The server forgets a record by itself, by a time to live of
-/// whole seconds, the least that it knows, a minute after the last lease in it is over.
+/// whole seconds, the least that it knows, two hours after the last lease in it is over (a minute
+/// where nothing is held, or of a bucket that is full within a minute).
 ///
 /// Errors of every command, besides its own: `store_unavailable` when for `offline_patience` there
 /// was no connection, or JetStream could not serve it, as when the stream has no leader, or when a
@@ -186,9 +187,10 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// subscribing to `$JS.API.>` they see the names of keys. Give users who need JetStream an account
 /// of their own.
 ///
-/// On the server stays: for each key a message, until a minute after all of it is over; eight
-/// and one for each shard, which name the owners; one with the time; for each shard its last three
-/// images and the log since one of them.
+/// On the server stays: for each key a message, until two hours after all of it is over (a minute
+/// where nothing is held, or of a bucket that is full within a minute); eight and one for each
+/// shard, which name the owners; one with the time; for each shard its last three images and the
+/// log since one of them.
 class nats_store {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< where the connection lives

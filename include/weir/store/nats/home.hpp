@@ -90,6 +90,7 @@ template <class C>
     using state = typename nats_state_of<C>::type;
     return std::make_shared<nats_command<state, C>>(std::move(op), c, told, pending);
   } else {
+    static_assert(!requires { c.key; }, "a command of a key needs its nats_state_of (table.hpp)");
     return std::make_shared<nats_job_call_of<C>>(std::move(op), c, told, pending);
   }
 }
@@ -130,6 +131,10 @@ class nats_home {
     }
   }
 
+  /// Why nothing can be executed here; empty: it can, for all that is known.
+  [[nodiscard]] error_code refusal(std::uint32_t part) const {
+    return part >= nats_key_parts ? jobs_.refusal(part - nats_key_parts) : error_code{};
+  }
   /// Somebody else owns it from here on: what is kept of it can go.
   void leave(std::uint32_t part) {
     if (part >= nats_key_parts) jobs_.leave(part - nats_key_parts);

@@ -49,13 +49,18 @@ struct nats_image_record {
     nats_writer{out}.number(nats_checksum(out));
     return out;
   }
+  /// Has a later version of weir written it? Then nobody who does not know it writes over it (F82).
+  [[nodiscard]] static bool is_later(std::string_view bytes) {
+    constexpr auto number = tag.size() - 2;
+    return bytes.size() > tag.size() && bytes.starts_with(tag.substr(0, number)) &&
+           bytes[number] > tag[number] && bytes[number] <= '9' && bytes[number + 1] == '\n' &&
+           summed(bytes);
+  }
   /// Empty: it is none.
   [[nodiscard]] static std::optional<nats_image_record> read(std::string_view bytes) {
-    constexpr auto sum = sizeof(std::uint64_t);
-    if (!bytes.starts_with(tag) || bytes.size() < tag.size() + sum) return std::nullopt;
-    auto const said = bytes.substr(0, bytes.size() - sum);
-    if (nats_reader{bytes.substr(said.size())}.number() != nats_checksum(said)) return std::nullopt;
-    compact_reader from{said.substr(tag.size())};
+    auto const said = summed(bytes);
+    if (!said || !bytes.starts_with(tag)) return std::nullopt;
+    compact_reader from{said->substr(tag.size())};
     nats_image_record out;
     from(out.position);
     from(out.size);
@@ -79,6 +84,15 @@ struct nats_image_record {
   }
 
  private:
+  /// What is before the checksum at its end; empty: that is wrong.
+  [[nodiscard]] static std::optional<std::string_view> summed(std::string_view bytes) {
+    constexpr auto sum = sizeof(std::uint64_t);
+    if (bytes.size() < tag.size() + sum) return std::nullopt;
+    auto const said = bytes.substr(0, bytes.size() - sum);
+    bool const good = nats_reader{bytes.substr(said.size())}.number() == nats_checksum(said);
+    return good ? std::optional{said} : std::nullopt;
+  }
+
   static constexpr std::string_view tag = "weir:i3\n";
   static constexpr std::size_t least_part = 4U << 10U;
   static constexpr std::uint64_t most_parts = 1U << 20U;

@@ -130,6 +130,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
       return (this->*then)();
     }
     look(on->names().image(shard_, n), [this, n, then](nats_record const& found) {
+      if (nats_image_record::is_later(found.value)) return end();
       places_[n] = {nats_image_record::read(found.value), found.sequence};
       auto const feed = feed_.lock();
       auto& image = places_[n].image;

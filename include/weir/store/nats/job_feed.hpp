@@ -84,6 +84,9 @@ class nats_job_feed : public nats_job_requests {
     return std::ranges::find(damaged_, image) != damaged_.end();
   }
 
+  /// Why the shard cannot be read; empty: it can, for all that is known.
+  [[nodiscard]] error_code refusal() const noexcept { return refused_; }
+
   /// An image was written, or could not be.
   /// @param full so that there is room in the log
   virtual void image_ended(bool full) = 0;
@@ -102,7 +105,6 @@ class nats_job_feed : public nats_job_requests {
   [[nodiscard]] bool current() const noexcept { return current_; }
   /// Only while it is current.
   [[nodiscard]] nats_job_replica& replica() noexcept { return *replica_; }
-  [[nodiscard]] error_code refusal() const noexcept { return refused_; }
 
   /// There is a message of that sequence.
   void reach(std::uint64_t sequence) {
@@ -196,7 +198,7 @@ class nats_job_feed : public nats_job_requests {
     gets_ = 0;
     target_ = 0;  // what is heard from here on is behind what is looked at
     images_.clear();
-    passed_over_ = false;
+    passed_over_ = later_image_ = false;
     check_shards();
   }
 
@@ -242,7 +244,9 @@ class nats_job_feed : public nats_job_requests {
     }
     need_record(on->names().image(number(), place), [this, place](nats_record&& found) {
       auto record = nats_image_record::read(found.value);
-      if (!record && found.sequence != 0) passed_over_ = true;
+      bool const later = nats_image_record::is_later(found.value);
+      later_image_ = later_image_ || later;
+      if (!record && !later && found.sequence != 0) passed_over_ = true;
       if (record && !is_damaged(record->id)) {
         images_.push_back(std::move(*record));
       }
@@ -305,7 +309,8 @@ class nats_job_feed : public nats_job_requests {
   /// The newest one; if that is damaged, one before it; if there is none, the whole log.
   void load_image() {
     if (images_.empty()) {
-      if (info_.first > 1) return stop(make_error_code(errc::store_corrupt));
+      auto const why = later_image_ ? errc::schema_too_new : errc::store_corrupt;
+      if (info_.first > 1) return stop(make_error_code(why));
       return follow(std::make_shared<nats_job_replica>());
     }
     reader_ = std::make_unique<nats_image_reader>(images_.front());
@@ -510,6 +515,7 @@ class nats_job_feed : public nats_job_requests {
   std::vector<nats_image_record> images_;  // that were not tried yet, the newest one first
   std::vector<std::string> damaged_;       // those of them that cannot be read
   bool passed_over_ = false;               // something that cannot be read
+  bool later_image_ = false;               // a later version of weir has written one
   nats_retry retry_;
   alarm<system_clock> later_;
 };

@@ -48,6 +48,7 @@ struct nats_batch_id {
 inline constexpr std::string_view nats_log_tag = "weir:j";
 inline constexpr std::uint32_t nats_log_version = 4;
 inline constexpr std::uint32_t nats_log_version_of_time = 3;
+inline constexpr std::uint32_t nats_log_version_of_at_least = 4;
 
 /// The checksum of a message of version 2 or later, in 8 bytes, lowest first: of what is behind it,
 /// and of the version, but for version 2.
@@ -179,7 +180,7 @@ class nats_batch_writer {
   [[nodiscard]] std::string take() && {
     if (extended_) {
       constexpr auto version = nats_log_tag.size();
-      auto const with_time = newest_ ? nats_log_version : nats_log_version_of_time;
+      auto const with_time = newest_ ? nats_log_version_of_at_least : nats_log_version_of_time;
       std::uint32_t const number = timed_ ? with_time : 2;
       std::string checksum;
       nats_writer{checksum}.number(

@@ -53,6 +53,12 @@ class nats_jobs {
     if (shard < keepers_.size() && keepers_[shard]) keepers_[shard]->leave();
   }
 
+  /// Why a shard cannot be read; empty: it can, for all that is known.
+  [[nodiscard]] error_code refusal(std::uint32_t shard) const {
+    bool const known = shard < keepers_.size() && keepers_[shard];
+    return known ? keepers_[shard]->refusal() : error_code{};
+  }
+
   void submit(std::uint32_t shard, std::shared_ptr<nats_job_call> call) {
     if (auto const error = wrong(shard)) return call->fail(error);
     of(shard).submit(std::move(call));

@@ -52,7 +52,7 @@ struct nats_options {
   duration health_check_interval = std::chrono::seconds{2};
 
   /// Before the next try to connect, or to read the log of a shard that could not be read; doubles
-  /// with each failure, and half of it is random.
+  /// with each failure, and half of it is random. Both from 1 ms to 1 h.
   duration least_reconnect_wait = std::chrono::milliseconds{50};
   duration longest_reconnect_wait = std::chrono::seconds{5};  ///< and no further than this
 

@@ -63,6 +63,7 @@ class nats_asking final : public nats_request, public std::enable_shared_from_th
   inline void failed(error_code why, bool given) override;
 
   std::vector<std::shared_ptr<nats_errand>> errands{};  // null: it was answered
+  bool later = false;                                   // the first version does not know it
   std::size_t open = 0;      // those that were not; a question without any has one
   std::uint64_t order = 0;   // in the order in which they were asked
   steady_time since{};       // when it was asked
@@ -97,6 +98,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     switch (state_) {
       case state::mine:
       case state::nobodys:
+        if (state_ == state::mine && nats_is_owners_own(home_->refusal(part_), false)) resign();
         if (state_ == state::mine && !may_own(*on)) become(state::nobodys);
         home_->execute(part_, e);
         return look_again(*on);
@@ -201,7 +203,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (owner.empty()) return vacant();
     if (owner == claim_) return service_ ? become(state::mine) : vacant();
     if (owner == dead_ && system_clock{}.steady_now() < dead_until_) return vacant();
-    if (owner == stranger_) return become(state::nobodys);
+    auto const now = system_clock{}.steady_now();
+    if (owner == stranger_ && now < stranger_until_) return become(state::nobodys);
     // A subject is made of it: strangers' bytes are none.
     bool const plain = owner.size() <= longest_owner && std::ranges::all_of(owner, plain_in_nats);
     if (!plain) return vacant();
@@ -266,26 +269,43 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
             .asked = calls([](nats_place& p) {
               if (auto const on = p.link_.lock()) p.look_again(*on);
             }),
-            .unfit = calls([](nats_place& p) {
-              p.unfit_ = true;
-              if (p.state_ == state::mine) p.become(state::nobodys);
-            })};
+            .unfit = calls([](nats_place& p) { p.resign(); })};
+  }
+  /// This process cannot do what others may be able to, such as read a log of a later version
+  /// (F82): it leaves that to them.
+  void resign() {
+    unfit_ = true;
+    auto const on = link_.lock();
+    if (!on || state_ != state::mine) return;
+    say_nobody_is(*on);
+    become(state::nobodys);
+    look();
+  }
+  /// The owner does not understand us, or may not be asked. It may be another one later.
+  void do_without_owner() {
+    stranger_ = owner_;
+    stranger_until_ = saturating_add(system_clock{}.steady_now(), std::chrono::minutes{1});
+    become(state::nobodys);
   }
   /// Nobody is to ask an owner any more that does not answer, and it is to know so when it comes
   /// back.
   void disown(nats_link& on) {
     if (dead_.empty() || sequence_ == 0) return;
+    dead_.clear();
+    say_nobody_is(on);
+  }
+  void say_nobody_is(nats_link& on) {
     auto const r = std::make_shared<nats_question>([](error_code, nats_reply const*) {});
     r->subject = on.names().owner(part_);
     r->data = tag;
     r->expected = sequence_;
-    dead_.clear();
     on.submit(r);
   }
   void claimed(nats_written const& w) {
     looking_ = false;
     if (w.overtaken || !service_) return look();
     if (w.failed) return not_found(w.failed, w.failed == errc::outcome_unknown);
+    sequence_ = w.sequence;
     become(state::mine);
   }
 
@@ -428,7 +448,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         if (!e->leaves()) continue;
         auto const before = q->data.size();
         e->ask(q->data);
-        if (q->data.size() > room) {
+        // What a later version alone knows goes by itself: it may have to be done here.
+        auto& version = q->data[nats_question_tag.size()];
+        q->later = version != char{nats_first_wire_version};
+        if (q->data.size() > room || (q->later && !q->errands.empty())) {
+          version = char{nats_first_wire_version};
+          q->later = false;
           q->data.resize(before);
           e->stays();
           if (q->errands.empty()) {  // it fits into no question
@@ -445,7 +470,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         }
         ++e->asked;
         q->errands.push_back(std::move(e));
-        if (q->data.size() >= batch_size) break;
+        if (q->later || q->data.size() >= batch_size) break;
       }
       if (!q->errands.empty()) give(*on, q);
     }
@@ -490,8 +515,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     from(version);
     from(what, nats_piece::unknown);
     from(number);
-    bool const ours =
-        reply.data().starts_with(nats_answer_tag) && from.good() && version == nats_wire_version;
+    bool const known = version >= nats_first_wire_version && version <= nats_wire_version;
+    bool const ours = reply.data().starts_with(nats_answer_tag) && from.good() &&
+                      (known || what == nats_piece::unknown);
     if (!ours || number != q->pieces++) return lost(q, false);  // a piece of it was, too
     if (is_current(*q)) {
       heard_ = system_clock{}.steady_now();
@@ -527,10 +553,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     }
     bool const current = is_current(*q);
     if (q->open == 0 || q->errands.empty()) ended(q);
-    if (current) {
-      stranger_ = owner_;
-      become(state::nobodys);
-    }
+    // One that does not know a new command may know all others.
+    if (current && !q->later) do_without_owner();
     execute_here(all);
   }
   void answered(std::shared_ptr<nats_asking> const& q, std::string_view rest) {
@@ -562,10 +586,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (q->open == 0) ended(q);
     if (!own.empty()) {  // they were not executed, and would not be by that owner
       for (auto const& e : own) e->stays();
-      if (current) {
-        stranger_ = owner_;
-        become(state::nobodys);
-      }
+      if (current) do_without_owner();
       execute_here(own);
     }
     if (!from.complete()) return lost(q, false);
@@ -762,9 +783,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   std::string subject_;         // where
   std::string dead_;            // an owner that does not answer
   steady_time dead_until_{};
-  std::string stranger_;   // an owner that does not understand us, or may not be asked
-  bool was_mine_ = false;  // on a former connection, and the shard is kept: whose is it now?
-  bool unfit_ = false;     // to be an owner, on this connection
+  std::string stranger_;          // an owner that does not understand us, or may not be asked
+  steady_time stranger_until_{};  // and then it is tried again
+  bool was_mine_ = false;         // on a former connection, and the shard is kept: whose is it now?
+  bool unfit_ = false;            // to be an owner, on this connection
   int claims_ = 0;
   steady_time first_claim_{};
   std::string claim_;  // what this process calls itself as the owner

@@ -35,9 +35,11 @@ namespace weir::detail {
 /// The answer of one question, as it comes. In the strand of the link.
 class nats_answering : public std::enable_shared_from_this<nats_answering> {
  public:
-  nats_answering(std::weak_ptr<nats_link> link, std::string_view to)
+  /// @param version of the question
+  nats_answering(std::weak_ptr<nats_link> link, std::string_view to, std::uint32_t version)
       : link_{std::move(link)},
-        to_{to} {}
+        to_{to},
+        version_{version} {}
 
   template <class Result>
   void add(std::size_t place, error_code ec, Result const& r) {
@@ -54,7 +56,7 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
   void say(nats_piece what, std::size_t place = 0) {
     auto const on = link_.lock();
     if (!on) return;
-    auto piece = nats_answer_piece(what, pieces_++);
+    auto piece = nats_answer_piece(what, pieces_++, version_);
     if (place != 0) compact_writer{piece}(place);
     on->tell(to_, piece);
   }
@@ -71,12 +73,13 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
       auto const some = rest.substr(0, most);
       rest.remove_prefix(some.size());
       auto const what = rest.empty() ? nats_piece::whole : nats_piece::part;
-      on->tell(to_, nats_answer_piece(what, pieces_++) += some);
+      on->tell(to_, nats_answer_piece(what, pieces_++, version_) += some);
     }
   }
 
   std::weak_ptr<nats_link> const link_;
   std::string const to_;
+  std::uint32_t const version_;
   std::string found_;
   std::uint32_t pieces_ = 0;
   bool flushing_ = false;
@@ -107,7 +110,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   nats_service& operator=(nats_service const&) = delete;
   /// Somebody else is the owner, or will be.
   ~nats_service() override {
-    for (auto const& q : held_) answering_to(q.to)->say(nats_piece::moved);
+    for (auto const& q : held_) say_moved(q.data, q.to);
     // Commands that have not been given to a server yet are not given any more: their askers turn
     // to somebody else, and they must not be executed after that.
     for (auto const& w : under_way_) {
@@ -146,7 +149,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
       return tell_.asked();
     }
     held_bytes_ += message.data().size();
-    if (held_bytes_ > most_held) return answering_to(message.reply_to())->say(nats_piece::moved);
+    if (held_bytes_ > most_held) return say_moved(message.data(), message.reply_to());
     held_.push_back({std::string{message.data()}, std::string{message.reply_to()}});
   }
 
@@ -167,15 +170,16 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     steady_time heard;
   };
 
-  [[nodiscard]] std::shared_ptr<nats_answering> answering_to(std::string_view to) const {
-    return std::make_shared<nats_answering>(link_, to);
+  void say_moved(std::string_view asked, std::string_view to) const {
+    auto const version = nats_question_reader{asked}.version();
+    std::make_shared<nats_answering>(link_, to, version)->say(nats_piece::moved);
   }
 
   void answer(std::string_view asked, std::string_view to) {
     auto const on = link_.lock();
     if (!on) return;
-    auto const answering = answering_to(to);
     nats_question_reader reader{asked};
+    auto const answering = std::make_shared<nats_answering>(link_, to, reader.version());
     // One that has other shards means other things by the same part.
     if (!reader.known() || reader.shards() != on->options().shards) {
       return answering->say(nats_piece::unknown);

@@ -49,12 +49,17 @@ namespace weir::detail {
 inline constexpr std::string_view nats_question_tag = "weir:q";
 inline constexpr std::string_view nats_answer_tag = "weir:a";
 
-/// Of questions and answers. It is another one whenever a command or an answer gets another member
-/// (test/unit/nats_wire.cpp knows how they look); a process that does not know it is told so, and
-/// does itself what it wanted to ask for.
+/// Of questions and answers. Tag, version, kind and number of an answer look the same in each. It
+/// is another one whenever a command or an answer gets another member (test/unit/nats_wire.cpp
+/// knows how they look), and not for a new command. A question has the lowest version that knows
+/// all that is in it, and is answered in that; a process that does not know it says so, and the
+/// asker does itself what it wanted to ask for (F82).
 inline constexpr std::uint32_t nats_wire_version = 2;
+inline constexpr std::uint32_t nats_first_wire_version = 1;
+inline constexpr std::uint32_t nats_wire_version_of_at_least = 2;
 
-/// The commands that have no place in the log, each in the place of its number.
+/// The commands that have no place in the log. The place of each is its number between processes:
+/// a new one goes last, and none is ever moved or removed.
 using nats_asked_command =
     std::variant<command::acquire_permit, command::renew_permit, command::release_permit,
                  command::inspect_permits, command::await_permit, command::acquire_lock,
@@ -63,6 +68,7 @@ using nats_asked_command =
                  command::find_job, command::min_vesting_time, command::scan_visible_queues,
                  command::read_queue_stats, command::list_dead_letters, command::list_jobs,
                  command::list_queues, command::await_jobs>;
+static_assert(place_in<command::await_jobs, nats_asked_command>::value == 21);
 
 /// Above the numbers of the log.
 inline constexpr std::size_t nats_first_asked = 64;
@@ -204,7 +210,7 @@ class nats_value_reader {
 inline void nats_begin_question(std::string& to, std::uint32_t shards) {
   to = nats_question_tag;
   compact_writer out{to};
-  out(nats_wire_version);
+  out(nats_first_wire_version);
   out(shards);
 }
 
@@ -212,12 +218,16 @@ inline void nats_begin_question(std::string& to, std::uint32_t shards) {
 /// @param told the time that it is executed at; empty: the store's
 template <class C>
 void nats_put_question(std::string& to, C const& c, std::optional<time_point> told) {
+  if constexpr (requires { c.at_least; }) {  // the one member that version 1 does not have
+    if (c.at_least) to[nats_question_tag.size()] = char{nats_wire_version_of_at_least};
+  }
   compact_writer out{to};
   if constexpr (nats_logged_command<C>) {
     nats_put_command(out, c, told);
   } else {
     constexpr auto number = nats_first_asked + place_in<C, nats_asked_command>::value;
-    static_assert(number < nats_first_asked + std::variant_size_v<nats_asked_command>);
+    static_assert(number < nats_first_asked + std::variant_size_v<nats_asked_command>,
+                  "a command that is neither in nats_job_command nor in nats_asked_command");
     out(2 * number + (told ? 1 : 0));
     if (told) out(*told);
     nats_value_writer{to}(c);
@@ -231,12 +241,18 @@ class nats_question_reader {
       : from_{message.substr(std::min(nats_question_tag.size(), message.size()))} {
     if (!message.starts_with(nats_question_tag)) return;
     from_(version_);
-    if (version_ == nats_wire_version) from_(shards_);
+    if (known()) from_(shards_);
     if (!from_.good()) version_ = 0;
   }
 
   /// Of another one nothing can be read.
-  [[nodiscard]] bool known() const noexcept { return version_ == nats_wire_version; }
+  [[nodiscard]] bool known() const noexcept {
+    return version_ >= nats_first_wire_version && version_ <= nats_wire_version;
+  }
+  /// The one that it is to be answered in.
+  [[nodiscard]] std::uint32_t version() const noexcept {
+    return known() ? version_ : nats_wire_version;
+  }
   [[nodiscard]] std::uint32_t shards() const noexcept { return shards_; }
 
   /// Calls `f(command, told)` for each, which says whether to go on. False: it ended before its
@@ -307,10 +323,11 @@ enum class nats_piece : std::uint8_t {
   unknown,  ///< from a place on, which follows, nothing was executed: it is of another version
 };
 
-[[nodiscard]] inline std::string nats_answer_piece(nats_piece what, std::uint32_t number) {
+[[nodiscard]] inline std::string nats_answer_piece(
+    nats_piece what, std::uint32_t number, std::uint32_t version = nats_first_wire_version) {
   std::string out{nats_answer_tag};
   compact_writer to{out};
-  to(nats_wire_version);
+  to(version);
   to(what);
   to(number);
   return out;
