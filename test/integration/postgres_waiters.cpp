@@ -160,6 +160,55 @@ BOOST_AUTO_TEST_CASE(news_under_way_when_somebody_begins_to_wait_is_not_missed) 
   BOOST_TEST(!turns[1]->has_value());
 }
 
+// F38: an application's transaction did not see that anybody waits, and is committed later.
+BOOST_AUTO_TEST_CASE(news_of_an_applications_open_transaction_are_not_missed) {
+  waiting_bed b{1h};
+  connection own{the_server().conninfo(b.database)};
+  for (std::string const level : {"READ COMMITTED", "REPEATABLE READ"}) {
+    BOOST_TEST_CONTEXT(level) {
+      bool const early = level == "READ COMMITTED";
+      auto const touch = "SELECT weir.touch('q', 0, weir.clock(), weir.clock(), false)";
+      own.must(("BEGIN ISOLATION LEVEL " + level + "; SELECT 1").c_str());
+      if (early) own.must(touch);
+      auto const jobs = b.wait(b.store, command::await_jobs{});
+      b.until_listened_to();
+      BOOST_TEST(!jobs->has_value());
+      if (!early) own.must(touch);
+      own.must("COMMIT");
+      b.ends_well(jobs);
+      own.must("TRUNCATE weir.pointers, weir.hints");
+    }
+  }
+}
+
+// F43: an application's transactions notify no longer than somebody says that they wait.
+BOOST_AUTO_TEST_CASE(who_waits_says_so_again_and_is_forgotten_otherwise) {
+  waiting_bed b{10ms};
+  connection ear{the_server().conninfo(b.database)};
+  ear.must("LISTEN weir");
+  auto const news_of = [&](std::string const& until) {
+    ear.must(("INSERT INTO weir.hints VALUES ('j0', weir.clock() + " + until +
+              ") ON CONFLICT (topic) DO UPDATE SET until = excluded.until;"
+              "SELECT weir.touch('q', 0, weir.clock(), weir.clock(), false)")
+                 .c_str());
+    int n = 0;
+    while (auto* const news = PQnotifies(ear.get())) {
+      PQfreemem(news);
+      ++n;
+    }
+    return n;
+  };
+  BOOST_TEST(news_of("1000000000000") == 1);
+  BOOST_TEST(news_of("-1") == 0);
+  ear.must("TRUNCATE weir.pointers, weir.hints");
+  auto const jobs = b.wait(b.store, command::await_jobs{});
+  b.until_listened_to();
+  auto const until = [&] { return b.db.number("SELECT max(until) FROM weir.hints"); };
+  auto const first = until();
+  b.until([&] { return until() > first; });
+  BOOST_TEST(!jobs->has_value());
+}
+
 // F38: who was about to tell it had taken it on himself.
 BOOST_AUTO_TEST_CASE(news_are_told_though_another_who_had_some_is_undone) {
   waiting_bed b{1h};

@@ -47,7 +47,7 @@ void close_engine(postgres_engine& engine);
 /// (`postgres_transaction`).
 ///
 ///     weir::postgres_store store{io.get_executor(), "host=db dbname=app sslmode=verify-full"};
-///     co_await store.async_migrate();  // once, or run postgres_migration_sql() by other means
+///     co_await store.async_migrate();  // once, or run postgres_migration_sql(options) otherwise
 ///     weir::job_queue queue{store, ...};
 ///
 /// A handle: copies share the state, and any number of threads may use them at once. A command is
@@ -55,8 +55,8 @@ void close_engine(postgres_engine& engine);
 /// thread is ever blocked: hosts' names are looked up by Asio's resolver, all but that of a
 /// `service` in the connection string, which only libpq knows. Commands of many callers share a few
 /// connections, which are made as they are needed, and made anew with a backoff once they are
-/// lost; nothing keeps an executor busy while no command is under way, but, for a tenth of a
-/// second, what listened for one that waited.
+/// lost. Nothing keeps an executor busy while no command is under way. But after the last wait
+/// ends, the store listens for 100 ms more, and keeps the executor busy for so long.
 ///
 /// Commands that are issued together go as one call, in one transaction: numbered dequeues and
 /// completions of any queues; other dequeues, and enqueues, of one queue. So does what is issued
@@ -79,19 +79,20 @@ void close_engine(postgres_engine& engine);
 /// had, or when the server refused the command, or had to wait for an application's transaction for
 /// longer than a second: it was not executed; `outcome_unknown` when the connection was lost,
 /// or was silent for `command_timeout`, after the command left: it was executed, or not;
-/// `schema_outdated` when the database has to be migrated, `schema_too_new`; `invalid_option` when
-/// it has another number of shards, or what was given is no connection string; `disk_full`,
-/// `store_read_only`, `store_corrupt`, `permission_denied`; `not_enough_memory`, when the server is
-/// out of memory or of locks; `store_full`, when `max_pending` commands wait; `closed`.
+/// `schema_outdated` when the database has to be migrated, `schema_too_new`, `store_foreign` when
+/// the schema is a stranger's; `invalid_option` when it has another number of shards, or what was
+/// given is no connection string; `disk_full`, `store_read_only`, `store_corrupt`,
+/// `permission_denied`; `not_enough_memory`, when the server is out of memory or of locks;
+/// `store_full`, when `max_pending` commands wait; `closed`.
 ///
 /// Known: who looks for a queue's first job goes through the index entries of jobs that are over
 /// and not vacuumed yet. The tables ask for a vacuum after thousands of those, so it is
 /// `autovacuum_naptime` that bounds them: a minute, unless it is set; where thousands of jobs are
 /// done a second, a few seconds do better.
 ///
-/// Known: a queue's record of what came in, and whether it is paused, is kept for good, a row or
-/// two for each name; read_queue_stats counts the leases of its queue. There is no bound but the
-/// disk.
+/// Known: a queue's record of what came in, a row or two for each name, is kept until the queue has
+/// nothing left, is neither paused nor held, and was left alone for two days; read_queue_stats
+/// counts the leases of its queue. There is no bound but the disk.
 class postgres_store {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< of any kind

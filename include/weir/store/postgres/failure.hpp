@@ -15,7 +15,7 @@ namespace weir::detail {
 
 /// What `schema_outdated` says besides.
 inline constexpr std::string_view postgres_not_migrated =
-    "call async_migrate, or run postgres_migration_sql()";
+    "call async_migrate, or run postgres_migration_sql(options)";
 
 /// What a statement's failure is called outside. The server has rolled the statement back. Class
 /// and codes are those of PostgreSQL's manual, appendix A.

@@ -104,7 +104,6 @@ class postgres_listener {
   }
 
   void listen() {
-    failures_ = 0;
     listening_ = false;
     send(("LISTEN \"" + channel_ + '"').c_str());
     check_later();
@@ -168,7 +167,10 @@ class postgres_listener {
     }
     bool const wordy = s->besides() > postgres_allowance::others;
     if (!good || broken_ || wordy || PQstatus(c) == CONNECTION_BAD) return lost();
-    if (unanswered_ == 0 && !std::exchange(listening_, true)) owner_.listening();
+    if (unanswered_ == 0 && !std::exchange(listening_, true)) {
+      failures_ = 0;
+      owner_.listening();
+    }
     if (s != current_ || !wanted_) return;
     flush();
     read();

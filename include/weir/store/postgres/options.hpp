@@ -19,7 +19,7 @@ namespace weir {
 /// of them. `schema` and `shards` are properties of the database: its stores must agree on them.
 struct postgres_options {
   /// Where weir's tables and functions are: up to 48 lower-case letters, digits and underscores,
-  /// not beginning with a digit; anything else is `invalid_option`.
+  /// not beginning with a digit; anything else is `invalid_option`. Copied by the store.
   std::string_view schema = "weir";
 
   std::uint32_t shards = 1;  ///< of the job queues, from 1 to 1,024; for good
@@ -46,12 +46,13 @@ struct postgres_options {
   /// for one; from 1 ms.
   duration poll_interval = std::chrono::seconds{1};
 
-  /// Whether the server is to say when to look besides, by NOTIFY, on a connection of its own that
-  /// exists once somebody waited.
+  /// Whether the server also notifies those who wait, by NOTIFY. The store then has one more
+  /// connection, from the first wait on.
   bool listen = true;
 
   /// Where to listen, as a connection string; empty: where commands go. A pooler in between that
   /// assigns connections to transactions does not pass notifications on: name the server itself.
+  /// Copied by the store.
   std::string_view listen_conninfo = "";
 
   /// After how long, at most, a store that is used has some of what time has ended removed; from

@@ -32,7 +32,7 @@ class postgres_savepoint {
   explicit postgres_savepoint(postgres_session& in) noexcept : in_{in} {}
 
   error_code run(postgres_call const& call, postgres_result& answer) {
-    if (!valid_schema(in_.schema)) return errc::invalid_option;
+    if (!valid_schema(in_.schema)) return postgres_bad_schema();
     if (PQpipelineStatus(in_.connection) != PQ_PIPELINE_OFF) {
       return explained(errc::invalid_option, "the connection is in pipeline mode");
     }

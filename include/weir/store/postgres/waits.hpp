@@ -41,9 +41,9 @@
 #include <utility>
 #include <vector>
 
-// Waiting for hints. Who waits asks the server again and again, at the poll interval, and at once
-// when the listener hears that it may be worth while: so a lost notification delays, and strands
-// nobody.
+// Waiting for hints. Who waits asks the server again and again, at the poll interval. When the
+// listener hears of it, the first waiter is woken at once, and the server is asked only for those
+// that remain. So a lost notification delays, and strands nobody.
 namespace weir::detail {
 
 using postgres_waiter = std::shared_ptr<parked<error_code, hint>>;
@@ -253,12 +253,13 @@ class postgres_waits final : public postgres_watch_owner {
     return std::static_pointer_cast<postgres_waits>(shared_from_this());
   }
 
-  static postgres_call call(command::await_jobs const& c) {
+  [[nodiscard]] postgres_call call(command::await_jobs const& c) const {
     postgres_call out{"await_jobs"};
-    out.add(rule::scan_number(c.shard, c.schedules)).add(std::optional<time_point>{});
+    out.add(rule::scan_number(c.shard, c.schedules)).add(pool_->options().poll_interval);
+    out.add(std::optional<time_point>{});
     return out;
   }
-  static postgres_call call(command::await_permit const& c) {
+  [[nodiscard]] postgres_call call(command::await_permit const& c) const {
     postgres_call out{"await_permits"};
     out.add_each<std::string_view>(std::array{c.key}, std::identity{});
     out.add_each<std::string_view>(std::array{c.holder}, std::identity{});

@@ -319,7 +319,7 @@ BEGIN
     END IF;
   END LOOP;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.hints k
-      WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
+      WHERE k.until < now_ LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM weir.hints h USING o WHERE h.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;

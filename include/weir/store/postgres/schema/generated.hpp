@@ -710,7 +710,7 @@ BEGIN
     END IF;
   END LOOP;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.hints k
-      WHERE k.since < now_ - 3600000000000 LIMIT limit_ FOR UPDATE SKIP LOCKED)
+      WHERE k.until < now_ LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM ~.hints h USING o WHERE h.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
@@ -1902,14 +1902,14 @@ BEGIN
       AND p.until + 0 > now ORDER BY p.until + 0 LIMIT 1), 9223372036854775807);
 END $$;
 
--- What a holder hears whose turn has come. Any role of the database may listen: a guess at a key
--- cannot be told from it.
+-- The topic by which a holder is told that its turn has come. Every role of the database may listen;
+-- the secret keeps it from finding out whether a key that it guesses is in use.
 CREATE FUNCTION ~.turn_topic(key_ bytea, holder_ bytea) RETURNS text LANGUAGE sql STABLE
   RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM ~.state s))
                                    || int4send(octet_length(key_)) || key_ || holder_), 'hex'), 32);
 
--- After so many places became free: tells those whose turn has come by it, and nobody else: who was
--- to be told before has been. Where limits differ it looks at the first ones of the line. Which turn
+-- After so many places became free: tells those whose turn has come by it, and hardly anybody else:
+-- who was to be told before has been. Where limits differ it looks at the first ones of the line. Which turn
 -- the first of them has.
 CREATE FUNCTION ~.call_next(key_ bytea, head_ bigint, live_ integer, freed_ integer)
   RETURNS bigint LANGUAGE plpgsql AS $$
@@ -2064,9 +2064,9 @@ BEGIN
   END IF;
 END $$;
 
--- Has each of these holders reason to ask again: is it its turn, or is it not in line? Otherwise
--- when time may have made it so, and what it hears of before. Those far behind have others before
--- them who look at the time, and are told.
+-- Has each of these holders reason to ask again? `due`: it is its turn, or it is not in line. `due_in`:
+-- when the first lease or ticket before it ends; NULL: it stands so far back that no single end can
+-- make it its turn, and those before it watch the time. `topic_`: the topic by which it is told.
 CREATE FUNCTION ~.await_permits(keys_ bytea[], holders_ bytea[], at_ bigint)
   RETURNS TABLE (due boolean, due_in bigint, topic_ text)
   LANGUAGE plpgsql {function_settings} AS $$
@@ -2597,9 +2597,11 @@ BEGIN
     ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
 END $$;
 
--- Is a queue of the scan due? Otherwise, when the next one will be, and who is told of an earlier
--- one: what is committed after the second look.
-CREATE FUNCTION ~.await_jobs(scan_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
+-- Is a queue of the scan due? Otherwise: when the next one will be, and the topic under which an
+-- earlier one is notified. It looks, says that it waits, and looks once more. A step that is committed
+-- after the second look sees that, and notifies, unless it began before: then it has the topic's lock,
+-- and `due_in` is 0: look again soon. `every_`: how often the asker looks in any case.
+CREATE FUNCTION ~.await_jobs(scan_ integer, every_ bigint, at_ bigint, OUT due boolean, OUT due_in bigint,
     OUT topic_ text) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   settled boolean := true;
@@ -2609,7 +2611,7 @@ BEGIN
     SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
       FROM ~.scan_visible_queues(scan_, 1, 0, at_) s;
     EXIT WHEN due OR i = 2;
-    settled := ~.ask_for(topic_);
+    settled := ~.ask_for(topic_, every_);
   END LOOP;
   IF NOT settled THEN
     due_in := 0;
@@ -3010,12 +3012,12 @@ CREATE TABLE ~.keys (
 ) WITH ({hot_table});
 CREATE INDEX keys_until ON ~.keys (until) WHERE until IS NOT NULL;
 
--- What somebody waits for. The first who has news of it takes the row, and notifies: that takes a
--- lock on the whole server at the commit, so it happens once for each time that somebody begins to
--- wait, and never where nobody does (F43).
+-- The topics that somebody waits for: those of queues (of a permit's turn see permits.listens). To
+-- notify takes a lock on the whole server at the commit (F43). So a step of weir's own that has news
+-- takes the row, and others need not notify; and a row that nobody renews is over.
 CREATE UNLOGGED TABLE ~.hints (
   topic   text PRIMARY KEY,
-  since   bigint NOT NULL
+  until   bigint NOT NULL
 );
 
 -- Names that a step has to itself until its transaction ends. A row never outlives the transaction
@@ -3194,14 +3196,19 @@ BEGIN
   RETURN greatest(f, last_ + 1);
 END $$;
 
--- Whoever waits for this is to look, once this is committed. In an application's transaction, which
--- may stay open, the news is left for others to give, too.
+-- Notifies those who wait for the topic, once this is committed. A step of weir's own removes the
+-- row, so that later steps need not notify. One in an application's transaction leaves the row, since
+-- it may be rolled back, or stay open for long, and others must notify meanwhile. Whoever begins to
+-- wait before it is committed sees its lock on the topic, and looks again soon (see `ask_for`). What
+-- began to wait after such a transaction's snapshot was taken is not seen by it: it notifies always.
 CREATE FUNCTION ~.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   wanted boolean;
 BEGIN
   IF NOT own_ THEN
-    wanted := EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);
+    wanted := NOT pg_try_advisory_xact_lock_shared(~.topic_lock(topic_))
+      OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
+      OR EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_ AND k.until > ~.clock());
   ELSIF pg_try_advisory_xact_lock_shared(~.topic_lock(topic_)) THEN
     DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
       FOR UPDATE SKIP LOCKED);
@@ -3215,11 +3222,20 @@ BEGIN
   END IF;
 END $$;
 
--- Says that somebody waits. Who has news from now on tells it; false: others may have had some
--- before, which is not committed yet, so that it is to be looked for again soon.
-CREATE FUNCTION ~.ask_for(topic_ text) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Says that somebody waits, who says so again within twice `every_`. Who has news from now on tells
+-- it; false: others may have had some before, which is not committed yet, so that it is to be looked
+-- for again soon.
+CREATE FUNCTION ~.ask_for(topic_ text, every_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := ~.clock();
+  often bigint := least(every_, 315360000000000000);  -- ten years
 BEGIN
-  INSERT INTO ~.hints VALUES (topic_, ~.clock()) ON CONFLICT DO NOTHING;
+  INSERT INTO ~.hints VALUES (topic_, now_ + 3 * often) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    UPDATE ~.hints h SET until = now_ + 3 * often
+      WHERE h.ctid = (SELECT k.ctid FROM ~.hints k WHERE k.topic = topic_
+          AND k.until <= now_ + often FOR UPDATE SKIP LOCKED);
+  END IF;
   RETURN pg_try_advisory_xact_lock(~.topic_lock(topic_));
 END $$;
 )sql";

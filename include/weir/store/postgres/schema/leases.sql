@@ -63,14 +63,14 @@ BEGIN
       AND p.until + 0 > now ORDER BY p.until + 0 LIMIT 1), 9223372036854775807);
 END $$;
 
--- What a holder hears whose turn has come. Any role of the database may listen: a guess at a key
--- cannot be told from it.
+-- The topic by which a holder is told that its turn has come. Every role of the database may listen;
+-- the secret keeps it from finding out whether a key that it guesses is in use.
 CREATE FUNCTION weir.turn_topic(key_ bytea, holder_ bytea) RETURNS text LANGUAGE sql STABLE
   RETURN 'p' || left(encode(sha256(uuid_send((SELECT s.secret FROM weir.state s))
                                    || int4send(octet_length(key_)) || key_ || holder_), 'hex'), 32);
 
--- After so many places became free: tells those whose turn has come by it, and nobody else: who was
--- to be told before has been. Where limits differ it looks at the first ones of the line. Which turn
+-- After so many places became free: tells those whose turn has come by it, and hardly anybody else:
+-- who was to be told before has been. Where limits differ it looks at the first ones of the line. Which turn
 -- the first of them has.
 CREATE FUNCTION weir.call_next(key_ bytea, head_ bigint, live_ integer, freed_ integer)
   RETURNS bigint LANGUAGE plpgsql AS $$
@@ -225,9 +225,9 @@ BEGIN
   END IF;
 END $$;
 
--- Has each of these holders reason to ask again: is it its turn, or is it not in line? Otherwise
--- when time may have made it so, and what it hears of before. Those far behind have others before
--- them who look at the time, and are told.
+-- Has each of these holders reason to ask again? `due`: it is its turn, or it is not in line. `due_in`:
+-- when the first lease or ticket before it ends; NULL: it stands so far back that no single end can
+-- make it its turn, and those before it watch the time. `topic_`: the topic by which it is told.
 CREATE FUNCTION weir.await_permits(keys_ bytea[], holders_ bytea[], at_ bigint)
   RETURNS TABLE (due boolean, due_in bigint, topic_ text)
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$

@@ -388,9 +388,11 @@ BEGIN
     ORDER BY CASE WHEN entropy_ = 0 THEN f.due END, f.n;
 END $$;
 
--- Is a queue of the scan due? Otherwise, when the next one will be, and who is told of an earlier
--- one: what is committed after the second look.
-CREATE FUNCTION weir.await_jobs(scan_ integer, at_ bigint, OUT due boolean, OUT due_in bigint,
+-- Is a queue of the scan due? Otherwise: when the next one will be, and the topic under which an
+-- earlier one is notified. It looks, says that it waits, and looks once more. A step that is committed
+-- after the second look sees that, and notifies, unless it began before: then it has the topic's lock,
+-- and `due_in` is 0: look again soon. `every_`: how often the asker looks in any case.
+CREATE FUNCTION weir.await_jobs(scan_ integer, every_ bigint, at_ bigint, OUT due boolean, OUT due_in bigint,
     OUT topic_ text) LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   settled boolean := true;
@@ -400,7 +402,7 @@ BEGIN
     SELECT coalesce(bool_or(s.queue IS NOT NULL), false), max(s.next_in) INTO due, due_in
       FROM weir.scan_visible_queues(scan_, 1, 0, at_) s;
     EXIT WHEN due OR i = 2;
-    settled := weir.ask_for(topic_);
+    settled := weir.ask_for(topic_, every_);
   END LOOP;
   IF NOT settled THEN
     due_in := 0;

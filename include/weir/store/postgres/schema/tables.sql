@@ -206,12 +206,12 @@ CREATE TABLE weir.keys (
 ) WITH (weir.hot_table);
 CREATE INDEX keys_until ON weir.keys (until) WHERE until IS NOT NULL;
 
--- What somebody waits for. The first who has news of it takes the row, and notifies: that takes a
--- lock on the whole server at the commit, so it happens once for each time that somebody begins to
--- wait, and never where nobody does (F43).
+-- The topics that somebody waits for: those of queues (of a permit's turn see permits.listens). To
+-- notify takes a lock on the whole server at the commit (F43). So a step of weir's own that has news
+-- takes the row, and others need not notify; and a row that nobody renews is over.
 CREATE UNLOGGED TABLE weir.hints (
   topic   text PRIMARY KEY,
-  since   bigint NOT NULL
+  until   bigint NOT NULL
 );
 
 -- Names that a step has to itself until its transaction ends. A row never outlives the transaction
@@ -391,14 +391,19 @@ BEGIN
   RETURN greatest(f, last_ + 1);
 END $$;
 
--- Whoever waits for this is to look, once this is committed. In an application's transaction, which
--- may stay open, the news is left for others to give, too.
+-- Notifies those who wait for the topic, once this is committed. A step of weir's own removes the
+-- row, so that later steps need not notify. One in an application's transaction leaves the row, since
+-- it may be rolled back, or stay open for long, and others must notify meanwhile. Whoever begins to
+-- wait before it is committed sees its lock on the topic, and looks again soon (see `ask_for`). What
+-- began to wait after such a transaction's snapshot was taken is not seen by it: it notifies always.
 CREATE FUNCTION weir.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   wanted boolean;
 BEGIN
   IF NOT own_ THEN
-    wanted := EXISTS (SELECT 1 FROM weir.hints k WHERE k.topic = topic_);
+    wanted := NOT pg_try_advisory_xact_lock_shared(weir.topic_lock(topic_))
+      OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
+      OR EXISTS (SELECT 1 FROM weir.hints k WHERE k.topic = topic_ AND k.until > weir.clock());
   ELSIF pg_try_advisory_xact_lock_shared(weir.topic_lock(topic_)) THEN
     DELETE FROM weir.hints h WHERE h.topic = (SELECT k.topic FROM weir.hints k --\
         WHERE k.topic = topic_
@@ -413,10 +418,19 @@ BEGIN
   END IF;
 END $$;
 
--- Says that somebody waits. Who has news from now on tells it; false: others may have had some
--- before, which is not committed yet, so that it is to be looked for again soon.
-CREATE FUNCTION weir.ask_for(topic_ text) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Says that somebody waits, who says so again within twice `every_`. Who has news from now on tells
+-- it; false: others may have had some before, which is not committed yet, so that it is to be looked
+-- for again soon.
+CREATE FUNCTION weir.ask_for(topic_ text, every_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := weir.clock();
+  often bigint := least(every_, 315360000000000000);  -- ten years
 BEGIN
-  INSERT INTO weir.hints VALUES (topic_, weir.clock()) ON CONFLICT DO NOTHING;
+  INSERT INTO weir.hints VALUES (topic_, now_ + 3 * often) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    UPDATE weir.hints h SET until = now_ + 3 * often
+      WHERE h.ctid = (SELECT k.ctid FROM weir.hints k WHERE k.topic = topic_
+          AND k.until <= now_ + often FOR UPDATE SKIP LOCKED);
+  END IF;
   RETURN pg_try_advisory_xact_lock(weir.topic_lock(topic_));
 END $$;
