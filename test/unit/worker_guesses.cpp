@@ -1,12 +1,17 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Where a worker looks first when it is told that there is a job.
+// Where a worker looks first when it is told that there is a job, and what does not hold it up.
 
+#include "weir/detail/parking.hpp"
 #include "worker_fixture.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -16,7 +21,7 @@
 namespace test {
 
 /// A store that keeps what a worker asks it when it looks for jobs: "scan", "dequeue QUEUE" and
-/// "correct QUEUE", which is about a pointer.
+/// "correct QUEUE", which is about a pointer. It answers its housekeeping when it is told to.
 class observed_store {
  public:
   using executor_type = memory::executor_type;
@@ -30,6 +35,34 @@ class observed_store {
     requires weir::executes<memory, C>
   auto async_execute(C const& c, Token&& token) const {
     using namespace weir::command;
+    if constexpr (std::is_same_v<C, gc_stale_pointers>) {
+      return asio::async_initiate<Token, void(weir::error_code, std::uint32_t)>(
+          [kept = kept_](auto handler) { kept->emplace_back(std::move(handler)); }, token);
+    } else {
+      return passed_on(c, std::forward<Token>(token));
+    }
+  }
+
+  /// What was asked since it was asked for that.
+  [[nodiscard]] std::vector<std::string> take() const { return std::exchange(*asked_, {}); }
+
+  /// @return how often that was asked for
+  std::size_t answer_housekeeping() const {
+    auto all = std::exchange(*kept_, {});
+    for (auto& handler : all) {
+      weir::detail::post_completion(get_executor(), std::move(handler), weir::error_code{},
+                                    std::uint32_t{0});
+    }
+    return all.size();
+  }
+
+ private:
+  using housekeeping =
+      std::vector<asio::any_completion_handler<void(weir::error_code, std::uint32_t)>>;
+
+  template <class C, class Token>
+  auto passed_on(C const& c, Token&& token) const {
+    using namespace weir::command;
     if constexpr (std::is_same_v<C, scan_visible_queues>) asked_->emplace_back("scan");
     if constexpr (std::is_same_v<C, dequeue_jobs>) {
       asked_->push_back("dequeue " + std::string{c.queue});
@@ -40,11 +73,8 @@ class observed_store {
     return store_.async_execute(c, std::forward<Token>(token));
   }
 
-  /// What was asked since it was asked for that.
-  [[nodiscard]] std::vector<std::string> take() const { return std::exchange(*asked_, {}); }
-
- private:
   memory store_;
+  std::shared_ptr<housekeeping> kept_ = std::make_shared<housekeeping>();
   std::shared_ptr<std::vector<std::string>> asked_ = std::make_shared<std::vector<std::string>>();
 };
 
@@ -127,6 +157,15 @@ BOOST_AUTO_TEST_CASE(queues_in_turn_are_not_guessed_at) {
     BOOST_TEST(asks_for("a") == first, boost::test_tools::per_element());
     BOOST_TEST(asks_for("b") == second, boost::test_tools::per_element());
   }
+}
+
+BOOST_AUTO_TEST_CASE(R6_housekeeping_that_takes_long_holds_up_no_job) {
+  pass(3min);
+  words const found{"scan", "dequeue a"};
+  BOOST_TEST(asks_for("a") == found, boost::test_tools::per_element());
+  BOOST_TEST(observed.answer_housekeeping() == 1U);  // not one upon the other
+  pass(2min);
+  BOOST_TEST(observed.answer_housekeeping() == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -40,8 +40,9 @@ namespace weir::detail {
 /// instant on, so that no number of backlogged queues hides another (F39). A queue that is served
 /// by name is asked for by name at each look: among many others it might be found late.
 ///
-/// A hint comes at once while any queue of its shard is due. Where one is that this worker does not
-/// claim from now, hints are not asked for, and looks are made ten times in a poll interval.
+/// While a queue of a shard is due that this worker cannot claim from at the moment, every hint
+/// would come at once and lead to nothing. Then it asks for no hints there, and looks ten times in
+/// a poll interval.
 class lookout : public std::enable_shared_from_this<lookout> {
  public:
   lookout(std::shared_ptr<worker_core> core, claims_under_way const& claims,
@@ -112,8 +113,8 @@ class lookout : public std::enable_shared_from_this<lookout> {
     }
   }
 
-  /// Keeps one hint asked for in every shard, where the store gives hints. It stays asked for while
-  /// the worker is busy.
+  /// Asks for a hint in each shard where none is asked for, if the store gives hints. It is called
+  /// when the worker becomes idle: a hint that came while it was busy is asked for again then.
   void listen() {
     if (!core_.store.has_hints()) return;
     for (std::size_t i = 0; i != listeners_.size(); ++i) {
@@ -141,6 +142,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
 
   boost::asio::awaitable<void> collect_pointers() {
     for (auto const& at : listeners_) {
+      if (core_.stopping) co_return;
       question<command::gc_stale_pointers> collect{{.shard = at.shard}};
       co_await core_.ask_once(collect);
       if (collect.error) core_.tell_failure(collect.error);

@@ -106,7 +106,7 @@ class worker_run {
         continue;
       }
       if (std::exchange(own.steps_aside_, false)) co_await own.step_aside();
-      co_await own.collect_pointers();
+      co_await own.collect_pointers(self);
       auto const next = co_await own.look();
       if (!core.due.any() && !core.stopping) co_await own.idle(next);
     }
@@ -207,12 +207,20 @@ class worker_run {
                                     next_look_ > now ? std::min(until, next_look_) : until);
   }
 
-  boost::asio::awaitable<void> collect_pointers() {
+  boost::asio::awaitable<void> collect_pointers(std::shared_ptr<worker_run> self) {
     auto& core = *core_;
-    if (core.clock.steady_now() < next_collection_) co_return;
+    if (collects_ || core.clock.steady_now() < next_collection_) co_return;
     next_collection_ = saturating_add(core.clock.steady_now(), core.options.gc_interval);
     core.forget_refusals();  // of queues that are gone, too
-    co_await lookout_->collect_pointers();
+    auto collecting = lookout_->collect_pointers();
+    if (core.store.executes_now()) {
+      co_await std::move(collecting);
+      co_return;
+    }
+    // It may take long, and jobs do not wait for it.
+    collects_ = true;
+    core.begin(std::move(collecting),
+               [self](std::exception_ptr const&) { self->collects_ = false; });
   }
 
   boost::asio::awaitable<steady_time> look() {
@@ -445,6 +453,7 @@ class worker_run {
   bool twice_ = false;  ///< the last two claims with jobs were of one queue, which is
   std::string last_;
   steady_time next_collection_{};
+  bool collects_ = false;
 };
 
 struct worker_runs::state {
