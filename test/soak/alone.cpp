@@ -53,6 +53,8 @@ class stage_hand {
       auto const n = to_.records();
       return n ? std::to_string(*n) : std::string{};
     }
+    if (verb == "largest") return to_.largest();
+    if (verb == "beginnings") return to_.beginnings();
     if (verb == "start") {
       auto a = given_;
       a.scenario = what;

@@ -168,7 +168,9 @@ void auditor::end(std::uint32_t process, operation const& o, record const& r) {
                         r.detail == "late" || r.detail == "done" || r.detail == "cancelled" ||
                         r.detail == "replayed" || r.detail == "purged" || r.detail == "timed_out";
   samples_.push_back({r.at, r.at - o.ask.at, name, answered});
-  if (r.detail != "store_unavailable" && r.detail != "outcome_unknown") answered_[process] = r.at;
+  if (r.detail != "store_unavailable" && r.detail != "outcome_unknown" && r.detail != "quit") {
+    answered_[process] = r.at;
+  }
   if (name == "enqueue") {
     end_enqueue(o, r);
   } else if (name == "cancel") {
@@ -219,7 +221,10 @@ void auditor::end_lease(std::uint32_t process, operation const& o, record const&
   }
   all.push_back(now);
   hold_keys_[{process, r.op}] = key;
-  holds_[key][{process, r.op}] = {r.at, r.n, never, r.fence};
+  // What was granted before time leapt, and is answered after that, may be over.
+  bool const over = std::ranges::any_of(
+      leaps_, [&](auto const& l) { return l.by > 0 && o.ask.at <= l.to && r.at > l.to; });
+  holds_[key][{process, r.op}] = {r.at, over ? r.at : r.n, never, r.fence};
 }
 
 void auditor::end_take(operation const& o, record const& r) {
@@ -409,14 +414,15 @@ void auditor::check(std::int64_t now) {
     auto const bound = o.ask.n + ns_of(hang) + o.still;
     if (o.told || now - o.ask.at <= bound) continue;
     o.told = true;
-    report("hang",
+    report(o.ask.detail == "quits" ? "R7" : "hang",
            o.ask.name + " of " + o.ask.key + " has had no outcome for " +
                in_seconds(now - o.ask.at),
            now);
   }
   std::erase_if(to_check_, [&](std::string const& id) {
     auto& j = jobs_[id];
-    auto const news = j.runs.empty() ? std::int64_t{0} : j.runs.back().at;
+    // Each process is read by itself, so that the latest run need not come last.
+    auto const news = j.runs.empty() ? std::int64_t{0} : std::ranges::max(j.runs, {}, &run::at).at;
     if (news > now - lag) return false;
     check_job(id, j);
     return true;

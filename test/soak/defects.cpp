@@ -18,6 +18,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,11 @@ class spoiled final : public engine_on<passing> {
   spoiled(std::shared_ptr<engine> to, std::string defect)
       : engine_on<passing>{passing{std::move(to), defect == "hang", defect == "stuck-connection"}},
         defect_{std::move(defect)} {}
+  spoiled(spoiled const&) = delete;
+  spoiled& operator=(spoiled const&) = delete;
+  ~spoiled() override {
+    while (defect_ == "clinging" && waiting_ != 0) std::this_thread::sleep_for(10ms);
+  }
 
   using engine_on<passing>::run;
 
@@ -392,6 +398,7 @@ std::vector<known_defect> const& defects() {
       {"hidden-queue", "R6", "a queue with jobs is not found by scans", "57"},
       {"stuck-connection", "R6", "who was refused once is never answered again", "70"},
       {"hang", "hang", "a command is never answered"},
+      {"clinging", "R7", "the end of a process waits for what nobody waits for any more"},
       {"leak", "R8", "memory grows with every operation"},
       {"undrained", "", "a full engine cannot be drained", "61", "full"},
       {"claimed-to-be-refused", "", "a limit refuses over and over", "73", "limits"},

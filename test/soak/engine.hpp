@@ -4,10 +4,7 @@
 #ifndef WEIR_TEST_SOAK_ENGINE_HPP
 #define WEIR_TEST_SOAK_ENGINE_HPP
 
-#include "weir/command/buckets.hpp"
-#include "weir/command/jobs.hpp"
-#include "weir/command/locks.hpp"
-#include "weir/command/permits.hpp"
+#include "weir/command/list.hpp"
 #include "weir/error.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -49,25 +46,17 @@ struct engine_of : runs<Cs>... {
   using apply = Of<First, Cs...>;
 };
 
-/// Every command that all stores have.
+template <class... A, class... B, class... C, class... D>
+engine_of<A..., B..., C..., D...> of_all(weir::command::list_of<A...>, weir::command::list_of<B...>,
+                                         weir::command::list_of<C...>,
+                                         weir::command::list_of<D...>);
+
+/// Every command that all stores have: buckets that are full are reaped in memory only.
 using engine =
-    engine_of<weir::command::acquire_permit, weir::command::renew_permit,
-              weir::command::release_permit, weir::command::await_permit,
-              weir::command::inspect_permits, weir::command::acquire_lock,
-              weir::command::renew_lock, weir::command::release_lock, weir::command::inspect_lock,
-              weir::command::take, weir::command::peek_bucket, weir::command::refund,
-              weir::command::reset_bucket, weir::command::enqueue_jobs, weir::command::peek_jobs,
-              weir::command::dequeue_jobs, weir::command::obtain_lease, weir::command::extend_lease,
-              weir::command::start_job, weir::command::complete_jobs, weir::command::relay_job,
-              weir::command::requeue_job, weir::command::snooze_job, weir::command::return_job,
-              weir::command::bury_job, weir::command::cancel_job, weir::command::find_job,
-              weir::command::min_vesting_time, weir::command::scan_visible_queues,
-              weir::command::update_queue_pointer, weir::command::gc_stale_pointers,
-              weir::command::obtain_queue_lease, weir::command::release_queue_lease,
-              weir::command::snooze_queue, weir::command::pause_queue, weir::command::resume_queue,
-              weir::command::read_queue_stats, weir::command::list_dead_letters,
-              weir::command::list_jobs, weir::command::replay_dead_letter, weir::command::purge_job,
-              weir::command::list_queues, weir::command::await_jobs>;
+    decltype(of_all(weir::command::permit_commands::list{}, weir::command::lock_commands::list{},
+                    weir::command::list_of<weir::command::take, weir::command::peek_bucket,
+                                           weir::command::refund, weir::command::reset_bucket>{},
+                    weir::command::job_commands::list{}));
 
 /// An engine made of a store: one level for each command.
 template <class Store, class... Cs>

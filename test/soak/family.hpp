@@ -141,8 +141,9 @@ class family {
   /// Asks all of these roles to end in order, and the others to go on.
   void end(std::vector<std::string> const& roles) {
     for (auto& c : children_) {
-      if (c.pid > 0 && std::ranges::count(roles, c.given.role) != 0) {
+      if (c.pid > 0 && !c.ending && std::ranges::count(roles, c.given.role) != 0) {
         c.ending = true;
+        c.ending_since = boot_now();
         ::kill(c.pid, SIGTERM);
       }
     }
@@ -171,6 +172,12 @@ class family {
       }
       if (c.pid > 0 || ended || c.last_read) read(c);
       c.last_read = c.pid > 0;
+      if (c.pid > 0 && c.ending && !c.end_told && c.still_since == 0 &&
+          boot_now() > c.ending_since + ns_of(hang)) {
+        c.end_told = true;
+        judge_.report("R7", c.given.role + " " + std::to_string(c.number) + " does not end",
+                      boot_now());
+      }
       if (!ended) continue;
       judge_.ended(c.number, boot_now());
       bool const inspector = c.given.role == "inspector" || c.given.role == "scenario";
@@ -235,7 +242,9 @@ class family {
     std::streamoff at = 0;
     std::int64_t still_since = 0;
     bool ending = false;
+    std::int64_t ending_since = 0;
     bool told = false;
+    bool end_told = false;
     bool last_read = true;
   };
 

@@ -61,6 +61,8 @@ inline constexpr std::uint64_t plain_queues = 4;
 inline constexpr std::uint64_t unique_keys = 12;
 /// Queues of one job each, which are never used again.
 inline constexpr std::uint32_t sprawl_queues = 1000;
+/// A large queue whose place changes, in the scenario `moved`.
+inline constexpr std::string_view moved_queue = "moved";
 /// The largest payload that every engine takes.
 inline constexpr std::size_t largest = weir::limits::payload_size - 4096;
 [[nodiscard]] inline std::vector<std::string> all_queues() {

@@ -135,9 +135,12 @@ class process {
     co_await timer.async_wait(token);
   }
   /// A time of the order of this, at random.
+  std::chrono::milliseconds moment(std::chrono::milliseconds most) {
+    return std::chrono::milliseconds{
+        static_cast<std::int64_t>(1 + chance.below(static_cast<std::uint64_t>(most.count())))};
+  }
   awaitable<> think(std::chrono::milliseconds most) {
-    co_await pause(std::chrono::milliseconds{
-        static_cast<std::int64_t>(1 + chance.below(static_cast<std::uint64_t>(most.count())))});
+    co_await pause(moment(most));
     if (given.defect == "leak") hoard_.push_back(std::string(1U << 20U, 'x'));
   }
   /// Starts a client. The process ends when all of its clients have.

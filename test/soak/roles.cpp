@@ -67,6 +67,7 @@ int play(assignment const& a) try {
     several(1, inspector);
   } else if (a.role == "crowd") {
     several(crowd, crowd_client);
+    p.on_end = [&p] { p.io.stop(); };  // and all that waits is destroyed
   } else if (a.role == "key-flood") {
     several(16, key_flood_client);
   } else if (a.role == "sprawl") {

@@ -6,6 +6,8 @@
 #include "weir/rate_limiter.hpp"
 #include "weir/uniqueness.hpp"
 
+#include <boost/asio/cancel_after.hpp>
+
 #include <optional>
 
 namespace soak {
@@ -61,8 +63,12 @@ awaitable<> permit_client(process& p) {
       note_grant(p, op, ec, some ? &*some : nullptr);
       if (some) co_await hold(p, limiter, "permit", key, op, std::move(*some));
     } else {
-      auto const op = p.log.ask("permit", key, 2s);
-      auto [ec, permit] = co_await limiter.async_acquire(key, {.wait = 2s}, token);
+      // Now and then it changes its mind while it waits.
+      bool const quits = p.chance.chance(20);
+      weir::duration const patience = quits ? p.moment(1s) : 2s;
+      auto const op = p.log.ask("permit", key, patience, quits ? "quits" : "");
+      auto [ec, permit] =
+          co_await limiter.async_acquire(key, {.wait = 2s}, asio::cancel_after(patience, token));
       note_grant(p, op, ec, &permit);
       if (!ec) co_await hold(p, limiter, "permit", key, op, std::move(permit));
     }
@@ -108,6 +114,7 @@ awaitable<> rate_client(process& p) {
   }
 }
 
+/// When it is to end, all of them are still waiting.
 awaitable<> crowd_client(process& p) {
   weir::limiter const limiter{p.at, {.limit = crowd_limit, .ttl = lease, .poll = poll}};
   auto const key = permit_key(crowd_limit);

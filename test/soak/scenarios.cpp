@@ -40,6 +40,9 @@ std::vector<scenario> const& scenarios() {
       {"flood", "78", "buckets that are full again", true},
       {"newcomer", "81", "a process that comes to many jobs"},
       {"emptied", "83", "queues that are empty", true},
+      {"pieces", "80", "many records that end at once"},
+      {"moved", "53, 80", "a large queue whose slot moves", true},
+      {"old-answers", "75", "answers that are older than what was heard"},
   };
   return all;
 }
@@ -85,7 +88,10 @@ boost::asio::awaitable<void> play_scenario(assignment const& a, store at, witnes
       {"flood", flood},
       {"newcomer", newcomer},
       {"first-answer", first_answer},
-      {"emptied", emptied}};
+      {"emptied", emptied},
+      {"pieces", pieces},
+      {"moved", moved},
+      {"old-answers", old_answers}};
   auto const found = all.find(name);
   verdict v{false, "no such scenario"};
   if (found != all.end()) v = co_await found->second(s);

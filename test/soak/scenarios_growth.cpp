@@ -5,6 +5,9 @@
 #include "weir/id_source.hpp"
 #include "weir/job_queue.hpp"
 #include "weir/rate_limiter.hpp"
+#include "weir/rule/shards.hpp"
+
+#include <boost/asio/detached.hpp>
 
 #include <algorithm>
 #include <array>
@@ -23,12 +26,23 @@ struct brief_job {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(brief_job, number)
 
+/// Its record stays until many others have ended, too.
+struct kept_job {
+  std::uint32_t number = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(kept_job, number)
+
 }  // namespace soak
 
 template <>
 struct weir::job_traits<soak::brief_job> {
   static constexpr std::string_view kind = "brief";
   static constexpr weir::duration retention = std::chrono::seconds{1};
+};
+template <>
+struct weir::job_traits<soak::kept_job> {
+  static constexpr std::string_view kind = "kept";
+  static constexpr weir::duration retention = std::chrono::seconds{20};
 };
 
 namespace soak {
@@ -192,6 +206,98 @@ asio::awaitable<verdict> emptied(stage const& s) {
                         std::to_string(n) + " queues, " +
                         std::to_string(left - std::min(left, *before)) + " left six days and " +
                         text_of(static_cast<double>(boot_now() - since) / 1e9) + " s later"};
+}
+
+/// Records of a queue that are over at once go in pieces, and all of them (F80).
+asio::awaitable<verdict> pieces(stage const& s) {
+  if ((co_await s.cue("largest")).empty()) {
+    co_return verdict{true, "records go one by one on this engine", true};
+  }
+  constexpr std::uint32_t n = 30'000;
+  constexpr std::uint64_t most = 10'000;
+  weir::job_queue const queue{s.at};
+  std::vector<kept_job> const jobs(1000);
+  for (std::uint32_t i = 0; i != n; i += 1000) co_await queue.async_enqueue_many(jobs, {}, token);
+  weir::worker worker{
+      s.at, {.concurrency = 200, .lease = 10s, .poll = poll, .drain = 10s, .gc_interval = 1s}};
+  std::size_t ran = 0;
+  worker.handle<kept_job>([&](kept_job const&) { ++ran; });
+  bool ended = false;
+  worker.async_run([&ended](error_code) { ended = true; });
+  std::uint64_t at_once = 0;
+  std::uint64_t kept = 0;
+  std::uint64_t left = n;
+  for (auto const until = boot_now() + ns_of(90s); (ran < n || left > 0) && boot_now() < until;) {
+    std::uint64_t here = 0;
+    std::istringstream{co_await s.cue("largest")} >> here >> left;
+    at_once = std::max(at_once, here);
+    kept = std::max(kept, left);
+    if (left <= 10) left = 0;  // the queue's name, and its counters
+    co_await s.pause(100ms);
+  }
+  worker.stop();
+  while (!ended) co_await s.pause(5ms);
+  co_return verdict{ran == n && left == 0 && at_once <= most,
+                    std::to_string(ran) + " jobs, " + std::to_string(kept) + " records; at most " +
+                        std::to_string(at_once) + " go at once, and " + std::to_string(left) +
+                        " are left"};
+}
+
+/// The slot of a large queue moves while it is worked on: no job is lost, none stays behind, and
+/// whoever uses other slots goes on (F53, F80).
+asio::awaitable<verdict> moved(stage const& s) {
+  if (!s.given.at.url.starts_with("redis+cluster")) {
+    co_return verdict{true, "nothing moves on this engine", true};
+  }
+  constexpr std::size_t n = 200'000;
+  weir::job_queue const queue{s.at};
+  std::vector<sized_job> const jobs(1000);
+  std::string const name{moved_queue};
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i != n / jobs.size(); ++i) {
+    auto const [ec, all] = co_await queue.async_enqueue_many(jobs, {.queue = name}, token);
+    if (!ec) kept += all.size();
+  }
+  bool moving = true;
+  double longest = 0;
+  double longest_own = 0;
+  std::size_t ended = 0;
+  auto const watch = [&](std::string key, double& most) -> asio::awaitable<void> {
+    while (moving) {
+      auto const since = boot_now();
+      co_await s.at.async_execute(weir::command::inspect_lock{key}, token);
+      most = std::max(most, static_cast<double>(boot_now() - since) / 1e6);
+      co_await s.pause(1ms);
+    }
+    ++ended;
+  };
+  // Keys of all shards, of which the queue's own is one.
+  constexpr std::size_t watched = 24;
+  auto const own = weir::rule::shard_of(moved_queue, s.given.at.shards);
+  for (std::size_t i = 0; i != watched; ++i) {
+    auto const key = "key-" + std::to_string(i);
+    bool const is_own = weir::rule::shard_of(key, s.given.at.shards) == own;
+    asio::co_spawn(s.ex, watch(key, is_own ? longest_own : longest), asio::detached);
+  }
+  std::size_t ran = 0;
+  asio::co_spawn(
+      s.ex,
+      [&]() -> asio::awaitable<void> {
+        co_await s.cue("begin move-queue");
+        co_await s.pause(500ms);
+        co_await s.cue("end move-queue");
+        moving = false;
+      },
+      asio::detached);
+  co_await s.work(
+      100, [&] { return ++ran, std::string{}; }, [&] { return ran >= kept && !moving; }, 150s);
+  while (ended != watched) co_await s.pause(5ms);
+  auto const [ec, stats] = co_await queue.async_stats(name, token);
+  co_return verdict{!ec && kept == n && stats.completed == n && longest < 5000 &&
+                        longest_own < 5000,
+                    std::to_string(kept) + " jobs, " + std::to_string(ran) + " runs, " +
+                        std::to_string(stats.completed) + " completed; another slot waited for " +
+                        text_of(longest) + " ms at most, this one for " + text_of(longest_own)};
 }
 
 /// A process that comes to many jobs answers at once, and does not take them all to itself (F81).

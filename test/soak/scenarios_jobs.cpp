@@ -165,13 +165,39 @@ asio::awaitable<verdict> payloads(stage const& s) {
   std::uint64_t completed = 0;
   auto const handler = [&] { return ++ran, result; };
   if (refused) co_return verdict{false, "an enqueue is refused: " + refused.message()};
-  co_await s.work(100, handler, [&] { return ran >= n; }, 120s);
+  co_await s.work(100, handler, [&] { return ran >= n; }, 80s);
   auto const [ec, stats] = co_await queue.async_stats("default", token);
   completed = stats.completed;
   co_return verdict{!ec && ran == n && completed == n,
                     std::to_string(n) + " jobs of 1 MiB with results of 1 MiB: " +
                         std::to_string(ran) + " runs, " + std::to_string(completed) + " completed" +
                         (ec ? ", " + ec.message() : std::string{})};
+}
+
+/// An answer that is older than what was heard since makes nobody read a shard anew (F75).
+asio::awaitable<verdict> old_answers(stage const& s) {
+  if ((co_await s.cue("beginnings")).empty()) {
+    co_return verdict{true, "processes have no copies of a shard on this engine", true};
+  }
+  constexpr std::size_t n = 40'000;
+  constexpr std::size_t callers = 400;
+  weir::job_queue const queue{s.at};
+  std::size_t done = 0;
+  co_await s.crowd(callers, [&](std::size_t who) -> asio::awaitable<void> {
+    for (std::size_t i = 0; i != n / callers; ++i) {
+      error_code ec;
+      if (who % 2 == 0) {
+        std::tie(ec, std::ignore) = co_await queue.async_enqueue(sized_job{}, {}, token);
+      } else {
+        std::tie(ec, std::ignore) = co_await queue.async_stats("default", token);
+      }
+      if (!ec) ++done;
+    }
+  });
+  auto const begun = std::stoull(co_await s.cue("beginnings"));
+  co_return verdict{done == n && begun <= 1,
+                    std::to_string(done) + " enqueues and reads, and the shard was read " +
+                        std::to_string(begun) + " times from its beginning"};
 }
 
 /// An enqueue into a queue that has just become empty is found.

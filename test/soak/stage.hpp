@@ -68,7 +68,8 @@ struct stage {
     co_await timer.async_wait(token);
   }
   /// Has the coordinator do what a client cannot: `begin FAULT` and `end FAULT` of the engine,
-  /// `count` what it stores, `start SCENARIO` as another process.
+  /// `count` what it stores, `largest` and `beginnings` as the target has them, `start SCENARIO` as
+  /// another process.
   /// @return what it says; empty: that is not possible
   asio::awaitable<std::string> cue(std::string what) const;
   /// Does so many of something at once, each until it returns.
@@ -86,7 +87,7 @@ struct stage {
   /// Runs a worker until `so`, or until this much time is over.
   asio::awaitable<void> work(std::uint32_t concurrency, std::function<std::string()> handler,
                              std::function<bool()> so, weir::duration patience) const {
-    weir::worker worker{at, {.concurrency = concurrency, .lease = 10s, .poll = poll, .drain = 2s}};
+    weir::worker worker{at, {.concurrency = concurrency, .lease = 10s, .poll = poll, .drain = 10s}};
     worker.handle<sized_job>([handler](sized_job const&) { return handler(); });
     bool ended = false;
     worker.async_run([&ended](error_code) { ended = true; });
@@ -136,6 +137,9 @@ asio::awaitable<verdict> flood(stage const& s);
 asio::awaitable<verdict> newcomer(stage const& s);
 asio::awaitable<verdict> first_answer(stage const& s);
 asio::awaitable<verdict> emptied(stage const& s);
+asio::awaitable<verdict> pieces(stage const& s);
+asio::awaitable<verdict> old_answers(stage const& s);
+asio::awaitable<verdict> moved(stage const& s);
 
 }  // namespace soak
 

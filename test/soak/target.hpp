@@ -63,6 +63,11 @@ class target {
   [[nodiscard]] virtual std::string preload() const { return {}; }
   /// How many rows, keys or messages it stores; empty: that is not known.
   [[nodiscard]] virtual std::optional<std::uint64_t> records() { return std::nullopt; }
+  /// Of what goes as a whole when its time comes, within a day, how many members the largest has;
+  /// then the same of all that there is. Empty: nothing goes like that.
+  [[nodiscard]] virtual std::string largest() { return {}; }
+  /// How often a process has begun to read a shard; empty: processes have no copies of one.
+  [[nodiscard]] virtual std::string beginnings() { return {}; }
 };
 
 /// Starts the engine of this name, or uses the one at the URL.

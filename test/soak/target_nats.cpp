@@ -62,6 +62,16 @@ class nats_target final : public target {
     if (!said.is_object() || !said.contains("state")) return 0;
     return said["state"]["messages"].get<std::uint64_t>();
   }
+  /// Each begins with this question.
+  [[nodiscard]] std::string beginnings() override {
+    if (!listener_) {
+      listener_.emplace(server_);
+      listener_->overhear_one("$JS.API.DIRECT.GET." + keys + ".soak.k.jobs.shards");
+    }
+    auto const heard = listener_->heard();
+    for (std::size_t at = 0; (at = heard.find("MSG ", at)) != heard.npos; ++at) ++beginnings_;
+    return std::to_string(beginnings_);
+  }
 
  private:
   // Of keys and of images; each shard's log is one of its own.
@@ -90,12 +100,17 @@ class nats_target final : public target {
   std::uint64_t max_bytes_;
   bool clocks_;
   server server_;
+  std::optional<nats_test::stranger> listener_{};
+  std::uint64_t beginnings_ = 0;
 };
 
 /// Three servers with all that is stored.
 class nats_cluster_target final : public target {
  public:
-  explicit nats_cluster_target(wish const& w) : chance_{w.chance} {}
+  explicit nats_cluster_target(wish const& w)
+      : chance_{w.chance},
+        clocks_{w.clocks},
+        all_{{}, clock_of(w)} {}
   [[nodiscard]] opening direct() const override {
     std::string url;
     for (std::size_t i = 0; i != nats_test::cluster::size; ++i) {
@@ -104,9 +119,19 @@ class nats_cluster_target final : public target {
     return {.url = url, .prefix = "soak", .replicas = nats_test::cluster::size};
   }
   [[nodiscard]] std::vector<fault> faults() override {
-    return {{"kill-server", 500ms, 3s, [this] { any().kill(); }, [this] { start(all_[which_]); }},
-            {"stop-server", 500ms, 5s, [this] { any().stop(); }, [this] { all_[which_].go_on(); }},
-            {"step-down", 100ms, 1s, [this] { step_down(); }}};
+    std::vector<fault> out{
+        {"kill-server", 500ms, 3s, [this] { any().kill(); }, [this] { start(all_[which_]); }},
+        {"step-down", 100ms, 1s, [this] { step_down(); }}};
+    if (!clocks_) {
+      out.push_back(
+          {"stop-server", 500ms, 5s, [this] { any().stop(); }, [this] { all_[which_].go_on(); }});
+      return out;
+    }
+    // Of one of them: leadership goes from clock to clock.
+    auto const back = [this] { all_[which_].move_clock(0); };
+    out.push_back({"clock-ahead", 2s, 4s, [this] { any().move_clock(3600); }, back});
+    out.push_back({"clock-back", 3s, 6s, [this] { any().move_clock(-3600); }, back});
+    return out;
   }
 
  private:
@@ -131,7 +156,8 @@ class nats_cluster_target final : public target {
   }
 
   chance_source chance_;
-  nats_test::cluster all_{};
+  bool clocks_;
+  nats_test::cluster all_;
   std::size_t which_ = 0;
 };
 

@@ -6,11 +6,19 @@
 #include "integration/redis_sentinels.hpp"
 #include "soak/family.hpp"
 #include "soak/target.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace soak {
 
@@ -49,6 +57,25 @@ class redis_servers : public target {
     std::uint64_t all = 0;
     for (std::size_t i = 0; i != count(); ++i) all += std::stoull(at(i).ask("dbsize"));
     return all;
+  }
+  [[nodiscard]] std::string largest() override {
+    constexpr auto* script =
+        "eval \"local most, all = 0, 0 for _, k in ipairs(redis.call('keys', '*')) do "
+        "local is = redis.call('type', k).ok local n = is == 'hash' and redis.call('hlen', k) or "
+        "is == 'zset' and redis.call('zcard', k) or 0 all = math.max(all, n) "
+        "local ms = redis.call('pttl', k) if ms >= 0 and ms < 86400000 then most = math.max(most, "
+        "n) end end "
+        "return most .. ' ' .. all\" 0";
+    std::array<std::uint64_t, 2> most{};
+    for (std::size_t i = 0; i != count(); ++i) {
+      std::istringstream said{at(i).ask(script)};
+      for (auto& n : most) {
+        std::uint64_t here = 0;
+        said >> here;
+        n = std::max(n, here);
+      }
+    }
+    return std::to_string(most[0]) + " " + std::to_string(most[1]);
   }
 
  protected:
@@ -119,8 +146,16 @@ class redis_cluster_target final : public redis_servers {
   }
   [[nodiscard]] std::vector<fault> faults() override {
     auto out = redis_servers::faults();
-    out.push_back({"move-slot", 500ms, 3s, [this] { begin_move(); }, [this] { end_move(); }});
+    out.push_back(
+        {"move-slot", 500ms, 3s, [this] { begin_move(any_tag()); }, [this] { end_move(); }});
     out.push_back({"fail-over", 100ms, 1s, [this] { fail_over(); }});
+    return out;
+  }
+  [[nodiscard]] std::vector<fault> staged() override {
+    auto out = redis_servers::staged();
+    auto const tag = "soak:" + std::to_string(weir::rule::shard_of(moved_queue, shards));
+    out.push_back(
+        {"move-queue", 1ms, 1ms, [this, tag] { begin_move(tag); }, [this] { end_move(); }});
     return out;
   }
 
@@ -141,8 +176,7 @@ class redis_cluster_target final : public redis_servers {
   }
 
   /// A slot is on its way: what is new goes where it is to be.
-  void begin_move() {
-    auto const tag = any_tag();
+  void begin_move(std::string const& tag) {
     slot_ = std::to_string(weir::detail::redis_slot(tag));
     from_ = nodes_.serves(tag);
     do {

@@ -8,6 +8,8 @@
 #include "weir/error.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/error.hpp>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -69,6 +71,7 @@ struct record {
   if (ec == weir::errc::lease_lost) return "lease_lost";
   if (ec == weir::errc::store_full) return "store_full";
   if (ec == weir::errc::disk_full) return "disk_full";
+  if (ec == boost::asio::error::operation_aborted) return "quit";
   auto text = ec.message();
   for (auto& c : text) c = c == ' ' || c == '\n' ? '_' : c;
   return text;
