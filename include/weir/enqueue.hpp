@@ -140,7 +140,7 @@ concept job_range =
 ///
 /// @param transaction executes `command::enqueue_jobs`; may be a temporary
 /// @param job         encoded before this returns
-/// @param options     this enqueue's own delay, queue, priority and id
+/// @param options     this enqueue's own delay, queue, priority, headers and id
 /// @param ids         where a new job's id comes from
 /// @return `enqueued_job`; a conflict under `discard` and `log` is `duplicate`, and nobody is told
 /// of it

@@ -32,9 +32,9 @@ enum class errc {
   // An operation ended without doing what it was asked for. Nothing was changed.
   timed_out = 1,    ///< the wait that the caller allowed is over
   unique_conflict,  ///< the unique key is taken and its policy is `reject`
-  not_found,        ///< no such job, or no longer
+  not_found,        ///< what was asked for is not there, such as the trace of a job without one
   store_full,       ///< a configured bound of the store is reached
-  closed,           ///< the store, queue or worker was closed
+  closed,           ///< the store was closed
 
   // Who asked no longer has what it needs. Nothing was changed.
   lease_lost,  ///< the lease expired, was released, or belongs to a successor
@@ -66,8 +66,9 @@ enum class errc {
   cost_exceeds_capacity,  ///< a cost above the capacity of a quota: it can never be granted
   invalid_queue,          ///< a queue name is empty, or longer than `limits::key_size`
   invalid_kind,           ///< a job kind is empty, or longer than `limits::key_size`
-  payload_too_large,      ///< a payload, result or memo above its limit; or a command that fits
-                          ///< into no message of the store's engine
+  payload_too_large,      ///< a payload, result, memo, the headers, progress or checkpoint of a job
+                          ///< above its limit; or a command that fits into no message of the
+                          ///< store's engine
   invalid_attempts,       ///< max_attempts of 0, or above `limits::attempts`
   invalid_batch,          ///< a batch or page of 0, or above `limits::batch`; or a batch whose
                           ///< jobs have more than `limits::batch_bytes` together

@@ -59,14 +59,15 @@ struct lease_notes {
 
 /// Named queues of jobs on one store.
 ///
-/// Every operation is one atomic step of the store, under the name that the QuiCK paper gives it
-/// where it has one. All of them complete with `void(error_code, T)` on the handler's executor, and
-/// take any completion token; the default is `deferred`, so `co_await queue.async_…()` works.
+/// Every operation but `async_wait` is one atomic step of the store, under the name that the QuiCK
+/// paper gives it where it has one. All of them complete with `void(error_code, T)` on the
+/// handler's executor, and take any completion token; the default is `deferred`, so
+/// `co_await queue.async_…()` works.
 ///
 /// Errors of every operation, besides those named at it: the bad input named in `errc` (before any
-/// I/O), `store_unavailable` (not done), `outcome_unknown` (ask again, which is safe but for two:
-/// `async_enqueue` enqueues once more unless `enqueue_options::ids` names the jobs, and
-/// `async_dequeue` claims others unless it has a `sequence`), `not_enough_memory`,
+/// I/O), `store_unavailable` (not done), `outcome_unknown` (ask again, which is safe but for three:
+/// `async_enqueue` and `async_enqueue_many` enqueue once more unless `enqueue_options::ids` names
+/// the jobs, and `async_dequeue` claims others unless it has a `sequence`), `not_enough_memory`,
 /// `operation_aborted` (cancelled; done or not done, never half), and what a store adds. Cancelling
 /// leaves nothing behind that needs cleaning up.
 ///
@@ -113,7 +114,7 @@ class job_queue {
   /// Enqueues one job under its type's policies.
   ///
   /// @param job     copied (encoded) before this returns
-  /// @param options this enqueue's own delay, queue, priority and id
+  /// @param options this enqueue's own delay, queue, priority, headers and id
   /// @param token   completes with `void(error_code, enqueued_job)`
   /// @return what became of it; a conflict under `discard` and `log` is `duplicate`
   /// Errors: `unique_conflict` under `reject`, and under `replace` and `reschedule` if the other

@@ -194,9 +194,9 @@ class limiter {
   /// Takes a permit, and waits in line until there is one.
   ///
   /// It asks again whenever the store hints that it may be worth it, when permits expire, and by
-  /// the backoff; a failure that may pass (`store_full`, `store_unavailable`, `outcome_unknown`) is
-  /// asked again too, under the same name, and is reported only if it was the last word when the
-  /// wait is over.
+  /// the backoff; a failure that may pass (`store_full`, `disk_full`, `store_unavailable`,
+  /// `outcome_unknown`) is asked again too, under the same name, and is reported only if it was the
+  /// last word when the wait is over.
   ///
   /// @param key     1…`limits::key_size` bytes
   /// @param options how long to wait, by the limiter's clock, from the initiation on

@@ -53,7 +53,8 @@ namespace weir {
 /// changed the schedule each time it was tried), `outcome_unknown` (ask again, which is safe but
 /// for `async_trigger`, which enqueues once more), `store_corrupt` (the schedule cannot be read by
 /// this version of weir; `async_remove` removes it), `operation_aborted` (cancelled; done or not
-/// done: whoever finds half of it completes it).
+/// done: whoever finds half of it completes it); `store_full`, `not_enough_memory`, and what a
+/// store adds.
 ///
 /// Executor: the associated one of the handler, or else the store's. Thread-safety: one object may
 /// be used by several threads.
@@ -235,7 +236,8 @@ class schedules {
   ///
   /// @param name  its name
   /// @param from  the first instant that may be one of them
-  /// @param to    the last; of more than 1,000 ticks none is enqueued (`invalid_batch`)
+  /// @param to    the last; of more than 1,000 ticks, or whose jobs have more than
+  ///              `limits::batch_bytes` together, none is enqueued (`invalid_batch`)
   /// @param token completes with `void(error_code, std::uint32_t)`
   /// @return how many ticks there are
   /// Errors: `invalid_batch`; `invalid_option`: its zone cannot be loaded here; `store_full`,

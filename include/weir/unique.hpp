@@ -39,8 +39,8 @@ enum class conflict_policy : std::uint8_t {
   log,      ///< as `discard`, and an event for the observer
   replace,  ///< a waiting job ends as cancelled and the newcomer takes its place; a running one is
             ///< a conflict
-  reschedule,  ///< a waiting job keeps its payload and takes the newcomer's time; a running one is
-               ///< a conflict
+  reschedule,  ///< a waiting job keeps its payload and takes the newcomer's time and priority; a
+               ///< running one is a conflict
 };
 
 /// Its name in English, as it stands above.

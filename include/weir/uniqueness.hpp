@@ -234,9 +234,9 @@ class uniqueness {
   /// Takes a lock, and waits until it is free.
   ///
   /// It asks again by the backoff, and when the other's lease ends; a failure that may pass
-  /// (`store_full`, `store_unavailable`, `outcome_unknown`) is asked again too, under the same
-  /// name, and is reported only if it was the last word when the wait is over. Who waits has no
-  /// place in a line: locks declare no order.
+  /// (`store_full`, `disk_full`, `store_unavailable`, `outcome_unknown`) is asked again too, under
+  /// the same name, and is reported only if it was the last word when the wait is over. Who waits
+  /// has no place in a line: locks declare no order.
   ///
   /// @param key     1…`limits::key_size` bytes
   /// @param options how long to wait, by this object's clock, from the initiation on

@@ -107,9 +107,8 @@ struct worker_event {
   std::uint32_t count = 1;          ///< how many jobs it concerns
   std::string_view reason{};        ///< why, in words, where there is something to say
   std::string_view result{};        ///< completed: what was stored
-  duration delay{};    ///< retried and snoozed: until it vests again; starved: how late
-                       ///< renewals are; store_recovered: for how long the store was
-                       ///< away
+  duration delay{};    ///< retried, snoozed and queue_snoozed: until it vests again; starved: how
+                       ///< late renewals are; store_recovered: for how long the store was away
   duration took{-1};   ///< how long ago the job's handler started; negative: it has not
   error_code error{};  ///< store_failed: the store's error
 };

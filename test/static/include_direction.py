@@ -20,7 +20,6 @@ LAYERS = [
     ("weir/testing/model/*", "model"),
     ("weir/testing/conformance/*", "conformance"),
     ("weir/testing/*", "testing"),
-    ("weir/store/adapt/*", "adapt"),
     ("weir/store/*", "store"),
     ("weir/command/*", "command"),
     ("weir/rule/*", "rule"),
@@ -56,8 +55,7 @@ LAYERS = [
 # What each layer may include, itself among it: values <- command <- rule <- concept <- {clock,
 # backoff, detail} <- primitives <- worker. Within the braces, detail serves the other two. "leaf"
 # is a detail header that itself includes nothing but values, leaves and pure headers (see below),
-# whoever wrote it. "store" means the same store only; stores that adapt others name a concept,
-# never a store.
+# whoever wrote it. "store" means the same store only.
 MAY_INCLUDE = {
     "value": "value leaf",
     "schedule": "value leaf schedule",
@@ -71,14 +69,13 @@ MAY_INCLUDE = {
     "primitive": "value leaf command rule concept detail clock backoff primitive",
     "worker": "value leaf command rule schedule concept detail clock backoff primitive worker",
     "store": "value leaf command rule table concept detail clock backoff store",
-    "adapt": "value leaf command rule concept detail clock backoff adapt",
     "observe": "value leaf command rule concept detail clock worker observe",
     "console": "value leaf command schedule concept detail clock primitive worker console",
     "testing": "*",
     # What judges the stores shares no code with the rules that they are made of (F66).
     "model": "value leaf command model",
     "conformance": "value leaf command concept model testing conformance",
-    "umbrella": "value leaf command rule table concept detail clock backoff primitive worker store adapt",
+    "umbrella": "value leaf command rule table concept detail clock backoff primitive worker store",
 }
 
 # The umbrella header has no optional dependency, so of the stores it may include only this one.
@@ -241,7 +238,7 @@ class House:
 # --------------------------------------------------------------------------------------------------
 
 GOOD = {
-    "weir.hpp": ["weir/worker.hpp", "weir/store/memory.hpp", "weir/store/adapt/observed.hpp"],
+    "weir.hpp": ["weir/worker.hpp", "weir/store/memory.hpp"],
     "weir/time.hpp": ["chrono"],
     "weir/error.hpp": ["boost/system/error_code.hpp", "weir/detail/leaf.hpp"],
     "weir/lease.hpp": ["weir/time.hpp", "weir/detail/leaf.hpp"],
@@ -279,7 +276,6 @@ GOOD = {
     "weir/store/memory.hpp": ["weir/store/memory/permits.hpp", "weir/clock/system.hpp"],
     "weir/store/memory/permits.hpp": ["weir/rule/permits.hpp", "weir/detail/lift.hpp"],
     "weir/store/redis.hpp": ["weir/concept.hpp", "boost/asio/ssl/stream.hpp"],
-    "weir/store/adapt/observed.hpp": ["weir/concept.hpp", "weir/backoff/capped.hpp"],
     "weir/testing/faulty_store.hpp": ["weir/store/memory.hpp", "weir/limiter.hpp"],
     "weir/testing/model/permits.hpp": ["weir/command/permits.hpp", "weir/lease.hpp"],
     "weir/testing/conformance/permits.hpp": ["weir/testing/model/permits.hpp", "weir/concept.hpp"],
@@ -308,7 +304,6 @@ BAD = [  # (header, what it includes on top of GOOD, part of the complaint)
     ("weir/detail/lift.hpp", "weir/store/memory.hpp", "detail may not include"),
     ("weir/limiter.hpp", "weir/worker.hpp", "primitive may not include"),
     ("weir/limiter.hpp", "weir/store/memory.hpp", "primitive may not include"),
-    ("weir/limiter.hpp", "weir/store/adapt/observed.hpp", "primitive may not include"),
     ("weir/worker.hpp", "weir/store/memory.hpp", "worker may not include"),
     ("weir/worker.hpp", "weir.hpp", "worker may not include"),
     ("weir/store/memory.hpp", "weir/limiter.hpp", "store may not include"),
@@ -316,9 +311,6 @@ BAD = [  # (header, what it includes on top of GOOD, part of the complaint)
     ("weir/limiter.hpp", "weir/table/job_shard.hpp", "primitive may not include"),
     ("weir/store/redis.hpp", "weir/store/memory.hpp", "store may not include"),
     ("weir/store/memory/permits.hpp", "weir/store/redis.hpp", "store may not include"),
-    ("weir/store/memory.hpp", "weir/store/adapt/observed.hpp", "store may not include"),
-    ("weir/store/adapt/observed.hpp", "weir/store/memory.hpp", "adapt may not include"),
-    ("weir/store/adapt/observed.hpp", "weir/limiter.hpp", "adapt may not include"),
     ("weir/limiter.hpp", "weir/testing/faulty_store.hpp", "primitive may not include"),
     ("weir/store/memory.hpp", "weir/testing/faulty_store.hpp", "store may not include"),
     ("weir.hpp", "weir/testing/faulty_store.hpp", "umbrella may not include"),

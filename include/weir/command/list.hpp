@@ -46,7 +46,8 @@ template <class C>
 inline constexpr bool waits_for_event =
     std::same_as<C, await_permit> || std::same_as<C, await_jobs>;
 
-/// A command that changes nothing.
+/// A command that changes nothing. One that is missing here is right, and slow: Redis waits for
+/// replicas, SQLite for its turn to write, and NATS does not ask again where an answer is lost.
 template <class C>
 inline constexpr bool reads_only =
     std::same_as<C, inspect_permits> || std::same_as<C, inspect_lock> ||

@@ -202,7 +202,7 @@ inline boost::asio::awaitable<void> explain_waiting(console_queue q, std::string
   } else if (!visible && j.snoozes != 0) {
     say("put_off", "Workers have put it off " + count_text(j.snoozes) +
                        (j.snoozes == 1 ? " time" : " times") +
-                       ", as a limit refused it or they have no handler for it.");
+                       ", as a limit refused it or its handler asked for it.");
   }
   if (j.attempts != 0 && !j.reason.empty()) {
     say("failed", "Attempt " + count_text(j.attempts) + " of " + count_text(j.max_attempts) +
@@ -251,7 +251,8 @@ inline void explain_holder(known_workers const& known, std::string const& holder
   }
 }
 
-/// Explains a job by two to nine questions.
+/// Explains a job by two to seven questions, those for `j` and `stats` among them, and one for each
+/// shard.
 ///
 /// @param j     as the store has it
 /// @param shown what of it may be read by people

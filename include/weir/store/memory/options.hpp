@@ -9,8 +9,9 @@
 
 namespace weir {
 
-/// The bounds of a memory store. Reaching one is `errc::store_full` (a bucket: `decision::shed`);
-/// nothing is changed then, and nothing that is held or spent is forgotten to make room.
+/// The bounds of a memory store, each from 1. Reaching one is `errc::store_full` (a bucket:
+/// `decision::shed`); nothing is changed then, and nothing that is held or spent is forgotten to
+/// make room.
 struct memory_options {
   std::size_t max_buckets = 1'000'000;  ///< keys with a rate limit that are not full; about 64
                                         ///< bytes each

@@ -26,8 +26,9 @@ enum class durability : std::uint8_t {
 };
 
 /// How a SQLite store behaves. Durations and counts outside their ranges are held at the ends of
-/// them. All but `durable`, the times, `max_group`, `in_place` and `max_pending` are properties of
-/// the file: its stores should agree on them.
+/// them. `in_application_database`, `shards`, `reserve` and all `max_…` but `max_group` and
+/// `max_pending` are of the file, so that its stores should agree on them; the others are a store's
+/// own.
 struct sqlite_options {
   durability durable = durability::power_loss;  ///< what an acknowledged command survives
 
