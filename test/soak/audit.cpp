@@ -221,7 +221,7 @@ void auditor::end_lease(std::uint32_t process, operation const& o, record const&
   }
   all.push_back(now);
   hold_keys_[{process, r.op}] = key;
-  // What was granted before time leapt, and is answered after that, may be over.
+  // A grant of before time leapt, which is answered after that, may be over.
   bool const over = std::ranges::any_of(
       leaps_, [&](auto const& l) { return l.by > 0 && o.ask.at <= l.to && r.at > l.to; });
   holds_[key][{process, r.op}] = {r.at, over ? r.at : r.n, never, r.fence};

@@ -43,7 +43,7 @@ class observed_store {
     }
   }
 
-  /// What was asked since it was asked for that.
+  /// All that was asked since the last call.
   [[nodiscard]] std::vector<std::string> take() const { return std::exchange(*asked_, {}); }
 
   /// @return how often that was asked for

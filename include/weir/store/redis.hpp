@@ -107,7 +107,7 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// names are looked up again, of several hosts and addresses the next one is tried, each with a
 /// time-out of its own, and the command, which was not executed, waits for that.
 ///
-/// What stays on the server for good: for each shard a fence, and the number of shards. A queue's
+/// Kept on the server for good: for each shard a fence, and the number of shards. A queue's
 /// hash of counters and its name stay until it has nothing left and was left alone for two days; a
 /// worker's housekeeping (`gc_interval`) forgets them, and removes in pieces what is over of a
 /// queue with more than 10,000 records. Jobs, dead letters and keys held by jobs stay as long as

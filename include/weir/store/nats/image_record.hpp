@@ -84,7 +84,7 @@ struct nats_image_record {
   }
 
  private:
-  /// What is before the checksum at its end; empty: that is wrong.
+  /// The bytes before the checksum at their end; empty: that is wrong.
   [[nodiscard]] static std::optional<std::string_view> summed(std::string_view bytes) {
     constexpr auto sum = sizeof(std::uint64_t);
     if (bytes.size() < tag.size() + sum) return std::nullopt;

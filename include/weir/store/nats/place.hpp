@@ -448,7 +448,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         if (!e->leaves()) continue;
         auto const before = q->data.size();
         e->ask(q->data);
-        // What a later version alone knows goes by itself: it may have to be done here.
+        // A command that only a later version knows goes by itself: it may have to be done here.
         auto& version = q->data[nats_question_tag.size()];
         q->later = version != char{nats_first_wire_version};
         if (q->data.size() > room || (q->later && !q->errands.empty())) {

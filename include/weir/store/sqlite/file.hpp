@@ -327,7 +327,7 @@ class sqlite_file {
     long_log_ = least_long_log;
   }
 
-  // What `sqlite_options` set on the store's own connection.
+  // Sets what `sqlite_options` say of the store's own connection.
   void configure() {
     bool const full = options_.durable == durability::power_loss;
     db_.run(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");

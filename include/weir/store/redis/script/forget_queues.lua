@@ -2,7 +2,7 @@
 --- forgets queues that have nothing, and whose counters have not changed for two days. For that, one
 --- that has nothing is marked when it is seen: by the time, and what was enqueued until then.
 --- KEYS: `names`; for each queue those that it has of its own, as in `queue`. ARGV: their names.
---- Answers the number of the queue at which more is to be removed; 0: of none.
+--- Answers the number of the queue at which there may be more to remove; 0: at none.
 ---@use common, keep, fade
 local names, two_days, piece = KEYS[1], 172800000000, weir.redis_piece
 local function is(key, kind) return call('TYPE', key).ok == kind end
@@ -11,29 +11,17 @@ local function any(from, to)
     if not is(KEYS[i], 'none') then return true end
   end
 end
---- @return how many there were, and whether there are more
-local function remove_ended(jobs, keys, kept)
-  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', '0', piece + 1)
-  for i = 1, math.min(#over, piece) do
-    local what = over[i]:sub(2)
-    call('ZREM', kept, over[i])
-    if over[i]:sub(1, 1) == 'k' then
-      call('HDEL', keys, what)
-    else
-      call('HDEL', jobs, what, what .. 'b', what .. 'n')
-    end
-  end
-  local more = #over > piece
-  piece = math.max(piece - #over, 0)
-  return #over, more
-end
+local jobs, keys, kept
+---@use erase, tidy
 for i = 1, #ARGV - 1 do
   local at = 8 * i - 6
-  local queue, index, jobs, keys, _, dead, kept = unpack(KEYS, at, at + 6)
+  local queue, index, dead = KEYS[at], KEYS[at + 1], KEYS[at + 5]
+  jobs, keys, kept = KEYS[at + 2], KEYS[at + 3], KEYS[at + 6]
   if is(kept, 'zset') and (is(jobs, 'hash') or is(jobs, 'none')) and --\
       (is(keys, 'hash') or is(keys, 'none')) then
-    local removed, more = remove_ended(jobs, keys, kept)
-    if more then return i end
+    local removed = tidy(piece / 2 - 1)
+    piece = piece - removed
+    if piece == 0 then return i end
     local flags = is(queue, 'hash') and call('HGET', queue, 'flags')
     if flags and (removed > 0 or flags:sub(2, 2) == '0') and is(index, 'none') and --\
         is(dead, 'none') then

@@ -510,11 +510,13 @@ end
 
 inline constexpr char part_tidy[] = R"lua(
 local function tidy(n)
-  if call('ZCARD', kept) == 0 then return end
-  for _, what in ipairs(call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, 2 * n + 2)) do
+  if call('ZCARD', kept) == 0 then return 0 end
+  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, 2 * n + 2)
+  for _, what in ipairs(over) do
     call('ZREM', kept, what)
     if what:sub(1, 1) == 'k' then call('HDEL', keys, what:sub(2)) else erase(what:sub(2)) end
   end
+  return #over
 end
 )lua";
 
@@ -1426,27 +1428,16 @@ local function any(from, to)
     if not is(KEYS[i], 'none') then return true end
   end
 end
-local function remove_ended(jobs, keys, kept)
-  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', '0', piece + 1)
-  for i = 1, math.min(#over, piece) do
-    local what = over[i]:sub(2)
-    call('ZREM', kept, over[i])
-    if over[i]:sub(1, 1) == 'k' then
-      call('HDEL', keys, what)
-    else
-      call('HDEL', jobs, what, what .. 'b', what .. 'n')
-    end
-  end
-  local more = #over > piece
-  piece = math.max(piece - #over, 0)
-  return #over, more
-end
+local jobs, keys, kept
+)lua", part_erase, part_tidy, R"lua(
 for i = 1, #ARGV - 1 do
   local at = 8 * i - 6
-  local queue, index, jobs, keys, _, dead, kept = unpack(KEYS, at, at + 6)
+  local queue, index, dead = KEYS[at], KEYS[at + 1], KEYS[at + 5]
+  jobs, keys, kept = KEYS[at + 2], KEYS[at + 3], KEYS[at + 6]
   if is(kept, 'zset') and (is(jobs, 'hash') or is(jobs, 'none')) and (is(keys, 'hash') or is(keys, 'none')) then
-    local removed, more = remove_ended(jobs, keys, kept)
-    if more then return i end
+    local removed = tidy(piece / 2 - 1)
+    piece = piece - removed
+    if piece == 0 then return i end
     local flags = is(queue, 'hash') and call('HGET', queue, 'flags')
     if flags and (removed > 0 or flags:sub(2, 2) == '0') and is(index, 'none') and is(dead, 'none') then
       call('HDEL', queue, '')  -- goes on where memory is full, as in `drains`

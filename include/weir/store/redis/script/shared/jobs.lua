@@ -275,14 +275,16 @@ local function possessor(key)
 end
 
 ---@part tidy
---- A little of the work that time has made: as much as steps make, and never much at once. After
---- `erase`.
+--- A little of the work that time has made: as much as steps make, and never much at once. Gives how
+--- much it was. After `erase`.
 local function tidy(n)
-  if call('ZCARD', kept) == 0 then return end
-  for _, what in ipairs(call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, 2 * n + 2)) do
+  if call('ZCARD', kept) == 0 then return 0 end
+  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, 2 * n + 2)
+  for _, what in ipairs(over) do
     call('ZREM', kept, what)
     if what:sub(1, 1) == 'k' then call('HDEL', keys, what:sub(2)) else erase(what:sub(2)) end
   end
+  return #over
 end
 
 ---@part wait_again

@@ -58,7 +58,7 @@ call('ZCARD', claimed)
 call('ZCARD', due)
 
 ---@part flags
---- What a queue is held by, and whether it is fading (see `fade`), in one field: two digits, and
+--- The holds of a queue, and whether it is fading (see `fade`), in one field: two digits, and
 --- the end of the snooze. Queues that were used have it.
 local flags = call('HGET', KEYS[1], 'flags')
 if flags and flags ~= '000' and (#flags > 18 or not flags:match('^[01][01]%d+$')) then
