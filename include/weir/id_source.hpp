@@ -94,10 +94,10 @@ class id_source {
     std::uint64_t const order = state_->next_order();
     auto const [a, b] = state_->draw(stream::job);
     std::uint64_t const random = a ^ b;
-    std::uint64_t const version = 0x7;
+    std::uint64_t const uuid_version = 0x7;
     std::uint64_t const variant = 0x2;
     std::uint64_t const high =
-        (order & ~std::uint64_t{0xffff}) | version << 12 | (order >> 4 & 0xfff);
+        (order & ~std::uint64_t{0xffff}) | uuid_version << 12 | (order >> 4 & 0xfff);
     std::uint64_t const low = variant << 62 | (order & 0xf) << 58 | random >> 6;
     job_id id;
     for (std::size_t i = 0; i < 8; ++i) {

@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What the NATS store reads: records that are any bytes, JSON replies, times, base 64; and keys as
-// tokens of subjects, of which no two are the same (F27).
+// What the NATS store reads: records that are any bytes, JSON replies, times, base 64, notes; and
+// keys as tokens of subjects, of which no two are the same (F27).
 
 #include "input.hpp"
 #include "weir/command/buckets.hpp"
@@ -11,10 +11,12 @@
 #include "weir/limits.hpp"
 #include "weir/quota.hpp"
 #include "weir/store/nats/buckets.hpp"
+#include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/locks.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/permits.hpp"
 #include "weir/store/nats/reply.hpp"
+#include "weir/store/nats/table_digest.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -60,6 +62,15 @@ void check_record(std::string_view bytes, time_point now) {
   read->expire(now);
   auto const again = State::read(read->write());
   fuzz::require(again && again->write() == read->write(), "what is written can be read");
+}
+
+/// Of what a process has made of a log. The checksum is right, so that the rest is looked at.
+void check_note(std::string text) {
+  text += ' ' + std::to_string(nats_checksum(text));
+  auto const note = nats_table_note::read(text);
+  if (!note) return;
+  auto const again = nats_table_note::read(note->write());
+  fuzz::require(again && again->write() == note->write(), "a note comes back as it was");
 }
 
 /// A history of commands: whatever they make of a record is a record.
@@ -118,6 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
                 "a write was done, overtaken, or has failed");
   (void)read_leader(text);
   (void)read_stream_info(text);
+  check_note(std::string{text});
   check_history(in);
   return 0;
 }

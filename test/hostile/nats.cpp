@@ -627,12 +627,17 @@ void damaged_bytes(dice& d, hostile::campaign& all) {
   for (std::uint64_t n = 1; n != 6; ++n) {
     auto bytes = valid_message(d);
     if (d.chance(70)) mutate(bytes, d);
+    auto message = logged(n, bytes);
+    message.note = detail::nats_table_note{0, n - 1, now, 0, "0.1.0"}.write();
+    if (d.chance(70)) mutate(message.note, d);
     for (auto* const r : {&one, &other}) {
       detail::nats_batch_reader reader{bytes};
-      expect(r->read(logged(n, bytes), reader, [](auto const&, auto const&) {}),
+      expect(r->read(message, reader, [](auto const&, auto const&) {}),
              "damage is taken for a later version");
     }
-    all.count("messages");
+    expect(one.take_contradiction().has_value() == other.take_contradiction().has_value(),
+           "two replicas read a note differently");
+    all.count("messages and their notes");
   }
   auto image = one.image();
   expect(image == other.image(), "two replicas read a damaged log differently");

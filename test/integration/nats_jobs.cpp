@@ -4,15 +4,26 @@
 // What of the jobs on NATS no client sees in an answer: what is written to the log and what is not,
 // images that take its place, processes that fall behind, and who hears of what.
 
+#include "heard_log.hpp"
+#include "mistakes.hpp"
 #include "nats_job_steps.hpp"
 #include "nats_server.hpp"
 #include "patience.hpp"
+#include "weir/store/nats/image_record.hpp"
+#include "weir/store/nats/job_log.hpp"
+#include "weir/store/nats/names.hpp"
+#include "weir/store/nats/reply.hpp"
+#include "weir/store/nats/table_digest.hpp"
+#include "weir/version.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -44,6 +55,61 @@ void until_cut(bed& on, stranger& who, std::uint64_t& next) {
     if (i % 8 == 0 && log_of(who).first > before) return;
   }
   BOOST_TEST_REQUIRE(false, "the log was never cut");
+}
+
+/// A message of the log, if it is there: its data, and what was noted with it.
+struct kept_message {
+  std::string data{};
+  std::optional<weir::detail::nats_table_note> note{};
+};
+kept_message message_of_log(stranger& who, std::uint64_t sequence) {
+  auto const said = nlohmann::json::parse(
+      who.ask("$JS.API.STREAM.MSG.GET.weir-jobs-0", R"({"seq":)" + std::to_string(sequence) + "}"));
+  kept_message out;
+  if (!said.contains("message")) return out;
+  auto const& message = said["message"];
+  out.data = weir::detail::nats_base64(message["data"].get<std::string>()).value();
+  if (!message.contains("hdrs")) return out;
+  auto const headers = weir::detail::nats_base64(message["hdrs"].get<std::string>()).value();
+  auto const name = std::string{weir::detail::nats_note_header} + ": ";
+  auto const at = headers.find(name);
+  BOOST_TEST_REQUIRE(at != headers.npos, headers);
+  auto const begin = at + name.size();
+  out.note = weir::detail::nats_table_note::read(
+      std::string_view{headers}.substr(begin, headers.find("\r\n", begin) - begin));
+  BOOST_TEST(out.note.has_value(), headers);
+  return out;
+}
+/// The last message of the log that says that there is an image; 0: none does.
+std::uint64_t last_notice(stranger& who) {
+  auto const [first, last] = log_of(who);
+  for (auto n = last; n >= first; --n) {
+    auto const data = message_of_log(who, n).data;
+    weir::detail::nats_batch_reader const message{data};
+    if (message.notice() == weir::detail::nats_notice::image) return n;
+  }
+  return 0;
+}
+/// What it holds.
+std::uint64_t newest_image(stranger& who) {
+  std::uint64_t newest = 0;
+  for (std::size_t place = 0; place != weir::detail::nats_names::images; ++place) {
+    auto const subject = weir::detail::nats_names{"weir"}.image(0, place);
+    auto const said = weir::detail::read_leader(
+        who.ask("$JS.API.STREAM.MSG.GET.weir-keys", R"({"last_by_subj":")" + subject + R"("})"));
+    auto const image = weir::detail::nats_image_record::read(said.value().value);
+    if (image) newest = std::max(newest, image->position);
+  }
+  return newest;
+}
+/// Writes to the log as a process would that has made something else of it.
+void disagree(stranger& who, weir::detail::nats_table_note note) {
+  ++note.digest;
+  weir::detail::nats_batch_writer batch{{id_of(1), 1}};
+  batch.add(command::pause_queue{"another"}, std::nullopt);
+  who.publish("weir.j.0",
+              std::string{weir::detail::nats_note_header} + ": " + note.write() + "\r\n",
+              std::move(batch).take());
 }
 
 }  // namespace
@@ -424,6 +490,89 @@ BOOST_AUTO_TEST_CASE(what_is_not_weirs_or_is_later_is_left_alone) {
       R"({"name":"weir-jobs-0","subjects":["weir.j.0"],"retention":"limits","storage":"file"})");
   bed on{foreign, brisk()};
   BOOST_TEST(is_error(on(command::peek_jobs{"queue"}), errc::store_foreign));
+}
+
+BOOST_AUTO_TEST_CASE(F82_who_makes_something_else_of_the_log_than_another_says_so_and_goes_on) {
+  server s;
+  stranger who{s};
+  weir_test::heard_log const heard;
+  bed on{s, brisk()};
+  BOOST_TEST(!enqueue(on, 1, std::string(20'000, 'x')));
+  BOOST_TEST(!enqueue(on, 2));
+  auto const noted = message_of_log(who, 2);
+  BOOST_TEST_REQUIRE(noted.note.has_value());
+  BOOST_TEST(noted.note->begin == 0U);
+  BOOST_TEST(noted.note->position == 1U);
+  auto const told = [&] { return heard.count("makes other jobs"); };
+  {
+    bed fresh{s, brisk()};
+    BOOST_TEST(stats(fresh).pending == 2U);
+    BOOST_TEST(told() == 0U, heard.all());
+  }
+  disagree(who, *noted.note);
+  auto const log = log_of(who);
+  BOOST_TEST(stats(on).pending == 2U);  // it has heard of it
+  BOOST_TEST(told() == 1U);
+  weir_test::compare_row("nats.disagreement", heard.first(),
+                         {{std::to_string(s.port()), "PORT"},
+                          {"message 1 ", "message N "},
+                          {"weir " + std::string{weir::version}, "weir VERSION"}});
+  bed fresh{s, brisk()};
+  BOOST_TEST(stats(fresh).pending == 2U);  // it has read it
+  BOOST_TEST(told() == 2U);
+  // Nothing is done about it.
+  BOOST_TEST(log_of(who).first == log.first);
+  BOOST_TEST(log_of(who).last == log.last);
+  complete(fresh, dequeue(fresh, 1).jobs.at(0));
+  BOOST_TEST(!enqueue(on, 3));
+  disagree(who, *noted.note);
+  BOOST_TEST(stats(on).pending == 2U);
+  BOOST_TEST(stats(fresh).pending == 2U);
+  BOOST_TEST(told() == 2U);  // once
+}
+
+BOOST_AUTO_TEST_CASE(F82_who_begins_with_an_image_compares_what_comes_after_its_notice) {
+  server s;
+  stranger who{s};
+  weir_test::heard_log const heard;
+  std::uint64_t next = 1000;
+  std::uint64_t notice = 0;
+  {
+    auto o = with_images();
+    o.image_interval = 40'000;  // no other one comes before the note
+    bed on{s, o};
+    BOOST_TEST(!enqueue(on, 999));
+    until_cut(on, who, next);
+    BOOST_TEST_REQUIRE(happens(on.io, [&] { return last_notice(who) > newest_image(who); }));
+    notice = last_notice(who);
+    BOOST_TEST(!enqueue(on, 1, std::string(20'000, 'x')));
+    BOOST_TEST(!enqueue(on, 2));
+  }
+  auto const noted = message_of_log(who, log_of(who).last).note;
+  BOOST_TEST_REQUIRE(noted.has_value());
+  BOOST_TEST(noted->begin == notice);
+  auto const told = [&] { return heard.count("makes other jobs"); };
+  {
+    bed on{s, brisk()};
+    BOOST_TEST(stats(on).pending + stats(on).leased == 3U);
+    BOOST_TEST(told() == 0U, heard.all());
+  }
+  disagree(who, *noted);
+  bed on{s, brisk()};
+  BOOST_TEST(stats(on).pending + stats(on).leased == 3U);
+  BOOST_TEST(told() == 1U);
+}
+
+// A message may be as large as the server takes any, and a note has no room then (F59).
+BOOST_AUTO_TEST_CASE(what_leaves_no_room_for_a_note_goes_without) {
+  server s;
+  stranger who{s};
+  bed on{s, brisk()};
+  BOOST_TEST(!enqueue(on, 1, std::string(20'000, 'x')));
+  BOOST_TEST(!enqueue(on, 2, std::string((1U << 20U) - 160, 'x')));
+  BOOST_TEST(!message_of_log(who, 2).note.has_value());
+  BOOST_TEST(!enqueue(on, 3));
+  BOOST_TEST(message_of_log(who, 3).note.has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,12 +6,10 @@
 
 #include "nats_job_steps.hpp"
 #include "nats_server.hpp"
+#include "nats_together.hpp"
 #include "patience.hpp"
 #include "weir/limiter.hpp"
 #include "weir/rule/shards.hpp"
-#include "weir/store/nats/names.hpp"
-#include "weir/store/nats/reply.hpp"
-#include "weir/store/nats/table.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/testing/fault_proxy.hpp"
 
@@ -47,56 +45,10 @@ using namespace nats_test;
 using network_test::lasting;
 using weir_test::happens;
 
-nats_options owning() {
-  auto o = brisk();
-  o.owner = true;
-  o.owner_patience = 1min;  // no owner is given up because a machine is slow
-  return o;
-}
-nats_options asking() {
-  auto o = owning();
-  o.owner = false;
-  return o;
-}
-
-/// A store that runs together with others, in one context: as processes do that all live.
-class together {
- public:
-  explicit together(server& s) : server_{&s} {}
-  together(together const&) = delete;
-  together& operator=(together const&) = delete;
-  ~together() {
-    for (auto const& s : all_) s.close();
-    io.restart();
-    io.run();
-  }
-
-  nats_store add(nats_options const& o) {
-    all_.emplace_back(io.get_executor(), server_->address(), o);
-    all_.back().async_run([](error_code) {});
-    return all_.back();
-  }
-
-  boost::asio::io_context io{};
-
- private:
-  server* server_;
-  std::vector<nats_store> all_{};
-};
-
-/// Asks one of them, as the tests of jobs do.
-struct via {
-  template <class C>
-  [[nodiscard]] result<typename C::result> operator()(C const& c) {
-    return ask(all.io, store, c);
-  }
-  together& all;
-  nats_store store;
-};
-
 /// A store that does nothing unless it is told to go on: a process that is stopped.
 struct stoppable {
   stoppable(server& s, nats_options const& o) : it{s, o} {}
+  stoppable(nats_address const& where, nats_options const& o) : it{where, o} {}
   void go_on() {
     it.io.restart();
     it.io.run_for(50ms);
@@ -104,22 +56,14 @@ struct stoppable {
   bed it;
 };
 
-/// Of the part of a key or, if it is empty, of the first shard.
-std::uint32_t part_of(std::string_view key) {
-  return key.empty() ? detail::nats_key_parts : detail::nats_part_of(key);
-}
-detail::nats_names const names{"weir"};
-
-/// The owner, by its record.
-std::string owner_of(stranger& who, std::string_view key) {
-  auto const text = who.ask("$JS.API.STREAM.MSG.GET.weir-keys",
-                            R"({"last_by_subj":")" + names.owner(part_of(key)) + R"("})");
-  auto const said = nlohmann::json::parse(text);
-  if (!said.contains("message")) return {};
-  auto const value = detail::nats_base64(said["message"]["data"].get<std::string>());
-  BOOST_TEST_REQUIRE(value.has_value());
-  return value->substr(value->find(' ') + 1);
-}
+/// Has a user that does not hear who says to be the owner, and finds out later.
+constexpr auto deaf_to_owners = R"(
+  no_auth_user: all
+  authorization: { users: [
+    { user: all, password: all },
+    { user: deaf, password: deaf, permissions: { subscribe: { deny: "weir.h.>" } } }
+  ] }
+)";
 
 /// Those who have written to the log of a shard.
 std::set<std::string> writers(stranger& who, std::uint32_t shard = 0) {
@@ -302,8 +246,8 @@ BOOST_AUTO_TEST_CASE(an_owner_that_says_nothing_is_replaced_and_then_asks) {
 }
 
 BOOST_AUTO_TEST_CASE(two_that_both_believe_to_be_the_owner_do_no_harm) {
-  server s;
-  stoppable old{s, owning()};
+  server s{{}, deaf_to_owners};
+  stoppable old{at(s, "deaf:deaf@"), owning()};
   auto const q = quota::per_hour(100);
   BOOST_TEST(old.it(one_token("key", q)).value().allowed);
   BOOST_TEST(!enqueue(old.it, 1));

@@ -12,6 +12,7 @@ STORE, CLUSTER, JOBS = "integration.nats_store", "integration.nats_cluster", "in
 JOB_FAULTS, JOB_CLUSTER = "integration.nats_job_faults", "integration.nats_job_cluster"
 DAMAGE, FRAMES = "integration.nats_damage", "unit.nats_framing"
 SIZES, FAILOVER = "integration.nats_sizes", "integration.nats_failover"
+FULL = "integration.nats_full"
 TIMES, POWER = "integration.nats_time", "integration.nats_power"
 UNIT_TIMES, LOG_TIMES = "unit.nats_store_time", "unit.nats_log_time"
 
@@ -22,7 +23,7 @@ KEEPER, FEED = "store/nats/job_keeper.hpp", "store/nats/job_feed.hpp"
 REQUESTS, LOG = "store/nats/job_requests.hpp", "store/nats/job_log.hpp"
 DIAL, NAMES, FRAMING = "store/nats/dial.hpp", "store/nats/names.hpp", "store/nats/framing.hpp"
 REPLICA, LOCKS = "store/nats/job_replica.hpp", "store/nats/locks.hpp"
-TIME = "store/nats/store_time.hpp"
+TIME, DIGEST = "store/nats/store_time.hpp", "store/nats/table_digest.hpp"
 
 MUTANTS = [
     ("overwrites", "a record is written whoever has written it meanwhile", RECORD,
@@ -124,8 +125,21 @@ MUTANTS = [
      "certain_ = !found.note;", instead("certain_ = true;"),
      {UNIT_TIMES: ["F100_a_newcomer*", "a_newcomer*"]}),
     ("full_is_full", "what empties a log that is full does not wait for room", KEEPER,
-     "c->waits_for_room++ == most_waits_for_room", value("true"),
-     {JOBS: ["F61_a_log*"]}),
+     "before > (adds ? 0 : most_waits_for_room)", value("true"),
+     {FULL: ["F61_what*"]}),
+    ("reserve_stays", "what is kept for renewals is not given up for them", RECORD,
+     "if (!std::exchange(gave_, true)) {",
+     before("return failed(make_error_code(errc::store_full));"),
+     {FULL: ["F61_beside*"]}),
+    ("keys_take_the_reserve", "what is kept for renewals is used for new keys", RECORD,
+     "grows_ && !reserve_->whole()", value("false"),
+     {FULL: ["F61_beside*"]}),
+    ("jobs_take_the_reserve", "what is kept for completions is used for enqueues", KEEPER,
+     "if (!may_add()) return add_later(std::move(c));", instead(";"),
+     {FULL: ["F61_beside*"]}),
+    ("images_find_no_room", "nothing is given up for the image of a full log", WRITER,
+     "written.failed == errc::store_full && full_", value("false"),
+     {FULL: ["F61_what*"]}),
     ("steps_are_followed", "a clock that is set sets the time", TIME,
      "moved >= -set && moved <= doubt", value("true"),
      {TIMES: ["F99_time*", "F99_nobody*"], UNIT_TIMES: ["F99_F100*"]}),
@@ -247,4 +261,13 @@ MUTANTS = [
     ("stays_with_it", "a server on which nothing is served is not left", LINK,
      "unserved_ == most_unserved", value("false"),
      {FAILOVER: ["F70_a_server*", "F70_behind*"]}),
+    ("never_begins_anew", "a digest is of all that its process has read", DIGEST,
+     "mixed_ = {};", instead(";"),
+     {JOBS: ["F82_who_begins*"]}),
+    ("disagrees_in_silence", "that another process makes other jobs is not told", FEED,
+     "if (auto const other = replica_->take_contradiction()) tell_of(*other);", instead(";"),
+     {JOBS: ["F82_who*"]}),
+    ("notes_always", "a note goes with a message that fills what the server takes", KEEPER,
+     "message.size() + note.size() + nats_request::most_headers > room", value("false"),
+     {JOBS: ["what_leaves_no_room*"]}),
 ]

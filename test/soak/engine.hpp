@@ -85,7 +85,7 @@ using engine_on = engine::apply<level, Store>;
 struct opening {
   std::string url;              ///< redis://, nats://, postgresql:// or sqlite:PATH
   std::string prefix = "soak";  ///< of keys, subjects, or the schema
-  std::uint64_t max_bytes = 0;  ///< SQLite's file and NATS' stream; 0: no bound
+  std::uint64_t max_bytes = 0;  ///< SQLite's file; 0: no bound
   std::uint32_t shards = 1;     ///< of Redis
   std::uint32_t replicas = 1;   ///< of NATS' streams
 };

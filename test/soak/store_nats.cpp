@@ -16,7 +16,6 @@ std::shared_ptr<engine> open_nats(boost::asio::any_io_executor const& ex, openin
   options.offline_patience = options.connect_timeout = options.request_timeout =
       std::chrono::seconds{2};
   options.longest_reconnect_wait = std::chrono::milliseconds{500};
-  options.max_bytes = o.max_bytes;
   options.replicas = o.replicas;
   weir::nats_store const store{ex, weir::nats_address::parse(o.url).value(), options};
   store.async_run(boost::asio::detached);

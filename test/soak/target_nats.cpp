@@ -31,13 +31,10 @@ void start(server& s) {
 class nats_target final : public target {
  public:
   explicit nats_target(wish const& w)
-      : max_bytes_{w.small ? 24U << 20U : 0U},
-        clocks_{w.clocks},
-        server_{{}, {}, clock_of(w)} {}
+      : clocks_{w.clocks},
+        server_{{}, w.small ? "jetstream { max_file_store: 24MB }\n" : "", clock_of(w)} {}
   [[nodiscard]] opening direct() const override {
-    return {.url = "nats://127.0.0.1:" + std::to_string(server_.port()),
-            .prefix = "soak",
-            .max_bytes = max_bytes_};
+    return {.url = "nats://127.0.0.1:" + std::to_string(server_.port()), .prefix = "soak"};
   }
   [[nodiscard]] std::vector<fault> faults() override {
     std::vector<fault> out{
@@ -97,7 +94,6 @@ class nats_target final : public target {
     start(server_);
   }
 
-  std::uint64_t max_bytes_;
   bool clocks_;
   server server_;
   std::optional<nats_test::stranger> listener_{};

@@ -57,6 +57,7 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
     return taker_.load(std::memory_order_seq_cst) == std::thread::id{};
   }
   void stays() noexcept { left_.store(false, std::memory_order_seq_cst); }
+  [[nodiscard]] bool left() const noexcept { return left_.load(std::memory_order_seq_cst); }
 
   /// Its time is over: completes it with `outcome_unknown` if it may have been done, and otherwise
   /// with `untouched`, unless it has ended already.
@@ -68,7 +69,6 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
   }
 
  protected:
-  [[nodiscard]] bool left() const noexcept { return left_.load(std::memory_order_seq_cst); }
   bool take() noexcept {
     std::thread::id nobody;
     return taker_.compare_exchange_strong(nobody, std::this_thread::get_id(),

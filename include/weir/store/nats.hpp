@@ -81,6 +81,14 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// one that has a command for it, unless `nats_options::owner` is false. All others ask it to
 /// execute their commands, and it combines them. The shards of the jobs have owners, too.
 ///
+/// Parts and shards are spread evenly over the processes that may own and are used, as they come
+/// and go. One that has had a connection for about ten of `health_check_interval` looks who owns
+/// what, a record at a time, and takes over, one after the other, what a process owns that has at
+/// least two more parts, or shards, than itself. A shard is read before it is taken, so that
+/// commands need not wait for it. The former owner sends those who still ask it to the new one, and
+/// no command fails for it. What is taken and cannot be kept is not taken again for a minute,
+/// and each time for twice as long, up to an hour.
+///
 /// Owners are a matter of speed alone: records and logs are right whoever writes them. One that
 /// stood still or was cut off finds that it was replaced, and asks like the others. No lease has to
 /// end before that: a process that asks an owner which has ended hears at once that nobody listens,
@@ -190,7 +198,8 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// On the server stays: for each key a message, until two hours after all of it is over (a minute
 /// where nothing is held, or of a bucket that is full within a minute); eight and one for each
 /// shard, which name the owners; one with the time; for each shard its last three images and the
-/// log since one of them.
+/// log since one of them; and what is kept for a store that is full: `nats_options::reserve`, and
+/// for each shard that takes more than half of that 1.4 times its image.
 class nats_store {
  public:
   using executor_type = boost::asio::any_io_executor;  ///< where the connection lives

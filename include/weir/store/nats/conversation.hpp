@@ -136,6 +136,7 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
       }
     };
     if (r.expected) header("Nats-Expected-Last-Subject-Sequence", std::to_string(*r.expected));
+    if (!r.note.empty()) header(nats_note_header, r.note);
     if (r.ttl != 0) header("Nats-TTL", std::to_string(r.ttl) + "s");
     return message;
   }

@@ -52,8 +52,10 @@ class nats_engine {
 
   void run(boost::asio::any_completion_handler<void(error_code)> handler) {
     auto op = park<error_code>(executor_, std::move(handler));
-    dispatch_task(link_->strand(),
-                  [link = link_, places = places_] { link->listen(places->hinted()); });
+    dispatch_task(link_->strand(), [link = link_, places = places_] {
+      link->listen(places);
+      places->start();
+    });
     link_->run(std::move(op));
   }
   void close() { link_->close(); }

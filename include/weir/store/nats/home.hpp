@@ -8,11 +8,13 @@
 #include "weir/command/permits.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/store/nats/balance.hpp"
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/job_calls.hpp"
 #include "weir/store/nats/jobs.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/record.hpp"
+#include "weir/store/nats/reserve.hpp"
 #include "weir/store/nats/table.hpp"
 #include "weir/store/nats/waits.hpp"
 #include "weir/store/nats/wire.hpp"
@@ -99,8 +101,21 @@ template <class C>
 class nats_home {
  public:
   explicit nats_home(std::shared_ptr<nats_link> const& link)
-      : table_{std::make_shared<nats_table>(link)},
-        jobs_{link} {}
+      : reserve_{std::make_shared<nats_reserve>(link, "all", claims_.process())},
+        table_{std::make_shared<nats_table>(link, reserve_)},
+        jobs_{link, reserve_} {
+    auto const size = link->options().reserve;
+    if (size == 0) return;
+    link->count(link->names().reserve("all"),
+                [kept = std::weak_ptr{reserve_}, size](nats_stream_info const& info) {
+                  auto const reserve = kept.lock();
+                  if (!reserve) return;
+                  auto const most = info.max_bytes == 0 ? size : info.max_bytes / 8;
+                  auto const bytes = std::min<std::size_t>(size, most);
+                  reserve->is_to_be(bytes, bytes);
+                  reserve->found(info.numbers);
+                });
+  }
 
   /// Of all that a command may be about: those of keys come first, and then the shards.
   template <class C>
@@ -135,10 +150,22 @@ class nats_home {
   [[nodiscard]] error_code refusal(std::uint32_t part) const {
     return part >= nats_key_parts ? jobs_.refusal(part - nats_key_parts) : error_code{};
   }
+  /// Has a shard read, so that commands need not wait for that once this process owns it. `leave`
+  /// ends it.
+  void prepare(std::uint32_t part) {
+    if (part >= nats_key_parts) jobs_.prepare(part - nats_key_parts);
+  }
+  /// Is all of it read?
+  [[nodiscard]] bool is_ready(std::uint32_t part) const {
+    return part < nats_key_parts || jobs_.is_ready(part - nats_key_parts);
+  }
   /// Somebody else owns it from here on: what is kept of it can go.
   void leave(std::uint32_t part) {
     if (part >= nats_key_parts) jobs_.leave(part - nats_key_parts);
   }
+
+  /// The names of this process as an owner.
+  [[nodiscard]] nats_claims& claims() noexcept { return claims_; }
 
   /// Listens to the hints of others.
   [[nodiscard]] std::shared_ptr<nats_hinted> hinted() const { return table_; }
@@ -149,6 +176,8 @@ class nats_home {
     table_->submit(std::static_pointer_cast<nats_step<State>>(e));
   }
 
+  nats_claims claims_;
+  std::shared_ptr<nats_reserve> reserve_;
   std::shared_ptr<nats_table> table_;
   nats_jobs jobs_;
 };

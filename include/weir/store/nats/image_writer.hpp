@@ -167,7 +167,10 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     auto const held = feed ? feed->hold() : nullptr;
     if (!on || !held) return end();
     if (!safe_ || newest_ > (**held).position()) return begin();
-    purge(newest_, [this](bool some) { some ? end() : begin(); });
+    purge(newest_, [this](bool some) {
+      made_ = some;
+      some ? end() : begin();
+    });
   }
   /// Cuts the log behind a message. `then(bool)`: was there something?
   void purge(std::uint64_t position, std::function<void(bool)> then) {
@@ -185,7 +188,8 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     auto const feed = feed_.lock();
     if (!on) return end();
     held_ = feed ? feed->hold() : nullptr;
-    if (!held_ || (**held_).position() <= newest_) return end();  // it would be no news
+    made_ = held_ && (**held_).position() <= newest_;
+    if (!held_ || made_) return end();  // it would be no news
     record_.position = (**held_).position();
     record_.id = boost::uuids::to_string(sender_) + "-" + std::to_string(record_.position);
     record_.part_size = nats_image_record::part_within(on->max_payload());
@@ -234,18 +238,48 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   }
 
   void write_part() {
+    if (next_ != record_.parts) write_part(next_++);
+  }
+  void write_part(std::size_t n) {
     auto const on = link_.lock();
     if (!on || over_) return end();
-    if (next_ == record_.parts || gives_up_) return;
-    auto const n = next_++;
-    ask(on->names().part(shard_, record_.id, n), std::move(parts_[n]), [this](nats_reply const& r) {
+    if (gives_up_) return;
+    ask(on->names().part(shard_, record_.id, n), parts_[n], [this, n](nats_reply const& r) {
       auto const written = read_written(r.data());
+      if (written.failed == errc::store_full && full_) return no_room(n);
       if (written.sequence == 0) return give_up();
       if (gives_up_) return;
       first_ = std::min(first_, written.sequence);
+      std::string{}.swap(parts_[n]);
       if (++written_ == record_.parts) return look_at(0, &nats_image_writing::say);
       write_part();
     });
+  }
+  /// So what is kept for this is given up: first images before the newest one, and then reserves.
+  void no_room(std::size_t part) {
+    if (gives_up_) return;
+    refused_.push_back(part);
+    if (refused_.size() != 1) return;  // that is on its way
+    if (given_ == most_given) return give_up();
+    auto const feed = feed_.lock();
+    if (!feed) return end();
+    remove_older(0, [self = shared_from_this(), feed] {
+      feed->give_room(self->given_++, [self] {
+        for (auto const n : std::exchange(self->refused_, {})) self->write_part(n);
+      });
+    });
+  }
+  void remove_older(std::size_t n, std::function<void()> then) {
+    auto const on = link_.lock();
+    if (!on) return end();
+    while (n != places_.size() &&
+           (given_ != 0 || !places_[n].image || places_[n].image->position == newest_)) {
+      ++n;
+    }
+    if (n == places_.size()) return then();
+    ask(on->names().purge(),
+        R"({"filter":")" + on->names().parts(shard_, places_[n].image->id) + R"("})",
+        [this, n, then = std::move(then)](nats_reply const&) { remove_older(n + 1, then); });
   }
   /// There is no room for all parts: those that were written would fill what others need (F61).
   void give_up() {
@@ -261,7 +295,10 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     record_.complete = on->now().latest();
     ask(
         on->names().image(shard_, place_), record_.write(),
-        [this](nats_reply const& r) { read_written(r.data()).sequence == 0 ? end() : cut(); },
+        [this](nats_reply const& r) {
+          made_ = read_written(r.data()).sequence != 0;
+          made_ ? cut() : end();
+        },
         places_[place_].sequence);
   }
   void cut() {
@@ -281,6 +318,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void find_first(std::size_t n) {
     auto const on = link_.lock();
     if (!on) return end();
+    if (full_) return clean();  // there is no room for those of before
     if (n == places_.size()) return remove_replaced();
     if (n == place_ || !places_[n].image) return find_first(n + 1);
     look(on->names().part(shard_, places_[n].image->id, 0), [this, n](nats_record const& found) {
@@ -309,7 +347,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     held_.reset();
     parts_.clear();
     if (std::exchange(over_, true)) return;
-    if (auto const feed = feed_.lock()) feed->image_ended(full_);
+    if (auto const feed = feed_.lock()) feed->image_ended(full_, made_);
   }
 
   std::weak_ptr<nats_link> const link_;
@@ -329,7 +367,11 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   std::uint64_t first_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t next_ = 0;
   std::uint64_t written_ = 0;
+  static constexpr int most_given = 2;  // times that room is given up
+  int given_ = 0;
+  std::vector<std::size_t> refused_;  // parts, for want of room
   bool gives_up_ = false;
+  bool made_ = false;
   bool over_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/log.hpp"
 #include "weir/store/nats/image_reader.hpp"
 #include "weir/store/nats/image_record.hpp"
 #include "weir/store/nats/job_replica.hpp"
@@ -17,8 +18,10 @@
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/retry.hpp"
+#include "weir/store/nats/table_digest.hpp"
 #include "weir/store/nats/turn.hpp"
 #include "weir/time.hpp"
+#include "weir/version.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -87,9 +90,15 @@ class nats_job_feed : public nats_job_requests {
   /// Why the shard cannot be read; empty: it can, for all that is known.
   [[nodiscard]] error_code refusal() const noexcept { return refused_; }
 
+  /// Does the replica know all that the log has, for all that is known?
+  [[nodiscard]] bool current() const noexcept { return current_; }
+
   /// An image was written, or could not be.
   /// @param full so that there is room in the log
-  virtual void image_ended(bool full) = 0;
+  /// @param made there is one, or there is room without
+  virtual void image_ended(bool full, bool made) = 0;
+  /// There is no room for an image: gives some up, and then more.
+  virtual void give_room(int step, std::function<void()> then) = 0;
 
  protected:
   /// The replica knows all that there was when the connection was made.
@@ -102,7 +111,6 @@ class nats_job_feed : public nats_job_requests {
   /// Some messages were read.
   virtual void advanced() = 0;
 
-  [[nodiscard]] bool current() const noexcept { return current_; }
   /// Only while it is current.
   [[nodiscard]] nats_job_replica& replica() noexcept { return *replica_; }
 
@@ -413,6 +421,7 @@ class nats_job_feed : public nats_job_requests {
       ahead_bytes_ -= message.data.size();
       if (message.sequence <= replica_->position()) continue;
       if (!read(*replica_, message)) return stop(make_error_code(errc::schema_too_new));
+      if (auto const other = replica_->take_contradiction()) tell_of(*other);
       unlooked += message.data.size();
       any = true;
       missing_since_.reset();
@@ -427,6 +436,16 @@ class nats_job_feed : public nats_job_requests {
     } else if (any && current_) {
       advanced();
     }
+  }
+  /// Somebody has to serve the shard, so all goes on.
+  void tell_of(nats_table_note const& other) const {
+    auto const on = link();
+    if (!on) return;
+    tell_log(log::level::error, log::topic::store,
+             on->log_name() + ": shard " + std::to_string(number()) +
+                 ": of its log up to message " + std::to_string(other.position) +
+                 " this process, with weir " + std::string{version} +
+                 ", makes other jobs than a process with weir " + other.by + " does");
   }
   void advance_later() {
     auto const on = link();

@@ -9,6 +9,7 @@
 #include "weir/store/nats/image_record.hpp"
 #include "weir/store/nats/job_log.hpp"
 #include "weir/store/nats/log_info.hpp"
+#include "weir/store/nats/table_digest.hpp"
 #include "weir/table/job_budget.hpp"
 #include "weir/table/job_image.hpp"
 #include "weir/table/job_shard.hpp"
@@ -21,6 +22,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -51,6 +53,19 @@ class nats_job_replica {
   /// Bytes of the log since the last image that is known of, and the size of that.
   [[nodiscard]] std::size_t since_image() const noexcept { return since_image_; }
   [[nodiscard]] std::size_t last_image() const noexcept { return last_image_; }
+  /// Records that there were then.
+  [[nodiscard]] std::size_t used_at_image() const noexcept { return used_at_image_; }
+
+  /// What was made of the log, where that is due to be noted in it; empty: it is not.
+  [[nodiscard]] std::optional<nats_table_note> note_due() const {
+    if (since_note_ < note_interval) return std::nullopt;
+    return digest_.of(position_);
+  }
+  /// What another process has made of the log, if that is something else. It is told of once,
+  /// until the digest begins anew.
+  [[nodiscard]] std::optional<nats_table_note> take_contradiction() {
+    return std::exchange(contradiction_, std::nullopt);
+  }
 
   /// Writes an image, with pauses. Nothing may be read meanwhile.
   [[nodiscard]] paced saving(compact_writer& to) const {
@@ -68,12 +83,14 @@ class nats_job_replica {
   /// this is good for nothing.
   [[nodiscard]] paced loading(compact_reader& from, nats_image_record const& image) {
     last_image_ = from.left();
+    digest_.forget();
     from(seen_);
     position_ = image.position;
     stored_ = image.stored;
     told_ = image.told;
     auto work = job_image::loading(shard_, from);
     while (work.go_on()) co_await paced::pause{};
+    used_at_image_ = used();
     co_return work.succeeded() && from.complete();
   }
 
@@ -94,20 +111,26 @@ class nats_job_replica {
     stored_ = m.time;
     position_ = m.sequence;
     since_image_ += m.data.size() + overhead;
+    since_note_ += m.data.size() + overhead;
+    if (!m.note.empty()) compare(m.note);
     if (message.notice() == nats_notice::image) {
       // A size that no image of this log can have must not keep the next one from being written.
       auto const most = 4 * (last_image_ + since_image_) + least_bound;
       last_image_ = static_cast<std::size_t>(std::min<std::uint64_t>(message.image(), most));
       since_image_ = 0;
+      used_at_image_ = used();
     }
     bool const whole = message.for_each([&](auto const& c, std::optional<time_point> told) {
       auto answer = shard_.apply(c, told.value_or(seen_));
+      digest_.add(answer);
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(c)>, command::dequeue_jobs>) {
         if (answer.has_value()) answer->damaged += std::exchange(damaged_, 0);
       }
       each(c, std::move(answer));
     });
     if (!whole) passed_over();
+    digest_.read(position_, stored_, seen_, whole);
+    if (message.notice() == nats_notice::image) digest_.begin(position_);
     return true;
   }
 
@@ -115,6 +138,17 @@ class nats_job_replica {
   static constexpr std::size_t everything = std::numeric_limits<std::size_t>::max() / 2;
   static constexpr std::size_t overhead = 64;  // of a message in the stream
   static constexpr std::size_t least_bound = 1U << 20U;
+  /// Bytes of the log between two notes of what was made of it: they add less than a hundredth.
+  static constexpr std::size_t note_interval = 16U << 10U;
+
+  void compare(std::string_view text) {
+    auto note = nats_table_note::read(text);
+    if (!note) return;
+    since_note_ = 0;
+    if (!digest_.contradicts(*note) || contradicted_ == note->begin) return;
+    contradicted_ = note->begin;
+    contradiction_ = std::move(note);
+  }
 
   /// The time of the log does not run backwards, and does not wait for a sender who is behind: it
   /// goes on by as much as both the sender and the server say that has passed.
@@ -133,6 +167,11 @@ class nats_job_replica {
   time_point told_ = time_point::min();
   std::size_t since_image_ = 0;
   std::size_t last_image_ = 0;
+  std::size_t used_at_image_ = 0;
+  nats_table_digest digest_;
+  std::size_t since_note_ = 0;                    // bytes of the log
+  std::optional<nats_table_note> contradiction_;  // that was not told of yet
+  std::optional<std::uint64_t> contradicted_;     // where the digest of the last one begins
   std::uint32_t damaged_ = 0;  // messages that were passed over, and not told of yet
 };
 

@@ -46,8 +46,9 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
 
   /// Asks for something, and is told what came of it on whatever connection.
+  /// @param note as in `nats_request`
   void ask(std::string subject, std::string data, on_reply then, on_failure otherwise,
-           std::optional<std::uint64_t> expected = {}) {
+           std::optional<std::uint64_t> expected = {}, std::string note = {}) {
     auto const on = link();
     if (!on) return otherwise(make_error_code(errc::closed), false);
     auto const r =
@@ -55,6 +56,7 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
     r->subject = std::move(subject);
     r->data = std::move(data);
     r->expected = expected;
+    r->note = std::move(note);
     on->submit(r);
   }
 

@@ -10,6 +10,7 @@
 #include "weir/store/nats/job_calls.hpp"
 #include "weir/store/nats/job_keeper.hpp"
 #include "weir/store/nats/link.hpp"
+#include "weir/store/nats/reserve.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +24,9 @@ namespace weir::detail {
 /// The shards of a store that this process has to do with. In the strand of the link.
 class nats_jobs {
  public:
-  explicit nats_jobs(std::shared_ptr<nats_link> const& link)
+  nats_jobs(std::shared_ptr<nats_link> const& link, std::shared_ptr<nats_reserve> reserve)
       : link_{link},
+        reserve_{std::move(reserve)},
         keepers_(link->options().shards) {}
 
   /// Of a command on two queues that are in two shards: one that there is not.
@@ -59,6 +61,15 @@ class nats_jobs {
     return known ? keepers_[shard]->refusal() : error_code{};
   }
 
+  /// Has a shard read. `leave` ends it.
+  void prepare(std::uint32_t shard) {
+    if (shard < keepers_.size()) (void)of(shard);
+  }
+  /// Is all of it read?
+  [[nodiscard]] bool is_ready(std::uint32_t shard) const {
+    return shard < keepers_.size() && keepers_[shard] && keepers_[shard]->current();
+  }
+
   void submit(std::uint32_t shard, std::shared_ptr<nats_job_call> call) {
     if (auto const error = wrong(shard)) return call->fail(error);
     of(shard).submit(std::move(call));
@@ -82,7 +93,7 @@ class nats_jobs {
   [[nodiscard]] nats_job_keeper& of(std::uint32_t shard) {
     auto& at = keepers_[shard];
     if (!at || at->left()) {
-      at = std::make_shared<nats_job_keeper>(link_.lock(), shard);
+      at = std::make_shared<nats_job_keeper>(link_.lock(), shard, reserve_);
       at->start();
     }
     at->stay();
@@ -90,6 +101,7 @@ class nats_jobs {
   }
 
   std::weak_ptr<nats_link> const link_;
+  std::shared_ptr<nats_reserve> const reserve_;
   std::vector<std::shared_ptr<nats_job_keeper>> keepers_;
 };
 

@@ -75,6 +75,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   [[nodiscard]] nats_names const& names() const noexcept { return names_; }
   [[nodiscard]] nats_strand const& strand() const noexcept { return strand_; }
   [[nodiscard]] bool usable() const noexcept { return usable_; }
+  /// Names the store in the log.
+  [[nodiscard]] std::string log_name() const { return log_name(address_); }
   /// Commands that were not answered yet; of any thread.
   [[nodiscard]] std::shared_ptr<std::atomic<std::size_t>> const& pending() const noexcept {
     return pending_;
@@ -101,6 +103,11 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   // The rest is within the strand.
 
   void listen(std::weak_ptr<nats_hinted> who) { hinted_ = std::move(who); }
+  /// Tells what the stream is like whenever that was asked, and how many of some records it has.
+  void count(std::string const& records, std::function<void(nats_stream_info const&)> then) {
+    counting_ = names_.counting(records);
+    counted_ = std::move(then);
+  }
 
   /// Follows a subject as long as somebody listens. May be asked for at any time.
   void follow(std::string subject, std::shared_ptr<nats_feed> const& feed) {
@@ -302,7 +309,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void greet() {
     after(options_.connect_timeout, [](nats_link& l) { l.hang_up(); });
     auto const sent = system_clock{}.steady_now();
-    ask(names_.info(), {}, [this, sent](error_code ec, nats_reply const* reply) {
+    ask(names_.info(), counting_, [this, sent](error_code ec, nats_reply const* reply) {
       if (ec) return not_greeted(ec);
       auto const info = read_stream_info(reply->data());
       if (info.error == static_cast<int>(nats_code::stream_not_found)) {
@@ -347,9 +354,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     bool const well = info.time && doubt <= nats_server_time::vague;
     if (!well && ++greetings_ < most_greetings) return greet();
     if (!info.time) return hang_up();
-    look_for_note(info.last, [this](error_code ec) {
+    look_for_note(info.last, [this, info](error_code ec) {
       if (ec) return not_greeted(ec);
       open(large_enough() ? error_code{} : nats_small_payload());
+      if (up_ && !refused_ && counted_) counted_(info);
     });
   }
 
@@ -433,7 +441,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       return hang_up();
     }
     auto const sent = system_clock{}.steady_now();
-    ask(names_.info(), {}, [this, sent](error_code ec, nats_reply const* reply) {
+    ask(names_.info(), counting_, [this, sent](error_code ec, nats_reply const* reply) {
       if (ec == nats_not_permitted()) served();
       if (ec) return;
       auto const info = read_stream_info(reply->data());
@@ -443,6 +451,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       }
       if (info.error != 0 || !info.time) return;
       learn(info, sent);
+      if (up_ && !refused_ && counted_) counted_(info);
       // It was missing, or something else, when it was last looked at.
       bool const mended = refused_ && up_ && info.fits && large_enough();
       look_for_note(info.last, [this, mended](error_code wrong) {
@@ -555,6 +564,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::uint64_t connections_ = 0;
   nats_owner<natsSubscription> hints_;
   std::weak_ptr<nats_hinted> hinted_;
+  std::string counting_;
+  std::function<void(nats_stream_info const&)> counted_;
   nats_followers followers_;
   nats_store_time time_;
   std::string cause_;  // of the connection's end, once it is known

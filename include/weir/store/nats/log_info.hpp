@@ -55,6 +55,7 @@ struct nats_logged {
   std::uint64_t sequence = 0;
   time_point time{};
   std::string data{};
+  std::string note{};  ///< of its sender (table_digest.hpp); empty: none
 };
 
 /// Empty: it is none.
@@ -69,6 +70,7 @@ struct nats_logged {
   }
   out.time = *time;
   out.data = message.data();
+  out.note = message.header(nats_note_header);
   return out;
 }
 

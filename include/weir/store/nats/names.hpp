@@ -7,9 +7,13 @@
 #include "weir/store/nats/options.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace weir {
@@ -47,7 +51,8 @@ namespace detail {
 }
 
 /// How the store's stream and subjects are called. A record is `PREFIX.k.KIND.TOKEN`, a hint
-/// `PREFIX.h.KIND.TOKEN`, a reply `PREFIX.r.CONNECTION.REQUEST`, a question `PREFIX.q.OWNER`.
+/// `PREFIX.h.KIND.TOKEN`, a reply `PREFIX.r.CONNECTION.REQUEST`, a question `PREFIX.q.OWNER`,
+/// and what a new owner says to all `PREFIX.h.owner.PART.OWNER`.
 class nats_names {
  public:
   explicit nats_names(std::string prefix)
@@ -101,6 +106,23 @@ class nats_names {
   [[nodiscard]] std::string owner(std::uint32_t part) const {
     return prefix_ + ".k.owner." + std::to_string(part);
   }
+  /// What a new owner says to all.
+  [[nodiscard]] std::string owner_hint(std::uint32_t part, std::string_view claim) const {
+    auto out = hint(owner(part)) + ".";
+    return out += claim;
+  }
+  /// The part and the claim, of what `hinted` made of that; empty: it is something else.
+  [[nodiscard]] std::optional<std::pair<std::uint32_t, std::string_view>> claim_in(
+      std::string_view hinted) const {
+    auto const begin = prefix_ + ".k.owner.";
+    if (!hinted.starts_with(begin)) return std::nullopt;
+    hinted.remove_prefix(begin.size());
+    std::uint32_t part = 0;
+    auto const [end, ec] = std::from_chars(hinted.data(), hinted.data() + hinted.size(), part);
+    auto const digits = static_cast<std::size_t>(end - hinted.data());
+    if (ec != std::errc{} || digits == hinted.size() || *end != '.') return std::nullopt;
+    return std::pair{part, hinted.substr(digits + 1)};
+  }
   [[nodiscard]] std::string questions() const { return prefix_ + ".q."; }
   [[nodiscard]] std::string questions(std::string_view claim) const {
     auto out = questions();
@@ -143,6 +165,24 @@ class nats_names {
     return out += ".*";
   }
   [[nodiscard]] std::string purge() const { return "$JS.API.STREAM.PURGE." + stream_; }
+
+  /// Under which all reserves are. That some of them was given up a process says by a hint, with
+  /// its name behind that.
+  [[nodiscard]] std::string reserves() const { return prefix_ + ".k.reserve."; }
+  // Of a reserve: its records, and how `info` is asked how many of some records there are.
+  [[nodiscard]] std::string reserve(std::string_view name) const {
+    auto out = reserves();
+    out += name;
+    return out += ".*";
+  }
+  [[nodiscard]] std::string reserve(std::string_view name, std::size_t number) const {
+    auto out = reserve(name);
+    out.pop_back();
+    return out += std::to_string(number);
+  }
+  [[nodiscard]] std::string counting(std::string const& records) const {
+    return R"({"subjects_filter":")" + records + R"("})";
+  }
 
  private:
   std::string prefix_;

@@ -34,6 +34,14 @@ struct nats_options {
   bool in_memory = false;       ///< see above
   std::uint64_t max_bytes = 0;  ///< see above
 
+  /// Bytes that are kept free for what empties the store, by records that say nothing: up to 1 GiB,
+  /// an eighth of `max_bytes` at most, and the same in all processes. Where an account or a server
+  /// has no more room these records are removed, and before they are there again nothing is added
+  /// (`store_full`). For the next image of a shard, and the log until then, 1.4 times as much is
+  /// kept as that will need, beside this, where an image is larger than half of this. 0: no room is
+  /// kept, and a store that is full cannot be emptied.
+  std::size_t reserve = 1U << 20U;
+
   /// How long a command waits for a connection, or for a stream that can be served, before it is
   /// `store_unavailable`; up to `limits::span`.
   duration offline_patience = std::chrono::seconds{5};
@@ -59,10 +67,17 @@ struct nats_options {
   /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s.
   duration poll_interval = std::chrono::milliseconds{100};
 
-  /// Executes the commands of other processes, too, where nobody else does: see `nats_store`. False
-  /// for programs that live for a moment, and for those that only enqueue: where nobody is there to
-  /// be asked, they do themselves what they want done.
+  /// Executes the commands of other processes, too, where nobody else does, or where others do so
+  /// for more parts and shards: see `nats_store`. False for programs that live for a moment, and
+  /// for those that only enqueue: where nobody is there to be asked, they do themselves what they
+  /// want done.
   bool owner = true;
+
+  /// Becomes an owner of parts and shards for which it has no command itself, too: for a program
+  /// that is there for others and does nothing else, who then say `owner = false`
+  /// (`example/nats_owner.cpp`). Several of them share the parts. Means nothing where `owner` is
+  /// false.
+  bool owns_unused = false;
 
   /// How long an owner that is asked may say nothing before somebody takes its place; from 100 ms
   /// to 1 h, the same in all processes. One whose connection has ended is found sooner: by the next
@@ -106,6 +121,7 @@ namespace detail {
   using namespace std::chrono_literals;
   constexpr std::size_t least = 1;
   o.replicas = std::clamp(o.replicas, std::uint32_t{1}, std::uint32_t{5});
+  o.reserve = std::min(o.reserve, std::size_t{1} << 30U);
   o.offline_patience = std::clamp(o.offline_patience, duration::zero(), limits::span);
   o.connect_timeout = std::clamp<duration>(o.connect_timeout, 10ms, 1h);
   o.request_timeout = std::clamp<duration>(o.request_timeout, 10ms, 1h);

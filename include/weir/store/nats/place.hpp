@@ -15,6 +15,7 @@
 #include "weir/store/nats/followers.hpp"
 #include "weir/store/nats/home.hpp"
 #include "weir/store/nats/link.hpp"
+#include "weir/store/nats/names.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/service.hpp"
@@ -22,14 +23,13 @@
 #include "weir/store/nats/wire.hpp"
 #include "weir/time.hpp"
 
-#include <boost/uuid/uuid_io.hpp>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -107,6 +107,40 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     }
   }
 
+  /// The owner that a record names; empty: none that could be asked.
+  [[nodiscard]] static std::string_view owner_in(std::string_view record) noexcept {
+    if (!record.starts_with(tag)) return {};
+    record.remove_prefix(tag.size());
+    // A subject is made of it: strangers' bytes are none.
+    bool const plain = record.size() <= longest_owner && std::ranges::all_of(record, plain_in_nats);
+    return plain ? record : std::string_view{};
+  }
+
+  /// Somebody is said to be the owner. If this process believes to be it, it looks.
+  void heard_of_owner(std::string_view name) {
+    if (state_ == state::mine && name != claim_) look();
+  }
+  /// It is being found out who the owner is.
+  [[nodiscard]] bool is_looking() const noexcept { return looking_; }
+  /// May this process take it over from its owner now?
+  [[nodiscard]] bool may_be_taken() const {
+    auto const on = link_.lock();
+    bool const others = state_ == state::theirs || state_ == state::unknown;
+    return on && on->up() && may_own(*on) && others && !looking_ && !service_;
+  }
+  /// Takes it over from its owner, for balance.
+  /// @param sequence of the owner's record: if that has changed, nothing is taken
+  /// @param then hears whether it was, unless the connection ends before
+  /// @return false: not now
+  [[nodiscard]] bool take(std::uint64_t sequence, std::function<void(bool)> then) {
+    auto const on = link_.lock();
+    if (!on || !may_be_taken()) return false;
+    taken_ = std::move(then);
+    sequence_ = sequence;
+    claim_part(*on);
+    return true;
+  }
+
   /// Waits for jobs of the shard. One wait of this process is for all that wait here.
   void await(command::await_jobs const& c, nats_operation<command::await_jobs> op) {
     auto const on = link_.lock();
@@ -166,7 +200,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       if (auto const on = from_.lock()) on->claimed(read_written(r.data()));
     }
     void failed(error_code why, bool given) override {
-      if (auto const on = from_.lock()) on->not_found(why, given);
+      if (auto const on = from_.lock()) on->not_claimed(why, given);
     }
 
    private:
@@ -197,17 +231,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     looking_ = false;
     if (record.has_error()) return not_found(record.error(), false);
     sequence_ = record->sequence;
-    std::string_view owner = record->value;
-    if (!owner.starts_with(tag)) return vacant();
-    owner.remove_prefix(tag.size());
+    auto const owner = owner_in(record->value);
     if (owner.empty()) return vacant();
     if (owner == claim_) return service_ ? become(state::mine) : vacant();
     if (owner == dead_ && system_clock{}.steady_now() < dead_until_) return vacant();
     auto const now = system_clock{}.steady_now();
     if (owner == stranger_ && now < stranger_until_) return become(state::nobodys);
-    // A subject is made of it: strangers' bytes are none.
-    bool const plain = owner.size() <= longest_owner && std::ranges::all_of(owner, plain_in_nats);
-    if (!plain) return vacant();
     if (owner_ != owner) misses_ = 0;
     owner_ = owner;
     if (auto const on = link_.lock()) subject_ = on->names().questions(owner_);
@@ -218,6 +247,27 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   [[nodiscard]] bool has_to_know() const noexcept {
     return !waiting_.empty() || anybody_waits() || service_ || was_mine_;
   }
+  /// Does this process own what it does not use?
+  [[nodiscard]] bool is_for_others() const noexcept {
+    auto const on = link_.lock();
+    return on && on->options().owns_unused && may_own(*on);
+  }
+  /// Who asks nothing itself would not find out that the owner is gone.
+  void watch_for_others() {
+    auto const on = link_.lock();
+    if (!on || !is_for_others() || state_ == state::mine) return;
+    auto const mean = 4 * on->options().health_check_interval;
+    auto const some = static_cast<std::int64_t>(random_.entropy() % 1024);
+    for_others_.start(on->strand(),
+                      saturating_add(system_clock{}.steady_now(), mean / 2 + mean / 1024 * some),
+                      [self = shared_from_this()] {
+                        auto const link = self->link_.lock();
+                        if (!link || !link->up()) return;
+                        if (self->state_ != state::theirs) return self->look();
+                        if (self->open_.empty()) self->ask_for_life(*link);
+                        self->watch_for_others();
+                      });
+  }
   /// There is no answer. If that may pass, it is waited for; if we may not know, commands are
   /// executed here, and fail by themselves if they may not either.
   void not_found(error_code why, bool given) {
@@ -226,7 +276,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (!on || on->closed()) return;
     bool const passes = given || why == errc::store_unavailable || why == errc::outcome_unknown;
     if (!passes) return become(state::nobodys);
-    if (!has_to_know()) return;
+    if (!has_to_know()) return watch_for_others();
     pause_.start(on->strand(), saturating_add(system_clock{}.steady_now(), moment),
                  [self = shared_from_this()] { self->look(); });
   }
@@ -245,19 +295,22 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       disown(*on);
       return become(state::nobodys);
     }
+    claim_part(*on);
+  }
+  void claim_part(nats_link& on) {
     if (!service_) {
-      claim_ = boost::uuids::to_string(id_source{}.job());
-      service_ = std::make_shared<nats_service>(on, home_, part_, listener());
+      claim_ = home_->claims().next(taken_ != nullptr);
+      service_ = std::make_shared<nats_service>(on.shared_from_this(), home_, part_, listener());
       // It listens before others know of it.
-      on->follow(on->names().questions(claim_), service_);
+      on.follow(on.names().questions(claim_), service_);
       if (!service_) return;  // that has ended the connection
     }
     auto const r = std::make_shared<claim>(weak_from_this());
-    r->subject = on->names().owner(part_);
+    r->subject = on.names().owner(part_);
     r->data = std::string{tag} + claim_;
     r->expected = sequence_;
     looking_ = true;
-    on->submit(r);
+    on.submit(r);
   }
   [[nodiscard]] nats_service::listener listener() {
     auto const calls = [weak = weak_from_this()](auto what) {
@@ -304,9 +357,18 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void claimed(nats_written const& w) {
     looking_ = false;
     if (w.overtaken || !service_) return look();
-    if (w.failed) return not_found(w.failed, w.failed == errc::outcome_unknown);
+    if (w.failed) return not_claimed(w.failed, w.failed == errc::outcome_unknown);
     sequence_ = w.sequence;
     become(state::mine);
+  }
+  /// @param given it may be claimed nevertheless
+  void not_claimed(error_code why, bool given) {
+    if (given || !taken_) return not_found(why, given);
+    // Its owner goes on.
+    looking_ = false;
+    drop_service();
+    if (state_ == state::unknown) look();
+    if (auto const taken = std::exchange(taken_, {})) taken(false);
   }
 
   void become(state s) {
@@ -315,8 +377,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     was_mine_ = false;
     auto const was = std::exchange(state_, s);
     on->owns(part_, s == state::mine);
+    // A former owner that lives looks at once, and whoever is concerned with balance knows.
+    if (s == state::mine && was != s) on->tell(on->names().owner_hint(part_, claim_));
+    watch_for_others();
     look_at_ = saturating_add(system_clock{}.steady_now(), s == state::mine ? least_pause : pause);
-    if (s != state::mine) drop_service();
+    if (s != state::mine) was == state::mine ? retire_service(*on) : drop_service();
+    if (auto const taken = std::exchange(taken_, {})) taken(s == state::mine);
     if (s == state::theirs) {
       if (was != s) home_->leave(part_);
       turn_from_others();
@@ -346,6 +412,23 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const was = std::exchange(service_, nullptr);
     if (on && was) on->unfollow(*was);
   }
+  /// It goes on to say that the owner is another one: what comes after the end of a subscription is
+  /// lost, and its asker would not know whether it was done.
+  void retire_service(nats_link& on) {
+    drop_former();
+    former_ = std::exchange(service_, nullptr);
+    if (!former_) return;
+    former_->retire();
+    retiring_.start(on.strand(), saturating_add(system_clock{}.steady_now(), retirement),
+                    [self = shared_from_this()] { self->drop_former(); });
+  }
+  void drop_former() {
+    retiring_.stop();
+    auto const on = link_.lock();
+    auto const was = std::exchange(former_, nullptr);
+    if (on && was) on->unfollow(*was);
+  }
+  static constexpr duration retirement = std::chrono::seconds{10};
 
   // --------------------------------------------------------------------------- the connection
 
@@ -354,7 +437,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     unfit_ = false;
     dead_.clear();
     stranger_.clear();
-    if (state_ != state::nobodys && has_to_know()) look();
+    if (state_ != state::nobodys && (has_to_know() || is_for_others())) look();
   }
   void disconnected() override {
     was_mine_ = was_mine_ || state_ == state::mine;
@@ -362,6 +445,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     pause_.stop();
     // Its questions are lost, and who asked them has to know: it will be another one.
     drop_service();
+    drop_former();
     forget_owner();
   }
   /// Nothing may go: what is asked for is done here, and is told why it cannot be.
@@ -370,6 +454,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     pause_.stop();
     forget_owner();
     drop_service();
+    drop_former();
     for (auto const& e : waiting_.take()) e->fail(errc::closed);
     for (auto& line : lines_) {
       for (auto const& w : std::exchange(line.waiting, {})) wake(w, errc::closed);
@@ -383,6 +468,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const on = link_.lock();
     auto const open = std::exchange(open_, {});
     state_ = state::unknown;
+    if (auto const taken = std::exchange(taken_, {})) taken(false);
     busy_ = 0;
     pulse_.stop();
     watching_ = false;
@@ -695,11 +781,14 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     });
     if (open_.empty()) return;
     if (asked || state_ != state::theirs) return watch(*on);
-    auto const q = std::make_shared<nats_asking>(weak_from_this());
-    nats_begin_question(q->data, o.shards);
-    q->waits = true;
-    give(*on, q);
+    ask_for_life(*on);
     watch(*on);
+  }
+  void ask_for_life(nats_link& on) {
+    auto const q = std::make_shared<nats_asking>(weak_from_this());
+    nats_begin_question(q->data, on.options().shards);
+    q->waits = true;
+    give(on, q);
   }
 
   /// Where an owner lives, and the answer was lost, a wait would not end.
@@ -792,7 +881,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   std::string claim_;  // what this process calls itself as the owner
   int misses_ = 0;     // times that nobody listened
   std::shared_ptr<nats_service> service_;
-  nats_waiting<nats_errand> waiting_;  // until it is known who the owner is
+  std::shared_ptr<nats_service> former_;  // of a claim that is over
+  std::function<void(bool)> taken_;       // from a living owner, for balance
+  nats_waiting<nats_errand> waiting_;     // until it is known who the owner is
   std::deque<std::shared_ptr<nats_errand>> outgoing_;
   std::map<std::uint64_t, std::shared_ptr<nats_asking>> open_;
   std::uint64_t given_ = 0;  // questions
@@ -804,6 +895,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   std::array<waiters, 2> lines_;  // for the jobs, and for the schedules
   alarm<system_clock> pause_;
   alarm<system_clock> pulse_;
+  alarm<system_clock> retiring_;
+  alarm<system_clock> for_others_;
+  id_source random_;
 };
 
 inline void nats_asking::answered(nats_reply const& reply) {

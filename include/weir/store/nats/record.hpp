@@ -14,6 +14,7 @@
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/request.hpp"
+#include "weir/store/nats/reserve.hpp"
 #include "weir/store/nats/store_time.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/time.hpp"
@@ -29,6 +30,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,8 @@ class nats_step : public nats_errand {
   [[nodiscard]] virtual std::string_view key() const noexcept = 0;
   /// The time that it was told; empty: the server's counts.
   [[nodiscard]] virtual std::optional<time_point> told() const noexcept = 0;
+  /// May it add something to the record, or be what the record is made for?
+  [[nodiscard]] virtual bool adds() const noexcept = 0;
   /// Finds its answer, and does to the state what it does.
   virtual void apply(State& state, nats_now now) = 0;
   virtual void answer() noexcept = 0;
@@ -79,6 +83,10 @@ class nats_command final : public nats_step<State> {
   [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
   void stays() noexcept override { operation_->stays(); }
   [[nodiscard]] std::optional<time_point> told() const noexcept override { return told_; }
+  [[nodiscard]] bool adds() const noexcept override {
+    return std::is_same_v<C, command::acquire_permit> || std::is_same_v<C, command::acquire_lock> ||
+           std::is_same_v<C, command::take>;
+  }
   void apply(State& state, nats_now now) override {
     answer_ = state.apply(command_.get(), now.earliest, now.doubt);
   }
@@ -117,8 +125,10 @@ template <class State>
 class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
  public:
   /// @param part in which the record is
-  nats_keeper(std::shared_ptr<nats_link> const& link, std::string subject, std::uint32_t part)
+  nats_keeper(std::shared_ptr<nats_link> const& link, std::shared_ptr<nats_reserve> reserve,
+              std::string subject, std::uint32_t part)
       : link_{link},
+        reserve_{std::move(reserve)},
         subject_{std::move(subject)},
         part_{part} {}
   nats_keeper(nats_keeper const&) = delete;
@@ -207,6 +217,9 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     std::shared_ptr<nats_keeper> keeper_;
   };
 
+  [[nodiscard]] static bool adds(std::shared_ptr<nats_step<State>> const& s) noexcept {
+    return s->adds();
+  }
   [[nodiscard]] bool wanted() const {
     if (look_) return true;
     for (auto const& s : steps_) {
@@ -225,6 +238,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     steps_.clear();
     tries_ = 0;
     lost_ = 0;
+    gave_ = false;
     while (!queue_.empty() && steps_.size() < together_) {
       auto& first = queue_.front();
       if (!first->wanted()) {
@@ -273,6 +287,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     // Nobody has written it since: its time goes on.
     if (found->sequence != sequence_) known_since_ = confirmed_at_;
     sequence_ = found->sequence;
+    size_ = found->value.size();
     if (sequence_ == 0) {
       state_ = State{};
       seen_ = time_point::min();
@@ -318,6 +333,10 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       std::string value;
       nats_writer{value}.number(std::int64_t{now.earliest.time_since_epoch().count()});
       value += after;
+      grows_ = value.size() > size_ && std::ranges::any_of(steps_, adds);
+      sure_ = sure;
+      if (grows_ && !reserve_->whole()) return no_room();
+      wrote_size_ = value.size();
       auto const r = std::make_shared<writing>(this->shared_from_this());
       r->subject = subject_;
       r->data = std::move(value);
@@ -343,9 +362,11 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       if (++tries_ == most_tries) return failed(make_error_code(errc::store_unavailable));
       return ask();
     }
+    if (w.failed == errc::store_full) return no_room();
     if (w.failed) return w.failed == errc::outcome_unknown ? failed(w.failed) : refused(w.failed);
     together_ = std::min(2 * together_, most);
     sequence_ = w.sequence;
+    size_ = wrote_size_;
     state_ = std::move(written_);
     seen_ = wrote_at_;
     confirmed();
@@ -381,6 +402,49 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     post_task(link->strand(), [self = this->shared_from_this()] { self->next(); });
   }
 
+  /// There is no room for what the commands have made together. Those that would add something are
+  /// refused, unless all of the reserve can be had again; for the others it is given up (F61). In
+  /// another turn, as above.
+  void no_room() {
+    auto const link = link_.lock();
+    if (!link) return failed(make_error_code(errc::closed));
+    if (grows_ && !sure_) return ask();  // the record may be there
+    steps adding;
+    for (auto& step : std::exchange(steps_, {})) {
+      (grows_ && adds(step) ? adding : steps_).push_back(std::move(step));
+    }
+    if (adding.empty()) {
+      auto const now = system_clock{}.steady_now();
+      auto again = [weak = this->weak_from_this()] {
+        if (auto const self = weak.lock()) self->ask();
+      };
+      if (!std::exchange(gave_, true)) {
+        room_until_ = saturating_add(now, std::chrono::seconds{2});
+        return reserve_->give(std::move(again));
+      }
+      // In a cluster it takes a moment until a server knows that there is room.
+      if (!link->later(room_until_, std::move(again))) failed(make_error_code(errc::store_full));
+      return;
+    }
+    auto const full = [](steps const& all) {
+      for (auto const& s : all) s->fail(make_error_code(errc::store_full));
+    };
+    if (reserve_->whole()) {
+      full(adding);
+    } else {
+      for (auto const& s : adding) s->stays();
+      reserve_->regain([weak = this->weak_from_this(), adding, full] {
+        auto const self = weak.lock();
+        auto const on = self ? self->link() : nullptr;
+        if (!on || (on->up() && !self->reserve_->whole())) return full(adding);
+        for (auto const& s : adding) self->submit(s);
+      });
+    }
+    post_task(link->strand(), [self = this->shared_from_this()] {
+      self->steps_.empty() && !self->look_ ? self->next() : self->ask();
+    });
+  }
+
   /// Nothing was executed. What may pass, such as a stream that has no leader at the moment, is
   /// asked for again, as long as a connection would be waited for.
   void refused(error_code ec) {
@@ -398,6 +462,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
 
   // Requests belong to the link, and refer to their keepers.
   std::weak_ptr<nats_link> const link_;
+  std::shared_ptr<nats_reserve> const reserve_;
   std::string const subject_;
   std::uint32_t const part_;
   std::deque<std::shared_ptr<nats_step<State>>> queue_;
@@ -412,6 +477,12 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   std::uint64_t connection_ = 0;  // and on which connection
   steady_time known_since_{};     // when it was first seen as it is
   std::uint64_t sequence_ = 0;
+  std::size_t size_ = 0;  // of the record, and of what was written last
+  std::size_t wrote_size_ = 0;
+  bool grows_ = false;        // by what was decided last
+  bool sure_ = false;         // of what the record was then
+  bool gave_ = false;         // the reserve up, for these commands
+  steady_time room_until_{};  // is tried for then
   std::uint32_t tries_ = 0;
   std::uint32_t lost_ = 0;
   steady_time patient_until_{};

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -124,6 +125,10 @@ using json = nlohmann::json;
 }
 
 }  // namespace nats_json
+
+/// The header of a message of a log that says what its sender has made of the log
+/// (table_digest.hpp).
+inline constexpr char const* nats_note_header = "weir-table";
 
 /// The answer to a write.
 struct nats_written {
@@ -237,6 +242,9 @@ struct nats_stream_info {
   std::optional<time_point> last{};  ///< at which a message was stored last; empty: none was
   bool fits = false;                 ///< it can be used for records
   bool replicated = false;           ///< on more than one server
+  std::uint64_t max_bytes = 0;       ///< 0: it has no limit of its own
+  /// The numbers at the end of those subjects that were asked for.
+  std::vector<std::size_t> numbers{};
 };
 
 [[nodiscard]] inline nats_stream_info read_stream_info(std::string_view text) {
@@ -248,6 +256,17 @@ struct nats_stream_info {
   if (!json.is_object() || !json.contains("config")) return out;
   if (auto const state = json.find("state"); state != json.end()) {
     out.last = nats_time(nats_json::text(*state, "last_ts"));
+    auto const subjects = state->find("subjects");
+    if (subjects != state->end() && subjects->is_object()) {
+      for (auto const& subject : subjects->items()) {
+        auto const digits = std::string_view{subject.key()}.substr(subject.key().rfind('.') + 1);
+        std::size_t number = 0;
+        auto const [end, ec] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (ec == std::errc{} && end == digits.data() + digits.size())
+          out.numbers.push_back(number);
+      }
+    }
   }
   auto const& config = json["config"];
   out.fits = nats_json::number(config, "max_msgs_per_subject") == 1 &&
@@ -256,6 +275,7 @@ struct nats_stream_info {
              nats_json::flag(config, "allow_direct") && nats_json::flag(config, "allow_msg_ttl") &&
              nats_json::number(config, "subject_delete_marker_ttl") == 0;
   out.replicated = nats_json::number(config, "num_replicas") > 1;
+  out.max_bytes = nats_json::number(config, "max_bytes");  // -1 is no limit, and none of these
   return out;
 }
 

@@ -41,15 +41,18 @@ class nats_request {
   std::string data{};
   /// Of a write: the sequence of the subject's last message, 0 being that there is none.
   std::optional<std::uint64_t> expected{};
+  std::string note{};     ///< of a message of a log: its `nats_note_header`; empty: none
   std::uint64_t ttl = 0;  ///< of a write: seconds until the server forgets it; 0: never
   steady_time give_up_at{};
   std::uint64_t number = 0;  ///< of the request, in its conversation, once it was given
 
   /// Bytes of the message, headers included, at most: what a server's `max_payload` bounds.
   [[nodiscard]] std::size_t size() const noexcept {
-    constexpr std::size_t most_headers = 128;  // of both, with numbers of 20 digits, and more
-    return data.size() + (expected || ttl != 0 ? most_headers : 0);
+    bool const any = expected || ttl != 0 || !note.empty();
+    return data.size() + note.size() + (any ? most_headers : 0);
   }
+  /// Of all headers but the note's text, with numbers of 20 digits, and more.
+  static constexpr std::size_t most_headers = 128;
 };
 
 /// Who is told of hints, in the strand.

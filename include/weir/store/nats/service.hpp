@@ -86,7 +86,8 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
 };
 
 /// Hears what is asked of the owner of a part, as one claim has made this process, and has it
-/// executed here. It ends with its connection. In the strand of the link.
+/// executed here. Once somebody else is the owner, it says so to who asks. It ends with its
+/// connection. In the strand of the link.
 class nats_service final : public nats_feed, public std::enable_shared_from_this<nats_service> {
  public:
   /// The part, which is told something.
@@ -118,6 +119,18 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     }
   }
 
+  /// Somebody else is the owner. What was given to a server is answered here when it is done; what
+  /// was not, and what is asked from now on, is sent to the new owner.
+  void retire() {
+    retired_ = true;
+    for (auto const& q : std::exchange(held_, {})) say_moved(q.data, q.to);
+    for (auto const& w : std::exchange(under_way_, {})) {
+      auto const op = w.lock();
+      if (op && !op->left()) op->lapse(make_error_code(errc::closed));
+    }
+    arms_.clear();
+  }
+
   /// This process is the owner.
   void resume() {
     active_ = system_clock{}.steady_now();
@@ -135,6 +148,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     auto const on = link_.lock();
     // Whatever is answered is published: it must not be where anything is kept.
     if (!on || !message.reply_to().starts_with(on->names().replies())) return;
+    if (retired_) return say_moved(message.data(), message.reply_to());
     auto const now = system_clock{}.steady_now();
     // An asker that has waited for so long has turned to somebody else by now.
     bool const stood_still = now - active_ > on->options().owner_patience / 4 * 3;
@@ -269,6 +283,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   std::size_t crowded_ = 64;
   steady_time active_{};
   bool sure_ = false;
+  bool retired_ = false;
 };
 
 }  // namespace weir::detail

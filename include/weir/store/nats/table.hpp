@@ -15,6 +15,7 @@
 #include "weir/store/nats/locks.hpp"
 #include "weir/store/nats/permits.hpp"
 #include "weir/store/nats/record.hpp"
+#include "weir/store/nats/reserve.hpp"
 #include "weir/store/nats/waits.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -77,6 +78,7 @@ class nats_keepers {
   }
 
   [[nodiscard]] std::shared_ptr<Keeper> of(std::shared_ptr<nats_link> const& link,
+                                           std::shared_ptr<nats_reserve> const& reserve,
                                            std::string subject, std::uint32_t part) {
     if (auto const found = find(subject)) return found;
     if (keepers_.size() >= crowded_) {
@@ -85,7 +87,7 @@ class nats_keepers {
       crowded_ = keepers_.size() + link->options().max_remembered;
     }
     if (crowded_ == 0) crowded_ = link->options().max_remembered;
-    auto made = std::make_shared<Keeper>(link, subject, part);
+    auto made = std::make_shared<Keeper>(link, reserve, subject, part);
     keepers_.emplace(std::move(subject), made);
     return made;
   }
@@ -103,16 +105,18 @@ class nats_table final : public nats_hinted, public std::enable_shared_from_this
     auto subject = link_->names().record(State::kind, key);
     auto const part = nats_part_of(key);
     if constexpr (std::is_same_v<State, nats_permits>) {
-      return permits_.of(link_, std::move(subject), part);
+      return permits_.of(link_, reserve_, std::move(subject), part);
     } else if constexpr (std::is_same_v<State, nats_lock>) {
-      return locks_.of(link_, std::move(subject), part);
+      return locks_.of(link_, reserve_, std::move(subject), part);
     } else {
-      return buckets_.of(link_, std::move(subject), part);
+      return buckets_.of(link_, reserve_, std::move(subject), part);
     }
   }
 
  public:
-  explicit nats_table(std::shared_ptr<nats_link> link) : link_{std::move(link)} {}
+  nats_table(std::shared_ptr<nats_link> link, std::shared_ptr<nats_reserve> reserve)
+      : link_{std::move(link)},
+        reserve_{std::move(reserve)} {}
 
   template <class State>
   void submit(std::shared_ptr<nats_step<State>> step) {
@@ -125,11 +129,15 @@ class nats_table final : public nats_hinted, public std::enable_shared_from_this
   }
 
   void hinted(std::string const& record) override {
+    if (auto const reserves = link_->names().reserves(); record.starts_with(reserves)) {
+      return reserve_->heard_of(std::string_view{record}.substr(reserves.size()));
+    }
     if (auto const keeper = permits_.find(record)) keeper->hinted();
   }
 
  private:
   std::shared_ptr<nats_link> const link_;
+  std::shared_ptr<nats_reserve> const reserve_;
   nats_keepers<nats_permit_keeper> permits_;
   nats_keepers<nats_keeper<nats_lock>> locks_;
   nats_keepers<nats_keeper<nats_bucket>> buckets_;

@@ -81,10 +81,12 @@ template <class T>
 concept nats_list = requires(T& t, typename T::value_type v) { t.push_back(std::move(v)); } &&
                     !std::same_as<T, std::string>;
 
-/// Writes values.
-class nats_value_writer {
+/// Gives values to what a `compact_writer` is, or is like.
+template <class To>
+class nats_values_to {
  public:
-  explicit nats_value_writer(std::string& to) noexcept : to_{to} {}
+  template <class From>
+  explicit nats_values_to(From& to) noexcept : to_{to} {}
 
   template <class T>
     requires std::is_integral_v<T> || std::is_enum_v<T>
@@ -130,8 +132,11 @@ class nats_value_writer {
   }
 
  private:
-  compact_writer to_;
+  To to_;
 };
+
+/// Writes values.
+using nats_value_writer = nats_values_to<compact_writer>;
 
 /// Reads them. Texts and quotas of a command view what is read from, and this.
 class nats_value_reader {

@@ -1,0 +1,235 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// A NATS server, an account or a stream without room (F61): what adds something is refused, what
+// empties the store goes on to the end, and then there is room again.
+
+#include "nats_job_steps.hpp"
+#include "nats_server.hpp"
+#include "nats_together.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace nats_test;
+using network_test::certain;
+using network_test::lasting;
+
+constexpr std::string_view server_limit =
+    R"(jetstream { max_file_store: 24MB, max_memory_store: 1MB })";
+constexpr std::string_view account_limit =
+    R"(jetstream { max_file_store: 1GB, max_memory_store: 1MB }
+accounts { A: { jetstream: { max_file: 24MB, max_mem: 1MB }, users: [ { user: a, password: a } ] } }
+no_auth_user: a)";
+
+constexpr std::string_view small_account =
+    R"(jetstream { max_file_store: 1GB, max_memory_store: 1MB }
+accounts { A: { jetstream: { max_file: 6MB, max_mem: 1MB }, users: [ { user: a, password: a } ] } }
+no_auth_user: a)";
+
+template <class On>
+[[nodiscard]] error_code acquire_lock(On& on, std::string_view key) {
+  auto const got = on(command::acquire_lock{key, "me", lasting});
+  return got.has_error() ? got.error() : error_code{};
+}
+
+/// Enqueues until there is no room. How many were accepted.
+template <class On>
+std::uint64_t fill(On& on, std::string_view payload) {
+  error_code ec;
+  std::uint64_t n = 0;
+  while (n != 20'000 && !ec) ec = enqueue(on, ++n, payload);
+  BOOST_TEST((ec == errc::store_full), ec.message());
+  return n - 1;
+}
+
+/// Completes all jobs, and tries to add others all the while. How many there were.
+template <class On>
+std::uint64_t drain(On& on, std::uint64_t& claims, std::uint64_t& others) {
+  std::uint64_t done = 0;
+  for (;;) {
+    auto const got = dequeue(on, ++claims, 10);
+    if (got.jobs.empty()) return done;
+    for (auto const& j : got.jobs) complete(on, j);
+    done += got.jobs.size();
+    if (done % 20 == 0 && !enqueue(on, 1'000'000 + claims)) ++others;
+  }
+}
+
+void is_drained(bed& on) {
+  auto const held = certain(on, command::acquire_permit{"model", "me", 2, lasting, {}});
+  BOOST_TEST_REQUIRE(held.granted);
+  auto const lock = certain(on, command::acquire_lock{"order", "me", lasting});
+  BOOST_TEST_REQUIRE(lock.granted);
+  auto const many = quota::per_hour(1000);
+  command::take const take{"user", {&many, 1}};
+  BOOST_TEST(on(take).value().allowed);
+
+  std::string const payload(20'000, 'x');
+  auto const kept = fill(on, payload);
+  BOOST_TEST_MESSAGE(kept << " jobs were accepted");
+  BOOST_TEST(kept > 300U);
+
+  // Who holds something keeps it, and what a key is counted by goes on.
+  for (int i = 0; i != 3; ++i) {
+    BOOST_TEST(!on(command::renew_permit{"model", "me", held.fence, lasting}).has_error());
+    BOOST_TEST(!on(command::renew_lock{"order", "me", lock.fence, lasting}).has_error());
+    BOOST_TEST(on(take).value().allowed);
+  }
+  BOOST_TEST(certain(on, command::release_lock{"order", "me", lock.fence}).freed);
+  BOOST_TEST(certain(on, command::release_permit{"model", "me", held.fence}).freed);
+
+  std::uint64_t claims = 0;
+  std::uint64_t others = 0;
+  auto done = drain(on, claims, others);
+  BOOST_TEST(done == kept + others);
+  auto const all = stats(on);
+  BOOST_TEST(all.completed == done);
+  BOOST_TEST(all.pending + all.leased == 0U);
+
+  // There is room for all of it once more.
+  BOOST_TEST(!acquire_lock(on, "another"));
+  for (std::uint64_t n = 0; n != kept / 2; ++n) {
+    auto const refused = enqueue(on, 2'000'000 + n, payload);
+    BOOST_TEST_REQUIRE(!refused, refused.message() << " after " << n);
+  }
+  others = 0;
+  done = drain(on, claims, others);
+  BOOST_TEST(done == kept / 2 + others);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(nats_full)
+
+BOOST_AUTO_TEST_CASE(F61_a_full_server_is_drained_to_the_last_job) {
+  configured s{std::string{server_limit}};
+  bed on{*s.it, owning()};
+  is_drained(on);
+}
+
+BOOST_AUTO_TEST_CASE(F61_a_full_account_is_drained_to_the_last_job) {
+  configured s{std::string{account_limit}};
+  bed on{*s.it, owning()};
+  is_drained(on);
+}
+
+BOOST_AUTO_TEST_CASE(F61_full_streams_are_drained_to_the_last_job) {
+  server s;
+  auto o = owning();
+  o.max_bytes = 12U << 20U;
+  bed on{s, o};
+  is_drained(on);
+}
+
+// Each step is one more message of the log, which is cut many times.
+BOOST_AUTO_TEST_CASE(F61_what_is_tried_again_and_again_does_not_fill_it) {
+  configured s{std::string{small_account}};
+  bed on{*s.it, owning()};
+  auto const kept = fill(on, std::string(20'000, 'x'));
+  std::string const memo(1000, 'm');
+  std::uint64_t claims = 0;
+  for (int i = 0; i != 7000; ++i) {
+    auto const got = dequeue(on, ++claims);
+    BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
+    command::snooze_job const c{"queue", got.jobs[0].id, got.jobs[0].fence, {}, memo};
+    auto const again = on(c);
+    BOOST_TEST_REQUIRE(again.has_value(), again.error().message() << " after " << i);
+  }
+  std::uint64_t others = 0;
+  auto const done = drain(on, claims, others);
+  BOOST_TEST(done == kept + others);
+}
+
+/// Somebody else takes all the room that there is.
+void take_all(stranger& who) {
+  (void)who.ask("$JS.API.STREAM.CREATE.theirs",
+                R"({"name":"theirs","subjects":["theirs"],"storage":"file","num_replicas":1})");
+  for (std::size_t size = 500'000; size != 0; size /= 8) {
+    while (!nlohmann::json::parse(who.ask("theirs", std::string(size, 'x'))).contains("error")) {
+    }
+  }
+}
+
+// What was given up is missing for all, also for who comes after that.
+BOOST_AUTO_TEST_CASE(F61_beside_others_who_take_all_the_room_what_is_held_is_kept) {
+  configured s{std::string{account_limit}};
+  stranger who{*s.it};
+  std::uint64_t fence = 0;
+  {
+    bed on{*s.it, owning()};
+    fence = certain(on, command::acquire_lock{"order", "me", lasting}).fence;
+    for (std::uint64_t n = 1; n != 10; ++n) BOOST_TEST(!enqueue(on, n));
+    take_all(who);
+    for (std::string_view const key : {"a", "b", "c"}) {
+      BOOST_TEST((acquire_lock(on, key) == errc::store_full));
+      BOOST_TEST((enqueue(on, 10) == errc::store_full));
+      BOOST_TEST(!on(command::renew_lock{"order", "me", fence, lasting}).has_error());
+    }
+  }
+  bed late{*s.it, owning()};
+  for (std::string_view const key : {"a", "b", "c"}) {
+    BOOST_TEST((acquire_lock(late, key) == errc::store_full));
+    BOOST_TEST((enqueue(late, 10) == errc::store_full));
+    BOOST_TEST(!late(command::renew_lock{"order", "me", fence, lasting}).has_error());
+  }
+  BOOST_TEST(certain(late, command::release_lock{"order", "me", fence}).freed);
+  std::uint64_t claims = 0;
+  std::uint64_t others = 0;
+  BOOST_TEST(drain(late, claims, others) == 9U);
+  BOOST_TEST((acquire_lock(late, "a") == errc::store_full));
+  (void)who.ask("$JS.API.STREAM.PURGE.theirs", {});
+  BOOST_TEST(!acquire_lock(late, "a"));
+  BOOST_TEST(!enqueue(late, 10));
+}
+
+boost::asio::awaitable<void> knocks(nats_store const& store, std::uint64_t first, bool const& over,
+                                    int& ended) {
+  std::string const payload(50'000, 'x');
+  auto n = first;
+  while (!over) {
+    auto const j = job_of(n++, payload);
+    (void)co_await store.async_execute(command::enqueue_jobs{"queue", {&j, 1}},
+                                       boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+  ++ended;
+}
+
+BOOST_AUTO_TEST_CASE(F61_what_one_process_gives_up_no_other_one_takes) {
+  configured s{std::string{account_limit}};
+  stranger who{*s.it};
+  together all{*s.it};
+  via keeps{all, all.add(owning())};
+  via adds{all, all.add(owning())};
+  auto const fence = certain(keeps, command::acquire_lock{"order", "me", lasting}).fence;
+  BOOST_TEST(!enqueue(adds, 1));
+  take_all(who);
+  bool over = false;
+  int ended = 0;
+  constexpr int many = 8;
+  for (int i = 0; i != many; ++i) {
+    boost::asio::co_spawn(all.io, knocks(adds.store, 1000U * static_cast<unsigned>(i), over, ended),
+                          boost::asio::detached);
+  }
+  for (int i = 0; i != 200; ++i) {
+    auto const renewed = keeps(command::renew_lock{"order", "me", fence, lasting});
+    BOOST_TEST_REQUIRE(renewed.has_value(), renewed.error().message() << " after " << i);
+  }
+  over = true;
+  BOOST_TEST(weir_test::happens(all.io, [&] { return ended == many; }));
+  BOOST_TEST(certain(keeps, command::release_lock{"order", "me", fence}).freed);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
