@@ -82,7 +82,7 @@ void is_drained(bed& on) {
   BOOST_TEST_MESSAGE(kept << " jobs were accepted");
   BOOST_TEST(kept > 300U);
 
-  // Who holds something keeps it, and what a key is counted by goes on.
+  // A holder keeps what it has, and a known bucket goes on.
   for (int i = 0; i != 3; ++i) {
     BOOST_TEST(!on(command::renew_permit{"model", "me", held.fence, lasting}).has_error());
     BOOST_TEST(!on(command::renew_lock{"order", "me", lock.fence, lasting}).has_error());
@@ -163,7 +163,7 @@ void take_all(stranger& who) {
   }
 }
 
-// What was given up is missing for all, also for who comes after that.
+// A reserve that was given up is missing for all, also for a process that comes later.
 BOOST_AUTO_TEST_CASE(F61_beside_others_who_take_all_the_room_what_is_held_is_kept) {
   configured s{std::string{account_limit}};
   stranger who{*s.it};

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_part_is_taken_from_who_has_two_more) {
   BOOST_TEST((choices("a", {"b", "b"}) == std::set<std::size_t>{0, 1}));
   BOOST_TEST((choices("a", {"a", "b", "b", "b"}) == std::set<std::size_t>{1, 2, 3}));
   BOOST_TEST((choices("a", {"b", "c", "c", "b", "b"}) == std::set<std::size_t>{0, 3, 4}));
-  // What nobody owns, or nobody knows of, is no process.
+  // A part without an owner, or whose owner is not known, counts for no process.
   BOOST_TEST(!taken_by("a", {"", "", "", "b"}));
 }
 
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(who_loses_what_it_takes_waits_longer_each_time) {
     r.lost(now, 1min);
     BOOST_TEST(!r.may_take(now + wait - 1ns));
     BOOST_TEST(r.may_take(now + wait));
-    // What is kept for a shorter time is no success.
+    // To keep a part for a shorter time is no success.
     r.kept(now, now + wait - 1ns);
     now += wait;
     if (i < nats_reluctance::most_losses) wait *= 2;

@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What processes make of one log, and note in it: that all who go by the same rule note the same,
+// Digests of what processes make of one log: that all who go by the same rule note the same,
 // and that others are found.
 
 #include "weir/command/jobs.hpp"
@@ -55,7 +55,7 @@ struct reader {
     compact_reader from{image};
     BOOST_TEST_REQUIRE(it.loading(from, record).finish());
   }
-  /// What it would note, after a message that makes that due.
+  /// The note that it would write, after a message that makes that due.
   [[nodiscard]] std::string note() const {
     auto const due = it.note_due();
     return due ? due->write() : std::string{};
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(F82_one_that_makes_something_else_of_the_log_is_found) {
   both(log.next(command::dequeue_jobs{"queue", "me", 3, 1, 1h}));
   BOOST_TEST(noted(at + 3));
   BOOST_TEST(!noted(0));  // it is told once
-  // What begins anew is compared anew.
+  // A digest that begins anew is compared anew.
   both(log.notice());
   BOOST_TEST(!noted(0));
   message = log.large_one();

@@ -103,7 +103,7 @@ class nats_reluctance {
     losses_ = std::min(losses_ + 1, most_losses);
     until_ = saturating_add(now, wait_);
   }
-  /// What was taken then is kept until now.
+  /// A part that was taken then is kept until now.
   void kept(steady_time since, steady_time now) noexcept {
     if (losses_ != 0 && saturating_sub(now, since) >= wait_) losses_ = 0;
   }

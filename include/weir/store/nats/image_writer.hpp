@@ -255,7 +255,8 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
       write_part();
     });
   }
-  /// So what is kept for this is given up: first images before the newest one, and then reserves.
+  /// A part found no room. At the first time the images before the newest one are removed, and the
+  /// shard's own reserves; at the second the common one.
   void no_room(std::size_t part) {
     if (gives_up_) return;
     refused_.push_back(part);

@@ -392,10 +392,10 @@ class nats_job_keeper final : public nats_job_feed {
     flush_soon();
   }
 
-  /// There is no room in the log. It is cut behind an image, for which reserves are given up where
-  /// they have to be. A call that is refused again uses the reserves by itself: at first what is
-  /// kept for all and for the log, at last what is kept for the next image. What adds records does
-  /// not.
+  /// There is no room in the log. At the first refusal of a call an image is written, and the log
+  /// is cut behind it. At the second the common reserve and that of the log are given up, at the
+  /// third that of the next image; the fourth is its error. A call that adds records has the first
+  /// of these steps only.
   void wait_for_room(std::uint64_t n) {
     auto const at = flights_.find(n);
     auto const calls = std::move(at->second.calls);
@@ -457,7 +457,7 @@ class nats_job_keeper final : public nats_job_feed {
                  true);
   }
 
-  // What adds records waits until there is as much room again as is kept for what removes them.
+  // A command that adds records waits until the reserves are whole again.
 
   [[nodiscard]] bool may_add() const noexcept {
     return common_->whole() && own_->whole() && spare_->whole();
@@ -523,7 +523,7 @@ class nats_job_keeper final : public nats_job_feed {
   }
   void give_room(int step, std::function<void()> then) override {
     if (step == 0) return give_two(*spare_, *own_, std::move(then));
-    // What is kept for all is not for who only wants to add something.
+    // The common reserve is not for an image that is tried only to add something.
     images_for_room_ ? common_->give(std::move(then)) : then();
   }
   static void give_two(nats_reserve& a, nats_reserve& b, std::function<void()> then) {

@@ -53,15 +53,15 @@ class nats_job_replica {
   /// Bytes of the log since the last image that is known of, and the size of that.
   [[nodiscard]] std::size_t since_image() const noexcept { return since_image_; }
   [[nodiscard]] std::size_t last_image() const noexcept { return last_image_; }
-  /// Records that there were then.
+  /// Records that there were when the last image was noted, or read.
   [[nodiscard]] std::size_t used_at_image() const noexcept { return used_at_image_; }
 
-  /// What was made of the log, where that is due to be noted in it; empty: it is not.
+  /// The note that is due to be written into the log; empty: none is.
   [[nodiscard]] std::optional<nats_table_note> note_due() const {
     if (since_note_ < note_interval) return std::nullopt;
     return digest_.of(position_);
   }
-  /// What another process has made of the log, if that is something else. It is told of once,
+  /// The note of another process that has made something else of the log. It is told of once,
   /// until the digest begins anew.
   [[nodiscard]] std::optional<nats_table_note> take_contradiction() {
     return std::exchange(contradiction_, std::nullopt);

@@ -106,7 +106,7 @@ class nats_names {
   [[nodiscard]] std::string owner(std::uint32_t part) const {
     return prefix_ + ".k.owner." + std::to_string(part);
   }
-  /// What a new owner says to all.
+  /// The subject of the message by which a new owner says to all that it is one.
   [[nodiscard]] std::string owner_hint(std::uint32_t part, std::string_view claim) const {
     auto out = hint(owner(part)) + ".";
     return out += claim;

@@ -252,7 +252,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const on = link_.lock();
     return on && on->options().owns_unused && may_own(*on);
   }
-  /// Who asks nothing itself would not find out that the owner is gone.
+  /// Asks now and then whether the owner lives: a process that asks nothing else would not find out
+  /// that it is gone.
   void watch_for_others() {
     auto const on = link_.lock();
     if (!on || !is_for_others() || state_ == state::mine) return;

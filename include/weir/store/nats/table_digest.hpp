@@ -37,7 +37,7 @@
 // be compared once, by those who begin to read, and might be of another log by then.
 namespace weir::detail {
 
-/// What a process has made of a log, as it notes it there.
+/// A note in a log: the digest of what a process has made of it.
 struct nats_table_note {
   std::uint64_t begin = 0;     ///< the digest is of what comes after this message
   std::uint64_t position = 0;  ///< up to this one
@@ -151,7 +151,7 @@ class nats_mixer {
 /// where the log says that there is an image; until then one is unknown, and nothing is compared.
 class nats_table_digest {
  public:
-  /// What came before is unknown.
+  /// All that came before is unknown.
   void forget() noexcept { begin_.reset(); }
   /// It is of what comes after this message.
   void begin(std::uint64_t position) {
@@ -194,7 +194,7 @@ class nats_table_digest {
   }
 
  private:
-  /// Who writes a note has read all but what is under way.
+  /// The writer of a note has read all but what is under way.
   static constexpr std::size_t remembered = 64;
 
   struct at_message {
