@@ -3,14 +3,22 @@
 
 // What a worker does with the ways in which a handler may end.
 
+#include "unit/slow_store.hpp"
 #include "worker_fixture.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 
 namespace test {
+
+constexpr std::string_view a_note = R"({"text":"","number":1})";
 
 struct total {
   int sum = 0;
@@ -24,6 +32,10 @@ inline void from_json(nlohmann::json const&, choosy&) { throw std::runtime_error
 
 }  // namespace test
 
+template <>
+struct weir::job_traits<test::total> {
+  static constexpr std::string_view kind = "total";
+};
 template <>
 struct weir::job_traits<test::choosy> {
   static constexpr std::string_view kind = "choosy";
@@ -74,7 +86,7 @@ BOOST_AUTO_TEST_CASE(F42_an_exception_requeues_its_job_and_the_worker_goes_on) {
     if (n.number == 1) throw std::runtime_error{"no luck"};
     if (n.number == 2) throw 7;
   });
-  auto const first = enqueue("note", R"({"text":"","number":1})");
+  auto const first = enqueue("note", a_note);
   auto const second = enqueue("note", R"({"text":"","number":2})");
   auto const third = enqueue("note", R"({"text":"","number":3})");
   start(w);
@@ -94,7 +106,7 @@ BOOST_AUTO_TEST_CASE(R4_a_failing_job_is_tried_exactly_max_attempts_times_and_th
     ++calls;
     throw std::runtime_error{"never"};
   });
-  auto const id = enqueue("note", R"({"text":"","number":1})");
+  auto const id = enqueue("note", a_note);
   start(w);
   BOOST_TEST(calls == 1);
   pass(9s);
@@ -115,7 +127,7 @@ BOOST_AUTO_TEST_CASE(give_up_is_terminal_at_once_with_its_reason) {
     throw weir::give_up{"no such customer"};
     co_return;
   });
-  auto const id = enqueue("note", R"({"text":"","number":1})");
+  auto const id = enqueue("note", a_note);
   start(w);
   BOOST_TEST((find(id)->state == weir::job_state::dead));
   BOOST_TEST(find(id)->reason == "no such customer");
@@ -127,7 +139,7 @@ BOOST_AUTO_TEST_CASE(F33_a_snoozing_handler_burns_no_attempt) {
   w.handle<note>([&](note const&) {
     if (++calls <= 5) throw weir::snooze_for{60s};
   });
-  auto const id = enqueue("note", R"({"text":"","number":1})");
+  auto const id = enqueue("note", a_note);
   start(w);
   BOOST_TEST(find(id)->attempts == 0);
   BOOST_TEST(find(id)->snoozes == 1);
@@ -170,11 +182,135 @@ BOOST_AUTO_TEST_CASE(F51_an_unknown_kind_waits_for_a_worker_that_knows_it) {
   auto newer = make_worker();
   int calls = 0;
   newer.handle<note>([&](note const&) { ++calls; });
-  enqueue("note", R"({"text":"","number":1})");
+  enqueue("note", a_note);
   start(newer);
   BOOST_TEST(calls == 1);
   pass(10min);  // nobody ever knows it: its attempts are spent
   BOOST_TEST((find(id)->state == weir::job_state::dead));
+}
+
+// One that is first at a queue stays first, as those who came in vain leave it alone for longer.
+BOOST_AUTO_TEST_CASE(F51_each_worker_that_does_not_know_a_kind_spends_one_attempt_of_a_job) {
+  constexpr std::uint32_t old_ones = 5;
+  std::deque<worker_type> older;
+  while (older.size() != old_ones) start(older.emplace_back(make_worker()));
+  auto newer = make_worker();
+  std::vector<std::uint32_t> attempts;
+  newer.handle<note>([&](note const&, weir::job_context& c) { attempts.push_back(c.attempt()); });
+  for (int i = 0; i != 40; ++i) enqueue("note", a_note, "default", old_ones + 1);
+  pass(2s);
+  start(newer);
+  BOOST_TEST(attempts.empty());
+  pass(15min);
+  BOOST_TEST(attempts.size() == 40U);
+  BOOST_TEST(std::ranges::max(attempts) <= old_ones + 1);
+  // By now all of them know that there are such jobs.
+  std::vector<weir::new_job> later(20);
+  for (auto& job : later) {
+    job.id = ids.job();
+    job.kind = "note";
+    job.payload = a_note;
+    job.max_attempts = 1;
+    job.delay = 2s + 100ms * (&job - later.data());
+  }
+  ask(weir::command::enqueue_jobs{"default", later});
+  pass(4s);
+  BOOST_TEST(attempts.size() == 60U);
+  BOOST_TEST(dead().empty());
+}
+
+// Old workers claim from a long queue all the while, and the new one has work for ten minutes.
+struct backlog_fixture : worker_fixture {
+  explicit backlog_fixture(std::size_t old_ones) {
+    while (older.size() != old_ones) start(older.emplace_back(make_worker()));
+    newer.handle<note>([&](note const&) -> asio::awaitable<void> {
+      ++calls;
+      co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 2s,
+                                      asio::use_awaitable);
+    });
+    start(newer);
+    for (int i = 0; i != all; ++i) enqueue("note", a_note, "default", 8);
+  }
+
+  static constexpr int all = 3000;
+  std::deque<worker_type> older;
+  worker_type newer = make_worker();
+  int calls = 0;
+};
+struct one_old_worker : backlog_fixture {
+  one_old_worker() : backlog_fixture{1} { pass(30min); }
+};
+struct many_old_workers : backlog_fixture {
+  many_old_workers() : backlog_fixture{8} { pass(20min); }
+};
+
+BOOST_FIXTURE_TEST_CASE(F51_a_worker_without_the_kind_stops_no_other_one, one_old_worker) {
+  BOOST_TEST(calls == all);
+  BOOST_TEST(dead().empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(F51_many_workers_without_the_kind_bury_none, many_old_workers) {
+  BOOST_TEST(calls > 500);
+  BOOST_TEST(dead().empty());
+}
+
+BOOST_AUTO_TEST_CASE(F51_two_workers_with_a_kind_each_take_turns_at_a_queue) {
+  using slow = weir_test::slow_store<memory>;
+  weir::worker<slow, weir::manual_clock, weir::constant_backoff> near{
+      slow{store, clock, 1ms}, {}, clock, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
+  weir::worker<slow, weir::manual_clock, weir::constant_backoff> far{
+      slow{store, clock, 5ms}, {}, clock, weir::constant_backoff{10s}, weir::id_source::seeded(2)};
+  int notes = 0;
+  int totals = 0;
+  near.handle<note>([&](note const&) { ++notes; });
+  far.handle<total>([&](total const&) { ++totals; });
+  start(near);
+  start(far);
+  for (int i = 0; i != 40; ++i) {
+    enqueue("note", a_note, "default", 16);
+    enqueue("total", R"({"sum":1})", "default", 16);
+    pass(61s);
+  }
+  pass(4h);
+  BOOST_TEST(notes == 40);
+  BOOST_TEST(totals == 40);
+  BOOST_TEST(dead().empty());
+}
+
+BOOST_AUTO_TEST_CASE(F51_a_busy_worker_comes_back_to_a_queue_with_an_unknown_kind) {
+  auto w = make_worker({.concurrency = 2});
+  int here = 0;
+  w.handle<note>([&](note const&, weir::job_context& c) -> asio::awaitable<void> {
+    if (c.queue() == "mixed") ++here;
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 300ms,
+                                    asio::use_awaitable);
+  });
+  enqueue("from_tomorrow", "{}", "mixed");
+  start(w);
+  for (int i = 0; i != 1000; ++i) enqueue("note", a_note, "busy");
+  pass(1s);
+  enqueue("note", a_note, "mixed");
+  pass(5s);
+  BOOST_TEST(here == 1);
+}
+
+BOOST_AUTO_TEST_CASE(F51_jobs_of_known_kinds_wait_little_beside_an_unknown_one) {
+  auto w = make_worker();
+  int calls = 0;
+  w.handle<note>([&](note const&) { ++calls; });
+  auto const id = enqueue("from_tomorrow", "{}", "default", 100);
+  start(w);
+  for (int i = 0; i != 600; ++i) {
+    enqueue("note", a_note);
+    pass(62500us);
+    BOOST_TEST_REQUIRE(calls == i + 1);
+    pass(i % 7 * 50ms);
+  }
+  // Nobody else is there: it is asked for in vain each minute, and each time is an attempt.
+  auto const at = find(id);
+  BOOST_TEST_REQUIRE(at.has_value());
+  BOOST_TEST(at->attempts >= 2U);
+  BOOST_TEST((at->state == weir::job_state::pending));
 }
 
 BOOST_AUTO_TEST_CASE(F62_a_result_that_cannot_be_stored_costs_the_work_nothing) {
@@ -182,7 +318,7 @@ BOOST_AUTO_TEST_CASE(F62_a_result_that_cannot_be_stored_costs_the_work_nothing) 
   int runs = 0;
   auto const run = [&](auto handler) {
     w.handle<note>(std::move(handler));
-    auto const id = enqueue("note", R"({"text":"","number":1})");
+    auto const id = enqueue("note", a_note);
     start(w);
     pass(1min);
     BOOST_TEST_REQUIRE(find(id).has_value());
@@ -208,7 +344,7 @@ BOOST_AUTO_TEST_CASE(an_observer_that_throws_does_not_end_the_worker) {
   auto w = make_worker();
   w.on_event([](weir::worker_event const&) { throw std::runtime_error{"observer"}; });
   w.handle<note>([](note const&) {});
-  auto const id = enqueue("note", R"({"text":"","number":1})");
+  auto const id = enqueue("note", a_note);
   start(w);
   BOOST_TEST((find(id)->state == weir::job_state::completed));
 }
@@ -226,7 +362,7 @@ BOOST_AUTO_TEST_CASE(more_jobs_than_hands_all_run_and_never_more_at_once_than_al
                                     asio::use_awaitable);
     --running;
   });
-  for (int i = 0; i != 20; ++i) enqueue("note", R"({"text":"","number":1})");
+  for (int i = 0; i != 20; ++i) enqueue("note", a_note);
   start(w);
   BOOST_TEST(running == 3);
   pass(20s);

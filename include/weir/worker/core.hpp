@@ -8,6 +8,7 @@
 #include "weir/error.hpp"
 #include "weir/log.hpp"
 #include "weir/worker/active_job.hpp"
+#include "weir/worker/deference.hpp"
 #include "weir/worker/logging.hpp"
 #include "weir/worker/question.hpp"
 #include "weir/worker/runs.hpp"
@@ -60,6 +61,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
         changed{std::make_shared<wakeup>(strand)},
         fires_schedules{s.fires_schedules},
         due{s.options.queues},
+        gives_way{s.options.poll / 16},
         observer_{s.observer} {}
   worker_core(worker_core const&) = delete;
   worker_core& operator=(worker_core const&) = delete;
@@ -177,13 +179,14 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
     return &found->second;
   }
 
-  /// When the queue may be claimed from: not later than now, unless it fails, or gives only what is
-  /// refused. `steady_time::max()`: when its job in hand is settled.
+  /// When a queue that is due may be claimed from: not later than now, unless it fails, gives only
+  /// what is refused, or others go first. `steady_time::max()`: when its job in hand is settled.
   [[nodiscard]] steady_time claimable_at(std::string const& queue) {
     auto const* const failing = failure_of(queue);
     if (failing == nullptr) {
+      auto const first = gives_way.claimable_at(queue, clock.steady_now());
       auto const found = refusing_.find(queue);
-      return found == refusing_.end() ? steady_time::min() : found->second;
+      return found == refusing_.end() ? first : std::max(first, found->second);
     }
     // Of a claim whose answer was lost there may be jobs to run, whatever else runs.
     if (failing->unanswered.sequence != 0) return failing->until;
@@ -353,6 +356,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   std::function<void(active_job&)> keep_notes;  ///< called when its handler noted something
   bool const fires_schedules;                   ///< serves queues of schedules, and no others
   turns due;                                    ///< the queues that may be claimed from
+  deference gives_way;                          ///< in queues with jobs of unknown kinds
   bool has_ended = false;                       ///< its observer may be gone: it is told no more
   bool stopping = false;                        ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again

@@ -61,12 +61,10 @@ class job_run {
       }
       auto const found = self->handlers_->find(job->job.kind);
       if (found == self->handlers_->end()) {
-        log_unknown_kind(*job, self->core_->options.unknown_kind_delay, self->unknown_kinds_);
-        spawn(self, job,
-              self->requeue(job, "no handler for this kind of job here",
-                            self->core_->options.unknown_kind_delay));
+        put_off(self, job);
         return;
       }
+      if (!self->core_->gives_way.empty()) self->core_->gives_way.met_known(job->queue);
       job->handler = found->second;
       auto const& traits = job->handler->traits;
       if (job->job.snoozes > traits.max_snoozes) {
@@ -111,6 +109,19 @@ class job_run {
     self->core_->begin(std::move(what), [self, job](std::exception_ptr const& error) {
       if (error) fail(*self, *job, error);
     });
+  }
+
+  /// For longer each time: beside a backlog of such jobs this worker comes across each of them
+  /// again and again, and others need the time.
+  static void put_off(std::shared_ptr<job_run> const& self,
+                      std::shared_ptr<active_job> const& job) {
+    auto& core = *self->core_;
+    auto const each = core.options.unknown_kind_delay;
+    auto const times = static_cast<duration::rep>(std::max(job->job.attempt, 1U));
+    auto const delay = each > limits::span / times ? limits::span : each * times;
+    log_unknown_kind(*job, delay, self->unknown_kinds_);
+    core.gives_way.put_off(job->queue, core.clock.steady_now(), delay);
+    spawn(self, job, self->requeue(job, "no handler for this kind of job here", delay));
   }
 
   static boost::asio::awaitable<void> pass_gate(std::shared_ptr<job_run> self,

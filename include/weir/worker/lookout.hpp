@@ -88,6 +88,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
     if (!admitted_ && found.refusal) problem_ = found.refusal;
     for (auto const& [queue, until] : core_.unanswered()) add_once(queue, found);
     for (auto& each : listeners_) heed_hint(each, found);
+    if (!crowded_) core_.gives_way.looked();
     fill(found);
     co_return found.next;
   }

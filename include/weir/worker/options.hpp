@@ -54,7 +54,9 @@ struct worker_options {
   duration max_reservation = std::chrono::minutes{1};     ///< how far ahead a rate-refused job may
                                                           ///< reserve, [0, `limits::span`]
   duration unknown_kind_delay = std::chrono::minutes{1};  ///< until a job of unknown kind is
-                                                          ///< offered again, [0, `limits::span`]
+                                                          ///< offered again, [0, `limits::span`]:
+                                                          ///< so long after its first attempt,
+                                                          ///< twice as long after the second, …
   duration gc_interval = std::chrono::minutes{1};  ///< between collections of stale pointers,
                                                    ///< (0, `limits::span`]
   std::vector<served_queues> queues{};  ///< which it serves, up to 1,000 entries, none twice;

@@ -244,7 +244,7 @@ class worker_run {
     lookout_->forget_hint();
     auto& due = core_->due;
     if (!twice_ || due.size() != 0 || core_->failure_of(last_) != nullptr ||
-        core_->refuses(last_) || due.room_of(due.of(last_)) == 0) {
+        core_->claimable_at(last_) != steady_time::min() || due.room_of(due.of(last_)) == 0) {
       return;
     }
     due.add(last_, due.of(last_));
@@ -267,7 +267,9 @@ class worker_run {
       auto const share = std::max(core.free_hands() / (others + 1), 1U);
       most = claims_.is_deep(queue) ? std::max(most, share) : share;
     }
-    if (failing != nullptr || core.refuses(queue)) most = 1;
+    if (failing != nullptr || core.refuses(queue) || core.gives_way.expects_unknown(queue)) {
+      most = 1;
+    }
     // The number makes the call repeatable: after a lost answer the same leases are given again
     // (F54).
     worker_core::numbered_dequeue asked{};
@@ -344,6 +346,7 @@ class worker_run {
       self->twice_ = false;
     }
     if (answer.held || !fruitless) self->lookout_->note_held(queue, answer.held);
+    if (!answer.more) core.gives_way.emptied(queue);
     bool const lost = fruitless && !answer.held && !plan.guessed;
     if (!lost) {
       self->contention_.won();
@@ -357,7 +360,8 @@ class worker_run {
       }
     }
     if (!core.store.executes_now()) self->claims_.note_depth(queue, answer.more);
-    if (answer.more && !fruitless && core.failure_of(queue) == nullptr && !core.refuses(queue)) {
+    if (answer.more && !fruitless && core.failure_of(queue) == nullptr && !core.refuses(queue) &&
+        core.claimable_at(queue) <= core.clock.steady_now()) {
       if (self->encores_ != 0) --self->encores_;
       core.due.add(queue, plan.by);
     }
